@@ -1,0 +1,66 @@
+import typia, { type tags } from 'typia'
+import type { Role, Scope } from '../sdk/types.js'
+
+/** A route that asks for no general credential; the call checks what it needs itself. */
+export interface OpenAccess {
+  /** The published operation id, `group.name`. */
+  id: string
+  open: true
+  /** Answers before the start is done. */
+  early?: true
+}
+
+/** Who may use a route. */
+export interface RouteAccess {
+  /** The published operation id, `group.name`. */
+  id: string
+  /** The least role of a person. */
+  role: Role
+  /** The scopes of a control token that reach the call; none: the trust surface. */
+  tokens: Scope[]
+  /** Answers before the start is done. */
+  early?: true
+  /** Answers carry an ETag and `if-none-match` is honoured (RFC 9110, section 13). */
+  etag?: true
+  /** The largest JSON body in bytes, where it is not 1 MiB. */
+  body?: number & tags.Type<'uint32'>
+}
+
+export type Access = OpenAccess | RouteAccess
+
+type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
+
+/** The calls a plugin makes: `daemon` must be served at start, `late` may be absent when used. */
+export interface Permissions {
+  daemon: string[]
+  late: string[]
+}
+
+/** A group's manifest: who it is, what it may call, and who may call it. */
+export interface PluginManifest {
+  publisher: 'sandbox'
+  name: Slug
+  version: string
+  label: string
+  summary: string
+  /** The module, from the program's root. */
+  entry: string
+  /** Packages the group's own code imports. */
+  libraries: string[]
+  /** Domains of `runtimeChanged` it announces. */
+  domains: string[]
+  /** Programs of the machine it needs or can use. */
+  programs: string[]
+  permissions: Permissions
+  routes: { [call: string]: Access }
+}
+
+const parse = typia.json.createValidateParse<PluginManifest>()
+
+/** The manifest a file's text holds; throws a sentence that names the file and the field. */
+export const parseManifest = (text: string, file: string): PluginManifest => {
+  const result = parse(text)
+  if (result.success) return result.data
+  const [first] = result.errors
+  throw new Error(`${file}: ${first?.path.replace('$input.', '')}: expected ${first?.expected}`)
+}

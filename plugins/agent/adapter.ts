@@ -1,0 +1,98 @@
+import type {
+  Card, CardReply, Command, ConversationId, EditorContext, ErrorCode, Frame, Harness, PermissionMode, ProviderId, RunId,
+  ToolCategory, ToolContent, TranscriptMessage,
+} from './contract.js'
+
+/** What a provider can do under one harness. */
+export interface Abilities {
+  /** Takes words in the middle of a turn. */
+  readonly words: boolean
+  readonly permissions: 'modes' | 'plan'
+  readonly questions: boolean
+  readonly commands: boolean
+  readonly terminals: boolean
+  /** Continues from `io.state` after a restart. */
+  readonly state: boolean
+  readonly offline: boolean
+}
+
+/** One turn, ready to run. */
+export interface TurnRequest {
+  readonly conversationId: ConversationId
+  readonly run: RunId
+  /** 1, and 2 after a restart. */
+  readonly attempt: number
+  /** The notes in front, then the words. */
+  readonly prompt: string
+  readonly words: string
+  readonly attachments: readonly { path: string; absolute: string; mime: string; bytes: number }[]
+  readonly mentions: readonly string[]
+  readonly editorContext?: EditorContext
+  readonly harness: Harness
+  readonly model: string
+  readonly permissionMode: PermissionMode
+  readonly allowedTools?: readonly string[]
+  /** The record so far, when no session can be resumed. */
+  readonly history?: readonly TranscriptMessage[]
+  /** What `io.state` saved last, after a restart; `since` are this run's frames appended after it was saved. */
+  readonly state?: unknown
+  readonly since?: readonly Frame[]
+  readonly resume?: { readonly reason: 'restart' | 'answered'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
+  /** A person or a token started the turn and watches: cards may go up. */
+  readonly attended: boolean
+}
+
+export type Words = { readonly messageId?: string; readonly text: string; readonly attachments: readonly string[] }
+export type ToolResult = { readonly ok: boolean; readonly content: ToolContent[]; readonly text: string; readonly exit?: number }
+type NoId<C> = C extends Card ? Omit<C, 'requestId'> : never
+/** A card before it has its id. */
+export type CardDraft = NoId<Card>
+
+/** What the engine does for an adapter while a turn runs. */
+export interface TurnIo {
+  /** Stop: `run` must end within 5 s of it. */
+  readonly signal: AbortSignal
+  /** Words said since the last look, oldest first. */
+  takeWords(): Words[]
+  /** The next words, or undefined after `ms` or on stop. */
+  waitWords(ms?: number): Promise<Words | undefined>
+  /** Parks the turn on a card until it is answered; writes the card and `resolved` frames itself. Undefined: nobody answered. */
+  raise(card: CardDraft): Promise<CardReply | undefined>
+  /** Runs a sandbox tool through the gate, with its frames. `callId` is unique in the run. */
+  tool(name: string, input: object, callId: string): Promise<ToolResult>
+  /** Saves what the adapter needs to go on after a restart; survives `kill -9` when it returns. At most 4 MiB. */
+  state(value: unknown): Promise<void>
+  /** The permission mode from here on; the gate follows it. Writes the `mode` frame itself. */
+  mode(mode: PermissionMode): void
+}
+
+/** A provider of turns: it only turns a request into frames; queue, record, cards, copies and the gate are the engine's. */
+export interface ProviderAdapter {
+  readonly id: ProviderId
+  readonly label: string
+  readonly harnesses: readonly Harness[]
+  readonly ownHarness: Harness
+  readonly models: readonly string[]
+  readonly commands: readonly Command[]
+  abilities(harness: Harness): Abilities
+  /**
+   * Runs one turn. Refusals are `error` frames; a throw is a bug. Frames of sandbox tools, cards and `mode` come from `io`
+   * and are not yielded. `done` is the engine's.
+   */
+  run(request: TurnRequest, io: TurnIo): AsyncIterable<Frame>
+}
+
+/** An `error` frame's fields, for an adapter that ends a turn as failed. */
+export interface TurnFailure {
+  readonly message: string
+  readonly code?: ErrorCode
+}
+
+/** A tool call as the gate judges it. */
+export interface GatedCall {
+  readonly id: string
+  readonly name: string
+  readonly category: ToolCategory
+  readonly command?: string
+  readonly path?: string
+}

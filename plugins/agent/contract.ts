@@ -1,0 +1,363 @@
+import typia, { type tags } from 'typia'
+import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
+import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
+import type {
+  Card, CardReply, Command, ConversationId, Frame, Harness, LandConflict, Location, PermissionMode, ProviderId,
+  QueuedMessage, RunEnd, RunId, ToolCategory, ToolContent, ToolStatus, TurnNote,
+} from './frames.js'
+
+export type * from './frames.js'
+
+/** The caller's idempotency id, kept 30 days; minted as `m-…` when left out. */
+export type MessageId = string & tags.MinLength<1> & tags.MaxLength<128>
+/** What became of a message: it started a turn, was said into the running one, or waits. */
+export type Delivery = 'started' | 'said' | 'queued'
+
+/** What the person has open: 1-based lines, and the text selected. */
+export interface EditorContext {
+  file: string & tags.MinLength<1> & tags.MaxLength<4096>
+  startLine?: Positive
+  endLine?: Positive
+  selection?: string & tags.MaxLength<20000>
+}
+export interface LocalPlacement {
+  kind: 'local'
+}
+export interface RunnerPlacement {
+  kind: 'runner'
+  id: Text
+}
+export interface BaseCommit {
+  repo: string
+  base: Text
+}
+export interface ForkSource {
+  conversationId: ConversationId
+  keep: Count
+  files: 'then' | 'now'
+}
+/** Set by the sandbox alone. */
+export interface Origin {
+  automationId: string
+  provider: string
+  channelId?: string
+  author?: string
+}
+
+/** A message and how the turn it starts is to run. */
+export interface TurnInput {
+  /** May be empty when there is an attachment. */
+  prompt: string & tags.MaxLength<1048576>
+  /** Words composed by the app or the sandbox. */
+  errand?:
+    | 'land-conflict' | 'verify-nudge' | 'land-breakage' | 'land-fix' | 'land-fix-nudge' | 'land-held'
+    | 'push-fix' | 'push-fix-nudge' | 'ci-fix' | 'ci-fix-nudge'
+  messageId?: MessageId
+  /** Ignored when the conversation has a title. */
+  title?: string & tags.MaxLength<80>
+  /** Workspace paths. */
+  attachments?: Text[] & tags.MaxItems<20>
+  /** Workspace paths; one that escapes or names no file is ignored. */
+  mentions?: string[] & tags.MaxItems<20>
+  /** Left out: the conversation's provider, else the default one. */
+  agent?: ProviderId
+  /** Left out: the provider's own loop. */
+  harness?: Harness
+  account?: string
+  actsAs?: string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
+  sessionId?: string
+  conversationId?: ConversationId
+  /** Work in a private copy of the repositories; needs `conversationId`. */
+  isolated?: boolean
+  /** Folder from the workspace root to start in; first turn only. */
+  startIn?: string & tags.MaxLength<200>
+  placement?: LocalPlacement | RunnerPlacement
+  worktreeBase?: BaseCommit[] & tags.MinItems<1> & tags.MaxItems<50>
+  autoLand?: boolean
+  runRole?:
+    | 'commit-message' | 'session-title' | 'safety-judge' | 'loop-verdict' | 'model-router' | 'pipeline-fix'
+    | 'deployment-fix' | 'maintenance-chore' | 'documentation-run' | 'acceptance-run' | 'approval-queue'
+    | 'extension-review' | 'loop-iteration'
+  /** Refused when present: the sandbox sets it. */
+  origin?: Origin
+  forkOf?: ForkSource
+  model?: string
+  /** Nobody watches: no cards go up. */
+  unattended?: boolean
+  /** Content from outside caused the turn; names the source. */
+  outsideWake?: Text
+  /** Left out: the conversation's last, else `bypassPermissions`. */
+  permissionMode?: PermissionMode
+  /** Narrows the turn to these tools. */
+  allowedTools?: Text[]
+  effort?: string
+  thinking?: boolean
+  fast?: boolean
+  tierHold?: boolean
+  editorContext?: EditorContext
+}
+
+export interface Started {
+  run: RunId
+  conversationId: ConversationId
+  messageId: MessageId
+  delivery: Delivery
+}
+
+/** The head of a watched run: `seq` is how many frames exist now. */
+export interface AttachedEvent {
+  kind: 'attached'
+  run: RunId
+  prompt: string
+  startedAt: Millis
+  seq: Count
+}
+/** One frame; `seq` counts from 1 without a gap. */
+export interface FrameEvent {
+  kind: 'frame'
+  seq: Count
+  event: Frame
+}
+/** The run is over; `next` is the run a waiting message starts now. */
+export interface EndEvent {
+  kind: 'end'
+  next?: RunId
+}
+export type AttachData = AttachedEvent | FrameEvent | EndEvent
+
+/** The most recent refusal of a provider. `account` is left out for tokens. */
+export interface ProviderRefusal {
+  at: Millis
+  kind: 'limit' | 'auth' | 'entitlement'
+  message: string
+  account?: string
+}
+
+// The conversation and its record ------------------------------------------------------------------------------------
+
+/** A path a landing left behind, outstanding since commit `from`. */
+export interface LeftPath {
+  path: string
+  from: string
+}
+/** One repository of a private copy. */
+export interface CopyRepo {
+  /** `root`, or the repository's path from the workspace root. */
+  repo: string
+  /** Commit of the main line the branch now sits on. */
+  base: string
+  landedTip?: string
+  landedHead?: string
+  landedAt?: Millis
+  left?: LeftPath[]
+}
+export interface Totals {
+  turns: Count
+  toolUses: Count
+  helpers: Count
+  costUsd: number
+  inputTokens: Count
+  outputTokens: Count
+}
+export interface ProviderSession {
+  id: string
+  provider: ProviderId
+  harness: Harness
+}
+/** One conversation as the sandbox keeps it. */
+export interface Conversation {
+  id: ConversationId
+  title?: string
+  titleBy: 'prompt' | 'model' | 'person'
+  createdAt: Millis
+  updatedAt: Millis
+  seenAt?: Millis
+  archivedAt?: Millis
+  openedBy: string
+  /** The control token that opened it: what an `editor` token may reach. */
+  openedByToken?: string
+  lastBy: string
+  provider: ProviderId
+  harness: Harness
+  model?: string
+  effort?: string
+  thinking?: boolean
+  fast?: boolean
+  actsAs?: string
+  permissionMode?: PermissionMode
+  startIn?: string
+  /** `agent/<id>`; absent: works in the shared tree. */
+  branch?: string
+  /** Empty for the shared tree. */
+  repos: CopyRepo[]
+  session?: ProviderSession
+  lastRun?: RunId
+  lastEnd?: RunEnd
+  /** The sentence the last run died on. */
+  failure?: string
+  conflicts?: LandConflict[]
+  totals: Totals
+  contextTokens?: Count
+  contextWindow?: Count
+}
+export interface OpenCard {
+  requestId: string
+  kind: 'plan' | 'question' | 'permission'
+  title: string
+  raisedAt: Millis
+}
+/** What the live turn is doing now. */
+export interface LiveTurn {
+  run: RunId
+  state: 'running' | 'parked' | 'stopping'
+  startedAt: Millis
+  cards: OpenCard[]
+  tool?: string
+  target?: string
+  todo?: string
+}
+/** A conversation with what lives: its turn and its queue. */
+export interface ConversationState {
+  conversation: Conversation
+  live?: LiveTurn
+  waiting: Count
+  queuePaused: boolean
+}
+
+export interface ToolCard {
+  id: string
+  name: string
+  category: ToolCategory
+  status: ToolStatus
+  target?: string
+  locations?: Location[]
+  content?: ToolContent[]
+  /** A helper's own calls. */
+  children?: ToolCard[]
+  thinking?: string
+}
+export interface AnsweredCard {
+  card: Card
+  reply?: CardReply
+  by?: string
+}
+/** One row of the record. `index` is its position. */
+export interface TranscriptMessage {
+  index: Count
+  role: 'user' | 'assistant' | 'notice'
+  text: string
+  run?: RunId
+  sentAt?: Millis
+  by?: string
+  messageId?: MessageId
+  errand?: string
+  attachments?: string[]
+  notes?: TurnNote[]
+  checkpointId?: string
+  thinking?: string
+  tools?: ToolCard[]
+  cards?: AnsweredCard[]
+  placed?: boolean
+}
+export interface TranscriptPage {
+  messages: TranscriptMessage[]
+  sessionId?: string
+  total: Count
+}
+
+/** Where one repository of a private copy is on this machine. */
+export interface CheckoutRepo extends CopyRepo {
+  /** The main checkout; absent: it is gone. */
+  main?: string
+  /** The copy's working tree; absent: retired. */
+  copy?: string
+}
+
+// Calls -------------------------------------------------------------------------------------------------------------
+
+export interface Agent {
+  /**
+   * Say something to an agent; answers at once, and the work never depends on this connection.
+   *
+   * Starts a turn, says the words into the running turn, or queues them. A conversation that does not exist is opened;
+   * without `conversationId` a new one is minted. Sending a known `messageId` again returns what happened the first
+   * time and does nothing twice. `startIn` and `isolated` count on a first turn only.
+   */
+  'POST /agent'(input: TurnInput): Started
+
+  /**
+   * Watch a conversation's newest run: its head, the frames after `after`, then live, then the end.
+   *
+   * `after` counts for the run named by `run`, or for the newest one. A run reserved for a waiting message is waited
+   * for; any other run that is not the newest gets the newest one from its first frame. A stream that closes without
+   * `end` was cut: attach again with the last `seq`. Any number may watch, and a slow watcher never slows the turn.
+   */
+  'POST /agent/attach'(input: { conversationId: ConversationId; run?: string; after?: Count }): Stream<AttachData, { run: RunId; reason: RunEnd }>
+
+  /**
+   * Answer a card; the turn picks up where it stopped.
+   *
+   * The first answer wins: the very same answer again is fine, a different one is refused. `cancelled` ends the turn as
+   * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`.
+   */
+  'POST /agent/reply'(input: CardReply): Ok
+
+  /**
+   * Slip words into the running turn without stopping it.
+   *
+   * The `steer` frame is in the log before the answer. A parked turn keeps the words until its card is answered. It
+   * never starts a turn and never queues.
+   */
+  'POST /agent/steer'(input: {
+    conversationId: Text
+    text: string & tags.MaxLength<20000>
+    attachments?: Text[] & tags.MaxItems<20>
+    editorContext?: EditorContext
+  }): Ok
+
+  /**
+   * Stop the turn; answers when it has fully ended, at most 15 s later.
+   *
+   * Files already written stay written, and nothing lands. With nothing running it answers at once.
+   */
+  'POST /agent/stop'(input: { conversationId: Text }): Ok
+
+  /**
+   * List the shortcut commands the provider last published.
+   *
+   * Invoking one is a prompt that starts with `/name`. Empty when the provider never published any.
+   */
+  'GET /agent/commands'(input: { agent?: Text }): { commands: Command[] }
+
+  /** Give the most recent refusal of each provider: a spent limit, a dead sign-in, or an account that may not use it. */
+  'GET /agent/refusals'(): { refusals: { [provider: string]: ProviderRefusal } }
+
+  /** Every conversation with its live turn. */
+  'agent.conversations'(): { conversations: ConversationState[] }
+  /** One conversation with its live turn. */
+  'agent.conversation'(input: { id: string }): ConversationState
+  /** The record in order; with `limit` the last rows before index `before`. */
+  'agent.transcript'(input: { id: string; limit?: Positive; before?: Count }): TranscriptPage
+  /** Holds the conversation's turn lock while the stream is open: no turn starts, no other landing runs. */
+  'agent.lock'(input: { id: string }): Stream<{ held: true }>
+  /** Writes down what a landing did: tips per repository, conflicts (absent: none left); adds the frame `landed` to a live run. */
+  'agent.landed'(input: { id: string; repos: CopyRepo[]; conflicts?: LandConflict[]; frame?: Frame & { kind: 'landed' } }): Ok
+  /** Takes a conversation off the board: its queue, frames, copy and branch go, its transcript stays. */
+  'agent.discard'(input: { id: string }): Ok
+  /** The repositories of a private copy with their folders on this machine. */
+  'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
+  /** Commits what the copy holds uncommitted, per repository, and answers the tips. */
+  'checkouts.commitRest'(input: { id: string }): { tips: { repo: string; tip: string }[] }
+}
+
+export interface AgentEvents {
+  'turn.settled': { conversationId: ConversationId; run: RunId; end: RunEnd; branch?: string }
+  'card.raised': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
+  'card.resolved': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
+}
+
+export const agent: Contract<Agent> = {
+  schema: () => typia.json.application<Agent>(),
+  request: typia.misc.createValidatePrune<Requests<Agent>>(),
+  reply: () => typia.createValidate<Replies<Agent>>(),
+}

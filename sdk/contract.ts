@@ -1,0 +1,117 @@
+import type { Caller, HttpFacts } from './types.js'
+
+/** What a call returns when it answers with events over time rather than one value. Never instantiated. */
+export interface Stream<Event, End = unknown> {
+  'event-stream': Event
+  'event-end'?: End
+}
+
+/** What a call returns when it answers with bytes: a download, a page, a picture. */
+export interface Bytes {
+  /** The media type, such as `text/html; charset=utf-8`. */
+  readonly 'content-type': string
+  readonly data: string | Uint8Array
+  readonly headers?: { readonly [name: string]: string }
+}
+
+/** A place in a journal, after entry `after`: a stream that the kernel serves from there, as stored and then live. */
+export interface Position {
+  readonly journal: string
+  readonly after: number
+}
+
+/** Every call of an API: `METHOD /path` for those with a route, `group.verb` for those without. */
+export type Call<Api> = keyof Api & string
+
+/** A call's input; `void` for a call declared without a parameter. */
+export type Input<Api, C extends keyof Api> =
+  Api[C] extends () => unknown ? void : Api[C] extends (input: infer I) => unknown ? I : never
+
+type Declared<Api, C extends keyof Api> = Api[C] extends (input: never) => infer O ? O : never
+
+/** What a caller receives: the value, or the events of a stream. */
+export type Reply<Api, C extends keyof Api> =
+  Declared<Api, C> extends Stream<infer E> ? AsyncIterable<E> : Declared<Api, C>
+
+/** What a handler gives: the value, the events of a stream, or the events before a place in a journal. */
+export type Given<Api, C extends keyof Api> =
+  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E, End | Position | void> : Declared<Api, C>
+
+export interface CallOptions {
+  /** Stops the call, and a stream it answered with. Pass on the signal of the call being answered. */
+  readonly signal?: AbortSignal
+  /** On whose behalf: pass on the context of the call being answered. Left out, the plugin acts as itself. */
+  readonly as?: Context
+}
+
+/** Lets a caller leave out an input that has no required field. */
+export type Args<I> = [I] extends [void]
+  ? [input?: undefined, options?: CallOptions]
+  : {} extends I ? [input?: I, options?: CallOptions] : [input: I, options?: CallOptions]
+
+/** The union typia turns into one validator for all requests of a group. */
+export type Requests<Api> = {
+  [C in keyof Api]: { call: C; input: [Input<Api, C>] extends [void] ? {} : Input<Api, C> }
+}[keyof Api]
+
+/** The union typia turns into one validator for all replies of a group; a stream is checked event by event. */
+export type Replies<Api> = {
+  [C in keyof Api]: { call: C; output: Declared<Api, C> extends Stream<infer E> ? E : Declared<Api, C> }
+}[keyof Api]
+
+/** Who is behind a call, and how long the answer is wanted. */
+export interface Context {
+  readonly caller: Caller
+  readonly signal: AbortSignal
+  /** True when the caller was compiled against the same contract, so its input needs no check. */
+  readonly trusted: boolean
+  /** The request behind a routed call; absent when another plugin calls. */
+  readonly http?: HttpFacts
+}
+
+/** One function per call of a group. */
+export type Handlers<Api> = {
+  [C in keyof Api]: (input: Input<Api, C>, context: Context) => Promise<Given<Api, C>> | Given<Api, C>
+}
+
+/** A JSON Schema, as far as the daemon reads one. */
+export interface Shape {
+  readonly $ref?: string
+  readonly description?: string
+  readonly type?: string
+  readonly properties?: { readonly [name: string]: Shape }
+  readonly required?: readonly string[]
+  readonly items?: Shape
+  readonly oneOf?: readonly Shape[]
+}
+
+/** One call as typia describes it. */
+export interface CallSchema {
+  readonly name: string
+  readonly description?: string
+  readonly deprecated?: boolean
+  readonly parameters: readonly { readonly name: string; readonly schema: Shape }[]
+  readonly output?: { readonly schema: Shape }
+}
+
+/** Every call of a group with the schemas they share. */
+export interface ContractSchema {
+  readonly components: { readonly schemas?: { readonly [name: string]: Shape } }
+  readonly functions: readonly CallSchema[]
+}
+
+export type Checked<T> =
+  | { readonly success: true; readonly data: T }
+  | { readonly success: false; readonly errors: readonly { path: string; expected: string; value?: unknown }[] }
+
+/** One group's calls as values. `schema` and `reply` are built on first use: they cost start time and few need them. */
+export interface Contract<Api = any> {
+  readonly schema: () => ContractSchema
+  readonly request: (value: unknown) => Checked<Requests<Api>>
+  readonly reply: () => (value: unknown) => Checked<Replies<Api>>
+  /** Type only: what a plugin must supply to serve this contract. */
+  readonly handlers?: Handlers<Api>
+}
+
+/** Whether a call has a route; the others are between plugins. */
+export const isRoute = (call: string): boolean => call.includes(' /')

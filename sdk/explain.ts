@@ -1,0 +1,51 @@
+import type { FieldError } from './refusal.js'
+
+interface Found {
+  path: string
+  expected: string
+  value?: unknown
+}
+
+const TAG = /(Type|Minimum|Maximum|MinLength|MaxLength|MinItems|MaxItems|Pattern)<(?:"((?:[^"\\]|\\.)*)"|([^>]*))>/g
+
+const WORDS: { readonly [tag: string]: (argument: string) => string } = {
+  Type: type => (type.startsWith('u') ? 'whole, from 0' : type.startsWith('int') ? 'whole' : ''),
+  Minimum: least => `from ${least}`,
+  Maximum: most => `up to ${most}`,
+  MinLength: least => (least === '1' ? 'not empty' : `at least ${least} characters`),
+  MaxLength: most => `at most ${most} characters`,
+  MinItems: least => `at least ${least} items`,
+  MaxItems: most => `at most ${most} items`,
+  Pattern: pattern => `of the form ${pattern.replaceAll('\\\\', '\\')}`,
+}
+
+/** typia's findings as a person reads them: paths below `root`, expectations in words, values only when short and plain. */
+export const explain = (found: readonly Found[], root: string): FieldError[] =>
+  found.map(({ path, expected, value }) => ({
+    path: path.replace(root, '').replace(/^\./, '').replace(/\["([^"]*)"\]/g, '.$1').replace(/^\./, ''),
+    expected: inWords(expected),
+    ...(shown(value) !== undefined && { value: shown(value) }),
+  }))
+
+const shown = (value: unknown): string | undefined =>
+  value === undefined || value === null ? String(value)
+    : typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'an object')
+      : String(value).slice(0, 80)
+
+const inWords = (expected: string): string => {
+  const limits = [...expected.matchAll(TAG)].map(([, tag, quoted, plain]) => WORDS[tag!]!(quoted ?? plain!)).filter(Boolean)
+  const bare = expected.replace(/\((.*)\)/s, '$1').replace(/ & [A-Za-z]+<(?:"(?:[^"\\]|\\.)*"|[^>]*)>/g, '').replaceAll(' | undefined', '')
+  const options = bare.split(' | ')
+  const literals = options.filter(option => option.startsWith('"')).map(option => option.slice(1, -1))
+  const kinds = options.filter(option => !option.startsWith('"')).map(kind => (KINDS[kind] ?? (/^__type|^[A-Z]/.test(kind) ? 'an object' : kind)))
+  const base = [...(literals.length ? [`${literals.length > 1 ? 'one of ' : ''}${literals.join(', ')}`] : []), ...new Set(kinds)].join(' or ')
+  return [base, ...new Set(limits)].join(', ')
+}
+
+const KINDS: { readonly [kind: string]: string } = {
+  string: 'text',
+  number: 'a number',
+  boolean: 'true or false',
+  undefined: 'nothing',
+  null: 'null',
+}

@@ -1,0 +1,97 @@
+import type { Caller, Millis, Ok, Role, Scope } from './types.js'
+
+/** A program of the machine, whether it is there, and how to install it. */
+export interface Program {
+  name: string
+  present: boolean
+  version?: string
+  /** The groups that use it. */
+  neededBy: string[]
+  /** One command line for this operating system. */
+  install: string
+}
+
+/** One step between listening and being ready. */
+export interface BootStep {
+  key: string
+  label: string
+  state: 'pending' | 'running' | 'done' | 'failed'
+  ms?: number
+  detail?: string
+}
+
+/** How far the start has come. */
+export interface BootProgress {
+  ready: boolean
+  startedAt: Millis
+  steps: BootStep[]
+}
+
+/** A session as the kernel hands it out: the token is in this answer only. */
+export interface OpenedSession {
+  token: string
+  expiresAt: Millis
+  email: string
+  id: string
+  role: Role
+  areas?: string[]
+  name?: string
+  picture?: string
+  renewed: boolean
+}
+
+/** A control token as listed: never its value, never its hash. */
+export interface TokenRow {
+  id: string
+  label: string
+  scope: Scope
+  createdAt: Millis
+  createdBy: string
+  expiresAt?: Millis
+  lastUsedAt?: Millis
+  lastUsedFrom?: string
+}
+
+/** What this daemon is, as far as the kernel knows. */
+export interface KernelInfo {
+  sandboxId: string
+  workspaceId: string
+  version: string
+  build: string
+  routes: string[]
+  shapes: { [id: string]: string }
+  boot: BootProgress
+}
+
+/** The kernel's own powers, for the plugins whose manifest names them. */
+export interface Kernel {
+  /** What this daemon is and how far its start has come. */
+  'kernel.info'(): KernelInfo
+  /** Whether the sandbox has an owner, and whether the local sign-in is on. */
+  'kernel.identity.state'(): { claimed: boolean; local: boolean; claim: 'first' | 'code' }
+  /** A fresh nonce that a provider's identity token must carry. */
+  'kernel.identity.nonce'(): { nonce: string; expiresAt: Millis }
+  /** Redeems a one-time login code for the owner's session. */
+  'kernel.session.login'(input: { code: string; device: string; address: string }): OpenedSession
+  /** Gives the session presented a new secret and a later end. */
+  'kernel.session.renew'(input: { token: string; address: string }): OpenedSession
+  /** Ends sessions: one by id, all of one person, or all. Answers how many. */
+  'kernel.session.revoke'(input: { id?: string; email?: string }): { revoked: number }
+  /** Mints a control token; its value is in this answer only. */
+  'kernel.token.mint'(input: { label: string; scope: Scope; expiresAt?: number; createdBy: string }): { id: string; token: string }
+  /** Every token not revoked; expired ones for 30 days. Newest first. */
+  'kernel.token.list'(): { tokens: TokenRow[] }
+  /** Makes a token unusable at once. */
+  'kernel.token.revoke'(input: { id: string }): Ok
+}
+
+/** What the kernel tells every plugin. */
+export interface KernelEvents {
+  /** Every boot step has ended. */
+  'daemon.ready': { ms: number }
+  /** A credential stopped being valid; streams that stand on it end. */
+  'credential.ended': { sessionId?: string; tokenId?: string }
+}
+
+/** Whether a caller is one of the daemon's own groups. */
+export type PluginCaller = Caller & { readonly kind: 'plugin' }
