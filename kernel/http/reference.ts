@@ -47,7 +47,8 @@ interface Operation {
 export interface ReferenceDocument {
   info: { title: string; version: string; description?: string }
   tags?: { name: string; description?: string }[]
-  paths?: { [path: string]: { [method: string]: Operation } }
+  /** Per path its operations by lower-case method. */
+  paths?: { [path: string]: object }
   components?: { schemas?: { [name: string]: Schema }; responses?: { [name: string]: Answer } }
 }
 
@@ -75,7 +76,6 @@ const prose = (text = ''): string => text.split(/\n{2,}/).filter(Boolean).map(pa
 const inline = (text: string): string => escape(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 const literal = (value: unknown): string => `<span class="literal">${escape(JSON.stringify(value))}</span>`
 const lastPart = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1)
-
 class Page {
   readonly #document: ReferenceDocument
   readonly #schemas: { [name: string]: Schema }
@@ -87,7 +87,7 @@ class Page {
 
   html(): string {
     const { info, tags = [], paths = {}, components = {} } = this.#document
-    const calls = Object.entries(paths).flatMap(([path, item]) =>
+    const calls = Object.entries(paths as { [path: string]: { [method: string]: Operation } }).flatMap(([path, item]) =>
       METHODS.flatMap(method => (item[method] ? [{ path, method, call: item[method] }] : [])))
     const groups = tags.map(tag => ({ ...tag, calls: calls.filter(({ call }) => call.tags?.includes(tag.name)) }))
     const links = groups.map(group => `<section data-group><h2>${escape(group.name)}</h2><ul>${group.calls.map(({ path, method, call }) =>
