@@ -32,17 +32,16 @@ export class Routes {
     const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
     const matched = router?.match(path, method)
     const layer = matched?.pathAndMethod[0]
+    const nearest = layer ?? matched?.path[0]
+    const params = nearest?.params(path, nearest.captures(path)) ?? {}
+    const slashed = Object.entries(params).some(([name, value]) => name !== SLASHED && value.includes('/'))
+    if (!nearest || slashed) return refuse('not-found', `nothing is served at ${ctx.method} ${path.slice(0, 200)}`)
     if (!layer) {
-      const others = new Set((matched?.path ?? []).flatMap(({ methods }) => methods))
-      if (others.size === 0) refuse('not-found', `nothing is served at ${ctx.method} ${path.slice(0, 200)}`)
+      const others = new Set(matched!.path.flatMap(({ methods }) => methods))
       ctx.set('allow', METHODS.filter(one => others.has(one)).join(', '))
       ctx.status = 405
       ctx.body = { message: `${path} does not take ${ctx.method}, only ${[...others].join(', ')}`, reason: 'invalid' }
       return
-    }
-    const params = layer.params(path, layer.captures(path))
-    for (const [name, value] of Object.entries(params)) {
-      if (name !== SLASHED && value.includes('/')) refuse('not-found', `nothing is served at ${path.slice(0, 200)}`)
     }
     await (layer.stack[0] as unknown as (ctx: KoaContext, params: object) => Promise<void>)(ctx, params)
   }
