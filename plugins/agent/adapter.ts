@@ -59,9 +59,9 @@ export interface TurnIo {
   /** Parks the turn on a card until it is answered; writes the card and `resolved` frames itself. Undefined: nobody answered. */
   raise(card: CardDraft): Promise<CardReply | undefined>
   /**
-   * Runs a sandbox tool through the gate, with its frames; its `tool_call` stays `pending` while the gate holds it.
+   * Runs a sandbox tool through the gate, with its frames. `callId` is unique in the run.
    *
-   * `callId` is unique in the run; after a restart an adapter may ask again for a call that never finished.
+   * After a restart an adapter may ask again for a call that never finished: same id, same input.
    */
   tool(name: string, input: object, callId: string): Promise<ToolResult>
   /** What a path of the turn's tree holds now, as a hash (`stamp` of `tools/`); undefined when nothing is there. */
