@@ -241,7 +241,7 @@ obeyed('contract and manifest name the same routes, and every call says what it 
 obeyed('every group has contract, plugin, manifest and test',
   partBreaches([...new Set([...groups, ...manifests.map(({ name }) => name)])], [...code, ...tests].map(({ file }) => file).concat(manifests.map(({ name }) => `manifests/${name}.json`))))
 obeyed('the kernel is small, and no file is long',
-  sizeBreaches([...code, ...tests]))
+  sizeBreaches(code))
 obeyed('no default export, enum, namespace or any is used',
   formBreaches([...code, ...tests]))
 obeyed('no comment puts work off or switches a check off',
