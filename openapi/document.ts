@@ -105,7 +105,7 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
   const open = 'open' in access
   const { parameters, body } = inputOf(group, call, schemas)
   const success = replyOf(group, call, schemas)
-  const limit = 'body' in access && access.body ? `At most ${access.body} bytes.` : undefined
+  const limit = 'body' in access && access.body ? `At most ${size(access.body)}.` : undefined
   return {
     tags: [tag],
     operationId: access.id,
@@ -117,12 +117,12 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
     ...(body && {
       requestBody: {
         ...(limit && { description: limit }),
-        required: (resolve(body, schemas)?.required?.length ?? 1) > 0,
+        required: needed(resolve(body, schemas)),
         content: { 'application/json': { schema: body } },
       },
     }),
     responses: {
-      200: success.response,
+      200: { ...success.response, ...(access.etag && { headers: ETAG }) },
       ...(access.etag && { 304: { description: 'Nothing changed since the answer with this tag.' } }),
       ...refusalsOf({
         open,
@@ -140,6 +140,13 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
     'x-group': group,
   }
 }
+
+const size = (bytes: number): string => (bytes % 1048576 === 0 ? `${bytes / 1048576} MiB` : bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`)
+
+/** Whether a body may not be left out: one of its fields, or the choice between its forms, must be there. */
+const needed = (body: Schema | undefined): boolean => body?.oneOf !== undefined || (body?.required?.length ?? 0) > 0
+
+const ETAG: oas31.HeadersObject = { etag: { description: 'Changes when the answer does.', schema: { type: 'string' } } }
 
 const IF_NONE_MATCH: oas31.ParameterObject = {
   name: 'if-none-match', in: 'header', description: 'The `etag` of an earlier answer.', required: false, schema: { type: 'string' },
@@ -193,7 +200,7 @@ const replyOf = (group: string, call: CallSchema, schemas: Schemas): { stream: b
     return { stream: true, response: { description: 'Events over time.', content: { 'text/event-stream': media } } }
   }
   if (type) {
-    const media: string[] = type.enum ?? [type.const ?? 'application/octet-stream']
+    const media = (type.enum ?? [type.const ?? 'application/octet-stream']).map(named => String(named).replace(/;.*/, ''))
     const content = media.map(name => [name, name.startsWith('text/') ? { schema: { type: 'string' as const } } : {}] as const)
     return { stream: false, response: { description, content: Object.fromEntries(content) } }
   }
