@@ -119,7 +119,7 @@ export class App {
   async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, etag: boolean): Promise<void> {
     const { kernel, streams } = this.#options
     const controller = new AbortController()
-    ctx.res.once('close', () => controller.abort())
+    ctx.res.once('close', () => ctx.res.writableFinished || controller.abort())
     const { address, base, local, bearer, userAgent } = arrival
     const http = { address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }) }
     const context: Context = { caller, signal: controller.signal, trusted: false, http }

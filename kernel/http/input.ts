@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { ContractSchema, Shape } from '../../sdk/contract.js'
-import { refuse } from '../../sdk/refusal.js'
+import { Refusal, refuse, type Reason } from '../../sdk/refusal.js'
 
 const SILENCE = 30_000
 const DEPTH = 64
@@ -16,27 +16,30 @@ export const readJson = async (req: IncomingMessage, limit: number): Promise<obj
 }
 
 /** All bytes of a body, refused as soon as they are more than `limit` or stay away for 30 s. */
-export const readBytes = async (req: IncomingMessage, limit: number): Promise<Buffer> => {
-  const tooLarge = () => refuse('too-large', `the body is larger than the ${limit} bytes this call takes`)
-  if (Number(req.headers['content-length']) > limit) tooLarge()
-  const parts: Buffer[] = []
-  let size = 0
-  const silent = setTimeout(() => req.destroy(new Error('the body stopped')), SILENCE)
-  try {
-    for await (const part of req as AsyncIterable<Buffer>) {
+export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const silent = setTimeout(() => req.destroy(), SILENCE)
+    const fail = (reason: Reason, message: string) => {
+      clearTimeout(silent)
+      req.removeAllListeners('data').resume()
+      reject(new Refusal(reason, message))
+    }
+    const tooLarge = () => fail('too-large', `the body is larger than the ${limit} bytes this call takes`)
+    if (Number(req.headers['content-length']) > limit) return tooLarge()
+    const parts: Buffer[] = []
+    let size = 0
+    req.on('data', (part: Buffer) => {
       silent.refresh()
       size += part.length
       if (size > limit) tooLarge()
-      parts.push(part)
-    }
-  } catch (error) {
-    if (!req.complete && (error as Error).name !== 'Refusal') refuse('invalid', 'the body ended before it was whole', { cause: error })
-    throw error
-  } finally {
-    clearTimeout(silent)
-  }
-  return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
-}
+      else parts.push(part)
+    })
+    req.once('end', () => {
+      clearTimeout(silent)
+      resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
+    })
+    for (const event of ['error', 'close']) req.once(event, () => req.complete || fail('invalid', 'the body ended before it was whole'))
+  })
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

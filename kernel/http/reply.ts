@@ -22,14 +22,19 @@ const COMMENT = Buffer.from(': \n\n')
 
 /** Writes a value as one JSON answer; with `etag` also its tag, and 304 where the asker holds it (RFC 9110, section 13.1.2). */
 export const sendValue = ({ res, head, ifNoneMatch }: ReplyContext, value: unknown, etag: boolean): void => {
-  const body = Buffer.from(JSON.stringify(value))
+  const body = JSON.stringify(value)
   if (etag) {
     const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
     res.setHeader('etag', tag)
     res.setHeader('cache-control', 'no-cache')
     if (ifNoneMatch?.split(',').some(one => one.trim().replace(/^W\//, '') === tag)) return void res.writeHead(304).end()
   }
-  res.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': body.length })
+  sendJson(res, 200, body, head)
+}
+
+/** One string, so that head and body leave in one write. */
+const sendJson = (res: ServerResponse, status: number, body: string, head: boolean): void => {
+  res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) })
   res.end(head ? undefined : body)
 }
 
@@ -46,11 +51,9 @@ export const sendBytes = (context: ReplyContext, value: Bytes): void => {
 /** Writes a refusal, or ends an answer that has begun. */
 export const sendRefusal = ({ res, head }: Pick<ReplyContext, 'res' | 'head'>, refusal: Refusal): void => {
   if (res.headersSent) return void res.destroy()
-  const body = Buffer.from(JSON.stringify(refusal.body))
   const { retryAfter } = refusal.detail
   if (retryAfter !== undefined) res.setHeader('retry-after', Math.max(1, Math.ceil(retryAfter)))
-  res.writeHead(refusal.status, { 'content-type': 'application/json; charset=utf-8', 'content-length': body.length })
-  res.end(head ? undefined : body)
+  sendJson(res, refusal.status, JSON.stringify(refusal.body), head)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 
 /** A request as the far side saw it. */
@@ -15,7 +16,7 @@ export interface Seen {
 export type Answerer = (seen: Seen, response: ServerResponse) => unknown
 
 /** A small server that speaks the contract's wire: what a handler returns is the JSON answer, unless it wrote one itself. */
-export const wireServer = async (t: { teardown: (stop: () => void) => void }, answer: Answerer) => {
+export const wireServer = async (t: Pick<Test, 'teardown'>, answer: Answerer) => {
   const seen: Seen[] = []
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
