@@ -193,12 +193,12 @@ export class Engine {
   }
 
   /** Ends a turn: closes what is open, writes the record, says `done`, and starts what waits. */
-  async finish(turn: Turn, as?: RunEnd): Promise<void> {
+  async finish(turn: Turn, as?: RunEnd, { next = true } = {}): Promise<void> {
     const { lanes, host, conversations } = this.#parts
     const { conversationId, run } = turn
     for (const pause of [...ENDING_RETRIES, undefined]) {
       try {
-        const end = await lanes.run(conversationId, () => this.#settle(turn, as))
+        const end = await lanes.run(conversationId, () => this.#settle(turn, as, next))
         const branch = conversations.find(conversationId)?.branch
         host.emit('turn.settled', { conversationId, run, end, ...(branch && { branch }) })
         break
@@ -221,7 +221,7 @@ export class Engine {
     void conversations.update(turn.conversationId, { lastEnd: 'failed', failure: 'the end of the turn could not be written' }).catch(() => {})
   }
 
-  async #settle(turn: Turn, as: RunEnd | undefined): Promise<RunEnd> {
+  async #settle(turn: Turn, as: RunEnd | undefined, goesOn: boolean): Promise<RunEnd> {
     const { conversations, queue, transcripts, providers, host } = this.#parts
     const { conversationId, run, record, entry, log } = turn
     const end = record.done ?? entry.fields.ending ?? as ?? (turn.stopping ? 'stopped' : record.failure || log.broken ? 'failed' : 'completed')
@@ -242,7 +242,8 @@ export class Engine {
     await queue.ended(conversationId, run, paused)
     await entry.remove()
     this.#turns.delete(conversationId)
-    const next = end === 'completed' && !this.#closing && conversations.find(conversationId) ? queue.take(conversationId) : undefined
+    const follows = goesOn && end === 'completed' && !this.#closing && conversations.find(conversationId)
+    const next = follows ? queue.take(conversationId) : undefined
     if (next) this.start(next)
     await this.closeFrames(run, end, next?.run)
     return end
@@ -268,10 +269,9 @@ export class Engine {
     if (!conversation) return
     const { record, entry } = turn
     const { totals } = conversation
-    // A run ended before the crash counted already.
-    if (conversation.lastRun === turn.run && conversation.lastEnd) return
+    // After a crash: the run counted already, or a newer one stands for the conversation.
+    if (conversation.lastRun !== turn.run || conversation.lastEnd) return
     await conversations.update(turn.conversationId, {
-      lastRun: turn.run,
       lastEnd: end,
       failure: end === 'failed' ? record.failure?.message ?? 'the turn failed' : undefined,
       updatedAt: Date.now(),

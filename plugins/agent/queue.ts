@@ -154,6 +154,15 @@ export class Queue {
     return next
   }
 
+  /** Names the message whose turn was found under way after a restart. */
+  adopt(conversationId: string, run: string): void {
+    const waiting = this.#of(conversationId)
+    const message = waiting.messages.find(other => other.run === run)
+    if (!message) return
+    waiting.messages = waiting.messages.filter(other => other !== message)
+    waiting.current = message
+  }
+
   /** A run is over; `paused` holds back the messages that wait. */
   async ended(conversationId: string, run: string, paused: boolean): Promise<void> {
     await this.#append({ line: 'ended', conversationId, run, paused }, true)

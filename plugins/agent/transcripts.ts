@@ -53,6 +53,13 @@ export class Transcripts {
     return rows.slice(from + 1)
   }
 
+  /** The words a settled run stands on; only its conversation's newest run is looked for. */
+  async opening(conversationId: string, run: string): Promise<Row | undefined> {
+    const { runs } = await this.#count(conversationId)
+    const newest = await this.#journals.read<Settled>(transcriptOf(conversationId), Math.max(0, runs - 1))
+    return newest.find(settled => settled.run === run)?.rows[0]
+  }
+
   #numbered(settled: readonly Settled[], from: number): TranscriptMessage[] {
     let index = from
     return settled.flatMap(({ rows }) => rows.map(row => ({ index: index++, ...row })))
