@@ -7,6 +7,7 @@ import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
 import type { QueuedWhy } from './frames.js'
 import type { Lanes } from './lanes.js'
+import { notesOf, preambleOf } from './preamble.js'
 import type { Providers } from './providers.js'
 import { MOST_WAITING, answerOf, shown, type LedgerRow, type Queue } from './queue.js'
 import type { Message } from './run-entry.js'
@@ -172,7 +173,9 @@ export class Delivery {
       return answerOf(queued)
     }
     const said = row('said', turn.run)
-    const words = { messageId, text: input.prompt, attachments: input.attachments ?? [], by, at }
+    const { mentions = [], attachments = [], editorContext } = input
+    const note = preambleOf(notesOf({ mentions, attachments: [], ...(editorContext && { editorContext }) }))
+    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }) }
     await durably(queue.accept({ row: said, said: { ...words, run: turn.run } }))
     await turn.say(words)
     void conversations.update(conversationId, { lastBy: by, updatedAt: at }).catch(() => {})

@@ -129,10 +129,11 @@ export class Engine {
   }
 
   async #work(turn: Turn, resume: Resume | undefined): Promise<void> {
-    const { conversations, providers, workshop } = this.#parts
+    const { conversations, providers, transcripts, workshop } = this.#parts
     const conversation = conversations.get(turn.conversationId)
     const adapter = providers.get(turn.entry.fields.provider)
     optionsOf(turn.message.input, conversation, providers)
+    turn.index = await transcripts.count(turn.conversationId)
     const ground = await workshop.prepare(turn, conversation)
     if (turn.signal.aborted) return
     const io = workshop.io(turn, ground)

@@ -19,6 +19,8 @@ export interface SaidWords {
   readonly messageId: string
   readonly text: string
   readonly attachments: readonly string[]
+  /** What the sandbox puts in front of the words for the provider. */
+  readonly note?: string
   readonly by: string
   readonly at: number
 }

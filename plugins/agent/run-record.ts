@@ -37,7 +37,7 @@ export class RunRecord {
   costUsd = 0
   inputTokens = 0
   outputTokens = 0
-  /** Frames an adapter or the engine wrote before the provider's first one say whether the copy was made ready. */
+  /** Everything that stands before the provider's first frame is in the log. */
   prepared = false
 
   constructor({ run, text, sentAt, by, messageId, errand, attachments }: OpeningWords) {
@@ -52,6 +52,11 @@ export class RunRecord {
   /** The rows the run leaves behind. */
   get rows(): readonly Row[] {
     return this.#rows.filter(({ role, text, thinking, tools, cards }) => role !== 'assistant' || text || thinking || tools || cards)
+  }
+
+  /** What was put in front of the words. */
+  get notes(): TurnNote[] | undefined {
+    return this.#rows[0]?.notes
   }
 
   /** Calls that have neither completed nor failed. */
@@ -83,6 +88,7 @@ export class RunRecord {
     switch (frame.kind) {
       case 'session':
         this.sessionId = frame.sessionId
+        this.prepared = true
         return
       case 'checkpoint':
         this.#rows[0]!.checkpointId = frame.id
@@ -183,6 +189,7 @@ export class RunRecord {
     if (content) card.content = content
     if (locations) card.locations = locations
     if (OVER.has(card.status)) this.#open.delete(id)
+    else this.#open.set(id, card)
   }
 
   #card(card: Card): void {

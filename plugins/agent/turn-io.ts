@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { refuse } from '../../sdk/index.js'
 import type { CardDraft, GatedCall, ToolResult, TurnIo, TurnRequest } from './adapter.js'
 import type { CardReply, Conversation } from './contract.js'
-import type { Location, PermissionMode, ToolCategory } from './frames.js'
+import type { Location, ToolCategory } from './frames.js'
+import { decide } from './gate.js'
 import type { Turn } from './turn.js'
 
 /** Where a turn stands: its tree, and what is said to the provider before the words. */
@@ -35,22 +36,6 @@ export interface Toolbox {
   stamp(path: string): Promise<string | undefined>
 }
 
-/** What the gate of one turn may ask of it. */
-export interface GateAsk {
-  readonly mode: PermissionMode
-  readonly allowedTools?: readonly string[]
-  /** Tools a person allowed for the rest of the conversation. */
-  readonly always: readonly string[]
-}
-
-/** What the gate says of a call: it goes, it is refused, or a person is asked. */
-export type Verdict =
-  | { readonly go: true }
-  | { readonly go: false; readonly reason: string }
-  | { readonly ask: CardDraft & { readonly kind: 'permission' } }
-
-export type Gate = (call: GatedCall, ask: GateAsk) => Verdict
-
 /** The adapter's side of a turn, and when nothing it began is under way any more. */
 export interface WorkingIo extends TurnIo {
   idle(): Promise<void>
@@ -67,9 +52,8 @@ export interface Workshop {
 /** What an adapter may do through a turn. */
 export interface IoParts {
   readonly toolbox: Toolbox
-  readonly gate: Gate
-  /** Tools allowed for the rest of the conversation, and how to add one. */
-  readonly always: { readonly names: () => readonly string[]; readonly add: (name: string) => void }
+  /** Tools a person allowed for the rest of the conversation. */
+  readonly remembered: { names(): ReadonlySet<string>; add(name: string): void }
 }
 
 const MOST_STATE = 4 * 1024 * 1024
@@ -78,7 +62,7 @@ const MOST_STATE = 4 * 1024 * 1024
 const never = new Promise<never>(() => {})
 
 /** The engine's work for one adapter in one turn. */
-export const turnIo = (turn: Turn, ground: Ground, { toolbox, gate, always }: IoParts): WorkingIo => {
+export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts): WorkingIo => {
   let mode = turn.entry.fields.permissionMode
   const busy = new Set<Promise<unknown>>()
   const tracked = <T>(work: Promise<T>): Promise<T> => {
@@ -98,13 +82,16 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, gate, always }: Io
   }
 
   const permit = async (call: GatedCall): Promise<string | undefined> => {
-    const verdict = gate(call, { mode, always: always.names(), ...(ground.allowedTools && { allowedTools: ground.allowedTools }) })
-    if ('go' in verdict) return verdict.go ? undefined : verdict.reason
-    if (!turn.message.attended) return 'this needs a yes, and nobody watches this turn'
-    const reply = await raise(verdict.ask, true)
+    const verdict = decide(call, {
+      mode, remembered: remembered.names(), attended: turn.message.attended,
+      ...(ground.allowedTools && { allowedTools: ground.allowedTools }),
+    })
+    if (verdict.verdict === 'go') return undefined
+    if (verdict.verdict === 'refuse') return verdict.reason
+    const reply = await raise(verdict.card, true)
     if (reply?.kind !== 'permission') return 'nobody answered'
     if (reply.decision === 'deny') return reply.feedback ? `a person said no: ${reply.feedback}` : 'a person said no'
-    if (reply.decision === 'always') always.add(call.name)
+    if (reply.decision === 'always') remembered.add(call.name)
     return undefined
   }
 

@@ -33,6 +33,8 @@ export class Turn {
   readonly record: RunRecord
   readonly entry: RunEntry
   readonly words = new WordBox()
+  /** Where this turn's message will stand in the record. */
+  index = 0
   readonly #host: TurnHost
   readonly #stop = new AbortController()
   readonly #up = new Map<string, UpCard>()
@@ -126,10 +128,10 @@ export class Turn {
   }
 
   /** Says words into the turn; they are in the log when this returns. */
-  async say({ messageId, text, attachments, by, at }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
+  async say({ messageId, text, note = '', attachments, by, at }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
     const known = attachments.length ? { attachments: [...attachments] } : {}
     this.log.push({ kind: 'steer', text, sentAt: at, by, ...(messageId && { messageId }), ...known })
-    this.words.put({ text, attachments, ...(messageId && { messageId }) })
+    this.words.put({ text: note + text, attachments, ...(messageId && { messageId }) })
     await this.log.settled()
   }
 

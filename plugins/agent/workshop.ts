@@ -9,8 +9,8 @@ import type { Conversation, CopyRepo, TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
 import type { Premises } from './delivery.js'
-import type { Gate } from './gate.js'
 import type { Lanes } from './lanes.js'
+import type { Remembered } from './remembered.js'
 import { notesOf, preambleOf } from './preamble.js'
 import { stamp } from './tools/tree.js'
 import { tools } from './tools/tools.js'
@@ -25,9 +25,8 @@ export interface WorkshopParts {
   readonly conversations: Conversations
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
   readonly locks: Lanes
-  readonly gate: Gate
   readonly log: Log
-  readonly always: { names(conversationId: string): readonly string[]; add(conversationId: string, name: string): void }
+  readonly remembered: Remembered
 }
 
 interface Tree extends Ground {
@@ -120,13 +119,12 @@ export class TurnWorkshop implements Workshop {
   }
 
   io(turn: Turn, ground: Ground) {
-    const { gate, always } = this.#parts
+    const { remembered } = this.#parts
     // Every ground of this workshop was made by `prepare`.
     const { root, wall } = ground as Tree
     const { conversationId } = turn
     return turnIo(turn, ground, {
-      gate,
-      always: { names: () => always.names(conversationId), add: name => always.add(conversationId, name) },
+      remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(root, ground.cwd, wall),
     })
   }
@@ -168,8 +166,9 @@ const toolbox = (root: string, cwd: string, wall: Omit<WallSpec, 'cwd' | 'env'>)
 const attached = async (workspace: string, paths: readonly string[]): Promise<TurnRequest['attachments']> => {
   const found = await Promise.all(paths.map(async path => {
     const absolute = await inside(workspace, path).catch(() => undefined)
-    const facts = absolute && (await stat(absolute).catch(() => undefined))
-    if (!absolute || !facts?.isFile()) return []
+    if (!absolute) return []
+    const facts = await stat(absolute).catch(() => undefined)
+    if (!facts?.isFile()) return []
     return [{ path, absolute, mime: MIMES[extname(path).toLowerCase()] ?? 'application/octet-stream', bytes: facts.size }]
   }))
   return found.flat()
