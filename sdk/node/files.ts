@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto'
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { codeOf } from './paths.js'
+
+/** The beginning of every temporary name that a write leaves behind only when the machine dies in it. */
+export const TEMPORARY = '.sandbox-write-'
+
+/** What a write may ask for. */
+export interface WriteOptions {
+  /** Permission bits, whatever the umask; 0o600 when left out. */
+  readonly mode?: number
+  /** Wait until the new name itself would survive a power cut. */
+  readonly flush?: boolean
+}
+
+/** Makes the names in a folder durable. */
+export const flushFolder = async (folder: string): Promise<void> => {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Replaces a file in one step: readers see the old bytes or the new ones, also after `kill -9`. */
+export const writeAtomic = async (path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<void> => {
+  const folder = dirname(path)
+  const temporary = join(folder, TEMPORARY + randomBytes(9).toString('hex'))
+  const handle = await open(temporary, 'wx', 0o600)
+  try {
+    try {
+      await handle.writeFile(data)
+      await handle.chmod(options.mode ?? 0o600)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+  if (options.flush) await flushFolder(folder)
+}
+
+/** The value a JSON file holds, or undefined when there is no such file. */
+export const readJson = async <T>(path: string): Promise<T | undefined> => {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    return JSON.parse(text) as T
+  } catch (error) {
+    throw new Error(`${path} does not hold JSON`, { cause: error })
+  }
+}

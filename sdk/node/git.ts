@@ -1,0 +1,118 @@
+import { realpath } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { listEnv, run, type Env } from './run.js'
+import { runWalled, type WallSpec } from './wall.js'
+
+/** Who a commit is by. */
+export interface Identity {
+  readonly name: string
+  readonly email: string
+}
+
+/** How git is to run. */
+export interface GitOptions {
+  readonly signal?: AbortSignal
+  readonly input?: string | Uint8Array
+  /** Added to the engine's own variables. */
+  readonly env?: Env
+  readonly maxBytes?: number
+  /** Exit codes that are an answer; 0 when left out. */
+  readonly ok?: readonly number[]
+  readonly identity?: Identity
+  /** Behind this wall: needed by whatever reads an index or a working tree, whose filters and drivers are programs. */
+  readonly wall?: Omit<WallSpec, 'cwd' | 'env'>
+}
+
+/** What git answered. */
+export interface GitAnswer {
+  readonly code: number
+  readonly stdout: Buffer
+  readonly text: string
+  readonly stderr: string
+}
+
+/** Git said no; `message` is in its own words. */
+export class GitFailure extends Error {
+  readonly code: number
+  readonly stderr: string
+
+  constructor(command: string, code: number, stderr: string) {
+    super(`git ${command}: ${stderr.trim() || `ended with ${code}`}`)
+    this.name = 'GitFailure'
+    this.code = code
+    this.stderr = stderr
+  }
+}
+
+const MAX_BYTES = 64 * 1024 * 1024
+
+/** Settings that a repository cannot override: none of them lets git run a program that the repository names. */
+const SETTINGS = [
+  'core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.pager=cat', 'core.editor=true', 'core.askPass=true',
+  'core.sshCommand=false', 'core.gitProxy=', 'core.alternateRefsCommand=true', 'core.attributesFile=/dev/null',
+  'core.quotePath=false', 'credential.helper=', 'commit.gpgSign=false', 'tag.gpgSign=false', 'push.gpgSign=false',
+  'log.showSignature=false', 'merge.verifySignatures=false', 'gpg.program=false', 'sequence.editor=true',
+  'protocol.ext.allow=never', 'submodule.recurse=false', 'fetch.recurseSubmodules=false', 'gc.auto=0',
+  'maintenance.auto=false', 'safe.directory=*', 'advice.detachedHead=false', 'color.ui=false',
+].flatMap(setting => ['-c', setting])
+
+/** Commands that would run a diff program or a text converter of the repository unless told not to. */
+const SHOWING = new Set(['diff', 'log', 'show', 'diff-tree', 'diff-index', 'diff-files', 'format-patch', 'whatchanged'])
+
+const guarded = ([command = '', ...rest]: readonly string[]): string[] => {
+  if (SHOWING.has(command)) return [command, '--no-ext-diff', '--no-textconv', ...rest]
+  return command === 'blame' ? [command, '--no-textconv', ...rest] : [command, ...rest]
+}
+
+const ENV = {
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_NO_LAZY_FETCH: '1',
+  // A list of one name that is no transport: also the fetch of a missing object, whose program the repository names.
+  GIT_ALLOW_PROTOCOL: 'none',
+  GIT_EDITOR: 'true',
+  GIT_SEQUENCE_EDITOR: 'true',
+  GIT_ASKPASS: 'true',
+  GIT_PAGER: 'cat',
+  LC_ALL: 'C.UTF-8',
+}
+
+const identityEnv = ({ name, email }: Identity): Env => ({
+  GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email,
+})
+
+/**
+ * Runs git as the daemon's own engine: no hook, prompt, helper or setting of the repository starts a program, and no
+ * transport is open unless `env` names it in `GIT_ALLOW_PROTOCOL`.
+ *
+ * `dir` is a path outside the wall; with `wall` it is a path as seen inside. Filters and merge drivers of a repository
+ * cannot be switched off, so every command that touches an index or a working tree needs `wall`.
+ */
+export const git = async (dir: string, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
+  const { signal, input, maxBytes = MAX_BYTES, ok = [0], identity, wall } = options
+  const ceiling = dirname(wall ? dir : await realpath(dir))
+  const env = listEnv({ ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...(identity && identityEnv(identity)), ...options.env })
+  const all = [...SETTINGS, '--no-pager', ...guarded(args)]
+  const how = { signal, input, maxBytes }
+  const { code, stdout, stderr, truncated } = wall
+    ? await runWalled({ ...wall, cwd: dir, env }, 'git', all, how)
+    : await run('git', all, { ...how, cwd: dir, env })
+  const command = args[0] ?? ''
+  if (truncated) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)
+  if (!ok.includes(code)) throw new GitFailure(command, code, stderr)
+  return { code, stdout, text: stdout.toString(), stderr }
+}
+
+let version: Promise<string> | undefined
+
+/** The version of the git program, such as `2.39.5`. */
+export const gitVersion = (): Promise<string> => {
+  version ??= run('git', ['version'], { cwd: '/', env: listEnv() }).then(
+    ({ stdout }) => /\d+(\.\d+)+/.exec(stdout.toString())?.[0] ?? '0',
+  )
+  version.catch(() => (version = undefined))
+  return version
+}

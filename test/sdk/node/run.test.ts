@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { listEnv, run, type RunOptions } from '../../../sdk/node/run.js'
+
+const sh = (script: string, options: Partial<RunOptions> = {}) => run('sh', ['-c', script], { cwd: '/', env: listEnv(), ...options })
+
+const alive = (pid: string) => {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+/** Waits until the kernel has removed a process that was killed. */
+const gone = async (pid: string) => {
+  for (let i = 0; i < 200 && alive(pid); i++) await new Promise(resolve => setTimeout(resolve, 10))
+  return !alive(pid)
+}
+
+t.test('outputs, exit code and input are passed on', async t => {
+  const result = await sh('cat; echo no >&2; exit 3', { input: 'ü\n' })
+  t.match(result, { code: 3, stderr: 'no\n', truncated: false, timedOut: false })
+  t.equal(result.stdout.toString(), 'ü\n')
+  t.equal((await sh('true', { input: 'x'.repeat(1_000_000) })).code, 0, 'input nobody reads is no failure')
+})
+
+t.test('a program sees the given environment and nothing else', async t => {
+  process.env.DAEMON_SECRET = 'x'
+  t.teardown(() => delete process.env.DAEMON_SECRET)
+  const { stdout } = await run('/usr/bin/env', [], { cwd: '/', env: { A: '1' } })
+  t.equal(stdout.toString(), 'A=1\n')
+  t.notOk('DAEMON_SECRET' in listEnv())
+  t.match(listEnv({ X: 'y', HOME: undefined }), { X: 'y', PATH: String })
+  t.notOk('HOME' in listEnv({ HOME: undefined }))
+})
+
+t.test('a missing program is refused by name with how to install it', async t => {
+  await t.rejects(run('no-such-program', [], { cwd: '/', env: listEnv() }), {
+    message: 'expected the program no-such-program and found none: install it (Debian: apt-get install no-such-program)',
+  })
+  await t.rejects(run('true', [], { cwd: '/no/such/folder', env: listEnv() }), { message: /working folder is gone/ })
+})
+
+t.test('long output keeps its first and its last half and says what was left out', async t => {
+  const { stdout, truncated } = await sh('i=0; while [ $i -lt 5000 ]; do echo line$i; i=$((i+1)); done', { maxBytes: 100 })
+  t.equal(truncated, true)
+  t.match(stdout.toString(), /^line0\nline1[\s\S]*\n… \d+ bytes left out …\n[\s\S]*line4999\n$/)
+  t.ok(stdout.length < 150)
+  const whole = await sh('printf 0123456789', { maxBytes: 10 })
+  t.equal(whole.stdout.toString(), '0123456789')
+  t.equal(whole.truncated, false)
+})
+
+t.test('when the time is over the whole group is gone, also what ignores being asked', async t => {
+  const result = await sh('trap "" TERM; sh -c \'trap "" TERM; echo $$; while :; do sleep 1; done\' & wait', { timeoutMs: 300 })
+  t.equal(result.timedOut, true)
+  t.ok(await gone(result.stdout.toString().trim()))
+})
+
+t.test('an aborted run is thrown, and leaves nothing running', async t => {
+  const stop = new AbortController()
+  let pid = ''
+  await t.rejects(
+    sh('sleep 600 & echo $!; wait', { signal: stop.signal, onOutput: piece => ((pid = piece.toString().trim()), stop.abort(new Error('stopped'))) }),
+    { message: 'stopped' },
+  )
+  t.ok(await gone(pid))
+  await t.rejects(sh('true', { signal: stop.signal }), { message: 'stopped' })
+})
+
+t.test('what a program leaves running ends with it', async t => {
+  const { code, stdout } = await sh('sleep 600 & echo $!')
+  t.equal(code, 0)
+  t.ok(await gone(stdout.toString().trim()))
+})
+
+t.test('a program ended by a signal says which', async t => {
+  t.match(await sh('kill -9 $$'), { code: 137, signal: 'SIGKILL' })
+})

@@ -1,0 +1,221 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { listEnv, run } from '../../../sdk/node/run.js'
+import { runWalled, walled, wallKind, type WallKind, type WallSpec } from '../../../sdk/node/wall.js'
+
+const IDENTITY = {
+  GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@example.com', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@example.com',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+}
+
+const git = (cwd: string, ...args: string[]) =>
+  execFileSync('git', args, { cwd, encoding: 'utf8', env: { ...listEnv(), ...IDENTITY }, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+
+/** Every file below a folder with a hash of its bytes, leaving out what `skip` matches. */
+const bytesOf = (folder: string, skip = /^$/) => {
+  const found: { [path: string]: string } = {}
+  for (const name of readdirSync(folder, { recursive: true }) as string[]) {
+    if (skip.test(name)) continue
+    const path = join(folder, name)
+    const stat = lstatSync(path)
+    if (stat.isSymbolicLink()) found[name] = `link ${readlinkSync(path)}`
+    else if (stat.isFile()) found[name] = createHash('sha256').update(readFileSync(path)).digest('hex')
+  }
+  return found
+}
+
+/** A workspace with a history, a data folder with a secret, and a private copy of the workspace in it. */
+const place = (t: Test) => {
+  const root = realpathSync(t.testdir({ work: { 'a.txt': 'one\n', '.sandbox': { 'settings.json': '{}' } }, data: { secret: 'x' } }))
+  const workspace = join(root, 'work')
+  const data = join(root, 'data')
+  git(workspace, 'init', '-q', '-b', 'main')
+  git(workspace, 'add', 'a.txt')
+  git(workspace, 'commit', '-qm', 'first')
+  const dir = join(data, 'checkouts', 'c-1')
+  git(workspace, 'worktree', 'add', '-q', '-b', 'agent/c-1', dir)
+  const shared: WallSpec = { workspace, data, cwd: workspace, env: { ...listEnv(), ...IDENTITY, MARK: 'here' } }
+  const common = join(workspace, '.git')
+  const isolated: WallSpec = { ...shared, copy: { dir, gitdirs: [{ path: '', common, worktree: 'c-1', branch: 'agent/c-1' }] } }
+  return { root, workspace, data, dir, shared, isolated, common }
+}
+
+for (const kind of ['bwrap', 'unshare'] as const) {
+  const starts = (await walled(place(t).shared, 'true', [], kind)).enforced
+  const options = starts || process.env.CI ? {} : { skip: `${kind} does not start here` }
+  const sh = (spec: WallSpec, script: string, ...args: string[]) =>
+    runWalled(spec, 'sh', ['-c', script, 'sh', ...args], { timeoutMs: 20_000 }, kind as WallKind)
+  const out = async (spec: WallSpec, script: string, ...args: string[]) => {
+    const { code, stdout, stderr } = await sh(spec, script, ...args)
+    return `${stdout.toString()}${stderr}${code === 0 ? '' : `[${code}]`}`.trim()
+  }
+
+  t.test(`behind the wall of ${kind}`, options, async t => {
+    t.test('the data folder is empty and cannot be written', async t => {
+      const { shared, data } = place(t)
+      t.equal(await out(shared, 'ls -A "$1"', data), '')
+      t.match(await out(shared, 'echo x > "$1/y"', data), /Read-only|Permission/)
+    })
+
+    t.test('other processes are not there', async t => {
+      const { shared } = place(t)
+      t.equal(await out(shared, 'for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | cut -c1-7; done | sort -u | grep node; echo done'), 'done')
+      t.equal(await out(shared, 'ls -d "/proc/$1" 2>/dev/null; kill -0 "$1" 2>/dev/null; echo $?', String(process.pid)), '1')
+    })
+
+    t.test('the environment is what was given and nothing else', async t => {
+      const { shared } = place(t)
+      process.env.DAEMON_ONLY = 'secret'
+      t.teardown(() => delete process.env.DAEMON_ONLY)
+      const env = await out({ ...shared, env: { PATH: process.env.PATH!, MARK: 'here', LD_PRELOAD: '' } }, 'env')
+      const names = env.split('\n').map(line => line.split('=')[0]).filter(name => !['PWD', '_', 'SHLVL', 'OLDPWD'].includes(name!))
+      t.same(names.sort(), ['LD_PRELOAD', 'MARK', 'PATH'])
+      const { args } = await walled(shared, 'true', [], kind)
+      t.notMatch(args.join(' '), 'MARK', 'no variable is an argument')
+    })
+
+    t.test('there are no capabilities and no way to mount or unmount', async t => {
+      const { shared, data } = place(t)
+      t.match(await out(shared, 'grep CapEff /proc/self/status'), /0{16}/)
+      t.match(await out(shared, 'grep NoNewPrivs /proc/self/status'), /1/)
+      t.not((await sh(shared, 'umount -l "$1"', data)).code, 0)
+      t.not((await sh(shared, 'mount -o remount,rw,bind "$1"', data)).code, 0)
+      t.not((await sh(shared, 'mount -t tmpfs x "$1"', shared.workspace)).code, 0)
+      const nested = 'unshare --user --keep-caps --mount sh -c \'umount -l "$1" || umount -l "$1"; ls -A "$1"\' sh "$1" 2>/dev/null; true'
+      t.equal(await out(shared, nested, data), '', 'nor in a user namespace of its own')
+      t.equal(await out(shared, nested.replace('--user', '--user --map-user=1000'), data), '')
+      t.equal(await out(shared, nested.replace('--user', '--user --map-root-user'), data), '')
+    })
+
+    t.test('the kernel and the disks cannot be reached through files', async t => {
+      const { shared } = place(t)
+      const refused = /Read-only|Permission|nonexistent/
+      // Opened for appending and closed again: a wall that fails here must not change the machine of the test.
+      t.match(await out(shared, ': >> /proc/sys/kernel/core_pattern'), refused)
+      t.match(await out(shared, ': >> /proc/sysrq-trigger'), refused)
+      t.match(await out(shared, ': >> /sys/kernel/uevent_helper'), refused)
+      t.match(await out(shared, ': >> /sys/kernel/profiling'), refused)
+      t.equal(await out(shared, 'ls /dev | grep -E "^(vd|sd|nvme|mem|kmsg|loop)"; true'), '')
+      t.equal(await out(shared, 'echo x > /dev/null; head -c 4 /dev/zero | wc -c'), '4')
+    })
+
+    t.test('the program does not run as the first process, and its exit code is passed on', async t => {
+      const { shared } = place(t)
+      t.not(await out(shared, 'echo $$'), '1')
+      t.equal((await sh(shared, 'exit 7')).code, 7)
+    })
+
+    t.test('a hidden socket refuses', async t => {
+      const { shared } = place(t)
+      // A socket's path is short, a test folder's is not.
+      const folder = mkdtempSync(join(tmpdir(), 'wall-'))
+      t.teardown(() => rmSync(folder, { recursive: true }))
+      const path = join(folder, 's')
+      const server = createServer(socket => socket.end('hello'))
+      await new Promise<void>(resolve => server.listen(path, resolve))
+      t.teardown(() => server.close())
+      const ask = 'require("node:net").connect(process.argv[1]).on("data", d => console.log(String(d))).on("error", e => console.log(e.code))'
+      const say = async (spec: WallSpec) => (await runWalled(spec, process.execPath, ['-e', ask, path], { timeoutMs: 20_000 }, kind)).stdout.toString().trim()
+      t.equal(await say(shared), 'hello')
+      t.match(await say({ ...shared, hide: [path] }), /ECONNREFUSED|EACCES/)
+    })
+
+    t.test('.sandbox is read-only but for what is named', async t => {
+      const { shared, workspace } = place(t)
+      mkdirSync(join(workspace, '.sandbox/x'))
+      t.match(await out(shared, 'echo x > .sandbox/settings.json'), /Read-only/)
+      t.match(await out(shared, 'mv .sandbox other'), /busy|Read-only/i)
+      t.equal(await out({ ...shared, writable: [join(workspace, '.sandbox/x')] }, 'echo x > .sandbox/x/y'), '')
+      t.equal(readFileSync(join(workspace, '.sandbox/x/y'), 'utf8'), 'x\n')
+    })
+
+    t.test('the shared tree is written where there is no copy', async t => {
+      const { shared, workspace } = place(t)
+      t.equal(await out(shared, 'echo two > a.txt; git status --porcelain -uno'), 'M a.txt')
+      t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'two\n')
+    })
+
+    t.test('a write by an absolute path of the workspace lands in the copy', async t => {
+      const { isolated, workspace, dir } = place(t)
+      t.equal(await out(isolated, 'echo two > "$1/a.txt"; pwd', workspace), workspace)
+      t.equal(readFileSync(join(dir, 'a.txt'), 'utf8'), 'two\n')
+      t.equal(git(workspace, 'status', '--porcelain', '--untracked-files=no'), '')
+    })
+
+    t.test('git works in the copy and commits on its own branch', async t => {
+      const { isolated, workspace, dir } = place(t)
+      const before = git(workspace, 'rev-parse', 'main')
+      t.equal(await out(isolated, 'echo two > a.txt && git commit -qam second && git status --porcelain && git log --format=%s'), 'second\nfirst')
+      t.equal(git(workspace, 'log', '--format=%s', '-1', 'agent/c-1'), 'second')
+      t.equal(git(workspace, 'rev-parse', 'main'), before)
+      t.equal(git(dir, 'status', '--porcelain', '--', 'a.txt'), '', 'the copy is clean from outside too')
+    })
+
+    t.test('nothing else of the repository can be changed', async t => {
+      const { isolated, workspace, common, data } = place(t)
+      await out(isolated, 'echo two > a.txt && git commit -qam second')
+      const skip = /^(objects|worktrees\/c-1|refs\/heads\/agent|logs\/refs\/heads\/agent)(\/|$)/
+      const before = bytesOf(common, skip)
+      const attempts = [
+        'git update-ref refs/heads/main HEAD', 'git branch other', 'git config filter.x.smudge "touch /tmp/x"', 'git tag x',
+        'echo "#!/bin/sh" > "$(git rev-parse --git-common-dir)/hooks/post-checkout"',
+        'echo x > "$(git rev-parse --git-common-dir)/info/attributes"', 'echo x > "$(git rev-parse --git-common-dir)/packed-refs"',
+        'echo x > "$(git rev-parse --git-common-dir)/HEAD"', 'echo x > "$(git rev-parse --git-common-dir)/index"',
+        'echo /etc > "$(git rev-parse --git-common-dir)/objects/info/alternates"',
+        'echo /etc > "$(git rev-parse --git-dir)/commondir"', 'rm -f "$(git rev-parse --git-dir)/commondir" && false',
+        'mv "$(git rev-parse --git-dir)" "$(git rev-parse --git-common-dir)/worktrees/other"', 'rm -f .git', 'echo x > .git',
+        'git worktree add ../x', 'git symbolic-ref refs/heads/main refs/heads/agent/c-1',
+      ]
+      for (const attempt of attempts) t.not((await sh(isolated, attempt)).code, 0, attempt)
+      t.same(bytesOf(common, skip), before)
+      t.equal(git(workspace, 'status', '--porcelain', '--untracked-files=no'), '')
+      t.same(readdirSync(data).sort(), ['checkouts', 'secret', 'wall'])
+    })
+
+    t.test('.sandbox of the workspace is shared into the copy', async t => {
+      const { isolated } = place(t)
+      t.equal(await out(isolated, 'cat .sandbox/settings.json'), '{}')
+      t.match(await out(isolated, 'echo x > .sandbox/settings.json'), /Read-only/)
+    })
+
+    t.test('a source that became a link is refused', async t => {
+      const { isolated, common, data } = place(t)
+      execFileSync('mv', [join(common, 'objects'), join(common, 'kept')])
+      execFileSync('ln', ['-s', data, join(common, 'objects')])
+      await t.rejects(sh(isolated, 'true'), { message: /found a link/ })
+    })
+
+    t.test('ending the command ends everything in it', async t => {
+      const { shared, workspace } = place(t)
+      const stop = new AbortController()
+      const child = await walled(shared, 'sh', ['-c', 'setsid sleep 3571 & trap "" TERM; echo up; wait'], kind)
+      await t.rejects(run(child.program, child.args, { cwd: child.cwd, env: child.env, signal: stop.signal, onOutput: () => stop.abort(new Error('stop')) }), { message: 'stop' })
+      const left = () => readdirSync('/proc').filter(pid => /^\d+$/.test(pid)).filter(pid => {
+        try {
+          return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === 'sleep\x003571\x00'
+        } catch {
+          return false
+        }
+      })
+      for (let i = 0; i < 40 && left().length > 0; i++) await new Promise(resolve => setTimeout(resolve, 25))
+      t.same(left(), [])
+      t.ok(workspace)
+    })
+  })
+}
+
+t.test('where there is no wall the program is unchanged and says so', async t => {
+  const { isolated, dir } = place(t)
+  writeFileSync(join(dir, 'b'), '')
+  const answer = await walled(isolated, 'ls', ['-a'], 'none')
+  t.same(answer, { program: 'ls', args: ['-a'], env: isolated.env, cwd: dir, enforced: false })
+})
+
+t.test('the kind of wall is one of three', async t => {
+  t.ok(['bwrap', 'unshare', 'none'].includes(await wallKind()))
+})
