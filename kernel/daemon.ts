@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { AddressInfo } from 'node:net'
 import { createAuth, type Auth } from './auth/auth.js'
 import { loginSocketPath, openLoginSocket } from './auth/socket.js'
@@ -99,7 +98,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
 
   const app = new App({ kernel, auth, streams, log, http: deployment.http ?? {} })
   for (const plugin of plugins) app.add(plugin)
-  serveOwn(app, identity, boot, () => describeCalls(root, plugins))
+  serveOwn(app, root, identity, boot, plugins)
   const server = createServer({ maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 0 }, app.koa.callback())
   limitConnections(server)
   let url: string
@@ -134,12 +133,6 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
       rmSync(note, { force: true })
     },
   }
-}
-
-/** The published document of what is loaded; its builder is read only when somebody asks. */
-const describeCalls = async (root: string, plugins: readonly LoadedPlugin[]): Promise<object> => {
-  const { openapi } = (await import(pathToFileURL(join(root, 'openapi', 'document.js')).href)) as { openapi: (groups: readonly LoadedPlugin[]) => object }
-  return openapi(plugins)
 }
 
 const listen = (server: Server, { host, port }: Config): Promise<string> =>
