@@ -25,7 +25,7 @@ t.test('a kill at any moment of a turn loses and doubles nothing that was acknow
   const folder = realpathSync(t.testdir())
   const workspace = join(folder, 'workspace')
   const data = join(folder, 'data')
-  makeWorkspace(workspace)
+  makeWorkspace(workspace, { 'README.md': '# work\n', '.sandbox/config/settings.json': '{"autoResumeOnRestart":true}' })
   let daemon = await spawnDaemon(t, { workspace, data })
   for (const moment of MOMENTS) {
     const conversationId = `killed-${moment}`
@@ -55,7 +55,7 @@ t.test('frames that a watcher saw before a kill are the same after it', async t 
   const folder = realpathSync(t.testdir())
   const workspace = join(folder, 'workspace')
   const data = join(folder, 'data')
-  makeWorkspace(workspace)
+  makeWorkspace(workspace, { 'README.md': '# work\n', '.sandbox/config/settings.json': '{"autoResumeOnRestart":true}' })
   let daemon = await spawnDaemon(t, { workspace, data })
   for (const moment of [10, 60, 150, 250]) {
     const conversationId = `seen-${moment}`
