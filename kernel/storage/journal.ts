@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Writable } from 'node:stream'
 import type { AppendOptions } from '../../sdk/host.js'
 import { refuse } from '../../sdk/refusal.js'
@@ -91,6 +92,7 @@ export class JournalStore {
   async *follow(name: string, after: number, signal: AbortSignal): AsyncGenerator<unknown, void> {
     const journal = this.#journal(name)
     const { log, release } = await journal.pin()
+    setMaxListeners(0, signal)
     try {
       present(name, log)
       for (let at = await log.offsetAfter(after); !signal.aborted && !log.gone;) {
