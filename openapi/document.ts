@@ -5,14 +5,16 @@ import type { CallSchema, Contract } from '../sdk/contract.js'
 import type { OpenAccess, PluginManifest, RouteAccess } from '../kernel/manifest.js'
 import { kernelGroup, OPEN_TAG } from './kernel.js'
 import { refusals, refusalSchemas, refusalsOf } from './refusals.js'
-import { published, reached, resolve } from './schemas.js'
+import { order, published, reached, resolve } from './schemas.js'
 import type { Schema, Schemas } from './schemas.js'
 
 type Access = RouteAccess | (OpenAccess & { etag?: true })
 
-/** One group as the document needs it: what it is called, who may use its routes, and what they take and give. */
+/** One group as the document needs it: its name, who may use its routes, and what they take and give. */
 export interface Group {
-  readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & { readonly routes: { readonly [call: string]: Access } }
+  readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & {
+    readonly routes: { readonly [call: string]: Access }
+  }
   readonly contract: Pick<Contract, 'schema'>
 }
 
@@ -23,15 +25,15 @@ export interface DocumentOptions {
 
 const ABOUT = [
   'The daemon that coding agents run behind: one HTTP contract beside the code they work on.',
-  'A person signs in and sends `authorization: Bearer <session>`; a program sends a control token as `x-sandbox-control`. '
-  + '`x-floor` names the least role of a person and `x-token` the scopes of a token that reach a call.',
-  'Every failure is JSON with a `message` for a person and a `reason` for a program. A stream is server-sent events: '
-  + '`message` events with the schema given, then `done`, or `error` with a message; one that ends with neither was cut.',
+  'A person signs in and sends `authorization: Bearer <session>`; a program sends a control token as '
+  + '`x-sandbox-control`. `x-floor` names the least role of a person and `x-token` the scopes of a token that reach a call.',
+  'Every failure is JSON with a `message` for a person and a `reason` for a program. A stream is server-sent '
+  + 'events: `message` events with the schema given, then `done`, or `error` with a message; one that ends with neither was cut.',
 ].join('\n\n')
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'] as const
 
-/** The published OpenAPI 3.1 document, derived from every group's contract and manifest; the same input gives the same text. */
+/** The OpenAPI 3.1 document, derived from every group's contract and manifest; the same groups give the same text. */
 export const openapi = (groups: readonly Group[], options: DocumentOptions = {}): oas31.OpenAPIObject => {
   const builder = oas31.OpenApiBuilder.create()
     .addOpenApiVersion('3.1.0')
@@ -41,17 +43,21 @@ export const openapi = (groups: readonly Group[], options: DocumentOptions = {})
   components.add('the kernel', refusalSchemas, Object.keys(refusalSchemas))
   const operations = [...groups].sort((a, b) => order(a.manifest.name, b.manifest.name)).concat(kernelGroup)
     .flatMap(group => operationsOf(group, components))
-  const tags = new Map([...operations.map(({ tag }) => [tag.name, tag] as const).filter(([name]) => name !== OPEN_TAG.name), [OPEN_TAG.name, OPEN_TAG]])
-  for (const tag of tags.values()) builder.addTag(tag)
+  const tags = new Map(operations.map(({ tag }) => [tag.name, tag]))
+  tags.delete(OPEN_TAG.name)
+  for (const tag of [...tags.values(), OPEN_TAG]) builder.addTag(tag)
   for (const [path, item] of pathsOf(operations)) builder.addPath(path, item)
   for (const [name, schema] of components.sorted()) builder.addSchema(name, schema)
-  const used = new Set(operations.flatMap(({ operation }) => Object.values(operation.responses!).map(response => String(response.$ref))))
+  const used = new Set(operations.flatMap(({ operation }) => Object.values(operation.responses!))
+    .map(response => String(response.$ref)))
   for (const [name, response] of Object.entries(refusals)) {
     if (used.has(`#/components/responses/${name}`)) builder.addResponse(name, response)
   }
   builder
     .addSecurityScheme('session', { type: 'http', scheme: 'bearer', description: 'The session of a person.' })
-    .addSecurityScheme('token', { type: 'apiKey', in: 'header', name: 'x-sandbox-control', description: 'A control token of a program.' })
+    .addSecurityScheme('token', {
+      type: 'apiKey', in: 'header', name: 'x-sandbox-control', description: 'A control token of a program.',
+    })
   return builder.getSpec()
 }
 
@@ -63,13 +69,10 @@ interface Operation {
   readonly operation: oas31.OperationObject
 }
 
-/** By code unit, so that the order is the same on every machine. */
-const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
-
 const operationsOf = ({ manifest, contract }: Group, components: Components): Operation[] => {
   const { components: { schemas: named = {} }, functions } = contract.schema()
   // What typia writes is a JSON Schema of OpenAPI 3.1; `Shape` is the part of it the daemon reads.
-  const schemas: Schemas = Object.fromEntries(Object.entries(named).map(([name, shape]) => [name, published(shape as Schema)]))
+  const schemas = Object.fromEntries(Object.entries(named).map(([name, shape]) => [name, published(shape as Schema)]))
   return functions.filter(call => isRoute(call.name)).map(call => {
     const [method, path] = call.name.split(' ') as [typeof METHODS[number], string]
     const access = manifest.routes[call.name]
@@ -86,7 +89,8 @@ const operationsOf = ({ manifest, contract }: Group, components: Components): Op
 const pathsOf = (operations: readonly Operation[]): [string, oas31.PathItemObject][] => {
   const ids = new Map<string, string>()
   const paths = new Map<string, oas31.PathItemObject>()
-  const sorted = [...operations].sort((a, b) => order(a.path, b.path) || METHODS.indexOf(a.method) - METHODS.indexOf(b.method))
+  const sorted = [...operations].sort((a, b) =>
+    order(a.path, b.path) || METHODS.indexOf(a.method) - METHODS.indexOf(b.method))
   for (const { group, method, path, operation } of sorted) {
     const route = `${method} ${path}`
     const id = operation.operationId!
@@ -100,7 +104,9 @@ const pathsOf = (operations: readonly Operation[]): [string, oas31.PathItemObjec
   return [...paths]
 }
 
-const describe = (group: string, tag: string, call: CallSchema, access: Access, schemas: Schemas): oas31.OperationObject => {
+const describe = (
+  group: string, tag: string, call: CallSchema, access: Access, schemas: Schemas,
+): oas31.OperationObject => {
   const [method, path = ''] = call.name.split(' ')
   const open = 'open' in access
   const { parameters, body } = inputOf(group, call, schemas)
@@ -141,7 +147,8 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
   }
 }
 
-const size = (bytes: number): string => (bytes % 1048576 === 0 ? `${bytes / 1048576} MiB` : bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`)
+const size = (bytes: number): string =>
+  bytes % 1048576 === 0 ? `${bytes / 1048576} MiB` : bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`
 
 /** Whether a body may not be left out: one of its fields, or the choice between its forms, must be there. */
 const needed = (body: Schema | undefined): boolean => body?.oneOf !== undefined || (body?.required?.length ?? 0) > 0
@@ -149,7 +156,11 @@ const needed = (body: Schema | undefined): boolean => body?.oneOf !== undefined 
 const ETAG: oas31.HeadersObject = { etag: { description: 'Changes when the answer does.', schema: { type: 'string' } } }
 
 const IF_NONE_MATCH: oas31.ParameterObject = {
-  name: 'if-none-match', in: 'header', description: 'The `etag` of an earlier answer.', required: false, schema: { type: 'string' },
+  name: 'if-none-match',
+  in: 'header',
+  description: 'The `etag` of an earlier answer.',
+  required: false,
+  schema: { type: 'string' },
 }
 
 /** The first sentence as the summary, everything after it as the description; lines of one paragraph are joined. */
@@ -173,23 +184,34 @@ const inputOf = (group: string, call: CallSchema, schemas: Schemas): CallInput =
   const input = resolve(given, schemas)
   const fields = Object.entries(input?.properties ?? {}) as [string, Schema][]
   const lost = inPath.find(name => !fields.some(([field]) => field === name))
-  if (lost !== undefined) throw new Error(`${group}: ${call.name} has no field ${lost} in its input: declare it in one plain object`)
-  if (method === 'GET' && input?.oneOf) throw new Error(`${group}: ${call.name} takes a union, which a query cannot say: use one plain object`)
+  if (lost !== undefined) {
+    throw new Error(`${group}: ${call.name} has no field ${lost} in its input: declare it in one plain object`)
+  }
+  if (method === 'GET' && input?.oneOf) {
+    throw new Error(`${group}: ${call.name} takes a union, which a query cannot say: use one plain object`)
+  }
   const travels = (name: string) => (inPath.includes(name) ? 'path' : method === 'GET' ? 'query' : 'body')
   const parameters = fields.flatMap(([name, { description, ...schema }]): oas31.ParameterObject[] => {
     const place = travels(name)
     const required = place === 'path' || input!.required?.includes(name) === true
     return place === 'body' ? [] : [{ name, in: place, ...(description && { description }), required, schema }]
   })
-  if (inPath.length === 0) return { parameters, ...(method !== 'GET' && (fields.length > 0 || input?.oneOf) && { body: given! }) }
+  if (inPath.length === 0) {
+    return { parameters, ...(method !== 'GET' && (fields.length > 0 || input?.oneOf) && { body: given! }) }
+  }
   const left = fields.filter(([name]) => travels(name) === 'body')
   const required = input!.required?.filter(name => travels(name) === 'body')
   if (left.length === 0) return { parameters }
   return { parameters, body: published({ ...input, properties: Object.fromEntries(left), required: required ?? [] }) }
 }
 
+interface Success {
+  readonly stream: boolean
+  readonly response: oas31.ResponseObject
+}
+
 /** The good answer: a value, events over time, or bytes. */
-const replyOf = (group: string, call: CallSchema, schemas: Schemas): { stream: boolean; response: oas31.ResponseObject } => {
+const replyOf = (group: string, call: CallSchema, schemas: Schemas): Success => {
   if (!call.output) throw new Error(`${group}: ${call.name} returns nothing: return Ok`)
   const schema = published(call.output.schema as Schema)
   const shape = resolve(schema, schemas)
@@ -200,8 +222,8 @@ const replyOf = (group: string, call: CallSchema, schemas: Schemas): { stream: b
     return { stream: true, response: { description: 'Events over time.', content: { 'text/event-stream': media } } }
   }
   if (type) {
-    const media = (type.enum ?? [type.const ?? 'application/octet-stream']).map(named => String(named).replace(/;.*/, ''))
-    const content = media.map(name => [name, name.startsWith('text/') ? { schema: { type: 'string' as const } } : {}] as const)
+    const media = (type.enum ?? [type.const ?? 'application/octet-stream']).map(name => String(name).replace(/;.*/, ''))
+    const content = media.map(name => [name, name.startsWith('text/') ? { schema: { type: 'string' } } : {}])
     return { stream: false, response: { description, content: Object.fromEntries(content) } }
   }
   return { stream: false, response: { description, content: { 'application/json': { schema } } } }
@@ -216,7 +238,9 @@ class Components {
       const schema = schemas[name]
       const taken = this.#taken.get(name)
       if (!schema) throw new Error(`${group}: nothing is named ${name}`)
-      if (!/^[A-Z][A-Za-z0-9]*$/.test(name)) throw new Error(`${group}: a call publishes the anonymous type ${name}: give it an interface of its own`)
+      if (!/^[A-Z][A-Za-z0-9]*$/.test(name)) {
+        throw new Error(`${group}: a call publishes the anonymous type ${name}: give it an interface of its own`)
+      }
       if (taken && !isDeepStrictEqual(taken.schema, schema)) {
         throw new Error(`${taken.group} and ${group} both publish a type ${name}, and they differ: rename one`)
       }
@@ -225,6 +249,6 @@ class Components {
   }
 
   sorted(): [string, Schema][] {
-    return [...this.#taken].map(([name, { schema }]) => [name, schema] as [string, Schema]).sort(([a], [b]) => order(a, b))
+    return [...this.#taken].sort(([a], [b]) => order(a, b)).map(([name, { schema }]) => [name, schema])
   }
 }

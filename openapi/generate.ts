@@ -7,7 +7,7 @@ import { parseManifest } from '../kernel/manifest.js'
 import type { PluginManifest } from '../kernel/manifest.js'
 import { openapi } from './document.js'
 import type { Group } from './document.js'
-import { published } from './schemas.js'
+import { byName, published } from './schemas.js'
 import type { Schema } from './schemas.js'
 
 // The folder that manifests' entries count from, and the project whose files are written.
@@ -16,8 +16,8 @@ const project = process.cwd()
 
 /** Every group whose manifest is in the project, with its contract. */
 const load = async (): Promise<Group[]> => {
-  const files = (await readdir(join(project, 'manifests'))).filter(file => file.endsWith('.json') && file !== 'schema.json').sort()
-  return Promise.all(files.map(async file => {
+  const files = (await readdir(join(project, 'manifests'))).sort()
+  return Promise.all(files.filter(file => file.endsWith('.json') && file !== 'schema.json').map(async file => {
     const manifest = parseManifest(await readFile(join(project, 'manifests', file), 'utf8'), file)
     const { contract } = await import(pathToFileURL(join(root, manifest.entry)).href) as { contract: Contract }
     return { manifest, contract }
@@ -33,7 +33,7 @@ const manifestSchema = (): object => {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Manifest of a group',
     ...manifest,
-    $defs: others,
+    $defs: byName(others),
   })
   return JSON.parse(text.replaceAll('"#/components/schemas/', '"#/$defs/')) as object
 }

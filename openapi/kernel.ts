@@ -48,7 +48,8 @@ export const kernelGroup: Group = {
         },
         {
           name: 'GET /openapi.json',
-          description: 'Give this document.\n\nIt is generated from the types the sandbox checks requests with, and holds exactly the calls it serves.',
+          description: 'Give this document.\n\n'
+            + 'It is generated from the types the sandbox checks requests with, and holds exactly the calls it serves.',
           parameters: [],
           output: { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } },
         },

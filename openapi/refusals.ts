@@ -44,7 +44,10 @@ const TEXT: { readonly [reason in Reason]?: string } = {
 }
 
 const RETRY: oas31.HeadersObject = {
-  'retry-after': { description: 'Seconds after which asking again makes sense, where a time helps.', schema: { type: 'integer', minimum: 0 } },
+  'retry-after': {
+    description: 'Seconds after which asking again makes sense, where a time helps.',
+    schema: { type: 'integer', minimum: 0 },
+  },
 }
 
 const refusal = (description: string, headers?: oas31.HeadersObject): oas31.ResponseObject => ({

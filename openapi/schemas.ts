@@ -23,25 +23,39 @@ export const resolve = (schema: Schema | undefined, schemas: Schemas): Schema | 
   return name === undefined ? schema : resolve(schemas[name], schemas)
 }
 
-/** A schema in the shortest form that says the same: literals as one `enum` with its type, no empty lists. */
+/** By code unit, so that the order is the same on every machine. */
+export const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/**
+ * A schema in the shortest form that says the same: literals as one `enum` with its type, no empty lists.
+ *
+ * The compiler orders a union by when it met its members, which another file can change: so members are sorted here.
+ */
 export const published = (source: Schema): Schema => {
-  const { type, properties, required, oneOf, items, additionalProperties, ...rest } = source
+  const { type, properties, required, oneOf, items, additionalProperties: rest, discriminator, ...others } = source
   const literals = oneOf?.map(option => option as Schema)
-  const words = literals?.every(({ const: value, ...others }) => typeof value === 'string' && Object.keys(others).length === 0)
-  const kind = type ?? (words ? 'string' : literalType(rest.const))
+  const words = literals?.every(option => typeof option.const === 'string' && Object.keys(option).length === 1)
+  const kind = type ?? (words ? 'string' : literalType(others.const))
   const fields = Object.entries(properties ?? {}).map(([name, field]) => [name, published(field as Schema)] as const)
   return {
     ...(kind && { type: kind }),
-    ...(words ? { enum: literals!.map(option => option.const) } : literals && { oneOf: literals.map(published) }),
+    ...(words ? { enum: literals!.map(option => String(option.const)).sort(order) } : literals && { oneOf: sorted(literals) }),
+    ...(discriminator && { discriminator: { ...discriminator, mapping: byName(discriminator.mapping ?? {}) } }),
     ...(items && { items: published(items as Schema) }),
-    ...(properties && (fields.length > 0 || !additionalProperties) && { properties: Object.fromEntries(fields) }),
+    ...(properties && (fields.length > 0 || !rest) && { properties: Object.fromEntries(fields) }),
     ...(required?.length && { required }),
-    ...(additionalProperties !== undefined && {
-      additionalProperties: typeof additionalProperties === 'object' ? published(additionalProperties as Schema) : additionalProperties,
-    }),
-    ...rest,
+    ...(rest !== undefined && { additionalProperties: typeof rest === 'object' ? published(rest as Schema) : rest }),
+    ...others,
   }
 }
+
+const sorted = (forms: readonly Schema[]): Schema[] =>
+  forms.map(form => ({ form: published(form), text: JSON.stringify(published(form)) }))
+    .sort((a, b) => order(a.text, b.text)).map(({ form }) => form)
+
+/** The same entries in the order of their names. */
+export const byName = <T>(entries: { readonly [name: string]: T }): { [name: string]: T } =>
+  Object.fromEntries(Object.entries(entries).sort(([a], [b]) => order(a, b)))
 
 const literalType = (value: unknown): 'string' | 'number' | 'boolean' | undefined => {
   const type = typeof value

@@ -1,8 +1,9 @@
-import type { AttachData } from '../plugins/agent/contract.js'
 import type { Api } from './api.js'
 import type { Bytes, Call, Input, Reply } from './contract.js'
 import { readEvents, TooLong } from './events.js'
 import { type Reason, Refusal, type RefusalBody, refuse, STATUS } from './refusal.js'
+
+type AttachData = Reply<Api, 'POST /agent/attach'> extends AsyncIterable<infer Event> ? Event : never
 
 /** How a cut stream is taken up again: attempts without anything new, and the waits between them in milliseconds. */
 export interface Retry {

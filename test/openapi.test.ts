@@ -200,6 +200,18 @@ t.test('the same groups in another order give the same text', t => {
   t.end()
 })
 
+t.test('the order in which the compiler met the members of a union does not show', t => {
+  const kinds = ['b', 'a', 'c'].map(kind => ({ const: kind }))
+  const forms = ['Two', 'One'].map(ref)
+  const mapping = { two: '#/components/schemas/Two', one: '#/components/schemas/One' }
+  const union = (turn: <T>(list: T[]) => T[]) => openapi([group('x', { 'POST /x': {
+    input: { type: 'object', properties: { kind: { oneOf: turn(kinds) } } },
+    output: { oneOf: turn(forms), discriminator: { propertyName: 'kind', mapping: Object.fromEntries(turn(Object.entries(mapping))) } },
+  } }, { One: text, Two: text })])
+  t.equal(JSON.stringify(union(list => list)), JSON.stringify(union(list => list.toReversed())))
+  t.end()
+})
+
 t.test('the first sentence is the summary and the rest the description', t => {
   t.same(words('List them.'), { summary: 'List them' })
   t.same(words('List them,\nnewest first. `limit` counts\nrows.\n\n- one\n- two'), { summary: 'List them, newest first', description: '`limit` counts rows.\n\n- one\n- two' })

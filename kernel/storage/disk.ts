@@ -4,7 +4,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { Refusal } from '../../sdk/refusal.js'
 import { prefixFolder } from './names.js'
 
-const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'])
 
 /** The system's error code of a failure, if it has one. */
 export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException | undefined)?.code

@@ -5,6 +5,7 @@ import { refuse } from '../../sdk/refusal.js'
 import { codeOf, namesBelow, replaceFile, syncFolder } from './disk.js'
 import { placeOf } from './names.js'
 import type { Seal } from './seal.js'
+import { Turns } from './turns.js'
 
 const EXTENSION = '.json'
 
@@ -12,8 +13,7 @@ const EXTENSION = '.json'
 export class FileStore implements Files {
   readonly #folder: string
   readonly #seal: Seal | undefined
-  /** The last write of each name that is not done: the next one follows it. */
-  readonly #writes = new Map<string, Promise<void>>()
+  readonly #turns = new Turns()
 
   constructor(folder: string, seal?: Seal) {
     this.#folder = folder
@@ -37,12 +37,12 @@ export class FileStore implements Files {
   async write(name: string, value: unknown): Promise<void> {
     const path = this.#path(name)
     const plain = Buffer.from(JSON.stringify(value) ?? refuse('invalid', `${name}: expected a JSON value`))
-    await this.#inTurn(name, () => replaceFile(this.#folder, path, this.#seal ? this.#seal.seal(name, plain) : plain))
+    await this.#turns.take(name, () => replaceFile(this.#folder, path, this.#seal ? this.#seal.seal(name, plain) : plain))
   }
 
   async remove(name: string): Promise<void> {
     const path = this.#path(name)
-    await this.#inTurn(name, async () => {
+    await this.#turns.take(name, async () => {
       await rm(path, { force: true })
       await syncFolder(dirname(path)).catch(error => {
         if (codeOf(error) !== 'ENOENT') throw error
@@ -56,15 +56,5 @@ export class FileStore implements Files {
 
   #path(name: string): string {
     return placeOf(this.#folder, name, EXTENSION)
-  }
-
-  #inTurn(name: string, work: () => Promise<void>): Promise<void> {
-    const done = (this.#writes.get(name) ?? Promise.resolve()).then(work, work)
-    this.#writes.set(name, done)
-    const leave = (): void => {
-      if (this.#writes.get(name) === done) this.#writes.delete(name)
-    }
-    done.then(leave, leave)
-    return done
   }
 }

@@ -35,7 +35,7 @@ export class JournalStore {
   readonly #rest: number
   readonly #journals = new Map<string, OpenJournal>()
   #sweeper: NodeJS.Timeout | undefined
-  #shut = false
+  #ending: Promise<void> | undefined
 
   constructor(folder: string, { tail = MIB, open = 64, idle = 30_000 }: JournalOptions = {}) {
     this.#folder = folder
@@ -124,17 +124,18 @@ export class JournalStore {
   }
 
   /** Writes everything that was asked for to the disk and ends everyone who follows. */
-  async shutdown(): Promise<void> {
-    this.#shut = true
+  shutdown(): Promise<void> {
     clearInterval(this.#sweeper)
-    const ended = await Promise.allSettled([...this.#journals.values()].map(journal => journal.shut()))
-    for (const end of ended) if (end.status === 'rejected') throw end.reason
+    this.#ending ??= Promise.allSettled([...this.#journals.values()].map(journal => journal.shut())).then(ends => {
+      for (const end of ends) if (end.status === 'rejected') throw end.reason
+    })
+    return this.#ending
   }
 
   #journal(name: string): OpenJournal {
     const known = this.#journals.get(name)
     if (known && !known.broken) return known
-    if (this.#shut) refuse('unavailable', 'the sandbox is stopping and its journals are shut')
+    if (this.#ending) refuse('unavailable', 'the sandbox is stopping and its journals are shut')
     const format = formatOf(name)
     const path = placeOf(this.#folder, name, format.extension, 2)
     if (this.#journals.size >= this.#most) this.#sweep(0)

@@ -5,6 +5,8 @@ interface Segment {
   readonly at: number
   readonly bytes: Buffer
   used: number
+  /** What was last asked for, and from where on. */
+  shared?: { readonly from: number; readonly bytes: Buffer }
 }
 
 /** The last bytes of a log, encoded once and shared by everyone who follows it. */
@@ -13,7 +15,6 @@ export class Tail {
   readonly #segments: Segment[] = []
   #end: number
   #held = 0
-  #shared: { at: number; bytes: Buffer } | undefined
 
   constructor(limit: number, end: number) {
     this.#limit = limit
@@ -50,7 +51,6 @@ export class Tail {
 
   clear(): void {
     while (this.#segments.length > 0) this.#drop()
-    this.#shared = undefined
   }
 
   /** The bytes from an offset to the end of their segment, the same object for all who ask at one time. */
@@ -59,9 +59,12 @@ export class Tail {
     if (!first || at < first.at || at >= this.#end) return
     const segment = this.#segments.findLast(candidate => candidate.at <= at)
     if (!segment) return
-    if (this.#shared?.at === at && at + this.#shared.bytes.length === segment.at + segment.used) return this.#shared.bytes
-    this.#shared = { at, bytes: segment.bytes.subarray(at - segment.at, segment.used) }
-    return this.#shared.bytes
+    const from = at - segment.at
+    const { shared } = segment
+    if (shared?.from === from && from + shared.bytes.length === segment.used) return shared.bytes
+    const bytes = segment.bytes.subarray(from, segment.used)
+    segment.shared = { from, bytes }
+    return bytes
   }
 
   #grow(length: number, before: number): Segment {

@@ -109,6 +109,5 @@ export class Watcher {
       }
       this.#rest(idle, idle.every)
     }, Math.max(1, left))
-    this.#timer.unref()
   }
 }

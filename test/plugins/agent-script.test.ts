@@ -285,7 +285,7 @@ t.test('variables are replaced once, and what is no variable stays', async t => 
   t.equal(await prose('run exit 3\nsay $exit'), '3\n')
   t.equal(await prose('read missing\nsay $out'), 'nothing is named missing\n')
   t.equal(await prose('repeat 3 say $n'), '1\n2\n3\n')
-  t.match((await play(`read notes.txt\nsay ${'$out'.repeat(250_000)}\n${'say $out$out$out'}`)).find('delta').length, Number)
+  t.equal(await prose('read notes.txt\nsay $out.$out_$outs'), 'one\ntwo.$out_$outs\n')
 })
 
 t.test('a text that grows beyond bounds fails the turn with its line', async t => {

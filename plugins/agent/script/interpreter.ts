@@ -230,7 +230,7 @@ export class Interpreter {
 
   async *#act(action: ToolAction): Step {
     const use = useOf(action, raw => this.#text(raw))
-    const { ok, text, exit } = yield* this.#tool(use)
+    const { ok, text, exit } = plain(yield* this.#tool(use))
     const tells = action.verb === 'read' || action.verb === 'list' || action.verb === 'run'
     if (tells || !ok) this.#note({ out: kept(chomp(text)) })
     if (action.verb === 'run') this.#note({ exit: String(exit ?? (ok ? 0 : 1)) })
@@ -254,7 +254,7 @@ export class Interpreter {
   async *#tool(use: Use): AsyncGenerator<Frame, Outcome> {
     const id = this.#callId()
     const past = this.#replay.call(id)
-    if (past?.state === 'finished') return finished(past)
+    if (past?.state === 'finished') return past
     const held = past?.state === 'held' || this.#replies.some(({ card }) => card.kind === 'permission')
     const intent = this.#saved.intent?.id === id && !held ? this.#saved.intent : undefined
     const stamps = use.changes && (await Promise.all(use.changes.map(async path => (await this.#until(this.#io.stamp(path))) ?? '')))
@@ -348,9 +348,10 @@ export class Interpreter {
   }
 }
 
-const finished = ({ ok, text }: Outcome): Outcome => {
-  const exit = /\n?\[exit (\d{1,3})\]$/.exec(text.slice(-16))
-  return exit ? { ok, text: text.slice(0, -exit[0].length), exit: Number(exit[1]) } : { ok, text }
+/** The outcome of a call without the note by which a command's result tells its exit. */
+const plain = ({ ok, text, exit }: Outcome): Outcome => {
+  const note = ok ? undefined : /\n?\[exit (\d{1,3})\]$/.exec(text.slice(-16))
+  return note ? { ok, text: text.slice(0, -note[0].length), exit: Number(note[1]) } : { ok, text, ...(exit !== undefined && { exit }) }
 }
 
 const answerOf = (reply: CardReply | undefined, question: string): string => {

@@ -59,9 +59,6 @@ export interface ReferencePage {
   readonly js: string
 }
 
-/** The `content-security-policy` of the page: nothing from elsewhere, nothing inline. */
-export const REFERENCE_POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
 const METHODS = ['get', 'put', 'post', 'delete', 'patch']
 
 /** A page on which a person reads the document: it needs no script, and what the document says is shown as text. */
