@@ -12,6 +12,9 @@ const LINES = 12
 const SCRIPT = Array.from({ length: LINES }, (_, line) =>
   `append log.txt\n| line ${line}\nsay part ${line} of the work is done\nwait 15\n`).join('')
 
+/** Turns go on by themselves only where the workspace says so. */
+const GOES_ON = { 'README.md': '# work\n', '.sandbox/config/settings.json': '{"autoResumeOnRestart":true}\n' }
+
 /** When the kill falls, in milliseconds after the first message was acknowledged. */
 const MOMENTS = [0, 5, 20, 45, 80, 120, 160, 210, 260, 320]
 
@@ -25,7 +28,7 @@ t.test('a kill at any moment of a turn loses and doubles nothing that was acknow
   const folder = realpathSync(t.testdir())
   const workspace = join(folder, 'workspace')
   const data = join(folder, 'data')
-  makeWorkspace(workspace)
+  makeWorkspace(workspace, GOES_ON)
   let daemon = await spawnDaemon(t, { workspace, data })
   for (const moment of MOMENTS) {
     const conversationId = `killed-${moment}`
@@ -55,7 +58,7 @@ t.test('frames that a watcher saw before a kill are the same after it', async t 
   const folder = realpathSync(t.testdir())
   const workspace = join(folder, 'workspace')
   const data = join(folder, 'data')
-  makeWorkspace(workspace)
+  makeWorkspace(workspace, GOES_ON)
   let daemon = await spawnDaemon(t, { workspace, data })
   for (const moment of [10, 60, 150, 250]) {
     const conversationId = `seen-${moment}`
