@@ -74,6 +74,8 @@ const CONTRACTS = /^plugins\/[\w-]+\/contract\.ts$/
 const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]; types: RegExp[] } => {
   const own = `${file.split('/').slice(0, 2).join('/')}/`
   if (/^sdk\/(?:contract|refusal|client|api)\.ts$/.test(file)) return { values: [/^sdk\/(?!node\/)/], types: file === 'sdk/api.ts' ? [CONTRACTS] : [] }
+  // The client program draws what contracts describe, and makes the sample's repository without a git of the machine.
+  if (file.startsWith('sdk/cli/')) return { values: [/^sdk\//, /^node:/, /^isomorphic-git$/], types: [CONTRACTS] }
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }
   if (CONTRACTS.test(file)) return { values: [/^typia$/, /^sdk\/types\.ts$/], types: [/^sdk\//, CONTRACTS, new RegExp(`^${own}`)] }
   if (file.startsWith('plugins/')) {
@@ -277,6 +279,9 @@ t.test('an import that is not allowed is found in every form it can take', t => 
     ['sdk/client.ts', "import type { Agent } from '../plugins/agent/contract.js'", 1],
     ['sdk/api.ts', "import type { Agent } from '../plugins/agent/contract.js'", 0],
     ['sdk/cli.ts', "import { request } from 'node:http'", 0],
+    ['sdk/cli/render.ts', "import type { Frame } from '../../plugins/agent/contract.js'", 0],
+    ['sdk/cli/render.ts', "import { agent } from '../../plugins/agent/contract.js'", 1],
+    ['sdk/node/run.ts', "import type { Frame } from '../../plugins/agent/contract.js'", 1],
     ['openapi/document.ts', "import { parseManifest } from '../kernel/manifest.js'", 1],
     ['openapi/document.ts', "import type { PluginManifest } from '../kernel/manifest.js'", 0],
   ]

@@ -12,8 +12,10 @@ import { Tokens, type TokenRecord } from './tokens.js'
 const MINUTE = 60_000
 const LONGEST_TIMER = 2 ** 31 - 1
 
+type AuthCall = Extract<keyof Kernel, `kernel.${'identity' | 'session' | 'token'}.${string}`>
+
 /** The calls of the kernel that authentication answers. */
-export type AuthHandlers = Pick<Handlers<Kernel>, Extract<keyof Kernel, `kernel.${'identity' | 'session' | 'token'}.${string}`>>
+export type AuthHandlers = Pick<Handlers<Kernel>, AuthCall>
 
 /** Who may come in. */
 export interface Auth {
@@ -24,7 +26,7 @@ export interface Auth {
   readonly handlers: AuthHandlers
   /** A one-time code that signs in as the owner, for whoever holds the machine. */
   mintLogin(): Promise<string>
-  /** A session of the operating-system user who runs the daemon: acts as the owner without claiming, ends with the daemon. */
+  /** A session of the user who runs the daemon: acts as the owner without claiming, ends with the daemon. */
   openLocal(device: string): OpenedSession
   /** Saves what waits and stops the timers. */
   close(): Promise<void>
@@ -41,17 +43,26 @@ export interface AuthOptions {
   readonly say: (line: string) => void
 }
 
-const ROLE: { readonly [scope in Scope]: Role } = { read: 'viewer', editor: 'collaborator', drive: 'collaborator', land: 'maintainer' }
+const ROLE: { readonly [scope in Scope]: Role } = {
+  read: 'viewer',
+  editor: 'collaborator',
+  drive: 'collaborator',
+  land: 'maintainer',
+}
 
 const UNKNOWN: { readonly [kind in Credential['kind']]: string } = {
   token: 'expected an active control token in x-sandbox-control, found one that is unknown, revoked or expired',
   turn: 'expected the credential of a running turn in x-sandbox-turn, found another',
   extension: 'expected the credential of a running extension in x-sandbox-extension, found another',
   run: 'expected the credential of a running command in x-sandbox-run, found another',
-  bearer: 'expected an active session as bearer, found one that is unknown, revoked or expired; sign in again, for example with sandbox login',
+  bearer: 'expected an active session as bearer, found one unknown, revoked or expired; sign in again',
 }
-const IDENTITY_TOKEN = 'expected a session as bearer, found what looks like an identity token; exchange it at POST /system/session'
-const NO_PROVIDER = 'expected a session to renew as bearer: no identity provider is configured, so no identity token is accepted; sign in with sandbox login'
+const IDENTITY_TOKEN =
+  'expected a session as bearer, found what looks like an identity token; exchange it at POST /system/session'
+const NO_PROVIDER =
+  'expected a session to renew as bearer: no identity provider is configured, so no identity token is accepted; ' +
+  'sign in with sandbox login'
+const LOCAL_OFF = 'the local sign-in is switched off here (identity.local)'
 
 /** Loads who may come in; from then on nobody waits for the disk to be let in. */
 export const createAuth = async ({ files, now, identity: settings, ended, say }: AuthOptions): Promise<Auth> => {
@@ -61,7 +72,9 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
   const limits = new CallLimits(now)
   const failed = new Failures(30, MINUTE, now)
   if (!settings.local) await sessions.revoke(({ via }) => via === 'local')
-  if (settings.local && !identity.owner) say('nobody owns this sandbox yet: run sandbox login on this machine and open the link it prints')
+  if (settings.local && !identity.owner) {
+    say('nobody owns this sandbox yet: run sandbox login on this machine and open the link it prints')
+  }
 
   let swept = now()
   let timer: NodeJS.Timeout | undefined
@@ -76,7 +89,7 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
     clearTimeout(timer)
     const ends = [...sessions.endsAfter(swept), ...tokens.endsAfter(swept)].map(({ expiresAt }) => expiresAt)
     const next = ends.reduce((a, b) => Math.min(a, b), Infinity)
-    timer = next === Infinity ? undefined : setTimeout(sweep, Math.min(Math.max(next - now(), 0), LONGEST_TIMER)).unref()
+    if (next !== Infinity) timer = setTimeout(sweep, Math.min(Math.max(next - now(), 0), LONGEST_TIMER)).unref()
   }
   const armed = <T>(result: T): T => {
     arm()
@@ -89,7 +102,9 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
 
   const fail = (address: string, message: string): never => {
     const retryAfter = failed.wait(address)
-    if (retryAfter !== undefined) return refuse('too-many', `too many failed credentials from this address; ask again in ${retryAfter} s`, { retryAfter })
+    if (retryAfter !== undefined) {
+      refuse('too-many', `too many failed credentials from this address; ask again in ${retryAfter} s`, { retryAfter })
+    }
     failed.add(address)
     return refuse('unauthenticated', message)
   }
@@ -109,26 +124,35 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
   }
 
   const localOnly = (): void => {
-    if (!settings.local) refuse('forbidden', 'the local sign-in is switched off here (identity.local)')
+    if (!settings.local) refuse('forbidden', LOCAL_OFF)
   }
 
   const onlyOwner = ({ caller }: Context): void => {
-    if (caller.kind !== 'session' || caller.role !== 'owner') refuse('forbidden', `a control token is minted by a session of the owner, found a caller of kind ${caller.kind}`)
+    if (caller.kind === 'session' && caller.role === 'owner') return
+    refuse('forbidden', `a control token is minted by a session of the owner, found a caller of kind ${caller.kind}`)
   }
 
   const handlers: AuthHandlers = {
-    'kernel.identity.state': () => ({ claimed: identity.owner !== undefined, local: settings.local, claim: settings.claim }),
+    'kernel.identity.state': () => {
+      const { local, claim } = settings
+      return { claimed: identity.owner !== undefined, local, claim }
+    },
     'kernel.identity.nonce': () => identity.nonce(),
     'kernel.session.login': async ({ code, device, address }, { signal }) => {
       localOnly()
-      const grant = ({ issuer, subject, email }: Person, code: Spent) => sessions.grant({ issuer, subject, email, device, address }, code)
+      const grant = ({ issuer, subject, email }: Person, spent: Spent) =>
+        sessions.grant({ issuer, subject, email, device, address }, spent)
       return armed(await identity.redeem({ code, address, signal }, () => sessions.spent, grant))
     },
-    'kernel.session.renew': async ({ token, address }) =>
-      armed(await sessions.renew(session(token, address, token.startsWith('sbs_') ? UNKNOWN.bearer : NO_PROVIDER), address)),
+    'kernel.session.renew': async ({ token, address }) => {
+      const found = session(token, address, token.startsWith('sbs_') ? UNKNOWN.bearer : NO_PROVIDER)
+      return armed(await sessions.renew(found, address))
+    },
     'kernel.session.revoke': async ({ id, email }) => {
       const named = id !== undefined && sessions.get(id)
-      if (named && email !== undefined && named.email !== email) refuse('forbidden', 'the session is of another person; only the owner ends it')
+      if (named && email !== undefined && named.email !== email) {
+        refuse('forbidden', 'the session is of another person; only the owner ends it')
+      }
       const gone = await sessions.revoke(one => (id ?? one.id) === one.id && (email ?? one.email) === one.email)
       gone.forEach(endSession)
       return armed({ revoked: gone.length })
@@ -156,7 +180,8 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
     },
     openLocal: device => {
       localOnly()
-      const { session: opened, dropped } = sessions.openSocket({ ...LOCAL, email: identity.owner?.email ?? LOCAL.email, device })
+      const email = identity.owner?.email ?? LOCAL.email
+      const { session: opened, dropped } = sessions.openSocket({ ...LOCAL, email, device })
       if (dropped) ended({ sessionId: dropped })
       return armed(opened)
     },
@@ -169,7 +194,8 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
 
 const isJwt = (text: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
 
-const sessionCaller = ({ id, email }: SessionRecord): Caller => ({ kind: 'session', actor: email, role: 'owner', sessionId: id, email })
+const sessionCaller = ({ id, email }: SessionRecord): Caller =>
+  ({ kind: 'session', actor: email, role: 'owner', sessionId: id, email })
 
 const tokenCaller = ({ id, label, scope }: TokenRecord): Caller =>
   ({ kind: 'token', actor: `token:${label}`, role: ROLE[scope], scope, tokenId: id })

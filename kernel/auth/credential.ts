@@ -16,7 +16,7 @@ const HEADERS = [
 
 const ONCE = ['host', 'origin', 'content-type']
 
-/** Refuses a request whose head two readers could read differently; judged on the raw list, since a server joins or drops doubles. */
+/** Refuses a head that two readers could read differently: the raw list, since a server joins or drops doubles. */
 export const checkHead = (rawHeaders: readonly string[]): void => {
   for (const name of ONCE) single(rawHeaders, name)
   if (valuesOf(rawHeaders, 'content-length').length && valuesOf(rawHeaders, 'transfer-encoding').length) {
@@ -24,7 +24,7 @@ export const checkHead = (rawHeaders: readonly string[]): void => {
   }
 }
 
-/** The credential that counts: the first header of the fixed order that is present and not empty, never a fall-back to the next. */
+/** The credential that counts: the first header of the order that is present and not empty, right or wrong. */
 export const readCredential = (rawHeaders: readonly string[]): Credential | undefined => {
   checkHead(rawHeaders)
   const found = HEADERS.map(([name, kind]) => ({ name, kind, value: single(rawHeaders, name) }))
@@ -50,7 +50,8 @@ const single = (rawHeaders: readonly string[], name: string): string | undefined
 }
 
 const bearerOf = (value: string): string => {
-  const [, token] = /^bearer(?: (.*))?$/is.exec(value) ?? refuse('unauthenticated', 'expected authorization: Bearer <session>, found another scheme')
+  const [found, token] = /^bearer(?: (.*))?$/is.exec(value) ?? []
+  if (found === undefined) return refuse('unauthenticated', 'expected authorization: Bearer <session>')
   if (!token) return refuse('unauthenticated', 'expected a session after authorization: Bearer, found nothing')
   return plain('authorization', token)
 }

@@ -28,6 +28,9 @@ export interface Presented {
   readonly signal: AbortSignal
 }
 
+/** What a code buys its owner, kept together with the code as spent. */
+export type Grant<T> = (owner: Person, code: Spent) => Promise<T>
+
 interface OwnerKind {
   readonly owner?: Person & { readonly claimedAt: number }
 }
@@ -67,7 +70,8 @@ export class Identity {
   async mintLogin(): Promise<string> {
     const code = randomBytes(32).toString('base64url')
     const made = { hash: hashOf(code), expiresAt: this.#now() + CODE_LIFE }
-    await this.#codes.change(({ codes }) => ({ codes: [...codes.filter(one => this.#isOpen(one)), made].slice(-CODES) }))
+    const add = ({ codes }: CodesKind) => ({ codes: [...codes.filter(one => this.#isOpen(one)), made].slice(-CODES) })
+    await this.#codes.change(add)
     return code
   }
 
@@ -76,30 +80,34 @@ export class Identity {
    *
    * `grant` keeps what the code bought and the code as spent in one write: a code is used up exactly when it granted.
    */
-  async redeem<T>({ code, address, signal }: Presented, spent: () => readonly Spent[], grant: (owner: Person, code: Spent) => Promise<T>): Promise<T> {
+  async redeem<T>({ code, address, signal }: Presented, spent: () => readonly Spent[], grant: Grant<T>): Promise<T> {
     const done = this.#redeeming.then(() => this.#redeem(code, address, spent, grant))
     this.#redeeming = done.catch(() => {})
     const result = await done
     if (result) return result.granted
     if (this.#allFailed.wait('all') !== undefined) await sleep(1000, undefined, { signal })
-    return refuse('unauthenticated', 'the code is unknown, used or expired; ask for a new one, for example with sandbox login')
+    return refuse('unauthenticated', 'the code is unknown, used or expired; ask for a new one with sandbox login')
   }
 
   /** A nonce that proves itself for 10 minutes; nothing is stored. */
   async nonce(): Promise<{ nonce: string; expiresAt: number }> {
     const { SignJWT } = await import('jose')
     const seconds = Math.floor((this.#now() + NONCE_LIFE) / 1000)
-    const jwt = new SignJWT().setProtectedHeader({ alg: 'HS256' }).setExpirationTime(seconds).setJti(randomBytes(16).toString('base64url'))
+    const jti = randomBytes(16).toString('base64url')
+    const jwt = new SignJWT({ jti, exp: seconds }).setProtectedHeader({ alg: 'HS256' })
     return { nonce: await jwt.sign(this.#nonceKey), expiresAt: seconds * 1000 }
   }
 
   async #redeem<T>(
-    code: string, address: string, spent: () => readonly Spent[], grant: (owner: Person, code: Spent) => Promise<T>,
+    code: string, address: string, spent: () => readonly Spent[], grant: Grant<T>,
   ): Promise<{ granted: T } | undefined> {
     const retryAfter = this.#failed.wait(address)
-    if (retryAfter !== undefined) refuse('too-many', `too many failed codes from this address; try again in ${retryAfter} s`, { retryAfter })
+    if (retryAfter !== undefined) {
+      refuse('too-many', `too many failed codes from this address; try again in ${retryAfter} s`, { retryAfter })
+    }
     const hash = hashOf(code)
-    const open = this.#codes.value.codes.filter(one => this.#isOpen(one) && !spent().some(used => used.hash === one.hash))
+    const used = new Set(spent().map(one => one.hash))
+    const open = this.#codes.value.codes.filter(one => this.#isOpen(one) && !used.has(one.hash))
     const found = open.find(one => holds([one.hash], hash))
     if (!found) {
       this.#failed.add(address)

@@ -1,4 +1,5 @@
 import type { Files } from '../../sdk/host.js'
+import { StartError } from '../config.js'
 
 /** What is kept goes through these. */
 export type KeptFiles = Pick<Files, 'read' | 'write' | 'remove'>
@@ -26,7 +27,9 @@ export class Kept<T extends object> {
   /** Reads what is kept; whatever cannot be read stops the start, since it must never look like nothing. */
   static async open<T extends object>(files: KeptFiles, name: string, empty: T): Promise<Kept<T>> {
     const written = await files.read<Written<T>>(name)
-    if (written && written.version !== 1) throw new Error(`${name}: expected version 1, found ${String(written.version)}; start the version of the daemon that wrote it`)
+    if (written && written.version !== 1) {
+      throw new StartError(`${name}: expected version 1, found ${written.version}; start the daemon that wrote it`)
+    }
     return new Kept(files, name, empty, written?.value ?? empty)
   }
 
@@ -34,7 +37,7 @@ export class Kept<T extends object> {
     return this.#value
   }
 
-  /** Replaces the value; an edit that throws or answers the same value writes nothing, and a failed write changes nothing. */
+  /** Replaces the value; an edit that throws or answers the same value writes nothing, a failed write leaves it. */
   change(edit: (value: T) => T): Promise<void> {
     return this.#inTurn(async () => {
       const next = edit(this.#value)

@@ -22,7 +22,7 @@ export class Failures {
   /** Seconds until a failure would be heard again; undefined while it is. */
   wait(key: string): number | undefined {
     const times = this.#recent(key)
-    return times.length < this.#limit ? undefined : Math.max(1, Math.ceil((times[0]! + this.#window - this.#now()) / 1000))
+    return times.length < this.#limit ? undefined : secondsUntil(times[0]! + this.#window, this.#now())
   }
 
   add(key: string): void {
@@ -58,10 +58,14 @@ export class CallLimits {
   enter(id: string): () => void {
     const use = this.#use(id)
     if (use.calls >= CALLS) {
-      const retryAfter = Math.max(1, Math.ceil((use.since + MINUTE - this.#now()) / 1000))
-      refuse('too-many', `expected at most ${CALLS} calls a minute with one credential; ask again in ${retryAfter} s`, { retryAfter })
+      const retryAfter = secondsUntil(use.since + MINUTE, this.#now())
+      const message = `expected at most ${CALLS} calls a minute with one credential; ask again in ${retryAfter} s`
+      refuse('too-many', message, { retryAfter })
     }
-    if (use.open >= AT_ONCE) refuse('too-many', `expected at most ${AT_ONCE} calls at once with one credential; ask again when one has ended`, { retryAfter: 1 })
+    if (use.open >= AT_ONCE) {
+      const message = `expected at most ${AT_ONCE} calls at once with one credential; ask again when one has ended`
+      refuse('too-many', message, { retryAfter: 1 })
+    }
     use.calls += 1
     use.open += 1
     return once(() => { use.open -= 1 })
@@ -70,7 +74,10 @@ export class CallLimits {
   /** Counts an open stream of a credential; call what it answers when the stream has ended. */
   enterStream(id: string): () => void {
     const use = this.#use(id)
-    if (use.streams >= STREAMS) refuse('too-many', `expected at most ${STREAMS} streams with one credential; close one first`, { retryAfter: 1 })
+    if (use.streams >= STREAMS) {
+      const message = `expected at most ${STREAMS} streams with one credential; close one first`
+      refuse('too-many', message, { retryAfter: 1 })
+    }
     use.streams += 1
     return once(() => { use.streams -= 1 })
   }
@@ -94,6 +101,8 @@ export class CallLimits {
     }
   }
 }
+
+const secondsUntil = (end: number, now: number): number => Math.max(1, Math.ceil((end - now) / 1000))
 
 const once = (work: () => void): (() => void) => {
   let done = false

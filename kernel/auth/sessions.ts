@@ -73,8 +73,9 @@ export class Sessions {
     const now = this.#now()
     const presented = readSecret('sbs', text)
     const found = presented && this.get(presented.id)
-    const hashes = found ? [found.hash, ...found.old.filter(({ until }) => until > now).map(({ hash }) => hash)] : []
-    if (!presented || !holds(hashes, presented.hash)) return undefined
+    const hashes = found ? [{ hash: found.hash, until: Infinity }, ...found.old] : []
+    const good = hashes.filter(({ until }) => until > now).map(({ hash }) => hash)
+    if (!presented || !holds(good, presented.hash)) return undefined
     this.#uses.mark(presented.id, { at: now, address })
     return found
   }
@@ -89,7 +90,7 @@ export class Sessions {
     return opened(record, token, false)
   }
 
-  /** Opens a session that ends with the daemon; the one longest unused makes room, and its id is answered as `dropped`. */
+  /** Opens a session that ends with the daemon; `dropped` is the id of the one longest unused, when it made room. */
   openSocket(proof: Proof): { session: OpenedSession; dropped?: string } {
     const { record, token } = this.#make(proof, 'socket')
     const dropped = this.#socket.size >= SOCKET_SESSIONS ? this.#longestUnused() : undefined
@@ -129,7 +130,8 @@ export class Sessions {
       const current = this.#current(kind)
       ended.push(...Object.values(current.sessions).filter(active).map(({ id }) => id))
       if (!ended.length) return kind
-      return { ...current, sessions: Object.fromEntries(Object.entries(current.sessions).filter(([id]) => !ended.includes(id))) }
+      const left = Object.entries(current.sessions).filter(([id]) => !ended.includes(id))
+      return { ...current, sessions: Object.fromEntries(left) }
     })
     for (const record of [...this.#socket.values()].filter(active)) ended.push(record.id)
     for (const id of ended) this.#drop(id)
@@ -138,7 +140,8 @@ export class Sessions {
 
   /** Ids and ends of every session whose time is not over at a moment. */
   endsAfter(moment: number): { id: string; expiresAt: number }[] {
-    return [...this.#socket.values(), ...Object.values(this.#kept.value.sessions)].filter(({ expiresAt }) => expiresAt > moment)
+    const all = [...this.#socket.values(), ...Object.values(this.#kept.value.sessions)]
+    return all.filter(({ expiresAt }) => expiresAt > moment)
   }
 
   /** Forgets what the daemon holds in memory of a session that is over. */
@@ -154,14 +157,16 @@ export class Sessions {
   #make(proof: Proof, via: SessionRecord['via']): { record: SessionRecord; token: string } {
     const now = this.#now()
     const { id, text, hash } = newSecret('sbs')
-    const record = { id, ...proof, via, hash, old: [], createdAt: now, provedAt: now, expiresAt: now + LIFE[via].renewed, lastSeenAt: now }
-    return { record, token: text }
+    const times = { createdAt: now, provedAt: now, lastSeenAt: now, expiresAt: now + LIFE[via].renewed }
+    return { record: { id, ...proof, via, hash, old: [], ...times }, token: text }
   }
 
   #renewed(record: SessionRecord, hash: string, address: string): SessionRecord {
     const now = this.#now()
-    const old = [{ hash: record.hash, until: now + 10 * MINUTE }, ...record.old.filter(({ until }) => until > now)].slice(0, OLD_SECRETS)
-    const expiresAt = Math.min(now + LIFE[record.via].renewed, record.provedAt + LIFE[record.via].proof)
+    const replaced = { hash: record.hash, until: now + 10 * MINUTE }
+    const old = [replaced, ...record.old.filter(({ until }) => until > now)].slice(0, OLD_SECRETS)
+    const life = LIFE[record.via]
+    const expiresAt = Math.min(now + life.renewed, record.provedAt + life.proof)
     return { ...record, hash, old, expiresAt, lastSeenAt: now, address }
   }
 

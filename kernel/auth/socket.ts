@@ -5,6 +5,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Log } from '../../sdk/host.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
+import { StartError } from '../config.js'
 import type { Auth } from './auth.js'
 
 const LONGEST_PATH = 100
@@ -12,6 +13,10 @@ const LONGEST_LINE = 4096
 const DEVICE = 120
 const PATIENCE = 5000
 const AT_ONCE = 32
+
+interface Environment {
+  readonly [name: string]: string | undefined
+}
 
 /** What the login socket is opened with. */
 export interface LoginSocketOptions {
@@ -27,23 +32,33 @@ export interface LoginSocketOptions {
  *
  * What keeps others out is the folder's mode and the socket's: Node does not tell who is at the other end.
  */
-export const loginSocketPath = (data: string, env: { readonly [name: string]: string | undefined } = process.env): string => {
+export const loginSocketPath = (data: string, env: Environment = process.env): string => {
   const name = join(`sandbox-${userInfo().uid}`, `${createHash('sha256').update(data).digest('hex').slice(0, 16)}.sock`)
-  const folders = [env.XDG_RUNTIME_DIR, tmpdir(), '/tmp'].filter(folder => folder !== undefined && isAbsolute(folder))
-  const fitting = folders.map(folder => join(folder!, name)).find(path => Buffer.byteLength(path) <= LONGEST_PATH)
-  return fitting ?? refuse('failed', `expected a folder short enough for a socket, found ${folders.join(', ')}; set XDG_RUNTIME_DIR`)
+  const folders = [env.XDG_RUNTIME_DIR ?? '', tmpdir(), '/tmp'].filter(isAbsolute)
+  const fitting = folders.map(folder => join(folder, name)).find(path => Buffer.byteLength(path) <= LONGEST_PATH)
+  if (fitting) return fitting
+  throw new StartError(`expected a folder short enough for a socket, found ${folders.join(', ')}; set XDG_RUNTIME_DIR`)
+}
+
+/** The login socket while it is open. */
+export interface LoginSocket {
+  readonly path: string
+  close(): Promise<void>
 }
 
 /** Answers the operating-system user who runs the daemon: login codes, and sessions for the command line. */
-export const openLoginSocket = async ({ path, base, auth, log }: LoginSocketOptions): Promise<{ path: string; close(): Promise<void> }> => {
-  if (Buffer.byteLength(path) > LONGEST_PATH) throw new Error(`${path}: expected a socket path of at most ${LONGEST_PATH} bytes`)
+export const openLoginSocket = async ({ path, base, auth, log }: LoginSocketOptions): Promise<LoginSocket> => {
+  if (Buffer.byteLength(path) > LONGEST_PATH) {
+    throw new StartError(`${path}: expected a socket path of at most ${LONGEST_PATH} bytes`)
+  }
   await ownFolder(join(path, '..'))
   await removeStale(path)
   const open = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true }, socket => {
     open.add(socket)
     socket.on('close', () => open.delete(socket))
-    void converse(socket, line => answer(line, base, auth)).catch(error => log.warn('the login socket failed to answer', { error: String(error) }))
+    void converse(socket, line => answer(line, base, auth)).catch(error =>
+      log.warn('the login socket failed to answer', { error: String(error) }))
   })
   server.maxConnections = AT_ONCE
   await listening(server, path)
@@ -66,7 +81,9 @@ const ownFolder = async (folder: string): Promise<void> => {
   const wrong = !found.isDirectory() ? 'something else'
     : found.uid !== process.getuid!() ? 'one of another user'
       : (found.mode & 0o077) !== 0 ? `mode ${(found.mode & 0o777).toString(8)}` : undefined
-  if (wrong) throw new Error(`${folder}: expected a folder of this user with mode 700, found ${wrong}; remove it or set XDG_RUNTIME_DIR`)
+  if (!wrong) return
+  const remedy = 'remove it or set XDG_RUNTIME_DIR'
+  throw new StartError(`${folder}: expected a folder of this user with mode 700, found ${wrong}; ${remedy}`)
 }
 
 const removeStale = async (path: string): Promise<void> => {
@@ -75,8 +92,8 @@ const removeStale = async (path: string): Promise<void> => {
     throw error
   })
   if (!found) return
-  if (!found.isSocket()) throw new Error(`${path}: expected a socket or nothing, found something else; remove it`)
-  if (await isAnswered(path)) throw new Error(`${path}: another daemon answers here; stop it first`)
+  if (!found.isSocket()) throw new StartError(`${path}: expected a socket or nothing, found something else; remove it`)
+  if (await isAnswered(path)) throw new StartError(`${path}: another daemon answers here; stop it first`)
   await unlink(path)
 }
 
@@ -87,7 +104,10 @@ const isAnswered = (path: string): Promise<boolean> =>
       socket.destroy()
       resolve(true)
     })
-    socket.once('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNREFUSED' || error.code === 'ENOENT' ? resolve(false) : reject(error)))
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false)
+      else reject(error)
+    })
   })
 
 const listening = (server: Server, path: string): Promise<void> =>
@@ -104,8 +124,9 @@ const converse = async (socket: Socket, reply: (line: string) => Promise<object>
   socket.on('error', () => socket.destroy())
   socket.setTimeout(PATIENCE, () => socket.destroy())
   const line = await firstLine(socket)
-  if (line === undefined) return void socket.end(`${JSON.stringify({ message: `expected one line of at most ${LONGEST_LINE} bytes` })}\n`)
-  const answered = await reply(line).catch(error => Refusal.from(error))
+  const answered = line === undefined
+    ? new Refusal('invalid', `expected one line of at most ${LONGEST_LINE} bytes`)
+    : await reply(line).catch(error => Refusal.from(error))
   socket.end(`${JSON.stringify(answered instanceof Refusal ? answered.body : answered)}\n`)
   if (answered instanceof Refusal && answered.detail.cause) throw answered.detail.cause
 }
@@ -135,8 +156,9 @@ const answer = async (line: string, base: () => string, auth: LoginSocketOptions
     const code = await auth.mintLogin()
     return { code, url: `${base()}/#login=${code}` }
   }
-  if (request.do === 'session' && typeof request.device === 'string' && request.device && request.device.length <= DEVICE) {
-    return auth.openLocal(request.device)
+  const { device } = request
+  if (request.do === 'session' && typeof device === 'string' && device && device.length <= DEVICE) {
+    return auth.openLocal(device)
   }
   return refuse('invalid', 'expected {"do":"login"} or {"do":"session","device":"…"}')
 }

@@ -13,6 +13,9 @@ export interface TokenRecord extends TokenRow {
   readonly hash: string
 }
 
+/** What a new token is made from. */
+export interface Minted extends Pick<TokenRow, 'label' | 'scope' | 'expiresAt' | 'createdBy'> {}
+
 interface Kind {
   readonly tokens: { readonly [id: string]: TokenRecord }
 }
@@ -37,15 +40,15 @@ export class Tokens {
     const now = this.#now()
     const presented = readSecret('sbc', text)
     const found = presented && this.#kept.value.tokens[presented.id]
-    if (!presented || !holds(found ? [found.hash] : [], presented.hash) || !isActive(found!, now)) return undefined
-    this.#uses.mark(presented.id, { at: now, address })
+    const proven = presented !== undefined && holds(found ? [found.hash] : [], presented.hash)
+    if (!proven || !found || !isActive(found, now)) return undefined
+    this.#uses.mark(found.id, { at: now, address })
     return found
   }
 
   /** Mints a token; its text is in this answer only. */
-  async mint(made: Pick<TokenRow, 'label' | 'scope' | 'expiresAt' | 'createdBy'>): Promise<{ id: string; token: string }> {
+  async mint({ label, scope, expiresAt, createdBy }: Minted): Promise<{ id: string; token: string }> {
     const { id, text, hash } = newSecret('sbc')
-    const { label, scope, expiresAt, createdBy } = made
     await this.#kept.change(kind => {
       const now = this.#now()
       const current = this.#current(kind)
@@ -56,7 +59,8 @@ export class Tokens {
       if (Object.values(current.tokens).filter(token => isActive(token, now)).length >= ACTIVE) {
         refuse('too-many', `expected at most ${ACTIVE} active control tokens; revoke one first`)
       }
-      const record = { id, label, scope, createdAt: now, createdBy, ...(expiresAt !== undefined && { expiresAt }), hash }
+      const end = expiresAt !== undefined && { expiresAt }
+      const record = { id, label, scope, createdAt: now, createdBy, ...end, hash }
       return { tokens: { ...current.tokens, [id]: record } }
     })
     return { id, token: text }
@@ -71,7 +75,9 @@ export class Tokens {
   async revoke(id: string): Promise<void> {
     await this.#kept.change(kind => {
       const current = this.#current(kind)
-      if (!Object.hasOwn(current.tokens, id)) refuse('not-found', `expected the id of a control token, found none called ${id.slice(0, 40)}`)
+      if (!Object.hasOwn(current.tokens, id)) {
+        refuse('not-found', `expected the id of a control token, found none called ${id.slice(0, 40)}`)
+      }
       const { [id]: gone, ...tokens } = current.tokens
       return { tokens }
     })
@@ -80,7 +86,8 @@ export class Tokens {
 
   /** Ids and ends of every token whose time is not over at a moment. */
   endsAfter(moment: number): { id: string; expiresAt: number }[] {
-    return Object.values(this.#kept.value.tokens).flatMap(({ id, expiresAt }) =>
+    const { tokens } = this.#kept.value
+    return Object.values(tokens).flatMap(({ id, expiresAt }) =>
       (expiresAt !== undefined && expiresAt > moment ? [{ id, expiresAt }] : []))
   }
 

@@ -64,7 +64,7 @@ const cardOf = ({ name, command, path }: GatedCall, mode: PermissionMode): CardD
     kind: 'permission',
     toolName: name,
     title: command === undefined ? `${name}${path === undefined ? '' : ` ${path}`}` : 'Run a command',
-    ...(shown !== undefined && { description: shown.length > MOST_SHOWN ? `${shown.slice(0, MOST_SHOWN).toWellFormed()}…` : shown }),
+    ...(shown !== undefined && { description: shown.length > MOST_SHOWN ? `${shown.slice(0, MOST_SHOWN).toWellFormed()}\n[${shown.length - MOST_SHOWN} more characters are not shown]` : shown }),
     reason: `in mode ${mode} a person must agree to ${name}`,
     ...(path !== undefined && { path }),
     alwaysLabel: `Always allow ${name} in this conversation`,

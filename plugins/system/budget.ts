@@ -20,7 +20,8 @@ export class Budget {
     const current = found && now - found.since < MINUTE ? found : { since: now, times: 0 }
     if (current.times >= this.#limit) {
       const retryAfter = Math.max(1, Math.ceil((current.since + MINUTE - now) / 1000))
-      refuse('too-many', `expected at most ${this.#limit} requests a minute from one address; ask again in ${retryAfter} s`, { retryAfter })
+      const message = `expected at most ${this.#limit} requests a minute from one address; ask again in ${retryAfter} s`
+      refuse('too-many', message, { retryAfter })
     }
     this.#asked.delete(address)
     this.#asked.set(address, { since: current.since, times: current.times + 1 })

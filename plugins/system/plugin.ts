@@ -15,7 +15,8 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(system, {
     'GET /info': async (_input, context) => {
       const { base } = requestOf(context)
-      return { ...(await host.call('kernel.info')), contract: '1', programs: programs.known, base, me: meOf(context.caller) }
+      const known = await host.call('kernel.info')
+      return { ...known, contract: '1', programs: programs.known, base, me: meOf(context.caller) }
     },
     'GET /system/sign-in': (_input, context) => {
       const http = requestOf(context)

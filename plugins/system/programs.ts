@@ -42,7 +42,8 @@ const merged = (programs: readonly Program[]): Program[] => {
   const byName = Map.groupBy(programs, ({ name }) => name)
   const union = ([first, ...rest]: Program[]): Program => {
     const all = [first!, ...rest]
-    return { ...(all.find(({ present }) => present) ?? first!), neededBy: [...new Set(all.flatMap(({ neededBy }) => neededBy))].sort() }
+    const neededBy = new Set(all.flatMap(program => program.neededBy))
+    return { ...(all.find(({ present }) => present) ?? first!), neededBy: [...neededBy].sort() }
   }
   return [...byName.values()].map(union).sort((a, b) => (a.name < b.name ? -1 : 1))
 }

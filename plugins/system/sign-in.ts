@@ -3,10 +3,15 @@ import type { OpenedSession } from '../../sdk/kernel.js'
 import type { SignInOptions, System } from './contract.js'
 import { plain } from './plain.js'
 
+const PLAIN =
+  'a local sign-in takes HTTPS, or a loopback connection without a proxy, found plain HTTP; ' +
+  'open the link on the machine itself'
+
 type Proof = Input<System, 'POST /system/session'>
 
 /** The facts of a request, for calls that only make sense as one. */
-export const requestOf = ({ http }: Context): HttpFacts => http ?? refuse('unprocessable', 'expected a request over HTTP, found a call of another group')
+export const requestOf = ({ http }: Context): HttpFacts =>
+  http ?? refuse('unprocessable', 'expected a request over HTTP, found a call of another group')
 
 /** Whether a code that opens the sandbox may travel this way. */
 const isPrivate = ({ local, base }: HttpFacts): boolean => local || base.startsWith('https:')
@@ -28,14 +33,16 @@ export const openSession = async (host: Pick<Host, 'call'>, proof: Proof, contex
     refuse('conflict', 'the sandbox already has an owner, so no claim code is taken; leave claim out')
   }
   if (proof.login !== undefined) {
-    if (!isPrivate(http)) refuse('forbidden', 'a local sign-in takes HTTPS or a loopback connection without a proxy, found plain HTTP; open the link on the machine itself')
+    if (!isPrivate(http)) refuse('forbidden', PLAIN)
     return host.call('kernel.session.login', { code: proof.login, device, address }, { signal })
   }
   const code = proof.invite ?? proof.claim
-  // No invitation and no claim code exists here: each fails as any unknown code does, and counts as one.
-  if (code !== undefined) return host.call('kernel.session.login', { code: `other:${code}`, device, address }, { signal })
+  if (code !== undefined) {
+    // There are no invitations and no claim codes: each fails as any unknown code does, and counts as one.
+    return host.call('kernel.session.login', { code: `other:${code}`, device, address }, { signal })
+  }
   if (bearer !== undefined) return host.call('kernel.session.renew', { token: bearer, address }, { signal })
-  return refuse('invalid', 'expected a proof: login with a code of sandbox login, or a session to renew as bearer; found none')
+  return refuse('invalid', 'expected a proof: login with a code of sandbox login, or a session as bearer; found none')
 }
 
 /** The product a user agent names first, such as `Mozilla/5.0`. */

@@ -20,7 +20,7 @@ interface Pen {
 export const createRender = ({ colour = false } = {}): Render => {
   const pen: Pen = { styles: stylesOf(colour), tools: new Map() }
   return event => {
-    if (event.kind === 'frame') return drawn(pen, event.event)
+    if (event.kind === 'frame') return safelyDrawn(pen, event.event)
     if (event.kind === 'attached') return ''
     if (event.kind === 'end') return closed(pen) + (event.next ? `${pen.styles.dim(`next: run ${plain(event.next)} starts with a waiting message`)}\n` : '')
     return closed(pen) + unknown(pen, event)
@@ -31,6 +31,15 @@ const closed = (pen: Pen): string => {
   const text = pen.open ? '\n' : ''
   delete pen.open
   return text
+}
+
+/** A known kind whose fields a newer daemon changed is shown like an unknown one. */
+const safelyDrawn = (pen: Pen, frame: Frame): string => {
+  try {
+    return drawn(pen, frame)
+  } catch {
+    return closed(pen) + unknown(pen, frame)
+  }
 }
 
 const drawn = (pen: Pen, frame: Frame): string => {
@@ -144,12 +153,12 @@ const todo = ({ dim, green, yellow }: Styles, { content, status, activeForm }: T
     : status === 'in_progress' ? `${yellow('[~]')} ${plain(activeForm ?? content)}` : `[ ] ${plain(content)}`
 
 const usage = ({ inputTokens, outputTokens, costUsd, durationMs }: Frame & { kind: 'usage' }): string =>
-  ['usage:', ...[
+  `usage: ${[
     inputTokens !== undefined && `${inputTokens} tokens in`,
     outputTokens !== undefined && `${outputTokens} out`,
     costUsd !== undefined && `$${costUsd.toFixed(4)}`,
     durationMs !== undefined && `${(durationMs / 1000).toFixed(1)} s`,
-  ].filter(Boolean).join(', ')].join(' ')
+  ].filter(Boolean).join(', ')}`
 
 /** A card as a person reads it. */
 export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {

@@ -8,9 +8,11 @@ const PATIENCE = 10_000
 export type SocketRequest = { do: 'login' } | { do: 'session'; device: string }
 
 /** Asks the login socket of a daemon of this user: one line there, one line back; throws the refusal it answers. */
-export const askSocket = async <T extends object>(path: string, request: SocketRequest, signal?: AbortSignal): Promise<T> => {
+export const askSocket = async <T extends object>(
+  path: string, request: SocketRequest, signal?: AbortSignal,
+): Promise<T> => {
   const text = await exchange(path, `${JSON.stringify(request)}\n`, signal)
-  const answer = parsed(text) ?? refuse('unavailable', `expected one line of JSON from the daemon at ${path}, found ${text.length} other bytes`)
+  const answer = parsed(text) ?? refuse('unavailable', `expected one line of JSON at ${path}, found something else`)
   if ('message' in answer) throw Refusal.parse({ reason: 'failed', ...answer } as RefusalBody)
   return answer as T
 }
@@ -28,7 +30,8 @@ const exchange = (path: string, line: string, signal?: AbortSignal): Promise<str
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const fail = (reason: string) => reject(new Refusal('unavailable', `no daemon answers at ${path}: ${reason}; start one with sandbox serve`))
+    const fail = (why: string) =>
+      reject(new Refusal('unavailable', `no daemon answers at ${path}: ${why}; start one with sandbox serve`))
     const socket = createConnection({ path, ...(signal && { signal }) }, () => socket.write(line))
     socket.setTimeout(PATIENCE, () => socket.destroy(new Error(`no answer in ${PATIENCE / 1000} s`)))
     socket.on('data', (chunk: Buffer) => {

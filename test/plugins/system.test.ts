@@ -1,13 +1,16 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import type { OpenedSession } from '../../sdk/kernel.js'
-import type { Program } from '../../sdk/kernel.js'
+import type { Caller, Host } from '../../sdk/index.js'
+import type { OpenedSession, Program } from '../../sdk/kernel.js'
+import { mintToken, revokeSessions } from '../../plugins/system/access.js'
 import { Budget } from '../../plugins/system/budget.js'
 import { plain } from '../../plugins/system/plain.js'
 import { Programs } from '../../plugins/system/programs.js'
 import { refusalOf } from '../kernel/auth/memory.js'
 import { daemonWith, type Support } from '../support/daemon.js'
+
+const CONTEXT = { signal: new AbortController().signal, trusted: false }
 
 const CALLS = ['GET /info', 'POST /system/sessions/revoke', 'POST /system/control/tokens', 'GET /system/control/tokens', 'DELETE /system/control/tokens/x']
 
@@ -166,7 +169,7 @@ t.test('more than one of the three is refused and ends nothing', async t => {
 t.test('a token is minted with a label as a person sees it, listed without its value, and revoked', async t => {
   const daemon = await daemonWith(t, ['system'])
   const heard: unknown[] = []
-  daemon.kernel.events.on('test', 'token.minted', async (_, input) => void heard.push((input as { data: unknown }).data))
+  daemon.kernel.events.on('token.minted', 'test', async (_, input) => void heard.push((input as { data: unknown }).data))
   const { id, token } = await daemon.client.call('POST /system/control/tokens', { label: ' e\u0301di\u200btor \u202e', scope: 'read' })
   t.match(await bare(daemon, 'GET /info', { 'x-sandbox-control': token }), { body: { me: { actor: 'token:\u00e9ditor' } } })
   const { tokens } = await daemon.client.call('GET /system/control/tokens')
@@ -190,6 +193,25 @@ t.test('a label nobody can see, no scope, a wrong one and an end in the past are
     t.equal(status, 400, JSON.stringify(body))
   }
   t.strictSame(await daemon.client.call('GET /system/control/tokens'), { tokens: [] })
+})
+
+t.test('who is not the owner ends their own sessions and nobody else\'s', async t => {
+  const caller: Caller = { kind: 'session', actor: 'ada@b.c', role: 'maintainer', email: 'ada@b.c', sessionId: 's' }
+  const asked: unknown[] = []
+  const host = { call: async (_: string, input: unknown) => (asked.push(input), { revoked: 1 }) } as unknown as Pick<Host, 'call'>
+  const revoke = (input: { current?: true; id?: string; email?: string }) => revokeSessions(host, input, { ...CONTEXT, caller })
+  for (const others of [{}, { email: 'bob@b.c' }]) t.match(await refusalOf(() => revoke(others)), { status: 403 })
+  t.strictSame(asked, [])
+  for (const own of [{ current: true as const }, { id: 's' }, { id: 'x' }, { email: 'Ada@b.c' }]) await revoke(own)
+  t.strictSame(asked, [{ id: 's' }, { id: 's' }, { id: 'x', email: 'ada@b.c' }, { email: 'ada@b.c' }], 'the kernel refuses x when it is not of ada')
+})
+
+t.test('only a session of the owner mints, whoever the route let through', async t => {
+  const host = { call: () => t.fail('nothing is asked of the kernel'), emit: () => t.fail('nothing is told') } as unknown as Host
+  for (const caller of [{ kind: 'session', role: 'maintainer' }, { kind: 'token', role: 'owner' }, { kind: 'plugin', role: 'owner' }] as const) {
+    const context = { ...CONTEXT, caller: { ...caller, actor: 'x' } }
+    t.match(await refusalOf(() => mintToken(host, { label: 'x', scope: 'read' }, context)), { status: 403 })
+  }
 })
 
 t.test('the 101st active token is refused', async t => {

@@ -11,7 +11,7 @@ t.test('names that could leave the folder or meet another file are refused', asy
   const bad = ['', 'agent', '../agent/x', 'agent/../../x', 'agent//x', '/agent/x', 'agent/x/', 'agent/.x', 'agent/a\0b', 'agent/ü', 'agent/a b',
     `agent/${'a'.repeat(129)}`, 'agent/frames/r-1.events/x', 'a/b/c/d/e/f/g/h/i']
   for (const name of bad) {
-    await t.rejects(store.append(name, [1]), /name: expected/, name)
+    await t.rejects(store.append(name, [1]), /name: expected/)
     await t.rejects(store.read(name), /name: expected/)
     await t.rejects(store.follow(name, 0, AbortSignal.abort()).next(), /name: expected/)
   }
