@@ -136,7 +136,10 @@ export const spawnDaemon = async (t: Test, { workspace, data, env, args = [] }: 
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', text => (errors += text))
   const exited = once(child, 'exit')
-  t.teardown(() => child.kill('SIGKILL'))
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
   const line = await Promise.race([
     once(createInterface(child.stdout), 'line').then(([text]) => String(text)),
     exited.then(([code]) => Promise.reject(new Error(`the daemon ended with ${code}: ${errors}`))),
