@@ -86,6 +86,24 @@ export const findRepositories = async (ground: Ground): Promise<Repository[]> =>
   return found
 }
 
+/**
+ * The commit after which a branch's own work begins, seen from where the main line is now.
+ *
+ * Work that was landed and then committed on the main line, in whatever commits, is not replayed: it would only conflict
+ * with itself. Comparing trees reads no working file, so no program of the repository runs.
+ */
+export const workBegins = async (main: Repository, copy: { base: string; landedTip?: string }, tip: string): Promise<string> => {
+  const { base, landedTip } = copy
+  if (!landedTip || landedTip === base) return base
+  const { code } = await git(main.dir, ['merge-base', '--is-ancestor', landedTip, tip], { ok: [0, 1, 128] })
+  if (code !== 0) return base
+  const changed = async (from: string, to: string) =>
+    (await git(main.dir, ['diff-tree', '-r', '-z', '--name-only', from, to])).text.split('\0').filter(path => path !== '')
+  const [landed, apart] = await Promise.all([changed(base, landedTip), changed(landedTip, main.head)])
+  const differing = new Set(apart)
+  return landed.some(path => differing.has(path)) ? base : landedTip
+}
+
 /** The untracked dependency folders of a main checkout, as paths from its own root. */
 export const dependenciesOf = async ({ dir }: Repository): Promise<string[]> => {
   // Only names are listed: no content is read, so no filter of the repository runs.

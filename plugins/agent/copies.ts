@@ -9,7 +9,8 @@ import { listEnv, run } from '../../sdk/node/run.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { CheckoutRepo, CopyRepo } from './contract.js'
 import {
-  addTree, attachTree, dependenciesOf, entriesBelow, findRepositories, forgetTree, pathOf, repositoryAt, whole, type Repository,
+  addTree, attachTree, dependenciesOf, entriesBelow, findRepositories, forgetTree, pathOf, repositoryAt, whole, workBegins,
+  type Repository,
 } from './copies-repos.js'
 import { abortRebase, commitTree, dropLocks, fillTree, rebaseTree, type Tree } from './copies-tree.js'
 
@@ -269,11 +270,13 @@ export class Copies {
     return ['.sandbox', ...[...others, ...made.shown].flatMap(path => below(repo, path) ?? [])]
   }
 
-  async #rebase(id: string, tree: Tree, main: Repository, { base, repo }: CopyRepo, tip: string): Promise<number | undefined> {
+  async #rebase(id: string, tree: Tree, main: Repository, copy: CopyRepo, tip: string): Promise<number | undefined> {
+    const { base, repo } = copy
+    const from = await workBegins(main, copy, tip)
     const mark = this.#mark(id, repo)
     await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
     await writeAtomic(mark, tip)
-    const applied = await rebaseTree(tree, main.head, base)
+    const applied = await rebaseTree(tree, main.head, from)
     await rm(mark, { force: true })
     if (!applied) return undefined
     // Counting reads commits only: nothing of the repository can run.
@@ -387,9 +390,7 @@ export class Copies {
   /** Deletes in a process of its own: a hundred thousand files would keep the daemon's own file calls waiting. */
   #delete(place: string): void {
     const deletion = run('rm', ['-rf', '--', place], { cwd: '/', env: listEnv() })
-      .then(({ code, stderr }) => {
-        if (code !== 0) this.#options.log?.warn('a private copy could not be deleted', { error: stderr.slice(0, 500) })
-      })
+      .then(({ code, stderr }) => (code === 0 ? undefined : Promise.reject(new Error(stderr.slice(0, 500)))))
       .catch((error: unknown) => this.#options.log?.warn('a private copy could not be deleted', { error: String(error) }))
       .finally(() => this.#deletions.delete(deletion))
     this.#deletions.add(deletion)

@@ -165,6 +165,31 @@ t.test('a main line that was rewritten does not bring its old commits back', asy
   t.equal(git(dir, 'log', '--format=%s'), 'Keep uncommitted work\nsecond, again\nfirst')
 })
 
+t.test('work that was landed and committed on the main line does not block the sync', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  for (const text of ['2\n', '3\n']) {
+    writeFileSync(join(dir, 'f.txt'), text)
+    writeFileSync(join(dir, 'a b ü.txt'), text)
+    await copies.commitRest('c-1', repos)
+  }
+  const landedTip = git(dir, 'rev-parse', 'HEAD')
+  writeFileSync(join(dir, 'after.txt'), '')
+  const head = commit(workspace, { 'f.txt': '3\n', 'a b ü.txt': '3\n', 'else.txt': '' }, 'all of it at once')
+  t.match(await copies.sync('c-1', repos.map(repo => ({ ...repo, landedTip }))), { repos: [{ base: head }], blocked: [] })
+  t.equal(git(dir, 'log', '--format=%s', '-2'), 'Keep uncommitted work\nall of it at once')
+})
+
+t.test('work that was landed and is not on the main line yet stays on the branch', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  writeFileSync(join(dir, 'f.txt'), '1')
+  const [landed] = await copies.commitRest('c-1', repos)
+  commit(workspace, { 'else.txt': '' }, 'third')
+  t.same((await copies.sync('c-1', repos.map(repo => ({ ...repo, landedTip: landed!.tip })))).blocked, [])
+  t.equal(readFileSync(join(dir, 'f.txt'), 'utf8'), '1')
+})
+
 t.test('a rebase that does not apply leaves the copy byte-equal and is reported', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
