@@ -170,6 +170,8 @@ export const addTree = async (source: Repository, copy: string, branch?: string,
   await git(dir, ['worktree', 'add', '-f', '--no-checkout', ...what])
   const entry = await entryOf(common, copy)
   if (!entry) throw new Error(`git added no worktree for ${copy}`)
+  // Behind the wall a shared turn sees no copies, and its `git worktree prune` would take their entries away.
+  await writeAtomic(join(common, 'worktrees', entry, 'locked'), 'a private copy of the sandbox\n', { mode: 0o644 })
   return { kept, entry }
 }
 

@@ -5,7 +5,7 @@ import { refuse, type Log } from '../../sdk/index.js'
 import { readJson, writeAtomic } from '../../sdk/node/files.js'
 import { git } from '../../sdk/node/git.js'
 import { Locks } from '../../sdk/node/lock.js'
-import { listEnv, run } from '../../sdk/node/run.js'
+import { listEnv, ownProgram, run } from '../../sdk/node/run.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { CheckoutRepo, CopyRepo } from './contract.js'
 import {
@@ -389,7 +389,8 @@ export class Copies {
 
   /** Deletes in a process of its own: a hundred thousand files would keep the daemon's own file calls waiting. */
   #delete(place: string): void {
-    const deletion = run('rm', ['-rf', '--', place], { cwd: '/', env: listEnv() })
+    const deletion = ownProgram('rm')
+      .then(program => run(program ?? 'rm', ['-rf', '--', place], { cwd: '/', env: listEnv() }))
       .then(({ code, stderr }) => (code === 0 ? undefined : Promise.reject(new Error(stderr.slice(0, 500)))))
       .catch((error: unknown) => this.#options.log?.warn('a private copy could not be deleted', { error: String(error) }))
       .finally(() => this.#deletions.delete(deletion))

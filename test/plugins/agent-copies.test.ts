@@ -1,9 +1,12 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import {
-  chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, symlinkSync, writeFileSync,
+  chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, symlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Copies } from '../../plugins/agent/copies.js'
 import { listEnv } from '../../sdk/node/run.js'
@@ -233,6 +236,38 @@ t.test('a half-made copy is made again, and a whole one is left alone', async t 
   rmSync(join(workspace, '.git/worktrees'), { recursive: true })
   t.same(await again().ensure('c-1', repos), repos, 'the entry is gone')
   t.equal(git(dir, 'status', '--porcelain'), '')
+})
+
+t.test('a daemon killed while it fills a copy leaves nothing that the next one cannot repair', async t => {
+  const { dir, workspace, data, again } = place(t)
+  const slow = join(workspace, '..', 'slow')
+  writeFileSync(slow, `#!/bin/sh\n: > '${slow}.on'\nsleep 3572\n`, { mode: 0o755 })
+  git(workspace, 'config', 'filter.f.smudge', slow)
+  mkdirSync(join(workspace, '.git/info'), { recursive: true })
+  writeFileSync(join(workspace, '.git/info/attributes'), '*.txt filter=f\n')
+  const code = `
+    const { Copies } = await import(${JSON.stringify(new URL('../../plugins/agent/copies.js', import.meta.url).href)})
+    await new Copies(${JSON.stringify({ workspace, data, folder: join(data, 'plugins/agent') })}).ensure('c-1', [])`
+  const daemon = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'inherit' })
+  while (!existsSync(`${slow}.on`) && daemon.exitCode === null) await setTimeout(20)
+  daemon.kill('SIGKILL')
+  await once(daemon, 'exit')
+  git(workspace, 'config', '--unset', 'filter.f.smudge')
+  const copies = again()
+  const repos = await copies.ensure('c-1', [])
+  t.same(bytesOf(dir), bytesOf(workspace))
+  t.same(await copies.commitRest('c-1', repos), [{ repo: 'root', tip: repos[0]!.base }])
+})
+
+t.test('pruning worktrees, as a shared turn may, does not take a copy\'s entry', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  renameSync(dir, `${dir}.away`)
+  git(workspace, 'worktree', 'prune')
+  renameSync(`${dir}.away`, dir)
+  writeFileSync(join(dir, 'kept'), '')
+  t.same(await copies.ensure('c-1', repos), repos)
+  t.ok(existsSync(join(dir, 'kept')))
 })
 
 t.test('a lost copy is made again from its branch', async t => {
