@@ -3,7 +3,7 @@ import type { Client } from '../client.js'
 import { connected } from './connection.js'
 import { compare, hunks } from './patch.js'
 import { conflictLines } from './render.js'
-import { ago, columns, jsonLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
+import { ago, columns, counted, jsonLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
 import { CONNECTION, EXIT, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
@@ -28,7 +28,7 @@ const table = (cards: readonly AgentCard[], now: number): string[] => {
   const rows = cards.map(card => [
     plain(card.id),
     plain(card.status),
-    card.diff ? `${card.diff.files} files +${card.diff.insertions} -${card.diff.deletions}` : card.branch ? '' : 'shared tree',
+    card.diff ? `${counted(card.diff.files, 'file')} +${card.diff.insertions} -${card.diff.deletions}` : card.branch ? '' : 'shared tree',
     ago(card.updatedAt, now),
     short(plain(card.title ?? ''), 50),
   ])
@@ -136,6 +136,6 @@ const outcome = ({ landed, conflicts = [] }: LandResult, outstanding: number, ch
   const { green, yellow } = stylesOf(colour)
   if (!landed) return [yellow(check ? 'would not land:' : 'not landed:'), ...conflictLines(conflicts)]
   if (check) return [green('would land: everything fits')]
-  if (outstanding === 0) return [green('landed: nothing was outstanding')]
-  return [green(`landed: ${outstanding} ${outstanding === 1 ? 'file is' : 'files are'} in the workspace as uncommitted changes`)]
+  if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace has it all')]
+  return [green(`landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as uncommitted changes`)]
 }

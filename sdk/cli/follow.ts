@@ -27,7 +27,7 @@ export interface FollowOptions {
 
 /** Shows a run as it happens, until it ends; cards that wait are handed to `onCard`. */
 export const followRun = async (terminal: Terminal, client: Client, { json, onCard, ...what }: FollowOptions): Promise<Followed> => {
-  const render = createRender({ colour: terminal.colour })
+  const render = createRender({ colour: terminal.colour, ...(terminal.columns !== undefined && { columns: terminal.columns }) })
   const cards = new OpenCards(terminal, client, onCard)
   let followed: Followed = {}
   let known = 0

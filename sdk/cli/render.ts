@@ -9,16 +9,27 @@ const CHANGE_LINES = 16
 /** Draws what happens in a run, one event after another, as text for a terminal or a pipe. It does nothing else. */
 export type Render = (event: AttachData) => string
 
-interface Pen {
-  readonly styles: Styles
-  /** What the unfinished line on the screen holds. */
-  open?: 'words' | 'thinking'
-  readonly tools: Map<string, ToolCallFrame>
+export interface RenderOptions {
+  readonly colour?: boolean
+  /** The width of a terminal whose last line may be drawn over; absent for a pipe. */
+  readonly columns?: number
 }
 
+interface Pen {
+  readonly styles: Styles
+  readonly columns?: number
+  /** What the unfinished line holds; a tool's line on a pipe waits for its outcome. */
+  open?: 'words' | 'thinking' | ToolCallFrame
+  readonly tools: Map<string, ToolCallFrame>
+  /** The private copy as last told: it is told again after every pause. */
+  copy?: string
+}
+
+const DRAW_OVER = '\r\u001b[K'
+
 /** A fresh drawing of one run. */
-export const createRender = ({ colour = false } = {}): Render => {
-  const pen: Pen = { styles: stylesOf(colour), tools: new Map() }
+export const createRender = ({ colour = false, columns }: RenderOptions = {}): Render => {
+  const pen: Pen = { styles: stylesOf(colour), tools: new Map(), ...(columns !== undefined && { columns }) }
   return event => {
     if (event.kind === 'frame') return safelyDrawn(pen, event.event)
     if (event.kind === 'attached') return ''
@@ -28,9 +39,10 @@ export const createRender = ({ colour = false } = {}): Render => {
 }
 
 const closed = (pen: Pen): string => {
-  const text = pen.open ? '\n' : ''
+  const { open, columns } = pen
   delete pen.open
-  return text
+  if (!open) return ''
+  return typeof open === 'object' && columns === undefined ? `${headOf(pen, open)}\n` : '\n'
 }
 
 /** A known kind whose fields a newer daemon changed is shown like an unknown one. */
@@ -46,6 +58,8 @@ const drawn = (pen: Pen, frame: Frame): string => {
   if (frame.kind === 'delta') return flowing(pen, 'words', plain(frame.text))
   if (frame.kind === 'thinking') return flowing(pen, 'thinking', plain(frame.text))
   if (frame.kind === 'text_end') return closed(pen)
+  if (frame.kind === 'tool_call') return toolShown(pen, frame)
+  if (frame.kind === 'tool_call_update') return toolMoved(pen, frame)
   const lines = linesOf(pen, frame)
   return lines.length ? `${closed(pen)}${lines.join('\n')}\n` : ''
 }
@@ -56,7 +70,7 @@ const flowing = (pen: Pen, kind: 'words' | 'thinking', text: string): string => 
   return before + (kind === 'thinking' ? pen.styles.dim(text) : text)
 }
 
-const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 'text_end' }>): string[] => {
+const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 'text_end' | 'tool_call' | 'tool_call_update' }>): string[] => {
   const { dim, red, green, yellow } = pen.styles
   switch (frame.kind) {
     case 'session':
@@ -64,6 +78,8 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'commands':
       return []
     case 'worktree':
+      if (pen.copy === frame.branch) return []
+      pen.copy = frame.branch
       return [
         dim(`in a private copy on ${plain(frame.branch)}, from ${plain(frame.base).slice(0, 12)}`),
         ...(frame.unenforced ? [yellow('warning: this machine cannot wall the turn into its copy')] : []),
@@ -78,18 +94,6 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
       return [dim(`permission mode ${plain(frame.mode)}`)]
     case 'steer':
       return [`> ${plain(frame.text)}${frame.by ? dim(` (${plain(frame.by)})`) : ''}`]
-    case 'tool_call':
-      pen.tools.set(frame.id, frame)
-      return tool(pen, frame)
-    case 'tool_call_update': {
-      const known = pen.tools.get(frame.id)
-      if (!known) return []
-      const call = { ...known, ...(frame.status && { status: frame.status }), ...(frame.content && { content: frame.content }) }
-      const over = call.status === 'completed' || call.status === 'failed'
-      if (over) pen.tools.delete(frame.id)
-      else pen.tools.set(frame.id, call)
-      return over ? tool(pen, call) : []
-    }
     case 'todos':
       return frame.items.map(item => todo(pen.styles, item))
     case 'usage':
@@ -122,13 +126,42 @@ const unknown = ({ styles }: Pen, value: unknown): string => {
   return `${styles.dim(short(plain(`${String(kind)}: ${JSON.stringify(rest)}`), 200))}\n`
 }
 
-const tool = (pen: Pen, call: ToolCallFrame): string[] => {
-  const { green, red, dim } = pen.styles
-  const over = call.status === 'completed' || call.status === 'failed'
-  const mark = call.status === 'completed' ? green('✓') : call.status === 'failed' ? red('✗') : dim('▸')
-  const indent = call.parentToolUseId ? '  ' : ''
-  const head = `${indent}${mark} ${plain(call.name)}${call.target ? ` ${short(plain(call.target), 160)}` : ''}`
-  return over ? [head, ...(call.content ?? []).flatMap(content => contentLines(content, pen.styles)).map(line => `${indent}  ${line}`)] : [head]
+const isOver = ({ status }: ToolCallFrame): boolean => status === 'completed' || status === 'failed'
+
+const toolShown = (pen: Pen, call: ToolCallFrame): string => {
+  const before = closed(pen)
+  if (isOver(call)) return before + toolLines(pen, call)
+  pen.tools.set(call.id, call)
+  pen.open = call
+  return before + (pen.columns === undefined ? '' : headOf(pen, call))
+}
+
+const toolMoved = (pen: Pen, { id, status, content }: Frame & { kind: 'tool_call_update' }): string => {
+  const known = pen.tools.get(id)
+  if (!known) return ''
+  const call = { ...known, ...(status && { status }), ...(content && { content }) }
+  if (!isOver(call)) {
+    pen.tools.set(id, call)
+    return ''
+  }
+  pen.tools.delete(id)
+  const unfinished = typeof pen.open === 'object' && pen.open.id === id
+  if (!unfinished) return closed(pen) + toolLines(pen, call)
+  delete pen.open
+  return (pen.columns === undefined ? '' : DRAW_OVER) + toolLines(pen, call)
+}
+
+const headOf = ({ styles: { green, red, dim }, columns = 200 }: Pen, { status, name, target, parentToolUseId }: ToolCallFrame): string => {
+  const mark = status === 'completed' ? green('✓') : status === 'failed' ? red('✗') : dim('▸')
+  const words = short(plain(`${name}${target ? ` ${target}` : ''}`), Math.max(20, columns - 5))
+  return `${parentToolUseId ? '  ' : ''}${mark} ${words}`
+}
+
+/** A list the agent keeps for itself is told by the frame of its kind, not by the tool that wrote it. */
+const toolLines = (pen: Pen, call: ToolCallFrame): string => {
+  const content = call.category === 'think' && call.status === 'completed' ? [] : (call.content ?? [])
+  const lines = content.flatMap(one => contentLines(one, pen.styles)).map(line => `${call.parentToolUseId ? '    ' : '  '}${line}`)
+  return [headOf(pen, call), ...lines].map(line => `${line}\n`).join('')
 }
 
 const contentLines = (content: ToolContent, styles: Styles): string[] => {
@@ -156,7 +189,7 @@ const usage = ({ inputTokens, outputTokens, costUsd, durationMs }: Frame & { kin
   `usage: ${[
     inputTokens !== undefined && `${inputTokens} tokens in`,
     outputTokens !== undefined && `${outputTokens} out`,
-    costUsd !== undefined && `$${costUsd.toFixed(4)}`,
+    costUsd !== undefined && costUsd > 0 && `$${costUsd.toFixed(4)}`,
     durationMs !== undefined && `${(durationMs / 1000).toFixed(1)} s`,
   ].filter(Boolean).join(', ')}`
 

@@ -40,6 +40,9 @@ export const short = (text: string, most: number): string => {
   return line.length > most ? `${line.slice(0, most - 1)}…` : line
 }
 
+/** A number with its noun. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
 /** How long ago, in the largest unit that fits. */
 export const ago = (at: number, now: number): string => {
   const seconds = Math.max(0, Math.round((now - at) / 1000))

@@ -34,7 +34,6 @@ in a private copy on agent/c-1, from 0123456789ab
 model script of script
 Let me see.
 Hello there.
-▸ Write a.txt
 ✓ Write a.txt
   a.txt (new)
   + one
