@@ -57,7 +57,6 @@ export const land: Verb = {
   usage: 'CONVERSATION',
   summary: 'bring the work into the workspace as uncommitted changes',
   flags: {
-    check: { help: 'only say whether it would fit' },
     force: { help: 'even while the agent is writing' },
     cumulative: { help: 'again what was landed before and thrown away since' },
     ...CONNECTION,
@@ -66,8 +65,8 @@ export const land: Verb = {
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
-      const mode = { ...(given.on('check') && { mode: 'check' as const }), ...(given.on('force') && { force: true }), ...(given.on('cumulative') && { span: 'cumulative' as const }) }
-      return landWork(terminal, client, given.args[0]!, mode, given.on('json'))
+      const how = { ...(given.on('force') && { force: true }), ...(given.on('cumulative') && { span: 'cumulative' as const }) }
+      return landWork(terminal, client, given.args[0]!, how, given.on('json'))
     }),
 }
 
@@ -118,12 +117,12 @@ const coloured = (line: string, { green, red, dim }: Styles): string =>
 
 /** Lands, and says what came of it; conflicts are an answer with an exit code of their own. */
 export const landWork = async (
-  terminal: Terminal, client: Client, id: string, mode: { mode?: 'check'; force?: boolean; span?: 'cumulative' }, json: boolean,
+  terminal: Terminal, client: Client, id: string, how: { force?: boolean; span?: 'cumulative' }, json: boolean,
 ): Promise<number> => {
   const { signal } = terminal
   const outstanding = json ? 0 : await waiting(client, id, signal)
-  const result = await client.call('POST /agents/{id}/land', { id, ...mode }, { signal })
-  await write(terminal, json ? jsonLine(result) : `${outcome(result, outstanding, mode.mode === 'check', terminal.colour).join('\n')}\n`)
+  const result = await client.call('POST /agents/{id}/land', { id, ...how }, { signal })
+  await write(terminal, json ? jsonLine(result) : `${outcome(result, outstanding, terminal.colour).join('\n')}\n`)
   return result.landed ? EXIT.ok : EXIT.turn
 }
 
@@ -132,10 +131,9 @@ const waiting = async (client: Client, id: string, signal: AbortSignal): Promise
   return repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed).length
 }
 
-const outcome = ({ landed, conflicts = [] }: LandResult, outstanding: number, check: boolean, colour: boolean): string[] => {
+const outcome = ({ landed, conflicts = [] }: LandResult, outstanding: number, colour: boolean): string[] => {
   const { green, yellow } = stylesOf(colour)
-  if (!landed) return [yellow(check ? 'would not land:' : 'not landed:'), ...conflictLines(conflicts)]
-  if (check) return [green('would land: everything fits')]
+  if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts)]
   if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace has it all')]
   return [green(`landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as uncommitted changes`)]
 }
