@@ -3,7 +3,7 @@ import type { Client } from '../client.js'
 import { connected } from './connection.js'
 import { compare, hunks } from './patch.js'
 import { conflictLines } from './render.js'
-import { ago, columns, counted, jsonLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
+import { ago, columns, counted, jsonLine, oneLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
 import { CONNECTION, EXIT, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
@@ -26,13 +26,13 @@ export const agents: Verb = {
 const table = (cards: readonly AgentCard[], now: number): string[] => {
   if (cards.length === 0) return ['no conversations yet; start one with npx sandbox run "/demo"']
   const rows = cards.map(card => [
-    plain(card.id),
-    plain(card.status),
+    oneLine(card.id),
+    oneLine(card.status),
     card.diff ? `${counted(card.diff.files, 'file')} +${card.diff.insertions} -${card.diff.deletions}` : card.branch ? '' : 'shared tree',
     ago(card.updatedAt, now),
     short(plain(card.title ?? ''), 50),
   ])
-  const waiting = cards.flatMap(({ id, cards = [] }) => cards.map(card => `${plain(id)} asks: ${short(plain(card.title), 80)}  (npx sandbox answer ${quoted(plain(card.requestId))} …)`))
+  const waiting = cards.flatMap(({ id, cards = [] }) => cards.map(card => `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (npx sandbox answer ${quoted(oneLine(card.requestId))} …)`))
   return [...columns([['CONVERSATION', 'STATUS', 'CHANGES', 'UPDATED', 'TITLE'], ...rows]), ...waiting]
 }
 
@@ -81,7 +81,7 @@ export const discard: Verb = {
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
       const gone = await client.call('POST /agents/{id}/discard', { id: given.args[0]! }, { signal: terminal.signal })
-      await write(terminal, given.on('json') ? jsonLine(gone) : `discarded ${plain(given.args[0]!)}\n`)
+      await write(terminal, given.on('json') ? jsonLine(gone) : `discarded ${oneLine(given.args[0]!)}\n`)
       return EXIT.ok
     }),
 }
@@ -107,7 +107,7 @@ export const showDiff = async (terminal: Terminal, client: Client, id: string, {
 }
 
 const headOf = (repo: string, { path, from, status, additions, deletions, landed }: AgentChange, { bold, dim, green, red }: Styles): string => {
-  const name = `${repo === 'root' ? '' : `${plain(repo)}/`}${from ? `${plain(from)} -> ` : ''}${plain(path)}`
+  const name = `${repo === 'root' ? '' : `${oneLine(repo)}/`}${from ? `${oneLine(from)} -> ` : ''}${oneLine(path)}`
   const counts = additions === undefined && deletions === undefined ? 'binary' : `${green(`+${additions ?? 0}`)} ${red(`-${deletions ?? 0}`)}`
   return `${LETTER[status] ?? '?'} ${bold(name)}  ${counts}${landed ? dim('  landed') : ''}`
 }

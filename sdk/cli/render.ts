@@ -1,6 +1,6 @@
 import type { AttachData, Card, CardReply, Frame, LandConflict, TodoItem, ToolCallFrame, ToolContent } from '../../plugins/agent/contract.js'
 import { compare } from './patch.js'
-import { plain, short, stylesOf, type Styles } from './text.js'
+import { oneLine, plain, short, stylesOf, type Styles } from './text.js'
 
 /** The most lines of a tool's text and of a file's change that are shown in the run; the rest is counted. */
 const TEXT_LINES = 8
@@ -33,7 +33,7 @@ export const createRender = ({ colour = false, columns }: RenderOptions = {}): R
   return event => {
     if (event.kind === 'frame') return safelyDrawn(pen, event.event)
     if (event.kind === 'attached') return ''
-    if (event.kind === 'end') return closed(pen) + (event.next ? `${pen.styles.dim(`next: run ${plain(event.next)} starts with a waiting message`)}\n` : '')
+    if (event.kind === 'end') return closed(pen) + (event.next ? `${pen.styles.dim(`next: run ${oneLine(event.next)} starts with a waiting message`)}\n` : '')
     return closed(pen) + unknown(pen, event)
   }
 }
@@ -81,19 +81,19 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
       if (pen.copy === frame.branch) return []
       pen.copy = frame.branch
       return [
-        dim(`in a private copy on ${plain(frame.branch)}, from ${plain(frame.base).slice(0, 12)}`),
+        dim(`in a private copy on ${oneLine(frame.branch)}, from ${oneLine(frame.base).slice(0, 12)}`),
         ...(frame.unenforced ? [yellow('warning: this machine cannot wall the turn into its copy')] : []),
       ]
     case 'preamble':
       return [dim(`told the agent first: ${frame.notes.map(note => short(plain(note.title), 60)).join(', ')}`)]
     case 'init':
-      return [dim(['model', plain(frame.model), ...(frame.provider ? ['of', plain(frame.provider)] : [])].join(' '))]
+      return [dim(['model', oneLine(frame.model), ...(frame.provider ? ['of', oneLine(frame.provider)] : [])].join(' '))]
     case 'resumed':
-      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : `a ${plain(frame.reason)}`} (attempt ${frame.attempt})`)]
+      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`)]
     case 'mode':
-      return [dim(`permission mode ${plain(frame.mode)}`)]
+      return [dim(`permission mode ${oneLine(frame.mode)}`)]
     case 'steer':
-      return [`> ${plain(frame.text)}${frame.by ? dim(` (${plain(frame.by)})`) : ''}`]
+      return [`> ${plain(frame.text)}${frame.by ? dim(` (${oneLine(frame.by)})`) : ''}`]
     case 'todos':
       return frame.items.map(item => todo(pen.styles, item))
     case 'usage':
@@ -103,7 +103,7 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'permission':
       return cardLines(frame, pen.styles)
     case 'resolved':
-      return [dim(`${frame.reply ? `answered: ${plain(answerWords(frame.reply))}` : 'nobody answered'}${frame.by ? ` (${plain(frame.by)})` : ''}`)]
+      return [dim(`${frame.reply ? `answered: ${plain(answerWords(frame.reply))}` : 'nobody answered'}${frame.by ? ` (${oneLine(frame.by)})` : ''}`)]
     case 'queue':
       return [dim(`${frame.messages.length} ${frame.messages.length === 1 ? 'message waits' : 'messages wait'}${frame.paused ? ', paused' : ''}`)]
     case 'notice':
@@ -114,7 +114,7 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
       return frame.landed ? [green('landed: the work is in the workspace')]
         : frame.held ? [yellow('not landed: held back')] : [yellow('not landed:'), ...conflictLines(frame.conflicts ?? [])]
     case 'done':
-      return [frame.reason === 'completed' ? green('done') : red(`ended: ${plain(frame.reason)}`)]
+      return [frame.reason === 'completed' ? green('done') : red(`ended: ${oneLine(frame.reason)}`)]
     default:
       return [unknown(pen, frame).trimEnd()]
   }
@@ -166,7 +166,7 @@ const toolLines = (pen: Pen, call: ToolCallFrame): string => {
 
 const contentLines = (content: ToolContent, styles: Styles): string[] => {
   if (content.type === 'diff') return changeLines(content.path, content.oldText, content.newText, styles, content.truncated)
-  if (content.type === 'image') return [styles.dim(`picture ${plain(content.path)}`)]
+  if (content.type === 'image') return [styles.dim(`picture ${oneLine(content.path)}`)]
   if (content.type === 'text') return cut(plain(content.text).replace(/\n$/, '').split('\n'), TEXT_LINES).map(styles.dim)
   return [styles.dim(short(plain(JSON.stringify(content)), 200))]
 }
@@ -174,7 +174,7 @@ const contentLines = (content: ToolContent, styles: Styles): string[] => {
 const changeLines = (path: string, before: string | undefined, after: string, styles: Styles, truncated?: boolean): string[] => {
   const changed = compare(before ?? '', after).filter(line => line.mark !== ' ')
   const lines = changed.map(({ mark, text }) => (mark === '+' ? styles.green : styles.red)(`${mark} ${plain(text)}`))
-  const head = `${plain(path)}${before === undefined ? ' (new)' : ''}${truncated ? ' (cut short)' : ''}`
+  const head = `${oneLine(path)}${before === undefined ? ' (new)' : ''}${truncated ? ' (cut short)' : ''}`
   return [styles.dim(head), ...cut(lines, CHANGE_LINES)]
 }
 
@@ -202,7 +202,7 @@ export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
   }
   return card.questions.flatMap(({ question, options, multiSelect }) => [
     bold(`The agent asks: ${plain(question)}${multiSelect ? ' (any number of these)' : ''}`),
-    ...options.map(({ label, description }, at) => `  ${at + 1}. ${plain(label)}${description ? dim(`  ${plain(description)}`) : ''}`),
+    ...options.map(({ label, description }, at) => `  ${at + 1}. ${oneLine(label)}${description ? dim(`  ${plain(description)}`) : ''}`),
   ])
 }
 
@@ -217,9 +217,9 @@ export const answerWords = (reply: CardReply): string => {
 /** What a landing left out, path by path, with what stands in its way. */
 export const conflictLines = (conflicts: readonly LandConflict[]): string[] =>
   conflicts.flatMap(({ repo, paths, clean, mainBranch }) => [
-    `${plain(repo)}: ${paths.length === 0 && clean === 0 ? 'its main checkout is gone'
-      : `${paths.length} of ${paths.length + clean} paths do not fit${mainBranch ? ` on ${plain(mainBranch)}` : ''}`}`,
-    ...paths.map(({ path, reason }) => `  ${plain(path)}: ${WHY[reason] ?? plain(String(reason))}`),
+    `${oneLine(repo)}: ${paths.length === 0 && clean === 0 ? 'its main checkout is gone'
+      : `${paths.length} of ${paths.length + clean} paths do not fit${mainBranch ? ` on ${oneLine(mainBranch)}` : ''}`}`,
+    ...paths.map(({ path, reason }) => `  ${oneLine(path)}: ${WHY[reason] ?? oneLine(String(reason))}`),
   ])
 
 const WHY: { readonly [reason: string]: string } = {

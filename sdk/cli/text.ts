@@ -5,6 +5,9 @@ const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u2
 export const plain = (text: string): string =>
   text.replaceAll('\r\n', '\n').replace(CONTROL, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
+/** A name from elsewhere, such as a path, which must not begin a line of its own. */
+export const oneLine = (text: string): string => plain(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
+
 /** A JSON line that no terminal reads as anything else. */
 export const jsonLine = (value: unknown): string =>
   `${JSON.stringify(value).replace(CONTROL, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`

@@ -4,7 +4,7 @@ import type { AttachData, Card, Frame, QuestionCard } from '../../plugins/agent/
 import { answerCommand, askPerson, firstChoice, replyFrom } from '../../sdk/cli/cards.js'
 import { compare, hunks } from '../../sdk/cli/patch.js'
 import { createRender } from '../../sdk/cli/render.js'
-import { columns, jsonLine, plain, quoted, short, stylesOf } from '../../sdk/cli/text.js'
+import { columns, jsonLine, oneLine, plain, quoted, short, stylesOf } from '../../sdk/cli/text.js'
 
 const drawn = (frames: readonly unknown[], colour = false): string => {
   const render = createRender({ colour })
@@ -97,6 +97,8 @@ t.test('colour is on only where it was asked for', async t => {
 
 t.test('text from elsewhere is made harmless, words are quoted for a shell', async t => {
   t.equal(plain('a\u001b[2J\u0007\tb\r\nc\u202e'), 'a\\u001b[2J\\u0007\tb\nc\\u202e')
+  t.equal(oneLine('a\nlanded: all'), 'a\\nlanded: all')
+  t.notMatch(drawn([{ kind: 'landed', landed: false, conflicts: [{ repo: 'root', clean: 0, paths: [{ path: 'a\nlanded: all', reason: 'workspace' }] }] }]), /^landed/m)
   t.equal(jsonLine({ a: '\u009b' }), '{"a":"\\u009b"}\n')
   t.same(JSON.parse(jsonLine({ a: '\u009b\u001b\u202e' })), { a: '\u009b\u001b\u202e' })
   t.same(['a-1', "it's", 'a b', '$(x)', ''].map(quoted), ['a-1', "'it'\\''s'", "'a b'", "'$(x)'", "''"])
