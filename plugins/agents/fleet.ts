@@ -7,6 +7,7 @@ import type { LandResult } from './contract.js'
 import { gitFolders } from './git-folders.js'
 import { endLanding } from './landing-apply.js'
 import { checkFree, landRepo, type LandingDeps, type RepoLanding } from './landing.js'
+import { holding, type RunNotes } from './run-notes.js'
 import type { Standings } from './standing.js'
 
 /** What a landing asks for, with its defaults in place. */
@@ -18,7 +19,8 @@ export interface LandOrder {
 
 /** What the fleet needs of the daemon. */
 export interface FleetDeps extends LandingDeps {
-  readonly host: Pick<Host, 'call' | 'emit' | 'log' | 'store'>
+  readonly host: Pick<Host, 'call' | 'emit' | 'log'>
+  readonly notes: RunNotes
   readonly standings: Standings
   readonly turns: Locks
 }
@@ -54,19 +56,9 @@ export const checkReader = ({ conversation }: ConversationState, caller: Caller)
 /** Landing and discarding: what is done with the work of conversations. */
 export class Fleet {
   readonly #deps: FleetDeps
-  /** By conversation, the run whose work landed after it had ended. */
-  readonly #landedRuns = new Map<string, string>()
 
   constructor(deps: FleetDeps) {
     this.#deps = deps
-  }
-
-  async open(): Promise<void> {
-    for (const [key, run] of await this.#deps.host.store.all<string>()) this.#landedRuns.set(key, run)
-  }
-
-  landedRun(id: string): string | undefined {
-    return this.#landedRuns.get(id)
   }
 
   /** Brings a conversation's work into the shared tree, repository by repository. */
@@ -78,15 +70,14 @@ export class Fleet {
 
   /** Throws a conversation's work away. */
   async discard(id: string, signal: AbortSignal): Promise<Ok> {
-    const { host, standings, turns } = this.#deps
+    const { host, notes, standings, turns } = this.#deps
     withBranch(await host.call('agent.conversation', { id }), 'archive it instead')
     return turns.with(id, async () => {
       const { live } = await host.call('agent.conversation', { id })
       if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then discard`)
       await host.call('agent.discard', { id })
       standings.forget(id)
-      this.#landedRuns.delete(id)
-      await host.store.delete(id)
+      await notes.forget(id)
       host.emit('agent.removed', { agentId: id, how: 'discarded' })
       return { ok: true }
     }, signal)
@@ -120,21 +111,12 @@ export class Fleet {
       if (live && live.state !== 'parked' && !force) {
         refuse('conflict', `the agent of ${id} is ${live.state === 'stopping' ? 'stopping' : 'writing'}: wait until its turn has ended, or pass force`)
       }
-      return live
     }
-    // A turn that lives keeps others from starting by itself.
-    if (await check()) return work()
-    const ended = new AbortController()
-    const lock = await host.call('agent.lock', { id }, { signal: AbortSignal.any([signal, ended.signal]) })
-    const held = lock[Symbol.asyncIterator]()
-    try {
-      await held.next()
+    await check()
+    return holding(host, id, signal, async () => {
       await check()
-      return await work()
-    } finally {
-      await held.return?.()
-      ended.abort()
-    }
+      return work()
+    })
   }
 
   async #land({ id, span }: LandOrder, signal: AbortSignal): Promise<LandResult> {
@@ -175,7 +157,7 @@ export class Fleet {
     { id, branch, title, settled, had }: { id: string; branch: string; title?: string | undefined; settled?: string | undefined; had: readonly LandConflict[] },
     repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
   ): Promise<LandResult> {
-    const { host, records, standings } = this.#deps
+    const { host, notes, records, standings } = this.#deps
     const outcomes: CopyRepo[] = done.flatMap(({ outcome }) => (outcome ? [outcome] : []))
     const reached = new Set(failure === undefined ? repos.map(({ repo }) => repo) : done.map(({ repo }) => repo))
     const refused = done.flatMap(({ conflict }) => (conflict ? [conflict] : []))
@@ -188,7 +170,7 @@ export class Fleet {
     for (const { record } of done) if (record) await records.remove(record)
     if (outcomes.length > 0) {
       standings.forget(id)
-      if (landed && settled !== undefined) await this.#noteLanded(id, settled)
+      if (landed && settled !== undefined) await notes.noteLanded(id, settled)
       host.emit('agent.landed', {
         agentId: id, ...(title !== undefined && { title }), branch, outcome: 'landed',
         repos: done.flatMap(({ outcome, from, repo }) => (outcome ? [{ repo, from, dir: repo === 'root' ? '.' : repo }] : [])),
@@ -196,10 +178,5 @@ export class Fleet {
     }
     if (refused.length > 0) host.emit('agent.conflict', { agentId: id, repos: refused.map(({ repo }) => repo) })
     return landed ? { landed: true } : { landed: false, conflicts }
-  }
-
-  async #noteLanded(id: string, run: string): Promise<void> {
-    await this.#deps.host.store.set(id, run)
-    this.#landedRuns.set(id, run)
   }
 }

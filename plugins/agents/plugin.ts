@@ -11,6 +11,7 @@ import { Refs } from './git-folders.js'
 import { LandingRecords } from './landing-record.js'
 import { lookAt, onBench } from './repository.js'
 import { RosterBook } from './roster.js'
+import { RunNotes } from './run-notes.js'
 import { Standings } from './standing.js'
 
 export const contract = agents
@@ -22,13 +23,14 @@ export const activate = async (host: Host): Promise<void> => {
   const refs = new Refs()
   const failed = (message: string, fields: object) => host.log.warn(message, fields)
   const standings = new Standings({ workspace, benches, refs, signal: host.signal, failed })
+  const notes = new RunNotes(host)
   const fleet = new Fleet({
-    host, workspace, benches, refs, standings, locks: new Locks(), turns: new Locks(),
+    host, notes, workspace, benches, refs, standings, locks: new Locks(), turns: new Locks(),
     records: new LandingRecords(host.files), now: Date.now,
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
-  const roster = new RosterBook({ files: host.files, standings, conversations, landedRun: id => fleet.landedRun(id) })
-  await Promise.all([fleet.open(), roster.open()])
+  const roster = new RosterBook({ files: host.files, standings, conversations, notes })
+  await Promise.all([notes.open(), roster.open()])
 
   /** One conversation with its branch and the repositories of its copy. */
   const work = async (id: string) => {
@@ -85,6 +87,10 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }) => sides(id, repo, path, signal),
     'POST /agents/{id}/land': ({ id, span = 'outstanding', force = false }, { signal }) => fleet.land({ id, span, force }, signal),
     'POST /agents/{id}/discard': ({ id }, { signal }) => fleet.discard(id, signal),
+  })
+  host.on('turn.settled', ({ conversationId: id }) => {
+    // A conversation may be gone by the time its end is heard of.
+    void host.call('agent.conversation', { id }).then(state => notes.commit(state)).catch(() => {})
   })
   host.boot('landings that were cut off', () => fleet.recover())
 }

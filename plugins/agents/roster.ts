@@ -3,6 +3,7 @@ import type { Files } from '../../sdk/index.js'
 import type { ConversationState } from '../agent/contract.js'
 import { cardOf } from './card.js'
 import type { AgentCard, Roster } from './contract.js'
+import type { RunNotes } from './run-notes.js'
 import type { Round, Standings } from './standing.js'
 
 const FILE = 'roster'
@@ -15,8 +16,7 @@ export interface RosterDeps {
   readonly files: Pick<Files, 'read' | 'write'>
   readonly standings: Standings
   readonly conversations: () => Promise<ConversationState[]>
-  /** The run of a conversation whose work landed after it had ended. */
-  readonly landedRun: (id: string) => string | undefined
+  readonly notes: Pick<RunNotes, 'commit' | 'landed'>
 }
 
 /** The board: every live conversation, with a revision that grows whenever any card differs, also over restarts. */
@@ -40,9 +40,10 @@ export class RosterBook {
 
   /** One conversation's card as it is now. */
   async card(state: ConversationState, round?: Round): Promise<AgentCard> {
-    const { id } = state.conversation
-    const standing = await this.#deps.standings.of(state.conversation, round)
-    const landedRun = this.#deps.landedRun(id)
+    const { notes, standings } = this.#deps
+    await notes.commit(state)
+    const standing = await standings.of(state.conversation, round)
+    const landedRun = notes.landed(state.conversation.id)
     return cardOf(state, { standing, ...(landedRun !== undefined && { landedRun }) })
   }
 

@@ -63,7 +63,7 @@ t.test('what is no JSON is refused, and a caller changing its object later chang
 })
 
 t.test('another address says which package is missing and never shows the password in it', t => {
-  t.throws(() => openStore('redis://user:hunter2@host'), /needs the package @keyv\/redis, which is not installed/)
+  t.throws(() => openStore('redis://user:hunter2@host'), /redis: needs the package @keyv\/redis, which is not installed/)
   for (const uri of ['redis://user:hunter2@host', 'nonsense:hunter2', 'sqlite://', '']) {
     t.throws(() => openStore(uri), /^(?!.*hunter2)store: /)
   }
@@ -83,7 +83,8 @@ t.test('a file that is no database is an error, not the end of the process', asy
 t.test('what was stored before the process is killed is there afterwards', async t => {
   const uri = `sqlite://${join(t.testdir(), 'store.sqlite')}`
   for (let round = 0; round < 3; round++) {
-    const child = spawn(process.execPath, [fileURLToPath(new URL('setter.js', import.meta.url)), uri], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const setter = fileURLToPath(new URL('setter.js', import.meta.url))
+    const child = spawn(process.execPath, [setter, uri], { stdio: ['ignore', 'pipe', 'inherit'] })
     let text = ''
     child.stdout.setEncoding('utf8').on('data', (piece: string) => {
       text += piece
