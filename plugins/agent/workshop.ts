@@ -50,14 +50,14 @@ export class TurnWorkshop implements Workshop {
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
-    const { copies, workspace, hidden, locks } = this.#parts
+    const { copies, conversations, workspace, hidden, locks } = this.#parts
     const { id, branch } = conversation
     const { input } = turn.message
     const again = turn.record.prepared
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
-      if (branch) sync = await this.#copy(turn, conversation, branch, again)
+      if (branch) sync = await this.#copy(turn, conversations.get(id), branch, again)
     } finally {
       release()
     }
