@@ -61,6 +61,11 @@ const entries = async ({ journal, log, queue }: RestartParts): Promise<Found[]> 
   for (const name of await journal.list(entryOf(''))) {
     const run = name.slice(entryOf('').length)
     const lines = await journal.read<unknown>(name).catch(() => undefined)
+    if (lines?.length === 0) {
+      // Killed before its first line was whole: the run never began, and its message still waits to start it.
+      await journal.remove(name)
+      continue
+    }
     const fields = lines && entryFrom(lines)
     if (fields && fields.message.run === run) {
       found.push({ fields, lines: lines.length })

@@ -178,3 +178,13 @@ t.test('an entry that cannot be read is kept aside, and the start goes on', asyn
   t.match(await next.client.call('POST /agent', { conversationId: 'b', prompt: 'say next' }), { delivery: 'started' })
   t.match(readFileSync(join(where.data, 'journals', 'agent', 'bad', `${run}.jsonl`), 'utf8'), '{"state":7}')
 })
+
+t.test('an entry that was begun and never written means the message is still to come', async t => {
+  const where = folders(t)
+  const daemon = await spawnDaemon(t, where)
+  const { run } = await daemon.client.call('POST /agent', { conversationId: 'e', prompt: 'wait 200\nsay once' })
+  await daemon.kill9()
+  writeFileSync(join(where.data, 'journals', 'agent', 'runs', `${run}.jsonl`), '{"mess')
+  const next = await spawnDaemon(t, where)
+  t.same(texts(await framesOf(next.client, 'e', { run }).all()), ['once'])
+})
