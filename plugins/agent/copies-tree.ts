@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git, GitFailure, type Identity } from '../../sdk/node/git.js'
+import { contains } from '../../sdk/node/paths.js'
 import type { WallSpec } from '../../sdk/node/wall.js'
 import { pathOf } from './copies-repos.js'
 
@@ -20,6 +21,8 @@ export interface Standing {
   /** HEAD is the copy's own branch. */
   readonly attached: boolean
   readonly clean: boolean
+  /** Something changed in, or around, what is foreign to the tree. */
+  readonly foreign: boolean
 }
 
 /** Who the sandbox commits as. */
@@ -30,16 +33,21 @@ const SETTINGS = ['-c', 'rerere.enabled=false', '-c', 'rebase.updateRefs=false',
 const inTree = (tree: Tree, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
   git(join(tree.workspace, pathOf(tree.repo)), args, { ...options, identity: SANDBOX, wall: tree.wall })
 
+/** The path of one line of `status --porcelain=v2`: what follows its fixed fields. */
+const pathIn = (line: string): string => line.split(' ').slice({ '1': 8, u: 10 }[line[0] ?? ''] ?? 1).join(' ').replace(/\/$/, '')
+
 /** Reads where a tree stands in one command. */
 export const standing = async (tree: Tree): Promise<Standing> => {
-  const scope = ['--', '.', ...tree.foreign.map(path => `:(exclude,top,literal)${path}`)]
-  const { text } = await inTree(tree, ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--ignore-submodules=dirty', ...scope])
+  const { text } = await inTree(tree, ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--ignore-submodules=dirty'])
   const lines = text.split('\0').filter(line => line !== '')
   const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3) ?? ''
+  const changed = lines.filter(line => !line.startsWith('# ')).map(pathIn)
+  const isForeign = (path: string) => tree.foreign.some(each => contains(each, path))
   return {
     tip: header('branch.oid'),
     attached: header('branch.head') === tree.branch,
-    clean: lines.every(line => line.startsWith('# ')),
+    clean: changed.every(isForeign),
+    foreign: changed.some(path => isForeign(path) || tree.foreign.some(each => contains(path, each))),
   }
 }
 
@@ -49,10 +57,9 @@ export const commitTree = async (tree: Tree, message: string): Promise<Standing>
   if (before.clean || !before.attached) return before
   await inTree(tree, ['-c', 'advice.addEmbeddedRepo=false', 'add', '-A'])
   // What of the foreign paths is staged, now or by the agent, goes back to how the branch has it.
-  await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
-  const { code } = await inTree(tree, ['diff', '--cached', '--quiet', '--ignore-submodules=dirty'], { ok: [0, 1] })
-  if (code === 0) return standing(tree)
-  await inTree(tree, ['commit', '-q', '--no-verify', '-F', '-'], { input: message })
+  if (before.foreign) await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
+  // 1 says that nothing but foreign paths had changed.
+  await inTree(tree, ['commit', '-q', '--no-verify', '-F', '-'], { input: message, ok: [0, 1] })
   return standing(tree)
 }
 

@@ -5,6 +5,7 @@ import { refuse, type Log } from '../../sdk/index.js'
 import { readJson, writeAtomic } from '../../sdk/node/files.js'
 import { git } from '../../sdk/node/git.js'
 import { Locks } from '../../sdk/node/lock.js'
+import { listEnv, run } from '../../sdk/node/run.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { CheckoutRepo, CopyRepo } from './contract.js'
 import { dependenciesOf, entriesBelow, entryOf, findRepositories, pathOf, repositoryAt, type Repository } from './copies-repos.js'
@@ -150,12 +151,13 @@ export class Copies {
     const dir = this.dir(id)
     await this.#locks.with(id, async () => {
       const made = await this.#made(id)
-      await this.#trash(dir)
+      const place = await this.#trash(dir)
       await Promise.all(repos.map(async ({ repo }) => {
         const common = made?.repos.find(each => each.repo === repo)?.common ?? (await repositoryAt(this.#options, repo))?.common
-        if (common) await this.#forget(common, join(dir, pathOf(repo)), id)
+        if (common) await this.#locks.with(common, () => this.#forget(common, join(dir, pathOf(repo)), `agent/${id}`))
       }))
       await rm(this.#note(id), { force: true })
+      if (place) this.#delete(place)
     })
   }
 
@@ -296,14 +298,16 @@ export class Copies {
         + 'run `git init`, `git add -A` and `git commit` there, or work in the shared tree')
     }
     await rm(this.#note(id), { force: true })
-    await this.#trash(dir)
+    const half = await this.#trash(dir)
+    if (half) this.#delete(half)
     await mkdir(dir, { recursive: true, mode: 0o700 })
     const made: Made = { repos: [], shown: [] }
     const repos: CopyRepo[] = []
     for (const source of sources) {
       const before = known.find(({ repo }) => repo === source.repo)
-      const kept = await this.#addTree(id, source, join(dir, pathOf(source.repo)), before !== undefined)
-      const entry = (await entryOf(source.common, join(dir, pathOf(source.repo)))) ?? ''
+      // Two additions at once read each other's half-written entries and fail.
+      const { kept, entry } = await this.#locks.with(source.common, () =>
+        this.#addTree(id, source, join(dir, pathOf(source.repo)), before !== undefined))
       made.repos.push({ repo: source.repo, common: source.common, entry })
       // A nested tree is filled into the folder its parent's branch left for it.
       await fillTree(this.#tree(id, made, source.repo))
@@ -315,19 +319,22 @@ export class Copies {
     return repos
   }
 
-  /** Adds an empty tree on the conversation's branch; answers whether the branch was there already and was kept. */
-  async #addTree(id: string, { dir: main, common, head }: Repository, copy: string, rebuild: boolean): Promise<boolean> {
+  /** Adds an empty tree on the conversation's branch, which is kept when it was there already and the copy is rebuilt. */
+  async #addTree(id: string, source: Repository, copy: string, rebuild: boolean): Promise<{ kept: boolean; entry: string }> {
+    const { dir: main, common, head } = source
     const branch = `agent/${id}`
     const { code } = await git(main, ['rev-parse', '--verify', '-q', `refs/heads/${branch}^{commit}`], { ok: [0, 1, 128] })
-    const keep = rebuild && code === 0
-    const entry = await entryOf(common, copy)
-    if (entry) await rm(join(common, 'worktrees', entry), { recursive: true, force: true })
-    if (!keep) await this.#deleteBranch(common, branch)
+    const kept = rebuild && code === 0
+    const old = await entryOf(common, copy)
+    if (old) await rm(join(common, 'worktrees', old), { recursive: true, force: true })
+    if (!kept) await this.#deleteBranch(common, branch)
     await mkdir(dirname(copy), { recursive: true })
     // Without a checkout git only writes its own files, and hooks are off: no program of the repository runs.
-    const what = keep ? [copy, branch] : ['--no-track', '-b', branch, copy, head]
+    const what = kept ? [copy, branch] : ['--no-track', '-b', branch, copy, head]
     await git(main, ['worktree', 'add', '-f', '--no-checkout', ...what])
-    return keep
+    const entry = await entryOf(common, copy)
+    if (!entry) throw new Error(`git added no worktree for ${copy}`)
+    return { kept, entry }
   }
 
   /** Shows the main checkout's untracked dependencies inside: a mount behind the wall, a link where there is none. */
@@ -351,23 +358,28 @@ export class Copies {
     await git(common, ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`], { env: { GIT_DIR: common }, ok: [0, 1, 128] })
   }
 
-  async #forget(common: string, copy: string, id: string): Promise<void> {
+  async #forget(common: string, copy: string, branch: string): Promise<void> {
     const entry = await entryOf(common, copy)
     if (entry) await rm(join(common, 'worktrees', entry), { recursive: true, force: true })
     await rmdir(join(common, 'worktrees')).catch(() => {})
-    await this.#deleteBranch(common, `agent/${id}`)
+    await this.#deleteBranch(common, branch)
   }
 
-  async #trash(dir: string): Promise<void> {
-    if (!(await exists(dir))) return
+  /** Puts a folder out of the way in one step and answers where it is now. */
+  async #trash(dir: string): Promise<string | undefined> {
+    if (!(await exists(dir))) return undefined
     const place = join(this.#options.folder, 'trash', randomBytes(9).toString('hex'))
     await mkdir(dirname(place), { recursive: true, mode: 0o700 })
     await rename(dir, place)
-    this.#delete(place)
+    return place
   }
 
+  /** Deletes in a process of its own: a hundred thousand files would keep the daemon's own file calls waiting. */
   #delete(place: string): void {
-    const deletion = rm(place, { recursive: true, force: true })
+    const deletion = run('rm', ['-rf', '--', place], { cwd: '/', env: listEnv() })
+      .then(({ code, stderr }) => {
+        if (code !== 0) this.#options.log?.warn('a private copy could not be deleted', { error: stderr.slice(0, 500) })
+      })
       .catch((error: unknown) => this.#options.log?.warn('a private copy could not be deleted', { error: String(error) }))
       .finally(() => this.#deletions.delete(deletion))
     this.#deletions.add(deletion)

@@ -247,7 +247,8 @@ export const endLanding = async (records: LandingRecords, record: LandingRecord)
   for (const move of inOrder(moves)) {
     const waits = move.temporary === undefined || await stampAt(main, move.temporary) !== 'absent'
     const stamp = await stampAt(main, move.path)
-    if (move.temporary === undefined && stamp === 'absent') {
+    // A folder stands where a file went: it is one this very landing made.
+    if (move.temporary === undefined && (stamp === 'absent' || stamp === 'folder')) {
       const above = splitPath(move.path).segments.join('/')
       if (above !== '') await removeEmpty(main, above)
       continue
