@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { AddressInfo } from 'node:net'
 import { createAuth, type Auth } from './auth/auth.js'
-import { loginSocketPath, openLoginSocket } from './auth/socket.js'
+import { loginSocketPath, openLoginSocket, type LoginSocket } from './auth/socket.js'
 import { Boot } from './boot.js'
 import { Calls } from './calls.js'
 import { StartError, type Config } from './config.js'
@@ -99,47 +98,31 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
 
   const app = new App({ kernel, auth, streams, log, http: deployment.http ?? {} })
   for (const plugin of plugins) app.add(plugin)
-  serveOwn(app, identity, boot, () => describeCalls(root, plugins))
+  serveOwn(app, root, identity, boot, plugins)
   const server = createServer({ maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 0 }, app.koa.callback())
   limitConnections(server)
-  let url: string
+  const note = join(data, 'daemon.json')
+  let url = ''
+  let socket: LoginSocket | undefined
+  const stop = async () => {
+    server.close()
+    await stopAll(plugins)
+    streams.endAll()
+    await socket?.close()
+    server.closeAllConnections()
+    await Promise.allSettled([auth.close(), journals.shutdown(), store.close()])
+    rmSync(note, { force: true })
+  }
   try {
     url = await listen(server, config)
+    if (deployment.identity?.local !== 'off') socket = await openLoginSocket({ path: socketPath, base: () => url, auth, log })
+    writeFileSync(note, JSON.stringify({ url, pid: process.pid, workspace: config.workspace, ...(socket && { socket: socket.path }) }), { mode: 0o600 })
   } catch (error) {
-    await stopAll(plugins)
-    await Promise.allSettled([journals.shutdown(), store.close()])
+    await stop()
     throw error
   }
-  const socket = deployment.identity?.local === 'off' ? undefined : await openLoginSocket({ path: socketPath, base: () => url, auth, log })
-  const note = join(data, 'daemon.json')
-  writeFileSync(note, JSON.stringify({ url, pid: process.pid, workspace: config.workspace, ...(socket && { socket: socket.path }) }), { mode: 0o600 })
   const ready = boot.run().then(() => kernel.events.emit('daemon.ready', { ms: Date.now() - boot.startedAt }))
-
-  return {
-    url,
-    ...(socket && { socket: socket.path }),
-    kernel,
-    auth,
-    plugins,
-    ready,
-    stop: async () => {
-      server.close()
-      await stopAll(plugins)
-      streams.endAll()
-      await socket?.close()
-      server.closeAllConnections()
-      await auth.close()
-      await journals.shutdown()
-      await store.close()
-      rmSync(note, { force: true })
-    },
-  }
-}
-
-/** The published document of what is loaded; its builder is read only when somebody asks. */
-const describeCalls = async (root: string, plugins: readonly LoadedPlugin[]): Promise<object> => {
-  const { openapi } = (await import(pathToFileURL(join(root, 'openapi', 'document.js')).href)) as { openapi: (groups: readonly LoadedPlugin[]) => object }
-  return openapi(plugins)
+  return { url, ...(socket && { socket: socket.path }), kernel, auth, plugins, ready, stop }
 }
 
 const listen = (server: Server, { host, port }: Config): Promise<string> =>

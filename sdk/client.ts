@@ -20,6 +20,8 @@ export interface ClientOptions {
   readonly url: string
   /** A person's session. */
   readonly session?: string
+  /** Gives another session when the daemon knows the present one no more; the call is then made again, once. */
+  readonly renew?: () => Promise<string>
   /** A program's control token. */
   readonly token?: string
   readonly fetch?: typeof fetch
@@ -57,14 +59,15 @@ interface Send {
 
 /** Builds a client. It holds no route table: a call's name is its method and path. */
 export const createClient = (options: ClientOptions): Client => {
-  const { session, token, fetch: ask = fetch, retry = {} } = options
+  const { token, renew, fetch: ask = fetch, retry = {} } = options
   const url = options.url.replace(/\/+$/, '')
+  let { session } = options
   return {
     async call(call, ...[input, { signal } = {}]) {
       const { method, path, rest } = addressed(call, { ...(input as object | undefined) })
       const address = url + path + (method === 'GET' ? queryOf(rest) : '')
-      const send: Send = async (last, signal, body = rest) => {
-        const response = await ask(address, {
+      const attempt: Send = (last, signal, body = rest) =>
+        ask(address, {
           method,
           redirect: 'error',
           headers: {
@@ -76,7 +79,15 @@ export const createClient = (options: ClientOptions): Client => {
           ...(method !== 'GET' && { body: JSON.stringify(body) }),
           ...(signal && { signal }),
         }).catch(error => unreached(url, error, signal))
-        return response.ok ? response : await refusal(response, url, signal)
+      const send: Send = async (...asked) => {
+        const refused = session
+        const response = await attempt(...asked)
+        if (response.ok) return response
+        if (response.status !== 401 || !renew || token) return refusal(response, url, signal)
+        await response.body?.cancel()
+        if (session === refused) session = await renew()
+        const again = await attempt(...asked)
+        return again.ok ? again : refusal(again, url, signal)
       }
       const response = await send('', signal)
       const type = response.headers.get('content-type') ?? ''

@@ -6,7 +6,7 @@ import type { Caller } from '../../sdk/types.js'
 import { isStream } from '../../sdk/wire.js'
 import { admit } from '../auth/admit.js'
 import type { Auth } from '../auth/auth.js'
-import { readCredential } from '../auth/credential.js'
+import { checkHead, readCredential } from '../auth/credential.js'
 import type { Deployment } from '../config.js'
 import type { LoadedPlugin } from '../loader.js'
 import type { Logger } from '../log.js'
@@ -107,8 +107,12 @@ export class App {
   }
 
   #admitted(ctx: KoaContext, access: Access, arrival: Arrival): Admitted {
+    if ('open' in access) {
+      checkHead(ctx.req.rawHeaders)
+      if (arrival.bearer !== undefined) refusePlain(arrival, this.#options.http)
+      return { caller: STRANGER, leave: () => {} }
+    }
     const credential = readCredential(ctx.req.rawHeaders)
-    if ('open' in access) return { caller: STRANGER, leave: () => {} }
     if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
     refusePlain(arrival, this.#options.http)
     const { auth } = this.#options

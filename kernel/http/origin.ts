@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
+import { readBearer } from '../auth/credential.js'
 import type { Deployment } from '../config.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { HttpFacts } from '../../sdk/types.js'
@@ -35,8 +36,8 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
     const origin = req.headers.origin
     const allowed = origin !== undefined && origin !== 'null' && (origin === base || patterns.some(pattern => pattern.test(origin)))
     const address = proxied ? clientOf(req, proxies) ?? peer : peer
-    const { authorization, 'user-agent': userAgent } = req.headers
-    const bearer = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+    const bearer = req.headers.authorization === undefined ? undefined : readBearer(req.rawHeaders)
+    const userAgent = req.headers['user-agent']
     return {
       address,
       base,

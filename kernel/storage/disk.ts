@@ -9,11 +9,11 @@ const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'])
 /** The system's error code of a failure, if it has one. */
 export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException | undefined)?.code
 
+const NO_ROOM = 'the disk is full and the change was not kept: free some space and try again'
+
 /** A failed write as callers should see it: a full disk is theirs to mend, everything else is a fault. */
 export const writeFailure = (error: unknown): unknown =>
-  FULL.has(codeOf(error) ?? '')
-    ? new Refusal('too-large', 'the disk is full and the change was not kept: free some space and try again', { cause: error })
-    : error
+  FULL.has(codeOf(error) ?? '') ? new Refusal('too-large', NO_ROOM, { cause: error }) : error
 
 /** Writes all bytes at an offset, however many calls the system takes for it. */
 export const writeAll = (fd: number, bytes: Uint8Array, at: number): void => {
@@ -36,7 +36,8 @@ export const syncFolder = async (folder: string): Promise<void> => {
 
 /** Makes the entries of a file's folder, and of every folder between it and the root, survive a power cut. */
 export const syncFolders = async (root: string, path: string): Promise<void> => {
-  for (let folder = dirname(path); !relative(root, folder).startsWith('..'); folder = dirname(folder)) await syncFolder(folder)
+  let folder = dirname(path)
+  for (; !relative(root, folder).startsWith('..'); folder = dirname(folder)) await syncFolder(folder)
 }
 
 /** Replaces a file in one step: whoever reads sees the old bytes or the new ones, also after a power cut. */
@@ -62,7 +63,9 @@ export const replaceFile = async (root: string, path: string, bytes: Uint8Array)
 }
 
 /** The names of the files below a root that begin with a prefix, without their extension, sorted. */
-export const namesBelow = async (root: string, prefix: string, extension: (name: string) => string): Promise<string[]> => {
+export const namesBelow = async (
+  root: string, prefix: string, extension: (name: string) => string,
+): Promise<string[]> => {
   const folder = prefixFolder(prefix)
   const found: string[] = []
   const walk = async (parts: readonly string[]): Promise<void> => {

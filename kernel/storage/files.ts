@@ -37,7 +37,8 @@ export class FileStore implements Files {
   async write(name: string, value: unknown): Promise<void> {
     const path = this.#path(name)
     const plain = Buffer.from(JSON.stringify(value) ?? refuse('invalid', `${name}: expected a JSON value`))
-    await this.#turns.take(name, () => replaceFile(this.#folder, path, this.#seal ? this.#seal.seal(name, plain) : plain))
+    const bytes = this.#seal ? this.#seal.seal(name, plain) : plain
+    await this.#turns.take(name, () => replaceFile(this.#folder, path, bytes))
   }
 
   async remove(name: string): Promise<void> {

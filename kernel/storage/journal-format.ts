@@ -20,6 +20,7 @@ export interface Control {
 }
 
 const LETTER_I = 'i'.charCodeAt(0)
+const ENDS = ['event: done\n', 'event: error\n']
 const DATA = '\ndata: '
 
 /** Server-sent events as watchers receive them: JSON holds no line break, so an empty line only ends an entry. */
@@ -28,7 +29,7 @@ export const eventsOf = (id: string): Format => ({
   terminator: '\n\n',
   entry: (position, json) => `id: ${id}:${position}\nevent: message\ndata: ${json}\n\n`,
   counts: (bytes, start) => bytes[start] === LETTER_I,
-  ends: (bytes, start) => ['event: done\n', 'event: error\n'].includes(bytes.toString('latin1', start, bytes.indexOf('\n', start) + 1)),
+  ends: (bytes, start) => ENDS.includes(bytes.toString('latin1', start, bytes.indexOf('\n', start) + 1)),
   json: text => text.slice(text.indexOf(DATA) + DATA.length),
 })
 
@@ -49,7 +50,8 @@ export const formatOf = (name: string): Format => {
 }
 
 /** A control event's bytes as text. */
-export const controlEvent = ({ event, data }: Control): string => `event: ${event}\ndata: ${JSON.stringify(data) ?? 'null'}\n\n`
+export const controlEvent = ({ event, data }: Control): string =>
+  `event: ${event}\ndata: ${JSON.stringify(data) ?? 'null'}\n\n`
 
 /** Bytes from an offset on: fewer than asked for only at the end. */
 export type Source = (at: number, most: number) => Buffer | Promise<Buffer>

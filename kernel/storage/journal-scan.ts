@@ -37,7 +37,8 @@ export const scan = async (fd: number, format: Format): Promise<Found> => {
       if (hole >= 0 && hole < end) break
       if (format.counts(bytes, start)) {
         found.entries++
-        if (at + start - (found.marks.at(-1)?.at ?? 0) >= STRIDE) found.marks.push({ position: found.entries, at: at + start })
+        const begin = at + start
+        if (begin - (found.marks.at(-1)?.at ?? 0) >= STRIDE) found.marks.push({ position: found.entries, at: begin })
         found.dataEnd = at + end
         continue
       }

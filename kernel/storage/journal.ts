@@ -1,8 +1,9 @@
+import { setMaxListeners } from 'node:events'
 import type { Writable } from 'node:stream'
 import type { AppendOptions } from '../../sdk/host.js'
 import { refuse } from '../../sdk/refusal.js'
 import { namesBelow } from './disk.js'
-import { controlEvent, formatOf } from './journal-format.js'
+import { controlEvent, formatOf, lines } from './journal-format.js'
 import type { Control } from './journal-format.js'
 import type { LogFile } from './log-file.js'
 import { placeOf } from './names.js'
@@ -52,8 +53,10 @@ export class JournalStore {
   /** Ends a journal of events with control events that have no position. */
   async close(name: string, tail: readonly Control[]): Promise<void> {
     const last = tail.at(-1)?.event
-    if (formatOf(name).extension !== '.events') refuse('invalid', `${name}: expected a journal of events, found one of lines`)
-    if (last !== 'done' && last !== 'error') refuse('invalid', `tail: expected to end with done or error, found ${last ?? 'nothing'}`)
+    if (formatOf(name) === lines) refuse('invalid', `${name}: expected a journal of events, found one of lines`)
+    if (last !== 'done' && last !== 'error') {
+      refuse('invalid', `tail: expected to end with done or error, found ${last ?? 'nothing'}`)
+    }
     await this.#journal(name).append({ jsons: [], end: tail.map(controlEvent).join('') }, false)
   }
 
@@ -62,7 +65,9 @@ export class JournalStore {
     return this.#journal(name).use(async log => {
       const found: T[] = []
       if (!log.exists || after >= log.entries) return found
-      for await (const { values } of log.values(await log.offsetAfter(after))) for (const value of values) found.push(value as T)
+      for await (const { values } of log.values(await log.offsetAfter(after))) {
+        for (const value of values) found.push(value as T)
+      }
       return found
     })
   }
@@ -91,6 +96,7 @@ export class JournalStore {
   async *follow(name: string, after: number, signal: AbortSignal): AsyncGenerator<unknown, void> {
     const journal = this.#journal(name)
     const { log, release } = await journal.pin()
+    setMaxListeners(0, signal)
     try {
       present(name, log)
       for (let at = await log.offsetAfter(after); !signal.aborted && !log.gone;) {
@@ -115,7 +121,9 @@ export class JournalStore {
    *
    * It is over when the journal is closed, removed or replaced, when the sink is gone, or when the signal is aborted.
    */
-  async pump(name: string, after: number, out: Writable, signal: AbortSignal, { idle }: PumpOptions = {}): Promise<void> {
+  async pump(
+    name: string, after: number, out: Writable, signal: AbortSignal, { idle }: PumpOptions = {},
+  ): Promise<void> {
     const journal = this.#journal(name)
     await journal.use(async found => {
       const log = present(name, found)
@@ -159,4 +167,5 @@ export class JournalStore {
 
 const json = (value: unknown): string => JSON.stringify(value) ?? refuse('invalid', 'entry: expected a JSON value')
 
-const present = (name: string, log: LogFile): LogFile => log.exists ? log : refuse('not-found', `there is no journal ${name}`)
+const present = (name: string, log: LogFile): LogFile =>
+  log.exists ? log : refuse('not-found', `there is no journal ${name}`)

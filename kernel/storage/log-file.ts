@@ -100,7 +100,8 @@ export class LogFile {
       if (text === '') return
       const bytes = this.#tail.add(text)
       writeAll(this.#writable(), bytes, at)
-      if (dataEnd === undefined && at - (this.#marks.at(-1)?.at ?? 0) >= STRIDE) this.#marks.push({ position: first, at })
+      const due = at - (this.#marks.at(-1)?.at ?? 0) >= STRIDE
+      if (due && dataEnd === undefined) this.#marks.push({ position: first, at })
       at += bytes.length
       first = entries + 1
       text = ''

@@ -10,8 +10,9 @@ export const segments = (name: string, least = 1): string[] => {
   const parts = name.split('/')
   const fits = parts.length >= least && parts.length <= 8
     && parts.every((part, i) => SEGMENT.test(part) && (i === parts.length - 1 || !RESERVED.test(part)))
-  return fits ? parts : refuse('invalid', `name: expected ${least} to 8 parts of letters, digits, "_", "." and "-" `
-    + `(at most 128 each, none but the last ending like a file of the daemon), found ${JSON.stringify(name.slice(0, 200))}`)
+  if (fits) return parts
+  const rule = 'letters, digits, "_", "." and "-", at most 128 each, none but the last ending like a file of the daemon'
+  return refuse('invalid', `name: expected ${least} to 8 parts of ${rule}, found ${JSON.stringify(name.slice(0, 200))}`)
 }
 
 /** The folder in which names that begin with a prefix live, as parts; the rest of the prefix begins a name in it. */

@@ -62,7 +62,8 @@ export class OpenJournal {
   }
 
   get idle(): boolean {
-    return this.#users === 0 && this.#queue.length === 0 && !this.#held && !this.#syncing && this.wakes.watchers.size === 0
+    const used = this.#users > 0 || this.#queue.length > 0 || this.wakes.watchers.size > 0
+    return !used && !this.#held && !this.#syncing
   }
 
   /** Opens the file for a reader, who says when it is done with it. */
@@ -171,7 +172,8 @@ export class OpenJournal {
   #commit(items: readonly Item[]): void {
     const log = this.#ready
     if (!log || log.closed) {
-      for (const item of items) item.fail(new Refusal('conflict', `the journal ${this.#site.name} is closed and takes no more entries`))
+      const sentence = `the journal ${this.#site.name} is closed and takes no more entries`
+      for (const item of items) item.fail(new Refusal('conflict', sentence))
       return
     }
     try {

@@ -7,8 +7,9 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const ALGORITHM = 'aes-256-gcm'
-/** The envelope: these bytes, the nonce, the tag, the sealed bytes. The last byte is the version. */
-const MAGIC = Buffer.from('SEAL\x01', 'latin1')
+const VERSION = 1
+/** The envelope: these bytes, the nonce, the tag, the sealed bytes. The last of these is the version. */
+const MAGIC = Buffer.from([...Buffer.from('SEAL'), VERSION])
 
 /** Seals documents under the machine's key, each bound to its name. */
 export interface Seal {
@@ -31,12 +32,15 @@ const sealWith = (key: Buffer): Seal => ({
     const envelope = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const start = MAGIC.length + NONCE_BYTES + TAG_BYTES
     if (envelope.length < start || !envelope.subarray(0, MAGIC.length - 1).equals(MAGIC.subarray(0, -1))) {
-      throw new Error(`the document ${name} is not sealed: expected a sealed file, found ${envelope.length} other bytes`)
+      throw new Error(`the document ${name} is not sealed: found ${envelope.length} other bytes`)
     }
     const version = envelope[MAGIC.length - 1]
-    if (version !== MAGIC.at(-1)) throw new Error(`the document ${name} is sealed in version ${version}, this daemon reads version ${MAGIC.at(-1)}`)
+    if (version !== VERSION) {
+      throw new Error(`the document ${name} is sealed in version ${version}, this daemon reads version ${VERSION}`)
+    }
     const tagAt = MAGIC.length + NONCE_BYTES
-    const decipher = createDecipheriv(ALGORITHM, key, envelope.subarray(MAGIC.length, tagAt), { authTagLength: TAG_BYTES })
+    const nonce = envelope.subarray(MAGIC.length, tagAt)
+    const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES })
       .setAAD(bound(name))
       .setAuthTag(envelope.subarray(tagAt, start))
     try {
@@ -76,11 +80,12 @@ const readKey = async (file: string): Promise<Buffer> => {
 
 const stored = (file: string): Promise<Buffer | undefined> => readFile(file).catch((error): undefined => {
   if (codeOf(error) === 'ENOENT') return
-  throw new Error(`the machine key ${file} cannot be read (${codeOf(error)}): let the daemon's user read it`, { cause: error })
+  const sentence = `the machine key ${file} cannot be read (${codeOf(error)}): let the daemon's user read it`
+  throw new Error(sentence, { cause: error })
 })
 
 const checked = (file: string, key: Buffer | undefined): Buffer => {
   if (key?.length === KEY_BYTES) return key
-  throw new Error(`the machine key ${file} is broken: expected ${KEY_BYTES} bytes, found ${key?.length ?? 0}; restore it from a backup, `
-    + 'or remove it together with what was sealed under it')
+  throw new Error(`the machine key ${file} is broken: expected ${KEY_BYTES} bytes, found ${key?.length ?? 0}; `
+    + 'restore it from a backup, or remove it together with what was sealed under it')
 }

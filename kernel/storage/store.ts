@@ -45,7 +45,8 @@ export const openStore = (uri: string): DocumentStore => {
     of: plugin => {
       if (closed) refuse('unavailable', CLOSED)
       // One after the other: switching a new file to its journal mode fails while another connection is on it.
-      const store = stores.get(plugin) ?? new PluginStore(() => openings.take('open', () => openTable(file, tableOf(plugin))))
+      const open = (): Promise<Table> => openings.take('open', () => openTable(file, tableOf(plugin)))
+      const store = stores.get(plugin) ?? new PluginStore(open)
       stores.set(plugin, store)
       return store
     },
@@ -157,6 +158,6 @@ const fileOf = (uri: string): string => {
   const adapter = ADAPTERS.get(scheme ?? '')
   // The address itself may hold a password.
   throw new Error(adapter
-    ? `store: an address that begins with ${scheme}: needs the package ${adapter}, which is not installed; use sqlite:///path/to/file`
+    ? `store: ${scheme}: needs the package ${adapter}, which is not installed; use sqlite:///path/to/file`
     : 'store: expected an address such as sqlite:///path/to/file')
 }

@@ -57,7 +57,7 @@ export class Tail {
   slice(at: number): Buffer | undefined {
     const first = this.#segments[0]
     if (!first || at < first.at || at >= this.#end) return
-    const segment = this.#segments.findLast(candidate => candidate.at <= at)
+    const segment = this.#segmentAt(at)
     if (!segment) return
     const from = at - segment.at
     const { shared } = segment
@@ -65,6 +65,17 @@ export class Tail {
     const bytes = segment.bytes.subarray(from, segment.used)
     segment.shared = { from, bytes }
     return bytes
+  }
+
+  #segmentAt(at: number): Segment | undefined {
+    let low = 0
+    let high = this.#segments.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if ((this.#segments[middle]?.at ?? 0) <= at) low = middle
+      else high = middle - 1
+    }
+    return this.#segments[low]
   }
 
   #grow(length: number, before: number): Segment {

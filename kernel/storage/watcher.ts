@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Writable } from 'node:stream'
 import type { LogFile } from './log-file.js'
 import type { Wakes } from './wakes.js'
@@ -38,6 +39,8 @@ export class Watcher {
         if (error === undefined) done()
         else fail(error)
       }
+      // One signal may end any number of watchers.
+      setMaxListeners(0, signal)
       signal.addEventListener('abort', stop)
       this.#out.on('drain', this.#drained).on('close', stop).on('error', stop)
       this.#wakes.watchers.add(this)
@@ -95,7 +98,16 @@ export class Watcher {
   #send(bytes: Buffer): void {
     this.#at += bytes.length
     this.#sentAt = performance.now()
-    if (!this.#out.write(bytes)) this.#state = 'blocked'
+    this.#put(bytes)
+  }
+
+  /** A sink that throws is its own watcher's end, not that of the others woken with it. */
+  #put(bytes: Buffer): void {
+    try {
+      if (!this.#out.write(bytes)) this.#state = 'blocked'
+    } catch (error) {
+      this.#finish(error)
+    }
   }
 
   /** Only a watcher with nothing to send stands between two entries, so only then the idle bytes may go out. */
@@ -105,7 +117,7 @@ export class Watcher {
       if (quiet < idle.every) return this.#rest(idle, idle.every - quiet)
       if (this.#state === 'waiting') {
         this.#sentAt = performance.now()
-        if (!this.#out.write(idle.write)) this.#state = 'blocked'
+        this.#put(idle.write)
       }
       this.#rest(idle, idle.every)
     }, Math.max(1, left))

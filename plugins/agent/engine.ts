@@ -1,5 +1,6 @@
 import { Refusal } from '../../sdk/index.js'
 import type { Journals } from '../../sdk/index.js'
+import { GitFailure } from '../../sdk/node/git.js'
 import type { TurnRequest } from './adapter.js'
 import type { Conversations } from './conversations.js'
 import type { Conversation, ConversationState, TurnInput } from './contract.js'
@@ -188,7 +189,7 @@ export class Engine {
   }
 
   #fail(turn: Turn, error: unknown): void {
-    const known = error instanceof Refusal && error.reason !== 'failed'
+    const known = (error instanceof Refusal && error.reason !== 'failed') || error instanceof GitFailure
     if (!known) this.#parts.host.log.error('a turn died of a bug', { run: turn.run, error: error instanceof Error ? error.stack : String(error) })
     turn.log.push({ kind: 'error', message: known ? error.message : 'the turn failed unexpectedly; the log of the sandbox says why' })
   }

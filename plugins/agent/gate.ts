@@ -13,10 +13,12 @@ export interface GateState {
   readonly attended: boolean
 }
 
+type PermissionDraft = CardDraft & { readonly kind: 'permission' }
+
 /** Whether a call runs, waits for a person, or does not run. */
 export type Verdict =
   | { readonly verdict: 'go' }
-  | { readonly verdict: 'ask'; readonly card: CardDraft & { readonly kind: 'permission' } }
+  | { readonly verdict: 'ask'; readonly card: PermissionDraft }
   | { readonly verdict: 'refuse'; readonly reason: string }
 
 type Rule = 'go' | 'ask' | 'refuse' | 'only reading'
@@ -54,18 +56,25 @@ export const decide = (call: GatedCall, { mode, allowedTools, remembered, attend
     return { verdict: 'refuse', reason: `this turn is in plan mode: ${what} until a plan is approved` }
   }
   if (remembered.has(name)) return GO
-  if (!attended) return { verdict: 'refuse', reason: `in mode ${mode} a person must agree to ${name}, and nobody watches this turn` }
-  return { verdict: 'ask', card: cardOf(call, mode) }
+  const reason = `in mode ${mode} a person must agree to ${name}`
+  if (!attended) return { verdict: 'refuse', reason: `${reason}, and nobody watches this turn` }
+  return { verdict: 'ask', card: cardOf(call, reason) }
 }
 
-const cardOf = ({ name, command, path }: GatedCall, mode: PermissionMode): CardDraft & { readonly kind: 'permission' } => {
+/** A card never hides that it hides something. */
+const bounded = (text: string): string => {
+  const hidden = text.length - MOST_SHOWN
+  return hidden > 0 ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${hidden} more characters are not shown]` : text
+}
+
+const cardOf = ({ name, command, path }: GatedCall, reason: string): PermissionDraft => {
   const shown = command ?? path
   return {
     kind: 'permission',
     toolName: name,
     title: command === undefined ? `${name}${path === undefined ? '' : ` ${path}`}` : 'Run a command',
-    ...(shown !== undefined && { description: shown.length > MOST_SHOWN ? `${shown.slice(0, MOST_SHOWN).toWellFormed()}\n[${shown.length - MOST_SHOWN} more characters are not shown]` : shown }),
-    reason: `in mode ${mode} a person must agree to ${name}`,
+    ...(shown !== undefined && { description: bounded(shown) }),
+    reason,
     ...(path !== undefined && { path }),
     alwaysLabel: `Always allow ${name} in this conversation`,
   }

@@ -1,4 +1,4 @@
-import { createInterface } from 'node:readline/promises'
+import { createInterface } from 'node:readline'
 import type { Card, CardReply, Question } from '../../plugins/agent/contract.js'
 import { quoted } from './text.js'
 import { misused, type Terminal } from './verb.js'
@@ -52,10 +52,18 @@ export const answerCommand = (card: Card): string => {
 
 /** Asks the person at the terminal; undefined when the signal came first or the input ended. */
 export const askPerson = async (terminal: Pick<Terminal, 'in' | 'out'>, card: Card, signal: AbortSignal): Promise<CardReply | undefined> => {
+  if (signal.aborted) return undefined
   const lines = createInterface({ input: terminal.in, output: terminal.out })
-  const closed = new Promise<undefined>(resolve => lines.once('close', () => resolve(undefined)))
-  const ask = (text: string) => Promise.race([lines.question(text, { signal }), closed])
+  const typed = lines[Symbol.asyncIterator]()
+  const ask = async (prompt: string): Promise<string | undefined> => {
+    lines.setPrompt(prompt)
+    lines.prompt()
+    const { value, done } = await typed.next()
+    return done ? undefined : value
+  }
+  const close = () => lines.close()
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  signal.addEventListener('abort', close, { once: true })
   try {
     while (true) {
       const words = await asked(card, ask)
@@ -66,11 +74,9 @@ export const askPerson = async (terminal: Pick<Terminal, 'in' | 'out'>, card: Ca
         terminal.out.write(`${(error as Error).message}\n`)
       }
     }
-  } catch (error) {
-    if (signal.aborted) return undefined
-    throw error
   } finally {
-    lines.close()
+    signal.removeEventListener('abort', close)
+    close()
   }
 }
 

@@ -1,5 +1,6 @@
-import { type Client, createClient } from '../client.js'
-import { askSocket } from '../node/socket.js'
+import { type Client, createClient, Unreached } from '../client.js'
+import { askSocket, type SocketRequest } from '../node/socket.js'
+import { Refusal } from '../refusal.js'
 import { daemonAt, findDaemon, type Running } from './daemon.js'
 import { EXIT, Failure, type Given, misused, type Terminal } from './verb.js'
 
@@ -22,8 +23,9 @@ export const connected = async <T>(terminal: Terminal, given: Given, work: (conn
 
 /** Acts as the owner of a daemon of this machine while the work lasts. */
 export const asOwner = async <T>(daemon: Running, terminal: Pick<Terminal, 'signal'>, work: (connection: Connection) => Promise<T>): Promise<T> => {
-  const { token } = await askSocket<{ token: string }>(socketOf(daemon), { do: 'session', device: 'sandbox cli' }, terminal.signal)
-  const client = createClient({ url: daemon.url, session: token })
+  const open = async () => (await askLogin<{ token: string }>(daemon, { do: 'session', device: 'sandbox cli' }, terminal.signal)).token
+  // Such a session ends with the daemon; a stream that outlives a restart needs another.
+  const client = createClient({ url: daemon.url, session: await open(), renew: open })
   try {
     return await work({ client, url: daemon.url, daemon })
   } finally {
@@ -31,10 +33,14 @@ export const asOwner = async <T>(daemon: Running, terminal: Pick<Terminal, 'sign
   }
 }
 
-/** The login socket of a daemon, or the refusal that says what to use in its place. */
-export const socketOf = ({ socket, url }: Running): string => {
-  if (socket) return socket
-  throw new Failure(EXIT.failed, `the daemon at ${url} has its local sign-in switched off: put a control token into SANDBOX_TOKEN`)
+/** Asks a daemon's login socket; throws the refusal it answers, or `Unreached`. */
+export const askLogin = async <T extends object>({ socket, url }: Running, request: SocketRequest, signal: AbortSignal): Promise<T> => {
+  if (!socket) throw new Failure(EXIT.failed, `the daemon at ${url} has its local sign-in switched off: put a control token into SANDBOX_TOKEN`)
+  try {
+    return await askSocket<T>(socket, request, signal)
+  } catch (error) {
+    throw error instanceof Refusal && error.reason === 'unavailable' ? new Unreached(error.message, error) : error
+  }
 }
 
 /** The daemon the command line means, on this machine or by its address. */

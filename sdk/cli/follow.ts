@@ -104,7 +104,8 @@ export const answering = (terminal: Terminal, json: boolean, answers: readonly s
     const count = card.kind === 'question' ? card.questions.length : 1
     const given = left.splice(0, count)
     if (given.length) return replyFrom(card, card.kind === 'question' ? given : given[0]!.split(/\s+(.*)/s).filter(Boolean))
-    if (terminal.interactive && !json) return askPerson(terminal, card, signal)
+    const reply = terminal.interactive && !json ? await askPerson(terminal, card, signal) : undefined
+    if (reply || signal.aborted) return reply
     const line = `to answer: ${plain(answerCommand(card))}`
     if (json) terminal.err.write(`${line}\n`)
     else await write(terminal, `${stylesOf(terminal.colour).bold(line)}\n`)

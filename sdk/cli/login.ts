@@ -1,5 +1,5 @@
-import { askSocket } from '../node/socket.js'
-import { socketOf, whichDaemon } from './connection.js'
+import { askLogin, whichDaemon } from './connection.js'
+import type { Running } from './daemon.js'
 import { jsonLine } from './text.js'
 import { CONNECTION, EXIT, Failure, type Verb } from './verb.js'
 import { write } from './write.js'
@@ -14,14 +14,14 @@ export const login: Verb = {
   run: async (terminal, given) => {
     const { url, daemon } = await whichDaemon(terminal, given)
     if (!daemon) throw new Failure(EXIT.failed, `${url} is no daemon of this user on this machine: sign in where it runs`)
-    const link = await loginLink(socketOf(daemon), daemon.url, terminal.signal)
+    const link = await loginLink(daemon, terminal.signal)
     await write(terminal, given.on('json') ? jsonLine({ url: link }) : `${link}\n`)
     return EXIT.ok
   },
 }
 
 /** A link that signs the owner in, from the login socket. */
-export const loginLink = async (socket: string, base: string, signal: AbortSignal): Promise<string> => {
-  const { code } = await askSocket<{ code: string }>(socket, { do: 'login' }, signal)
-  return `${base.replace(/\/+$/, '')}/#login=${code}`
+export const loginLink = async (daemon: Running, signal: AbortSignal): Promise<string> => {
+  const { code } = await askLogin<{ code: string }>(daemon, { do: 'login' }, signal)
+  return `${daemon.url.replace(/\/+$/, '')}/#login=${code}`
 }

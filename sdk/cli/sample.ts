@@ -124,7 +124,7 @@ const answered = async (terminal: Terminal, card: Card, signal: AbortSignal): Pr
 const nextSteps = async (terminal: Terminal, url: string, flags: readonly string[]): Promise<string> => {
   const { bold } = stylesOf(terminal.colour)
   // A login link is a secret: it is shown to a person, never left in a file that output is kept in.
-  const link = terminal.interactive ? await own(terminal, url, flags).then(({ socket }) => (socket ? loginLink(socket, url, terminal.signal) : undefined)).catch(() => undefined) : undefined
+  const link = terminal.interactive ? await own(terminal, url, flags).then(daemon => loginLink(daemon, terminal.signal)).catch(() => undefined) : undefined
   const rows = [
     ['npx sandbox run "/demo"', 'the same again, from a second terminal'],
     ['npx sandbox agents', 'the conversations'],

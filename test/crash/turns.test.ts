@@ -1,4 +1,4 @@
-import { readFileSync, realpathSync } from 'node:fs'
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
@@ -11,6 +11,13 @@ const LINES = 12
 /** Words, waits and changes in turn, so that a kill can fall into each of them. */
 const SCRIPT = Array.from({ length: LINES }, (_, line) =>
   `append log.txt\n| line ${line}\nsay part ${line} of the work is done\nwait 15\n`).join('')
+
+/** A workspace whose settings let turns go on by themselves after a restart. */
+const workspaceThatGoesOn = (workspace: string): void => {
+  makeWorkspace(workspace)
+  mkdirSync(join(workspace, '.sandbox', 'config'), { recursive: true })
+  writeFileSync(join(workspace, '.sandbox', 'config', 'settings.json'), '{"autoResumeOnRestart":true}\n')
+}
 
 /** When the kill falls, in milliseconds after the first message was acknowledged. */
 const MOMENTS = [0, 5, 20, 45, 80, 120, 160, 210, 260, 320]
@@ -25,7 +32,7 @@ t.test('a kill at any moment of a turn loses and doubles nothing that was acknow
   const folder = realpathSync(t.testdir())
   const workspace = join(folder, 'workspace')
   const data = join(folder, 'data')
-  makeWorkspace(workspace)
+  workspaceThatGoesOn(workspace)
   let daemon = await spawnDaemon(t, { workspace, data })
   for (const moment of MOMENTS) {
     const conversationId = `killed-${moment}`
@@ -55,7 +62,7 @@ t.test('frames that a watcher saw before a kill are the same after it', async t 
   const folder = realpathSync(t.testdir())
   const workspace = join(folder, 'workspace')
   const data = join(folder, 'data')
-  makeWorkspace(workspace)
+  workspaceThatGoesOn(workspace)
   let daemon = await spawnDaemon(t, { workspace, data })
   for (const moment of [10, 60, 150, 250]) {
     const conversationId = `seen-${moment}`

@@ -19,9 +19,9 @@ t.test('the demo answers at once, writes its file and asks its question', async 
 })
 
 t.test('an isolated turn', async t => {
-  const { client } = await daemonWith(t, ['system', 'agent'])
+  const { client, logged } = await daemonWith(t, ['system', 'agent'])
   const frames = await runTurn(client, 'iso', 'write a.txt\n| hello\nrun git status --short\nsay done', { isolated: true })
   console.log(frames.map(f => JSON.stringify(f).slice(0, 300)).join('\n'))
   const again = await runTurn(client, 'iso', 'run cat a.txt\nsay done', { isolated: true })
-  console.log(again.map(f => JSON.stringify(f).slice(0, 300)).join('\n'))
+  console.log(logged.filter(l => l.includes('"level":50') || l.includes('error')).join('\n')); console.log(again.map(f => JSON.stringify(f).slice(0, 300)).join('\n'))
 })

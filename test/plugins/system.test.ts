@@ -1,4 +1,6 @@
+import { cpSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import type { Caller, Host } from '../../sdk/index.js'
@@ -219,6 +221,27 @@ t.test('the 101st active token is refused', async t => {
   await Promise.all(Array.from({ length: 60 }, () => daemon.token('read')))
   for (let n = 0; n < 40; n++) await daemon.token('read')
   t.match(await refusalOf(() => daemon.client.call('POST /system/control/tokens', { label: 'one more', scope: 'read' })), { status: 429 })
+})
+
+t.test('what was answered is on the disk at that moment, unreadable, and in force at the next start', async t => {
+  const { client, data, workspace, auth } = await daemonWith(t, ['system'])
+  const login = await auth.mintLogin()
+  const { token } = await client.call('POST /system/session', { login })
+  const kept = await client.call('POST /system/control/tokens', { label: 'kept', scope: 'read' })
+  const gone = await client.call('POST /system/control/tokens', { label: 'gone', scope: 'read' })
+  await client.call('DELETE /system/control/tokens/{id}', { id: gone.id })
+  const found = join(data, '..', 'found-after-kill')
+  cpSync(data, found, { recursive: true })
+  const sealed = ['owner', 'sessions', 'tokens'].map(name => readFileSync(join(found, 'files', 'auth', `${name}.json`), 'latin1'))
+  t.notMatch(sealed.join(''), /owner@sandbox|kept|sbs_/)
+  await t.test('the next start on what was there', async t => {
+    const again = await daemonWith(t, ['system'], { workspace, data: found })
+    t.match(await bare(again, 'GET /info', bearer(token)), { body: { me: { role: 'owner' } } })
+    t.match(await bare(again, 'GET /info', { 'x-sandbox-control': kept.token }), { body: { me: { actor: 'token:kept' } } })
+    t.equal((await bare(again, 'GET /info', { 'x-sandbox-control': gone.token })).status, 401)
+    t.equal((await openSession(again, { login })).status, 401)
+    t.match(await bare(again, 'GET /system/sign-in'), { body: { claimed: true } })
+  })
 })
 
 t.test('a name is shown without what cannot be seen', async t => {

@@ -1,6 +1,7 @@
+import { PassThrough } from 'node:stream'
 import t from 'tap'
 import type { AttachData, Card, Frame, QuestionCard } from '../../plugins/agent/contract.js'
-import { answerCommand, firstChoice, replyFrom } from '../../sdk/cli/cards.js'
+import { answerCommand, askPerson, firstChoice, replyFrom } from '../../sdk/cli/cards.js'
 import { compare, hunks } from '../../sdk/cli/patch.js'
 import { createRender } from '../../sdk/cli/render.js'
 import { columns, jsonLine, plain, quoted, stylesOf } from '../../sdk/cli/text.js'
@@ -106,6 +107,41 @@ t.test('a card names the command that answers it, and has a first choice', async
   t.equal(answerCommand(plan), 'npx sandbox answer p yes')
   t.match(firstChoice(question), { answers: { 'One?': 'Yes', 'Many?': ['a'] } })
   t.match(firstChoice(permission), { decision: 'once' })
+})
+
+/** A terminal in which a person types. */
+const typing = () => {
+  const [input, out] = [new PassThrough(), new PassThrough()]
+  const shown = () => String(out.read() ?? '')
+  return { terminal: { in: input as unknown as NodeJS.ReadStream, out }, input, shown }
+}
+const never = new AbortController().signal
+
+t.test('a person is asked until the words fit', async t => {
+  const { terminal, input, shown } = typing()
+  const reply = askPerson(terminal, plan, never)
+  input.write('perhaps\nno, smaller\nno smaller steps\n')
+  t.match(await reply, { approve: false, feedback: 'smaller steps' })
+  t.match(shown(), /expected yes, or no and what to change, found perhaps\n/)
+})
+
+t.test('a person is asked each question of a card', async t => {
+  const { terminal, input, shown } = typing()
+  const reply = askPerson(terminal, question, never)
+  input.write('2\na, b\n')
+  t.match(await reply, { answers: { 'One?': 'No way', 'Many?': ['a', 'b'] } })
+  t.match(shown(), /One: number or words > .*Many: number or words > /)
+})
+
+t.test('asking ends when somebody else answers, and when the input ends', async t => {
+  const stop = new AbortController()
+  const first = askPerson(typing().terminal, question, stop.signal)
+  stop.abort()
+  t.equal(await first, undefined)
+  const { terminal, input } = typing()
+  const second = askPerson(terminal, permission, never)
+  input.end()
+  t.equal(await second, undefined)
 })
 
 t.test('a comparison rebuilds both texts, whatever they are', async t => {

@@ -209,6 +209,22 @@ t.test('a stream nothing arrives on counts as cut', async t => {
   t.equal(seen.length, 2)
 })
 
+t.test('a session the daemon knows no more is renewed once, for calls and for streams', async t => {
+  const { url, seen } = await wireServer(t, ({ headers, body }, response) => {
+    if (headers.authorization !== 'Bearer sbs_2') return json(response, 401, { reason: 'unauthenticated', message: 'expected another session' })
+    if (body.conversationId) return void streaming(response).end(runBytes('r-1', frames(1)))
+    return { agents: [] }
+  })
+  let renewed = 0
+  const client = createClient({ url, session: 'sbs_1', renew: async () => `sbs_${++renewed + 1}` })
+  t.same(await client.call('GET /agents'), { agents: [] })
+  t.same(seqs(await collect(await client.call('POST /agent/attach', { conversationId: 'c-1' }))), [1])
+  t.same([renewed, seen.length], [1, 3])
+  const refused = createClient({ url, session: 'sbs_1', renew: async () => 'sbs_9' })
+  t.match(await failure(refused.call('GET /agents')), { reason: 'unauthenticated' })
+  t.equal(seen.length, 5)
+})
+
 t.test('a reader who leaves closes the connection', async t => {
   let closed = () => {}
   const left = new Promise<void>(resolve => { closed = resolve })

@@ -12,6 +12,9 @@ const SHORTCUTS: readonly Shortcut[] = [
   { name: 'demo', description: 'Runs a short script: a list, a file, a command, a question and an answer.' },
 ]
 
+const POINTER =
+  'This provider runs scripts and needs no model; send /help to see their language, or /demo to see one at work.'
+
 const said = (text: string): Command[] => [{ line: 1, action: { verb: 'say', text: literal(text) } }]
 
 /** The commands that the words of a turn stand for, or why there are none. */
@@ -21,13 +24,19 @@ const commandsOf = (words: string): readonly Command[] | TurnFailure => {
     case 'script':
       return parsed.commands
     case 'syntax':
-      return { code: 'script-syntax', message: `line ${parsed.line}: ${parsed.message}; nothing has run, and /help shows the language` }
+      return {
+        code: 'script-syntax',
+        message: `line ${parsed.line}: ${parsed.message}; nothing has run, and /help shows the language`,
+      }
     case 'plain':
-      return said(`You said: ${[...words.slice(0, 400)].slice(0, 200).join('')}\n\nThis provider runs scripts and needs no model; send /help to see their language, or /demo to see one at work.`)
+      return said(`You said: ${[...words.slice(0, 400)].slice(0, 200).join('')}\n\n${POINTER}`)
     case 'slash':
       if (parsed.name === 'help') return said(HELP)
       if (parsed.name === 'demo') return commandsOf(DEMO)
-      return { code: 'unknown-command', message: `there is no command /${parsed.name.slice(0, 60)}; this provider has /help and /demo` }
+      return {
+        code: 'unknown-command',
+        message: `there is no command /${parsed.name.slice(0, 60)}; this provider has /help and /demo`,
+      }
   }
 }
 
@@ -42,7 +51,8 @@ function* opening({ conversationId, model, harness, since = [] }: TurnRequest): 
 async function* run(request: TurnRequest, io: TurnIo): AsyncGenerator<Frame, void> {
   if (request.state === undefined) yield* opening(request)
   else if (!isSaved(request.state)) {
-    return yield { kind: 'error', message: 'what this turn saved before the restart cannot be read; send the message again' }
+    const message = 'what this turn saved before the restart cannot be read; send the message again'
+    return yield { kind: 'error', message }
   }
   const commands = commandsOf(request.words)
   if ('message' in commands) return yield { kind: 'error', ...commands }
@@ -57,6 +67,8 @@ export const scriptAdapter: ProviderAdapter = {
   ownHarness: 'native',
   models: ['script', 'script-fast'],
   commands: SHORTCUTS,
-  abilities: () => ({ words: true, permissions: 'modes', questions: true, commands: true, terminals: true, state: true, offline: true }),
+  abilities: () => ({
+    words: true, permissions: 'modes', questions: true, commands: true, terminals: true, state: true, offline: true,
+  }),
   run,
 }

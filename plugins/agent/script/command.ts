@@ -12,7 +12,12 @@ export type ToolAction =
 
 /** A line that asks something of a person. */
 export type CardAction =
-  | { readonly verb: 'ask'; readonly question: string; readonly several: boolean; readonly options: readonly QuestionOption[] }
+  | {
+    readonly verb: 'ask'
+    readonly question: string
+    readonly several: boolean
+    readonly options: readonly QuestionOption[]
+  }
   | { readonly verb: 'plan'; readonly text: string }
   | { readonly verb: 'permit'; readonly tool: string; readonly sentence: string }
 

@@ -69,7 +69,8 @@ export class Interpreter {
     this.#replay = new Replay(request.since ?? [])
     this.#replies = request.resume?.replies ?? []
     this.#saved = isSaved(request.state) ? request.state : {
-      version: 1, at: 0, done: 0, answer: '', exit: '', out: '', words: '', heard: [], mode: request.permissionMode, spoken: 0,
+      version: 1, at: 0, done: 0, spoken: 0, mode: request.permissionMode, heard: [],
+      answer: '', exit: '', out: '', words: '',
     }
   }
 
@@ -100,7 +101,7 @@ export class Interpreter {
     }
   }
 
-  /** Counts the command as done; saved at once, but a run of repeated words only now and then: the log tells the rest. */
+  /** Counts the command as done; saved at once, but repeated words only now and then: the log tells the rest. */
   async #settle({ action, times = 1 }: Command): Promise<void> {
     const { until, intent, ...kept } = this.#saved
     const done = kept.done + 1
@@ -149,7 +150,8 @@ export class Interpreter {
     const variables: Variables = {
       answer, exit, out, words, n: String(done + 1), run: this.#request.run, conversation: this.#request.conversationId,
     }
-    return expand(text, variables) ?? this.#fail(`line ${this.#commands[at]!.line}: the text is too long once its variables are replaced`)
+    return expand(text, variables)
+      ?? this.#fail(`line ${this.#commands[at]!.line}: the text is too long once its variables are replaced`)
   }
 
   #fail(message: string): never {
@@ -209,7 +211,8 @@ export class Interpreter {
         return this.#note({ usage: action })
       case 'expect': {
         const [text, { out }] = [this.#text(action.text), this.#saved]
-        return out.includes(text) ? undefined : this.#fail(`expected "${text.slice(0, 200)}" in the output, found "${out.slice(0, 200)}"`)
+        if (out.includes(text)) return
+        return this.#fail(`expected "${text.slice(0, 200)}" in the output, found "${out.slice(0, 200)}"`)
       }
       case 'fail':
         return this.#fail(this.#text(action.text))
@@ -222,8 +225,8 @@ export class Interpreter {
         throw new End()
       case 'absent': {
         const { tool, category, needs } = ABSENT[action.name]
-        const sentence = `${action.name} is not available in this sandbox yet: it needs ${needs}, and the script goes on without it`
-        yield* this.#without({ name: tool, category, target: this.#text(action.text), input: {} }, sentence)
+        const lack = `${action.name} is not available in this sandbox yet: it needs ${needs}; the script goes on`
+        yield* this.#without({ name: tool, category, target: this.#text(action.text), input: {} }, lack)
       }
     }
   }
@@ -257,7 +260,8 @@ export class Interpreter {
     if (past?.state === 'finished') return past
     const held = past?.state === 'held' || this.#replies.some(({ card }) => card.kind === 'permission')
     const intent = this.#saved.intent?.id === id && !held ? this.#saved.intent : undefined
-    const stamps = use.changes && (await Promise.all(use.changes.map(async path => (await this.#until(this.#io.stamp(path))) ?? '')))
+    const stampOf = async (path: string) => (await this.#until(this.#io.stamp(path))) ?? ''
+    const stamps = use.changes && (await Promise.all(use.changes.map(stampOf)))
     if (intent && use.once) return yield* this.#close(id, use, past !== undefined, false, INTERRUPTED)
     if (intent && stamps?.some((stamp, at) => stamp !== intent.stamps[at])) {
       return yield* this.#close(id, use, past !== undefined, true, 'made before the restart')
@@ -266,7 +270,8 @@ export class Interpreter {
     return this.#until(this.#io.tool(use.name, use.input, id))
   }
 
-  async *#close(id: string, { name, category, target }: Use, known: boolean, ok: boolean, text: string): AsyncGenerator<Frame, Outcome> {
+  async *#close(id: string, use: Use, known: boolean, ok: boolean, text: string): AsyncGenerator<Frame, Outcome> {
+    const { name, category, target } = use
     if (!known) yield { kind: 'tool_call', id, name, category, status: 'in_progress', target: target.slice(0, 200) }
     yield { kind: 'tool_call_update', id, status: ok ? 'completed' : 'failed', content: [{ type: 'text', text }] }
     return { ok, text }
@@ -289,7 +294,8 @@ export class Interpreter {
     if (!this.#request.attended) {
       this.#note({ answer: '' })
       const name = { question: 'Ask', plan: 'Plan', permission: 'Permit' }[draft.kind]
-      return yield* this.#without({ name, category: 'think', target: '', input: {} }, 'nobody watches this turn, so no question can be put to anybody')
+      const lack = 'nobody watches this turn, so no question can be put to anybody'
+      return yield* this.#without({ name, category: 'think', target: '', input: {} }, lack)
     }
     const reply = await this.#raise(draft)
     if (draft.kind === 'question') {
@@ -299,8 +305,10 @@ export class Interpreter {
     if (draft.kind === 'permission') {
       return this.#note({ answer: reply?.kind === 'permission' ? reply.decision : 'deny' })
     }
-    if (reply?.kind === 'plan' && reply.approve) return this.#mode(this.#saved.mode === 'plan' ? 'bypassPermissions' : this.#saved.mode)
-    yield* this.#say((reply?.kind === 'plan' && reply.feedback) || 'The plan was not approved, so nothing more is done.')
+    const { mode } = this.#saved
+    const plan = reply?.kind === 'plan' ? reply : undefined
+    if (plan?.approve) return this.#mode(mode === 'plan' ? 'bypassPermissions' : mode)
+    yield* this.#say(plan?.feedback || 'The plan was not approved, so nothing more is done.')
     throw new End()
   }
 
@@ -309,8 +317,11 @@ export class Interpreter {
     if (action.verb === 'permit') {
       return { kind: 'permission', toolName: this.#text(action.tool), description: this.#text(action.sentence) }
     }
-    const options = action.options.map(({ label, description }) => ({ label: this.#text(label), description: this.#text(description) }))
-    return { kind: 'question', questions: [{ question: this.#text(action.question), header: 'Question', multiSelect: action.several, options }] }
+    const options = action.options.map(({ label, description }) => ({
+      label: this.#text(label), description: this.#text(description),
+    }))
+    const question = { question: this.#text(action.question), header: 'Question', multiSelect: action.several, options }
+    return { kind: 'question', questions: [question] }
   }
 
   async #raise(draft: CardDraft): Promise<CardReply | undefined> {
@@ -351,11 +362,13 @@ export class Interpreter {
 /** The outcome of a call without the note by which a command's result tells its exit. */
 const plain = ({ ok, text, exit }: Outcome): Outcome => {
   const note = ok ? undefined : /\n?\[exit (\d{1,3})\]$/.exec(text.slice(-16))
-  return note ? { ok, text: text.slice(0, -note[0].length), exit: Number(note[1]) } : { ok, text, ...(exit !== undefined && { exit }) }
+  if (!note) return { ok, text, ...(exit !== undefined && { exit }) }
+  return { ok, text: text.slice(0, -note[0].length), exit: Number(note[1]) }
 }
 
 const answerOf = (reply: CardReply | undefined, question: string): string => {
-  const answer = reply?.kind === 'question' && reply.answers && Object.hasOwn(reply.answers, question) ? reply.answers[question]! : ''
+  const answers = reply?.kind === 'question' ? reply.answers : undefined
+  const answer = answers && Object.hasOwn(answers, question) ? answers[question]! : ''
   return typeof answer === 'string' ? answer : answer.join(', ')
 }
 

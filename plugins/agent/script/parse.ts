@@ -54,8 +54,12 @@ const first = (row: string): Parsed => {
 const drafted = (line: number, verb: string, text: string): Draft | string => {
   if (verb !== 'repeat') return { line, verb, text, lines: [] }
   const [, count, inner] = /^(\d{1,9})\s+([a-z]+[*&]?)(?=\s|$)/.exec(text) ?? []
-  if (count === undefined || inner === undefined || !isVerb(inner)) return `expected repeat N COMMAND, found "repeat ${shown(text)}"`
-  if (Number(count) < 1 || Number(count) > MOST_REPEATS) return `expected a count from 1 to ${MOST_REPEATS}, found ${count}`
+  if (count === undefined || inner === undefined || !isVerb(inner)) {
+    return `expected repeat N COMMAND, found "repeat ${shown(text)}"`
+  }
+  if (Number(count) < 1 || Number(count) > MOST_REPEATS) {
+    return `expected a count from 1 to ${MOST_REPEATS}, found ${count}`
+  }
   if (inner === 'repeat') return 'repeat takes a command, found another repeat'
   const rest = text.slice(count.length).trimStart().slice(inner.length).trim()
   return { line, verb: inner, text: rest, times: Number(count), lines: [] }

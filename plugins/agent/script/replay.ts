@@ -22,7 +22,7 @@ interface CallRecord {
   held: boolean
 }
 
-/** The frames written after the last saved state, handed out in the order in which the interrupted commands wrote them. */
+/** The frames written after the last saved state, handed out in the order in which the commands wrote them. */
 export class Replay {
   readonly #prose: string[] = []
   readonly #thoughts: string[] = []
@@ -98,7 +98,7 @@ export class Replay {
   call(id: string): PastCall | undefined {
     const call = this.#calls.get(id)
     if (!call) return undefined
-    const text = call.content.map(part => (part.type === 'text' ? part.text : part.type === 'diff' ? part.newText : part.path)).join('\n')
+    const text = call.content.map(textOf).join('\n')
     // The engine closes what it finds open after a crash; whether the effect happened is as unknown as before.
     const lost = call.status === 'failed' && text.includes(INTERRUPTED)
     const state = over(call.status) && !lost ? 'finished' : call.held ? 'held' : 'open'
@@ -111,9 +111,12 @@ export class Replay {
   }
 }
 
+const textOf = (part: ToolContent): string =>
+  part.type === 'text' ? part.text : part.type === 'diff' ? part.newText : part.path
+
 const over = (status: string): boolean => status === 'completed' || status === 'failed'
 
-/** What of a text is still to be said when `said` of it was; counts words where stored secrets were masked in the log. */
+/** What of a text is still to be said when `said` of it was; counts words where secrets were masked in the log. */
 export const unsaid = (text: string, said: string): string => {
   if (text.startsWith(said)) return text.slice(said.length)
   let words = said.match(/\S+/g)?.length ?? 0

@@ -43,9 +43,14 @@ export const useOf = (action: ToolAction, text: (raw: string) => string): Use =>
     case 'write':
       return { name: 'Write', category: 'edit', target: path, input: { path, content: text(action.content) } }
     case 'append':
-      return { name: 'Append', category: 'edit', target: path, input: { path, content: text(action.content) }, changes: [path] }
+      return {
+        name: 'Append', category: 'edit', target: path, input: { path, content: text(action.content) }, changes: [path],
+      }
     case 'edit':
-      return { name: 'Edit', category: 'edit', target: path, input: { path, old: text(action.old), new: text(action.new) }, changes: [path] }
+      return {
+        name: 'Edit', category: 'edit', target: path, changes: [path],
+        input: { path, old: text(action.old), new: text(action.new) },
+      }
     case 'delete':
       return { name: 'Delete', category: 'delete', target: path, input: { path }, changes: [path] }
   }

@@ -12,7 +12,7 @@ export interface Variables {
 const NAME = /\$(?:\$|(answer|exit|out|words|n|run|conversation)(?![A-Za-z0-9_]))/g
 const MOST = 4 * 1024 * 1024
 
-/** The text with its variables replaced and `$$` made `$`; undefined when the result would be longer than 4 Mi characters. */
+/** The text with its variables replaced and `$$` made `$`; undefined when it would grow beyond 4 Mi characters. */
 export const expand = (text: string, variables: Variables): string | undefined => {
   if (!text.includes('$')) return text
   const parts: string[] = []

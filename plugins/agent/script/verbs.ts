@@ -23,11 +23,13 @@ const MARKS: { readonly [mark: string]: TodoItem['status'] } = { ' ': 'pending',
 type Reader = (argument: Argument, verb: string) => Action
 
 const malformed = (form: string, found: string): never => {
-  throw new Malformed(`expected ${form}, found ${found === '' ? 'nothing' : `"${found.length > 60 ? `${found.slice(0, 60)}…` : found}"`}`)
+  const shown = found.length > 60 ? `${found.slice(0, 60)}…` : found
+  throw new Malformed(`expected ${form}, found ${found === '' ? 'nothing' : `"${shown}"`}`)
 }
 
 /** The text of the line and of the lines below it, as one. */
-const joined = ({ text, lines }: Argument): string => [...(text === '' && lines.length > 0 ? [] : [text]), ...lines].join('\n')
+const joined = ({ text, lines }: Argument): string =>
+  text === '' ? lines.join('\n') : lines.length === 0 ? text : `${text}\n${lines.join('\n')}`
 
 const prose = (verb: 'say' | 'think' | 'fail' | 'plan'): Reader => argument => {
   const text = joined(argument)
@@ -59,7 +61,8 @@ const option = (line: string): QuestionOption => {
 const ask = (several: boolean): Reader => ({ text, lines }, verb) => {
   const options = lines.map(option)
   const labels = new Set(options.map(({ label }) => label))
-  if (labels.size < options.length) malformed('labels that differ', options.find(({ label }) => !labels.delete(label))!.label)
+  const twice = options.find(({ label }) => !labels.delete(label))
+  if (twice) malformed('labels that differ', twice.label)
   return { verb: 'ask', question: needed(`${verb} QUESTION`, text), several, options }
 }
 
@@ -110,19 +113,24 @@ const READERS: { readonly [verb: string]: Reader } = {
     return { verb: 'wait words', ms: whole(form, text.slice(5).trim(), MOST_WAIT_MS) }
   },
   mode: ({ text }) =>
-    MODES.includes(text) ? { verb: 'mode', mode: text as PermissionMode } : malformed(`a mode (${MODES.join(', ')})`, text),
+    MODES.includes(text)
+      ? { verb: 'mode', mode: text as PermissionMode }
+      : malformed(`a mode (${MODES.join(', ')})`, text),
   usage: ({ text }) => {
     const form = 'usage IN OUT [USD]'
     const [input, output, usd, more] = text.split(/\s+/, 4)
     if (more !== undefined || (usd !== undefined && !/^\d{1,9}(\.\d{1,9})?$/.test(usd))) malformed(form, text)
     const most = 4_294_967_295
-    return { verb: 'usage', input: whole(form, input, most), output: whole(form, output, most), ...(usd !== undefined && { costUsd: Number(usd) }) }
+    const tokens = { input: whole(form, input, most), output: whole(form, output, most) }
+    return { verb: 'usage', ...tokens, ...(usd !== undefined && { costUsd: Number(usd) }) }
   },
   expect: argument => ({ verb: 'expect', text: needed('expect TEXT', joined(argument)) }),
   refuse: ({ text }) => {
     const [code = ''] = text.split(/\s/, 1)
     const message = text.slice(code.length).trim()
-    if (!Object.hasOwn(CODES, code) || message === '') malformed(`refuse CODE MESSAGE, a code of ${Object.keys(CODES).join(', ')}`, text)
+    if (!Object.hasOwn(CODES, code) || message === '') {
+      malformed(`refuse CODE MESSAGE, a code of ${Object.keys(CODES).join(', ')}`, text)
+    }
     return { verb: 'refuse', code: code as ErrorCode, text: message }
   },
   outage: ({ text }) => ({ verb: 'outage', times: text === '' ? 1 : whole('outage [TIMES]', text, 1000) }),
@@ -133,7 +141,8 @@ const isAbsent = (verb: string): verb is AbsentVerb => Object.hasOwn(ABSENT, ver
 
 /** Verbs under which a line that begins with `|` makes no sense. */
 export const LINELESS: ReadonlySet<string> = new Set([
-  'todo', 'read', 'list', 'delete', 'image', 'move', 'run', 'permit', 'wait', 'mode', 'usage', 'refuse', 'outage', 'stop',
+  'todo', 'read', 'list', 'delete', 'image', 'move', 'run', 'permit', 'wait', 'mode', 'usage', 'refuse', 'outage',
+  'stop',
 ])
 
 /** Whether a word is a verb of the language. */

@@ -34,8 +34,9 @@ export const appendFile = tool<ContentInput>({
   check: contentOf('Append'),
   describe: onPath,
   run: async ({ path, content }, { root }) => {
-    const { before, after } = await replace(root, path, bytes => Buffer.concat([bytes ?? Buffer.alloc(0), Buffer.from(content)]))
-    return done(`added ${Buffer.byteLength(content)} bytes to ${path}`, change(path, before, after))
+    const added = Buffer.from(content)
+    const { before, after } = await replace(root, path, bytes => (bytes ? Buffer.concat([bytes, added]) : added))
+    return done(`added ${added.length} bytes to ${path}`, change(path, before, after))
   },
 })
 
@@ -51,7 +52,8 @@ export const editFile = tool<EditInput>({
   category: 'edit',
   check: input => {
     const fields = new Fields('Edit', input)
-    return { path: fields.path('path'), old: fields.text('old', { least: 1 }), new: fields.text('new'), all: fields.flag('all') }
+    const [path, old] = [fields.path('path'), fields.text('old', { least: 1 })]
+    return { path, old, new: fields.text('new'), all: fields.flag('all') }
   },
   describe: onPath,
   run: async ({ path, old, new: next, all }, { root }) => {
@@ -60,8 +62,9 @@ export const editFile = tool<EditInput>({
       const text = textOf(bytes) ?? refuse('unprocessable', `${path} is binary and takes no edit`)
       const parts = text.split(old)
       const times = parts.length - 1
-      if (times === 0) refuse('unprocessable', `${path} does not hold the text to replace; read it again and take the text as it stands there`)
-      if (times > 1 && !all) refuse('unprocessable', `${path} holds the text to replace ${times} times; name more of what stands around it`)
+      const advice = times === 0 ? 'read it again and take the text as it stands' : 'name more of what stands around it'
+      const wrong = times === 0 || (times > 1 && !all)
+      if (wrong) refuse('unprocessable', `${path} holds the text to replace ${times} times, not once; ${advice}`)
       return Buffer.from(parts.join(next))
     })
     return done(`changed ${path}`, change(path, before, after))
@@ -84,7 +87,9 @@ export const deleteFile = tool<{ readonly path: string }>({
         return done(`removed the folder ${path}`)
       }
       const shown = info.isFile() && info.size <= 64 * 1024
-      const content = shown ? change(path, (await readFound(spot.at, path)).bytes, Buffer.alloc(0)) : textContent(`removed ${path}, ${info.size} bytes`)
+      const content = shown
+        ? change(path, (await readFound(spot.at, path)).bytes, Buffer.alloc(0))
+        : textContent(`removed ${path}, ${info.size} bytes`)
       await unlink(spot.at)
       return done(`removed ${path}`, content)
     }),
@@ -100,7 +105,8 @@ export const moveFile = tool<{ readonly from: string; readonly to: string }>({
   describe: ({ from, to }) => ({ target: `${from} -> ${to}`, path: to, locations: [{ path: from }, { path: to }] }),
   run: ({ from, to }, { root }) =>
     at(root, from, { link: true }, async source => {
-      if (segmentsOf(to).join('/').startsWith(`${segmentsOf(from).join('/')}/`)) refuse('unprocessable', `${from} cannot be moved into itself`)
+      const itself = segmentsOf(to).join('/').startsWith(`${segmentsOf(from).join('/')}/`)
+      if (itself) refuse('unprocessable', `${from} cannot be moved into itself`)
       if (!(await isThere(source.at))) refuse('not-found', `nothing in the workspace is named ${from}`)
       return at(root, to, { link: true, make: true }, async target => {
         if (await isThere(target.at)) refuse('conflict', `${to} exists already; delete it first or choose another name`)

@@ -53,7 +53,8 @@ const firstChange = (one: string, other: string): number => {
 export const change = (path: string, before: Uint8Array | undefined, after: Uint8Array): ToolContent[] => {
   const [oldText, newText] = [before && textOf(before), textOf(after)]
   if (newText === undefined || (before && oldText === undefined)) {
-    return [{ type: 'text', text: `${path} is binary: ${before ? `${before.length} bytes before, ` : ''}${after.length} bytes now` }]
+    const earlier = before ? `${before.length} bytes before, ` : ''
+    return [{ type: 'text', text: `${path} is binary: ${earlier}${after.length} bytes now` }]
   }
   const large = (text: string | undefined) => text !== undefined && Buffer.byteLength(text) > MOST_SIDE
   if (!large(oldText) && !large(newText)) return [side(path, oldText, newText)]

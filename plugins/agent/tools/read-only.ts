@@ -4,8 +4,14 @@ interface Word {
   readonly pattern: boolean
 }
 
-const ALWAYS = new Set(['pwd', 'ls', 'cat', 'head', 'tail', 'wc', 'stat', 'du', 'df', 'grep', 'diff', 'cmp', 'echo', 'true', 'false', 'whoami', 'id', 'uname', 'basename', 'dirname', 'realpath', 'readlink'])
-const GIT = new Set(['status', 'log', 'diff', 'show', 'rev-parse', 'ls-files', 'ls-tree', 'blame', 'shortlog', 'describe', 'merge-base', 'rev-list'])
+const ALWAYS = new Set([
+  'pwd', 'ls', 'cat', 'head', 'tail', 'wc', 'stat', 'du', 'df', 'grep', 'diff', 'cmp', 'echo', 'true', 'false', 'whoami',
+  'id', 'uname', 'basename', 'dirname', 'realpath', 'readlink',
+])
+const GIT = new Set([
+  'status', 'log', 'diff', 'show', 'rev-parse', 'ls-files', 'ls-tree', 'blame', 'shortlog', 'describe', 'merge-base',
+  'rev-list',
+])
 
 /** The words of one simple command, or undefined when the shell would do more with it than run it. */
 const wordsOf = (command: string): Word[] | undefined => {
@@ -38,12 +44,14 @@ const wordsOf = (command: string): Word[] | undefined => {
 
 const RULES: { readonly [program: string]: (args: readonly Word[]) => boolean } = {
   // A pattern may become a file named like an option, so none is taken where an option writes or runs something.
-  git: ([verb, ...rest]) => verb !== undefined && GIT.has(verb.text) && rest.every(({ text, pattern }) => !pattern && !/^--(ou|ex|te)/.test(text)),
+  git: ([verb, ...rest]) =>
+    verb !== undefined && GIT.has(verb.text)
+    && rest.every(({ text, pattern }) => !pattern && !/^--(ou|ex|te)/.test(text)),
   find: args => args.every(({ text, pattern }) => !pattern && !/^-(exec|ok|delete|fprint|fls|files0)/.test(text)),
   rg: args => args.every(({ text, pattern }) => !pattern && !/^(--(pre|host|sea)|-[a-zA-Z0-9]*z)/.test(text)),
 }
 
-/** Whether a shell command surely only reads: one simple command of a short list, without an option that writes or runs. */
+/** Whether a shell command surely only reads: one of a short list, without an option that writes or runs something. */
 export const isReadOnly = (command: string): boolean => {
   if (command.length > 2000) return false
   const [program, ...args] = wordsOf(command) ?? []

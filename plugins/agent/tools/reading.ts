@@ -28,7 +28,8 @@ export const readFile = tool<ReadInput>({
     const [offset, limit] = [fields.whole('offset', { least: 1 }), fields.whole('limit', { least: 1 })]
     return { path: fields.path('path'), ...(offset !== undefined && { offset }), ...(limit !== undefined && { limit }) }
   },
-  describe: ({ path, offset }) => ({ target: path, path, locations: [{ path, ...(offset !== undefined && { line: offset }) }] }),
+  describe: ({ path, offset }) =>
+    ({ target: path, path, locations: [{ path, ...(offset !== undefined && { line: offset }) }] }),
   run: async ({ path, offset = 1, limit = Infinity }, { root }) => {
     const { bytes } = await readAt(root, path)
     const picture = PICTURES.find(([, from, magic]) => bytes.toString('latin1', from, from + magic.length) === magic)
@@ -54,7 +55,8 @@ export const listFolder = tool<ListInput>({
   category: 'search',
   check: input => {
     const fields = new Fields('List', input)
-    return { path: fields.value('path') === undefined ? '.' : fields.path('path'), depth: fields.whole('depth', { least: 1, most: 8 }) ?? 1 }
+    const path = fields.value('path') === undefined ? '.' : fields.path('path')
+    return { path, depth: fields.whole('depth', { least: 1, most: 8 }) ?? 1 }
   },
   describe: ({ path }) => ({ target: path, path }),
   run: async ({ path, depth }, { root, signal }) => {
@@ -66,8 +68,9 @@ export const listFolder = tool<ListInput>({
         if (rows.length >= MOST_ROWS) return
         signal.throwIfAborted()
         rows.push(shown + plain(entry.name) + mark(entry))
-        const opened = left > 1 && entry.isDirectory() && !UNOPENED.has(entry.name)
-        if (opened) await list(join(folder, entry.name), `${shown}${plain(entry.name)}/`, left - 1).catch(error => rows.push(`  ${String((error as Error).message)}`))
+        const below = `${shown}${plain(entry.name)}/`
+        if (left === 1 || !entry.isDirectory() || UNOPENED.has(entry.name)) continue
+        await list(join(folder, entry.name), below, left - 1).catch(() => rows.push(`[${below} cannot be opened]`))
       }
     }
     await list(path, '', depth)

@@ -21,14 +21,17 @@ export const shell = tool<ShellInput>({
     if (command.includes('\0')) fields.wrong('command', 'text without NUL', 'one with a NUL')
     if (fields.flag('background')) fields.wrong('background', 'false: commands run to their end', true)
     const cwd = fields.value('cwd') === undefined ? undefined : fields.path('cwd')
-    return { command, ...(cwd !== undefined && { cwd }), timeoutMs: fields.whole('timeoutMs', { least: 1, most: MOST_MS }) ?? USUAL_MS }
+    const timeoutMs = fields.whole('timeoutMs', { least: 1, most: MOST_MS }) ?? USUAL_MS
+    return { command, timeoutMs, ...(cwd !== undefined && { cwd }) }
   },
-  describe: ({ command }) => ({ target: command.length > 200 ? `${command.slice(0, 200).toWellFormed()}…` : command, command }),
-  run: async ({ command, cwd, timeoutMs }, context) => {
-    const folder = cwd === undefined || cwd === '.' ? context.root : await inside(context.root, cwd)
-    const { exit, output, timedOut } = await context.shell(command, folder, { timeoutMs, ...(context.onOutput && { onOutput: context.onOutput }) })
+  describe: ({ command }) =>
+    ({ target: command.length > 200 ? `${command.slice(0, 200).toWellFormed()}…` : command, command }),
+  run: async ({ command, cwd, timeoutMs }, { root, shell, onOutput }) => {
+    const folder = cwd === undefined || cwd === '.' ? root : await inside(root, cwd)
+    const { exit, output, timedOut } = await shell(command, folder, { timeoutMs, ...(onOutput && { onOutput }) })
     const note = timedOut ? `[ended after ${timeoutMs} ms]` : exit === 0 ? '' : `[exit ${exit}]`
     const ending = note && `${output === '' || output.endsWith('\n') ? '' : '\n'}${note}`
-    return { ok: exit === 0 && !timedOut, exit, text: cut(output, MOST_RESULT) + ending, content: textContent(output + ending) }
+    const ok = exit === 0 && !timedOut
+    return { ok, exit, text: cut(output, MOST_RESULT) + ending, content: textContent(output + ending) }
   },
 })

@@ -2,7 +2,8 @@ import type { TodoItem } from '../frames.js'
 import { done, Fields, tool } from './tool.js'
 
 const MARKS = { pending: ' ', in_progress: '~', completed: 'x' } as const
-const isStatus = (status: unknown): status is TodoItem['status'] => typeof status === 'string' && Object.hasOwn(MARKS, status)
+const isStatus = (status: unknown): status is TodoItem['status'] =>
+  typeof status === 'string' && Object.hasOwn(MARKS, status)
 
 /** Takes the list of what is to do; the frame `todos` shows it. */
 export const todo = tool<{ readonly items: readonly TodoItem[] }>({
@@ -21,6 +22,10 @@ export const todo = tool<{ readonly items: readonly TodoItem[] }>({
       }),
     }
   },
-  describe: ({ items }) => ({ target: items.find(({ status }) => status === 'in_progress')?.content.slice(0, 200) ?? `${items.length} items` }),
-  run: async ({ items }) => done(items.map(({ content, status }) => `[${MARKS[status]}] ${content}`).join('\n') || 'nothing to do'),
+  describe: ({ items }) => {
+    const current = items.find(({ status }) => status === 'in_progress')
+    return { target: current?.content.slice(0, 200) ?? `${items.length} items` }
+  },
+  run: async ({ items }) =>
+    done(items.map(({ content, status }) => `[${MARKS[status]}] ${content}`).join('\n') || 'nothing to do'),
 })

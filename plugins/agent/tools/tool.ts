@@ -12,13 +12,19 @@ export interface ShellResult {
   readonly timedOut: boolean
 }
 
+/** How long a command may take, and who hears its output as it comes. */
+export interface ShellOptions {
+  readonly timeoutMs: number
+  readonly onOutput?: (text: string) => void
+}
+
 /** Where a tool works, and what it may use there. */
 export interface ToolContext {
   /** The real folder of the private copy or of the workspace. */
   readonly root: string
   readonly signal: AbortSignal
   /** Runs a command behind the wall, in a folder inside `root`. */
-  shell(command: string, cwd: string, options: { timeoutMs: number; onOutput?: (text: string) => void }): Promise<ShellResult>
+  readonly shell: (command: string, cwd: string, options: ShellOptions) => Promise<ShellResult>
   /** Hears a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }
@@ -69,16 +75,19 @@ export const tool = <Input extends object>(plain: Tool<Input>): Tool<Input> => (
       if (error instanceof Refusal) return failed(error.message)
       const code = codeOf(error)
       if (code === undefined || !(error as { syscall?: string }).syscall) throw error
-      return failed(`${plain.describe(input).target ?? 'the call'}: ${SENTENCES[code] ?? `the file system failed with ${code}`}`)
+      const sentence = SENTENCES[code] ?? `the file system failed with ${code}`
+      return failed(`${plain.describe(input).target ?? 'the call'}: ${sentence}`)
     }
   },
 })
 
 /** A failed result: the sentence a model and a person read. */
-export const failed = (sentence: string): ToolResult => ({ ok: false, text: sentence, content: [{ type: 'text', text: sentence }] })
+export const failed = (sentence: string): ToolResult =>
+  ({ ok: false, text: sentence, content: [{ type: 'text', text: sentence }] })
 
 /** A good result. */
-export const done = (text: string, content: ToolContent[] = [{ type: 'text', text }]): ToolResult => ({ ok: true, text, content })
+export const done = (text: string, content: ToolContent[] = [{ type: 'text', text }]): ToolResult =>
+  ({ ok: true, text, content })
 
 interface Limits {
   readonly least?: number
@@ -99,7 +108,8 @@ export class Fields {
   /** Refuses a field. */
   wrong(path: string, expected: string, found: unknown): never {
     const value = shown(found)
-    return refuse('invalid', `${this.#tool} takes ${path}: expected ${expected}, found ${value}`, { errors: [{ path, expected, value }] })
+    const message = `${this.#tool} takes ${path}: expected ${expected}, found ${value}`
+    return refuse('invalid', message, { errors: [{ path, expected, value }] })
   }
 
   value(name: string): unknown {
@@ -131,7 +141,8 @@ export class Fields {
 
 const shown = (value: unknown): string => {
   if (value === undefined) return 'nothing'
-  if (typeof value === 'string') return value === '' ? 'empty text' : value.length > 80 ? `${value.length} characters` : JSON.stringify(value)
+  if (value === '') return 'empty text'
+  if (typeof value === 'string') return value.length > 80 ? `${value.length} characters` : JSON.stringify(value)
   if (typeof value === 'object') return Array.isArray(value) ? 'a list' : value === null ? 'null' : 'an object'
   return String(value)
 }

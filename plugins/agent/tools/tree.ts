@@ -18,26 +18,32 @@ export interface Found {
 
 /** A place in an open folder: nothing that becomes a link meanwhile leads anywhere else. */
 export interface Spot {
-  readonly folder: string
-  readonly name: string
   /** The name in that folder, as a path for system calls. */
   readonly at: string
 }
 
 // A file system may fold case, drop invisible characters or ignore trailing dots: all of these are the same name.
 const folded = (segment: string): string =>
-  segment.normalize('NFC').replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]{1,255}$/, '').toLowerCase()
+  segment.normalize('NFC').toLowerCase()
+    .replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]{1,255}$/, '')
 
 const isClosed = (segments: readonly string[]): boolean =>
   segments.some((segment, at) => folded(segment) === '.git' || (at === 0 && folded(segment) === '.sandbox'))
 
 const refuseClosed = (path: string, segments: readonly string[]): void => {
   if (isClosed(segments)) refuse('forbidden', `${path} belongs to git or to the sandbox and is not written by tools`)
-  if (segments.some(segment => /[\x00-\x1f\x7f]/.test(segment))) refuse('invalid', `expected a name without control characters, found ${JSON.stringify(path)}`)
+  if (segments.some(segment => /[\x00-\x1f\x7f]/.test(segment))) {
+    refuse('invalid', `expected a name without control characters, found ${JSON.stringify(path)}`)
+  }
+}
+
+interface Placed {
+  readonly home: string
+  readonly segments: string[]
 }
 
 /** The segments of the real place of a path, below the real root. */
-const placed = async (root: string, path: string, way: 'read' | 'write' | 'link'): Promise<{ home: string; segments: string[] }> => {
+const placed = async (root: string, path: string, way: 'read' | 'write' | 'link'): Promise<Placed> => {
   const home = await realpath(root)
   if (way === 'read') return { home, segments: below(home, path === '.' ? home : await inside(home, path)) }
   const named = segmentsOf(path)
@@ -53,9 +59,12 @@ const placed = async (root: string, path: string, way: 'read' | 'write' | 'link'
 const below = (home: string, real: string): string[] => relative(home, real).split(sep).filter(Boolean)
 
 /** The path by which system calls reach a name in an open folder. */
-const through = (handle: FileHandle, path: string): string => (process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path)
+const through = (handle: FileHandle, path: string): string =>
+  process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path
 
-const within = async <T>(home: string, folders: readonly string[], make: boolean, work: (folder: string) => Promise<T>): Promise<T> => {
+const within = async <T>(
+  home: string, folders: readonly string[], make: boolean, work: (folder: string) => Promise<T>,
+): Promise<T> => {
   const handles = [await open(home, constants.O_RDONLY | constants.O_DIRECTORY)]
   try {
     let path = through(handles[0]!, home)
@@ -72,11 +81,17 @@ const within = async <T>(home: string, folders: readonly string[], make: boolean
   }
 }
 
-/** Does work at a place that is to be written; `link`: the name itself, not what it points at. Missing folders are made when asked. */
-export const at = async <T>(root: string, path: string, options: { link?: boolean; make?: boolean }, work: (spot: Spot) => Promise<T>): Promise<T> => {
-  const { home, segments } = await placed(root, path, options.link ? 'link' : 'write')
+/** How a place is reached: `link` the name itself, not what it points at; `make` its missing folders. */
+interface Way {
+  readonly link?: boolean
+  readonly make?: boolean
+}
+
+/** Does work at a place that is to be written. */
+export const at = async <T>(root: string, path: string, way: Way, work: (spot: Spot) => Promise<T>): Promise<T> => {
+  const { home, segments } = await placed(root, path, way.link ? 'link' : 'write')
   const name = segments.at(-1) ?? refuse('invalid', 'expected a path below the root, found the root itself')
-  return within(home, segments.slice(0, -1), options.make ?? false, folder => work({ folder, name, at: join(folder, name) }))
+  return within(home, segments.slice(0, -1), way.make ?? false, folder => work({ at: join(folder, name) }))
 }
 
 /** Does work in an open folder. */
@@ -100,7 +115,9 @@ export const readFound = async (path: string, named: string): Promise<Found> => 
       if (bytesRead === 0) return { bytes: Buffer.concat(parts), mode: info.mode & 0o777 }
       parts.push(part.subarray(0, bytesRead))
       length += bytesRead
-      if (length > MOST_BYTES) refuse('too-large', `${named} has ${Math.max(info.size, length)} bytes, and at most ${MOST_BYTES} are taken; use a command for a part of it`)
+      if (length <= MOST_BYTES && info.size <= MOST_BYTES) continue
+      const found = `${named} has ${Math.max(info.size, length)} bytes`
+      refuse('too-large', `${found}, and at most ${MOST_BYTES} are taken; use a command for a part of it`)
     }
   } finally {
     await handle.close()
@@ -125,8 +142,14 @@ export const isThere = async (path: string): Promise<boolean> => {
   }
 }
 
+/** What a file held, when it was there, and holds now. */
+export interface Replaced {
+  readonly before?: Buffer
+  readonly after: Uint8Array
+}
+
 /** Replaces a file in one step, or makes it; `next` is given what it holds, and its permission bits stay. */
-export const replace = (root: string, path: string, next: (before: Buffer | undefined) => Uint8Array): Promise<{ before?: Buffer; after: Uint8Array }> =>
+export const replace = (root: string, path: string, next: (before?: Buffer) => Uint8Array): Promise<Replaced> =>
   at(root, path, { make: true }, async spot => {
     const found = (await isThere(spot.at)) ? await readFound(spot.at, path) : undefined
     const after = next(found?.bytes)

@@ -7,6 +7,7 @@ import t from 'tap'
 import { JournalStore } from '../../../kernel/storage/journal.js'
 
 const APPENDER = fileURLToPath(new URL('appender.js', import.meta.url))
+const PIPED: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit']
 const RUN = 'agent/frames/r-1'
 
 interface Told {
@@ -18,14 +19,15 @@ interface Told {
   after?: boolean
 }
 
-const told = (text: string): Told[] => text.slice(0, text.lastIndexOf('\n')).split('\n').filter(Boolean).map(line => JSON.parse(line) as Told)
+const told = (text: string): Told[] =>
+  text.slice(0, text.lastIndexOf('\n')).split('\n').filter(Boolean).map(line => JSON.parse(line) as Told)
 
 t.test('nothing acknowledged is lost when the process is killed in the middle of its work', async t => {
   for (const name of [RUN, 'agent/ledger']) {
     const folder = t.testdir()
     let entries = 0
     for (let round = 0; round < 10; round++) {
-      const child = spawn(process.execPath, [APPENDER, folder, name, String(round * 300)], { stdio: ['ignore', 'pipe', 'inherit'] })
+      const child = spawn(process.execPath, [APPENDER, folder, name, String(round * 300)], { stdio: PIPED })
       let text = ''
       const enough = 2_000 + round * 3_333
       child.stdout.setEncoding('utf8').on('data', (piece: string) => {
@@ -35,7 +37,10 @@ t.test('nothing acknowledged is lost when the process is killed in the middle of
       await once(child, 'close')
       const store = new JournalStore(folder)
       const read = await store.read<{ lane: number; n: number }>(name)
-      const lost = told(text).filter(({ position = 0, lane, n }) => read[position - 1]?.lane !== lane || read[position - 1]?.n !== n)
+      const lost = told(text).filter(({ position = 0, lane, n }) => {
+        const found = read[position - 1]
+        return found?.lane !== lane || found?.n !== n
+      })
       t.same(lost, [], `round ${round}`)
       t.ok(read.length > entries)
       t.equal(await store.append(name, [{ lane: -1, n: round }]), read.length + 1)
@@ -49,10 +54,11 @@ t.test('nothing acknowledged is lost when the process is killed in the middle of
   }
 })
 
-t.test('a file that may not grow rejects the append that does not fit, keeps the rest whole, and takes what fits', async t => {
+t.test('a file that may not grow rejects what does not fit, keeps the rest whole, and takes what fits', async t => {
   const folder = t.testdir()
   const limit = 300_000
-  const child = spawn('prlimit', [`--fsize=${limit}`, process.execPath, APPENDER, folder, RUN, '7000', 'stop'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const program = [process.execPath, APPENDER, folder, RUN, '7000', 'stop']
+  const child = spawn('prlimit', [`--fsize=${limit}`, ...program], { stdio: PIPED })
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (piece: string) => text += piece)
   const [code] = await once(child, 'close')
@@ -82,13 +88,16 @@ t.test('appends work again when a full disk has room again', async t => {
     writeFileSync(join(folder, 'ballast'), 'x'.repeat(100_000))
     const big = { text: 'y'.repeat(20_000) }
     let written = 0
-    for (let full = false; !full;) await store.append(RUN, [big]).then(position => written = position, () => full = true)
+    for (let full = false; !full;) {
+      await store.append(RUN, [big]).then(position => written = position, () => full = true)
+    }
     await t.rejects(store.append(RUN, [big, big, big]), /the disk is full/)
     t.same(await store.stat(RUN), { entries: written, closed: false })
     rmSync(join(folder, 'ballast'))
     t.equal(await store.append(RUN, [big]), written + 1)
     t.same(await store.read(RUN), Array.from({ length: written + 1 }, () => big))
-    const [small, large] = await Promise.allSettled([store.append(RUN, ['small']), store.append(RUN, [{ text: 'y'.repeat(300_000) }])])
+    const huge = { text: 'y'.repeat(300_000) }
+    const [small, large] = await Promise.allSettled([store.append(RUN, ['small']), store.append(RUN, [huge])])
     t.match(small, { status: 'fulfilled', value: written + 2 }, 'what fits is kept though its neighbour is not')
     t.match(large, { status: 'rejected' })
     await store.shutdown()

@@ -64,7 +64,7 @@ t.test('a reader that stops costs nothing and gets everything when it goes on', 
   const file = readFileSync(join(folder, `${RUN}.events`))
   t.ok(file.equals(await all))
   t.ok(file.length > 12e6)
-  t.ok(stalled.readableLength + stalled.writableLength < 1 << 20, `holds ${stalled.readableLength + stalled.writableLength}`)
+  t.ok(stalled.readableLength + stalled.writableLength < 1 << 20)
   const late = buffer(stalled)
   await stalling
   stalled.end()
@@ -75,7 +75,10 @@ t.test('over sockets, a watcher that breaks off and comes back sees what the oth
   const store = new JournalStore(t.testdir())
   await store.append(RUN, [frame(0)])
   const server = createServer(socket => {
-    socket.once('data', after => void store.pump(RUN, Number(after.toString()), socket, never()).then(() => socket.end()))
+    socket.once('data', async after => {
+      await store.pump(RUN, Number(after.toString()), socket, never())
+      socket.end()
+    })
     socket.on('error', () => {})
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -90,7 +93,7 @@ t.test('over sockets, a watcher that breaks off and comes back sees what the oth
   const breaking = (async () => {
     let text = ''
     for (let n = 0; !text.includes('event: done'); n++) {
-      const last = Number(text.match(/id: r-1:(\d+)\n[^]*?$/)?.[1] ?? 0) && Number([...text.matchAll(/^id: r-1:(\d+)$/gm)].at(-1)?.[1])
+      const last = Number([...text.matchAll(/^id: r-1:(\d+)$/gm)].at(-1)?.[1] ?? 0)
       const socket = attach(last)
       let part = ''
       for await (const piece of socket.setEncoding('utf8')) {
@@ -113,7 +116,7 @@ t.test('over sockets, a watcher that breaks off and comes back sees what the oth
   t.equal(await breaking === first?.toString(), true)
 })
 
-t.test('a watcher ends when it is stopped, when its sink breaks, and when the journal is removed, replaced or shut', async t => {
+t.test('a watcher ends when it is stopped, its sink breaks, or the journal is removed, replaced or shut', async t => {
   const store = new JournalStore(t.testdir())
   await t.rejects(store.pump(RUN, 0, new PassThrough(), never()), /there is no journal agent\/frames\/r-1/)
   await store.append(RUN, [frame(0)])

@@ -8,8 +8,10 @@ const RUN = 'agent/frames/r-1'
 t.test('names that could leave the folder or meet another file are refused', async t => {
   const folder = t.testdir()
   const store = new JournalStore(join(folder, 'journals'))
-  const bad = ['', 'agent', '../agent/x', 'agent/../../x', 'agent//x', '/agent/x', 'agent/x/', 'agent/.x', 'agent/a\0b', 'agent/ü', 'agent/a b',
-    `agent/${'a'.repeat(129)}`, 'agent/frames/r-1.events/x', 'a/b/c/d/e/f/g/h/i']
+  const bad = [
+    '', 'agent', '../agent/x', 'agent/../../x', 'agent//x', '/agent/x', 'agent/x/', 'agent/.x', 'agent/a\0b', 'agent/ü',
+    'agent/a b', `agent/${'a'.repeat(129)}`, 'agent/frames/r-1.events/x', 'a/b/c/d/e/f/g/h/i',
+  ]
   for (const name of bad) {
     await t.rejects(store.append(name, [1]), /name: expected/)
     await t.rejects(store.read(name), /name: expected/)
@@ -34,7 +36,8 @@ t.test('an append that comes after close in the same tick is refused, one before
   const folder = t.testdir()
   const store = new JournalStore(folder)
   const asked = await Promise.allSettled([
-    store.append(RUN, [1]), store.close(RUN, [{ event: 'error', data: { message: 'x' } }]), store.append(RUN, [2]), store.append(RUN, [3]),
+    store.append(RUN, [1]), store.close(RUN, [{ event: 'error', data: { message: 'x' } }]),
+    store.append(RUN, [2]), store.append(RUN, [3]),
   ])
   t.same(asked.map(({ status }) => status), ['fulfilled', 'fulfilled', 'rejected', 'rejected'])
   t.same(await store.stat(RUN), { entries: 1, closed: true })
@@ -62,7 +65,8 @@ t.test('a rewrite is one step between the appends before it and those after it',
   const store = new JournalStore(folder)
   const asked = [
     store.append('agent/queue', [1]), store.append('agent/queue', [2]), store.rewrite('agent/queue', ['a', 'b']),
-    store.append('agent/queue', ['c'], { flush: true }), store.rewrite('agent/queue', ['x']), store.append('agent/queue', ['y']),
+    store.append('agent/queue', ['c'], { flush: true }), store.rewrite('agent/queue', ['x']),
+    store.append('agent/queue', ['y']),
   ]
   t.same(await Promise.all(asked), [1, 2, undefined, 3, undefined, 2])
   t.same(await store.read('agent/queue'), ['x', 'y'])
@@ -96,8 +100,9 @@ t.test('a half rewrite that a crash left changes nothing', async t => {
 t.test('journals are listed by the beginning of their name, and are gone when removed', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder)
-  for (const name of ['agent/frames/r-1', 'agent/frames/r-10', 'agent/frames/r-2', 'agent/frames', 'agent/ledger', 'agents/x']) await store.append(name, [1])
-  t.same(await store.list('agent/'), ['agent/frames', 'agent/frames/r-1', 'agent/frames/r-10', 'agent/frames/r-2', 'agent/ledger'])
+  const names = ['agent/frames', 'agent/frames/r-1', 'agent/frames/r-10', 'agent/frames/r-2', 'agent/ledger']
+  for (const name of [...names, 'agents/x']) await store.append(name, [1])
+  t.same(await store.list('agent/'), names)
   t.same(await store.list('agent/frames/r-1'), ['agent/frames/r-1', 'agent/frames/r-10'])
   t.same(await store.list('nobody/'), [])
   await t.rejects(store.list('../'), /name: expected/)
@@ -113,14 +118,18 @@ t.test('flushed appends of one moment are acknowledged together, by one sync of 
   let turn = 0
   const counting = setInterval(() => turn++, 0)
   t.teardown(() => clearInterval(counting))
-  const turns = await Promise.all(Array.from({ length: 2000 }, (_, n) => store.append(RUN, [n], { flush: true }).then(() => turn)))
+  const asked = Array.from({ length: 2000 }, (_, n) => store.append(RUN, [n], { flush: true }).then(() => turn))
+  const turns = await Promise.all(asked)
   t.equal(new Set(turns).size, 1)
 })
 
 t.test('far more journals than are kept open can be in use, and idle ones are let go', async t => {
   const store = new JournalStore(t.testdir(), { open: 8, idle: 20 })
   const names = Array.from({ length: 200 }, (_, n) => `agent/many/${n}`)
-  for (let round = 1; round <= 3; round++) t.ok((await Promise.all(names.map(name => store.append(name, [name])))).every(position => position === round))
+  for (let round = 1; round <= 3; round++) {
+    const positions = await Promise.all(names.map(name => store.append(name, [name])))
+    t.ok(positions.every(position => position === round))
+  }
   const open = (): number => readdirSync('/proc/self/fd').length
   const before = open()
   while (open() > before - 150) await new Promise(resolve => setTimeout(resolve, 5))

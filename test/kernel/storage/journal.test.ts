@@ -9,7 +9,8 @@ import { JournalStore } from '../../../kernel/storage/journal.js'
 const RUN = 'agent/frames/r-1'
 const never = new AbortController().signal
 const done = [{ event: 'message', data: { kind: 'end' } }, { event: 'done', data: {} }] as const
-const wire = (position: number, value: unknown): string => `id: r-1:${position}\nevent: message\ndata: ${JSON.stringify(value)}\n\n`
+const wire = (position: number, value: unknown): string =>
+  `id: r-1:${position}\nevent: message\ndata: ${JSON.stringify(value)}\n\n`
 const END = 'event: message\ndata: {"kind":"end"}\n\nevent: done\ndata: {}\n\n'
 
 /** What a watcher receives until the journal ends. */
@@ -39,7 +40,8 @@ t.test('positions count from one without a gap, over a restart too', async t => 
 t.test('a thousand appends at once keep their order and are written together', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder)
-  const positions = await Promise.all(Array.from({ length: 1000 }, (_, n) => store.append('system/activity', [n], { flush: n % 7 === 0 })))
+  const append = (n: number): Promise<number> => store.append('system/activity', [n], { flush: n % 7 === 0 })
+  const positions = await Promise.all(Array.from({ length: 1000 }, (_, n) => append(n)))
   t.same(positions, Array.from({ length: 1000 }, (_, n) => n + 1))
   t.same(await store.read('system/activity'), Array.from({ length: 1000 }, (_, n) => n))
   t.equal(readFileSync(join(folder, 'system/activity.jsonl'), 'utf8').split('\n').length, 1001)

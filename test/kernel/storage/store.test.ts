@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { openStore } from '../../../kernel/storage/store.js'
 
@@ -60,7 +63,7 @@ t.test('what is no JSON is refused, and a caller changing its object later chang
 })
 
 t.test('another address says which package is missing and never shows the password in it', t => {
-  t.throws(() => openStore('redis://user:hunter2@host'), /needs the package @keyv\/redis, which is not installed/)
+  t.throws(() => openStore('redis://user:hunter2@host'), /redis: needs the package @keyv\/redis, which is not installed/)
   for (const uri of ['redis://user:hunter2@host', 'nonsense:hunter2', 'sqlite://', '']) {
     t.throws(() => openStore(uri), /^(?!.*hunter2)store: /)
   }
@@ -75,4 +78,23 @@ t.test('a file that is no database is an error, not the end of the process', asy
   const nowhere = openStore(`sqlite://${t.testdir()}/no/such/folder/store.sqlite`)
   await t.rejects(nowhere.of('a').get('key'), { code: 'ENOENT' })
   await nowhere.close()
+})
+
+t.test('what was stored before the process is killed is there afterwards', async t => {
+  const uri = `sqlite://${join(t.testdir(), 'store.sqlite')}`
+  for (let round = 0; round < 3; round++) {
+    const setter = fileURLToPath(new URL('setter.js', import.meta.url))
+    const child = spawn(process.execPath, [setter, uri], { stdio: ['ignore', 'pipe', 'inherit'] })
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece
+      if (text.length > 300 + round * 777) child.kill('SIGKILL')
+    })
+    await once(child, 'close')
+    const last = Number(text.slice(0, text.lastIndexOf('\n')).split('\n').at(-1))
+    const store = openStore(uri)
+    const { n } = await store.of('agents').get<{ n: number }>(`k${last % 100}`) ?? { n: -1 }
+    t.ok(last > 50 && n >= last)
+    await store.close()
+  }
 })

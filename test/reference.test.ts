@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
-import { referencePage } from '../../../kernel/http/reference.js'
-import type { ReferenceDocument } from '../../../kernel/http/reference.js'
-import { openapi } from '../../../openapi/document.js'
+import { referencePage } from '../openapi/reference.js'
+import type { ReferenceDocument } from '../openapi/reference.js'
+import { openapi } from '../openapi/document.js'
 
 const document = JSON.parse(await readFile('openapi/openapi.json', 'utf8')) as ReferenceDocument
 

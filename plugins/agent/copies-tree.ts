@@ -1,0 +1,92 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { git, GitFailure, type Identity } from '../../sdk/node/git.js'
+import { contains } from '../../sdk/node/paths.js'
+import type { WallSpec } from '../../sdk/node/wall.js'
+import { pathOf } from './copies-repos.js'
+
+/** One working tree of a private copy; every command on it runs behind this wall. */
+export interface Tree {
+  readonly repo: string
+  readonly branch: string
+  readonly workspace: string
+  readonly wall: Omit<WallSpec, 'cwd' | 'env'>
+  /** Paths from the tree's root that are never committed: other repositories, shared folders, `.sandbox`. */
+  readonly foreign: readonly string[]
+}
+
+/** Where a tree stands. */
+export interface Standing {
+  readonly tip: string
+  /** HEAD is the copy's own branch. */
+  readonly attached: boolean
+  readonly clean: boolean
+  /** Something changed in, or around, what is foreign to the tree. */
+  readonly foreign: boolean
+}
+
+/** Who the sandbox commits as. */
+export const SANDBOX: Identity = { name: 'Sandbox agent', email: 'agent@sandbox.local' }
+
+const SETTINGS = ['-c', 'rerere.enabled=false', '-c', 'rebase.updateRefs=false', '-c', 'rebase.autoSquash=false', '-c', 'checkout.workers=0']
+
+const inTree = (tree: Tree, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
+  git(join(tree.workspace, pathOf(tree.repo)), args, { ...options, identity: SANDBOX, wall: tree.wall })
+
+/** The path of one line of `status --porcelain=v2`: what follows its fixed fields. */
+const pathIn = (line: string): string => line.split(' ').slice({ '1': 8, u: 10 }[line[0] ?? ''] ?? 1).join(' ').replace(/\/$/, '')
+
+/** Reads where a tree stands in one command. */
+export const standing = async (tree: Tree): Promise<Standing> => {
+  const { text } = await inTree(tree, ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--ignore-submodules=dirty'])
+  const lines = text.split('\0').filter(line => line !== '')
+  const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3) ?? ''
+  const changed = lines.filter(line => !line.startsWith('# ')).map(pathIn)
+  const isForeign = (path: string) => tree.foreign.some(each => contains(each, path))
+  return {
+    tip: header('branch.oid'),
+    attached: header('branch.head') === tree.branch,
+    clean: changed.every(isForeign),
+    foreign: changed.some(path => isForeign(path) || tree.foreign.some(each => contains(path, each))),
+  }
+}
+
+/** Commits what is uncommitted and answers the tip; a tree that is not on its branch is left as it is. */
+export const commitTree = async (tree: Tree, message: string): Promise<Standing> => {
+  const before = await standing(tree)
+  if (before.clean || !before.attached) return before
+  await inTree(tree, ['-c', 'advice.addEmbeddedRepo=false', 'add', '-A'])
+  // What of the foreign paths is staged, now or by the agent, goes back to how the branch has it.
+  if (before.foreign) await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
+  // 1 says that nothing but foreign paths had changed.
+  await inTree(tree, ['commit', '-q', '--no-verify', '-F', '-'], { input: message, ok: [0, 1] })
+  return standing(tree)
+}
+
+/** Moves the commits after `base` onto `onto`; when they do not apply, everything is as before and the answer is false. */
+export const rebaseTree = async (tree: Tree, onto: string, base: string): Promise<boolean> => {
+  try {
+    await inTree(tree, [...SETTINGS, 'rebase', '-q', '--no-autostash', '--no-verify', '--no-fork-point', '--onto', onto, base])
+    return true
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error
+    await abortRebase(tree)
+    return false
+  }
+}
+
+/** Undoes a rebase that was left half-way; without one nothing happens. */
+export const abortRebase = async (tree: Tree): Promise<void> => {
+  await inTree(tree, ['rebase', '--abort'], { ok: [0, 128] })
+}
+
+/** Fills an empty working tree from its branch. */
+export const fillTree = async (tree: Tree): Promise<void> => {
+  await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard'])
+}
+
+/** Takes away the locks a killed git left; only while nothing else works in the copy. */
+export const dropLocks = async (common: string, entry: string, branch: string): Promise<void> => {
+  const locks = [join('worktrees', entry, 'index.lock'), join('worktrees', entry, 'HEAD.lock'), join('refs/heads', `${branch}.lock`)]
+  await Promise.all(locks.map(lock => rm(join(common, lock), { force: true })))
+}

@@ -1,0 +1,387 @@
+import { randomBytes } from 'node:crypto'
+import { lstat, mkdir, readdir, readFile, realpath, rename, rm, rmdir, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { refuse, type Log } from '../../sdk/index.js'
+import { readJson, writeAtomic } from '../../sdk/node/files.js'
+import { git } from '../../sdk/node/git.js'
+import { Locks } from '../../sdk/node/lock.js'
+import { listEnv, run } from '../../sdk/node/run.js'
+import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
+import type { CheckoutRepo, CopyRepo } from './contract.js'
+import { dependenciesOf, entriesBelow, entryOf, findRepositories, pathOf, repositoryAt, type Repository } from './copies-repos.js'
+import { abortRebase, commitTree, dropLocks, fillTree, rebaseTree, type Tree } from './copies-tree.js'
+
+/** Where private copies are kept. */
+export interface CopiesOptions {
+  readonly workspace: string
+  /** The plugin's own folder. */
+  readonly folder: string
+  readonly data: string
+  readonly log?: Pick<Log, 'warn'>
+}
+
+/** What a sync did: the repositories as they stand now, how many commits of the main line came in, and what stayed. */
+export interface Synced {
+  readonly repos: CopyRepo[]
+  readonly commits: number
+  readonly blocked: string[]
+}
+
+/** The commit each repository of a copy stands on. */
+export interface Tip {
+  readonly repo: string
+  readonly tip: string
+}
+
+/** A state of a copy that can be gone back to. */
+export interface Checkpoint {
+  readonly id: string
+  readonly commits: Tip[]
+}
+
+/** A finished copy, as written down beside it: without this note a copy is half-made. */
+interface Made {
+  repos: { repo: string; common: string; entry: string }[]
+  /** Dependency folders shown inside, as paths from the workspace root. */
+  shown: string[]
+}
+
+type TurnWall = Omit<WallSpec, 'cwd' | 'env'>
+
+const ID = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/
+const MESSAGE = 'Keep uncommitted work'
+
+const exists = (path: string) => lstat(path).then(() => true, () => false)
+
+/** A pattern of an excludes file that matches this path and no other. */
+const pattern = (path: string) => `/${path.replace(/[\\*?[]/g, '\\$&').replace(/ $/, '\\ ')}`
+
+/** A path seen from a repository, when it lies below it. */
+const below = (repo: string, path: string): string | undefined => {
+  const root = pathOf(repo)
+  if (root === '') return path
+  return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : undefined
+}
+
+/** The private copies of conversations. Callers hold the conversation's turn lock. */
+export class Copies {
+  readonly #options: CopiesOptions
+  readonly #locks = new Locks()
+  readonly #deletions = new Set<Promise<void>>()
+
+  constructor(options: CopiesOptions) {
+    this.#options = options
+  }
+
+  /** The repositories of the workspace that have a commit. */
+  async repositories(): Promise<{ repo: string; dir: string }[]> {
+    return (await findRepositories(this.#options)).map(({ repo, dir }) => ({ repo, dir }))
+  }
+
+  /** Where a conversation's copy is, made or not. */
+  dir(id: string): string {
+    if (!ID.test(id)) refuse('invalid', `expected a conversation id, found ${JSON.stringify(id.slice(0, 80))}`)
+    return join(this.#options.folder, 'checkouts', id)
+  }
+
+  /** Makes the copy, or repairs it, and answers its repositories; one that is whole is left as it is. */
+  async ensure(id: string, known: readonly CopyRepo[]): Promise<CopyRepo[]> {
+    const dir = this.dir(id)
+    return this.#locks.with(id, async () => {
+      const made = await this.#made(id)
+      if (made && known.length > 0 && (await this.#whole(dir, made))) {
+        await this.#settle(id, made)
+        return known.map(repo => ({ ...repo }))
+      }
+      return this.#make(id, dir, known)
+    })
+  }
+
+  /** Commits the rest and moves the branch onto the main line; where that does not apply, everything stays as it was. */
+  async sync(id: string, repos: readonly CopyRepo[]): Promise<Synced> {
+    return this.#locks.with(id, async () => {
+      const made = await this.#need(id)
+      const blocked: string[] = []
+      let commits = 0
+      const now: CopyRepo[] = []
+      for (const repo of repos) {
+        const main = await repositoryAt(this.#options, repo.repo)
+        const tree = this.#tree(id, made, repo.repo)
+        const { attached, tip } = await commitTree(tree, MESSAGE)
+        const behind = main !== undefined && main.head !== repo.base
+        const taken = behind && attached ? await this.#rebase(id, tree, main, repo, tip) : undefined
+        if (behind && taken === undefined) blocked.push(repo.repo)
+        commits += taken ?? 0
+        now.push(taken === undefined ? { ...repo } : { ...repo, base: main!.head })
+      }
+      return { repos: now, commits, blocked }
+    })
+  }
+
+  /** Commits what the copy holds uncommitted and answers the tips. */
+  async commitRest(id: string, repos: readonly CopyRepo[], message: string = MESSAGE): Promise<Tip[]> {
+    return this.#locks.with(id, async () => {
+      const made = await this.#need(id)
+      const tips: Tip[] = []
+      for (const { repo } of repos) tips.push({ repo, tip: (await commitTree(this.#tree(id, made, repo), message)).tip })
+      return tips
+    })
+  }
+
+  /** Commits the rest and answers the state that can be gone back to. */
+  async checkpoint(id: string, repos: readonly CopyRepo[]): Promise<Checkpoint> {
+    const commits = await this.commitRest(id, repos)
+    const root = commits.find(({ repo }) => repo === 'root') ?? commits[0]
+    return { id: `branch:${root?.tip ?? ''}`, commits }
+  }
+
+  /** The repositories with their folders on this machine. */
+  async resolve(id: string, repos: readonly CopyRepo[]): Promise<CheckoutRepo[]> {
+    const dir = this.dir(id)
+    return Promise.all(repos.map(async repo => {
+      const main = join(this.#options.workspace, pathOf(repo.repo))
+      const copy = join(dir, pathOf(repo.repo))
+      const [hasMain, hasCopy] = await Promise.all([exists(join(main, '.git')), exists(join(copy, '.git'))])
+      return { ...repo, ...(hasMain && { main }), ...(hasCopy && { copy }) }
+    }))
+  }
+
+  /** Takes the copy and its branches away; the files themselves go in the background. Repeating it is harmless. */
+  async remove(id: string, repos: readonly Pick<CopyRepo, 'repo'>[]): Promise<void> {
+    const dir = this.dir(id)
+    await this.#locks.with(id, async () => {
+      const made = await this.#made(id)
+      const place = await this.#trash(dir)
+      await Promise.all(repos.map(async ({ repo }) => {
+        const common = made?.repos.find(each => each.repo === repo)?.common ?? (await repositoryAt(this.#options, repo))?.common
+        if (common) await this.#locks.with(common, () => this.#forget(common, join(dir, pathOf(repo)), `agent/${id}`))
+      }))
+      await rm(this.#note(id), { force: true })
+      if (place) this.#delete(place)
+    })
+  }
+
+  /** Takes away the copies of conversations that are gone, what a crash left of them, and the trash. */
+  async prune(ids: Iterable<string>): Promise<void> {
+    const kept = new Set(ids)
+    const { folder } = this.#options
+    const checkouts = join(folder, 'checkouts')
+    const names = async (path: string) => readdir(path).catch(() => [] as string[])
+    const notes = (await names(join(folder, 'made'))).map(name => name.replace(/\.json$/, ''))
+    const repositories = await findRepositories(this.#options)
+    const entries = (await Promise.all(repositories.map(({ common }) => entriesBelow(common, checkouts)))).flat()
+    const left = entries.map(({ copy }) => copy.slice(checkouts.length + 1).split('/')[0] ?? '')
+    for (const id of new Set([...(await names(checkouts)), ...notes, ...left])) {
+      if (!kept.has(id) && ID.test(id)) await this.remove(id, repositories)
+    }
+    for (const name of await names(join(folder, 'trash'))) this.#delete(join(folder, 'trash', name))
+  }
+
+  /** What the wall of a turn needs to know: of this conversation's copy, or without an id of the shared tree. */
+  async wall(id?: string): Promise<TurnWall> {
+    const { workspace, data } = this.#options
+    if (id !== undefined) {
+      const made = await this.#need(id)
+      return { ...this.#wall(id, made), shown: await this.#shown(id, made) }
+    }
+    const gitdirs = join(data, 'gitdirs')
+    const names = await readdir(gitdirs).catch(() => [] as string[])
+    return { workspace, data, exposed: names.map(name => join(gitdirs, name)) }
+  }
+
+  /** Waits until everything that was thrown away is really gone. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#deletions)
+  }
+
+  #note(id: string): string {
+    return join(this.#options.folder, 'made', `${id}.json`)
+  }
+
+  #mark(id: string, repo: string): string {
+    return join(this.#options.folder, 'rebasing', `${id}:${encodeURIComponent(repo)}`)
+  }
+
+  #made(id: string): Promise<Made | undefined> {
+    return readJson<Made>(this.#note(id))
+  }
+
+  async #need(id: string): Promise<Made> {
+    const made = (await exists(this.dir(id))) ? await this.#made(id) : undefined
+    return made ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
+  }
+
+  #wall(id: string, made: Made): TurnWall {
+    const { workspace, data } = this.#options
+    const gitdirs = made.repos.map(({ repo, common, entry }) => ({
+      path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`, exclude: this.#foreign(made, repo).map(pattern),
+    }))
+    return { workspace, data, copy: { dir: this.dir(id), gitdirs } }
+  }
+
+  /** The dependency folders to show: those still there, where the copy has no content of its own. */
+  async #shown(id: string, made: Made): Promise<{ from: string; to: string }[]> {
+    const { workspace } = this.#options
+    const dir = this.dir(id)
+    const found: { from: string; to: string }[] = []
+    for (const path of made.shown) {
+      const from = join(workspace, path)
+      const place = join(dir, path)
+      const [source, target] = await Promise.all([from, place].map(each => realpath(each).catch(() => undefined)))
+      if (source !== from || target !== place) continue
+      const held = await readdir(place).catch(() => ['?'])
+      if (held.length === 0) found.push({ from, to: from })
+    }
+    return found
+  }
+
+  #tree(id: string, made: Made, repo: string): Tree {
+    if (!made.repos.some(each => each.repo === repo)) refuse('not-found', `the private copy has no repository ${repo}`)
+    const { workspace } = this.#options
+    return { repo, branch: `agent/${id}`, workspace, wall: this.#wall(id, made), foreign: this.#foreign(made, repo) }
+  }
+
+  /** What lies in a repository's tree and is not its own. */
+  #foreign(made: Made, repo: string): string[] {
+    const others = made.repos.filter(each => each.repo !== repo).map(each => pathOf(each.repo)).filter(path => path !== '')
+    return ['.sandbox', ...[...others, ...made.shown].flatMap(path => below(repo, path) ?? [])]
+  }
+
+  async #rebase(id: string, tree: Tree, main: Repository, { base, repo }: CopyRepo, tip: string): Promise<number | undefined> {
+    const mark = this.#mark(id, repo)
+    await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
+    await writeAtomic(mark, tip)
+    const applied = await rebaseTree(tree, main.head, base)
+    await rm(mark, { force: true })
+    if (!applied) return undefined
+    // Counting reads commits only: nothing of the repository can run.
+    const { text } = await git(main.dir, ['rev-list', '--count', `${base}..${main.head}`])
+    return Number(text)
+  }
+
+  /** Whether the copy's parts are all there and lead where they should. */
+  async #whole(dir: string, { repos }: Made): Promise<boolean> {
+    const text = (path: string) => readFile(path, 'utf8').catch(() => '')
+    const each = repos.map(async ({ repo, common, entry }) => {
+      const copy = join(dir, pathOf(repo))
+      const place = join(common, 'worktrees', entry)
+      const file = await lstat(join(copy, '.git')).catch(() => undefined)
+      const [back, there] = await Promise.all([text(join(place, 'gitdir')), exists(join(place, 'HEAD'))])
+      if (!there || back.trim() !== join(copy, '.git') || !(await exists(copy))) return false
+      // The pointer lies in the agent's reach: it is put right rather than trusted.
+      if (!file?.isFile() || (await text(join(copy, '.git'))).trim() !== `gitdir: ${place}`) {
+        if (file && !file.isFile()) await rm(join(copy, '.git'), { recursive: true })
+        await writeAtomic(join(copy, '.git'), `gitdir: ${place}\n`, { mode: 0o644 })
+      }
+      return true
+    })
+    return (await Promise.all(each)).every(Boolean)
+  }
+
+  /** Undoes what a killed daemon left half-way in a copy that is whole. */
+  async #settle(id: string, made: Made): Promise<void> {
+    for (const { repo, common, entry } of made.repos) {
+      await dropLocks(common, entry, `agent/${id}`)
+      const mark = this.#mark(id, repo)
+      if (!(await exists(mark))) continue
+      await abortRebase(this.#tree(id, made, repo))
+      await rm(mark, { force: true })
+    }
+  }
+
+  async #make(id: string, dir: string, known: readonly CopyRepo[]): Promise<CopyRepo[]> {
+    const sources = known.length > 0
+      ? (await Promise.all(known.map(({ repo }) => repositoryAt(this.#options, repo)))).filter(source => source !== undefined)
+      : await findRepositories(this.#options)
+    if (sources.length === 0) {
+      refuse('unprocessable', 'expected a git repository with at least one commit in the workspace, found none: '
+        + 'run `git init`, `git add -A` and `git commit` there, or work in the shared tree')
+    }
+    await rm(this.#note(id), { force: true })
+    const half = await this.#trash(dir)
+    if (half) this.#delete(half)
+    await mkdir(dir, { recursive: true, mode: 0o700 })
+    const made: Made = { repos: [], shown: [] }
+    const repos: CopyRepo[] = []
+    for (const source of sources) {
+      const before = known.find(({ repo }) => repo === source.repo)
+      // Two additions at once read each other's half-written entries and fail.
+      const { kept, entry } = await this.#locks.with(source.common, () =>
+        this.#addTree(id, source, join(dir, pathOf(source.repo)), before !== undefined))
+      made.repos.push({ repo: source.repo, common: source.common, entry })
+      // A nested tree is filled into the folder its parent's branch left for it.
+      await fillTree(this.#tree(id, made, source.repo))
+      repos.push(before && kept ? { ...before } : { repo: source.repo, base: source.head })
+    }
+    made.shown = await this.#share(dir, sources)
+    await mkdir(dirname(this.#note(id)), { recursive: true, mode: 0o700 })
+    await writeAtomic(this.#note(id), JSON.stringify(made), { flush: true })
+    return repos
+  }
+
+  /** Adds an empty tree on the conversation's branch, which is kept when it was there already and the copy is rebuilt. */
+  async #addTree(id: string, source: Repository, copy: string, rebuild: boolean): Promise<{ kept: boolean; entry: string }> {
+    const { dir: main, common, head } = source
+    const branch = `agent/${id}`
+    const { code } = await git(main, ['rev-parse', '--verify', '-q', `refs/heads/${branch}^{commit}`], { ok: [0, 1, 128] })
+    const kept = rebuild && code === 0
+    const old = await entryOf(common, copy)
+    if (old) await rm(join(common, 'worktrees', old), { recursive: true, force: true })
+    if (!kept) await this.#deleteBranch(common, branch)
+    await mkdir(dirname(copy), { recursive: true })
+    // Without a checkout git only writes its own files, and hooks are off: no program of the repository runs.
+    const what = kept ? [copy, branch] : ['--no-track', '-b', branch, copy, head]
+    await git(main, ['worktree', 'add', '-f', '--no-checkout', ...what])
+    const entry = await entryOf(common, copy)
+    if (!entry) throw new Error(`git added no worktree for ${copy}`)
+    return { kept, entry }
+  }
+
+  /** Shows the main checkout's untracked dependencies inside: a mount behind the wall, a link where there is none. */
+  async #share(dir: string, sources: readonly Repository[]): Promise<string[]> {
+    const enforced = (await wallKind()) !== 'none'
+    const shown: string[] = []
+    for (const source of sources) {
+      for (const path of await dependenciesOf(source)) {
+        const place = join(dir, pathOf(source.repo), path)
+        if (await exists(place)) continue
+        await mkdir(enforced ? place : dirname(place), { recursive: true })
+        if (!enforced) await symlink(join(source.dir, path), place)
+        shown.push(join(pathOf(source.repo), path))
+      }
+    }
+    return shown
+  }
+
+  async #deleteBranch(common: string, branch: string): Promise<void> {
+    // Not followed: a branch that a turn turned into a pointer at another one must not take that one with it.
+    await git(common, ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`], { env: { GIT_DIR: common }, ok: [0, 1, 128] })
+  }
+
+  async #forget(common: string, copy: string, branch: string): Promise<void> {
+    const entry = await entryOf(common, copy)
+    if (entry) await rm(join(common, 'worktrees', entry), { recursive: true, force: true })
+    await rmdir(join(common, 'worktrees')).catch(() => {})
+    await this.#deleteBranch(common, branch)
+  }
+
+  /** Puts a folder out of the way in one step and answers where it is now. */
+  async #trash(dir: string): Promise<string | undefined> {
+    if (!(await exists(dir))) return undefined
+    const place = join(this.#options.folder, 'trash', randomBytes(9).toString('hex'))
+    await mkdir(dirname(place), { recursive: true, mode: 0o700 })
+    await rename(dir, place)
+    return place
+  }
+
+  /** Deletes in a process of its own: a hundred thousand files would keep the daemon's own file calls waiting. */
+  #delete(place: string): void {
+    const deletion = run('rm', ['-rf', '--', place], { cwd: '/', env: listEnv() })
+      .then(({ code, stderr }) => {
+        if (code !== 0) this.#options.log?.warn('a private copy could not be deleted', { error: stderr.slice(0, 500) })
+      })
+      .catch((error: unknown) => this.#options.log?.warn('a private copy could not be deleted', { error: String(error) }))
+      .finally(() => this.#deletions.delete(deletion))
+    this.#deletions.add(deletion)
+  }
+}

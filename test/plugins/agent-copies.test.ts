@@ -1,0 +1,337 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, symlinkSync, writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Copies } from '../../plugins/agent/copies.js'
+import { listEnv } from '../../sdk/node/run.js'
+import { runWalled, wallKind } from '../../sdk/node/wall.js'
+
+const env = {
+  ...listEnv(), GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1',
+  GIT_AUTHOR_NAME: 'P', GIT_AUTHOR_EMAIL: 'p@example.com', GIT_COMMITTER_NAME: 'P', GIT_COMMITTER_EMAIL: 'p@example.com',
+}
+const git = (cwd: string, ...args: string[]) => execFileSync('git', args, { cwd, encoding: 'utf8', env, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+
+const commit = (cwd: string, files: { [path: string]: string }, message: string) => {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(cwd, path, '..'), { recursive: true })
+    writeFileSync(join(cwd, path), text)
+    git(cwd, 'add', '--', path)
+  }
+  git(cwd, 'commit', '-qm', message)
+  return git(cwd, 'rev-parse', 'HEAD')
+}
+
+/** Every file below a folder with its bytes and mode, git's own left out. */
+const bytesOf = (folder: string) => {
+  const found: { [path: string]: string } = {}
+  for (const name of readdirSync(folder, { recursive: true }) as string[]) {
+    if (/(^|\/)\.git(\/|$)/.test(name)) continue
+    const path = join(folder, name)
+    const stat = lstatSync(path)
+    if (stat.isSymbolicLink()) found[name] = `link ${readlinkSync(path)}`
+    else if (stat.isFile()) found[name] = `${stat.mode} ${createHash('sha256').update(readFileSync(path)).digest('hex')}`
+  }
+  return found
+}
+
+const BYTES = Buffer.from([0, 255, 10, 13, 10, 195, 40])
+const walled = { skip: (await wallKind()) === 'none' && !process.env.CI && 'no wall starts here' }
+
+const place = (t: Test, nested = false) => {
+  const top = realpathSync(t.testdir({ work: {}, data: { plugins: { agent: {} } } }))
+  const workspace = join(top, 'work')
+  const data = join(top, 'data')
+  git(workspace, 'init', '-q', '-b', 'main')
+  writeFileSync(join(workspace, 'bytes.bin'), BYTES)
+  writeFileSync(join(workspace, 'run.sh'), '#!/bin/sh\n')
+  chmodSync(join(workspace, 'run.sh'), 0o755)
+  symlinkSync('a b ü.txt', join(workspace, 'link'))
+  git(workspace, 'add', '-A')
+  commit(workspace, { 'a b ü.txt': 'one\n', '.gitignore': 'node_modules/\n*.log\n' }, 'first')
+  commit(workspace, { 'src/日本.ts': 'export const a = 1\n' }, 'second')
+  if (nested) {
+    const inner = join(workspace, 'clients/foo bar')
+    mkdirSync(inner, { recursive: true })
+    git(inner, 'init', '-q', '-b', 'trunk')
+    commit(inner, { 'inner.txt': 'inner\n' }, 'inner first')
+  }
+  const again = () => new Copies({ workspace, folder: join(data, 'plugins/agent'), data })
+  return { workspace, data, copies: again(), again, dir: join(data, 'plugins/agent/checkouts/c-1') }
+}
+
+t.test('the repositories are the root and those nested in it, never one around it', async t => {
+  const { copies, workspace } = place(t, true)
+  t.same(await copies.repositories(), [
+    { repo: 'root', dir: workspace }, { repo: 'clients/foo bar', dir: join(workspace, 'clients/foo bar') },
+  ])
+  const around = realpathSync(t.testdir({ in: { sub: {} }, data: {} }))
+  git(around, 'init', '-q')
+  commit(around, { x: '1' }, 'x')
+  t.same(await new Copies({ workspace: join(around, 'in'), folder: join(around, 'data'), data: join(around, 'data') }).repositories(), [])
+})
+
+t.test('a git dir among the daemon\'s own files is no repository', async t => {
+  const { copies, workspace, data } = place(t)
+  mkdirSync(join(data, 'history'))
+  git(join(data, 'history'), 'init', '-q')
+  commit(join(data, 'history'), { x: '1' }, 'x')
+  mkdirSync(join(workspace, 'sly'))
+  writeFileSync(join(workspace, 'sly/.git'), `gitdir: ${join(data, 'history/.git')}\n`)
+  t.same((await copies.repositories()).map(({ repo }) => repo), ['root'])
+})
+
+t.test('a workspace without a repository is refused in a sentence', async t => {
+  const top = realpathSync(t.testdir({ work: {}, data: {} }))
+  const copies = new Copies({ workspace: join(top, 'work'), folder: join(top, 'data'), data: join(top, 'data') })
+  await t.rejects(copies.ensure('c-1', []), { message: /at least one commit in the workspace, found none: run `git init`/ })
+  git(join(top, 'work'), 'init', '-q')
+  await t.rejects(copies.ensure('c-1', []), { message: /at least one commit/ })
+  t.notOk(existsSync(copies.dir('c-1')))
+  for (const id of ['', '..', 'a/b', '.x', 'x'.repeat(65)]) await t.rejects(copies.ensure(id, []), { message: /expected a conversation id/ })
+})
+
+t.test('a copy is byte-equal to the commit, on a branch of its own, and unseen in the shared tree', async t => {
+  const { copies, workspace, dir } = place(t)
+  writeFileSync(join(workspace, 'uncommitted.txt'), 'not in the copy')
+  const head = git(workspace, 'rev-parse', 'HEAD')
+  t.same(await copies.ensure('c-1', []), [{ repo: 'root', base: head }])
+  rmSync(join(workspace, 'uncommitted.txt'))
+  t.same(bytesOf(dir), bytesOf(workspace))
+  t.equal(git(dir, 'branch', '--show-current'), 'agent/c-1')
+  t.equal(git(workspace, 'branch', '--show-current'), 'main')
+  t.equal(git(dir, 'status', '--porcelain'), '')
+  t.equal(git(workspace, 'status', '--porcelain'), '')
+  t.match(await copies.resolve('c-1', [{ repo: 'root', base: head }]), [{ repo: 'root', main: workspace, copy: dir }])
+})
+
+t.test('a nested repository gets a tree of its own at its path, and its commits stay its own', async t => {
+  const { copies, dir, workspace } = place(t, true)
+  const repos = await copies.ensure('c-1', [])
+  t.same(repos.map(({ repo }) => repo), ['root', 'clients/foo bar'])
+  t.equal(readFileSync(join(dir, 'clients/foo bar/inner.txt'), 'utf8'), 'inner\n')
+  writeFileSync(join(dir, 'clients/foo bar/new ü.txt'), 'n')
+  writeFileSync(join(dir, 'root.txt'), 'r')
+  const tips = await copies.commitRest('c-1', repos, 'both')
+  t.equal(git(workspace, 'show', '--name-only', '--format=', tips[0]!.tip), 'root.txt')
+  t.equal(git(join(workspace, 'clients/foo bar'), 'ls-tree', '--name-only', '-z', tips[1]!.tip), 'inner.txt\0new ü.txt\0')
+  await copies.remove('c-1', repos)
+  t.equal(git(join(workspace, 'clients/foo bar'), 'branch', '--list', 'agent/*'), '')
+})
+
+t.test('the rest is committed by the sandbox, and nothing where nothing changed', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  t.same(await copies.commitRest('c-1', repos), [{ repo: 'root', tip: repos[0]!.base }])
+  mkdirSync(join(dir, '.sandbox'), { recursive: true })
+  writeFileSync(join(dir, '.sandbox/x'), 'never')
+  t.same(await copies.commitRest('c-1', repos), [{ repo: 'root', tip: repos[0]!.base }], 'nor where only .sandbox did')
+  writeFileSync(join(dir, 'bytes.bin'), Buffer.concat([BYTES, BYTES]))
+  writeFileSync(join(dir, 'neu ü.txt'), 'new')
+  writeFileSync(join(dir, 'x.log'), 'ignored')
+  rmSync(join(dir, 'run.sh'))
+  git(dir, 'add', '-f', '.sandbox/x')
+  const [{ tip } = { tip: '' }] = await copies.commitRest('c-1', repos, 'what I did\n\nmore')
+  t.equal(git(workspace, 'log', '-1', '--format=%an <%ae>|%s|%b', tip), 'Sandbox agent <agent@sandbox.local>|what I did|more')
+  t.equal(git(workspace, 'show', '--name-status', '--format=', '-z', tip), 'M\0bytes.bin\0A\0neu ü.txt\0D\0run.sh\0')
+  t.same(execFileSync('git', ['show', `${tip}:bytes.bin`], { cwd: workspace, env }), Buffer.concat([BYTES, BYTES]))
+  t.equal(git(workspace, 'status', '--porcelain', '--', ':!.sandbox'), '')
+  t.same(await copies.checkpoint('c-1', repos), { id: `branch:${tip}`, commits: [{ repo: 'root', tip }] })
+})
+
+t.test('a sync moves the branch onto the main line and says how far', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  t.same(await copies.sync('c-1', repos), { repos, commits: 0, blocked: [] })
+  writeFileSync(join(dir, 'mine.txt'), 'mine')
+  commit(workspace, { 'theirs.txt': '1' }, 'third')
+  const head = commit(workspace, { 'theirs.txt': '2' }, 'fourth')
+  t.same(await copies.sync('c-1', repos), { repos: [{ repo: 'root', base: head }], commits: 2, blocked: [] })
+  t.equal(git(dir, 'log', '--format=%s', '-3'), 'Keep uncommitted work\nfourth\nthird')
+  t.equal(readFileSync(join(dir, 'theirs.txt'), 'utf8'), '2')
+  t.equal(git(workspace, 'rev-parse', 'main'), head)
+})
+
+t.test('a main line that was rewritten does not bring its old commits back', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  writeFileSync(join(dir, 'mine.txt'), 'mine')
+  writeFileSync(join(workspace, 'src/日本.ts'), 'other\n')
+  git(workspace, 'commit', '-qa', '--amend', '-m', 'second, again')
+  t.same((await copies.sync('c-1', repos)).blocked, [])
+  t.equal(git(dir, 'log', '--format=%s'), 'Keep uncommitted work\nsecond, again\nfirst')
+})
+
+t.test('a rebase that does not apply leaves the copy byte-equal and is reported', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  writeFileSync(join(dir, 'a b ü.txt'), 'mine\n')
+  writeFileSync(join(dir, 'other.txt'), 'kept')
+  writeFileSync(join(dir, 'x.log'), 'ignored')
+  commit(workspace, { 'a b ü.txt': 'theirs\n' }, 'third')
+  const [before] = await copies.commitRest('c-1', repos)
+  const bytes = bytesOf(dir)
+  t.same(await copies.sync('c-1', repos), { repos, commits: 0, blocked: ['root'] })
+  t.same(bytesOf(dir), bytes)
+  t.equal(git(dir, 'symbolic-ref', 'HEAD'), 'refs/heads/agent/c-1')
+  t.same(await copies.commitRest('c-1', repos), [before])
+})
+
+t.test('a copy that left its branch is not moved', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  git(dir, 'checkout', '-q', '--detach')
+  commit(workspace, { x: '1' }, 'third')
+  t.same(await copies.sync('c-1', repos), { repos, commits: 0, blocked: ['root'] })
+})
+
+t.test('a half-made copy is made again, and a whole one is left alone', async t => {
+  const { copies, dir, workspace, data, again } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  writeFileSync(join(dir, 'kept.txt'), 'k')
+  t.same(await again().ensure('c-1', repos), repos)
+  t.ok(existsSync(join(dir, 'kept.txt')))
+
+  rmSync(join(data, 'plugins/agent/made'), { recursive: true })
+  rmSync(join(dir, 'src'), { recursive: true })
+  t.same(await again().ensure('c-1', []), repos, 'killed before the note was written')
+  t.equal(git(dir, 'status', '--porcelain'), '')
+  t.notOk(existsSync(join(dir, 'kept.txt')))
+
+  rmSync(dir, { recursive: true })
+  t.same(await again().ensure('c-1', repos), repos, 'the folder is gone')
+  t.equal(git(dir, 'status', '--porcelain'), '')
+
+  rmSync(join(workspace, '.git/worktrees'), { recursive: true })
+  t.same(await again().ensure('c-1', repos), repos, 'the entry is gone')
+  t.equal(git(dir, 'status', '--porcelain'), '')
+})
+
+t.test('a lost copy is made again from its branch', async t => {
+  const { copies, dir, again } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  writeFileSync(join(dir, 'work.txt'), 'w')
+  await copies.commitRest('c-1', repos)
+  rmSync(dir, { recursive: true })
+  await t.rejects(copies.commitRest('c-1', repos), { message: /it was cleaned up/ })
+  t.same(await again().ensure('c-1', repos), repos)
+  t.equal(readFileSync(join(dir, 'work.txt'), 'utf8'), 'w')
+})
+
+t.test('a rebase cut short by a kill is undone on the next turn, with the locks it left', async t => {
+  const { copies, dir, workspace, data, again } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  writeFileSync(join(dir, 'a b ü.txt'), 'mine\n')
+  const [tip] = await copies.commitRest('c-1', repos)
+  const bytes = bytesOf(dir)
+  const head = commit(workspace, { 'a b ü.txt': 'theirs\n' }, 'third')
+  mkdirSync(join(data, 'plugins/agent/rebasing'))
+  writeFileSync(join(data, 'plugins/agent/rebasing/c-1:root'), tip!.tip)
+  t.throws(() => git(dir, 'rebase', '-q', '--onto', head, repos[0]!.base))
+  writeFileSync(join(workspace, '.git/worktrees/c-1/index.lock'), '')
+  await again().ensure('c-1', repos)
+  t.same(bytesOf(dir), bytes)
+  t.same(await copies.commitRest('c-1', repos), [tip])
+})
+
+t.test('a removed copy is gone at once with its branch and entry, as often as it is asked', async t => {
+  const { copies, dir, workspace, data } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  await copies.remove('c-1', repos)
+  t.notOk(existsSync(dir))
+  t.equal(git(workspace, 'branch', '--list', 'agent/*'), '')
+  t.equal(git(workspace, 'worktree', 'list').split('\n').length, 1)
+  await copies.remove('c-1', repos)
+  await copies.settled()
+  t.same(readdirSync(join(data, 'plugins/agent/trash')), [])
+  t.strictSame(await copies.resolve('c-1', repos), [{ ...repos[0], main: workspace }])
+})
+
+t.test('removing does not follow a branch that was turned into a pointer', async t => {
+  const { copies, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  const main = git(workspace, 'rev-parse', 'main')
+  writeFileSync(join(workspace, '.git/refs/heads/agent/c-1'), 'ref: refs/heads/main\n')
+  await copies.remove('c-1', repos)
+  t.equal(git(workspace, 'rev-parse', 'main'), main)
+  t.notOk(existsSync(join(workspace, '.git/refs/heads/agent/c-1')))
+})
+
+t.test('a start takes away the copies of conversations that are gone and empties the trash', async t => {
+  const { copies, workspace, data, again } = place(t)
+  for (const id of ['c-1', 'c-2', 'c-3']) await copies.ensure(id, [])
+  rmSync(join(data, 'plugins/agent/checkouts/c-3'), { recursive: true })
+  mkdirSync(join(data, 'plugins/agent/trash/x/y'), { recursive: true })
+  const next = again()
+  await next.prune(['c-1'])
+  await next.settled()
+  t.same(readdirSync(join(data, 'plugins/agent/checkouts')), ['c-1'])
+  t.same(readdirSync(join(data, 'plugins/agent/trash')), [])
+  t.equal(git(workspace, 'branch', '--list', '--format=%(refname:short)', 'agent/*'), 'agent/c-1')
+  t.same(readdirSync(join(workspace, '.git/worktrees')), ['c-1'])
+})
+
+t.test('twenty conversations are copied at once', async t => {
+  const { copies, workspace } = place(t)
+  const ids = Array.from({ length: 20 }, (_, i) => `c-${i}`)
+  const made = await Promise.all(ids.map(id => copies.ensure(id, [])))
+  t.equal(new Set(made.map(([repo]) => repo?.base)).size, 1)
+  t.equal(git(workspace, 'branch', '--list', 'agent/*').split('\n').length, 20)
+})
+
+t.test('dependencies of the main checkout are readable inside, and never committed', walled, async t => {
+  const { copies, workspace, dir } = place(t)
+  mkdirSync(join(workspace, 'node_modules/dep'), { recursive: true })
+  writeFileSync(join(workspace, 'node_modules/dep/index.js'), 'dep')
+  mkdirSync(join(workspace, '.sandbox'))
+  writeFileSync(join(workspace, '.sandbox/note'), 'shared')
+  const repos = await copies.ensure('c-1', [])
+  const sh = async (script: string) => {
+    const spec = { ...(await copies.wall('c-1')), cwd: workspace, env: listEnv() }
+    return (await runWalled(spec, 'sh', ['-c', script])).stdout.toString()
+  }
+  t.equal(await sh('cat node_modules/dep/index.js .sandbox/note'), 'depshared')
+  t.equal(await sh('echo x 2>/dev/null > node_modules/dep/index.js || echo no'), 'no\n')
+  t.equal(await sh('git status --porcelain; git add -A; git status --porcelain'), '')
+  t.same(await copies.commitRest('c-1', repos), [{ repo: 'root', tip: repos[0]!.base }])
+  writeFileSync(join(dir, 'node_modules/own'), '')
+  t.same((await copies.wall('c-1')).shown, [], 'a copy that has its own keeps its own')
+  rmSync(join(dir, 'node_modules/own'))
+  rmSync(join(workspace, 'node_modules'), { recursive: true })
+  t.equal(await sh('ls node_modules; echo on'), 'on\n', 'and a turn goes on when they are gone')
+})
+
+t.test('no program that the repository names runs outside the wall', walled, async t => {
+  const { copies, workspace, dir, data } = place(t)
+  const seen = join(workspace, '..', 'seen')
+  const ran = join(workspace, '..', 'ran')
+  writeFileSync(seen, '')
+  // Outside the wall the data folder holds something; inside it holds nothing but git dirs.
+  const spy = join(workspace, '..', 'spy')
+  writeFileSync(spy, `#!/bin/sh\necho "$0 $*" >> '${ran}'\n[ -e '${data}/plugins' ] && echo "$0 $*" >> '${seen}'\ncat\nexit 0\n`)
+  chmodSync(spy, 0o755)
+  for (const hook of ['pre-commit', 'post-commit', 'post-checkout', 'reference-transaction', 'pre-rebase', 'post-rewrite', 'post-index-change']) {
+    symlinkSync(spy, join(workspace, '.git/hooks', hook))
+  }
+  const settings = {
+    'filter.f.clean': spy, 'filter.f.smudge': spy, 'merge.m.driver': `${spy} %O %A %B`, 'diff.external': spy, 'gpg.program': spy,
+    'core.editor': spy, 'commit.gpgSign': 'true', 'core.hooksPath': join(workspace, '.git/hooks'), 'core.fsmonitor': spy,
+  }
+  const head = git(workspace, 'commit-tree', '-p', 'HEAD', '-m', 'third', 'HEAD^{tree}')
+  for (const [name, value] of Object.entries(settings)) git(workspace, 'config', name, value)
+  mkdirSync(join(workspace, '.git/info'), { recursive: true })
+  writeFileSync(join(workspace, '.git/info/attributes'), '* filter=f merge=m\n')
+  const repos = await copies.ensure('c-1', [])
+  writeFileSync(join(dir, 'a b ü.txt'), 'mine\n')
+  await copies.commitRest('c-1', repos)
+  writeFileSync(join(workspace, '.git/refs/heads/main'), `${head}\n`)
+  t.match(await copies.sync('c-1', repos), { commits: 1, blocked: [] })
+  await copies.checkpoint('c-1', repos)
+  await copies.ensure('c-1', repos)
+  await copies.remove('c-1', repos)
+  t.equal(readFileSync(seen, 'utf8'), '')
+  t.notMatch(readFileSync(ran, 'utf8'), /hooks|^\S+ -?\d/m, 'filters ran behind the wall; hooks and the file monitor nowhere')
+})
