@@ -1,9 +1,9 @@
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
-import { makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { framesOf } from '../support/turns.js'
 
 const LINES = 12
@@ -29,7 +29,7 @@ const watch = (daemon: RunningDaemon, conversationId: string, run: string): { se
 }
 
 t.test('a kill at any moment of a turn loses and doubles nothing that was acknowledged', async t => {
-  const folder = realpathSync(t.testdir())
+  const folder = folderOf(t)
   const workspace = join(folder, 'workspace')
   const data = join(folder, 'data')
   workspaceThatGoesOn(workspace)
@@ -59,7 +59,7 @@ t.test('a kill at any moment of a turn loses and doubles nothing that was acknow
 })
 
 t.test('frames that a watcher saw before a kill are the same after it', async t => {
-  const folder = realpathSync(t.testdir())
+  const folder = folderOf(t)
   const workspace = join(folder, 'workspace')
   const data = join(folder, 'data')
   workspaceThatGoesOn(workspace)

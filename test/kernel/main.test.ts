@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
+import { folderOf, makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
 
 const folders = (t: Test): { workspace: string; data: string } => {
-  const folder = realpathSync(t.testdir())
+  const folder = folderOf(t)
   makeWorkspace(join(folder, 'workspace'))
   writeFileSync(join(folder, 'file'), '')
   return { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
