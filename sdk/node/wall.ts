@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { access, appendFile, constants, lstat, mkdir, readFile, realpath } from 'node:fs/promises'
-import { dirname, isAbsolute, join, relative } from 'node:path'
+import { appendFile, lstat, mkdir, readFile, realpath } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { refuse } from '../refusal.js'
 import { writeAtomic } from './files.js'
 import { contains } from './paths.js'
-import { listEnv, run, type Env, type RunOptions, type RunResult } from './run.js'
+import { listEnv, ownProgram, run, type Env, type RunOptions, type RunResult } from './run.js'
 import { SCRIPT } from './wall-script.js'
 
 /** What this machine can build a wall of. */
@@ -70,17 +70,6 @@ const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/boot', '/op
 
 /** Variables that change what the programs which build the wall load or do; they are set for the program alone. */
 const LOADER = /^(LD_|GLIBC_|GCONV_|LOCPATH$|NLSPATH$|MALLOC_|LIBMOUNT_|BASH|ENV$|SHELLOPTS$|PS4$|IFS$|CDPATH$)/
-
-/** The absolute path of a program in the daemon's own PATH. */
-const findProgram = async (name: string): Promise<string | undefined> => {
-  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/bin', '/bin', '/usr/sbin', '/sbin']
-  for (const folder of folders) {
-    if (!isAbsolute(folder)) continue
-    const path = join(folder, name)
-    if (await access(path, constants.X_OK).then(() => true, () => false)) return path
-  }
-  return undefined
-}
 
 /** The kernel's own switches: the superuser turns them without a capability, so they are read-only inside. */
 const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi'].flatMap(part => ['--ro-bind-try', `/proc/${part}`, `/proc/${part}`])
@@ -154,7 +143,7 @@ const builder = (kind: WallKind): Promise<Builder | undefined> => {
   if (known) return known
   const probed = (async () => {
     if (kind === 'none') return undefined
-    const program = await findProgram(kind === 'bwrap' ? 'bwrap' : 'setpriv')
+    const program = await ownProgram(kind === 'bwrap' ? 'bwrap' : 'setpriv')
     if (!program) return undefined
     const build = kind === 'bwrap' ? withBwrap(program) : withUnshare(program)
     return (await starts(build)) ? build : undefined
