@@ -90,8 +90,11 @@ export class Fleet {
     for (const record of await records.open()) {
       const { conversation, outcome, main } = record
       try {
-        const left = record.state === 'staging' || gitFolders(main) ? await endLanding(records, record) : []
-        if (record.state === 'staging') continue
+        const left = gitFolders(main) ? await endLanding(records, record) : []
+        if (record.state === 'staging') {
+          await records.remove(record)
+          continue
+        }
         const conflicts: LandConflict[] = [{ repo: outcome.repo, paths: left.map(path => ({ path, reason: 'workspace' })), clean: 0 }]
         // What somebody changed while the daemon was away is theirs: the work is judged anew at the next landing.
         await host.call('agent.landed', { id: conversation, ...(left.length > 0 ? { repos: [], conflicts } : { repos: [outcome] }) })

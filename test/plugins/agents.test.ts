@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { AgentCard } from '../../plugins/agents/contract.js'
@@ -189,4 +189,29 @@ t.test('uncommitted work of a running turn is in the diff, and reading it moves 
   t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), tip)
   await client.call('POST /agent/stop', { conversationId: 'c-1' })
   t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'stopped', diff: { files: 2 } }, 'what it left is on its branch')
+})
+
+t.test('an isolated turn that plants filters, hooks, refs and links lands nothing of them', async t => {
+  const { client, workspace, data } = await daemonWith(t, GROUPS)
+  const trap = join(data, '..', 'trap')
+  const config = readFileSync(join(workspace, '.git/config'), 'utf8')
+  const head = inGit(workspace, 'rev-parse', 'main')
+  await runTurn(client, 'c-1', [
+    'write README.md', '| # agent', 'write .gitattributes', '| * filter=x diff=x',
+    `run git config filter.x.smudge 'touch ${trap}'; git config core.fsmonitor 'touch ${trap}'; true`,
+    `run mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ${trap}' > "$(git rev-parse --git-common-dir)/hooks/post-checkout"; true`,
+    'run git commit -q --allow-empty -m x; git update-ref refs/heads/main HEAD; true',
+    'run ln -s /etc out; true',
+    'say done',
+  ].join('\n'), { isolated: true })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
+    landed: false, conflicts: [{ repo: 'root', paths: [{ path: 'out', reason: 'workspace' }] }],
+  })
+  t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# work\n')
+  await runTurn(client, 'c-1', 'run rm out\nsay done', { isolated: true })
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# agent\n')
+  t.equal(inGit(workspace, 'rev-parse', 'main'), head)
+  t.equal(readFileSync(join(workspace, '.git/config'), 'utf8'), config)
+  t.notOk(existsSync(trap))
 })
