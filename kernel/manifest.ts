@@ -45,6 +45,8 @@ export interface PluginManifest {
   summary: string
   /** The module, from the program's root. */
   entry: string
+  /** What stands before the dot of its calls without a route, beside the group's name. */
+  provides?: string[]
   /** Packages the group's own code imports. */
   libraries: string[]
   /** Domains of `runtimeChanged` it announces. */

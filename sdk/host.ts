@@ -63,6 +63,8 @@ export interface Place {
   readonly data: string
   /** This plugin's own folder in it, made on activation. */
   readonly folder: string
+  /** Folders elsewhere that no turn may see, such as that of the login socket. */
+  readonly hidden: readonly string[]
 }
 
 type Contribution<P extends keyof Points> = Awaited<ReturnType<Points[P]>>

@@ -58,8 +58,14 @@ export interface TurnIo {
   waitWords(ms?: number): Promise<Words | undefined>
   /** Parks the turn on a card until it is answered; writes the card and `resolved` frames itself. Undefined: nobody answered. */
   raise(card: CardDraft): Promise<CardReply | undefined>
-  /** Runs a sandbox tool through the gate, with its frames. `callId` is unique in the run. */
+  /**
+   * Runs a sandbox tool through the gate, with its frames. `callId` is unique in the run.
+   *
+   * After a restart an adapter may ask again for a call that never finished: same id, same input.
+   */
   tool(name: string, input: object, callId: string): Promise<ToolResult>
+  /** What a path of the turn's tree holds now, as a hash (`stamp` of `tools/`); undefined when nothing is there. */
+  stamp(path: string): Promise<string | undefined>
   /** Saves what the adapter needs to go on after a restart; survives `kill -9` when it returns. At most 4 MiB. */
   state(value: unknown): Promise<void>
   /** The permission mode from here on; the gate follows it. Writes the `mode` frame itself. */

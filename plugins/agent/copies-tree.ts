@@ -33,7 +33,9 @@ const SETTINGS = ['rerere.enabled=false', 'rebase.updateRefs=false', 'rebase.aut
 const STATUS = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--ignore-submodules=dirty']
 
 const inTree = (tree: Tree, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
-  git(join(tree.workspace, pathOf(tree.repo)), args, { ...options, identity: SANDBOX, wall: tree.wall })
+  git(join(tree.workspace, pathOf(tree.repo)), args, {
+    ...options, identity: SANDBOX, wall: { ...tree.wall, ownSandbox: true },
+  })
 
 /** The path of one line of `status --porcelain=v2`: what follows its fixed fields. */
 const pathIn = (line: string): string =>

@@ -1,5 +1,100 @@
-import type { Host } from '../../sdk/index.js'
-import { agent } from './contract.js'
+import type { Handlers, Host } from '../../sdk/index.js'
+import { reach } from './access.js'
+import { attach } from './attach.js'
+import { Cards } from './cards.js'
+import { agent, type Agent } from './contract.js'
+import { Conversations } from './conversations.js'
+import { Copies } from './copies.js'
+import { Delivery } from './delivery.js'
+import { Engine } from './engine.js'
+import { Lanes } from './lanes.js'
+import { landed, locked } from './landing.js'
+import { Providers } from './providers.js'
+import { Queue } from './queue.js'
+import { Remembered } from './remembered.js'
+import { reply } from './reply.js'
+import { restart } from './restart.js'
+import { scriptAdapter } from './script/adapter.js'
+import { autoResumeOnRestart } from './settings.js'
+import { steer } from './steer.js'
+import { Transcripts } from './transcripts.js'
+import { TurnWorkshop, premises } from './workshop.js'
 
 export const contract = agent
-export const activate = (_host: Host): void => {}
+
+/** Runs turns of agents and shows, feeds and stops them. */
+export const activate = async (host: Host): Promise<void> => {
+  const { journal, store, log, place } = host
+  const { workspace, hidden } = place
+  const conversations = new Conversations(store, log)
+  const queue = new Queue(journal, () => conversations.stored())
+  const transcripts = new Transcripts(journal)
+  const providers = new Providers(store, log, [scriptAdapter])
+  const remembered = new Remembered(store, log)
+  const copies = new Copies({ workspace, folder: place.folder, data: place.data, log })
+  const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
+  const workshop = new TurnWorkshop({ workspace, hidden, copies, conversations, locks, log, remembered })
+  const turnHost = { journal, log, cards, emit: host.emit, signal: host.signal }
+  const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
+
+  await Promise.all([conversations.load(), providers.load(), remembered.load()])
+  const { opened, dropped } = await queue.load()
+  for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
+  for (const id of dropped) await conversations.remove(id)
+
+  host.boot('Turns of the last run', async () => {
+    await restart({ engine, conversations, queue, cards, journal, log, resumes: () => autoResumeOnRestart(workspace) })
+    await copies.prune(conversations.all.filter(({ branch }) => branch).map(({ id }) => id))
+  })
+  host.stopping(() => engine.close())
+
+  const handlers: Handlers<Agent> = {
+    'POST /agent': (input, { caller }) => delivery.deliver(input, caller),
+    'POST /agent/attach': (input, { caller, signal }) => attach({ engine, conversations, queue, transcripts, journal }, input, caller, signal),
+    'POST /agent/reply': async (input, { caller }) => {
+      await reply({ cards, conversations, journal }, input, caller)
+      return { ok: true }
+    },
+    'POST /agent/steer': async (input, { caller }) => {
+      await steer({ engine, conversations, providers, lanes, workspace }, input, caller)
+      return { ok: true }
+    },
+    'POST /agent/stop': async ({ conversationId }, { caller }) => {
+      reach(caller, conversations.get(conversationId))
+      await engine.stop(conversationId)
+      return { ok: true }
+    },
+    'GET /agent/commands': ({ agent: id }) => ({ commands: providers.commands(id) }),
+    'GET /agent/refusals': () => ({ refusals: providers.refusals }),
+
+    'agent.conversations': () => ({ conversations: conversations.all.map(conversation => engine.state(conversation)) }),
+    'agent.conversation': ({ id }) => engine.state(conversations.get(id)),
+    'agent.transcript': async ({ id, limit, before }) => {
+      const { session } = conversations.get(id)
+      return { ...(await transcripts.page(id, limit, before)), ...(session && { sessionId: session.id }) }
+    },
+    'agent.lock': ({ id }, { signal }) => locked(locks, conversations.get(id).id, signal),
+    'agent.landed': async input => {
+      await landed({ engine, conversations }, input)
+      return { ok: true }
+    },
+    'agent.discard': async ({ id }) => {
+      const { repos, branch } = conversations.get(id)
+      await engine.discard(id, async () => {
+        if (branch) await copies.remove(id, repos)
+        await remembered.forget(id)
+      })
+      return { ok: true }
+    },
+    'checkouts.repos': async ({ id }) => {
+      const { branch, repos } = conversations.get(id)
+      return { repos: branch ? await copies.resolve(id, repos) : [] }
+    },
+    'checkouts.commitRest': async ({ id }) => {
+      const { branch, repos } = conversations.get(id)
+      return { tips: branch ? await copies.commitRest(id, repos) : [] }
+    },
+  }
+  await host.serve(contract, handlers)
+}

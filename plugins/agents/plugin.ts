@@ -1,5 +1,97 @@
-import type { Host } from '../../sdk/index.js'
-import { agents } from './contract.js'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { refuse, type Host } from '../../sdk/index.js'
+import { Locks } from '../../sdk/node/lock.js'
+import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
+import { changesOf } from './changes.js'
+import { agents, type AgentChanges, type TwoSides } from './contract.js'
+import { fileSides } from './file-sides.js'
+import { asRefusal, checkReader, Fleet, withBranch } from './fleet.js'
+import { Refs } from './git-folders.js'
+import { LandingRecords } from './landing-record.js'
+import { lookAt, onBench } from './repository.js'
+import { RosterBook } from './roster.js'
+import { RunNotes } from './run-notes.js'
+import { Standings } from './standing.js'
 
 export const contract = agents
-export const activate = (_host: Host): void => {}
+
+export const activate = async (host: Host): Promise<void> => {
+  const { workspace, folder } = host.place
+  const benches = join(folder, 'benches')
+  await rm(benches, { recursive: true, force: true })
+  const refs = new Refs()
+  const failed = (message: string, fields: object) => host.log.warn(message, fields)
+  const standings = new Standings({ workspace, benches, refs, signal: host.signal, failed })
+  const notes = new RunNotes(host)
+  const fleet = new Fleet({
+    host, notes, workspace, benches, refs, standings, locks: new Locks(), turns: new Locks(),
+    records: new LandingRecords(host.files), now: Date.now,
+  })
+  const conversations = async () => (await host.call('agent.conversations')).conversations
+  const roster = new RosterBook({ files: host.files, standings, conversations, notes })
+  await Promise.all([notes.open(), roster.open()])
+
+  /** One conversation with its branch and the repositories of its copy. */
+  const work = async (id: string) => {
+    const state = await host.call('agent.conversation', { id })
+    const branch = withBranch(state, 'there is nothing to compare')
+    return { conversation: state.conversation, branch, repos: (await host.call('checkouts.repos', { id })).repos }
+  }
+
+  const diff = async (id: string, signal: AbortSignal): Promise<AgentChanges> => {
+    const { conversation, branch, repos } = await work(id)
+    const refused = new Set(conversation.conflicts?.map(({ repo }) => repo))
+    const shown: AgentChanges['repos'] = []
+    const conflicts: LandConflict[] = []
+    for (const checkout of repos) {
+      const repository = lookAt(refs, checkout, branch)
+      if (!repository) {
+        if (refused.has(checkout.repo)) conflicts.push({ repo: checkout.repo, paths: [], clean: 0 })
+        failed('a repository of a conversation is gone', { conversation: id, repo: checkout.repo })
+        continue
+      }
+      try {
+        const { changes, conflict } = await onBench(benches, repository, bench =>
+          changesOf(bench, repository, workspace, branch, refused.has(checkout.repo)), signal)
+        shown.push(changes)
+        if (conflict) conflicts.push(conflict)
+      } catch (error) {
+        signal.throwIfAborted()
+        failed('a repository could not be compared', { conversation: id, repo: checkout.repo, error: String(error) })
+      }
+    }
+    return { repos: shown, ...(conflicts.length > 0 && { conflicts }) }
+  }
+
+  const sides = async (id: string, repo: string, path: string, signal: AbortSignal): Promise<TwoSides> => {
+    const { branch, repos } = await work(id)
+    const checkout: CheckoutRepo = repos.find(known => known.repo === repo) ??
+      refuse('not-found', `${id} holds no repository ${repo}: its repositories are ${repos.map(known => known.repo).join(', ')}`)
+    const repository = lookAt(refs, checkout, branch) ?? refuse('not-found', `the repository ${repo} is gone from the workspace`)
+    try {
+      return await onBench(benches, repository, bench => fileSides(bench, repository, path), signal)
+    } catch (error) {
+      throw asRefusal(error)
+    }
+  }
+
+  await host.serve(agents, {
+    'GET /agents': () => roster.read(),
+    'GET /agents/{id}': async ({ id }) => roster.card(await host.call('agent.conversation', { id })),
+    'GET /agents/{id}/transcript': async ({ id, limit, before }, { caller }) => {
+      checkReader(await host.call('agent.conversation', { id }), caller)
+      return host.call('agent.transcript', { id, ...(limit !== undefined && { limit }), ...(before !== undefined && { before }) })
+    },
+    'GET /agents/{id}/diff': ({ id }, { signal }) => diff(id, signal),
+    'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }) => sides(id, repo, path, signal),
+    'POST /agents/{id}/land': ({ id, span = 'outstanding', force = false }, { signal }) => fleet.land({ id, span, force }, signal),
+    'POST /agents/{id}/discard': ({ id }, { signal }) => fleet.discard(id, signal),
+  })
+  host.on('turn.settled', ({ conversationId: id }) => {
+    // A conversation may be gone by the time its end is heard of.
+    void host.call('agent.conversation', { id }).then(state => notes.commit(state)).catch(() => {})
+  })
+  host.stopping(() => notes.close())
+  host.boot('landings that were cut off', () => fleet.recover())
+}

@@ -36,6 +36,8 @@ export interface WallSpec {
   readonly copy?: { readonly dir: string; readonly gitdirs: readonly WallGitdir[] }
   /** Seen inside, not writable there; what does not exist is left out. */
   readonly readOnly?: readonly string[]
+  /** The copy keeps its own `.sandbox/`, writable, not the workspace's: for git, which may have it in its tree. */
+  readonly ownSandbox?: boolean
   /** Parts of the workspace's `.sandbox/` that stay writable; what does not exist is left out. */
   readonly writable?: readonly string[]
   /** Folders shown read-only at another place, such as the dependencies of the main checkout. */
@@ -239,28 +241,32 @@ const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   for (const path of doors) if (!contains(data, path)) mounts.push(...(await hidden(path)))
   mounts.push(['empty', '', data])
   for (const path of spec.exposed ?? []) mounts.push(['bind', await real(path), path])
-  const sandbox = join(workspace, '.sandbox')
   mounts.push(['bind', await real(copy ? copy.dir : workspace), workspace])
   for (const [index, each] of (copy?.gitdirs ?? []).entries()) {
     mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
   }
 
-  // Where it is missing it is made, or a turn could make it and write the sandbox's own configuration.
-  await mkdir(sandbox, { recursive: true }).catch(() => {})
-  if (copy) await mkdir(join(copy.dir, '.sandbox'), { recursive: true }).catch(() => {})
-  const mountable = !copy || (await kindOf(join(copy.dir, '.sandbox'))) === 'folder'
-  if (mountable && (await kindOf(sandbox)) === 'folder') {
-    mounts.push(['show', sandbox, sandbox])
-    for (const path of spec.writable ?? []) {
-      if (contains(sandbox, path) && (await kindOf(path))) mounts.push(['bind', await real(path), path])
-    }
-  }
+  if (!copy || !spec.ownSandbox) mounts.push(...(await sharedSandbox(spec)))
   for (const { from, to } of spec.shown ?? []) mounts.push(['show', await real(from), to])
   for (const path of spec.readOnly ?? []) {
     const source = copy && contains(workspace, path) ? join(copy.dir, relative(workspace, path)) : path
     if (await kindOf(source)) mounts.push(['show', await real(source), path])
   }
   mounts.push(['seal', '', data])
+  return mounts
+}
+
+/** The workspace's `.sandbox/`, read-only; made where it is missing, or a turn could make it and configure the sandbox. */
+const sharedSandbox = async ({ workspace, copy, writable }: WallSpec): Promise<Mount[]> => {
+  const sandbox = join(workspace, '.sandbox')
+  await mkdir(sandbox, { recursive: true }).catch(() => {})
+  if (copy) await mkdir(join(copy.dir, '.sandbox'), { recursive: true }).catch(() => {})
+  const mountable = !copy || (await kindOf(join(copy.dir, '.sandbox'))) === 'folder'
+  if (!mountable || (await kindOf(sandbox)) !== 'folder') return []
+  const mounts: Mount[] = [['show', sandbox, sandbox]]
+  for (const path of writable ?? []) {
+    if (contains(sandbox, path) && (await kindOf(path))) mounts.push(['bind', await real(path), path])
+  }
   return mounts
 }
 

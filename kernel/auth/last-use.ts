@@ -1,0 +1,39 @@
+const EVERY = 60_000
+
+/** When and from where something was last used. */
+export interface Use {
+  readonly at: number
+  readonly address: string
+}
+
+/** Remembers last uses in memory and has them saved together, at most once a minute and never while a request waits. */
+export class LastUse {
+  readonly #save: () => Promise<void>
+  readonly #uses = new Map<string, Use>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(save: () => Promise<void>) {
+    this.#save = save
+  }
+
+  mark(id: string, use: Use): void {
+    this.#uses.set(id, use)
+    this.#timer ??= setTimeout(() => void this.flush(), EVERY).unref()
+  }
+
+  get(id: string): Use | undefined {
+    return this.#uses.get(id)
+  }
+
+  forget(id: string): void {
+    this.#uses.delete(id)
+  }
+
+  /** Saves now what waits; a failure costs a date and nothing else. */
+  async flush(): Promise<void> {
+    if (!this.#timer) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await this.#save().catch(() => {})
+  }
+}

@@ -1,0 +1,111 @@
+import type { TokenRow } from '../../sdk/kernel.js'
+import { refuse } from '../../sdk/refusal.js'
+import { Kept, type KeptFiles } from './kept.js'
+import { LastUse } from './last-use.js'
+import { holds, newSecret, readSecret } from './secret.js'
+
+const DAY = 24 * 60 * 60_000
+const LISTED = 30 * DAY
+const ACTIVE = 100
+
+/** One control token as kept: never its secret. */
+export interface TokenRecord extends TokenRow {
+  readonly hash: string
+}
+
+/** What a new token is made from. */
+export interface Minted extends Pick<TokenRow, 'label' | 'scope' | 'expiresAt' | 'createdBy'> {}
+
+interface Kind {
+  readonly tokens: { readonly [id: string]: TokenRecord }
+}
+
+/** Every control token. */
+export class Tokens {
+  readonly #kept: Kept<Kind>
+  readonly #now: () => number
+  readonly #uses = new LastUse(() => this.#kept.change(kind => this.#current(kind)))
+
+  private constructor(kept: Kept<Kind>, now: () => number) {
+    this.#kept = kept
+    this.#now = now
+  }
+
+  static async open(files: KeptFiles, now: () => number): Promise<Tokens> {
+    return new Tokens(await Kept.open<Kind>(files, 'tokens', { tokens: {} }), now)
+  }
+
+  /** The token a text proves, if it is active. */
+  check(text: string, address: string): TokenRecord | undefined {
+    const now = this.#now()
+    const presented = readSecret('sbc', text)
+    const found = presented && this.#kept.value.tokens[presented.id]
+    const proven = presented !== undefined && holds(found ? [found.hash] : [], presented.hash)
+    if (!proven || !found || !isActive(found, now)) return undefined
+    this.#uses.mark(found.id, { at: now, address })
+    return found
+  }
+
+  /** Mints a token; its text is in this answer only. */
+  async mint({ label, scope, expiresAt, createdBy }: Minted): Promise<{ id: string; token: string }> {
+    const { id, text, hash } = newSecret('sbc')
+    await this.#kept.change(kind => {
+      const now = this.#now()
+      const current = this.#current(kind)
+      if (expiresAt !== undefined && expiresAt <= now) {
+        const errors = [{ path: 'expiresAt', expected: 'a time to come', value: String(expiresAt) }]
+        refuse('invalid', `expiresAt: expected a time to come, found ${expiresAt}`, { errors })
+      }
+      if (Object.values(current.tokens).filter(token => isActive(token, now)).length >= ACTIVE) {
+        refuse('too-many', `expected at most ${ACTIVE} active control tokens; revoke one first`)
+      }
+      const end = expiresAt !== undefined && { expiresAt }
+      const record = { id, label, scope, createdAt: now, createdBy, ...end, hash }
+      return { tokens: { ...current.tokens, [id]: record } }
+    })
+    return { id, token: text }
+  }
+
+  /** Every token not revoked, newest first, expired ones for 30 days. */
+  list(): TokenRow[] {
+    return Object.values(this.#current(this.#kept.value).tokens).reverse().map(({ hash, ...row }) => row)
+  }
+
+  /** Makes a token unusable, once that is durable. */
+  async revoke(id: string): Promise<void> {
+    await this.#kept.change(kind => {
+      const current = this.#current(kind)
+      if (!Object.hasOwn(current.tokens, id)) {
+        refuse('not-found', `expected the id of a control token, found none called ${id.slice(0, 40)}`)
+      }
+      const { [id]: gone, ...tokens } = current.tokens
+      return { tokens }
+    })
+    this.#uses.forget(id)
+  }
+
+  /** Ids and ends of every token whose time is not over at a moment. */
+  endsAfter(moment: number): { id: string; expiresAt: number }[] {
+    const { tokens } = this.#kept.value
+    return Object.values(tokens).flatMap(({ id, expiresAt }) =>
+      (expiresAt !== undefined && expiresAt > moment ? [{ id, expiresAt }] : []))
+  }
+
+  /** Saves what waits to be saved. */
+  flush(): Promise<void> {
+    return this.#uses.flush()
+  }
+
+  /** The kind with last uses filled in, without tokens long expired. */
+  #current({ tokens }: Kind): Kind {
+    const now = this.#now()
+    const listed = Object.values(tokens).filter(({ expiresAt }) => expiresAt === undefined || expiresAt + LISTED > now)
+    const used = listed.map(record => {
+      const use = this.#uses.get(record.id)
+      return [record.id, use ? { ...record, lastUsedAt: use.at, lastUsedFrom: use.address } : record] as const
+    })
+    return { tokens: Object.fromEntries(used) }
+  }
+}
+
+const isActive = ({ expiresAt }: TokenRow, now: number): boolean => expiresAt === undefined || expiresAt > now

@@ -1,0 +1,69 @@
+import { refuse } from '../sdk/refusal.js'
+import type { BootProgress, BootStep } from '../sdk/kernel.js'
+
+interface Pending {
+  readonly plugin: string
+  readonly step: BootStep
+  readonly run: () => Promise<unknown>
+}
+
+const PATIENCE = 10_000
+
+/** The steps between listening and being ready, and the gate that calls wait at meanwhile. */
+export class Boot {
+  readonly startedAt = Date.now()
+  readonly #pending: Pending[] = []
+  readonly #done = Promise.withResolvers<void>()
+  #ready = false
+
+  /** @param failed Told of a step that threw; its group answers 503 from then on. */
+  constructor(readonly failed: (plugin: string, label: string, error: unknown) => void) {}
+
+  add(plugin: string, label: string, run: () => Promise<unknown>): void {
+    const key = `${plugin}-${this.#pending.filter(one => one.plugin === plugin).length + 1}`
+    this.#pending.push({ plugin, step: { key, label, state: 'pending' }, run })
+  }
+
+  progress(): BootProgress {
+    return { ready: this.#ready, startedAt: this.startedAt, steps: this.#pending.map(({ step }) => ({ ...step })) }
+  }
+
+  /** Runs the steps of every group in order; a step that fails ends its own group's steps only. */
+  async run(): Promise<void> {
+    const broken = new Set<string>()
+    for (const { plugin, step, run } of this.#pending) {
+      if (broken.has(plugin)) continue
+      const began = performance.now()
+      step.state = 'running'
+      try {
+        await run()
+        step.state = 'done'
+      } catch (error) {
+        broken.add(plugin)
+        step.state = 'failed'
+        step.detail = error instanceof Error ? error.message : String(error)
+        this.failed(plugin, step.label, error)
+      }
+      step.ms = Math.round(performance.now() - began)
+    }
+    this.#ready = true
+    this.#done.resolve()
+  }
+
+  /** Waits until the start is done; refuses after 10 s, and for a group whose step failed. */
+  async gate(plugin: string): Promise<void> {
+    if (!this.#ready) await this.#patiently()
+    const failed = this.#pending.find(one => one.plugin === plugin && one.step.state === 'failed')
+    if (failed) refuse('unavailable', `${plugin} did not start: ${failed.step.label} failed: ${failed.step.detail}`)
+  }
+
+  async #patiently(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<'late'>(resolve => (timer = setTimeout(resolve, PATIENCE, 'late')))
+    const outcome = await Promise.race([this.#done.promise, late])
+    clearTimeout(timer)
+    if (outcome !== 'late') return
+    const running = this.#pending.find(({ step }) => step.state === 'running')
+    refuse('unavailable', `the sandbox is still starting: ${running?.step.label ?? 'waiting'}`, { retryAfter: 2 })
+  }
+}

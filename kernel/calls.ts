@@ -1,0 +1,93 @@
+import type { Context, Contract } from '../sdk/contract.js'
+import type { Answer } from '../sdk/host.js'
+import { Refusal, refuse } from '../sdk/refusal.js'
+import type { Caller } from '../sdk/types.js'
+import { isStream } from '../sdk/wire.js'
+
+interface Entry {
+  readonly plugin: string
+  readonly answer: Answer
+}
+
+/** A plugin as a caller: its name, and the calls its manifest lets it make. */
+export interface Principal {
+  readonly plugin: string
+  readonly caller: Caller
+  readonly needed: ReadonlySet<string>
+  readonly late: ReadonlySet<string>
+}
+
+/** The table of everything that can be called, and the one gate between plugins. */
+export class Calls {
+  readonly #entries = new Map<string, Entry>()
+  readonly #contracts = new Map<string, Contract>()
+
+  /** @param checked Compare every reply with its contract: in development and tests. */
+  constructor(readonly checked: boolean) {}
+
+  add(call: string, plugin: string, answer: Answer): void {
+    const taken = this.#entries.get(call)
+    if (taken) throw new Error(`${plugin} and ${taken.plugin} both serve ${call}`)
+    this.#entries.set(call, { plugin, answer })
+  }
+
+  /** Makes a plugin's replies comparable with its contract. */
+  describe(plugin: string, contract: Contract): void {
+    this.#contracts.set(plugin, contract)
+  }
+
+  drop(plugin: string): void {
+    for (const [call, entry] of this.#entries) if (entry.plugin === plugin) this.#entries.delete(call)
+  }
+
+  has(call: string): boolean {
+    return this.#entries.has(call)
+  }
+
+  servedBy(plugin: string): string[] {
+    return [...this.#entries].filter(([, entry]) => entry.plugin === plugin).map(([call]) => call)
+  }
+
+  /** A call by a plugin: refused unless its manifest declares it; `as` is the context it is serving, when it passes one on. */
+  async from(principal: Principal, call: string, input: unknown, signal = NEVER, as?: Context): Promise<unknown> {
+    const late = principal.late.has(call)
+    if (!late && !principal.needed.has(call)) refuse('forbidden', `${principal.plugin} does not declare ${call} in its permissions`)
+    if (late && !this.has(call)) refuse('unavailable', `${call} is not served here: its group is not loaded`)
+    return this.answer(call, input, { caller: as?.caller ?? principal.caller, signal, trusted: true })
+  }
+
+  async answer(call: string, input: unknown, context: Context): Promise<unknown> {
+    const entry = this.#entries.get(call) ?? refuse('not-found', `nothing serves ${call}`)
+    const value = await entry.answer(call, input, context)
+    if (!this.checked) return value
+    return isStream(value) ? this.#checkedStream(entry.plugin, call, value) : this.#fits(entry.plugin, call, value)
+  }
+
+  async *#checkedStream(plugin: string, call: string, events: AsyncIterable<unknown, unknown>): AsyncIterable<unknown, unknown> {
+    const iterator = events[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const { value, done } = await iterator.next()
+        if (done) return value
+        yield this.#fits(plugin, call, value)
+      }
+    } finally {
+      await iterator.return?.()
+    }
+  }
+
+  #fits(plugin: string, call: string, output: unknown): unknown {
+    const contract = this.#contracts.get(plugin)
+    const isBytes = typeof output === 'object' && output !== null && 'content-type' in output
+    if (!contract || isBytes) return output
+    const result = contract.reply()({ call, output })
+    if (result.success) return output
+    const [first] = result.errors
+    const found = JSON.stringify(first?.value)?.slice(0, 200)
+    throw new Refusal('failed', 'the sandbox failed to answer; its log says why', {
+      cause: new Error(`${call} answered ${found} at ${first?.path}, expected ${first?.expected}`),
+    })
+  }
+}
+
+const NEVER = new AbortController().signal

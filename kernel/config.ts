@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto'
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve, sep } from 'node:path'
+import { parseArgs } from 'node:util'
+import typia, { type tags } from 'typia'
+
+/** Settings of a deployment: the file that `--config` names. */
+export interface Deployment {
+  identity?: {
+    /** Who becomes the owner: the first to arrive, or who also presents the code printed at start. */
+    claim?: 'first' | 'code'
+    /** Whether `sandbox login` works. */
+    local?: 'on' | 'off'
+  }
+  http?: {
+    /** Host names, beside the loopback ones, under which the daemon is reached; with a port where it is not the default. */
+    hosts?: string[]
+    /** Origins whose pages may call the daemon; one `*` stands for exactly one label of the host. */
+    origins?: string[]
+    /** Addresses of proxies whose `x-forwarded-for` and `x-forwarded-proto` count. */
+    trustedProxies?: string[]
+    /** Take credentials over plain HTTP from beyond this machine: for a private network only. */
+    allowPlain?: boolean
+  }
+}
+
+/** How this daemon runs. */
+export interface Config {
+  readonly workspace: string
+  readonly data: string
+  readonly host: string
+  readonly port: number
+  readonly store: string
+  readonly json: boolean
+  readonly deployment: Deployment
+}
+
+/** A start that cannot happen: one sentence for standard error. */
+export class StartError extends Error {}
+
+const parseDeployment = typia.json.createValidateParse<Deployment>()
+const isPort = typia.createIs<number & tags.Type<'uint32'> & tags.Maximum<65535>>()
+
+/** The configuration that flags, environment and defaults give, flags first; a mistake is a StartError that names it. */
+export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Config => {
+  const flags = readFlags(args)
+  const folder = resolve(flags.workspace ?? env.SANDBOX_WORKSPACE ?? '.')
+  const workspace = realFolder(folder)
+  const data = resolve(flags.data ?? env.SANDBOX_DATA ?? defaultData(workspace, env))
+  if (data === workspace || data.startsWith(workspace + sep)) {
+    throw new StartError(`the data folder ${data} is inside the workspace, where turns could read it: choose another with --data`)
+  }
+  const port = Number(flags.port ?? env.SANDBOX_PORT ?? 8787)
+  if (!isPort(port)) throw new StartError(`--port expects a number from 0 to 65535, found ${flags.port ?? env.SANDBOX_PORT}`)
+  const file = flags.config ?? env.SANDBOX_CONFIG
+  return {
+    workspace,
+    data,
+    host: flags.host ?? env.SANDBOX_HOST ?? '127.0.0.1',
+    port,
+    store: flags.store ?? env.SANDBOX_STORE ?? `sqlite://${join(data, 'store.sqlite')}`,
+    json: flags.json ?? false,
+    deployment: file ? readDeployment(resolve(file)) : {},
+  }
+}
+
+/** Where daemons keep their data unless told otherwise: one folder a workspace below it. */
+export const stateFolder = (env: NodeJS.ProcessEnv): string => {
+  const base = env.XDG_STATE_HOME
+  return join(base && isAbsolute(base) ? base : join(homedir(), '.local', 'state'), 'sandbox')
+}
+
+const defaultData = (workspace: string, env: NodeJS.ProcessEnv): string =>
+  join(stateFolder(env), createHash('sha256').update(workspace).digest('hex').slice(0, 16))
+
+const readFlags = (args: readonly string[]) => {
+  const text = { type: 'string' } as const
+  try {
+    const options = { workspace: text, data: text, host: text, port: text, store: text, config: text, json: { type: 'boolean' } } as const
+    return parseArgs({ args: [...args], options }).values
+  } catch (error) {
+    throw new StartError((error as Error).message)
+  }
+}
+
+const realFolder = (folder: string): string => {
+  try {
+    const real = realpathSync(folder)
+    if (!statSync(real).isDirectory()) throw new StartError(`the workspace ${folder} is not a folder`)
+    return real
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    throw new StartError(`the workspace ${folder} cannot be read: ${(error as NodeJS.ErrnoException).code ?? error}`)
+  }
+}
+
+const readDeployment = (file: string): Deployment => {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new StartError(`the configuration ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`)
+  }
+  let result: ReturnType<typeof parseDeployment>
+  try {
+    result = parseDeployment(text)
+  } catch (error) {
+    throw new StartError(`the configuration ${file} is not JSON: ${(error as Error).message}`)
+  }
+  if (result.success) return result.data
+  const [first] = result.errors
+  throw new StartError(`the configuration ${file}: ${first?.path.replace('$input.', '')}: expected ${first?.expected}`)
+}

@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { dirname, join } from 'node:path'
+import type { AddressInfo } from 'node:net'
+import { createAuth, type Auth } from './auth/auth.js'
+import { loginSocketPath, openLoginSocket, type LoginSocket } from './auth/socket.js'
+import { Boot } from './boot.js'
+import { Calls } from './calls.js'
+import { StartError, type Config } from './config.js'
+import { describeDaemon, readIdentity } from './contract.js'
+import { Events } from './events.js'
+import { App } from './http/app.js'
+import { limitConnections } from './http/connections.js'
+import { serveOwn } from './http/own.js'
+import { OpenStreams } from './http/streams.js'
+import { loadPlugins, stopAll, type LoadedPlugin } from './loader.js'
+import { pluginLog, type Logger } from './log.js'
+import type { Kernel } from './services.js'
+import { FileStore } from './storage/files.js'
+import { JournalStore } from './storage/journal.js'
+import { openSeal } from './storage/seal.js'
+import { openStore } from './storage/store.js'
+
+/** A daemon that is up. */
+export interface Daemon {
+  readonly url: string
+  readonly socket?: string
+  readonly kernel: Kernel
+  readonly auth: Auth
+  readonly plugins: readonly LoadedPlugin[]
+  /** Resolves when every boot step has ended. */
+  readonly ready: Promise<void>
+  stop(): Promise<void>
+}
+
+export interface DaemonOptions {
+  readonly config: Config
+  /** Where the program is: `kernel/`, `plugins/` and `sdk/` lie in it. */
+  readonly root: string
+  readonly manifests: string
+  readonly log: Logger
+  /** Compare every reply with its contract. */
+  readonly checked?: boolean
+  /** Only these groups; left out: all. */
+  readonly only?: readonly string[]
+  /** Groups to run in processes of their own. */
+  readonly apart?: readonly string[]
+  /** Lines for the person at the terminal, never for a log. */
+  readonly say?: (line: string) => void
+  /** Calls served beside those of the groups. */
+  readonly extra?: (kernel: Kernel) => void
+}
+
+/** Starts a daemon on a data folder that is ours: storage, identity, groups, listener, then the boot steps. */
+export const startDaemon = async ({ config, root, manifests, log, ...options }: DaemonOptions): Promise<Daemon> => {
+  const { data, deployment } = config
+  const seal = await openSeal(join(data, 'machine.key'))
+  const files = new FileStore(join(data, 'files'), seal)
+  const store = openStore(config.store)
+  const journals = new JournalStore(join(data, 'journals'))
+  const failed = (plugin: string, what: string, error: unknown) => log.error({ plugin, err: error }, `${what} failed`)
+  const boot = new Boot(failed)
+  const kernel: Kernel = {
+    calls: new Calls(options.checked ?? false),
+    events: new Events(failed),
+    boot,
+    journals,
+    files,
+    store: plugin => store.of(plugin),
+    log: plugin => pluginLog(log, plugin),
+  }
+  let streams: OpenStreams | undefined
+  const auth = await createAuth({
+    files: authFiles(files),
+    now: Date.now,
+    identity: { claim: deployment.identity?.claim ?? (isLoopbackHost(config.host) ? 'first' : 'code'), local: deployment.identity?.local !== 'off' },
+    ended: what => {
+      streams?.end(what)
+      kernel.events.emit('credential.ended', what)
+    },
+    say: options.say ?? (() => {}),
+  })
+  streams = new OpenStreams(id => auth.limits.enterStream(id))
+  const identity = await readIdentity(files, () => randomBytes(16).toString('hex'))
+  const socketPath = loginSocketPath(data)
+  let plugins: readonly LoadedPlugin[] = []
+  const info = describeDaemon(root, identity, boot, () => plugins)
+  kernel.calls.add('kernel.info', 'kernel', info)
+  for (const [call, answer] of Object.entries(auth.handlers)) {
+    kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
+  }
+  options.extra?.(kernel)
+  plugins = await loadPlugins(kernel, {
+    manifests, root, workspace: config.workspace, data, hidden: [dirname(socketPath)],
+    ...(options.only && { only: options.only }), ...(options.apart && { apart: options.apart }),
+  })
+
+  const app = new App({ kernel, auth, streams, log, http: deployment.http ?? {} })
+  for (const plugin of plugins) app.add(plugin)
+  serveOwn(app, root, identity, boot, plugins)
+  const server = createServer({ maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 0 }, app.koa.callback())
+  limitConnections(server)
+  const note = join(data, 'daemon.json')
+  let url = ''
+  let socket: LoginSocket | undefined
+  const stop = async () => {
+    server.close()
+    await stopAll(plugins)
+    streams.endAll()
+    await socket?.close()
+    server.closeAllConnections()
+    await Promise.allSettled([auth.close(), journals.shutdown(), store.close()])
+    rmSync(note, { force: true })
+  }
+  try {
+    url = await listen(server, config)
+    if (deployment.identity?.local !== 'off') socket = await openLoginSocket({ path: socketPath, base: () => url, auth, log })
+    writeFileSync(note, JSON.stringify({ url, pid: process.pid, workspace: config.workspace, ...(socket && { socket: socket.path }) }), { mode: 0o600 })
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  const ready = boot.run().then(() => kernel.events.emit('daemon.ready', { ms: Date.now() - boot.startedAt }))
+  return { url, ...(socket && { socket: socket.path }), kernel, auth, plugins, ready, stop }
+}
+
+const listen = (server: Server, { host, port }: Config): Promise<string> =>
+  new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const words = error.code === 'EADDRINUSE' ? 'is in use by another program: stop it, or choose another with --port' : `cannot be listened on: ${error.code}`
+      reject(new StartError(`port ${port} of ${host} ${words}`))
+    })
+    server.listen(port, host, () => {
+      const { port: bound } = server.address() as AddressInfo
+      resolve(`http://${host.includes(':') ? `[${host}]` : host}:${bound}`)
+    })
+  })
+
+const isLoopbackHost = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.')
+
+/** The kernel's own sealed documents, by plain names. */
+const authFiles = (files: FileStore) => ({
+  read: <T>(name: string) => files.read<T>(`auth/${name}`),
+  write: (name: string, value: unknown) => files.write(`auth/${name}`, value),
+  remove: (name: string) => files.remove(`auth/${name}`),
+  list: async (prefix: string) => (await files.list(`auth/${prefix}`)).map(name => name.slice('auth/'.length)),
+})

@@ -1,0 +1,199 @@
+import Koa, { type Context as KoaContext } from 'koa'
+import type { Bytes, Context } from '../../sdk/contract.js'
+import { isRoute } from '../../sdk/contract.js'
+import { Refusal, refuse } from '../../sdk/refusal.js'
+import type { Caller } from '../../sdk/types.js'
+import { isStream } from '../../sdk/wire.js'
+import { admit } from '../auth/admit.js'
+import type { Auth } from '../auth/auth.js'
+import { checkHead, readCredential } from '../auth/credential.js'
+import type { Deployment } from '../config.js'
+import type { LoadedPlugin } from '../loader.js'
+import type { Logger } from '../log.js'
+import type { Access } from '../manifest.js'
+import type { Kernel } from '../services.js'
+import { readJson, readQuery } from './input.js'
+import { createArrival, refusePlain, type Arrival } from './origin.js'
+import { sendBytes, sendRefusal, sendStream, sendValue, type ReplyContext } from './reply.js'
+import { Routes } from './routes.js'
+import type { OpenStreams } from './streams.js'
+
+const JSON_LIMIT = 1 << 20
+
+export interface AppOptions {
+  readonly kernel: Kernel
+  readonly auth: Auth
+  readonly streams: OpenStreams
+  readonly log: Logger
+  readonly http: NonNullable<Deployment['http']>
+}
+
+/** Who was let in, and what to call when the call is over or its stream has begun. */
+interface Admitted {
+  readonly caller: Caller
+  readonly leave: () => void
+}
+
+/** The HTTP face of the call table: one Koa application, in which each request takes the same steps in the same order. */
+export class App {
+  readonly koa = new Koa()
+  readonly #options: AppOptions
+  readonly #routes = new Routes()
+
+  constructor(options: AppOptions) {
+    this.#options = options
+    const arrive = createArrival(options.http)
+    this.koa.silent = true
+    this.koa.use(async ctx => {
+      for (const [name, value] of GENERAL) ctx.res.setHeader(name, value)
+      try {
+        const arrival = arrive(ctx.req)
+        await this.#serve(ctx, arrival)
+      } catch (error) {
+        this.#fail(ctx, error)
+      }
+    })
+  }
+
+  /** Serves every routed call of a group. */
+  add({ manifest, contract }: Pick<LoadedPlugin, 'manifest' | 'contract'>): void {
+    const { kernel } = this.#options
+    for (const [call, access] of Object.entries(manifest.routes)) {
+      if (!isRoute(call)) continue
+      const [method = '', path = ''] = call.split(' ')
+      this.#routes.add(method, path, async (ctx, params) => {
+        const arrival = ctx.state.arrival as Arrival
+        const head = ctx.method === 'HEAD'
+        if (head && streams(contract.schema(), call)) refuseMethod(ctx)
+        else {
+          const { caller, leave } = this.#admitted(ctx, access, arrival)
+          try {
+            if (!access.early) await kernel.boot.gate(manifest.name)
+            const input = method === 'GET'
+              ? { ...readQuery(ctx.querystring, call, contract.schema()), ...params }
+              : { ...(await readJson(ctx.req, ('body' in access && access.body) || JSON_LIMIT)), ...params }
+            await this.#answer(ctx, call, input, { caller, leave }, arrival, 'etag' in access && access.etag === true)
+          } finally {
+            leave()
+          }
+        }
+      })
+    }
+  }
+
+  /** Serves one of the kernel's own routes, which ask for no credential. */
+  own(path: string, answer: (arrival: Arrival) => Promise<Bytes | object> | Bytes | object): void {
+    this.#routes.add('GET', path, async ctx => {
+      const value = await answer(ctx.state.arrival as Arrival)
+      const reply = this.#reply(ctx, new AbortController().signal)
+      ctx.respond = false
+      return isBytes(value) ? sendBytes(reply, value) : sendValue(reply, value, false)
+    })
+  }
+
+  async #serve(ctx: KoaContext, arrival: Arrival): Promise<void> {
+    ctx.state.arrival = arrival
+    if (arrival.origin) {
+      for (const [name, value] of SHARED) ctx.res.setHeader(name, value)
+      ctx.res.setHeader('access-control-allow-origin', arrival.origin)
+    }
+    ctx.res.setHeader('vary', 'Origin')
+    if (!arrival.ownHost && ctx.path !== '/health') {
+      refuse('forbidden', `this sandbox is not known as ${ctx.req.headers.host}: add the name to http.hosts, or use a loopback address`)
+    }
+    if (arrival.foreign) refuse('forbidden', arrival.foreign)
+    if (ctx.method === 'OPTIONS') return preflight(ctx, arrival)
+    await this.#routes.serve(ctx)
+  }
+
+  #admitted(ctx: KoaContext, access: Access, arrival: Arrival): Admitted {
+    if ('open' in access) {
+      checkHead(ctx.req.rawHeaders)
+      if (arrival.bearer !== undefined) refusePlain(arrival, this.#options.http)
+      return { caller: STRANGER, leave: () => {} }
+    }
+    const credential = readCredential(ctx.req.rawHeaders)
+    if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
+    refusePlain(arrival, this.#options.http)
+    const { auth } = this.#options
+    const caller = admit(auth.authenticate(credential, arrival.address), access)
+    return { caller, leave: auth.limits.enter(caller.sessionId ?? caller.tokenId ?? caller.actor) }
+  }
+
+  async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, etag: boolean): Promise<void> {
+    const { kernel, streams } = this.#options
+    const controller = new AbortController()
+    ctx.res.once('close', () => ctx.res.writableFinished || controller.abort())
+    const { address, base, local, bearer, userAgent } = arrival
+    const http = { address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }) }
+    const context: Context = { caller, signal: controller.signal, trusted: false, http }
+    const value = await kernel.calls.answer(call, input, context)
+    const reply = this.#reply(ctx, controller.signal)
+    ctx.respond = false
+    if (isBytes(value)) return sendBytes(reply, value)
+    if (!isStream(value)) return sendValue(reply, value, etag)
+    const end = streams.enter(caller, controller)
+    leave()
+    try {
+      await sendStream(reply, value)
+    } finally {
+      end()
+    }
+  }
+
+  #reply(ctx: KoaContext, signal: AbortSignal): ReplyContext {
+    const match = ctx.req.headers['if-none-match']
+    return {
+      res: ctx.res, journals: this.#options.kernel.journals, signal, head: ctx.method === 'HEAD',
+      ...(match !== undefined && { ifNoneMatch: match }),
+    }
+  }
+
+  #fail(ctx: KoaContext, error: unknown): void {
+    const refusal = Refusal.from(error)
+    if (refusal.reason === 'failed') {
+      this.#options.log.error({ err: refusal.cause ?? refusal, method: ctx.method, path: ctx.path }, 'a request failed')
+    }
+    ctx.respond = false
+    if (!ctx.req.complete) ctx.res.setHeader('connection', 'close')
+    sendRefusal({ res: ctx.res, head: ctx.method === 'HEAD' }, refusal)
+  }
+}
+
+const STRANGER: Caller = { kind: 'session', actor: 'stranger', role: 'viewer' }
+
+const GENERAL = Object.entries({
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+})
+
+const SHARED = Object.entries({
+  'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',
+  'access-control-allow-headers': 'authorization, content-type, x-sandbox-control, last-event-id, if-none-match, range',
+  'access-control-expose-headers': 'etag, content-range, content-disposition, retry-after, x-sandbox-build',
+})
+
+/** The answer to `OPTIONS`, the same for every path (Fetch standard, CORS preflight). */
+const preflight = (ctx: KoaContext, { origin }: Arrival): void => {
+  if (origin) {
+    ctx.set('access-control-max-age', '600')
+    if (ctx.get('access-control-request-private-network') === 'true') ctx.set('access-control-allow-private-network', 'true')
+  }
+  ctx.status = 204
+}
+
+const refuseMethod = (ctx: KoaContext): void => {
+  ctx.status = 405
+  ctx.body = { message: `${ctx.path} is a stream: HEAD has nothing to tell of it`, reason: 'invalid' }
+}
+
+const streams = (schema: ReturnType<LoadedPlugin['contract']['schema']>, call: string): boolean => {
+  const output = schema.functions.find(({ name }) => name === call)?.output?.schema
+  const shape = output?.$ref ? schema.components.schemas?.[output.$ref.split('/').at(-1)!] : output
+  return shape?.properties?.['event-stream'] !== undefined
+}
+
+const isBytes = (value: unknown): value is Bytes => typeof value === 'object' && value !== null && 'content-type' in value

@@ -1,0 +1,88 @@
+import type { IncomingMessage } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import { readBearer } from '../auth/credential.js'
+import type { Deployment } from '../config.js'
+import { refuse } from '../../sdk/refusal.js'
+import type { HttpFacts } from '../../sdk/types.js'
+
+/** Where a request comes from and where it was sent, judged before anything else is done with it. */
+export interface Arrival extends HttpFacts {
+  /** The `Host` named is one of the sandbox's own. */
+  readonly ownHost: boolean
+  /** The origin that may read the answer; absent: none was sent, or it is not allowed. */
+  readonly origin?: string
+  /** Why the request may not be served, when its origin is foreign. */
+  readonly foreign?: string
+}
+
+const LOOPBACK = /^(127\.0\.0\.1|\[::1\]|localhost)(:\d{1,5})?$/i
+const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
+
+/** Judges Host, Origin and transport by the deployment's lists (DNS rebinding, cross-site requests). */
+export const createArrival = (http: NonNullable<Deployment['http']>): ((req: IncomingMessage) => Arrival) => {
+  const hosts = new Set((http.hosts ?? []).map(host => host.toLowerCase()))
+  const patterns = (http.origins ?? []).map(originPattern)
+  const proxies = new Set(http.trustedProxies ?? [])
+
+  return req => {
+    const peer = plainAddress(req.socket.remoteAddress)
+    const proxied = proxies.has(peer)
+    const host = oneHost(req)
+    const loopbackName = LOOPBACK.test(host)
+    const loopbackPeer = isLoopback(peer) && !FORWARDING.some(name => name in req.headers)
+    const tls = (req.socket as TLSSocket).encrypted === true || (proxied && req.headers['x-forwarded-proto'] === 'https')
+    const base = `${tls ? 'https' : 'http'}://${host}`
+    const ownHost = (loopbackName && isLoopback(plainAddress(req.socket.localAddress))) || hosts.has(host.toLowerCase())
+    const origin = req.headers.origin
+    const allowed = origin !== undefined && origin !== 'null' && (origin === base || patterns.some(pattern => pattern.test(origin)))
+    const address = proxied ? clientOf(req, proxies) ?? peer : peer
+    const bearer = req.headers.authorization === undefined ? undefined : readBearer(req.rawHeaders)
+    const userAgent = req.headers['user-agent']
+    return {
+      address,
+      base,
+      ownHost,
+      local: loopbackPeer && loopbackName,
+      ...(bearer !== undefined && { bearer }),
+      ...(userAgent !== undefined && { userAgent }),
+      ...(allowed && { origin: origin! }),
+      ...foreignOf(req, origin, allowed),
+    }
+  }
+}
+
+/** Refuses a credential that would travel readable through a network. */
+export const refusePlain = ({ base, address, local }: Arrival, http: NonNullable<Deployment['http']>): void => {
+  if (local || http.allowPlain || base.startsWith('https:') || isLoopback(address)) return
+  refuse('forbidden', 'a credential was sent over plain HTTP: use https through a trusted proxy, or set http.allowPlain on a private network')
+}
+
+const foreignOf = (req: IncomingMessage, origin: string | undefined, allowed: boolean): { foreign?: string } => {
+  const reading = req.method === 'GET' || req.method === 'HEAD' || req.method === 'OPTIONS'
+  if (origin !== undefined && !allowed && (origin === 'null' || !reading) && !(reading && origin !== 'null')) {
+    return { foreign: `pages of ${origin === 'null' ? 'an opaque origin' : origin} may not call this sandbox: add the origin to http.origins` }
+  }
+  if (req.headers['sec-fetch-site'] === 'cross-site' && !allowed && !reading) {
+    return { foreign: 'a page of another site may not call this sandbox: add its origin to http.origins' }
+  }
+  return {}
+}
+
+/** The one Host of a request; an absolute-form target must name the same (RFC 9112, section 3.2). */
+const oneHost = (req: IncomingMessage): string => {
+  const named = req.headersDistinct.host ?? []
+  if (named.length !== 1) refuse('invalid', `expected one Host header, found ${named.length}`)
+  return named[0]!
+}
+
+/** The last address of `x-forwarded-for` that is no trusted proxy. */
+const clientOf = (req: IncomingMessage, proxies: ReadonlySet<string>): string | undefined =>
+  String(req.headers['x-forwarded-for'] ?? '').split(',').map(part => part.trim()).filter(Boolean).findLast(part => !proxies.has(part))
+
+const plainAddress = (address = ''): string => address.replace(/^::ffff:/, '')
+
+const isLoopback = (address: string): boolean => address === '::1' || address.startsWith('127.')
+
+/** `https://*.example.org`: the star stands for exactly one label. */
+const originPattern = (origin: string): RegExp =>
+  new RegExp(`^${origin.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace('*', '[a-z0-9-]+')}$`, 'i')

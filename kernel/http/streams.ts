@@ -1,0 +1,29 @@
+import type { Caller } from '../../sdk/types.js'
+
+/** The event streams that are open, so that they end with the credential they stand on and when the daemon stops. */
+export class OpenStreams {
+  readonly #open = new Map<AbortController, Caller>()
+
+  /** @param limit Throws when a credential has too many open; answers what gives the place back. */
+  constructor(readonly limit: (id: string) => () => void) {}
+
+  enter(caller: Caller, controller: AbortController): () => void {
+    const release = this.limit(caller.sessionId ?? caller.tokenId ?? caller.actor)
+    this.#open.set(controller, caller)
+    return () => {
+      release()
+      this.#open.delete(controller)
+    }
+  }
+
+  /** Cuts every stream of a session or token. */
+  end({ sessionId, tokenId }: { sessionId?: string; tokenId?: string }): void {
+    for (const [controller, caller] of this.#open) {
+      if ((sessionId && caller.sessionId === sessionId) || (tokenId && caller.tokenId === tokenId)) controller.abort()
+    }
+  }
+
+  endAll(): void {
+    for (const controller of this.#open.keys()) controller.abort()
+  }
+}

@@ -1,0 +1,53 @@
+import { enableCompileCache } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+enableCompileCache()
+const { readConfig, StartError } = await import('./config.js')
+const { holdFolder } = await import('./folder.js')
+const { createLog } = await import('./log.js')
+const { startDaemon } = await import('./daemon.js')
+
+const STOP_WITHIN = 10_000
+
+/** Runs a daemon until it is told to stop; a start that cannot happen is one sentence and exit 1. */
+const run = async (): Promise<void> => {
+  const root = dirname(dirname(fileURLToPath(import.meta.url)))
+  const config = readConfig(process.argv.slice(2), process.env)
+  const release = holdFolder(config.data)
+  const log = createLog(config.json)
+  const hints: string[] = []
+  try {
+    const daemon = await startDaemon({ config, root, manifests: join(root, '..', 'manifests'), log, say: line => hints.push(line) })
+    let stopping = false
+    const stop = async () => {
+      if (stopping) return
+      stopping = true
+      setTimeout(() => process.exit(1), STOP_WITHIN).unref()
+      await daemon.stop()
+      release()
+      process.exit(0)
+    }
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
+    process.on('unhandledRejection', error => log.error({ err: error }, 'a promise was rejected and nobody looked'))
+    process.on('uncaughtException', error => log.error({ err: error }, 'an error was thrown and nobody caught it'))
+    announce(daemon, config, hints)
+    await daemon.ready
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+const announce = ({ url }: { url: string }, { json, workspace }: { json: boolean; workspace: string }, hints: readonly string[]): void => {
+  if (json) return void process.stdout.write(`${JSON.stringify({ ready: true, url, pid: process.pid })}\n`)
+  process.stdout.write(`sandbox: ready at ${url} for ${workspace}\n`)
+  for (const hint of hints) process.stderr.write(`sandbox: ${hint}\n`)
+}
+
+try {
+  await run()
+} catch (error) {
+  process.stderr.write(`sandbox: ${error instanceof StartError ? error.message : error instanceof Error ? (error.stack ?? error.message) : error}\n`)
+  process.exit(1)
+}

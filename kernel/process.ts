@@ -1,0 +1,42 @@
+import { fork } from 'node:child_process'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Place } from '../sdk/host.js'
+import { Refusal } from '../sdk/refusal.js'
+import { Peer, type Pipe } from '../sdk/wire.js'
+import { KERNEL } from './events.js'
+import type { PluginManifest } from './manifest.js'
+import { principalOf } from './permissions.js'
+import { PluginLink, type Kernel } from './services.js'
+
+/** Activates a group in a process of its own, behind the same link that a group in this process has. */
+export const activateApart = async (kernel: Kernel, manifest: PluginManifest, entry: string, place: Place): Promise<() => Promise<void>> => {
+  const { name } = manifest
+  const program = fileURLToPath(import.meta.resolve('../sdk/child.js'))
+  const child = fork(program, [name, pathToFileURL(entry).href, JSON.stringify(place)], { serialization: 'advanced' })
+  const peer = new Peer(child as unknown as Pipe)
+  const link = new PluginLink(kernel, principalOf(manifest), (call, input, context) =>
+    peer.request(call, input, { signal: context.signal, context }))
+  const gone = new Promise<void>(resolve => child.once('exit', () => resolve()))
+  child.once('exit', code => {
+    peer.break(new Refusal('unavailable', `${name} is not running: its process ended with ${code}`))
+    kernel.events.drop(name)
+    kernel.calls.drop(name)
+  })
+  await new Promise<void>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', code => reject(new Error(`its process ended with ${code}`)))
+    peer.answerFor = async (call, input, options) => {
+      if (call === 'host.ready') return resolve()
+      if (call === 'host.failed') return reject(new Error((input as { message: string }).message))
+      return link.request(call, input, options)
+    }
+  })
+  return async () => {
+    await peer.request('plugin.stopping', {}, { context: KERNEL }).catch(() => {})
+    await peer.request('plugin.stop', {}, { context: KERNEL }).catch(() => {})
+    child.disconnect()
+    const late = setTimeout(() => child.kill('SIGKILL'), 2_000)
+    await gone
+    clearTimeout(late)
+  }
+}

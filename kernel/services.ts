@@ -1,0 +1,157 @@
+import { isStream } from '../sdk/wire.js'
+import type { Context, Position } from '../sdk/contract.js'
+import type { Answer, AppendOptions, Link, Log, Store } from '../sdk/host.js'
+import { refuse } from '../sdk/refusal.js'
+import type { Boot } from './boot.js'
+import type { Calls, Principal } from './calls.js'
+import { KERNEL, type Events } from './events.js'
+import type { FileStore } from './storage/files.js'
+import type { JournalStore } from './storage/journal.js'
+
+/** What the kernel answers plugins from. */
+export interface Kernel {
+  readonly calls: Calls
+  readonly events: Events
+  readonly boot: Boot
+  readonly journals: JournalStore
+  readonly files: FileStore
+  readonly store: (plugin: string) => Store
+  readonly log: (plugin: string) => Log
+}
+
+/** The fields that one or another `host.…` request carries. */
+interface Asked {
+  calls: string[]
+  call: string
+  event: string
+  data: unknown
+  point: string
+  label: string
+  step: number
+  key: string
+  value: unknown
+  journal: string
+  entries: unknown[]
+  flush?: AppendOptions['flush']
+  tail: { event: 'message' | 'done' | 'error'; data: unknown }[]
+  after: number
+  prefix: string
+  name: string
+  level: keyof Log
+  message: string
+  fields?: object
+}
+
+/** The kernel's end of one plugin's link: answers `host.…` itself, and every other call through the table. */
+export class PluginLink implements Link {
+  readonly #kernel: Kernel
+  readonly #principal: Principal
+  readonly #into: Answer
+  readonly #serving = new Set<Context>()
+
+  /** @param into Calls into the plugin. */
+  constructor(kernel: Kernel, principal: Principal, into: Answer) {
+    this.#kernel = kernel
+    this.#principal = principal
+    this.#into = into
+  }
+
+  async request(call: string, input: unknown, { signal, as }: { signal?: AbortSignal; as?: Context } = {}): Promise<unknown> {
+    if (call.startsWith('host.')) return this.#own(call, input as Asked)
+    if (as && !this.#serving.has(as)) refuse('forbidden', `${this.#principal.plugin} is not serving the caller it names`)
+    const value = await this.#kernel.calls.from(this.#principal, call, input, signal, as)
+    return isStream(value) ? this.#whole(value, signal) : value
+  }
+
+  /** Calls into the plugin, remembering whom it serves until the answer, or the stream it answers with, is over. */
+  readonly serve: Answer = async (call, input, context) => {
+    this.#serving.add(context)
+    let streaming = false
+    try {
+      const value = await this.#into(call, input, context)
+      streaming = isStream(value)
+      return isStream(value) ? this.#streamed(value, context) : value
+    } finally {
+      if (!streaming) this.#serving.delete(context)
+    }
+  }
+
+  async *#streamed(events: AsyncIterable<unknown, unknown>, context: Context): AsyncIterable<unknown, unknown> {
+    try {
+      return yield* delegate(events)
+    } finally {
+      this.#serving.delete(context)
+    }
+  }
+
+  /** A stream as another plugin reads it: where it goes on in a journal, the journal's entries follow. */
+  async *#whole(events: AsyncIterable<unknown, unknown>, signal?: AbortSignal): AsyncIterable<unknown> {
+    const end = yield* delegate(events)
+    if (isPosition(end)) yield* this.#kernel.journals.follow(end.journal, end.after, signal ?? KERNEL.signal)
+  }
+
+  async #own(call: string, asked: Asked): Promise<unknown> {
+    const { plugin } = this.#principal
+    const { calls, events, boot, journals, files, log } = this.#kernel
+    const journal = `${plugin}/${asked.journal}`
+    switch (call) {
+      case 'host.log':
+        return log(plugin)[asked.level](asked.message, asked.fields)
+      case 'host.serve':
+        for (const own of asked.calls) calls.add(own, plugin, this.serve)
+        return
+      case 'host.serves':
+        return calls.has(asked.call)
+      case 'host.emit':
+        return events.emit(asked.event, asked.data)
+      case 'host.on':
+        return events.on(asked.event, plugin, this.#into)
+      case 'host.contribute':
+        return events.contribute(asked.point, plugin, this.#into)
+      case 'host.collect':
+        return events.collect(asked.point)
+      case 'host.boot':
+        return boot.add(plugin, asked.label, () => this.#into('plugin.boot', { step: asked.step }, KERNEL))
+      case 'host.store.get':
+        return this.#kernel.store(plugin).get(asked.key)
+      case 'host.store.set':
+        return this.#kernel.store(plugin).set(asked.key, asked.value)
+      case 'host.store.delete':
+        return this.#kernel.store(plugin).delete(asked.key)
+      case 'host.store.all':
+        return this.#kernel.store(plugin).all()
+      case 'host.journal.append':
+        return journals.append(journal, asked.entries, { ...(asked.flush !== undefined && { flush: asked.flush }) })
+      case 'host.journal.close':
+        return journals.close(journal, asked.tail)
+      case 'host.journal.read':
+        return journals.read(journal, asked.after)
+      case 'host.journal.stat':
+        return journals.stat(journal)
+      case 'host.journal.rewrite':
+        return journals.rewrite(journal, asked.entries)
+      case 'host.journal.remove':
+        return journals.remove(journal)
+      case 'host.journal.list':
+        return (await journals.list(`${plugin}/${asked.prefix}`)).map(name => name.slice(plugin.length + 1))
+      case 'host.files.read':
+        return files.read(`${plugin}/${asked.name}`)
+      case 'host.files.write':
+        return files.write(`${plugin}/${asked.name}`, asked.value)
+      case 'host.files.remove':
+        return files.remove(`${plugin}/${asked.name}`)
+      case 'host.files.list':
+        return (await files.list(`${plugin}/${asked.prefix}`)).map(name => name.slice(plugin.length + 1))
+    }
+    return refuse('not-found', `a host has no ${call}`)
+  }
+}
+
+/** `yield*` for any async iterable, return value included, closing it when the consumer leaves. */
+async function* delegate(events: AsyncIterable<unknown, unknown>): AsyncGenerator<unknown, unknown> {
+  return yield* events as AsyncGenerator<unknown, unknown>
+}
+
+/** Whether a stream's return value says that it goes on in a journal. */
+export const isPosition = (value: unknown): value is Position =>
+  typeof value === 'object' && value !== null && typeof (value as Position).journal === 'string'

@@ -1,0 +1,89 @@
+import { constants, writeSync } from 'node:fs'
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
+import { Refusal } from '../../sdk/refusal.js'
+import { prefixFolder } from './names.js'
+
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'])
+
+/** The system's error code of a failure, if it has one. */
+export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException | undefined)?.code
+
+const NO_ROOM = 'the disk is full and the change was not kept: free some space and try again'
+
+/** A failed write as callers should see it: a full disk is theirs to mend, everything else is a fault. */
+export const writeFailure = (error: unknown): unknown =>
+  FULL.has(codeOf(error) ?? '') ? new Refusal('too-large', NO_ROOM, { cause: error }) : error
+
+/** Writes all bytes at an offset, however many calls the system takes for it. */
+export const writeAll = (fd: number, bytes: Uint8Array, at: number): void => {
+  for (let done = 0; done < bytes.length;) {
+    const wrote = writeSync(fd, bytes, done, bytes.length - done, at + done)
+    if (wrote === 0) throw new Error('the file takes no more bytes')
+    done += wrote
+  }
+}
+
+/** Makes a folder's entries survive a power cut. */
+export const syncFolder = async (folder: string): Promise<void> => {
+  const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Makes the entries of a file's folder, and of every folder between it and the root, survive a power cut. */
+export const syncFolders = async (root: string, path: string): Promise<void> => {
+  let folder = dirname(path)
+  for (; !relative(root, folder).startsWith('..'); folder = dirname(folder)) await syncFolder(folder)
+}
+
+/** Replaces a file in one step: whoever reads sees the old bytes or the new ones, also after a power cut. */
+export const replaceFile = async (root: string, path: string, bytes: Uint8Array): Promise<void> => {
+  const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  // One fixed name, since writers of a name take turns: what a crash leaves behind is overwritten by the next write.
+  const temporary = join(dirname(path), `.${basename(path)}.tmp`)
+  try {
+    await rm(temporary, { force: true })
+    const handle = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
+    try {
+      await handle.writeFile(bytes)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {})
+    throw writeFailure(error)
+  }
+  await (made ? syncFolders(root, path) : syncFolder(dirname(path)))
+}
+
+/** The names of the files below a root that begin with a prefix, without their extension, sorted. */
+export const namesBelow = async (
+  root: string, prefix: string, extension: (name: string) => string,
+): Promise<string[]> => {
+  const folder = prefixFolder(prefix)
+  const found: string[] = []
+  const walk = async (parts: readonly string[]): Promise<void> => {
+    const entries = await readdir(join(root, ...parts), { withFileTypes: true }).catch(error => {
+      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return []
+      throw error
+    })
+    for (const entry of entries) {
+      if (entry.name.startsWith('.')) continue
+      const path = [...parts, entry.name].join('/')
+      if (entry.isDirectory()) {
+        if (path.startsWith(prefix) || prefix.startsWith(`${path}/`)) await walk([...parts, entry.name])
+        continue
+      }
+      const end = extension(path)
+      if (entry.isFile() && path.endsWith(end) && path.startsWith(prefix)) found.push(path.slice(0, -end.length))
+    }
+  }
+  await walk(folder)
+  return found.filter(name => name.startsWith(prefix)).sort()
+}

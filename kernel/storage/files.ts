@@ -1,0 +1,61 @@
+import { readFile, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Files } from '../../sdk/host.js'
+import { refuse } from '../../sdk/refusal.js'
+import { codeOf, namesBelow, replaceFile, syncFolder } from './disk.js'
+import { placeOf } from './names.js'
+import type { Seal } from './seal.js'
+import { Turns } from './turns.js'
+
+const EXTENSION = '.json'
+
+/** Whole JSON documents below a folder, one file each, sealed when there is a seal. */
+export class FileStore implements Files {
+  readonly #folder: string
+  readonly #seal: Seal | undefined
+  readonly #turns = new Turns()
+
+  constructor(folder: string, seal?: Seal) {
+    this.#folder = folder
+    this.#seal = seal
+  }
+
+  async read<T>(name: string): Promise<T | undefined> {
+    const bytes = await readFile(this.#path(name)).catch(error => {
+      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return
+      throw error
+    })
+    if (!bytes) return
+    const plain = this.#seal ? this.#seal.open(name, bytes) : bytes
+    try {
+      return JSON.parse(plain.toString()) as T
+    } catch (error) {
+      throw new Error(`the document ${name} is not JSON`, { cause: error })
+    }
+  }
+
+  async write(name: string, value: unknown): Promise<void> {
+    const path = this.#path(name)
+    const plain = Buffer.from(JSON.stringify(value) ?? refuse('invalid', `${name}: expected a JSON value`))
+    const bytes = this.#seal ? this.#seal.seal(name, plain) : plain
+    await this.#turns.take(name, () => replaceFile(this.#folder, path, bytes))
+  }
+
+  async remove(name: string): Promise<void> {
+    const path = this.#path(name)
+    await this.#turns.take(name, async () => {
+      await rm(path, { force: true })
+      await syncFolder(dirname(path)).catch(error => {
+        if (codeOf(error) !== 'ENOENT') throw error
+      })
+    })
+  }
+
+  async list(prefix: string): Promise<string[]> {
+    return namesBelow(this.#folder, prefix, () => EXTENSION)
+  }
+
+  #path(name: string): string {
+    return placeOf(this.#folder, name, EXTENSION)
+  }
+}

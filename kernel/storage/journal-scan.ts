@@ -1,0 +1,54 @@
+import { read } from 'node:fs'
+import { promisify } from 'node:util'
+import { entriesOf, stretches } from './journal-format.js'
+import type { Format } from './journal-format.js'
+
+const readAt = promisify(read)
+
+/** One mark for so many bytes: an entry between two marks is found by counting. */
+export const STRIDE = 64 * 1024
+
+/** Where one entry begins. */
+export interface Mark {
+  readonly position: number
+  readonly at: number
+}
+
+/** What whole entries a file holds. */
+export interface Found {
+  size: number
+  entries: number
+  dataEnd: number
+  closed: boolean
+  torn: boolean
+  marks: Mark[]
+}
+
+/** Finds the whole entries of a file. JSON holds no NUL, so one is a block that a power cut left empty. */
+export const scan = async (fd: number, format: Format): Promise<Found> => {
+  const found: Found = { size: 0, entries: 0, dataEnd: 0, closed: false, torn: false, marks: [] }
+  const source = async (at: number, most: number): Promise<Buffer> => {
+    const { bytesRead, buffer } = await readAt(fd, Buffer.allocUnsafeSlow(most), 0, most, at)
+    return buffer.subarray(0, bytesRead)
+  }
+  for await (const { at, bytes } of stretches(source, 0, format.terminator)) {
+    const hole = bytes.indexOf(0)
+    for (const [start, end] of entriesOf(bytes, format.terminator)) {
+      if (hole >= 0 && hole < end) break
+      if (format.counts(bytes, start)) {
+        found.entries++
+        const begin = at + start
+        if (begin - (found.marks.at(-1)?.at ?? 0) >= STRIDE) found.marks.push({ position: found.entries, at: begin })
+        found.dataEnd = at + end
+        continue
+      }
+      found.closed = format.ends(bytes, start)
+      found.size = at + end
+    }
+    if (hole >= 0) break
+  }
+  // Control events that no last one follows are a close that was cut short: it never happened.
+  if (!found.closed) found.size = found.dataEnd
+  found.torn = (await source(found.size, 1)).length > 0
+  return found
+}

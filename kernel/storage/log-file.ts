@@ -1,0 +1,242 @@
+import { close, constants, fdatasync, ftruncateSync, mkdirSync, openSync, read } from 'node:fs'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { codeOf, syncFolders, writeAll, writeFailure } from './disk.js'
+import { entriesOf, PIECE, stretches, valuesOf } from './journal-format.js'
+import type { Format } from './journal-format.js'
+import { scan, STRIDE } from './journal-scan.js'
+import type { Mark } from './journal-scan.js'
+import { Tail } from './tail.js'
+
+const readAt = promisify(read)
+const syncData = promisify(fdatasync)
+
+const ASK = constants.O_RDWR | constants.O_NOFOLLOW
+
+/** What is appended in one step: entries as JSON, or the control events that close the journal. */
+export interface Addition {
+  readonly jsons: readonly string[]
+  readonly end?: string | undefined
+}
+
+/** One file of entries: what is in it, where each begins, and its last bytes in memory. */
+export class LogFile {
+  readonly #root: string
+  readonly #path: string
+  readonly #format: Format
+  readonly #marks: Mark[] = []
+  readonly #tail: Tail
+  #fd: number | undefined
+  #size = 0
+  #entries = 0
+  /** Where the entries end and control events begin. */
+  #dataEnd = 0
+  #closed = false
+  #gone = false
+  /** The file holds bytes beyond the last whole entry. */
+  #torn = false
+  #isNew = false
+  #users = 0
+
+  private constructor(root: string, path: string, format: Format, tail: Tail) {
+    this.#root = root
+    this.#path = path
+    this.#format = format
+    this.#tail = tail
+  }
+
+  /** The log in a file, or an empty one that its first entry creates. */
+  static async open(root: string, path: string, format: Format, tailBytes: number): Promise<LogFile> {
+    const fd = openExisting(path)
+    if (fd === undefined) return new LogFile(root, path, format, new Tail(tailBytes, 0))
+    try {
+      const found = await scan(fd, format)
+      const log = new LogFile(root, path, format, new Tail(tailBytes, found.size))
+      log.#fd = fd
+      log.#size = found.size
+      log.#entries = found.entries
+      log.#dataEnd = found.dataEnd
+      log.#closed = found.closed
+      log.#torn = found.torn
+      log.#marks.push(...found.marks)
+      return log
+    } catch (error) {
+      close(fd)
+      throw error
+    }
+  }
+
+  get exists(): boolean {
+    return this.#fd !== undefined
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  get entries(): number {
+    return this.#entries
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Whether the journal no longer has this file: it was replaced, removed or shut. */
+  get gone(): boolean {
+    return this.#gone
+  }
+
+  /** Appends in one step and answers the last position of each addition; a failure leaves the log as it was. */
+  append(additions: readonly Addition[]): number[] {
+    const marks = this.#marks.length
+    const positions: number[] = []
+    let at = this.#size
+    let entries = this.#entries
+    let dataEnd: number | undefined
+    let first = entries + 1
+    let text = ''
+    const put = (): void => {
+      if (text === '') return
+      const bytes = this.#tail.add(text)
+      writeAll(this.#writable(), bytes, at)
+      const due = at - (this.#marks.at(-1)?.at ?? 0) >= STRIDE
+      if (due && dataEnd === undefined) this.#marks.push({ position: first, at })
+      at += bytes.length
+      first = entries + 1
+      text = ''
+    }
+    try {
+      for (const { jsons, end } of additions) {
+        for (const json of jsons) {
+          text += this.#format.entry(++entries, json)
+          if (text.length >= STRIDE) put()
+        }
+        if (end !== undefined) {
+          put()
+          dataEnd = at
+          text = end
+        }
+        positions.push(entries)
+      }
+      put()
+    } catch (error) {
+      this.#marks.length = marks
+      this.#tail.cut(this.#size)
+      this.#torn = this.exists
+      try {
+        this.#mend()
+      } catch {
+        // The next append mends it; until then nobody reads beyond the size.
+      }
+      throw writeFailure(error)
+    }
+    this.#size = at
+    this.#entries = entries
+    this.#dataEnd = dataEnd ?? at
+    this.#closed = dataEnd !== undefined
+    this.#tail.trim()
+    return positions
+  }
+
+  /** Makes what was appended survive a power cut. */
+  async sync(): Promise<void> {
+    if (this.#fd === undefined) return
+    await syncData(this.#fd)
+    if (!this.#isNew) return
+    await syncFolders(this.#root, this.#path)
+    this.#isNew = false
+  }
+
+  /** The offset behind an entry; behind the last one for a position not yet written. */
+  async offsetAfter(position: number): Promise<number> {
+    if (position <= 0) return 0
+    if (position >= this.#entries) return this.#dataEnd
+    const near = this.#marks.findLast(mark => mark.position <= position + 1) ?? { position: 1, at: 0 }
+    let left = position + 1 - near.position
+    if (left === 0) return near.at
+    for await (const { at, bytes } of stretches(this.bytes, near.at, this.#format.terminator)) {
+      for (const [, end] of entriesOf(bytes, this.#format.terminator)) if (--left === 0) return at + end
+    }
+    return this.#dataEnd
+  }
+
+  /** Values from an offset on, in stretches; the answer of each step is where the next one begins. */
+  async *values(from: number): AsyncGenerator<{ values: unknown[]; next: number }> {
+    for await (const { at, bytes } of stretches(this.bytes, from, this.#format.terminator)) {
+      yield { values: valuesOf(bytes, this.#format), next: at + bytes.length }
+    }
+  }
+
+  /** Bytes at an offset, from memory when they are there; never beyond the last whole entry. */
+  readonly bytes = (at: number, most: number = PIECE): Buffer | Promise<Buffer> => {
+    const held = this.recent(at)
+    // Whoever needs more than a segment to find an entry's end reads the file.
+    if (held && (held.length >= most || at + held.length === this.#size)) return held
+    return this.#fileBytes(at, Math.max(0, Math.min(most, this.#size - at)))
+  }
+
+  /** Bytes at an offset up to the end of a shared segment, when they are still in memory. */
+  recent(at: number): Buffer | undefined {
+    return this.#tail.slice(at)
+  }
+
+  /** Lets go of the bytes in memory: the journal is closed and nobody follows it. */
+  forget(): void {
+    this.#tail.clear()
+  }
+
+  /** Gives the file up; it stays open for those who pinned it. */
+  retire(): void {
+    this.#gone = true
+    this.#release()
+  }
+
+  /** Keeps the file open for a reader, until what is answered is called. */
+  pin(): () => void {
+    this.#users++
+    return () => {
+      this.#users--
+      this.#release()
+    }
+  }
+
+  async #fileBytes(at: number, length: number): Promise<Buffer> {
+    if (length === 0 || this.#fd === undefined) return Buffer.alloc(0)
+    const { bytesRead, buffer } = await readAt(this.#fd, Buffer.allocUnsafeSlow(length), 0, length, at)
+    if (bytesRead < length) throw new Error(`${this.#path} holds less than was written to it`)
+    return buffer
+  }
+
+  #release(): void {
+    if (!this.#gone || this.#users > 0 || this.#fd === undefined) return
+    close(this.#fd)
+    this.#fd = undefined
+    this.#tail.clear()
+  }
+
+  #writable(): number {
+    if (this.#fd === undefined) {
+      mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
+      this.#fd = openSync(this.#path, ASK | constants.O_CREAT, 0o600)
+      this.#isNew = true
+    }
+    this.#mend()
+    return this.#fd
+  }
+
+  #mend(): void {
+    if (!this.#torn || this.#fd === undefined) return
+    ftruncateSync(this.#fd, this.#size)
+    this.#torn = false
+  }
+}
+
+const openExisting = (path: string): number | undefined => {
+  try {
+    return openSync(path, ASK)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return
+    throw error
+  }
+}

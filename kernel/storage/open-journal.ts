@@ -1,0 +1,235 @@
+import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { Refusal } from '../../sdk/refusal.js'
+import { replaceFile, syncFolder } from './disk.js'
+import type { Format } from './journal-format.js'
+import { LogFile } from './log-file.js'
+import type { Addition } from './log-file.js'
+import { Wakes } from './wakes.js'
+
+interface Item extends Addition {
+  readonly flush: boolean
+  done(position: number): void
+  fail(error: unknown): void
+}
+
+/** Work that has the file for itself: what was asked before is in it, what was asked after waits. */
+interface Alone {
+  work(): Promise<unknown>
+  /** Nothing comes after it. */
+  readonly last: boolean
+  done(): void
+  fail(error: unknown): void
+}
+
+interface Waiting {
+  done(): void
+  fail(error: unknown): void
+}
+
+/** Where a journal lies and how. */
+export interface Site {
+  readonly name: string
+  readonly root: string
+  readonly path: string
+  readonly format: Format
+  readonly tailBytes: number
+}
+
+/** A journal in use: its queue of writes, its file and who waits for more. */
+export class OpenJournal {
+  readonly wakes = new Wakes()
+  readonly #site: Site
+  #log: Promise<LogFile>
+  /** The log once it is open; writes wait until then. */
+  #ready: LogFile | undefined
+  #queue: (Item | Alone)[] = []
+  #scheduled = false
+  #held = true
+  #over = false
+  #unsynced: Waiting[] = []
+  #syncing: Promise<void> | undefined
+  #users = 0
+  /** The file could not be opened; the next use of the name tries again. */
+  broken = false
+  usedAt = performance.now()
+
+  constructor(site: Site) {
+    this.#site = site
+    this.#log = this.#open()
+    // Whoever asks hears of it; nobody has to have asked.
+    this.#log.catch(() => {})
+  }
+
+  get idle(): boolean {
+    const used = this.#users > 0 || this.#queue.length > 0 || this.wakes.watchers.size > 0
+    return !used && !this.#held && !this.#syncing
+  }
+
+  /** Opens the file for a reader, who says when it is done with it. */
+  async pin(): Promise<{ log: LogFile; release: () => void }> {
+    this.#users++
+    try {
+      const log = await this.#log
+      const unpin = log.pin()
+      return { log, release: () => this.#leave(unpin) }
+    } catch (error) {
+      this.#leave()
+      throw error
+    }
+  }
+
+  /** Reads the file as it is now, whatever becomes of the journal meanwhile. */
+  async use<T>(work: (log: LogFile) => Promise<T>): Promise<T> {
+    const { log, release } = await this.pin()
+    try {
+      return await work(log)
+    } finally {
+      release()
+    }
+  }
+
+  append(addition: Addition, flush: boolean): Promise<number> {
+    return new Promise((done, fail) => this.#ask({ ...addition, flush, done, fail }))
+  }
+
+  /** Puts other entries in the place of all there are. */
+  rewrite(jsons: readonly string[]): Promise<void> {
+    const { root, path, format } = this.#site
+    const text = jsons.map((json, i) => format.entry(i + 1, json)).join('')
+    return this.#alone(() => replaceFile(root, path, Buffer.from(text)))
+  }
+
+  remove(): Promise<void> {
+    const { path } = this.#site
+    return this.#alone(async () => {
+      if (!this.#ready?.exists) return
+      await rm(path, { force: true })
+      await syncFolder(dirname(path))
+    })
+  }
+
+  /** Writes what is queued, makes it survive a power cut, and ends everyone who follows. */
+  shut(): Promise<void> {
+    return this.broken ? Promise.resolve() : this.#alone(async () => this.#ready?.sync(), true)
+  }
+
+  /** Gives the file up without a word to the disk; only for a journal that nobody uses. */
+  retire(): void {
+    this.#ready?.retire()
+    this.wakes.end()
+  }
+
+  #leave(unpin?: () => void): void {
+    unpin?.()
+    this.#users--
+    this.usedAt = performance.now()
+  }
+
+  async #open(): Promise<LogFile> {
+    const { root, path, format, tailBytes } = this.#site
+    try {
+      const log = await LogFile.open(root, path, format, tailBytes)
+      this.#ready = log
+      this.#held = false
+      process.nextTick(this.#flush)
+      return log
+    } catch (error) {
+      this.broken = true
+      for (const item of this.#queue.splice(0)) item.fail(error)
+      throw error
+    }
+  }
+
+  #alone(work: () => Promise<unknown>, last = false): Promise<void> {
+    return new Promise((done, fail) => this.#ask({ work, last, done, fail }))
+  }
+
+  #ask(item: Item | Alone): void {
+    if (this.broken || this.#over) return this.#refuse(item)
+    this.usedAt = performance.now()
+    this.#queue.push(item)
+    if (this.#held || this.#scheduled) return
+    this.#scheduled = true
+    process.nextTick(this.#flush)
+  }
+
+  /** Writes what one tick asked for, in order, up to work that wants the file for itself. */
+  readonly #flush = (): void => {
+    this.#scheduled = false
+    while (this.#queue.length > 0 && !this.#held) {
+      const items: Item[] = []
+      let next = this.#queue.shift()
+      for (; next && !('work' in next); next = this.#queue.shift()) {
+        items.push(next)
+        if (next.end !== undefined) break
+      }
+      if (items.length > 0) this.#commit(items)
+      if (next && 'work' in next) void this.#hold(next)
+    }
+  }
+
+  #commit(items: readonly Item[]): void {
+    const log = this.#ready
+    if (!log || log.closed) {
+      const sentence = `the journal ${this.#site.name} is closed and takes no more entries`
+      for (const item of items) item.fail(new Refusal('conflict', sentence))
+      return
+    }
+    try {
+      const positions = log.append(items)
+      items.forEach((item, i) => {
+        const done = (): void => item.done(positions[i] ?? log.entries)
+        if (item.flush) this.#unsynced.push({ done, fail: item.fail })
+        else done()
+      })
+    } catch (error) {
+      // Together they did not fit; alone some may.
+      if (items.length === 1) return items[0]?.fail(error)
+      for (const item of items) this.#commit([item])
+      return
+    }
+    this.wakes.soon()
+    if (log.closed && this.wakes.watchers.size === 0) log.forget()
+    this.#sync()
+  }
+
+  /** Group commit: whoever asks while a sync runs is acknowledged by the next one. */
+  #sync(): void {
+    const log = this.#ready
+    if (this.#syncing || !log || this.#unsynced.length === 0) return
+    const waiting = this.#unsynced
+    this.#unsynced = []
+    this.#syncing = log.sync().then(
+      () => waiting.forEach(({ done }) => done()),
+      error => waiting.forEach(({ fail }) => fail(error)),
+    ).finally(() => {
+      this.#syncing = undefined
+      this.#sync()
+    })
+  }
+
+  async #hold({ work, last, done, fail }: Alone): Promise<void> {
+    this.#held = true
+    while (this.#syncing) await this.#syncing
+    try {
+      await work()
+      done()
+    } catch (error) {
+      fail(error)
+      if (!last) {
+        this.#held = false
+        return this.#flush()
+      }
+    }
+    this.retire()
+    this.#over = last
+    if (last) return this.#queue.splice(0).forEach(item => this.#refuse(item))
+    this.#log = this.#open()
+    this.#log.catch(() => {})
+  }
+
+  #refuse(item: Item | Alone): void {
+    item.fail(new Refusal('unavailable', `the journal ${this.#site.name} is shut and takes nothing more`))
+  }
+}

@@ -1,0 +1,163 @@
+import { closeSync, openSync } from 'node:fs'
+import type { KeyvSqlite } from '@keyv/sqlite'
+import type { Keyv } from 'keyv'
+import type { Store } from '../../sdk/host.js'
+import { refuse } from '../../sdk/refusal.js'
+import { writeFailure } from './disk.js'
+import { Turns } from './turns.js'
+
+const ADAPTERS = new Map([
+  ['redis', '@keyv/redis'], ['rediss', '@keyv/redis'], ['postgres', '@keyv/postgres'], ['postgresql', '@keyv/postgres'],
+  ['mysql', '@keyv/mysql'], ['mongodb', '@keyv/mongo'], ['memcache', '@keyv/memcache'], ['etcd', '@keyv/etcd'],
+])
+const SQLITE = 'sqlite://'
+const MEMORY = ':memory:'
+const PAGE = 1000
+const BUSY_MS = 10_000
+const CLOSED = 'the document store is closed: the sandbox is stopping'
+
+/** The documents of all plugins. */
+export interface DocumentStore {
+  /** One plugin's own documents; no other plugin's are in reach. */
+  of(plugin: string): Store
+  /** Finishes what was asked for; every later call is refused. */
+  close(): Promise<void>
+}
+
+interface Row {
+  readonly key: string
+  readonly value: string
+}
+
+interface Table {
+  readonly name: string
+  readonly keyv: Keyv
+  readonly sqlite: KeyvSqlite
+}
+
+/** The document store at an address; the file is opened when the first document is asked for. */
+export const openStore = (uri: string): DocumentStore => {
+  const file = fileOf(uri)
+  const stores = new Map<string, PluginStore>()
+  const openings = new Turns()
+  let closed = false
+  return {
+    of: plugin => {
+      if (closed) refuse('unavailable', CLOSED)
+      // One after the other: switching a new file to its journal mode fails while another connection is on it.
+      const open = (): Promise<Table> => openings.take('open', () => openTable(file, tableOf(plugin)))
+      const store = stores.get(plugin) ?? new PluginStore(open)
+      stores.set(plugin, store)
+      return store
+    },
+    close: async () => {
+      closed = true
+      await Promise.all([...stores.values()].map(store => store.close()))
+    },
+  }
+}
+
+class PluginStore implements Store {
+  readonly #open: () => Promise<Table>
+  readonly #turns = new Turns()
+  #table: Promise<Table> | undefined
+  #closed = false
+
+  constructor(open: () => Promise<Table>) {
+    this.#open = open
+  }
+
+  async get<T>(key: string): Promise<T | undefined> {
+    this.#check()
+    return (await this.#ready()).keyv.get<T>(key)
+  }
+
+  async set(key: string, value: unknown): Promise<void> {
+    // Now, not when its turn comes: what the caller changes later is not part of this write.
+    const json = JSON.stringify(value) ?? refuse('invalid', `${key}: expected a JSON value`)
+    await this.#write(key, ({ keyv }) => keyv.set(key, json))
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#write(key, ({ keyv }) => keyv.delete(key))
+  }
+
+  async all<T>(): Promise<[key: string, value: T][]> {
+    this.#check()
+    const { name, sqlite } = await this.#ready()
+    const found: [string, T][] = []
+    for (let last: string | undefined; ;) {
+      const rows: Row[] = last === undefined
+        ? await sqlite.query(`select key, value from ${name} order by key limit ${PAGE}`)
+        : await sqlite.query(`select key, value from ${name} where key > ? order by key limit ${PAGE}`, last)
+      for (const { key, value } of rows) found.push([key, parsed<T>(value).value])
+      if (rows.length < PAGE) return found
+      last = rows.at(-1)?.key
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#turns.done()
+    const table = await this.#table?.catch(() => undefined)
+    await table?.sqlite.close()
+  }
+
+  #check(): void {
+    if (this.#closed) refuse('unavailable', CLOSED)
+  }
+
+  #ready(): Promise<Table> {
+    if (this.#table) return this.#table
+    const opened = this.#open()
+    this.#table = opened
+    opened.catch(() => {
+      this.#table = undefined
+    })
+    return opened
+  }
+
+  /** In turn, since the driver runs the statements of one connection in any order. */
+  async #write(key: string, work: (table: Table) => Promise<unknown>): Promise<void> {
+    this.#check()
+    await this.#turns.take(key, async () => work(await this.#ready())).catch(error => {
+      throw writeFailure(error)
+    })
+  }
+}
+
+const openTable = async (file: string, name: string): Promise<Table> => {
+  const [{ KeyvSqlite }, { Keyv }] = await Promise.all([import('@keyv/sqlite'), import('keyv')])
+  // Made here, since the driver would let everyone read it.
+  if (file !== MEMORY) closeSync(openSync(file, 'a', 0o600))
+  const sqlite = new KeyvSqlite({ uri: `sqlite://${file}`, table: name, busyTimeout: BUSY_MS, iterationLimit: PAGE })
+  // Whoever asks gets the error; without a listener it would end the process.
+  sqlite.on('error', () => {})
+  await sqlite.query('pragma journal_mode=wal')
+  await sqlite.query('pragma synchronous=normal')
+  const keyv = new Keyv({
+    store: sqlite,
+    // A table is one plugin's alone; prefixes would be matched as patterns.
+    useKeyPrefix: false,
+    throwOnErrors: true,
+    serialize: ({ value }) => `{"value":${value as string}}`,
+    deserialize: parsed,
+  })
+  return { name, keyv, sqlite }
+}
+
+const parsed = <T>(text: string): { value: T } => JSON.parse(text) as { value: T }
+
+/** Table names know no case and hold letters, digits and underscores only. */
+const tableOf = (plugin: string): string =>
+  `documents_${plugin.replaceAll(/[^a-z0-9]/g, letter => `_${letter.charCodeAt(0).toString(16)}_`)}`
+
+const fileOf = (uri: string): string => {
+  const [scheme] = uri.split(':')
+  if (uri.startsWith(SQLITE) && uri.length > SQLITE.length) return uri.slice(SQLITE.length)
+  const adapter = ADAPTERS.get(scheme ?? '')
+  // The address itself may hold a password.
+  throw new Error(adapter
+    ? `store: ${scheme}: needs the package ${adapter}, which is not installed; use sqlite:///path/to/file`
+    : 'store: expected an address such as sqlite:///path/to/file')
+}

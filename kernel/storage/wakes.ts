@@ -1,0 +1,65 @@
+const FEW = 200
+const GAP = 4
+const GAP_OF_MANY = 10
+
+/** Someone at the end of a journal who wants to know when there is more. */
+export interface Sleeper {
+  wake(): void
+}
+
+/** Wakes all who wait at the end of a journal: at once after a pause, together while entries come thick. */
+export class Wakes {
+  /** All who follow the journal, waiting or not. */
+  readonly watchers = new Set<Sleeper>()
+  #waiting = new Set<Sleeper>()
+  #timer: NodeJS.Timeout | undefined
+  #last = -Infinity
+
+  wait(sleeper: Sleeper): void {
+    this.#waiting.add(sleeper)
+  }
+
+  leave(sleeper: Sleeper): void {
+    this.#waiting.delete(sleeper)
+    this.watchers.delete(sleeper)
+  }
+
+  /** Resolves when there is more, or the wait is over for another reason. */
+  async more(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const wake = (): void => resolve()
+    const sleeper = { wake }
+    signal.addEventListener('abort', wake)
+    this.watchers.add(sleeper)
+    this.wait(sleeper)
+    await promise
+    signal.removeEventListener('abort', wake)
+    this.leave(sleeper)
+  }
+
+  /** There is more. */
+  soon(): void {
+    if (this.#waiting.size === 0) return
+    const gap = this.watchers.size > FEW ? GAP_OF_MANY : GAP
+    const left = this.#last + gap - performance.now()
+    // A timer alone would starve behind a producer that never lets the event loop turn.
+    if (left <= 0) return this.now()
+    this.#timer ??= setTimeout(this.now, left)
+  }
+
+  readonly now = (): void => {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#last = performance.now()
+    const woken = this.#waiting
+    this.#waiting = new Set()
+    for (const sleeper of woken) sleeper.wake()
+  }
+
+  /** The file everyone follows is gone. */
+  end(): void {
+    this.now()
+    for (const sleeper of [...this.watchers]) sleeper.wake()
+  }
+}

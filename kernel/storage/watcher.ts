@@ -1,0 +1,125 @@
+import { setMaxListeners } from 'node:events'
+import type { Writable } from 'node:stream'
+import type { LogFile } from './log-file.js'
+import type { Wakes } from './wakes.js'
+
+/** What to write when there was nothing to write for so many milliseconds. */
+export interface Idle {
+  readonly every: number
+  readonly write: Buffer
+}
+
+/** One reader of a journal's bytes: a sink and a place, which pulls at its own pace. */
+export class Watcher {
+  readonly #log: LogFile
+  readonly #wakes: Wakes
+  readonly #out: Writable
+  readonly #idle: Idle | undefined
+  #at: number
+  #state: 'moving' | 'reading' | 'blocked' | 'waiting' | 'over' = 'moving'
+  #sentAt = performance.now()
+  #timer: NodeJS.Timeout | undefined
+  #finish: (error?: unknown) => void = () => {}
+
+  constructor(log: LogFile, wakes: Wakes, at: number, out: Writable, idle?: Idle) {
+    this.#log = log
+    this.#wakes = wakes
+    this.#at = at
+    this.#out = out
+    this.#idle = idle
+  }
+
+  /** Resolves when the journal is closed and written, when the sink or the journal is gone, or when it is stopped. */
+  run(signal: AbortSignal): Promise<void> {
+    if (signal.aborted || this.#out.destroyed) return Promise.resolve()
+    const stop = (): void => this.#finish()
+    return new Promise<void>((done, fail) => {
+      this.#finish = error => {
+        this.#state = 'over'
+        if (error === undefined) done()
+        else fail(error)
+      }
+      // One signal may end any number of watchers.
+      setMaxListeners(0, signal)
+      signal.addEventListener('abort', stop)
+      this.#out.on('drain', this.#drained).on('close', stop).on('error', stop)
+      this.#wakes.watchers.add(this)
+      if (this.#idle) this.#rest(this.#idle, this.#idle.every)
+      this.#move()
+    }).finally(() => {
+      signal.removeEventListener('abort', stop)
+      this.#out.off('drain', this.#drained).off('close', stop).off('error', stop)
+      clearTimeout(this.#timer)
+      this.#wakes.leave(this)
+      if (this.#log.closed && this.#wakes.watchers.size === 0) this.#log.forget()
+    })
+  }
+
+  wake(): void {
+    if (this.#log.gone) return this.#finish()
+    if (this.#state !== 'waiting') return
+    this.#state = 'moving'
+    this.#move()
+  }
+
+  readonly #drained = (): void => {
+    if (this.#state !== 'blocked') return
+    this.#state = 'moving'
+    this.#move()
+  }
+
+  #move(): void {
+    while (this.#state === 'moving') {
+      if (this.#log.gone) return this.#finish()
+      if (this.#at >= this.#log.size) {
+        if (this.#log.closed) return this.#finish()
+        this.#state = 'waiting'
+        return this.#wakes.wait(this)
+      }
+      const bytes = this.#log.recent(this.#at)
+      if (bytes) this.#send(bytes)
+      else return void this.#read()
+    }
+  }
+
+  async #read(): Promise<void> {
+    this.#state = 'reading'
+    try {
+      const bytes = await this.#log.bytes(this.#at)
+      if (this.#state !== 'reading') return
+      this.#state = 'moving'
+      this.#send(bytes)
+      this.#move()
+    } catch (error) {
+      this.#finish(error)
+    }
+  }
+
+  #send(bytes: Buffer): void {
+    this.#at += bytes.length
+    this.#sentAt = performance.now()
+    this.#put(bytes)
+  }
+
+  /** A sink that throws is its own watcher's end, not that of the others woken with it. */
+  #put(bytes: Buffer): void {
+    try {
+      if (!this.#out.write(bytes)) this.#state = 'blocked'
+    } catch (error) {
+      this.#finish(error)
+    }
+  }
+
+  /** Only a watcher with nothing to send stands between two entries, so only then the idle bytes may go out. */
+  #rest(idle: Idle, left: number): void {
+    this.#timer = setTimeout(() => {
+      const quiet = performance.now() - this.#sentAt
+      if (quiet < idle.every) return this.#rest(idle, idle.every - quiet)
+      if (this.#state === 'waiting') {
+        this.#sentAt = performance.now()
+        this.#put(idle.write)
+      }
+      this.#rest(idle, idle.every)
+    }, Math.max(1, left))
+  }
+}

@@ -1,0 +1,254 @@
+import { isDeepStrictEqual } from 'node:util'
+import { oas31 } from 'openapi3-ts'
+import { isRoute } from '../sdk/contract.js'
+import type { CallSchema, Contract } from '../sdk/contract.js'
+import type { OpenAccess, PluginManifest, RouteAccess } from '../kernel/manifest.js'
+import { kernelGroup, OPEN_TAG } from './kernel.js'
+import { refusals, refusalSchemas, refusalsOf } from './refusals.js'
+import { order, published, reached, resolve } from './schemas.js'
+import type { Schema, Schemas } from './schemas.js'
+
+type Access = RouteAccess | (OpenAccess & { etag?: true })
+
+/** One group as the document needs it: its name, who may use its routes, and what they take and give. */
+export interface Group {
+  readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & {
+    readonly routes: { readonly [call: string]: Access }
+  }
+  readonly contract: Pick<Contract, 'schema'>
+}
+
+/** Where a document says the daemon is; left out: where the document came from. */
+export interface DocumentOptions {
+  readonly url?: string
+}
+
+const ABOUT = [
+  'The daemon that coding agents run behind: one HTTP contract beside the code they work on.',
+  'A person signs in and sends `authorization: Bearer <session>`; a program sends a control token as '
+  + '`x-sandbox-control`. `x-floor` names the least role of a person and `x-token` the scopes of a token that reach a call.',
+  'Every failure is JSON with a `message` for a person and a `reason` for a program. A stream is server-sent '
+  + 'events: `message` events with the schema given, then `done`, or `error` with a message; one that ends with neither was cut.',
+].join('\n\n')
+
+const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'] as const
+
+/** The OpenAPI 3.1 document, derived from every group's contract and manifest; the same groups give the same text. */
+export const openapi = (groups: readonly Group[], options: DocumentOptions = {}): oas31.OpenAPIObject => {
+  const builder = oas31.OpenApiBuilder.create()
+    .addOpenApiVersion('3.1.0')
+    .addInfo({ title: 'Sandbox daemon', version: '1', description: ABOUT, license: { name: 'MIT', identifier: 'MIT' } })
+    .addServer({ url: options.url ?? '/', description: 'This sandbox.' })
+  const components = new Components()
+  components.add('the kernel', refusalSchemas, Object.keys(refusalSchemas))
+  const operations = [...groups].sort((a, b) => order(a.manifest.name, b.manifest.name)).concat(kernelGroup)
+    .flatMap(group => operationsOf(group, components))
+  const tags = new Map(operations.map(({ tag }) => [tag.name, tag]))
+  tags.delete(OPEN_TAG.name)
+  for (const tag of [...tags.values(), OPEN_TAG]) builder.addTag(tag)
+  for (const [path, item] of pathsOf(operations)) builder.addPath(path, item)
+  for (const [name, schema] of components.sorted()) builder.addSchema(name, schema)
+  const used = new Set(operations.flatMap(({ operation }) => Object.values(operation.responses!))
+    .map(response => String(response.$ref)))
+  for (const [name, response] of Object.entries(refusals)) {
+    if (used.has(`#/components/responses/${name}`)) builder.addResponse(name, response)
+  }
+  builder
+    .addSecurityScheme('session', { type: 'http', scheme: 'bearer', description: 'The session of a person.' })
+    .addSecurityScheme('token', {
+      type: 'apiKey', in: 'header', name: 'x-sandbox-control', description: 'A control token of a program.',
+    })
+  return builder.getSpec()
+}
+
+interface Operation {
+  readonly group: string
+  readonly method: typeof METHODS[number]
+  readonly path: string
+  readonly tag: { name: string; description: string }
+  readonly operation: oas31.OperationObject
+}
+
+const operationsOf = ({ manifest, contract }: Group, components: Components): Operation[] => {
+  const { components: { schemas: named = {} }, functions } = contract.schema()
+  // What typia writes is a JSON Schema of OpenAPI 3.1; `Shape` is the part of it the daemon reads.
+  const schemas = Object.fromEntries(Object.entries(named).map(([name, shape]) => [name, published(shape as Schema)]))
+  return functions.filter(call => isRoute(call.name)).map(call => {
+    const [method, path] = call.name.split(' ') as [typeof METHODS[number], string]
+    const access = manifest.routes[call.name]
+    if (!access) throw new Error(`${manifest.name}: ${call.name} has no access in the manifest`)
+    if (!METHODS.includes(method)) throw new Error(`${manifest.name}: ${call.name} has no method the document knows`)
+    const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: manifest.label, description: manifest.summary }
+    const operation = describe(manifest.name, tag.name, call, access, schemas)
+    components.add(manifest.name, schemas, reached(operation, schemas))
+    return { group: manifest.name, method, path, tag, operation }
+  })
+}
+
+/** Paths in order, each with its methods in the order people read them. */
+const pathsOf = (operations: readonly Operation[]): [string, oas31.PathItemObject][] => {
+  const ids = new Map<string, string>()
+  const paths = new Map<string, oas31.PathItemObject>()
+  const sorted = [...operations].sort((a, b) =>
+    order(a.path, b.path) || METHODS.indexOf(a.method) - METHODS.indexOf(b.method))
+  for (const { group, method, path, operation } of sorted) {
+    const route = `${method} ${path}`
+    const id = operation.operationId!
+    const item = paths.get(path) ?? {}
+    const key = method.toLowerCase() as Lowercase<typeof method>
+    if (item[key]) throw new Error(`${item[key]['x-group']} and ${group} both serve ${route}`)
+    if (ids.has(id)) throw new Error(`${ids.get(id)} and ${route} of ${group} have the same id ${id}`)
+    ids.set(id, route)
+    paths.set(path, { ...item, [key]: operation })
+  }
+  return [...paths]
+}
+
+const describe = (
+  group: string, tag: string, call: CallSchema, access: Access, schemas: Schemas,
+): oas31.OperationObject => {
+  const [method, path = ''] = call.name.split(' ')
+  const open = 'open' in access
+  const { parameters, body } = inputOf(group, call, schemas)
+  const success = replyOf(group, call, schemas)
+  const limit = 'body' in access && access.body ? `At most ${size(access.body)}.` : undefined
+  return {
+    tags: [tag],
+    operationId: access.id,
+    ...words(call.description),
+    ...(call.deprecated && { deprecated: true }),
+    ...((parameters.length > 0 || access.etag) && {
+      parameters: [...parameters, ...(access.etag ? [IF_NONE_MATCH] : [])],
+    }),
+    ...(body && {
+      requestBody: {
+        ...(limit && { description: limit }),
+        required: needed(resolve(body, schemas)),
+        content: { 'application/json': { schema: body } },
+      },
+    }),
+    responses: {
+      200: { ...success.response, ...(access.etag && { headers: ETAG }) },
+      ...(access.etag && { 304: { description: 'Nothing changed since the answer with this tag.' } }),
+      ...refusalsOf({
+        open,
+        early: access.early === true,
+        changes: method !== 'GET',
+        named: path.includes('{'),
+        body: body !== undefined,
+        input: body !== undefined || parameters.length > 0,
+      }),
+    },
+    security: open ? [] : [{ session: [] }, ...(access.tokens.length > 0 ? [{ token: [] }] : [])],
+    'x-floor': open ? 'open' : access.role,
+    'x-token': open ? [] : access.tokens,
+    'x-stream': success.stream,
+    'x-group': group,
+  }
+}
+
+const size = (bytes: number): string =>
+  bytes % 1048576 === 0 ? `${bytes / 1048576} MiB` : bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`
+
+/** Whether a body may not be left out: one of its fields, or the choice between its forms, must be there. */
+const needed = (body: Schema | undefined): boolean => body?.oneOf !== undefined || (body?.required?.length ?? 0) > 0
+
+const ETAG: oas31.HeadersObject = { etag: { description: 'Changes when the answer does.', schema: { type: 'string' } } }
+
+const IF_NONE_MATCH: oas31.ParameterObject = {
+  name: 'if-none-match',
+  in: 'header',
+  description: 'The `etag` of an earlier answer.',
+  required: false,
+  schema: { type: 'string' },
+}
+
+/** The first sentence as the summary, everything after it as the description; lines of one paragraph are joined. */
+export const words = (text = ''): { summary?: string; description?: string } => {
+  const joined = text.trim().replace(/([^\n])\n(?!\n|[-*|>#]|\d+\.|\s)/g, '$1 ')
+  const [, first = joined, rest = ''] = /^(.*?[.!?])(?:\s+(?=[A-Z`\n])|\n+|$)(.*)$/s.exec(joined) ?? []
+  const summary = first.replace(/\.$/, '')
+  return { ...(summary && { summary }), ...(rest.trim() && { description: rest.trim() }) }
+}
+
+interface CallInput {
+  readonly parameters: oas31.ParameterObject[]
+  readonly body?: Schema
+}
+
+/** What of a call's input travels in the path, what in the query, and what in the body. */
+const inputOf = (group: string, call: CallSchema, schemas: Schemas): CallInput => {
+  const [method, path = ''] = call.name.split(' ')
+  const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(match => match[1]!)
+  const given = call.parameters[0] && published(call.parameters[0].schema as Schema)
+  const input = resolve(given, schemas)
+  const fields = Object.entries(input?.properties ?? {}) as [string, Schema][]
+  const lost = inPath.find(name => !fields.some(([field]) => field === name))
+  if (lost !== undefined) {
+    throw new Error(`${group}: ${call.name} has no field ${lost} in its input: declare it in one plain object`)
+  }
+  if (method === 'GET' && input?.oneOf) {
+    throw new Error(`${group}: ${call.name} takes a union, which a query cannot say: use one plain object`)
+  }
+  const travels = (name: string) => (inPath.includes(name) ? 'path' : method === 'GET' ? 'query' : 'body')
+  const parameters = fields.flatMap(([name, { description, ...schema }]): oas31.ParameterObject[] => {
+    const place = travels(name)
+    const required = place === 'path' || input!.required?.includes(name) === true
+    return place === 'body' ? [] : [{ name, in: place, ...(description && { description }), required, schema }]
+  })
+  if (inPath.length === 0) {
+    return { parameters, ...(method !== 'GET' && (fields.length > 0 || input?.oneOf) && { body: given! }) }
+  }
+  const left = fields.filter(([name]) => travels(name) === 'body')
+  const required = input!.required?.filter(name => travels(name) === 'body')
+  if (left.length === 0) return { parameters }
+  return { parameters, body: published({ ...input, properties: Object.fromEntries(left), required: required ?? [] }) }
+}
+
+interface Success {
+  readonly stream: boolean
+  readonly response: oas31.ResponseObject
+}
+
+/** The good answer: a value, events over time, or bytes. */
+const replyOf = (group: string, call: CallSchema, schemas: Schemas): Success => {
+  if (!call.output) throw new Error(`${group}: ${call.name} returns nothing: return Ok`)
+  const schema = published(call.output.schema as Schema)
+  const shape = resolve(schema, schemas)
+  const { 'event-stream': event, 'event-end': end, 'content-type': type } = (shape?.properties ?? {}) as Schemas
+  const description = shape?.description ?? 'The answer.'
+  if (event) {
+    const media = { schema: event, ...(end && Object.keys(end).length > 0 && { 'x-done': end }) }
+    return { stream: true, response: { description: 'Events over time.', content: { 'text/event-stream': media } } }
+  }
+  if (type) {
+    const media = (type.enum ?? [type.const ?? 'application/octet-stream']).map(name => String(name).replace(/;.*/, ''))
+    const content = media.map(name => [name, name.startsWith('text/') ? { schema: { type: 'string' } } : {}])
+    return { stream: false, response: { description, content: Object.fromEntries(content) } }
+  }
+  return { stream: false, response: { description, content: { 'application/json': { schema } } } }
+}
+
+/** The document's named schemas, each with the group it came from. */
+class Components {
+  readonly #taken = new Map<string, { group: string; schema: Schema }>()
+
+  add(group: string, schemas: Schemas, names: Iterable<string>): void {
+    for (const name of names) {
+      const schema = schemas[name]
+      const taken = this.#taken.get(name)
+      if (!schema) throw new Error(`${group}: nothing is named ${name}`)
+      if (!/^[A-Z][A-Za-z0-9]*$/.test(name)) {
+        throw new Error(`${group}: a call publishes the anonymous type ${name}: give it an interface of its own`)
+      }
+      if (taken && !isDeepStrictEqual(taken.schema, schema)) {
+        throw new Error(`${taken.group} and ${group} both publish a type ${name}, and they differ: rename one`)
+      }
+      if (!taken) this.#taken.set(name, { group, schema })
+    }
+  }
+
+  sorted(): [string, Schema][] {
+    return [...this.#taken].sort(([a], [b]) => order(a, b)).map(([name, { schema }]) => [name, schema])
+  }
+}

@@ -1,0 +1,60 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import typia from 'typia'
+import type { Contract } from '../sdk/contract.js'
+import { parseManifest } from '../kernel/manifest.js'
+import type { PluginManifest } from '../kernel/manifest.js'
+import { openapi } from './document.js'
+import type { Group } from './document.js'
+import { byName, published } from './schemas.js'
+import type { Schema } from './schemas.js'
+
+// The folder that manifests' entries count from, and the project whose files are written.
+const root = dirname(import.meta.dirname)
+const project = process.cwd()
+
+/** Every group whose manifest is in the project, with its contract. */
+const load = async (): Promise<Group[]> => {
+  const files = (await readdir(join(project, 'manifests'))).sort()
+  return Promise.all(files.filter(file => file.endsWith('.json') && file !== 'schema.json').map(async file => {
+    const manifest = parseManifest(await readFile(join(project, 'manifests', file), 'utf8'), file)
+    const { contract } = await import(pathToFileURL(join(root, manifest.entry)).href) as { contract: Contract }
+    return { manifest, contract }
+  }))
+}
+
+/** The JSON Schema of a manifest, so that an editor completes and checks one as it is written. */
+const manifestSchema = (): object => {
+  const { components: { schemas = {} } } = typia.json.schemas<[PluginManifest], '3.1'>()
+  const { PluginManifest: manifest, ...others } = Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, published(schema as Schema)]))
+  const text = JSON.stringify({
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Manifest of a group',
+    ...manifest,
+    $defs: byName(others),
+  })
+  return JSON.parse(text.replaceAll('"#/components/schemas/', '"#/$defs/')) as object
+}
+
+const lines = (value: object): string => `${JSON.stringify(value, undefined, 2)}\n`
+
+const files: readonly [name: string, text: string][] = [
+  ['openapi/openapi.json', lines(openapi(await load()))],
+  ['manifests/schema.json', lines(manifestSchema())],
+]
+
+if (process.argv.includes('--check')) {
+  for (const [name, text] of files) {
+    if (await readFile(join(project, name), 'utf8').catch(() => '') === text) continue
+    console.error(`${name} is not current: run npm run openapi and commit it`)
+    process.exitCode = 1
+  }
+} else {
+  for (const [name, text] of files) {
+    await mkdir(dirname(join(project, name)), { recursive: true })
+    await writeFile(join(project, name), text)
+    console.log(`wrote ${name}`)
+  }
+}

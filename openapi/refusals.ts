@@ -1,0 +1,106 @@
+import type { oas31 } from 'openapi3-ts'
+import { STATUS } from '../sdk/refusal.js'
+import type { Reason } from '../sdk/refusal.js'
+import { refTo } from './schemas.js'
+import type { Schemas } from './schemas.js'
+
+/** The schemas of every failure's body. */
+export const refusalSchemas: Schemas = {
+  Refusal: {
+    type: 'object',
+    properties: {
+      message: { type: 'string', description: 'What was expected, what was found and what to do, for a person.' },
+      reason: { type: 'string', enum: Object.keys(STATUS), description: 'Why, for a program; each reason has one status.' },
+      errors: { type: 'array', items: refTo('FieldError'), description: 'The fields that did not fit.' },
+    },
+    required: ['message', 'reason'],
+    additionalProperties: true,
+    description: 'The body of every failure. A call may add fields, where its description says so.',
+  },
+  FieldError: {
+    type: 'object',
+    properties: {
+      path: { type: 'string', description: 'Where, such as `attachments[0]`.' },
+      expected: { type: 'string' },
+      value: { type: 'string', description: 'What was found, where that may be shown.' },
+    },
+    required: ['path', 'expected'],
+    description: 'One field that did not fit.',
+  },
+}
+
+const TEXT: { readonly [reason in Reason]?: string } = {
+  invalid: 'Malformed input; `errors` names each field.',
+  unauthenticated: 'No credential, or one that is not valid.',
+  forbidden: 'Role, scope, host or origin does not reach this call; the message names what would.',
+  'not-found': 'No such thing, or none the caller may know of.',
+  conflict: 'Refused in the present state.',
+  'too-large': 'The body is too large, or the disk is full.',
+  unsupported: 'The body has a type this call does not take.',
+  unprocessable: 'Well-formed, but impossible here.',
+  'too-many': 'Too many requests, or a budget refuses.',
+  failed: 'The sandbox failed; its log says why.',
+  unavailable: 'The start is not done, or what this call needs is not there.',
+}
+
+const RETRY: oas31.HeadersObject = {
+  'retry-after': {
+    description: 'Seconds after which asking again makes sense, where a time helps.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+}
+
+const refusal = (description: string, headers?: oas31.HeadersObject): oas31.ResponseObject => ({
+  description,
+  ...(headers && { headers }),
+  content: { 'application/json': { schema: refTo('Refusal') } },
+})
+
+/** `not-found` → `NotFound`. */
+const nameFor = (reason: string): string => reason.replace(/(?:^|-)(.)/g, (_, letter: string) => letter.toUpperCase())
+
+/** The answers that say no, by component name. */
+export const refusals: { readonly [name: string]: oas31.ResponseObject } = {
+  ...Object.fromEntries(Object.entries(TEXT).map(([reason, text]) =>
+    [nameFor(reason), refusal(text, reason === 'too-many' || reason === 'unavailable' ? RETRY : undefined)])),
+  Refused: refusal('Any other refusal; `reason` says which.', RETRY),
+}
+
+/** What decides which refusals a call can answer with. */
+export interface CallTraits {
+  /** No general credential is asked for. */
+  readonly open: boolean
+  /** Answers before the start is done. */
+  readonly early: boolean
+  /** Its method is one that changes something. */
+  readonly changes: boolean
+  /** Its path names a thing. */
+  readonly named: boolean
+  readonly body: boolean
+  readonly input: boolean
+}
+
+/** The refusals a call can answer with by the rules for every call; the others are behind `default`. */
+export const refusalsOf = ({ open, early, changes, named, body, input }: CallTraits): oas31.ResponsesObject => {
+  // An open call with input makes a narrower check of its own: a code, a ticket, a signature.
+  const checked = !open || input
+  const reasons: [Reason, boolean][] = [
+    ['invalid', true],
+    ['unauthenticated', checked],
+    ['forbidden', checked],
+    ['not-found', named],
+    ['conflict', changes],
+    ['too-large', body],
+    ['unsupported', body],
+    ['unprocessable', changes],
+    ['too-many', checked],
+    ['failed', true],
+    ['unavailable', !early],
+  ]
+  return Object.fromEntries([
+    ...reasons.filter(([, can]) => can).map(([reason]) => [STATUS[reason], ref(nameFor(reason))]),
+    ['default', ref('Refused')],
+  ])
+}
+
+const ref = (name: string): oas31.ReferenceObject => ({ $ref: `#/components/responses/${name}` })

@@ -1,0 +1,75 @@
+import type { oas31 } from 'openapi3-ts'
+
+/** A JSON Schema as the document publishes it. */
+export type Schema = oas31.SchemaObject
+
+/** Named schemas of one group or of the whole document. */
+export interface Schemas {
+  [name: string]: Schema
+}
+
+const COMPONENTS = '#/components/schemas/'
+
+/** The reference to a named schema. */
+export const refTo = (name: string): Schema => ({ $ref: COMPONENTS + name })
+
+/** The name of the schema a reference points to; undefined for a schema that is none. */
+export const nameOf = (schema: Schema | undefined): string | undefined =>
+  schema?.$ref?.startsWith(COMPONENTS) ? schema.$ref.slice(COMPONENTS.length) : undefined
+
+/** The schema itself, however many names lead to it. */
+export const resolve = (schema: Schema | undefined, schemas: Schemas): Schema | undefined => {
+  const name = nameOf(schema)
+  return name === undefined ? schema : resolve(schemas[name], schemas)
+}
+
+/** By code unit, so that the order is the same on every machine. */
+export const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/**
+ * A schema in the shortest form that says the same: literals as one `enum` with its type, no empty lists.
+ *
+ * The compiler orders a union by when it met its members, which another file can change: so members are sorted here.
+ */
+export const published = (source: Schema): Schema => {
+  const { type, properties, required, oneOf, items, additionalProperties: rest, discriminator, ...others } = source
+  const literals = oneOf?.map(option => option as Schema)
+  const words = literals?.every(option => typeof option.const === 'string' && Object.keys(option).length === 1)
+  const kind = type ?? (words ? 'string' : literalType(others.const))
+  const fields = Object.entries(properties ?? {}).map(([name, field]) => [name, published(field as Schema)] as const)
+  return {
+    ...(kind && { type: kind }),
+    ...(words ? { enum: literals!.map(option => String(option.const)).sort(order) } : literals && { oneOf: sorted(literals) }),
+    ...(discriminator && { discriminator: { ...discriminator, mapping: byName(discriminator.mapping ?? {}) } }),
+    ...(items && { items: published(items as Schema) }),
+    ...(properties && (fields.length > 0 || !rest) && { properties: Object.fromEntries(fields) }),
+    ...(required?.length && { required }),
+    ...(rest !== undefined && { additionalProperties: typeof rest === 'object' ? published(rest as Schema) : rest }),
+    ...others,
+  }
+}
+
+const sorted = (forms: readonly Schema[]): Schema[] =>
+  forms.map(form => ({ form: published(form), text: JSON.stringify(published(form)) }))
+    .sort((a, b) => order(a.text, b.text)).map(({ form }) => form)
+
+/** The same entries in the order of their names. */
+export const byName = <T>(entries: { readonly [name: string]: T }): { [name: string]: T } =>
+  Object.fromEntries(Object.entries(entries).sort(([a], [b]) => order(a, b)))
+
+const literalType = (value: unknown): 'string' | 'number' | 'boolean' | undefined => {
+  const type = typeof value
+  return type === 'string' || type === 'number' || type === 'boolean' ? type : undefined
+}
+
+/** Every name a part of the document refers to, directly or through other schemas. */
+export const reached = (part: unknown, schemas: Schemas, names = new Set<string>()): Set<string> => {
+  if (typeof part !== 'object' || part === null) return names
+  const name = typeof (part as Schema).$ref === 'string' ? nameOf(part as Schema) : undefined
+  if (name !== undefined && !names.has(name)) {
+    names.add(name)
+    reached(schemas[name], schemas, names)
+  }
+  for (const value of Object.values(part)) reached(value, schemas, names)
+  return names
+}

@@ -1,0 +1,13 @@
+import { refuse } from '../../sdk/index.js'
+import type { Caller } from '../../sdk/index.js'
+import type { Conversation } from './contract.js'
+
+/** Refuses an `editor` token that reaches for a conversation it did not open; whose it is goes by token id, never by label. */
+export const reach = (caller: Caller, conversation: Pick<Conversation, 'openedByToken'>): void => {
+  if (caller.scope !== 'editor') return
+  if (caller.tokenId !== undefined && caller.tokenId === conversation.openedByToken) return
+  refuse('forbidden', 'an editor token reaches only conversations it opened: expected a token of scope drive or land, or the one that opened this conversation')
+}
+
+/** Whether a person or a program of theirs stands behind a call, so that cards may go up. */
+export const attends = ({ kind }: Caller): boolean => kind === 'session' || kind === 'token' || kind === 'run'

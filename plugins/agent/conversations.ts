@@ -1,0 +1,113 @@
+import { refuse } from '../../sdk/index.js'
+import type { Log, Store } from '../../sdk/index.js'
+import type { Conversation } from './contract.js'
+
+/** What is left of a conversation taken off the board: who may bring it back. */
+interface Gone {
+  readonly openedByToken?: string
+  readonly at: number
+}
+
+const LIVE = 'c/'
+const GONE = 'gone/'
+
+/** Every conversation on the board, in memory, and behind it in the store. */
+export class Conversations {
+  readonly #store: Store
+  readonly #log: Log
+  readonly #live = new Map<string, Conversation>()
+  readonly #gone = new Map<string, Gone>()
+  /** The newest write of each conversation, and those of them that have not begun. */
+  readonly #writing = new Map<string, Promise<void>>()
+  readonly #queued = new Map<string, Promise<void>>()
+  readonly #unsaved = new Set<string>()
+
+  constructor(store: Store, log: Log) {
+    this.#store = store
+    this.#log = log
+  }
+
+  async load(): Promise<void> {
+    for (const [key, value] of await this.#store.all<Conversation | Gone>()) {
+      if (key.startsWith(LIVE)) this.#live.set(key.slice(LIVE.length), value as Conversation)
+      if (key.startsWith(GONE)) this.#gone.set(key.slice(GONE.length), value as Gone)
+    }
+  }
+
+  find(id: string): Conversation | undefined {
+    return this.#live.get(id)
+  }
+
+  /** The conversation, or the refusal of one that is not on the board. */
+  get(id: string): Conversation {
+    return this.#live.get(id) ?? refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
+  }
+
+  /** What is left of a conversation that was taken off the board. */
+  gone(id: string): Gone | undefined {
+    return this.#gone.get(id)
+  }
+
+  get all(): readonly Conversation[] {
+    return [...this.#live.values()]
+  }
+
+  /** Puts a conversation on the board; whoever opens it made it durable already. */
+  open(conversation: Conversation): void {
+    this.#live.set(conversation.id, conversation)
+    if (this.#gone.delete(conversation.id)) void this.#store.delete(GONE + conversation.id).catch(() => {})
+    void this.#save(conversation.id).catch(() => {})
+  }
+
+  /** Changes a conversation; readers see it at once, and it is in the store when this returns. */
+  update(id: string, patch: Partial<Conversation>): Promise<void> {
+    const before = this.#live.get(id)
+    if (!before) return Promise.resolve()
+    const after = { ...before, ...patch }
+    for (const [key, value] of Object.entries(patch)) if (value === undefined) delete after[key as keyof Conversation]
+    this.#live.set(id, after)
+    return this.#save(id)
+  }
+
+  /** Takes a conversation off the board. */
+  async remove(id: string): Promise<void> {
+    const conversation = this.#live.get(id)
+    if (!conversation) return
+    const { openedByToken } = conversation
+    const gone: Gone = { at: Date.now(), ...(openedByToken && { openedByToken }) }
+    this.#live.delete(id)
+    this.#gone.set(id, gone)
+    await this.#writing.get(id)?.catch(() => {})
+    await this.#store.set(GONE + id, gone)
+    await this.#store.delete(LIVE + id)
+  }
+
+  /** Resolves when everything changed so far is in the store; throws when some of it could not be written. */
+  async stored(): Promise<void> {
+    await Promise.allSettled(this.#writing.values())
+    await Promise.all([...this.#unsaved].map(id => this.#save(id)))
+  }
+
+  /** One write at a time per conversation; changes made meanwhile go into the next one together. */
+  #save(id: string): Promise<void> {
+    const queued = this.#queued.get(id)
+    if (queued) return queued
+    const write = async () => {
+      this.#queued.delete(id)
+      const conversation = this.#live.get(id)
+      if (!conversation) return
+      this.#unsaved.add(id)
+      await this.#store.set(LIVE + id, conversation)
+      this.#unsaved.delete(id)
+    }
+    const mine = (this.#writing.get(id) ?? Promise.resolve()).then(write, write)
+    this.#queued.set(id, mine)
+    this.#writing.set(id, mine)
+    mine
+      .catch(error => this.#log.error('a conversation could not be stored', { conversation: id, error: String(error) }))
+      .finally(() => {
+        if (this.#writing.get(id) === mine) this.#writing.delete(id)
+      })
+    return mine
+  }
+}

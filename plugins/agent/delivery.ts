@@ -1,0 +1,238 @@
+import { randomUUID } from 'node:crypto'
+import { Refusal, refuse } from '../../sdk/index.js'
+import type { Caller } from '../../sdk/index.js'
+import { attends, reach } from './access.js'
+import type { Conversation, Started, TurnInput } from './contract.js'
+import type { Conversations } from './conversations.js'
+import type { Engine } from './engine.js'
+import type { QueuedWhy } from './frames.js'
+import type { Lanes } from './lanes.js'
+import { notesOf, preambleOf } from './preamble.js'
+import type { Providers } from './providers.js'
+import { MOST_WAITING, answerOf, shown, type LedgerRow, type Queue } from './queue.js'
+import type { Message } from './run-entry.js'
+import type { Turn } from './turn.js'
+import { differs, optionsOf } from './turn-options.js'
+
+/** What a message must pass that takes a look at the disk. */
+export interface Premises {
+  /** Refuses attachments that escape or name no file. */
+  attachments(paths: readonly string[]): Promise<void>
+  /** Refuses a folder to start in that escapes or is none. */
+  startIn(path: string): Promise<void>
+  /** Refuses where no private copy can be made. */
+  isolation(input: TurnInput): Promise<void>
+}
+
+/** What deciding about a message needs. */
+export interface DeliveryParts {
+  readonly engine: Engine
+  readonly conversations: Conversations
+  readonly queue: Queue
+  readonly providers: Providers
+  readonly lanes: Lanes
+  readonly premises: Premises
+}
+
+const RESERVED = new Set(['archived', 'search', 'designs'])
+const SAID_BYTES = 128 * 1024
+const TITLE = 80
+const TITLE_FROM_PROMPT = 60
+
+const id = (letter: string): string => `${letter}-${randomUUID().replaceAll('-', '').slice(0, 20)}`
+
+/** Decides what becomes of a message: it starts a turn, is said into the running one, or waits. */
+export class Delivery {
+  readonly #parts: DeliveryParts
+  /** Messages being decided, by the id their sender gave them. */
+  readonly #deciding = new Map<string, Promise<Started>>()
+
+  constructor(parts: DeliveryParts) {
+    this.#parts = parts
+  }
+
+  async deliver(input: TurnInput, caller: Caller): Promise<Started> {
+    wellFormed(input)
+    const { messageId } = input
+    if (messageId === undefined) return this.#decide(input, id('m'), caller)
+    for (;;) {
+      const known = this.#parts.queue.known(messageId)
+      if (known) return this.#again(known, input, caller)
+      const deciding = this.#deciding.get(messageId)
+      if (!deciding) break
+      // A message that was refused leaves no trace: then this one is the first.
+      await deciding.catch(() => {})
+    }
+    const decided = this.#decide(input, messageId, caller)
+    this.#deciding.set(messageId, decided)
+    try {
+      return await decided
+    } finally {
+      this.#deciding.delete(messageId)
+    }
+  }
+
+  #again(known: LedgerRow, { conversationId }: TurnInput, caller: Caller): Started {
+    if (conversationId !== undefined && conversationId !== known.conversationId)
+      refuse('conflict', 'this messageId was used in another conversation; expected a new one')
+    const conversation = this.#parts.conversations.find(known.conversationId) ?? this.#parts.conversations.gone(known.conversationId)
+    if (conversation) reach(caller, conversation)
+    return answerOf(known)
+  }
+
+  async #decide(input: TurnInput, messageId: string, caller: Caller): Promise<Started> {
+    const { conversations, providers, premises, lanes, engine } = this.#parts
+    const conversationId = input.conversationId ?? id('c')
+    this.#reach(conversationId, caller)
+    possible(input, caller)
+    await premises.attachments(input.attachments ?? [])
+    return lanes.run(conversationId, async () => {
+      if (engine.closing) refuse('unavailable', 'the sandbox is going down; send the message again when it is back')
+      this.#reach(conversationId, caller)
+      const conversation = conversations.find(conversationId)
+      this.#session(input, conversation, caller)
+      optionsOf(input, conversation, providers)
+      if (!conversation) await this.#first(input)
+      const at = Date.now()
+      const message: Message = {
+        run: id('r'), conversationId, messageId, input, by: caller.actor, attended: attends(caller) && input.unattended !== true, at,
+      }
+      return this.#accept(message, conversation ?? this.#opened(message, caller), !conversation)
+    })
+  }
+
+  /** Whether the caller may speak here at all, also where a conversation of this id once was. */
+  #reach(conversationId: string, caller: Caller): void {
+    const { conversations } = this.#parts
+    const conversation = conversations.find(conversationId) ?? conversations.gone(conversationId)
+    if (conversation) reach(caller, conversation)
+  }
+
+  #session({ sessionId, forkOf }: TurnInput, conversation: Conversation | undefined, caller: Caller): void {
+    const { conversations } = this.#parts
+    const readable = ({ openedByToken }: Conversation) => caller.scope !== 'editor' || caller.tokenId === openedByToken
+    if (forkOf) {
+      const source = conversations.find(forkOf.conversationId)
+      if (!source || !readable(source)) refuse('not-found', `forkOf: there is no conversation ${JSON.stringify(forkOf.conversationId)} to fork`)
+      if (conversation) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
+      refuse('unprocessable', 'forkOf: this sandbox cannot fork a conversation yet; start a new one without forkOf')
+    }
+    if (sessionId === undefined || conversation?.session?.id === sessionId) return
+    const owner = conversations.all.find(({ session }) => session?.id === sessionId)
+    if (!owner || !readable(owner)) refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
+    refuse('unprocessable', 'sessionId: this provider goes on only in the conversation of the session; send the message there')
+  }
+
+  async #first(input: TurnInput): Promise<void> {
+    const { premises } = this.#parts
+    if (input.startIn) await premises.startIn(input.startIn)
+    if (isolates(input)) await premises.isolation(input)
+  }
+
+  #opened({ conversationId, input, by, at }: Message, caller: Caller): Conversation {
+    const { adapter, harness } = optionsOf(input, undefined, this.#parts.providers)
+    const title = input.title?.trim() || input.prompt.trim().split('\n', 1)[0]?.slice(0, TITLE_FROM_PROMPT).trim()
+    return {
+      id: conversationId,
+      ...(title && { title: title.slice(0, TITLE) }),
+      titleBy: input.title?.trim() ? 'person' : 'prompt',
+      createdAt: at,
+      updatedAt: at,
+      openedBy: by,
+      lastBy: by,
+      ...(caller.tokenId && { openedByToken: caller.tokenId }),
+      provider: adapter.id,
+      harness,
+      ...(input.startIn && { startIn: input.startIn }),
+      ...(isolates(input) && { branch: `agent/${conversationId}` }),
+      repos: [],
+      totals: { turns: 0, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
+    }
+  }
+
+  async #accept(message: Message, conversation: Conversation, isNew: boolean): Promise<Started> {
+    const { engine, queue, conversations } = this.#parts
+    const { run, messageId, conversationId, at, by, input } = message
+    const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({ run: of, conversationId, messageId, delivery, at })
+    const turn = engine.live(conversationId)
+    if (!turn) {
+      const started = row('started')
+      await durably(queue.accept({ row: started, message, ...(isNew && { opened: conversation }) }))
+      if (isNew) conversations.open(conversation)
+      engine.start(message)
+      return answerOf(started)
+    }
+    const why = this.#why(turn, message)
+    if (why) {
+      const waiting = queue.waiting(conversationId)
+      if (waiting.length >= MOST_WAITING)
+        refuse('too-many', `${MOST_WAITING} messages wait in this conversation already; wait until some of them have had their turn`)
+      const queued = row('queued')
+      await durably(queue.accept({ row: queued, message: { ...message, why } }))
+      turn.log.push({ kind: 'queue', messages: shown(queue.waiting(conversationId)), paused: queue.paused(conversationId) })
+      return answerOf(queued)
+    }
+    const said = row('said', turn.run)
+    const { mentions = [], attachments = [], editorContext } = input
+    const note = preambleOf(notesOf({ mentions, attachments: [], ...(editorContext && { editorContext }) }))
+    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }) }
+    await durably(queue.accept({ row: said, said: { ...words, run: turn.run } }))
+    await turn.say(words)
+    void conversations.update(conversationId, { lastBy: by, updatedAt: at }).catch(() => {})
+    return answerOf(said)
+  }
+
+  /** Why a message has to wait for the turn under way; undefined when it can be said into it. */
+  #why(turn: Turn, { conversationId, input }: Message): QueuedWhy | undefined {
+    const { queue, providers, conversations } = this.#parts
+    if (turn.stopping) return 'stopping'
+    if (turn.state === 'parked') return 'parked'
+    if (input.errand) return 'errand'
+    const { provider, harness, model, permissionMode } = turn.entry.fields
+    const adapter = providers.get(provider)
+    if (!adapter.abilities(harness).words || Buffer.byteLength(input.prompt) > SAID_BYTES) return 'no-mid-turn-words'
+    const { effort, thinking, fast, actsAs } = conversations.get(conversationId)
+    const running = {
+      adapter, harness, model, permissionMode,
+      ...(effort !== undefined && { effort }),
+      ...(thinking !== undefined && { thinking }),
+      ...(fast !== undefined && { fast }),
+      ...(actsAs !== undefined && { actsAs }),
+    }
+    if (differs(input, turn.message.input, running)) return 'other-options'
+    return queue.waiting(conversationId).length ? 'behind-others' : undefined
+  }
+}
+
+const isolates = ({ isolated, worktreeBase }: TurnInput): boolean => isolated === true || worktreeBase !== undefined
+
+/** What can be told from the message alone. */
+const wellFormed = ({ prompt, attachments, isolated, conversationId, origin }: TurnInput): void => {
+  const invalid = (path: string, expected: string) => refuse('invalid', `${path}: expected ${expected}`, { errors: [{ path, expected }] })
+  if (!prompt && !attachments?.length) invalid('prompt', 'words, or at least one attachment')
+  if (origin !== undefined) invalid('origin', 'nothing: the sandbox sets it')
+  if (isolated && conversationId === undefined) invalid('conversationId', 'the id of the conversation that is to be isolated')
+}
+
+/** What no group of this sandbox can honour yet is refused by name, never ignored. */
+const possible = ({ conversationId, placement, account, autoLand }: TurnInput, caller: Caller): void => {
+  if (conversationId !== undefined && RESERVED.has(conversationId))
+    refuse('unprocessable', `conversationId: ${conversationId} is a word of other routes; expected another id`)
+  if (placement?.kind === 'runner') refuse('unprocessable', `placement: there is no runner ${JSON.stringify(placement.id.slice(0, 120))}`)
+  if (account !== undefined) refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
+  if (!autoLand) return
+  const lands = caller.kind === 'token' ? caller.scope === 'land' : caller.role === 'maintainer' || caller.role === 'owner'
+  if (!lands) refuse('forbidden', 'autoLand: expected a maintainer or a token of scope land')
+  refuse('unprocessable', 'autoLand: this sandbox cannot land by itself yet; land the work with POST /agents/{id}/land')
+}
+
+/** The durable step of a message; a full disk is the caller's to know. */
+const durably = async (step: Promise<void>): Promise<void> => {
+  try {
+    await step
+  } catch (error) {
+    const code = (error as { code?: string }).code
+    if (error instanceof Refusal || (code !== 'ENOSPC' && code !== 'EDQUOT')) throw error
+    refuse('too-large', 'the disk of the sandbox is full: nothing was accepted; make room and send the message again', { cause: error })
+  }
+}

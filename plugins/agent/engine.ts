@@ -1,0 +1,372 @@
+import { Refusal } from '../../sdk/index.js'
+import type { Journals } from '../../sdk/index.js'
+import { GitFailure } from '../../sdk/node/git.js'
+import type { TurnRequest } from './adapter.js'
+import type { Conversations } from './conversations.js'
+import type { Conversation, ConversationState, TurnInput } from './contract.js'
+import { framesOf } from './frame-log.js'
+import type { Frame, RunEnd } from './frames.js'
+import type { Lanes } from './lanes.js'
+import type { Providers } from './providers.js'
+import { shown, type Queue } from './queue.js'
+import type { EntryFields, Message } from './run-entry.js'
+import type { Transcripts } from './transcripts.js'
+import { Turn, type TurnHost } from './turn.js'
+import type { Ground, Workshop } from './turn-io.js'
+import { optionsOf, type TurnOptions } from './turn-options.js'
+
+/** What the engine stands on. */
+export interface EngineParts {
+  readonly host: TurnHost & { readonly signal: AbortSignal; readonly journal: Journals }
+  readonly conversations: Conversations
+  readonly queue: Queue
+  readonly transcripts: Transcripts
+  readonly providers: Providers
+  readonly workshop: Workshop
+  /** Deciding about a conversation: deliveries, ends of turns, discards. */
+  readonly lanes: Lanes
+  /** The turn locks, which landings hold too. */
+  readonly locks: Lanes
+}
+
+/** Why a turn goes on after a restart. */
+export interface Resume {
+  readonly reason: 'restart' | 'answered'
+}
+
+const ABANDON_MS = 10_000
+const ENDING_RETRIES = [500, 2_000, 5_000]
+const FRAMES_KEPT_MS = 60_000
+
+/** One live turn per conversation: starts it, feeds it, ends it, and starts the next. */
+export class Engine {
+  readonly #parts: EngineParts
+  readonly #turns = new Map<string, Turn>()
+  readonly #arrivals = new Map<string, Set<(turn: Turn | undefined) => void>>()
+  #closing = false
+
+  constructor(parts: EngineParts) {
+    this.#parts = parts
+  }
+
+  /** Whether the daemon is going down: nothing starts any more. */
+  get closing(): boolean {
+    return this.#closing
+  }
+
+  /** The live turn of a conversation. */
+  live(conversationId: string): Turn | undefined {
+    return this.#turns.get(conversationId)
+  }
+
+  /** A conversation with its live turn and its queue. */
+  state(conversation: Conversation): ConversationState {
+    const turn = this.#turns.get(conversation.id)
+    const { queue } = this.#parts
+    return {
+      conversation: structuredClone(conversation),
+      ...(turn && !turn.leaving && { live: turn.live }),
+      waiting: queue.waiting(conversation.id).length,
+      queuePaused: queue.paused(conversation.id),
+    }
+  }
+
+  /** Starts a turn for a message the queue holds durably. */
+  start(message: Message): Turn {
+    const { conversations, host, queue } = this.#parts
+    const { conversationId, run, input, by } = message
+    const before = conversations.get(conversationId)
+    const { adapter, harness, model, permissionMode, effort, thinking, fast, actsAs } = this.#options(input, before)
+    const startedAt = Date.now()
+    const turn = this.adopt({
+      message, startedAt, attempt: 1, boots: 0, provider: adapter.id, harness, model, permissionMode, parked: [],
+    })
+    void conversations.update(conversationId, {
+      provider: adapter.id, harness, model, permissionMode, effort, thinking, fast, actsAs,
+      lastRun: run, lastEnd: undefined, failure: undefined, lastBy: by, updatedAt: startedAt,
+    }).catch(() => {})
+    if (before.lastRun && before.lastRun !== run) this.#expire(before.lastRun)
+    const waiting = queue.waiting(conversationId)
+    if (waiting.length) turn.log.push({ kind: 'queue', messages: shown(waiting), paused: false })
+    void this.drive(turn)
+    const waiters = this.#arrivals.get(run)
+    this.#arrivals.delete(run)
+    for (const arrived of waiters ?? []) arrived(turn)
+    host.log.info('a turn started', { run, conversation: conversationId })
+    return turn
+  }
+
+  /** A choice that was possible when the message was accepted may be gone by now: the turn then says so itself. */
+  #options(input: TurnInput, before: Conversation): TurnOptions {
+    const { providers } = this.#parts
+    try {
+      return optionsOf(input, before, providers)
+    } catch {
+      return optionsOf({}, undefined, providers)
+    }
+  }
+
+  /** Registers a turn, new or found after a restart, as its conversation's live one. */
+  adopt(fields: EntryFields, before: readonly Frame[] = [], lines = 0): Turn {
+    const turn = new Turn(this.#parts.host, fields, before, lines)
+    turn.cancel = () => this.stop(turn.conversationId)
+    turn.afterAnswer = async card => {
+      if (card.kind === 'permission' || turn.stopping) return
+      await this.#parts.workshop.refresh(turn, this.#parts.conversations.get(turn.conversationId))
+    }
+    this.#turns.set(turn.conversationId, turn)
+    return turn
+  }
+
+  /** Runs a turn to its end. */
+  async drive(turn: Turn, resume?: Resume): Promise<void> {
+    try {
+      if (!resume) await turn.entry.open()
+      if (!turn.stopping) await this.#work(turn, resume)
+    } catch (error) {
+      if (!turn.frozen && !turn.signal.aborted) this.#fail(turn, error)
+    }
+    if (!turn.frozen) await this.finish(turn)
+  }
+
+  async #work(turn: Turn, resume: Resume | undefined): Promise<void> {
+    const { conversations, providers, transcripts, workshop } = this.#parts
+    const conversation = conversations.get(turn.conversationId)
+    const adapter = providers.get(turn.entry.fields.provider)
+    optionsOf(turn.message.input, conversation, providers)
+    turn.index = await transcripts.count(turn.conversationId)
+    const ground = await workshop.prepare(turn, conversation)
+    if (turn.signal.aborted) return
+    const io = workshop.io(turn, ground)
+    const frames = adapter.run(await this.#request(turn, ground, resume), io)[Symbol.asyncIterator]()
+    const consume = async () => {
+      for (;;) {
+        const { value, done } = await frames.next()
+        if (done || turn.frozen || turn.leaving) return
+        if (value.kind === 'done') continue
+        providers.heard(adapter.id, value)
+        turn.log.push(value)
+        await turn.log.room()
+      }
+    }
+    try {
+      await within(turn.signal, ABANDON_MS, consume())
+    } finally {
+      void Promise.resolve(frames.return?.()).catch(() => {})
+      await within(turn.signal, ABANDON_MS, io.idle())
+    }
+  }
+
+  async #request(turn: Turn, ground: Ground, resume: Resume | undefined): Promise<TurnRequest> {
+    const { transcripts, host } = this.#parts
+    const { message, entry, run, conversationId } = turn
+    const { harness, model, permissionMode, attempt, state, stateSeq, answered } = entry.fields
+    const { input } = message
+    const history = await transcripts.history(conversationId)
+    const since = resume && (await this.#since(turn, stateSeq ?? 0))
+    const replies = answered?.map(({ card, reply }) => ({ card, reply }))
+    host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
+    return {
+      conversationId, run, attempt, harness, model, permissionMode,
+      prompt: ground.preamble + input.prompt,
+      words: input.prompt,
+      attachments: ground.attachments,
+      mentions: ground.mentions,
+      attended: message.attended,
+      ...(input.editorContext && { editorContext: input.editorContext }),
+      ...(ground.allowedTools && { allowedTools: ground.allowedTools }),
+      ...(history.length && { history }),
+      ...(state !== undefined && { state }),
+      ...(since && { since }),
+      ...(resume && { resume: { reason: resume.reason, ...(replies?.length && { replies }) } }),
+    }
+  }
+
+  async #since(turn: Turn, after: number): Promise<Frame[]> {
+    await turn.log.settled()
+    const events = await this.#parts.host.journal.read<{ event: Frame }>(framesOf(turn.run), after)
+    return events.map(({ event }) => event)
+  }
+
+  #fail(turn: Turn, error: unknown): void {
+    const known = (error instanceof Refusal && error.reason !== 'failed') || error instanceof GitFailure
+    if (!known) this.#parts.host.log.error('a turn died of a bug', { run: turn.run, error: error instanceof Error ? error.stack : String(error) })
+    turn.log.push({ kind: 'error', message: known ? error.message : 'the turn failed unexpectedly; the log of the sandbox says why' })
+  }
+
+  /** Ends a turn: closes what is open, writes the record, says `done`, and starts what waits. */
+  async finish(turn: Turn, as?: RunEnd, { next = true } = {}): Promise<void> {
+    const { lanes, host, conversations } = this.#parts
+    const { conversationId, run } = turn
+    for (const pause of [...ENDING_RETRIES, undefined]) {
+      try {
+        const end = await lanes.run(conversationId, () => this.#settle(turn, as, next))
+        const branch = conversations.find(conversationId)?.branch
+        host.emit('turn.settled', { conversationId, run, end, ...(branch && { branch }) })
+        break
+      } catch (error) {
+        host.log.error('a turn could not be ended', { run, again: pause !== undefined, error: error instanceof Error ? error.stack : String(error) })
+        if (pause === undefined || this.#closing) {
+          this.#giveUp(turn)
+          break
+        }
+        await new Promise(resolve => setTimeout(resolve, pause))
+      }
+    }
+    turn.end()
+  }
+
+  /** Its entry stays, and the next start of the daemon ends it by the same rules. */
+  #giveUp(turn: Turn): void {
+    const { conversations } = this.#parts
+    if (this.#turns.get(turn.conversationId) === turn) this.#turns.delete(turn.conversationId)
+    void conversations.update(turn.conversationId, { lastEnd: 'failed', failure: 'the end of the turn could not be written' }).catch(() => {})
+  }
+
+  async #settle(turn: Turn, as: RunEnd | undefined, goesOn: boolean): Promise<RunEnd> {
+    const { conversations, queue, transcripts, providers, host } = this.#parts
+    const { conversationId, run, record, entry, log } = turn
+    const end = record.done ?? entry.fields.ending ?? as ?? (turn.stopping ? 'stopped' : record.failure || log.broken ? 'failed' : 'completed')
+    if (!record.done) turn.close(end)
+    await this.#written(turn)
+    await entry.change({ ending: end })
+    await transcripts.add(conversationId, run, record.rows)
+    if (end === 'completed') providers.answered(entry.fields.provider)
+    await this.#account(turn, end)
+    turn.leave()
+    const waiting = queue.waiting(conversationId)
+    const paused = end !== 'completed' && waiting.length > 0
+    if (!record.done) {
+      if (paused) log.push({ kind: 'queue', messages: shown(waiting), paused })
+      log.push({ kind: 'done', reason: end })
+    }
+    await this.#written(turn)
+    await queue.ended(conversationId, run, paused)
+    await entry.remove()
+    this.#turns.delete(conversationId)
+    const follows = goesOn && end === 'completed' && !this.#closing && conversations.find(conversationId)
+    const next = follows ? queue.take(conversationId) : undefined
+    if (next) this.start(next)
+    await this.closeFrames(run, end, next?.run)
+    return end
+  }
+
+  /** Ends the stream of a run's frames. */
+  async closeFrames(run: string, reason: RunEnd, next?: string): Promise<void> {
+    await this.#parts.host.journal.close(framesOf(run), [
+      { event: 'message', data: { kind: 'end', ...(next && { next }) } },
+      { event: 'done', data: { run, reason } },
+    ]).catch(error => this.#parts.host.log.error('the frames of a run could not be closed', { run, error: String(error) }))
+  }
+
+  async #written({ log }: Turn): Promise<void> {
+    log.retry()
+    await log.settled()
+    if (log.broken) throw new Error('the frames of the run cannot be written')
+  }
+
+  async #account(turn: Turn, end: RunEnd): Promise<void> {
+    const { conversations } = this.#parts
+    const conversation = conversations.find(turn.conversationId)
+    if (!conversation) return
+    const { record, entry } = turn
+    const { totals } = conversation
+    // After a crash: the run counted already, or a newer one stands for the conversation.
+    if (conversation.lastRun !== turn.run || conversation.lastEnd) return
+    await conversations.update(turn.conversationId, {
+      lastEnd: end,
+      failure: end === 'failed' ? record.failure?.message ?? 'the turn failed' : undefined,
+      updatedAt: Date.now(),
+      ...(record.sessionId && { session: { id: record.sessionId, provider: entry.fields.provider, harness: entry.fields.harness } }),
+      totals: {
+        turns: totals.turns + 1,
+        toolUses: totals.toolUses + record.toolUses,
+        helpers: totals.helpers,
+        costUsd: totals.costUsd + record.costUsd,
+        inputTokens: totals.inputTokens + record.inputTokens,
+        outputTokens: totals.outputTokens + record.outputTokens,
+      },
+    })
+  }
+
+  /** Stops a conversation's turn; resolves when it has fully ended. */
+  async stop(conversationId: string): Promise<void> {
+    const turn = this.#turns.get(conversationId)
+    if (!turn) return
+    if (!turn.leaving) await turn.stop()
+    await turn.ended
+  }
+
+  /** Stops what lives and forgets what waits: the conversation leaves the board. */
+  async discard(conversationId: string, clear: () => Promise<void>): Promise<void> {
+    const { lanes, queue, conversations, host } = this.#parts
+    for (let gone = false; !gone; ) {
+      await this.#forget(conversationId)
+      await this.stop(conversationId)
+      gone = await lanes.run(conversationId, async () => {
+        // A message may have come between the stop and here: it goes the same way.
+        if (this.#turns.has(conversationId)) return false
+        await this.#forget(conversationId)
+        const { lastRun } = conversations.get(conversationId)
+        await clear()
+        if (lastRun) await host.journal.remove(framesOf(lastRun))
+        await conversations.remove(conversationId)
+        await queue.drop(conversationId)
+        return true
+      })
+    }
+  }
+
+  async #forget(conversationId: string): Promise<void> {
+    const { queue } = this.#parts
+    const waiting = [...queue.waiting(conversationId)]
+    for (const { run } of waiting) {
+      await queue.ended(conversationId, run, false)
+      for (const gone of this.#arrivals.get(run) ?? []) gone(undefined)
+      this.#arrivals.delete(run)
+    }
+  }
+
+  /** The turn of a run that waits in the queue, once it starts; undefined when it never will. */
+  async arrival(run: string, signal: AbortSignal): Promise<Turn | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Turn | undefined>()
+    const waiters = this.#arrivals.get(run) ?? new Set()
+    this.#arrivals.set(run, waiters.add(resolve))
+    const leave = () => resolve(undefined)
+    signal.addEventListener('abort', leave, { once: true })
+    const turn = await promise
+    signal.removeEventListener('abort', leave)
+    waiters.delete(resolve)
+    return turn
+  }
+
+  /** Brings every live turn to a safe place: the next start of the daemon goes on from there. */
+  async close(): Promise<void> {
+    this.#closing = true
+    await Promise.all([...this.#turns.values()].map(turn => (turn.leaving ? turn.ended : turn.freeze())))
+  }
+
+  /** The frames of a run that is not the newest any more, kept a moment for those who still read them. */
+  #expire(run: string): void {
+    const { host } = this.#parts
+    const timer = setTimeout(() => void host.journal.remove(framesOf(run)).catch(() => {}), FRAMES_KEPT_MS)
+    timer.unref()
+    host.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+  }
+}
+
+/** Waits for work, but at most so long after a stop. */
+const within = async (signal: AbortSignal, ms: number, work: Promise<unknown>): Promise<void> => {
+  const late = Promise.withResolvers<void>()
+  let timer: NodeJS.Timeout | undefined
+  const stopped = () => (timer = setTimeout(late.resolve, ms))
+  if (signal.aborted) stopped()
+  signal.addEventListener('abort', stopped, { once: true })
+  work.catch(() => {})
+  try {
+    await Promise.race([work, late.promise])
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stopped)
+  }
+}

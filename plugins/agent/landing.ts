@@ -1,0 +1,39 @@
+import { once } from 'node:events'
+import type { CopyRepo, LandConflict } from './contract.js'
+import type { Conversations } from './conversations.js'
+import type { Engine } from './engine.js'
+import type { LandedFrame } from './frames.js'
+import type { Lanes } from './lanes.js'
+
+/** Holds a conversation's turn lock until whoever asked for it goes. */
+export async function* locked(locks: Lanes, conversationId: string, signal: AbortSignal): AsyncGenerator<{ held: true }, void> {
+  const release = await locks.hold(conversationId, signal)
+  try {
+    yield { held: true }
+    if (!signal.aborted) await once(signal, 'abort')
+  } finally {
+    release()
+  }
+}
+
+/** What a landing did, as its group tells it. */
+export interface Landing {
+  readonly id: string
+  readonly repos: CopyRepo[]
+  readonly conflicts?: LandConflict[]
+  readonly frame?: LandedFrame
+}
+
+/** Writes down what a landing did, and shows it in a live run. */
+export const landed = async (parts: { engine: Engine; conversations: Conversations }, { id, repos, conflicts, frame }: Landing): Promise<void> => {
+  const { engine, conversations } = parts
+  const { repos: known } = conversations.get(id)
+  // A turn may have moved a base meanwhile: what it wrote about a repository stays, what the landing wrote is added.
+  const merged = known.map(repo => {
+    const told = repos.find(other => other.repo === repo.repo)
+    return told ? { ...told, base: repo.base } : repo
+  })
+  await conversations.update(id, { repos: merged, conflicts: conflicts?.length ? conflicts : undefined, updatedAt: Date.now() })
+  const turn = engine.live(id)
+  if (frame && turn && !turn.leaving) await turn.log.write(frame)
+}

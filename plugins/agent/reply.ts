@@ -1,0 +1,38 @@
+import { refuse } from '../../sdk/index.js'
+import type { Caller, Journals } from '../../sdk/index.js'
+import { reach } from './access.js'
+import type { Cards } from './cards.js'
+import type { CardReply } from './contract.js'
+import type { Conversations } from './conversations.js'
+import { framesOf } from './frame-log.js'
+import type { Frame } from './frames.js'
+
+/** What answering a card needs. */
+export interface ReplyParts {
+  readonly cards: Cards
+  readonly conversations: Conversations
+  readonly journal: Pick<Journals, 'read'>
+}
+
+/** Carries a person's answer to the card it is for. */
+export const reply = async ({ cards, conversations, journal }: ReplyParts, answer: CardReply, caller: Caller): Promise<void> => {
+  const { requestId } = answer
+  const conversationId = cards.conversationOf(requestId) ?? (await settledEarlier({ cards, conversations, journal }, answer))
+  const conversation = conversationId === undefined ? undefined : conversations.find(conversationId)
+  if (!conversation) return refuse('not-found', `there is no card ${JSON.stringify(requestId.slice(0, 80))}`)
+  reach(caller, conversation)
+  await cards.reply(answer, caller.actor)
+}
+
+/** A card whose answer this daemon no longer remembers is looked for in the log of its run, which its id names. */
+const settledEarlier = async ({ cards, conversations, journal }: ReplyParts, { requestId }: CardReply): Promise<string | undefined> => {
+  const run = requestId.slice(0, Math.max(0, requestId.lastIndexOf('.')))
+  const conversation = run ? conversations.all.find(({ lastRun }) => lastRun === run) : undefined
+  if (!conversation) return undefined
+  const frames = await journal.read<{ event: Frame }>(framesOf(run))
+  const resolved = frames.map(({ event }) => event).find(event => event.kind === 'resolved' && event.requestId === requestId)
+  if (resolved?.kind !== 'resolved') return undefined
+  cards.settle(requestId, conversation.id, resolved.reply)
+  return conversation.id
+}
+

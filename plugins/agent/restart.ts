@@ -1,0 +1,157 @@
+import type { Journals, Log } from '../../sdk/index.js'
+import type { Cards } from './cards.js'
+import type { Conversations } from './conversations.js'
+import type { Engine } from './engine.js'
+import { framesOf } from './frame-log.js'
+import type { Frame } from './frames.js'
+import type { Queue } from './queue.js'
+import { entryFrom, entryOf, type EntryFields, type Message } from './run-entry.js'
+import type { Turn } from './turn.js'
+
+/** What the pass over the journals at the start of the daemon needs. */
+export interface RestartParts {
+  readonly engine: Engine
+  readonly conversations: Conversations
+  readonly queue: Queue
+  readonly cards: Cards
+  readonly journal: Journals
+  readonly log: Log
+  /** Whether running turns go on by themselves (`autoResumeOnRestart`). */
+  readonly resumes: () => Promise<boolean>
+}
+
+interface Found {
+  readonly fields: EntryFields
+  readonly lines: number
+}
+
+const MOST_BOOTS = 1
+const OLDEST_MS = 6 * 3_600_000
+const FRAMES_KEPT_MS = 7 * 24 * 3_600_000
+
+/** Takes up what the last daemon left: ends, restores or goes on with every run in flight, then starts what waits. */
+export const restart = async (parts: RestartParts): Promise<void> => {
+  const { engine, conversations, queue, log } = parts
+  const found = await entries(parts)
+  for (const { fields } of found) queue.adopt(fields.message.conversationId, fields.message.run)
+  const newest = new Map(found.map(({ fields }) => [fields.message.conversationId, fields.message.run]))
+  for (const entry of found) {
+    const { run, conversationId } = entry.fields.message
+    try {
+      await takeUp(parts, entry, newest.get(conversationId) === run)
+    } catch (error) {
+      log.error('a run could not be taken up after the start', { run, error: error instanceof Error ? error.stack : String(error) })
+    }
+  }
+  for (const id of queue.busy) {
+    if (engine.live(id)) continue
+    const conversation = conversations.find(id)
+    if (!conversation) await queue.drop(id)
+    else {
+      const next = queue.current(id) ?? (queue.paused(id) ? undefined : queue.take(id))
+      if (next) engine.start(next)
+    }
+  }
+  await sweep(parts)
+}
+
+/** The readable entries, oldest run first; the others are kept aside. */
+const entries = async ({ journal, log, queue }: RestartParts): Promise<Found[]> => {
+  const found: Found[] = []
+  for (const name of await journal.list(entryOf(''))) {
+    const run = name.slice(entryOf('').length)
+    const lines = await journal.read<unknown>(name).catch(() => undefined)
+    if (lines?.length === 0) {
+      // Killed before its first line was whole: the run never began, and its message still waits to start it.
+      await journal.remove(name)
+      continue
+    }
+    const fields = lines && entryFrom(lines)
+    if (fields && fields.message.run === run) {
+      found.push({ fields, lines: lines.length })
+      continue
+    }
+    log.error('the entry of a run cannot be read: it is kept aside as journal bad/<run>, and the run counts as over', { run })
+    if (lines) {
+      await journal.rewrite(`bad/${run}`, lines)
+      await journal.remove(name)
+    }
+    const message = queue.message(run)
+    if (message) found.push({ fields: lost(message), lines: 0 })
+  }
+  return found.sort((one, other) => one.fields.startedAt - other.fields.startedAt)
+}
+
+/** What stands in for an entry that cannot be read: enough to end its run. */
+const lost = (message: Message): EntryFields => ({
+  message, startedAt: message.at, attempt: 1, boots: 0, provider: '', harness: 'native', model: '', permissionMode: 'default', parked: [],
+  ending: 'interrupted',
+})
+
+const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boolean): Promise<void> => {
+  const { engine, conversations, queue, journal, log } = parts
+  const { run, conversationId } = fields.message
+  if (!conversations.find(conversationId)) {
+    await journal.remove(entryOf(run))
+    return journal.remove(framesOf(run))
+  }
+  const frames = (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
+  const turn = engine.adopt(fields, frames, lines)
+  log.info('a run of the last daemon was found', { run, conversation: conversationId, frames: frames.length, state: turn.state })
+  const over = turn.record.done ?? fields.ending
+  if (newest && conversations.find(conversationId)?.lastRun !== run)
+    await conversations.update(conversationId, { lastRun: run, lastEnd: undefined, failure: undefined })
+  if (!over) hearAgain(queue, turn)
+  if (!newest) return engine.finish(turn, over ?? 'interrupted', { next: false })
+  if (over || fields.stopping) return engine.finish(turn, over ?? 'stopped')
+  if (fields.parked.length) return park(parts, turn)
+  const goesOn = fields.boots < MOST_BOOTS && Date.now() - fields.startedAt < OLDEST_MS && (await parts.resumes())
+  if (!goesOn) return engine.finish(turn, 'interrupted')
+  const attempt = fields.attempt + 1
+  await turn.entry.change({ boots: fields.boots + 1, attempt })
+  await turn.log.write({ kind: 'resumed', reason: 'restart', attempt })
+  void engine.drive(turn, { reason: 'restart' })
+}
+
+/** Words that were accepted and are not in the frames yet are said now; those no adapter took are offered again. */
+const hearAgain = (queue: Queue, turn: Turn): void => {
+  for (const words of turn.entry.fields.unheard ?? []) turn.words.put(words)
+  for (const words of queue.said(turn.conversationId, turn.run)) {
+    if (!turn.record.said(words.messageId)) void turn.say(words)
+  }
+}
+
+/** Puts the cards up again; the turn goes on when the last of them is answered. */
+const park = async ({ engine, cards }: RestartParts, turn: Turn): Promise<void> => {
+  const { attempt, parked } = turn.entry.fields
+  const answered = [...(turn.entry.fields.answered ?? [])]
+  const up = parked.filter(({ card, held }) => {
+    const resolved = turn.record.card(card.requestId)?.resolved
+    if (!resolved) return true
+    cards.settle(card.requestId, turn.conversationId, resolved.reply)
+    if (resolved.reply) answered.push({ card, reply: resolved.reply, ...(held && { held }) })
+    return false
+  })
+  await turn.entry.change({ attempt: attempt + 1, answered, parked: up })
+  const replies = up.map(card => turn.park(card))
+  await turn.log.settled()
+  void Promise.all(replies).then(() => engine.drive(turn, { reason: 'answered' }))
+}
+
+/** Closes streams the last daemon left open, and removes frames that are kept no longer. */
+const sweep = async ({ engine, conversations, journal }: RestartParts): Promise<void> => {
+  const kept = new Map(conversations.all.filter(({ lastRun }) => lastRun).map(conversation => [conversation.lastRun!, conversation]))
+  const oldest = Date.now() - FRAMES_KEPT_MS
+  for (const name of await journal.list(framesOf(''))) {
+    const run = name.slice(framesOf('').length)
+    const conversation = kept.get(run)
+    const live = conversation && engine.live(conversation.id)
+    if (live?.run === run) continue
+    if (!conversation || (conversation.updatedAt < oldest && conversation.lastEnd)) {
+      await journal.remove(name)
+      continue
+    }
+    const stat = await journal.stat(name)
+    if (stat && !stat.closed && conversation.lastEnd) await engine.closeFrames(run, conversation.lastEnd, live?.run)
+  }
+}

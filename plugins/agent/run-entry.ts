@@ -1,0 +1,126 @@
+import type { Journals } from '../../sdk/index.js'
+import type { Words } from './adapter.js'
+import type { CardReply, TurnInput } from './contract.js'
+import type { Card, Harness, PermissionMode, RunEnd } from './frames.js'
+
+/** A message that waits for its turn, or whose turn is under way. */
+export interface Message {
+  readonly run: string
+  readonly conversationId: string
+  readonly messageId: string
+  readonly input: TurnInput
+  readonly by: string
+  /** A person or a token stands behind it: cards may go up. */
+  readonly attended: boolean
+  readonly at: number
+}
+
+/** A card that is up; `held`: the permission gate raised it for a call, not the adapter. */
+export interface ParkedCard {
+  readonly card: Card
+  readonly at: number
+  readonly held?: boolean
+}
+
+/** What a restart needs to know of a run in flight. */
+export interface EntryFields {
+  message: Message
+  startedAt: number
+  attempt: number
+  /** Restarts after which the turn went on without anybody's answer. */
+  boots: number
+  provider: string
+  harness: Harness
+  model: string
+  permissionMode: PermissionMode
+  state?: unknown
+  /** How many frames the log held when `state` was saved. */
+  stateSeq?: number
+  parked: ParkedCard[]
+  /** Words said that the adapter had not taken when `state` was saved. */
+  unheard?: Words[]
+  /** Answers given whose effect the adapter may not have saved yet. */
+  answered?: { card: Card; reply: CardReply; held?: boolean }[]
+  /** Tools a person allowed for the rest of the turn. */
+  allowed?: string[]
+  stopping?: boolean
+  /** How the run ends, once that is certain. */
+  ending?: RunEnd
+}
+
+const MOST_LINES = 200
+const MOST_BYTES = 8 * 1024 * 1024
+
+/** The journal of one run in flight. */
+export const entryOf = (run: string): string => `runs/${run}`
+
+/** One run in flight as the next start of the daemon would find it: a journal of changes, the last one wins. */
+export class RunEntry {
+  readonly #journals: Pick<Journals, 'append' | 'rewrite' | 'remove'>
+  readonly #name: string
+  #fields: EntryFields
+  #lines = 0
+  #bytes = 0
+  #removed = false
+  #tail: Promise<unknown> = Promise.resolve()
+
+  constructor(journals: Pick<Journals, 'append' | 'rewrite' | 'remove'>, fields: EntryFields, lines = 0) {
+    this.#journals = journals
+    this.#name = entryOf(fields.message.run)
+    this.#fields = fields
+    this.#lines = lines
+  }
+
+  get fields(): Readonly<EntryFields> {
+    return this.#fields
+  }
+
+  /** Writes the whole entry for the first time. */
+  open(): Promise<void> {
+    return this.#write(this.#fields)
+  }
+
+  /** Changes what the entry says; in the journal when it returns. */
+  change(patch: Partial<EntryFields>): Promise<void> {
+    this.#fields = { ...this.#fields, ...patch }
+    return this.#write(patch)
+  }
+
+  /** The run is over: nothing is written after this. */
+  remove(): Promise<void> {
+    this.#removed = true
+    return this.#next(() => this.#journals.remove(this.#name))
+  }
+
+  #write(line: Partial<EntryFields>): Promise<void> {
+    const state = line.state === undefined ? 0 : JSON.stringify(line.state).length
+    return this.#next(async () => {
+      if (this.#removed) return
+      this.#lines++
+      this.#bytes += state
+      if (this.#lines > MOST_LINES || this.#bytes > MOST_BYTES) {
+        this.#lines = 1
+        this.#bytes = state
+        return this.#journals.rewrite(this.#name, [this.#fields])
+      }
+      await this.#journals.append(this.#name, [line])
+    })
+  }
+
+  #next<T>(step: () => Promise<T>): Promise<T> {
+    const mine = this.#tail.then(step, step)
+    this.#tail = mine.catch(() => {})
+    return mine
+  }
+}
+
+/** The entry that the lines of its journal make, or undefined when they make none. */
+export const entryFrom = (lines: readonly unknown[]): EntryFields | undefined => {
+  const fields = Object.assign({}, ...lines.filter(line => typeof line === 'object' && line !== null)) as Partial<EntryFields>
+  const { message, startedAt, attempt, boots, provider, harness, parked } = fields
+  const whole =
+    typeof message === 'object' && typeof message.run === 'string' && typeof message.conversationId === 'string' &&
+    typeof message.input?.prompt === 'string' && typeof startedAt === 'number' && typeof attempt === 'number' &&
+    typeof boots === 'number' && typeof provider === 'string' && typeof harness === 'string' && Array.isArray(parked)
+  return whole ? (fields as EntryFields) : undefined
+}

@@ -1,0 +1,74 @@
+import type { ProviderAdapter, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
+import type { Command as Shortcut, Frame } from '../frames.js'
+import type { Command } from './command.js'
+import { DEMO, HELP } from './help.js'
+import { Interpreter, isSaved } from './interpreter.js'
+import { parse } from './parse.js'
+import { Replay } from './replay.js'
+import { literal } from './variables.js'
+
+const SHORTCUTS: readonly Shortcut[] = [
+  { name: 'help', description: 'Shows the language of this provider.' },
+  { name: 'demo', description: 'Runs a short script: a list, a file, a command, a question and an answer.' },
+]
+
+const POINTER =
+  'This provider runs scripts and needs no model; send /help to see their language, or /demo to see one at work.'
+
+const said = (text: string): Command[] => [{ line: 1, action: { verb: 'say', text: literal(text) } }]
+
+/** The commands that the words of a turn stand for, or why there are none. */
+const commandsOf = (words: string): readonly Command[] | TurnFailure => {
+  const parsed = parse(words)
+  switch (parsed.kind) {
+    case 'script':
+      return parsed.commands
+    case 'syntax':
+      return {
+        code: 'script-syntax',
+        message: `line ${parsed.line}: ${parsed.message}; nothing has run, and /help shows the language`,
+      }
+    case 'plain':
+      return said(`You said: ${[...words.slice(0, 400)].slice(0, 200).join('')}\n\n${POINTER}`)
+    case 'slash':
+      if (parsed.name === 'help') return said(HELP)
+      if (parsed.name === 'demo') return commandsOf(DEMO)
+      return {
+        code: 'unknown-command',
+        message: `there is no command /${parsed.name.slice(0, 60)}; this provider has /help and /demo`,
+      }
+  }
+}
+
+/** Frames at the start of a turn, but for those that a first attempt wrote. */
+function* opening({ conversationId, model, harness, since = [] }: TurnRequest): Generator<Frame> {
+  const past = new Replay(since)
+  if (!past.has('session')) yield { kind: 'session', sessionId: `script-${conversationId}` }
+  if (!past.has('init')) yield { kind: 'init', model, provider: 'script', harness }
+  if (!past.has('commands')) yield { kind: 'commands', items: [...SHORTCUTS] }
+}
+
+async function* run(request: TurnRequest, io: TurnIo): AsyncGenerator<Frame, void> {
+  if (request.state === undefined) yield* opening(request)
+  else if (!isSaved(request.state)) {
+    const message = 'what this turn saved before the restart cannot be read; send the message again'
+    return yield { kind: 'error', message }
+  }
+  const commands = commandsOf(request.words)
+  if ('message' in commands) return yield { kind: 'error', ...commands }
+  yield* new Interpreter(commands, request, io).run()
+}
+
+/** The built-in offline provider: scripts in place of a model, with the real tools, cards and rules. */
+export const scriptAdapter: ProviderAdapter = {
+  id: 'script',
+  label: 'Script (offline)',
+  harnesses: ['native'],
+  ownHarness: 'native',
+  models: ['script', 'script-fast'],
+  commands: SHORTCUTS,
+  abilities: () => ({
+    words: true, permissions: 'modes', questions: true, commands: true, terminals: true, state: true, offline: true,
+  }),
+  run,
+}

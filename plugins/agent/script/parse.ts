@@ -1,0 +1,89 @@
+import type { Action, Command } from './command.js'
+import { type Argument, isVerb, LINELESS, Malformed, read } from './verbs.js'
+
+/** What the words of a turn are to the provider `script`. */
+export type Parsed =
+  | { readonly kind: 'script'; readonly commands: readonly Command[] }
+  | { readonly kind: 'plain' }
+  | { readonly kind: 'slash'; readonly name: string }
+  | { readonly kind: 'syntax'; readonly line: number; readonly message: string }
+
+const MOST_REPEATS = 10_000
+const SLASH = /^\/([a-zA-Z][\w-]*)(?=\s|$)/
+const VERB = /^([a-z]+[*&]?)(?=\s|$)/
+
+interface Draft {
+  readonly line: number
+  readonly verb: string
+  readonly text: string
+  readonly times?: number
+  readonly lines: string[]
+}
+
+/** Reads the words of a turn: a script, plain words, a shortcut such as `/help`, or the line that does not parse. */
+export const parse = (words: string): Parsed => {
+  const drafts: Draft[] = []
+  const rows = words.split('\n')
+  for (let at = 0; at < rows.length; at++) {
+    const row = rows[at]!.endsWith('\r') ? rows[at]!.slice(0, -1) : rows[at]!
+    if (row === '---' || row.startsWith('##')) break
+    if (row.startsWith('#') || row.trim() === '') continue
+    const above = drafts.at(-1)
+    if (above && row.startsWith('|')) {
+      if (LINELESS.has(above.verb)) return wrong(at + 1, `${above.verb} takes no lines that begin with |`)
+      above.lines.push(row.slice(row.startsWith('| ') ? 2 : 1))
+      continue
+    }
+    const verb = VERB.exec(row)?.[1]
+    const known = verb !== undefined && isVerb(verb)
+    if (!above && !known) return first(row)
+    if (!known) return wrong(at + 1, `expected a command, found "${shown(row)}"`)
+    const draft = drafted(at + 1, verb, row.slice(verb.length).trim())
+    if (typeof draft === 'string') return wrong(at + 1, draft)
+    drafts.push(draft)
+  }
+  if (drafts.length === 0) return { kind: 'plain' }
+  return finished(drafts)
+}
+
+const first = (row: string): Parsed => {
+  const name = SLASH.exec(row)?.[1]
+  return name === undefined ? { kind: 'plain' } : { kind: 'slash', name }
+}
+
+const drafted = (line: number, verb: string, text: string): Draft | string => {
+  if (verb !== 'repeat') return { line, verb, text, lines: [] }
+  const [, count, inner] = /^(\d{1,9})\s+([a-z]+[*&]?)(?=\s|$)/.exec(text) ?? []
+  if (count === undefined || inner === undefined || !isVerb(inner)) {
+    return `expected repeat N COMMAND, found "repeat ${shown(text)}"`
+  }
+  if (Number(count) < 1 || Number(count) > MOST_REPEATS) {
+    return `expected a count from 1 to ${MOST_REPEATS}, found ${count}`
+  }
+  if (inner === 'repeat') return 'repeat takes a command, found another repeat'
+  const rest = text.slice(count.length).trimStart().slice(inner.length).trim()
+  return { line, verb: inner, text: rest, times: Number(count), lines: [] }
+}
+
+const finished = (drafts: readonly Draft[]): Parsed => {
+  const commands: Command[] = []
+  for (const { line, verb, text, lines, times } of drafts) {
+    const action = attempt(verb, { text, lines })
+    if (typeof action === 'string') return wrong(line, action)
+    commands.push({ line, action, ...(times !== undefined && { times }) })
+  }
+  return { kind: 'script', commands }
+}
+
+const attempt = (verb: string, argument: Argument): Action | string => {
+  try {
+    return read(verb, argument)
+  } catch (error) {
+    if (error instanceof Malformed) return error.message
+    throw error
+  }
+}
+
+const wrong = (line: number, message: string): Parsed => ({ kind: 'syntax', line, message })
+
+const shown = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text)

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { refuse } from '../../sdk/index.js'
+import type { Caller, Refusal } from '../../sdk/index.js'
+import { inside } from '../../sdk/node/paths.js'
+import { reach } from './access.js'
+import type { EditorContext } from './contract.js'
+import type { Conversations } from './conversations.js'
+import type { Engine } from './engine.js'
+import type { Lanes } from './lanes.js'
+import { notesOf, preambleOf } from './preamble.js'
+import type { Providers } from './providers.js'
+
+/** What slipping words into a turn needs. */
+export interface SteerParts {
+  readonly engine: Engine
+  readonly conversations: Conversations
+  readonly providers: Providers
+  readonly lanes: Lanes
+  readonly workspace: string
+}
+
+/** Words for a running turn. */
+export interface SteerInput {
+  readonly conversationId: string
+  readonly text: string
+  readonly attachments?: string[]
+  readonly editorContext?: EditorContext
+}
+
+/** Slips words into the running turn; they are in its log when this returns. */
+export const steer = async (parts: SteerParts, input: SteerInput, caller: Caller): Promise<void> => {
+  const { engine, conversations, providers, lanes, workspace } = parts
+  const { conversationId, text, attachments = [], editorContext } = input
+  if (!text && !attachments.length) refuse('invalid', 'text: expected words, or at least one attachment')
+  reach(caller, conversations.get(conversationId))
+  for (const path of attachments) await within(workspace, path)
+  const note = editorContext ? preambleOf(notesOf({ mentions: [], attachments: [], editorContext })) : ''
+  await lanes.run(conversationId, async () => {
+    const turn = engine.live(conversationId)
+    if (!turn) return refuse('conflict', 'no turn is running: start one with POST /agent')
+    if (turn.stopping) refuse('conflict', 'the turn is stopping: say it with POST /agent')
+    const { provider, harness } = turn.entry.fields
+    if (!providers.get(provider).abilities(harness).words) refuse('conflict', `provider ${provider} takes no words in the middle of a turn: use POST /agent`)
+    await turn.say({ messageId: `m-${randomUUID()}`, text, note, attachments, by: caller.actor, at: Date.now() })
+  })
+}
+
+const within = async (workspace: string, path: string): Promise<void> => {
+  const file = await inside(workspace, path).catch((error: Refusal) =>
+    refuse('invalid', `attachments: ${error.message}`, { errors: [{ path: 'attachments', expected: 'a path inside the workspace' }] }))
+  if (!(await stat(file)).isFile()) refuse('invalid', `attachments: expected a file at ${path}, found a folder`)
+}

@@ -1,0 +1,86 @@
+import type { Dirent } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { TEMPORARY } from '../../../sdk/node/files.js'
+import { cut, textContent, textOf } from './content.js'
+import { done, failed, Fields, tool } from './tool.js'
+import { inFolder, readAt } from './tree.js'
+
+const MOST_RESULT = 256 * 1024
+const MOST_ROWS = 2000
+const UNOPENED = new Set(['.git', 'node_modules'])
+
+const PICTURES: readonly (readonly [kind: string, from: number, magic: string])[] = [
+  ['PNG', 0, '\x89PNG\r\n'], ['JPEG', 0, '\xff\xd8\xff'], ['GIF', 0, 'GIF8'], ['WebP', 8, 'WEBP'],
+]
+
+interface ReadInput {
+  readonly path: string
+  readonly offset?: number
+  readonly limit?: number
+}
+
+/** Reads a file, or some lines of it; a picture is shown, other bytes are only named. */
+export const readFile = tool<ReadInput>({
+  category: 'read',
+  check: input => {
+    const fields = new Fields('Read', input)
+    const [offset, limit] = [fields.whole('offset', { least: 1 }), fields.whole('limit', { least: 1 })]
+    return { path: fields.path('path'), ...(offset !== undefined && { offset }), ...(limit !== undefined && { limit }) }
+  },
+  describe: ({ path, offset }) =>
+    ({ target: path, path, locations: [{ path, ...(offset !== undefined && { line: offset }) }] }),
+  run: async ({ path, offset = 1, limit = Infinity }, { root }) => {
+    const { bytes } = await readAt(root, path)
+    const picture = PICTURES.find(([, from, magic]) => bytes.toString('latin1', from, from + magic.length) === magic)
+    if (picture) return done(`${path} is a ${picture[0]} picture of ${bytes.length} bytes`, [{ type: 'image', path }])
+    const text = textOf(bytes)
+    if (text === undefined) return done(`${path} is binary: ${bytes.length} bytes, not shown`)
+    if (offset === 1 && limit === Infinity) return done(cut(text, MOST_RESULT), textContent(text))
+    const lines = text.split('\n')
+    if (lines.at(-1) === '') lines.pop()
+    if (offset > lines.length) return failed(`${path} has ${lines.length} lines, none from line ${offset}`)
+    const part = lines.slice(offset - 1, offset - 1 + limit).join('\n')
+    return done(cut(part, MOST_RESULT), textContent(part))
+  },
+})
+
+interface ListInput {
+  readonly path: string
+  readonly depth: number
+}
+
+/** Lists a folder: folders end with `/`, links with `@`, and neither links nor installed packages are opened. */
+export const listFolder = tool<ListInput>({
+  category: 'search',
+  check: input => {
+    const fields = new Fields('List', input)
+    const path = fields.value('path') === undefined ? '.' : fields.path('path')
+    return { path, depth: fields.whole('depth', { least: 1, most: 8 }) ?? 1 }
+  },
+  describe: ({ path }) => ({ target: path, path }),
+  run: async ({ path, depth }, { root, signal }) => {
+    const rows: string[] = []
+    const list = async (folder: string, shown: string, left: number): Promise<void> => {
+      const entries = await inFolder(root, folder, at => readdir(at, { withFileTypes: true }))
+      for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+        if (entry.name.startsWith(TEMPORARY)) continue
+        if (rows.length >= MOST_ROWS) return
+        signal.throwIfAborted()
+        rows.push(shown + plain(entry.name) + mark(entry))
+        const below = `${shown}${plain(entry.name)}/`
+        if (left === 1 || !entry.isDirectory() || UNOPENED.has(entry.name)) continue
+        await list(join(folder, entry.name), below, left - 1).catch(() => rows.push(`[${below} cannot be opened]`))
+      }
+    }
+    await list(path, '', depth)
+    if (rows.length >= MOST_ROWS) rows.push(`[only the first ${MOST_ROWS} are shown]`)
+    const text = rows.length === 0 ? `${path} is empty` : rows.join('\n')
+    return done(text, textContent(text))
+  },
+})
+
+const mark = (entry: Dirent): string => (entry.isDirectory() ? '/' : entry.isSymbolicLink() ? '@' : '')
+
+/** A name on one line, whatever it is made of. */
+const plain = (name: string): string => (/[\x00-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name)

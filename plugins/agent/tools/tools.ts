@@ -1,0 +1,18 @@
+import { appendFile, deleteFile, editFile, moveFile, writeFile } from './changing.js'
+import { listFolder, readFile } from './reading.js'
+import { shell } from './shell.js'
+import { todo } from './todo.js'
+import type { Tool } from './tool.js'
+
+/** The sandbox's tools by name, as a model calls them. */
+export const tools: { readonly [name: string]: Tool } = {
+  Read: readFile,
+  List: listFolder,
+  Write: writeFile,
+  Append: appendFile,
+  Edit: editFile,
+  Delete: deleteFile,
+  Move: moveFile,
+  Shell: shell,
+  Todo: todo,
+}

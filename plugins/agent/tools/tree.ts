@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
+import { join, posix, relative, sep } from 'node:path'
+import { Refusal, refuse } from '../../../sdk/index.js'
+import { writeAtomic } from '../../../sdk/node/files.js'
+import { codeOf, inside, segmentsOf } from '../../../sdk/node/paths.js'
+
+const MOST_BYTES = 16 * 1024 * 1024
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** A file's bytes and its permission bits. */
+export interface Found {
+  readonly bytes: Buffer
+  readonly mode: number
+}
+
+/** A place in an open folder: nothing that becomes a link meanwhile leads anywhere else. */
+export interface Spot {
+  /** The name in that folder, as a path for system calls. */
+  readonly at: string
+}
+
+// A file system may fold case, drop invisible characters or ignore trailing dots: all of these are the same name.
+const folded = (segment: string): string =>
+  segment.normalize('NFC').toLowerCase()
+    .replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]{1,255}$/, '')
+
+const isClosed = (segments: readonly string[]): boolean =>
+  segments.some((segment, at) => folded(segment) === '.git' || (at === 0 && folded(segment) === '.sandbox'))
+
+const refuseClosed = (path: string, segments: readonly string[]): void => {
+  if (isClosed(segments)) refuse('forbidden', `${path} belongs to git or to the sandbox and is not written by tools`)
+  if (segments.some(segment => /[\x00-\x1f\x7f]/.test(segment))) {
+    refuse('invalid', `expected a name without control characters, found ${JSON.stringify(path)}`)
+  }
+}
+
+interface Placed {
+  readonly home: string
+  readonly segments: string[]
+}
+
+/** The segments of the real place of a path, below the real root. */
+const placed = async (root: string, path: string, way: 'read' | 'write' | 'link'): Promise<Placed> => {
+  const home = await realpath(root)
+  if (way === 'read') return { home, segments: below(home, path === '.' ? home : await inside(home, path)) }
+  const named = segmentsOf(path)
+  refuseClosed(path, named)
+  const parent = posix.dirname(named.join('/'))
+  const real = way === 'write' ? await inside(home, path, { allowMissing: true })
+    : join(parent === '.' ? home : await inside(home, parent, { allowMissing: true }), named.at(-1)!)
+  const segments = below(home, real)
+  refuseClosed(path, segments)
+  return { home, segments }
+}
+
+const below = (home: string, real: string): string[] => relative(home, real).split(sep).filter(Boolean)
+
+/** The path by which system calls reach a name in an open folder. */
+const through = (handle: FileHandle, path: string): string =>
+  process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path
+
+const within = async <T>(
+  home: string, folders: readonly string[], make: boolean, work: (folder: string) => Promise<T>,
+): Promise<T> => {
+  const handles = [await open(home, constants.O_RDONLY | constants.O_DIRECTORY)]
+  try {
+    let path = through(handles[0]!, home)
+    for (const folder of folders) {
+      const next = join(path, folder)
+      if (make) await mkdir(next).catch(error => (codeOf(error) === 'EEXIST' ? undefined : Promise.reject(error)))
+      const handle = await open(next, FOLDER)
+      handles.push(handle)
+      path = through(handle, next)
+    }
+    return await work(path)
+  } finally {
+    for (const handle of handles) await handle.close()
+  }
+}
+
+/** How a place is reached: `link` the name itself, not what it points at; `make` its missing folders. */
+interface Way {
+  readonly link?: boolean
+  readonly make?: boolean
+}
+
+/** Does work at a place that is to be written. */
+export const at = async <T>(root: string, path: string, way: Way, work: (spot: Spot) => Promise<T>): Promise<T> => {
+  const { home, segments } = await placed(root, path, way.link ? 'link' : 'write')
+  const name = segments.at(-1) ?? refuse('invalid', 'expected a path below the root, found the root itself')
+  return within(home, segments.slice(0, -1), way.make ?? false, folder => work({ at: join(folder, name) }))
+}
+
+/** Does work in an open folder. */
+export const inFolder = async <T>(root: string, path: string, work: (folder: string) => Promise<T>): Promise<T> => {
+  const { home, segments } = await placed(root, path, 'read')
+  return within(home, segments, false, work)
+}
+
+/** The bytes of a file; refused when it is no plain file or too large. */
+export const readFound = async (path: string, named: string): Promise<Found> => {
+  const handle = await open(path, FILE)
+  try {
+    const info = await handle.stat()
+    if (info.isDirectory()) refuse('unprocessable', `expected a file, found the folder ${named}`)
+    if (!info.isFile()) refuse('unprocessable', `expected a file, found a pipe, socket or device at ${named}`)
+    const parts: Buffer[] = []
+    let length = 0
+    for (;;) {
+      const part = Buffer.allocUnsafe(Math.min(Math.max(info.size - length, 0) + 1, 1024 * 1024))
+      const { bytesRead } = await handle.read(part, 0, part.length)
+      if (bytesRead === 0) return { bytes: Buffer.concat(parts), mode: info.mode & 0o777 }
+      parts.push(part.subarray(0, bytesRead))
+      length += bytesRead
+      if (length <= MOST_BYTES && info.size <= MOST_BYTES) continue
+      const found = `${named} has ${Math.max(info.size, length)} bytes`
+      refuse('too-large', `${found}, and at most ${MOST_BYTES} are taken; use a command for a part of it`)
+    }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The bytes of a file anywhere in the tree. */
+export const readAt = async (root: string, path: string): Promise<Found> => {
+  const { home, segments } = await placed(root, path, 'read')
+  const name = segments.at(-1) ?? refuse('unprocessable', 'expected a file, found the root folder')
+  return within(home, segments.slice(0, -1), false, folder => readFound(join(folder, name), path))
+}
+
+/** Whether anything has the name, a link counts as itself. */
+export const isThere = async (path: string): Promise<boolean> => {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw error
+  }
+}
+
+/** What a file held, when it was there, and holds now. */
+export interface Replaced {
+  readonly before?: Buffer
+  readonly after: Uint8Array
+}
+
+/** Replaces a file in one step, or makes it; `next` is given what it holds, and its permission bits stay. */
+export const replace = (root: string, path: string, next: (before?: Buffer) => Uint8Array): Promise<Replaced> =>
+  at(root, path, { make: true }, async spot => {
+    const found = (await isThere(spot.at)) ? await readFound(spot.at, path) : undefined
+    const after = next(found?.bytes)
+    await writeAtomic(spot.at, after, { mode: found?.mode ?? 0o666 & ~process.umask() })
+    return { ...(found && { before: found.bytes }), after }
+  })
+
+/** What a path of the tree holds now, as a hash; undefined when nothing is there or nothing may be. */
+export const stamp = async (root: string, path: string): Promise<string | undefined> => {
+  try {
+    return await at(root, path, { link: true }, async spot => {
+      const info = await lstat(spot.at)
+      if (info.isDirectory()) return `folder ${info.ino}`
+      const { bytes } = await readAt(root, path)
+      return createHash('sha256').update(bytes).digest('hex')
+    })
+  } catch (error) {
+    if (error instanceof Refusal || codeOf(error) !== undefined) return undefined
+    throw error
+  }
+}

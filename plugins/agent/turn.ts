@@ -1,0 +1,237 @@
+import type { Host, Log } from '../../sdk/index.js'
+import type { CardDraft } from './adapter.js'
+import type { Cards } from './cards.js'
+import type { CardReply, LiveTurn, OpenCard } from './contract.js'
+import { FrameLog } from './frame-log.js'
+import type { Card, Frame, RunEnd } from './frames.js'
+import { RunEntry, type EntryFields, type Message, type ParkedCard } from './run-entry.js'
+import type { SaidWords } from './queue.js'
+import { RunRecord } from './run-record.js'
+import { WordBox } from './words.js'
+
+/** What a turn needs of the daemon. */
+export type TurnHost = Pick<Host, 'journal' | 'emit'> & { readonly log: Log; readonly cards: Cards }
+
+interface UpCard extends ParkedCard {
+  readonly answered: (reply: CardReply | undefined) => void
+}
+
+/** What to do after an answer and before the turn goes on. */
+export type AfterAnswer = (card: Card) => Promise<void>
+
+const TITLE = 120
+
+const titleOf = (card: Card): string => {
+  const text = card.kind === 'plan' ? card.text : card.kind === 'question' ? card.questions[0]?.question ?? '' : card.title ?? card.toolName
+  return (text.trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
+}
+
+/** One live turn: its frames, its cards, the words said into it, and whether it is to stop. */
+export class Turn {
+  readonly message: Message
+  readonly log: FrameLog
+  readonly record: RunRecord
+  readonly entry: RunEntry
+  readonly words = new WordBox()
+  /** Where this turn's message will stand in the record. */
+  index = 0
+  readonly #host: TurnHost
+  readonly #stop = new AbortController()
+  readonly #up = new Map<string, UpCard>()
+  readonly #ended = Promise.withResolvers<void>()
+  #sequence: number
+  #stopping: boolean
+  #leaving = false
+  #frozen = false
+  /** Runs between an answer and the turn going on. */
+  afterAnswer: AfterAnswer = async () => {}
+  /** Stops the turn and resolves when it has ended. */
+  cancel: () => Promise<void> = async () => {}
+
+  constructor(host: TurnHost, fields: EntryFields, before: readonly Frame[] = [], lines = 0) {
+    const { message } = fields
+    const { run, input, messageId, by, at } = message
+    this.#host = host
+    this.message = message
+    this.#stopping = fields.stopping ?? false
+    this.record = new RunRecord({
+      run, text: input.prompt, sentAt: at, by, messageId,
+      ...(input.errand && { errand: input.errand }),
+      ...(input.attachments && { attachments: input.attachments }),
+    })
+    for (const frame of before) this.record.add(frame)
+    this.#sequence = before.filter(({ kind }) => kind === 'plan' || kind === 'question' || kind === 'permission').length
+    this.entry = new RunEntry(host.journal, fields, lines)
+    this.log = new FrameLog(host.journal, run, {
+      seq: before.length,
+      onFrame: frame => this.record.add(frame),
+      onBroken: error => {
+        host.log.error('the frame log of a run cannot be written: the turn stops', { run, error: String(error) })
+        this.#stop.abort()
+      },
+    })
+  }
+
+  get run(): string {
+    return this.message.run
+  }
+
+  get conversationId(): string {
+    return this.message.conversationId
+  }
+
+  /** Aborted when the turn is to stop. */
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  get state(): 'running' | 'parked' | 'stopping' {
+    if (this.#stopping) return 'stopping'
+    return this.#up.size ? 'parked' : 'running'
+  }
+
+  /** Whether somebody asked for the turn to stop. */
+  get stopping(): boolean {
+    return this.#stopping
+  }
+
+  /** Its end is certain: it shows as free while the last of it is written. */
+  get leaving(): boolean {
+    return this.#leaving
+  }
+
+  /** The daemon ends: what the turn does from here on is not recorded. */
+  get frozen(): boolean {
+    return this.#frozen
+  }
+
+  /** Resolves when the turn has ended and the conversation is free. */
+  get ended(): Promise<void> {
+    return this.#ended.promise
+  }
+
+  /** The live turn as the fleet shows it. */
+  get live(): LiveTurn {
+    const { tool, todo } = this.record
+    const cards = [...this.#up.values()].map(({ card, at }): OpenCard => (
+      { requestId: card.requestId, kind: card.kind, title: titleOf(card), raisedAt: at }
+    ))
+    return {
+      run: this.run,
+      state: this.state,
+      startedAt: this.entry.fields.startedAt,
+      cards,
+      ...(tool && { tool: tool.name }),
+      ...(tool?.target && { target: tool.target }),
+      ...(todo && { todo }),
+    }
+  }
+
+  /** Says words into the turn; they are in the log when this returns. */
+  async say({ messageId, text, note = '', attachments, by, at }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
+    const known = attachments.length ? { attachments: [...attachments] } : {}
+    this.log.push({ kind: 'steer', text, sentAt: at, by, ...(messageId && { messageId }), ...known })
+    this.words.put({ text: note + text, attachments, ...(messageId && { messageId }) })
+    await this.log.settled()
+  }
+
+  /** Puts a card up and waits for its answer; undefined: nobody answered, or nobody is there to answer. */
+  async raise(draft: CardDraft, held = false): Promise<CardReply | undefined> {
+    if (!this.message.attended || this.#stopping || this.#frozen) return undefined
+    const card = { ...draft, requestId: `${this.run}.${++this.#sequence}` } as Card
+    return this.park({ card, at: Date.now(), ...(held && { held }) })
+  }
+
+  /** Puts a card up that has its id, a restored one too. */
+  async park(parked: ParkedCard): Promise<CardReply | undefined> {
+    const { card } = parked
+    const { requestId, kind } = card
+    const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
+    this.#up.set(requestId, { ...parked, answered: resolve })
+    await this.entry.change({ parked: this.#parked })
+    if (this.#stopping) return this.#withdraw(requestId)
+    this.#host.cards.raise({ card, conversationId: this.conversationId, answer: (reply, by) => this.#answer(requestId, reply, by) })
+    if (!this.record.card(requestId)) await this.log.write(card)
+    this.#host.emit('card.raised', { conversationId: this.conversationId, run: this.run, requestId, kind })
+    return promise
+  }
+
+  get #parked(): ParkedCard[] {
+    return [...this.#up.values()].map(({ answered: _answered, ...parked }) => parked)
+  }
+
+  async #answer(requestId: string, reply: CardReply, by: string): Promise<void> {
+    const up = this.#up.get(requestId)
+    if (!up) return
+    await this.log.write({ kind: 'resolved', requestId, reply, by })
+    if (this.log.broken) throw new Error('the answer could not be written')
+    const { card, held } = up
+    const answered = [...(this.entry.fields.answered ?? []), { card, reply, ...(held && { held }) }]
+    this.#up.delete(requestId)
+    await this.entry.change({ parked: this.#parked, answered })
+    this.#host.emit('card.resolved', { conversationId: this.conversationId, run: this.run, requestId, kind: card.kind })
+    if (reply.kind === 'question' && reply.cancelled) return this.cancel()
+    // The person has their answer; what the turn needs before it goes on is not theirs to wait for.
+    void this.afterAnswer(card)
+      .catch(error => this.#host.log.error('a turn could not be brought up to date after an answer', { run: this.run, error: String(error) }))
+      .then(() => up.answered(this.#stopping ? undefined : reply))
+  }
+
+  #withdraw(requestId: string): undefined {
+    const up = this.#up.get(requestId)
+    const shown = this.record.card(requestId)
+    // An answer on its way into the log stays the answer, whatever becomes of the turn.
+    if (shown?.resolved?.reply) return up?.answered(undefined) as undefined
+    this.#up.delete(requestId)
+    this.#host.cards.settle(requestId, this.conversationId)
+    if (shown && !shown.resolved) this.log.push({ kind: 'resolved', requestId })
+    up?.answered(undefined)
+  }
+
+  /** Takes down every card without an answer. */
+  withdrawCards(): void {
+    for (const requestId of this.#up.keys()) this.#withdraw(requestId)
+    for (const { requestId } of this.record.openCards) {
+      this.#host.cards.settle(requestId, this.conversationId)
+      this.log.push({ kind: 'resolved', requestId })
+    }
+  }
+
+  /** Asks the turn to stop: its cards come down and its signal is aborted. */
+  async stop(): Promise<void> {
+    if (this.#stopping) return
+    this.#stopping = true
+    await this.entry.change({ stopping: true }).catch(() => {})
+    this.withdrawCards()
+    this.#stop.abort()
+  }
+
+  /** Shows the turn as over while its end is written. */
+  leave(): void {
+    this.#leaving = true
+  }
+
+  /** The turn is over and the conversation free. */
+  end(): void {
+    this.#ended.resolve()
+  }
+
+  /** Leaves everything as it is for the next start of the daemon, and ends what the turn runs. */
+  async freeze(): Promise<void> {
+    this.#frozen = true
+    await this.log.freeze()
+    this.#stop.abort()
+  }
+
+  /** Closes what must not stay open behind a run that ends so. */
+  close(end: RunEnd): void {
+    this.withdrawCards()
+    const text = end === 'stopped' ? 'stopped' : 'interrupted by a restart'
+    for (const { id } of this.record.openTools) this.closeTool(id, end === 'stopped' || end === 'interrupted' ? text : 'the turn ended before this call')
+  }
+
+  /** Closes a call that will not finish. */
+  closeTool(id: string, text: string): void {
+    this.log.push({ kind: 'tool_call_update', id, status: 'failed', content: [{ type: 'text', text }] })
+  }
+}

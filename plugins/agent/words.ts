@@ -1,0 +1,40 @@
+import type { Words } from './adapter.js'
+
+/** Words said into a turn, until its adapter takes them. */
+export class WordBox {
+  #words: Words[] = []
+  #waiting: (() => void)[] = []
+
+  put(words: Words): void {
+    this.#words.push(words)
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const wake of waiting) wake()
+  }
+
+  /** The words nobody has taken yet, left where they are. */
+  get left(): readonly Words[] {
+    return [...this.#words]
+  }
+
+  /** All words there are, oldest first. */
+  take(): Words[] {
+    return this.#words.splice(0)
+  }
+
+  /** The next words, or undefined after `ms` or on abort. */
+  async next(signal: AbortSignal, ms?: number): Promise<Words | undefined> {
+    if (!this.#words.length && !signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = ms === undefined ? undefined : setTimeout(resolve, ms)
+      const wake = () => resolve()
+      this.#waiting.push(wake)
+      signal.addEventListener('abort', wake, { once: true })
+      await promise
+      clearTimeout(timer)
+      signal.removeEventListener('abort', wake)
+      this.#waiting = this.#waiting.filter(other => other !== wake)
+    }
+    return signal.aborted ? undefined : this.#words.shift()
+  }
+}

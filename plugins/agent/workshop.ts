@@ -1,0 +1,216 @@
+import { stat } from 'node:fs/promises'
+import { extname, join, relative } from 'node:path'
+import { Refusal, refuse } from '../../sdk/index.js'
+import type { Log } from '../../sdk/index.js'
+import { inside } from '../../sdk/node/paths.js'
+import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
+import type { TurnRequest } from './adapter.js'
+import type { Conversation, CopyRepo, TurnInput } from './contract.js'
+import type { Conversations } from './conversations.js'
+import type { Copies } from './copies.js'
+import type { Premises } from './delivery.js'
+import type { Lanes } from './lanes.js'
+import type { Remembered } from './remembered.js'
+import { notesOf, preambleOf } from './preamble.js'
+import { stamp } from './tools/tree.js'
+import { tools } from './tools/tools.js'
+import type { Turn } from './turn.js'
+import { turnIo, type Ground, type Toolbox, type Workshop } from './turn-io.js'
+import { turnShell } from './turn-shell.js'
+
+/** What a turn's tree is made of. */
+export interface WorkshopParts {
+  readonly workspace: string
+  /** What no turn may see beside the daemon's data. */
+  readonly hidden: readonly string[]
+  readonly copies: Copies
+  readonly conversations: Conversations
+  /** The turn locks: nothing else moves a conversation's tree meanwhile. */
+  readonly locks: Lanes
+  readonly log: Log
+  readonly remembered: Remembered
+}
+
+interface Tree extends Ground {
+  readonly wall: Omit<WallSpec, 'cwd' | 'env'>
+}
+
+const MIMES: { readonly [extension: string]: string } = {
+  '.txt': 'text/plain', '.md': 'text/markdown', '.json': 'application/json', '.html': 'text/html', '.css': 'text/css',
+  '.csv': 'text/csv', '.png': 'image/png', '.jpg': 'image/jpeg', '.jpeg': 'image/jpeg', '.gif': 'image/gif', '.webp': 'image/webp',
+  '.svg': 'image/svg+xml', '.pdf': 'application/pdf',
+}
+
+/** Makes private copies ready, writes what stands before a provider's first frame, and gives adapters the tools. */
+export class TurnWorkshop implements Workshop {
+  readonly #parts: WorkshopParts
+
+  constructor(parts: WorkshopParts) {
+    this.#parts = parts
+  }
+
+  async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
+    const { copies, conversations, workspace, hidden, locks } = this.#parts
+    const { id, branch } = conversation
+    const { input } = turn.message
+    const again = turn.record.prepared
+    const release = await locks.hold(id, turn.signal)
+    let sync: { commits: number; blocked: string[] } | undefined
+    try {
+      if (branch) sync = await this.#copy(turn, conversations.get(id), branch, again)
+    } finally {
+      release()
+    }
+    const root = branch ? copies.dir(id) : workspace
+    const attachments = await attached(workspace, input.attachments ?? [])
+    const mentions = await real(workspace, input.mentions ?? [])
+    const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
+    const notes = turn.record.notes ?? notesOf({ ...facts, ...(input.editorContext && { editorContext: input.editorContext }) })
+    if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
+    const { actsAs } = conversation
+    if (actsAs && !again) turn.log.push({ kind: 'notice', level: 'warning', text: `there is no persona ${actsAs}: this turn has no account and no tools` })
+    const allowedTools = actsAs ? [] : input.allowedTools
+    return {
+      root,
+      cwd: conversation.startIn ? await inside(root, conversation.startIn).catch(() => root) : root,
+      preamble: preambleOf(notes),
+      attachments,
+      mentions,
+      wall: { ...(await copies.wall(branch ? id : undefined)), hide: hidden },
+      ...(allowedTools && { allowedTools }),
+    }
+  }
+
+  /** The private copy as a turn finds it: made or repaired, brought up to date, its state kept. */
+  async #copy(turn: Turn, { id, repos: before }: Conversation, branch: string, again: boolean) {
+    const { copies, conversations } = this.#parts
+    let repos = await copies.ensure(id, before)
+    if (again) return undefined
+    const sync = before.length ? await this.#sync(turn, id, repos) : undefined
+    repos = sync?.repos ?? repos
+    await conversations.update(id, { repos })
+    const shown = sync && { commits: sync.commits, blocked: sync.blocked }
+    turn.log.push(await worktree(branch, repos, shown))
+    const { id: checkpoint } = await copies.checkpoint(id, repos)
+    turn.log.push({ kind: 'checkpoint', id: checkpoint, index: turn.index })
+    return shown
+  }
+
+  async #sync(turn: Turn, id: string, repos: readonly CopyRepo[]) {
+    try {
+      return await this.#parts.copies.sync(id, repos)
+    } catch (error) {
+      if (turn.signal.aborted || error instanceof Refusal) throw error
+      this.#parts.log.error('a private copy could not be brought up to date', { conversation: id, error: String(error) })
+      return { repos: [...repos], commits: 0, blocked: repos.map(({ repo }) => repo) }
+    }
+  }
+
+  async refresh(turn: Turn, { id, branch }: Conversation): Promise<void> {
+    const { copies, conversations, locks } = this.#parts
+    if (!branch) return
+    const release = await locks.hold(id, turn.signal)
+    try {
+      const { repos } = conversations.get(id)
+      const { repos: moved, commits, blocked } = await this.#sync(turn, id, await copies.ensure(id, repos))
+      await conversations.update(id, { repos: moved })
+      await turn.log.write(await worktree(branch, moved, { commits, blocked }))
+    } finally {
+      release()
+    }
+  }
+
+  io(turn: Turn, ground: Ground) {
+    const { remembered } = this.#parts
+    // Every ground of this workshop was made by `prepare`.
+    const { root, wall } = ground as Tree
+    const { conversationId } = turn
+    return turnIo(turn, ground, {
+      remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
+      toolbox: toolbox(root, ground.cwd, wall),
+    })
+  }
+}
+
+const worktree = async (branch: string, repos: readonly CopyRepo[], sync?: { commits: number; blocked: string[] }) => {
+  const base = (repos.find(({ repo }) => repo === 'root') ?? repos[0])?.base ?? ''
+  const unenforced = (await wallKind()) === 'none'
+  return { kind: 'worktree' as const, branch, base, ...(unenforced && { unenforced }), ...(sync && { sync }) }
+}
+
+/** The sandbox tools in one tree. */
+const toolbox = (root: string, cwd: string, wall: Omit<WallSpec, 'cwd' | 'env'>): Toolbox => ({
+  face: (name, input) => {
+    const tool = tools[name]
+    if (!tool || !Object.hasOwn(tools, name)) return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
+    try {
+      return { category: tool.category, ...tool.describe(tool.check(input)) }
+    } catch (error) {
+      if (error instanceof Refusal) return { refused: error.message }
+      throw error
+    }
+  },
+  run: async (name, input, signal) => {
+    const tool = tools[name]!
+    try {
+      const shell = turnShell(wall, root, signal)
+      const context = { root, signal, shell: (command: string, at: string, options: { timeoutMs: number }) => shell(command, at === root ? cwd : at, options) }
+      return await tool.run(tool.check(input), context)
+    } catch (error) {
+      if (!signal.aborted) throw error
+      return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
+    }
+  },
+  stamp: path => stamp(root, path),
+})
+
+/** The attachments that are there, as an adapter is given them. */
+const attached = async (workspace: string, paths: readonly string[]): Promise<TurnRequest['attachments']> => {
+  const found = await Promise.all(paths.map(async path => {
+    const absolute = await inside(workspace, path).catch(() => undefined)
+    if (!absolute) return []
+    const facts = await stat(absolute).catch(() => undefined)
+    if (!facts?.isFile()) return []
+    return [{ path, absolute, mime: MIMES[extname(path).toLowerCase()] ?? 'application/octet-stream', bytes: facts.size }]
+  }))
+  return found.flat()
+}
+
+/** Those of the paths that name something in the workspace. */
+const real = async (workspace: string, paths: readonly string[]): Promise<string[]> => {
+  const found = await Promise.all(paths.map(path => inside(workspace, path).then(at => [relative(workspace, at) || path], () => [])))
+  return found.flat()
+}
+
+/** What a message must pass before anything is written down. */
+export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>): Premises => ({
+  attachments: async paths => {
+    for (const path of paths) {
+      const file = await located(workspace, path, 'attachments')
+      if (!(await stat(file)).isFile()) refuse('unprocessable', `attachments: expected a file at ${path}, found a folder`)
+    }
+  },
+  startIn: async path => {
+    const folder = await located(workspace, path, 'startIn')
+    if (!(await stat(folder)).isDirectory()) refuse('unprocessable', `startIn: expected a folder at ${path}, found a file`)
+  },
+  isolation: async ({ worktreeBase }: TurnInput) => {
+    if (worktreeBase) refuse('unprocessable', 'worktreeBase: this sandbox cannot pin a private copy to commits yet; leave it out to work from the main line')
+    const repositories = await copies.repositories()
+    if (!repositories.length) refuse('unprocessable', 'isolated: the workspace holds no git repository with a commit; make one with git init and git commit, or leave isolated out')
+  },
+})
+
+/** The real place of a path of a message: one that leads outside is malformed, one that names nothing is impossible. */
+const located = async (workspace: string, path: string, field: string): Promise<string> => {
+  try {
+    return await inside(workspace, path)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const expected = 'a path inside the workspace'
+    if (error.reason === 'invalid') refuse('invalid', `${field}: ${error.message}`, { errors: [{ path: field, expected }] })
+    const escapes = await stat(join(workspace, path)).then(() => true, () => false)
+    if (escapes) refuse('invalid', `${field}: ${path} leads outside the workspace`, { errors: [{ path: field, expected }] })
+    return refuse('unprocessable', `${field}: nothing in the workspace is named ${path}`)
+  }
+}

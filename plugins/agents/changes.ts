@@ -1,0 +1,63 @@
+import { type Bench } from './bench.js'
+import type { AgentChange, DiffTotals, RepoChanges } from './contract.js'
+import { treeOfCopy } from './copy-tree.js'
+import { planLanding, type Plan } from './landing-plan.js'
+import { modulesOf } from './modules.js'
+import { branchOf, type Repository } from './repository.js'
+import { forkPoint } from './span.js'
+import type { LandConflict } from '../agent/contract.js'
+import type { Change } from './tree-diff.js'
+
+/** Everything a conversation changed in a repository, as shown; `conflict`: what of it would not land today. */
+export interface ShownChanges {
+  readonly changes: RepoChanges
+  readonly conflict?: LandConflict
+}
+
+/** The commit and the tree between which a conversation's work in a repository lies, uncommitted work included. */
+export const spanOf = async (bench: Bench, repository: Repository): Promise<{ from: string; to: string }> => {
+  const { checkout: { copy }, tip } = repository
+  return {
+    from: await forkPoint(bench, branchOf(repository)),
+    to: copy === undefined ? tip : await treeOfCopy(bench, repository, copy),
+  }
+}
+
+const shown = ({ path, from, status, additions, deletions }: Change, blocked: ReadonlySet<string>, landed: boolean): AgentChange => ({
+  path,
+  status: blocked.has(path) ? 'conflicted' : status,
+  ...(from !== undefined && { from }),
+  ...(additions !== undefined && { additions }),
+  ...(deletions !== undefined && { deletions }),
+  landed,
+})
+
+/** What the conversation changed in one repository since its branch left main, with what of it main holds already. */
+export const changesOf = async (bench: Bench, repository: Repository, workspace: string, branch: string, refused: boolean): Promise<ShownChanges> => {
+  const { checkout: { repo }, main, head } = repository
+  const { from, to } = await spanOf(bench, repository)
+  const plan = await planLanding(bench, {
+    repo, main, workspace, from, to, cumulative: false, ...(head.commit !== undefined && { head: head.commit }),
+  })
+  const blocked = new Set(refused ? plan.blocked.map(({ path }) => path) : [])
+  return {
+    changes: {
+      repo,
+      branch,
+      changes: plan.changes.map(change => shown(change, blocked, plan.there.has(change.path))),
+      modules: await modulesOf(bench, repo, to, plan.changes),
+    },
+    ...(refused && plan.blocked.length > 0 && { conflict: conflictOf(repo, plan, head.branch) }),
+  }
+}
+
+/** What of a plan does not fit, as told to callers. */
+export const conflictOf = (repo: string, plan: Plan, mainBranch: string | undefined): LandConflict =>
+  ({ repo, paths: [...plan.blocked], clean: plan.clean, ...(mainBranch !== undefined && { mainBranch }) })
+
+/** The sum of some changes. */
+export const totalsOf = (changes: readonly Change[]): DiffTotals => ({
+  files: changes.length,
+  insertions: changes.reduce((sum, { additions = 0 }) => sum + additions, 0),
+  deletions: changes.reduce((sum, { deletions = 0 }) => sum + deletions, 0),
+})

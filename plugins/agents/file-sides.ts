@@ -1,0 +1,59 @@
+import { refuse } from '../../sdk/index.js'
+import { segmentsOf } from '../../sdk/node/paths.js'
+import type { Bench } from './bench.js'
+import { spanOf } from './changes.js'
+import type { TwoSides } from './contract.js'
+import { neverWork } from './never-work.js'
+import type { Repository } from './repository.js'
+import { changesBetween, type Entry } from './tree-diff.js'
+
+const MOST_BYTES = 1024 * 1024
+const LOOKED_AT = 8192
+
+interface Side {
+  readonly text?: string
+  readonly binary: boolean
+  readonly truncated: boolean
+}
+
+const NOTHING: Side = { binary: false, truncated: false }
+
+/** What fits of a text, never cut within a character. */
+const cut = (bytes: Buffer): string => {
+  let end = MOST_BYTES
+  while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--
+  return bytes.subarray(0, end).toString()
+}
+
+const sideOf = async (bench: Bench, entry: Entry | undefined): Promise<Side> => {
+  if (!entry) return NOTHING
+  const { stdout } = await bench.git(['cat-file', 'blob', entry.id])
+  if (stdout.subarray(0, LOOKED_AT).includes(0)) return { binary: true, truncated: false }
+  const truncated = stdout.length > MOST_BYTES
+  return { text: truncated ? cut(stdout) : stdout.toString(), binary: false, truncated }
+}
+
+const entryAt = async (bench: Bench, tree: string, path: string): Promise<Entry | undefined> => {
+  const { text } = await bench.git(['ls-tree', '-z', tree, '--', path])
+  const [mode = '', type, id = ''] = text.slice(0, text.indexOf('\t')).split(' ')
+  return type === 'blob' ? { mode, id } : undefined
+}
+
+/** Both sides of a file over the span of the diff; a renamed file's earlier side is found under its earlier name. */
+export const fileSides = async (bench: Bench, repository: Repository, path: string): Promise<TwoSides> => {
+  const { repo } = repository.checkout
+  const name = segmentsOf(path).join('/')
+  const absent = () => refuse('not-found', `neither side of the work in ${repo} has a file ${path}`)
+  if (neverWork(repo, name)) absent()
+  const { from, to } = await spanOf(bench, repository)
+  let [before, after] = [await entryAt(bench, from, name), await entryAt(bench, to, name)]
+  if (!before && !after) absent()
+  if (!before) before = (await changesBetween(bench, repo, from, to)).find(change => change.path === name)?.before
+  const [one, other] = [await sideOf(bench, before), await sideOf(bench, after)]
+  if (one.binary || other.binary) return { binary: true }
+  return {
+    ...(one.text !== undefined && { before: one.text }),
+    ...(other.text !== undefined && { after: other.text }),
+    ...((one.truncated || other.truncated) && { truncated: true }),
+  }
+}

@@ -1,0 +1,192 @@
+import { Refusal, refuse, type Caller, type Host, type Ok } from '../../sdk/index.js'
+import { GitFailure } from '../../sdk/node/git.js'
+import type { Locks } from '../../sdk/node/lock.js'
+import { codeOf } from '../../sdk/node/paths.js'
+import type { CheckoutRepo, ConversationState, CopyRepo, LandConflict } from '../agent/contract.js'
+import type { LandResult } from './contract.js'
+import { gitFolders } from './git-folders.js'
+import { endLanding } from './landing-apply.js'
+import { checkFree, landRepo, type LandingDeps, type RepoLanding } from './landing.js'
+import { tipOf } from './repository.js'
+import { holding, type RunNotes } from './run-notes.js'
+import type { Standings } from './standing.js'
+
+/** What a landing asks for, with its defaults in place. */
+export interface LandOrder {
+  readonly id: string
+  readonly span: 'outstanding' | 'cumulative'
+  readonly force: boolean
+}
+
+/** What the fleet needs of the daemon. */
+export interface FleetDeps extends LandingDeps {
+  readonly host: Pick<Host, 'call' | 'emit' | 'log'>
+  readonly notes: RunNotes
+  readonly standings: Standings
+  readonly turns: Locks
+}
+
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+const CLOSED = new Set(['EACCES', 'EPERM', 'EROFS'])
+
+/** What a failed landing is to its caller: a full disk and a closed folder are no bugs, and git's words are told. */
+export const asRefusal = (error: unknown): unknown => {
+  const code = codeOf(error)
+  if (error instanceof Refusal) return error
+  if ((code !== undefined && FULL.has(code)) || (error instanceof GitFailure && /No space left|quota/i.test(error.stderr))) {
+    return new Refusal('too-large', 'the disk is full, so nothing was written: make room, then land again', { cause: error })
+  }
+  if (code !== undefined && CLOSED.has(code)) {
+    return new Refusal('dependency', `the workspace could not be written (${code}), so nothing was: open it for writing, then land again`, { cause: error })
+  }
+  if (error instanceof GitFailure) return new Refusal('dependency', error.message, { cause: error })
+  return error
+}
+
+/** A conversation with a branch; one that works in the shared tree has nothing to compare or land. */
+export const withBranch = ({ conversation }: ConversationState, instead: string): string =>
+  conversation.branch ?? refuse('unprocessable', `${conversation.id} works in the shared tree and has no branch of its own: ${instead}`)
+
+/** Refuses an editor token a conversation it did not open. */
+export const checkReader = ({ conversation }: ConversationState, caller: Caller): void => {
+  if (caller.kind !== 'token' || caller.scope !== 'editor') return
+  if (caller.tokenId !== undefined && conversation.openedByToken === caller.tokenId) return
+  refuse('forbidden', 'a token of scope editor reads only conversations it opened itself: use a token of scope read, drive or land')
+}
+
+/** Landing and discarding: what is done with the work of conversations. */
+export class Fleet {
+  readonly #deps: FleetDeps
+
+  constructor(deps: FleetDeps) {
+    this.#deps = deps
+  }
+
+  /** Brings a conversation's work into the shared tree, repository by repository. */
+  async land(order: LandOrder, signal: AbortSignal): Promise<LandResult> {
+    const { host, turns } = this.#deps
+    withBranch(await host.call('agent.conversation', { id: order.id }), 'what it did is in the tree already')
+    return turns.with(order.id, () => this.#withoutTurns(order, signal, () => this.#land(order, signal)), signal)
+  }
+
+  /** Throws a conversation's work away. */
+  async discard(id: string, signal: AbortSignal): Promise<Ok> {
+    const { host, notes, standings, turns } = this.#deps
+    withBranch(await host.call('agent.conversation', { id }), 'archive it instead')
+    return turns.with(id, async () => {
+      const { live } = await host.call('agent.conversation', { id })
+      if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then discard`)
+      await host.call('agent.discard', { id })
+      standings.forget(id)
+      await notes.forget(id)
+      host.emit('agent.removed', { agentId: id, how: 'discarded' })
+      return { ok: true }
+    }, signal)
+  }
+
+  /** Ends what a crash cut off: a landing that had begun to write is completed and told, any other is undone. */
+  async recover(): Promise<void> {
+    const { records, host } = this.#deps
+    for (const record of await records.open()) {
+      const { conversation, outcome, main } = record
+      try {
+        const left = record.state === 'staging' || gitFolders(main) ? await endLanding(records, record) : []
+        if (record.state === 'staging') continue
+        const conflicts: LandConflict[] = [{ repo: outcome.repo, paths: left.map(path => ({ path, reason: 'workspace' })), clean: 0 }]
+        // What somebody changed while the daemon was away is theirs: the work is judged anew at the next landing.
+        await host.call('agent.landed', { id: conversation, ...(left.length > 0 ? { repos: [], conflicts } : { repos: [outcome] }) })
+          .catch(error => Refusal.from(error).reason === 'not-found' ? undefined : Promise.reject(error))
+        await records.remove(record)
+        host.log.warn('a landing that was cut off is complete', { conversation, repo: outcome.repo, left: left.length })
+      } catch (error) {
+        host.log.error('a landing that was cut off could not be ended', { conversation, repo: outcome.repo, error: String(error) })
+      }
+    }
+  }
+
+  /** Runs work while no turn of the conversation can start. A parked turn stays parked; a writing one needs `force`. */
+  async #withoutTurns<T>({ id, force }: LandOrder, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const { host } = this.#deps
+    const check = async () => {
+      const { live } = await host.call('agent.conversation', { id })
+      if (live && live.state !== 'parked' && !force) {
+        refuse('conflict', `the agent of ${id} is ${live.state === 'stopping' ? 'stopping' : 'writing'}: wait until its turn has ended, or pass force`)
+      }
+    }
+    await check()
+    return holding(host, id, signal, async () => {
+      await check()
+      return work()
+    })
+  }
+
+  async #land({ id, span }: LandOrder, signal: AbortSignal): Promise<LandResult> {
+    const { host } = this.#deps
+    const { conversation, live } = await host.call('agent.conversation', { id })
+    const branch = withBranch({ conversation, waiting: 0, queuePaused: false }, 'what it did is in the tree already')
+    const { repos: before } = await host.call('checkouts.repos', { id })
+    for (const repo of before) this.#checkFree(repo)
+    const { tips } = before.some(({ copy }) => copy !== undefined) ? await host.call('checkouts.commitRest', { id }) : { tips: [] }
+    const { repos } = await host.call('checkouts.repos', { id })
+    const tipOfRepo = new Map(tips.map(({ repo, tip }) => [repo, tip]))
+    const done: RepoLanding[] = []
+    let failure: unknown
+    for (const repo of repos) {
+      try {
+        const tip = this.#startTip(repo, branch, tipOfRepo.get(repo.repo))
+        if (tip === undefined) continue
+        const landed = await landRepo(this.#deps, { conversation: id, branch, span, signal }, repo, tip)
+        if (landed) done.push(landed)
+      } catch (error) {
+        failure = asRefusal(error)
+        break
+      }
+    }
+    const settled = live === undefined ? conversation.lastRun : undefined
+    const result = await this.#tell({ id, branch, title: conversation.title, settled, had: conversation.conflicts ?? [] }, repos, done, failure)
+    if (failure !== undefined) throw failure
+    return result
+  }
+
+  /** The tip the call begins with; a copy that stands on another branch has its work where no landing looks. */
+  #startTip({ repo, main, base }: CheckoutRepo, branch: string, committed: string | undefined): string | undefined {
+    const folders = main === undefined ? undefined : gitFolders(main)
+    if (!folders) return base
+    const tip = tipOf(this.#deps.refs, folders, branch)
+    if (tip === undefined || committed === undefined || committed === tip) return tip
+    return refuse('conflict', `the private copy of ${repo} does not stand on its branch ${branch} (expected ${tip.slice(0, 12)}, found ${committed.slice(0, 12)}): have the agent go back to it, then land again`)
+  }
+
+  #checkFree(repo: CheckoutRepo): void {
+    const folders = repo.main === undefined ? undefined : gitFolders(repo.main)
+    if (folders) checkFree(repo, folders)
+  }
+
+  /** Writes down and announces what became of the repositories that were reached. */
+  async #tell(
+    { id, branch, title, settled, had }: { id: string; branch: string; title?: string | undefined; settled?: string | undefined; had: readonly LandConflict[] },
+    repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
+  ): Promise<LandResult> {
+    const { host, notes, records, standings } = this.#deps
+    const outcomes: CopyRepo[] = done.flatMap(({ outcome }) => (outcome ? [outcome] : []))
+    const reached = new Set(failure === undefined ? repos.map(({ repo }) => repo) : done.map(({ repo }) => repo))
+    const refused = done.flatMap(({ conflict }) => (conflict ? [conflict] : []))
+    const conflicts = [...had.filter(({ repo }) => !reached.has(repo)), ...refused]
+    const landed = conflicts.length === 0
+    if (outcomes.length > 0 || refused.length > 0 || had.length > 0) {
+      const listed = conflicts.length > 0 && { conflicts }
+      await host.call('agent.landed', { id, repos: outcomes, ...listed, frame: { kind: 'landed', landed, ...listed } })
+    }
+    for (const { record } of done) if (record) await records.remove(record)
+    if (outcomes.length > 0) {
+      standings.forget(id)
+      if (landed && settled !== undefined) await notes.noteLanded(id, settled)
+      host.emit('agent.landed', {
+        agentId: id, ...(title !== undefined && { title }), branch, outcome: 'landed',
+        repos: done.flatMap(({ outcome, from, repo }) => (outcome ? [{ repo, from, dir: repo === 'root' ? '.' : repo }] : [])),
+      })
+    }
+    if (refused.length > 0) host.emit('agent.conflict', { agentId: id, repos: refused.map(({ repo }) => repo) })
+    return landed ? { landed: true } : { landed: false, conflicts }
+  }
+}

@@ -1,0 +1,91 @@
+import type { Host, Store } from '../../sdk/index.js'
+import type { ConversationState } from '../agent/contract.js'
+
+/** What the fleet remembers of a conversation's newest run. */
+interface RunNote {
+  /** The run after whose end the rest of the private copy was committed. */
+  readonly committed?: string
+  /** The run whose work landed after it had ended. */
+  readonly landed?: string
+}
+
+/** Runs work while no turn of a conversation can start and nothing else moves its private copy. */
+export const holding = async <T>(host: Pick<Host, 'call'>, id: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
+  const ended = new AbortController()
+  const lock = await host.call('agent.lock', { id }, { signal: AbortSignal.any([signal, ended.signal]) })
+  const held = lock[Symbol.asyncIterator]()
+  try {
+    await held.next()
+    return await work()
+  } finally {
+    ended.abort()
+    await held.return?.()
+  }
+}
+
+/**
+ * What is done once after every run, and survives a restart: what a turn left uncommitted is put on its branch, so that
+ * the branch tells how the work stands.
+ */
+export class RunNotes {
+  readonly #host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }
+  readonly #notes = new Map<string, RunNote>()
+  readonly #committing = new Map<string, Promise<void>>()
+  #closing = false
+
+  constructor(host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }) {
+    this.#host = host
+  }
+
+  async open(): Promise<void> {
+    for (const [id, note] of await this.#host.store.all<RunNote>()) this.#notes.set(id, note)
+  }
+
+  /** The run of a conversation whose work landed after it had ended. */
+  landed(id: string): string | undefined {
+    return this.#notes.get(id)?.landed
+  }
+
+  noteLanded(id: string, run: string): Promise<void> {
+    return this.#note(id, { landed: run })
+  }
+
+  async forget(id: string): Promise<void> {
+    this.#notes.delete(id)
+    await this.#host.store.delete(id)
+  }
+
+  /** Sees to it that what the last run left is on the branch. A copy that cannot be committed now is tried again later. */
+  commit({ conversation: { id, branch, lastRun }, live }: ConversationState): Promise<void> {
+    if (this.#closing || branch === undefined || live || lastRun === undefined || this.#notes.get(id)?.committed === lastRun) return Promise.resolve()
+    const busy = this.#committing.get(id)
+    if (busy) return busy
+    const work = this.#commit(id).catch(error => {
+      if (!this.#host.signal.aborted) this.#host.log.warn('what a turn left could not be committed', { conversation: id, error: String(error) })
+    }).finally(() => this.#committing.delete(id))
+    this.#committing.set(id, work)
+    return work
+  }
+
+  /** Begins nothing more and waits for what has begun. */
+  async close(): Promise<void> {
+    this.#closing = true
+    await Promise.all(this.#committing.values())
+  }
+
+  async #commit(id: string): Promise<void> {
+    const host = this.#host
+    await holding(host, id, host.signal, async () => {
+      const { conversation: { lastRun }, live } = await host.call('agent.conversation', { id })
+      if (live || lastRun === undefined) return
+      await host.call('checkouts.commitRest', { id })
+      await this.#note(id, { committed: lastRun })
+    })
+  }
+
+  async #note(id: string, note: RunNote): Promise<void> {
+    const merged = { ...this.#notes.get(id), ...note }
+    this.#notes.set(id, merged)
+    await this.#host.store.set(id, merged)
+  }
+}

@@ -1,0 +1,172 @@
+import { lstatSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CheckoutRepo, Conversation } from '../agent/contract.js'
+import { totalsOf } from './changes.js'
+import type { DiffTotals } from './contract.js'
+import { stampOf } from './folder.js'
+import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders.js'
+import { planLanding } from './landing-plan.js'
+import { branchOf, onBench, tipOf, type Repository } from './repository.js'
+import { forkPoint, outstandingFrom } from './span.js'
+import { changesBetween } from './tree-diff.js'
+
+/** What a conversation's work is to main: nothing made, something main does not hold, or all of it held. */
+export interface Standing {
+  readonly work: 'none' | 'outstanding' | 'landed'
+  /** Everything since the branch left main; absent when that is nothing. */
+  readonly diff?: DiffTotals
+}
+
+/** How one repository stood when it was looked at. */
+interface Known {
+  /** Tip, HEAD and what is written down: other commits, another answer. */
+  readonly key: string
+  readonly outstanding: boolean
+  readonly totals: DiffTotals
+  /** The stamps of the working tree's paths the answer rests on. */
+  readonly stamps: readonly (readonly [path: string, stamp: string])[]
+}
+
+/** What standings need of the daemon. */
+export interface StandingDeps {
+  readonly workspace: string
+  readonly benches: string
+  readonly refs: Refs
+  readonly signal: AbortSignal
+  /** Hears of a repository that could not be read. */
+  readonly failed: (message: string, fields: object) => void
+}
+
+const NOTHING: DiffTotals = { files: 0, insertions: 0, deletions: 0 }
+const BATCH = 256
+
+const sum = (one: DiffTotals, other: DiffTotals): DiffTotals =>
+  ({ files: one.files + other.files, insertions: one.insertions + other.insertions, deletions: one.deletions + other.deletions })
+
+const stamp = (main: string, path: string): string => {
+  try {
+    return stampOf(lstatSync(join(main, path), { bigint: true, throwIfNoEntry: false }))
+  } catch {
+    return 'closed'
+  }
+}
+
+/** The folder of a repository of the workspace. */
+export const folderOf = (workspace: string, repo: string): string => (repo === 'root' ? workspace : join(workspace, repo))
+
+/**
+ * How the work of every conversation stands against main.
+ *
+ * Commits and, where content decided, the stamps of the touched files say whether an answer still holds: while nothing
+ * moves, no process is started.
+ */
+export class Standings {
+  readonly #deps: StandingDeps
+  readonly #known = new Map<string, Known>()
+  #looks = 0
+
+  constructor(deps: StandingDeps) {
+    this.#deps = deps
+  }
+
+  /** Starts a round of looking: what the repositories share is read once in it. */
+  round(): Round {
+    return new Round(this.#deps)
+  }
+
+  /** How a conversation's work stands now. */
+  async of({ id, branch, repos }: Conversation, round: Round = this.round()): Promise<Standing> {
+    if (branch === undefined) return { work: 'none' }
+    let [produced, outstanding, totals] = [false, false, NOTHING]
+    for (const repo of repos) {
+      const here = round.look(repo, branch)
+      if (!here) continue
+      produced ||= here.tip !== repo.base || repo.landedTip !== undefined
+      const known = await this.#look(id, here, branch)
+      outstanding ||= known.outstanding
+      totals = sum(totals, known.totals)
+    }
+    return {
+      work: outstanding ? 'outstanding' : produced ? 'landed' : 'none',
+      ...(totals.files > 0 && { diff: totals }),
+    }
+  }
+
+  /** Forgets a conversation that is gone. */
+  forget(id: string): void {
+    for (const key of this.#known.keys()) if (key.startsWith(`${id} `)) this.#known.delete(key)
+  }
+
+  async #look(id: string, here: Repository, branch: string): Promise<Known> {
+    const { checkout: { repo, base, landedTip }, tip, head, main } = here
+    const key = [tip, head.commit, base, landedTip].join(' ')
+    const name = `${id} ${repo}`
+    const known = this.#known.get(name)
+    if (known?.key === key && await this.#holds(main, known)) return known
+    if (tip === base && landedTip === undefined) return this.#keep(name, { key, outstanding: false, totals: NOTHING, stamps: [] })
+    try {
+      return this.#keep(name, await this.#measure(key, here))
+    } catch (error) {
+      if (this.#deps.signal.aborted) throw error
+      this.#deps.failed('a repository could not be compared', { conversation: id, repo, branch, error: String(error) })
+      // Work that cannot be compared is never said to be in main.
+      return { key: '', outstanding: true, totals: NOTHING, stamps: [] }
+    }
+  }
+
+  #keep(name: string, known: Known): Known {
+    this.#known.set(name, known)
+    return known
+  }
+
+  async #holds(main: string, { stamps }: Known): Promise<boolean> {
+    for (const [path, before] of stamps) {
+      if (++this.#looks % BATCH === 0) await new Promise<void>(resolve => setImmediate(resolve))
+      if (stamp(main, path) !== before) return false
+    }
+    return true
+  }
+
+  #measure(key: string, here: Repository): Promise<Known> {
+    const { checkout: { repo, landedTip }, main, tip, head: { commit: head } } = here
+    return onBench(this.#deps.benches, here, async bench => {
+      const work = branchOf(here)
+      const changes = await changesBetween(bench, repo, await forkPoint(bench, work), tip)
+      const totals = totalsOf(changes)
+      if (tip === landedTip || (head !== undefined && await bench.contains(head, tip))) return { key, outstanding: false, totals, stamps: [] }
+      const from = await outstandingFrom(bench, work)
+      const touched = await changesBetween(bench, repo, from, tip)
+      const paths = touched.flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source]))
+      // Taken before the tree is read: a file that moves meanwhile is looked at again.
+      const stamps = paths.map(path => [path, stamp(main, path)] as const)
+      const { changes: owed, there } = await planLanding(bench, {
+        repo, main, workspace: this.#deps.workspace, from, to: tip, cumulative: false, ...(head !== undefined && { head }),
+      })
+      return { key, outstanding: owed.some(({ path }) => !there.has(path)), totals, stamps }
+    }, this.#deps.signal)
+  }
+}
+
+/** One look at the repositories of the workspace: each main checkout is read once, however many conversations ask. */
+export class Round {
+  readonly #deps: StandingDeps
+  readonly #mains = new Map<string, { folders: GitFolders; head: Head } | undefined>()
+
+  constructor(deps: StandingDeps) {
+    this.#deps = deps
+  }
+
+  /** A repository of a conversation as it is in this round. */
+  look(repo: Conversation['repos'][number], branch: string): Repository | undefined {
+    const { refs, workspace } = this.#deps
+    const main = folderOf(workspace, repo.repo)
+    if (!this.#mains.has(main)) {
+      const folders = gitFolders(main)
+      this.#mains.set(main, folders && { folders, head: refs.head(folders) })
+    }
+    const seen = this.#mains.get(main)
+    const tip = seen && tipOf(refs, seen.folders, branch)
+    return seen && tip !== undefined ? { checkout: { ...repo, main } satisfies CheckoutRepo, main, ...seen, tip } : undefined
+  }
+}
+

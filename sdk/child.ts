@@ -1,0 +1,17 @@
+// The process of a plugin that runs apart. Started by kernel/process.ts.
+import { createHost, type Activate, type Place } from './host.js'
+import { Peer, type Pipe } from './wire.js'
+
+const [, , id = '', entry = '', place = '{}'] = process.argv
+const peer = new Peer(process as unknown as Pipe)
+const { host, answer } = createHost(id, JSON.parse(place) as Place, peer)
+peer.answer = answer
+process.once('disconnect', () => process.exit(0))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
+try {
+  const plugin = (await import(entry)) as { activate: Activate }
+  await plugin.activate(host)
+  await peer.request('host.ready', {})
+} catch (error) {
+  await peer.request('host.failed', { message: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+}

@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Routed } from '../client.js'
+import type { Bytes } from '../contract.js'
+import { connected } from './connection.js'
+import { jsonLine } from './text.js'
+import { CONNECTION, EXIT, misused, type Terminal, type Verb } from './verb.js'
+import { write } from './write.js'
+
+/** Makes any call of the document. */
+export const call: Verb = {
+  name: 'call',
+  usage: "'METHOD /path' [KEY=VALUE…]",
+  summary: 'make one call of the published document',
+  notes: [
+    'KEY=VALUE gives a JSON value where VALUE is one, else text; KEY:=JSON must be JSON; KEY=@FILE gives a file\'s text.',
+    "Path parameters are keys too: npx sandbox call 'GET /agents/{id}/diff' id=c-1",
+    'A stream is printed as it comes, one event a line. The document is at /openapi.json, a page to read it at /reference.',
+  ],
+  flags: CONNECTION,
+  least: 1,
+  most: Infinity,
+  run: async (terminal, given) => {
+    const [first = '', ...rest] = given.args
+    const [name, pairs] = /^[A-Za-z]+$/.test(first) && rest[0]?.startsWith('/') ? [`${first} ${rest[0]}`, rest.slice(1)] : [first, rest]
+    const [, method, path] = /^(get|post|put|patch|delete) (\/\S*)$/i.exec(name) ?? misused(`expected a call such as 'GET /agents', found ${name}`)
+    const input = Object.fromEntries(await Promise.all(pairs.map(pair => pairOf(terminal, pair))))
+    return connected(terminal, given, async ({ client }) => {
+      const reply: unknown = await client.call(`${method!.toUpperCase()} ${path}` as Routed, input as never, { signal: terminal.signal })
+      if (isStream(reply)) for await (const event of reply) await write(terminal, jsonLine(event))
+      else if (isBytes(reply)) await new Promise<void>(done => terminal.out.write(reply.data, () => done()))
+      else await write(terminal, given.on('json') ? jsonLine(reply) : `${JSON.stringify(reply, undefined, 2)}\n`)
+      return EXIT.ok
+    })
+  },
+}
+
+const isStream = (reply: unknown): reply is AsyncIterable<unknown> => typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply
+const isBytes = (reply: unknown): reply is Bytes => typeof reply === 'object' && reply !== null && 'data' in reply && reply.data instanceof Uint8Array
+
+const pairOf = async ({ cwd }: Terminal, pair: string): Promise<[key: string, value: unknown]> => {
+  const [, key, form, text = ''] = /^([^=:]+)(:=|=@|=)(.*)$/s.exec(pair) ?? misused(`expected KEY=VALUE, KEY:=JSON or KEY=@FILE, found ${pair}`)
+  if (form === '=@') {
+    const content = await readFile(resolve(cwd, text), 'utf8').catch(error => misused(`${key}: ${text} cannot be read (${(error as NodeJS.ErrnoException).code})`))
+    return [key!, content]
+  }
+  try {
+    return [key!, JSON.parse(text)]
+  } catch {
+    return [key!, form === '=' ? text : misused(`${key}: expected JSON, found ${text.slice(0, 80)}`)]
+  }
+}

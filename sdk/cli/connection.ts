@@ -1,0 +1,57 @@
+import { type Client, createClient, Unreached } from '../client.js'
+import { askSocket, type SocketRequest } from '../node/socket.js'
+import { Refusal } from '../refusal.js'
+import { daemonAt, findDaemon, type Running } from './daemon.js'
+import { EXIT, Failure, type Given, misused, type Terminal } from './verb.js'
+
+/** A way to a daemon, with what is known of it when it runs on this machine. */
+export interface Connection {
+  readonly client: Client
+  readonly url: string
+  readonly daemon?: Running
+}
+
+/** Finds the daemon the command line means, with the token given, else a session of its owner that ends with the work. */
+export const connected = async <T>(terminal: Terminal, given: Given, work: (connection: Connection) => Promise<T>): Promise<T> => {
+  const { url, daemon } = await whichDaemon(terminal, given)
+  const token = given.text('token') || terminal.env.SANDBOX_TOKEN
+  if (token) return work({ client: createClient({ url, token }), url, ...(daemon && { daemon }) })
+  if (!daemon)
+    throw new Failure(EXIT.failed, `no credential for ${url}: it is no daemon of this user on this machine, so put a control token into SANDBOX_TOKEN`)
+  return asOwner(daemon, terminal, work)
+}
+
+/** Acts as the owner of a daemon of this machine while the work lasts. */
+export const asOwner = async <T>(daemon: Running, terminal: Pick<Terminal, 'signal'>, work: (connection: Connection) => Promise<T>): Promise<T> => {
+  const open = async () => (await askLogin<{ token: string }>(daemon, { do: 'session', device: 'sandbox cli' }, terminal.signal)).token
+  // Such a session ends with the daemon; a stream that outlives a restart needs another.
+  const client = createClient({ url: daemon.url, session: await open(), renew: open })
+  try {
+    return await work({ client, url: daemon.url, daemon })
+  } finally {
+    await client.call('POST /system/sessions/revoke', { current: true }, { signal: AbortSignal.timeout(1000) }).catch(() => {})
+  }
+}
+
+/** Asks a daemon's login socket; throws the refusal it answers, or `Unreached`. */
+export const askLogin = async <T extends object>({ socket, url }: Running, request: SocketRequest, signal: AbortSignal): Promise<T> => {
+  if (!socket) throw new Failure(EXIT.failed, `the daemon at ${url} has its local sign-in switched off: put a control token into SANDBOX_TOKEN`)
+  try {
+    return await askSocket<T>(socket, request, signal)
+  } catch (error) {
+    throw error instanceof Refusal && error.reason === 'unavailable' ? new Unreached(error.message, error) : error
+  }
+}
+
+/** The daemon the command line means, on this machine or by its address. */
+export const whichDaemon = async (terminal: Terminal, given: Given): Promise<{ url: string; daemon?: Running }> => {
+  const data = given.text('data')
+  const url = given.text('url') || (data ? undefined : terminal.env.SANDBOX_URL)
+  if (!url) {
+    const daemon = await findDaemon(terminal, data || terminal.env.SANDBOX_DATA)
+    return { url: daemon.url, daemon }
+  }
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) misused(`expected an address such as http://127.0.0.1:8787, found ${url}`)
+  const daemon = await daemonAt(terminal, url)
+  return { url, ...(daemon && { daemon }) }
+}

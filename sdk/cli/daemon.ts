@@ -1,0 +1,98 @@
+import { readdir, readFile, realpath } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { isAbsolute, join, relative, resolve } from 'node:path'
+import { EXIT, Failure, type Terminal } from './verb.js'
+
+/** What a running daemon writes about itself into its data folder. */
+export interface Running {
+  readonly url: string
+  readonly pid: number
+  /** The login socket; absent where local sign-in is switched off. */
+  readonly socket?: string
+  /** The workspace's real path. */
+  readonly workspace: string
+}
+
+type Surroundings = Pick<Terminal, 'env' | 'cwd' | 'signal'>
+
+const HEALTH_MS = 2000
+
+/** The folder under which daemons keep their state. */
+export const stateRoot = (env: Terminal['env']): string => {
+  const given = env.XDG_STATE_HOME
+  return join(given && isAbsolute(given) ? given : join(env.HOME || homedir(), '.local', 'state'), 'sandbox')
+}
+
+/** The daemon to talk to: by data folder, by the current folder, or the only one that runs. */
+export const findDaemon = async (terminal: Surroundings, data: string | undefined): Promise<Running> => {
+  if (data) {
+    const [found] = await live([resolve(terminal.cwd, data)], terminal.signal)
+    return found ?? none(`no daemon runs on the data folder ${data}; start one with "npx sandbox serve --data ${data}"`)
+  }
+  const found = await running(terminal)
+  const here = await realpath(terminal.cwd)
+  const holding = found.filter(({ workspace }) => within(workspace, here)).sort((a, b) => b.workspace.length - a.workspace.length)
+  if (holding[0]) return holding[0]
+  if (found.length === 1) return found[0]!
+  if (found.length === 0) none('no daemon is running; start one with "npx sandbox serve"')
+  const rows = found.map(({ url, workspace }) => `  ${url}  ${workspace}`).join('\n')
+  return none(`${found.length} daemons are running and none holds this folder; choose one with --url:\n${rows}`)
+}
+
+/** The running daemon that answers at an address, when it is one of this machine and user. */
+export const daemonAt = async (terminal: Surroundings, url: string): Promise<Running | undefined> => {
+  const { origin } = new URL(url)
+  return (await running(terminal)).find(daemon => new URL(daemon.url).origin === origin)
+}
+
+const none = (message: string): never => {
+  throw new Failure(EXIT.noDaemon, message)
+}
+
+const within = (folder: string, path: string): boolean => {
+  const way = relative(folder, path)
+  return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way))
+}
+
+const running = async ({ env, signal }: Surroundings): Promise<Running[]> => {
+  const root = stateRoot(env)
+  const names = await readdir(root).catch(() => [])
+  return live(names.filter(name => /^[0-9a-f]{16}$/.test(name)).map(name => join(root, name)), signal)
+}
+
+const live = async (folders: readonly string[], signal: AbortSignal): Promise<Running[]> => {
+  const daemons = await Promise.all(folders.map(async folder => {
+    const daemon = described(await readFile(join(folder, 'daemon.json'), 'utf8').catch(() => ''))
+    return daemon && alive(daemon.pid) && (await answers(daemon.url, signal)) ? [daemon] : []
+  }))
+  return daemons.flat()
+}
+
+const described = (text: string): Running | undefined => {
+  try {
+    const { url, pid, socket, workspace } = JSON.parse(text) as { [key: string]: unknown }
+    if (typeof url !== 'string' || typeof pid !== 'number' || typeof workspace !== 'string') return undefined
+    return URL.canParse(url) && Number.isInteger(pid) && pid > 0 ? { url, pid, workspace, ...(typeof socket === 'string' && { socket }) } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const alive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+const answers = async (url: string, signal: AbortSignal): Promise<boolean> => {
+  try {
+    const response = await fetch(new URL('/health', url), { redirect: 'error', signal: AbortSignal.any([signal, AbortSignal.timeout(HEALTH_MS)]) })
+    await response.body?.cancel()
+    return response.ok
+  } catch {
+    signal.throwIfAborted()
+    return false
+  }
+}

@@ -1,0 +1,139 @@
+import type { AgentCard, AgentChange, LandResult } from '../../plugins/agents/contract.js'
+import type { Client } from '../client.js'
+import { connected } from './connection.js'
+import { compare, hunks } from './patch.js'
+import { conflictLines } from './render.js'
+import { ago, columns, counted, jsonLine, oneLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
+import { CONNECTION, EXIT, type Terminal, type Verb } from './verb.js'
+import { write } from './write.js'
+
+/** Shows every conversation with its standing. */
+export const agents: Verb = {
+  name: 'agents',
+  usage: '',
+  summary: 'list the conversations',
+  flags: CONNECTION,
+  most: 0,
+  run: (terminal, given) =>
+    connected(terminal, given, async ({ client }) => {
+      const roster = await client.call('GET /agents', undefined, { signal: terminal.signal })
+      if (given.on('json')) await write(terminal, jsonLine(roster))
+      else await write(terminal, `${table(roster.agents, Date.now()).join('\n')}\n`)
+      return EXIT.ok
+    }),
+}
+
+const table = (cards: readonly AgentCard[], now: number): string[] => {
+  if (cards.length === 0) return ['no conversations yet; start one with npx sandbox run "/demo"']
+  const rows = cards.map(card => [
+    oneLine(card.id),
+    oneLine(card.status),
+    card.diff ? `${counted(card.diff.files, 'file')} +${card.diff.insertions} -${card.diff.deletions}` : card.branch ? '' : 'shared tree',
+    ago(card.updatedAt, now),
+    short(plain(card.title ?? ''), 50),
+  ])
+  const waiting = cards.flatMap(({ id, cards = [] }) => cards.map(card => `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (npx sandbox answer ${quoted(oneLine(card.requestId))} …)`))
+  return [...columns([['CONVERSATION', 'STATUS', 'CHANGES', 'UPDATED', 'TITLE'], ...rows]), ...waiting]
+}
+
+/** Shows what a conversation changed. */
+export const diff: Verb = {
+  name: 'diff',
+  usage: 'CONVERSATION',
+  summary: 'show everything a conversation changed',
+  flags: { stat: { help: 'only the list of files' }, ...CONNECTION },
+  least: 1,
+  most: 1,
+  run: (terminal, given) =>
+    connected(terminal, given, async ({ client }) => {
+      await showDiff(terminal, client, given.args[0]!, { json: given.on('json'), stat: given.on('stat') })
+      return EXIT.ok
+    }),
+}
+
+/** Brings a conversation's work into the workspace. */
+export const land: Verb = {
+  name: 'land',
+  usage: 'CONVERSATION',
+  summary: 'bring the work into the workspace as uncommitted changes',
+  flags: {
+    force: { help: 'even while the agent is writing' },
+    cumulative: { help: 'again what was landed before and thrown away since' },
+    ...CONNECTION,
+  },
+  least: 1,
+  most: 1,
+  run: (terminal, given) =>
+    connected(terminal, given, async ({ client }) => {
+      const how = { ...(given.on('force') && { force: true }), ...(given.on('cumulative') && { span: 'cumulative' as const }) }
+      return landWork(terminal, client, given.args[0]!, how, given.on('json'))
+    }),
+}
+
+/** Throws a conversation's work away. */
+export const discard: Verb = {
+  name: 'discard',
+  usage: 'CONVERSATION',
+  summary: 'throw the work away; what was landed stays',
+  flags: CONNECTION,
+  least: 1,
+  most: 1,
+  run: (terminal, given) =>
+    connected(terminal, given, async ({ client }) => {
+      const gone = await client.call('POST /agents/{id}/discard', { id: given.args[0]! }, { signal: terminal.signal })
+      await write(terminal, given.on('json') ? jsonLine(gone) : `discarded ${oneLine(given.args[0]!)}\n`)
+      return EXIT.ok
+    }),
+}
+
+const LETTER: { readonly [status: string]: string } = { added: 'A', modified: 'M', deleted: 'D', renamed: 'R', 'type-changed': 'T', conflicted: 'C' }
+
+/** Prints a conversation's changes, as a list or with every file's hunks. */
+export const showDiff = async (terminal: Terminal, client: Client, id: string, { json = false, stat = false } = {}): Promise<void> => {
+  const { signal } = terminal
+  const changes = await client.call('GET /agents/{id}/diff', { id }, { signal })
+  if (json) return write(terminal, jsonLine(changes))
+  const styles = stylesOf(terminal.colour)
+  const all = changes.repos.flatMap(({ repo, changes }) => changes.map(change => ({ repo, change })))
+  if (all.length === 0) await write(terminal, 'nothing was changed\n')
+  for (const { repo, change } of all) {
+    await write(terminal, `${headOf(repo, change, styles)}\n`)
+    if (stat) continue
+    const sides = await client.call('GET /agents/{id}/{repo}/file-diff', { id, repo, path: change.path }, { signal })
+    const lines = sides.binary ? ['binary'] : hunks(compare(sides.before ?? '', sides.after ?? '')).map(line => coloured(plain(line), styles))
+    await write(terminal, [...lines, ...(sides.truncated ? ['… cut short'] : [])].map(line => `${line}\n`).join(''))
+  }
+  if (changes.conflicts) await write(terminal, `${[styles.yellow('does not land today:'), ...conflictLines(changes.conflicts)].join('\n')}\n`)
+}
+
+const headOf = (repo: string, { path, from, status, additions, deletions, landed }: AgentChange, { bold, dim, green, red }: Styles): string => {
+  const name = `${repo === 'root' ? '' : `${oneLine(repo)}/`}${from ? `${oneLine(from)} -> ` : ''}${oneLine(path)}`
+  const counts = additions === undefined && deletions === undefined ? 'binary' : `${green(`+${additions ?? 0}`)} ${red(`-${deletions ?? 0}`)}`
+  return `${LETTER[status] ?? '?'} ${bold(name)}  ${counts}${landed ? dim('  landed') : ''}`
+}
+
+const coloured = (line: string, { green, red, dim }: Styles): string =>
+  line.startsWith('@@') ? dim(line) : line.startsWith('+') ? green(line) : line.startsWith('-') ? red(line) : line
+
+/** Lands, and says what came of it; conflicts are an answer with an exit code of their own. */
+export const landWork = async (
+  terminal: Terminal, client: Client, id: string, how: { force?: boolean; span?: 'cumulative' }, json: boolean,
+): Promise<number> => {
+  const { signal } = terminal
+  const outstanding = json ? 0 : await waiting(client, id, signal)
+  const result = await client.call('POST /agents/{id}/land', { id, ...how }, { signal })
+  await write(terminal, json ? jsonLine(result) : `${outcome(result, outstanding, terminal.colour).join('\n')}\n`)
+  return result.landed ? EXIT.ok : EXIT.turn
+}
+
+const waiting = async (client: Client, id: string, signal: AbortSignal): Promise<number> => {
+  const { repos } = await client.call('GET /agents/{id}/diff', { id }, { signal })
+  return repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed).length
+}
+
+const outcome = ({ landed, conflicts = [] }: LandResult, outstanding: number, colour: boolean): string[] => {
+  const { green, yellow } = stylesOf(colour)
+  if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts)]
+  if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace has it all')]
+  return [green(`landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as uncommitted changes`)]
+}

@@ -1,0 +1,114 @@
+import type { AttachData, Card, CardReply, RunEnd } from '../../plugins/agent/contract.js'
+import type { Client } from '../client.js'
+import { Refusal } from '../refusal.js'
+import { answerCommand, askPerson, replyFrom } from './cards.js'
+import { createRender } from './render.js'
+import { jsonLine, oneLine, plain, stylesOf } from './text.js'
+import type { Terminal } from './verb.js'
+import { write } from './write.js'
+
+/** How a run ended, and the run that follows it. */
+export interface Followed {
+  readonly run?: string
+  readonly end?: RunEnd
+  readonly next?: string
+}
+
+/** What to do with a card that waits: give its reply, or undefined to leave it to somebody else. */
+export type OnCard = (card: Card, signal: AbortSignal) => Promise<CardReply | undefined>
+
+export interface FollowOptions {
+  readonly conversationId: string
+  readonly run?: string
+  readonly after?: number
+  readonly json: boolean
+  readonly onCard: OnCard
+}
+
+/** Shows a run as it happens, until it ends; cards that wait are handed to `onCard`. */
+export const followRun = async (terminal: Terminal, client: Client, { json, onCard, ...what }: FollowOptions): Promise<Followed> => {
+  const render = createRender({ colour: terminal.colour, ...(terminal.columns !== undefined && { columns: terminal.columns }) })
+  const cards = new OpenCards(terminal, client, onCard)
+  let followed: Followed = {}
+  let known = 0
+  try {
+    for await (const event of await client.call('POST /agent/attach', what, { signal: terminal.signal })) {
+      await write(terminal, json ? jsonLine(event) : render(event))
+      if (event.kind === 'attached') {
+        followed = { run: event.run }
+        known = event.seq
+      }
+      if (event.kind === 'end') followed = { ...followed, ...(event.next && { next: event.next }) }
+      if (event.kind !== 'frame') continue
+      followed = { ...followed, ...cards.see(event) }
+      if (event.seq >= known) cards.raise()
+    }
+  } finally {
+    await cards.close()
+  }
+  return followed
+}
+
+/** The cards of a run that nobody has answered yet. Cards of the past are told apart by their `resolved` frame. */
+class OpenCards {
+  readonly #terminal: Terminal
+  readonly #client: Client
+  readonly #onCard: OnCard
+  readonly #waiting = new Map<string, Card>()
+  readonly #asked = new Map<string, { readonly stop: AbortController; readonly over: Promise<void> }>()
+
+  constructor(terminal: Terminal, client: Client, onCard: OnCard) {
+    this.#terminal = terminal
+    this.#client = client
+    this.#onCard = onCard
+  }
+
+  see({ event }: AttachData & { kind: 'frame' }): { end?: RunEnd } {
+    if (event.kind === 'plan' || event.kind === 'question' || event.kind === 'permission') this.#waiting.set(event.requestId, event)
+    if (event.kind === 'resolved') {
+      this.#waiting.delete(event.requestId)
+      this.#asked.get(event.requestId)?.stop.abort()
+    }
+    return event.kind === 'done' ? { end: event.reason } : {}
+  }
+
+  raise(): void {
+    for (const card of this.#waiting.values()) {
+      const stop = new AbortController()
+      this.#asked.set(card.requestId, { stop, over: this.#ask(card, AbortSignal.any([stop.signal, this.#terminal.signal])) })
+    }
+    this.#waiting.clear()
+  }
+
+  async close(): Promise<void> {
+    for (const { stop } of this.#asked.values()) stop.abort()
+    await Promise.all([...this.#asked.values()].map(({ over }) => over))
+  }
+
+  async #ask(card: Card, signal: AbortSignal): Promise<void> {
+    try {
+      const reply = await this.#onCard(card, signal)
+      if (reply && !signal.aborted) await this.#client.call('POST /agent/reply', reply, { signal: this.#terminal.signal })
+    } catch (error) {
+      if (signal.aborted) return
+      const words = error instanceof Refusal ? error.message : String(error)
+      this.#terminal.err.write(`sandbox: the answer was not taken: ${plain(words)}\n`)
+    }
+  }
+}
+
+/** Cards as `run` and `attach` answer them: the answers given, then the person, else the command that answers is shown. */
+export const answering = (terminal: Terminal, json: boolean, answers: readonly string[]): OnCard => {
+  const left = [...answers]
+  return async (card, signal) => {
+    const count = card.kind === 'question' ? card.questions.length : 1
+    const given = left.splice(0, count)
+    if (given.length) return replyFrom(card, card.kind === 'question' ? given : given[0]!.split(/\s+(.*)/s).filter(Boolean))
+    const reply = terminal.interactive && !json ? await askPerson(terminal, card, signal) : undefined
+    if (reply || signal.aborted) return reply
+    const line = `to answer: ${oneLine(answerCommand(card))}`
+    if (json) terminal.err.write(`${line}\n`)
+    else await write(terminal, `${stylesOf(terminal.colour).bold(line)}\n`)
+    return undefined
+  }
+}

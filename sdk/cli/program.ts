@@ -1,0 +1,115 @@
+import { parseArgs } from 'node:util'
+import { Unreached } from '../client.js'
+import { Refusal } from '../refusal.js'
+import { call } from './call.js'
+import { agents, diff, discard, land } from './fleet.js'
+import { login } from './login.js'
+import { answer, attach, run, stop } from './run.js'
+import { serve } from './serve.js'
+import { oneLine, plain } from './text.js'
+import { token } from './tokens.js'
+import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { write } from './write.js'
+
+const VERBS: readonly Verb[] = [serve, login, run, attach, answer, stop, agents, diff, land, discard, token, call]
+
+/** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */
+export const runProgram = async (args: readonly string[], terminal: Terminal): Promise<number> => {
+  try {
+    return await dispatch(args, terminal)
+  } catch (error) {
+    if (terminal.signal.aborted) return interrupted(terminal.signal.reason)
+    const { code, message } = failureOf(error)
+    terminal.err.write(`sandbox: ${message}\n`)
+    return code
+  }
+}
+
+const dispatch = async (args: readonly string[], terminal: Terminal): Promise<number> => {
+  const [name, ...rest] = args
+  if (name === '--version' || name === '-v') return said(terminal, terminal.version)
+  if (name === undefined || name === '--help' || name === '-h') return said(terminal, programHelp())
+  if (name === 'help') return said(terminal, rest[0] === undefined ? programHelp() : verbHelp(verbNamed(rest[0])))
+  const verb = verbNamed(name)
+  const given = parsed(verb, rest)
+  return given.on('help') ? said(terminal, verbHelp(verb)) : verb.run(terminal, checked(verb, given))
+}
+
+const verbNamed = (name: string): Verb =>
+  VERBS.find(verb => verb.name === name)
+    ?? misused(name.startsWith('-') ? `expected a verb first, found ${plain(name)}` : `no verb ${plain(name)}; npx sandbox --help lists them`)
+
+const said = async (terminal: Terminal, text: string): Promise<number> => {
+  await write(terminal, `${text}\n`)
+  return EXIT.ok
+}
+
+const parsed = (verb: Verb, args: readonly string[]): Given => {
+  const options = Object.fromEntries(Object.entries({ ...verb.flags, help: { help: '' } }).map(([name, flag]) =>
+    [name, { type: 'value' in flag ? 'string' as const : 'boolean' as const, multiple: 'multiple' in flag, ...(name === 'help' && { short: 'h' }) }]))
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
+    return {
+      args: positionals,
+      on: flag => values[flag] === true,
+      text: flag => (typeof values[flag] === 'string' ? values[flag] : undefined),
+      all: flag => (Array.isArray(values[flag]) ? values[flag].map(String) : []),
+    }
+  } catch (error) {
+    const [sentence = ''] = (error as Error).message.split('. ')
+    return misused(`${verb.name}: ${plain(sentence.charAt(0).toLowerCase() + sentence.slice(1)).replace(/\.$/, '')}`)
+  }
+}
+
+const checked = (verb: Verb, given: Given): Given => {
+  const { least = 0, most = 0 } = verb
+  const found = given.args.length
+  if (found < least || found > most) misused(`expected sandbox ${verb.name} ${verb.usage}`.trimEnd() + `; npx sandbox ${verb.name} --help says more`)
+  return given
+}
+
+const failureOf = (error: unknown): { code: number; message: string } => {
+  if (error instanceof Failure) return { code: error.code, message: error.message }
+  if (error instanceof Unreached) return { code: EXIT.noDaemon, message: oneLine(error.message) }
+  if (error instanceof Refusal) {
+    const { errors = [], retryAfter } = error.detail
+    const fields = errors.slice(1).map(({ path, expected }) => `; ${path}: expected ${expected}`).join('')
+    return { code: EXIT.failed, message: oneLine(`${error.message}${fields}${retryAfter === undefined ? '' : ` (ask again in ${retryAfter} s)`}`) }
+  }
+  const { message } = (error ?? {}) as { message?: string }
+  return { code: EXIT.failed, message: plain(String(message ?? error).split('\n')[0]!) }
+}
+
+const interrupted = (reason: unknown): number => (reason === 'SIGTERM' ? 143 : reason === 'SIGHUP' ? 129 : EXIT.interrupted)
+
+// Help --------------------------------------------------------------------------------------------------------------
+
+const aligned = (rows: readonly (readonly [left: string, right: string])[]): string[] => {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
+}
+
+const programHelp = (): string => [
+  'sandbox: the daemon coding agents run behind, and its client',
+  '',
+  'usage: npx sandbox VERB [ARGUMENTS] [OPTIONS]',
+  '',
+  ...aligned(VERBS.map(({ name, summary }) => [name, summary])),
+  '',
+  'npx sandbox VERB --help says more about one of them; --version prints the version.',
+  '',
+  'The daemon is the one named by --url, else the one whose workspace holds the current folder, else the only one running.',
+  'Its owner needs no credential on the machine it runs on; elsewhere a control token in SANDBOX_TOKEN.',
+  '',
+  'exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon, 4 the turn failed or the work does not land,',
+  '130 interrupted',
+].join('\n')
+
+const verbHelp = ({ name, usage, summary, notes = [], flags }: Verb): string => [
+  `usage: npx sandbox ${name} ${usage}`.trimEnd(),
+  '',
+  summary,
+  ...(notes.length ? ['', ...notes] : []),
+  '',
+  ...aligned(Object.entries(flags).map(([flag, { value, help, multiple }]) => [`--${flag}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`, help] as const)),
+].join('\n')

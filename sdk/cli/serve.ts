@@ -1,0 +1,35 @@
+import { ended, startDaemon } from './daemon-process.js'
+import { startSample } from './sample.js'
+import type { Flag, Given, Terminal, Verb } from './verb.js'
+
+const FLAGS: { readonly [name: string]: Flag } = {
+  workspace: { value: 'DIR', help: 'the folder to serve; left out: the current one (SANDBOX_WORKSPACE)' },
+  data: { value: 'DIR', help: 'where the daemon keeps its data, outside the workspace (SANDBOX_DATA)' },
+  host: { value: 'HOST', help: 'the address to listen on; left out: 127.0.0.1 (SANDBOX_HOST)' },
+  port: { value: 'PORT', help: 'the port; left out: 8787, 0 picks a free one (SANDBOX_PORT)' },
+  store: { value: 'URL', help: 'the document store; left out: a file in the data folder (SANDBOX_STORE)' },
+  config: { value: 'FILE', help: 'the deployment\'s own settings (SANDBOX_CONFIG)' },
+}
+
+/** Runs a daemon in the foreground. */
+export const serve: Verb = {
+  name: 'serve',
+  usage: '',
+  summary: 'run a daemon on a folder',
+  notes: ['SIGTERM and Ctrl-C stop it cleanly. With --sample and no workspace named, it runs on a sample workspace and shows one turn there.'],
+  flags: {
+    ...FLAGS,
+    json: { help: 'one JSON line when ready, JSON logs on standard error' },
+    sample: { help: 'show the daemon at work on a sample workspace' },
+  },
+  most: 0,
+  run: async (terminal, given) => {
+    const sample = given.on('sample') && !given.text('workspace') && !terminal.env.SANDBOX_WORKSPACE
+    if (sample) return startSample(terminal, passed(given))
+    const child = startDaemon(terminal, [...passed(given), ...(given.on('json') ? ['--json'] : [])], 'inherit')
+    return ended(child, terminal)
+  },
+}
+
+const passed = (given: Given): string[] =>
+  Object.keys(FLAGS).flatMap(name => (given.text(name) === undefined ? [] : [`--${name}=${given.text(name)}`]))

@@ -1,0 +1,56 @@
+const ESC = '\u001b['
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g
+
+/** Text from elsewhere with whatever could steer a terminal or reorder a line made visible. */
+export const plain = (text: string): string =>
+  text.replaceAll('\r\n', '\n').replace(CONTROL, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** A name from elsewhere, such as a path, which must not begin a line of its own. */
+export const oneLine = (text: string): string => plain(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
+
+/** A JSON line that no terminal reads as anything else. */
+export const jsonLine = (value: unknown): string =>
+  `${JSON.stringify(value).replace(CONTROL, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`
+
+/** How words are set off from each other; without colour every style leaves the text as it is. */
+export interface Styles {
+  readonly dim: (text: string) => string
+  readonly bold: (text: string) => string
+  readonly red: (text: string) => string
+  readonly green: (text: string) => string
+  readonly yellow: (text: string) => string
+}
+
+/** The styles of a terminal with or without colour. */
+export const stylesOf = (colour: boolean): Styles => {
+  const style = (code: number, end: number) => (text: string) =>
+    colour && text ? text.split('\n').map(line => (line ? `${ESC}${code}m${line}${ESC}${end}m` : line)).join('\n') : text
+  return { dim: style(2, 22), bold: style(1, 22), red: style(31, 39), green: style(32, 39), yellow: style(33, 39) }
+}
+
+/** A word as a person may paste it into a shell. */
+export const quoted = (word: string): string => (/^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
+
+/** Rows as columns, each as wide as its longest cell; the last one is not padded. */
+export const columns = (rows: readonly (readonly string[])[]): string[] => {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map(row => row[at]?.length ?? 0)))
+  return rows.map(row => row.map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at]!))).join('  ').trimEnd())
+}
+
+/** One line of at most so many characters. */
+export const short = (text: string, most: number): string => {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line
+}
+
+/** A number with its noun. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+/** How long ago, in the largest unit that fits. */
+export const ago = (at: number, now: number): string => {
+  const seconds = Math.max(0, Math.round((now - at) / 1000))
+  if (seconds < 60) return `${seconds} s ago`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`
+  return `${Math.floor(seconds / 86_400)} d ago`
+}

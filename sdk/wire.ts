@@ -1,0 +1,204 @@
+import type { Context } from './contract.js'
+import type { Answer, Link } from './host.js'
+import { Refusal, type RefusalBody } from './refusal.js'
+
+interface RequestMessage {
+  kind: 'request'
+  id: number
+  call: string
+  input: unknown
+  /** The context of a call into a plugin; the signal stays behind and travels as `cancel`. */
+  context?: Omit<Context, 'signal'>
+  /** The request of the other side that this one is made for. */
+  as?: number
+}
+interface ReplyMessage {
+  kind: 'reply'
+  id: number
+  value?: unknown
+  stream?: true
+}
+interface RefuseMessage {
+  kind: 'refuse'
+  id: number
+  body: RefusalBody
+  retryAfter?: number
+}
+interface PullMessage {
+  kind: 'pull'
+  id: number
+}
+interface CancelMessage {
+  kind: 'cancel'
+  id: number
+}
+interface NextMessage {
+  kind: 'next'
+  id: number
+  value?: unknown
+  done: boolean
+}
+
+/** One message between the daemon and a plugin's own process. `id` pairs an answer with its request. */
+export type Message = RequestMessage | ReplyMessage | RefuseMessage | PullMessage | CancelMessage | NextMessage
+
+/** What carries messages: a process with an IPC channel has this shape. */
+export interface Pipe {
+  send(message: Message): unknown
+  on(event: 'message', listener: (message: any) => void): unknown
+}
+
+export interface PeerOptions {
+  readonly signal?: AbortSignal
+  /** Hands the call on with this context. */
+  readonly context?: Context
+  /** Makes the call for the request being answered with this context. */
+  readonly as?: Context
+}
+
+/** Both ends of a plugin's pipe: asks the other side, and answers what it asks. */
+export class Peer implements Link {
+  answer: Answer = async () => undefined
+  /** Told of the context a request of the other side is made for, when it names one. */
+  answerFor: (call: string, input: unknown, options: { signal: AbortSignal; as?: Context }) => Promise<unknown> =
+    (call, input, { signal, as }) => this.answer(call, input, { ...NOBODY, ...as, signal })
+  #pipe: Pipe
+  #next = 0
+  #broken?: Error
+  #waiting = new Map<number, { resolve: (message: Message) => void; reject: (error: Error) => void }>()
+  /** Contexts of the requests this side has made and that are not over yet. */
+  #given = new Map<number, Context>()
+  /** Requests of the other side by the context this side was given for them. */
+  #received = new WeakMap<Context, number>()
+  #streams = new Map<number, AsyncIterator<unknown>>()
+  #running = new Map<number, AbortController>()
+
+  constructor(pipe: Pipe) {
+    this.#pipe = pipe
+    pipe.on('message', (message: Message) => void this.#receive(message))
+  }
+
+  /** Fails every request under way and every later one: the other side is gone. */
+  break(error: Error): void {
+    this.#broken = error
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+    for (const running of this.#running.values()) running.abort()
+    for (const stream of this.#streams.values()) void stream.return?.()
+  }
+
+  async request(call: string, input: unknown, { signal, context, as }: PeerOptions = {}): Promise<unknown> {
+    signal?.throwIfAborted()
+    const id = ++this.#next
+    const cancel = () => this.#send({ kind: 'cancel', id })
+    signal?.addEventListener('abort', cancel, { once: true })
+    if (context) this.#given.set(id, context)
+    const over = () => {
+      signal?.removeEventListener('abort', cancel)
+      this.#given.delete(id)
+    }
+    try {
+      const first = await this.#ask({
+        kind: 'request', id, call, input,
+        ...(context && { context: { caller: context.caller, trusted: context.trusted, ...(context.http && { http: context.http }) } }),
+        ...(as && this.#received.has(as) && { as: this.#received.get(as)! }),
+      })
+      if (first.kind === 'reply' && first.stream) return this.#pulled(id, over)
+      over()
+      return (first as ReplyMessage).value
+    } catch (error) {
+      over()
+      throw error
+    }
+  }
+
+  #send(message: Message): void {
+    if (!this.#broken) this.#pipe.send(message)
+  }
+
+  /** Sends and waits for the one message that answers it; a refusal is thrown. */
+  async #ask(message: RequestMessage | PullMessage): Promise<Message> {
+    if (this.#broken) throw this.#broken
+    const reply = await new Promise<Message>((resolve, reject) => {
+      this.#waiting.set(message.id, { resolve, reject })
+      this.#send(message)
+    })
+    if (reply.kind !== 'refuse') return reply
+    const refusal = Refusal.parse(reply.body)
+    throw new Refusal(refusal.reason, refusal.message, { ...refusal.detail, retryAfter: reply.retryAfter })
+  }
+
+  async *#pulled(id: number, over: () => void): AsyncIterable<unknown, unknown> {
+    let open = true
+    try {
+      for (;;) {
+        const message = await this.#ask({ kind: 'pull', id })
+        if (message.kind !== 'next') return undefined
+        open = !message.done
+        if (message.done) return message.value
+        yield message.value
+      }
+    } finally {
+      if (open) this.#send({ kind: 'cancel', id })
+      over()
+    }
+  }
+
+  async #receive(message: Message): Promise<void> {
+    const { id } = message
+    try {
+      if (message.kind === 'request') return await this.#run(message)
+      if (message.kind === 'pull') return await this.#pull(id)
+      if (message.kind === 'cancel') return await this.#cancel(id)
+    } catch (error) {
+      this.#running.delete(id)
+      this.#streams.delete(id)
+      const { body, detail } = Refusal.from(error)
+      return this.#send({ kind: 'refuse', id, body, ...(detail.retryAfter !== undefined && { retryAfter: detail.retryAfter }) })
+    }
+    this.#waiting.get(id)?.resolve(message)
+    this.#waiting.delete(id)
+  }
+
+  async #run({ id, call, input, context, as }: RequestMessage): Promise<void> {
+    const controller = new AbortController()
+    this.#running.set(id, controller)
+    const { signal } = controller
+    const value = context
+      ? await this.#answered(id, call, input, { ...context, signal })
+      : await this.answerFor(call, input, { signal, ...(as !== undefined && this.#given.has(as) && { as: this.#given.get(as)! }) })
+    if (isStream(value)) {
+      this.#streams.set(id, value[Symbol.asyncIterator]())
+      return this.#send({ kind: 'reply', id, stream: true })
+    }
+    this.#running.delete(id)
+    this.#send({ kind: 'reply', id, value })
+  }
+
+  #answered(id: number, call: string, input: unknown, context: Context): Promise<unknown> {
+    this.#received.set(context, id)
+    return this.answer(call, input, context)
+  }
+
+  async #pull(id: number): Promise<void> {
+    const { value, done = false } = (await this.#streams.get(id)?.next()) ?? { value: undefined, done: true }
+    if (done) {
+      this.#streams.delete(id)
+      this.#running.delete(id)
+    }
+    this.#send({ kind: 'next', id, value, done })
+  }
+
+  async #cancel(id: number): Promise<void> {
+    this.#running.get(id)?.abort()
+    this.#running.delete(id)
+    const stream = this.#streams.get(id)
+    this.#streams.delete(id)
+    await stream?.return?.()
+  }
+}
+
+const NOBODY: Omit<Context, 'signal'> = { caller: { kind: 'plugin', actor: 'sandbox:kernel', role: 'owner' }, trusted: true }
+
+export const isStream = (value: unknown): value is AsyncIterable<unknown, unknown> =>
+  typeof value === 'object' && value !== null && Symbol.asyncIterator in value

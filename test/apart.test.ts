@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { daemonWith } from './support/daemon.js'
+import { framesOf } from './support/turns.js'
+
+/** The main job, through every group: nothing in it may depend on which process a group runs in. */
+for (const apart of [['system'], ['agent'], ['agents'], ['system', 'agent', 'agents']]) {
+  t.test(`the main job runs with ${apart.join(', ')} in processes of their own`, async t => {
+    const daemon = await daemonWith(t, [], { apart })
+    const info = await daemon.client.call('GET /info')
+    t.ok(info.routes.includes('agents.land'))
+    const conversationId = 'apart'
+    const started = await daemon.client.call('POST /agent', {
+      conversationId, isolated: true, prompt: 'write made.txt\n| by an agent\nask Go on?\n| yes: go on\n| no: stop\nsay done',
+    })
+    const frames = framesOf(daemon.client, conversationId)
+    const card = await frames.until(frame => frame.kind === 'question')
+    await daemon.client.call('POST /agent/reply', { kind: 'question', requestId: card.requestId, answers: { 'Go on?': 'yes' } })
+    const done = await frames.until(frame => frame.kind === 'done')
+    t.match(done, { reason: 'completed' })
+    t.equal((await daemon.client.call('GET /agents/{id}', { id: conversationId })).status, 'ready')
+    t.same(await daemon.client.call('POST /agents/{id}/land', { id: conversationId }), { landed: true })
+    t.equal(readFileSync(join(daemon.workspace, 'made.txt'), 'utf8'), 'by an agent\n')
+    await t.rejects(daemon.client.call('POST /agent/reply', { kind: 'plan', requestId: 'none', approve: true }), { name: 'Refusal', reason: 'not-found' })
+    await t.rejects(daemon.client.call('POST /agent', { prompt: '', conversationId }), { name: 'Refusal', reason: 'invalid' })
+    const { client } = await daemon.token('drive')
+    await t.rejects(client.call('POST /agents/{id}/land', { id: conversationId }), { reason: 'forbidden', message: /land/ })
+    await t.rejects(client.call('POST /agent', { prompt: 'say x', agent: 'none' }), { name: 'Refusal', reason: 'unprocessable' })
+    t.equal(started.delivery, 'started')
+  })
+}

@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process'
+import { chmod, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+
+const script = await readFile('.ci/run', 'utf8')
+const counter = await readFile('.ci/count.mjs', 'utf8')
+
+type Tap = typeof t
+
+interface Ended {
+  code: number
+  last: string
+  out: string
+}
+
+const ended = (file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = process.env): Promise<Ended> => new Promise(done => {
+  const child = execFile(file, args, { cwd, env }, (_, out) => done({ code: child.exitCode ?? 1, out, last: out.trimEnd().split('\n').at(-1) ?? '' }))
+})
+
+t.test('the closing line is counted from what tap wrote', async t => {
+  const cases: [report: string, code: number, line: string][] = [
+    ['TAP version 14\nok 1 - a\n1..1\n# { total: 12, pass: 12 }\n# time=1ms\n', 0, '12 passed, 0 failed'],
+    ['not ok 1 - a\n# { total: 12, pass: 10, fail: 2 }\n', 1, '10 passed, 2 failed'],
+    ['ok 1 - a\n# { total: 12, pass: 9, skip: 2, todo: 1 }\n', 0, '9 passed, 0 failed, 3 skipped'],
+    ['    # { total: 99, pass: 99 }\n# { total: 1, pass: 1 }\n', 0, '1 passed, 0 failed'],
+    ['not ok 1 - a.test.js timed out\n# { total: 5, pass: 5 }\n', 1, '5 passed, 1 failed'],
+    ['ok 1 - a\n# { total: 5, pass: 5 }\n', 137, '5 passed, 1 failed'],
+    ['ok 1 - a\n    ok 2 - cut off', 1, '0 passed, 1 failed'],
+    ['', 0, '0 passed, 1 failed'],
+    ['not ok 1 - later # TODO\n# { total: 2, pass: 1, todo: 1 }\n', 0, '1 passed, 0 failed, 1 skipped'],
+  ]
+  for (const [report, code, line] of cases) {
+    const cwd = t.testdir({ 'count.mjs': counter, report })
+    t.equal((await ended(process.execPath, ['count.mjs', 'report', String(code)], cwd)).out, `${line}\n`, line)
+  }
+})
+
+/** Runs the script in a folder of its own, with every outside program but the shell's replaced. */
+const ran = async (t: Pick<Tap, 'testdir'>, programs: { [name: string]: string }): Promise<Ended> => {
+  const all: { [name: string]: string } = { 'dpkg-query': 'printf "install ok installed"', 'apt-get': 'echo "apt-get $*"', sleep: ':', node: `exec "${process.execPath}" "$@"`, ...programs }
+  const cwd = t.testdir({
+    '.ci': { run: script, 'count.mjs': counter },
+    bin: Object.fromEntries(Object.entries(all).map(([name, body]) => [name, `#!/bin/bash\n${body}\n`])),
+  })
+  for (const name of Object.keys(all)) await chmod(join(cwd, 'bin', name), 0o755)
+  return ended('bash', ['.ci/run'], cwd, { ...process.env, PATH: `${join(cwd, 'bin')}:${process.env.PATH}`, CI: 'true' })
+}
+
+t.test('a good run ends with its count and succeeds', async t => {
+  const { code, last } = await ran(t, { npm: '[ "$1" = test ] && echo "# { total: 3, pass: 3 }" > "$TAP_OUTPUT_FILE"; exit 0' })
+  t.same({ code, last }, { code: 0, last: '3 passed, 0 failed' })
+})
+
+t.test('a run with a failing test keeps the exit code of the test command', async t => {
+  const { code, last } = await ran(t, { npm: '[ "$1" = ci ] && exit 0; echo "# { total: 3, pass: 2, fail: 1 }" > "$TAP_OUTPUT_FILE"; exit 7' })
+  t.same({ code, last }, { code: 7, last: '2 passed, 1 failed' })
+})
+
+t.test('a run that tests nothing, and one whose install fails, have failed', async t => {
+  t.match(await ran(t, { npm: 'exit 0' }), { code: 1, last: '0 passed, 1 failed' })
+  t.match(await ran(t, { npm: '[ "$1" = ci ] && exit 9; echo never' }), { code: 9, last: '0 passed, 1 failed' })
+})
+
+t.test('missing packages are installed by root, tried twice, and named to everybody else', async t => {
+  const npm = 'echo "# { total: 1, pass: 1 }" > "${TAP_OUTPUT_FILE:-/dev/null}"'
+  const apt = 'echo "apt-get $*"; [ "$1" = install ] || [ -e tried ] || { touch tried; exit 100; }'
+  const root = await ran(t, { npm, 'dpkg-query': 'exit 1', 'apt-get': apt, id: 'echo 0' })
+  t.match(root.out, /apt-get update.*\napt-get update.*\napt-get install .*bubblewrap/)
+  t.equal(root.last, '1 passed, 0 failed')
+  const person = await ran(t, { npm, 'dpkg-query': 'exit 1', id: 'echo 1000' })
+  t.match(person.out, /not root: going on without installing git bubblewrap/)
+  t.notMatch(person.out, /apt-get/)
+})

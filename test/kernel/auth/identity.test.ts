@@ -1,0 +1,176 @@
+import t from 'tap'
+import { decodeJwt } from 'jose'
+import type { Started } from './memory.js'
+import { contextOf, MemoryFiles, MINUTE, refusalOf, started } from './memory.js'
+
+const redeem = async ({ auth }: Started, code: string, address = '10.0.0.1') =>
+  auth.handlers['kernel.session.login']({ code, device: 'a browser', address }, contextOf())
+const state = async ({ auth }: Started) => auth.handlers['kernel.identity.state'](undefined, contextOf())
+
+t.test('redeeming a login code claims the sandbox, once, and the claim survives a restart', async t => {
+  const held = await started()
+  t.strictSame(await state(held), { claimed: false, local: true, claim: 'first' })
+  await held.signIn()
+  t.match(await state(held), { claimed: true })
+  const owner = held.files.texts.get('owner')
+  await held.signIn()
+  t.equal(held.files.texts.get('owner'), owner)
+  t.match(await state(await started({ files: held.files, clock: held.clock })), { claimed: true })
+})
+
+t.test('minting a code claims nothing and keeps only its hash', async t => {
+  const held = await started()
+  const code = await held.auth.mintLogin()
+  t.equal(Buffer.from(code, 'base64url').length, 32)
+  t.match(await state(held), { claimed: false })
+  t.notMatch([...held.files.texts.values()].join('\n'), code)
+})
+
+t.test('a code works once, within 5 minutes, also after a restart', async t => {
+  const held = await started()
+  const [used, late, kept] = [await held.auth.mintLogin(), await held.auth.mintLogin(), await held.auth.mintLogin()]
+  await redeem(held, used)
+  const again = await started({ files: held.files, clock: held.clock })
+  t.match(await refusalOf(() => redeem(again, used)), { status: 401 })
+  held.clock.now += 5 * MINUTE - 1
+  t.ok((await redeem(again, kept)).token)
+  held.clock.now += 1
+  t.match(await refusalOf(() => redeem(again, late)), { status: 401 })
+})
+
+t.test('unknown, used and expired codes are told apart by nothing', async t => {
+  const held = await started()
+  const [used, late] = [await held.auth.mintLogin(), await held.auth.mintLogin()]
+  await redeem(held, used)
+  held.clock.now += 5 * MINUTE
+  const messages = new Set<string>()
+  for (const code of [used, late, 'x'.repeat(43), '']) messages.add((await refusalOf(() => redeem(held, code))).message)
+  t.equal(messages.size, 1)
+})
+
+t.test('of twenty who redeem one code at once exactly one wins', async t => {
+  const held = await started()
+  const code = await held.auth.mintLogin()
+  const tries = await Promise.allSettled(Array.from({ length: 20 }, (_, n) => redeem(held, code, `10.0.0.${n}`)))
+  t.equal(tries.filter(({ status }) => status === 'fulfilled').length, 1)
+  t.equal(Object.keys(JSON.parse(held.files.texts.get('sessions')!).value.sessions).length, 1)
+})
+
+t.test('a code is spent by the very write that grants: losing every later write does not make it good again', async t => {
+  const held = await started()
+  const code = await held.auth.mintLogin()
+  held.files.full.add('codes')
+  t.ok((await redeem(held, code)).token)
+  t.match(await refusalOf(() => redeem(held, code)), { status: 401 })
+  const again = await started({ files: held.files, clock: held.clock })
+  t.match(await refusalOf(() => redeem(again, code)), { status: 401 })
+})
+
+t.test('when the grant cannot be kept nobody is signed in, nobody owns the sandbox and the code stays good', async t => {
+  for (const name of ['sessions', 'owner']) {
+    const held = await started()
+    const code = await held.auth.mintLogin()
+    held.files.full.add(name)
+    await t.rejects(redeem(held, code), /ENOSPC/)
+    t.match(await state(held), { claimed: false }, name)
+    t.strictSame([held.files.texts.has('owner'), held.files.texts.has('sessions')], [false, false], name)
+    held.files.full.clear()
+    t.ok((await redeem(held, code)).token, name)
+  }
+})
+
+t.test('a code that cannot be kept is not handed out', async t => {
+  const held = await started()
+  held.files.full.add('codes')
+  await t.rejects(held.auth.mintLogin(), /ENOSPC/)
+})
+
+t.test('a daemon killed between claim and grant leaves the code good for the owner', async t => {
+  const held = await started()
+  const code = await held.auth.mintLogin()
+  const files = new MemoryFiles()
+  for (const [name, text] of held.files.texts) files.texts.set(name, text)
+  await redeem(held, code)
+  files.texts.set('owner', held.files.texts.get('owner')!)
+  const again = await started({ files, clock: held.clock })
+  t.match(await state(again), { claimed: true })
+  t.match(await redeem(again, code), { role: 'owner' })
+})
+
+t.test('ten wrong codes of an address close it for ten minutes, without a look at the code, and no other address', async t => {
+  const held = await started()
+  for (let wrong = 0; wrong < 10; wrong++) t.match(await refusalOf(() => redeem(held, 'wrong')), { status: 401 })
+  const code = await held.auth.mintLogin()
+  const refusal = await refusalOf(() => redeem(held, code))
+  t.match(refusal, { status: 429, detail: { retryAfter: 600 } })
+  t.ok((await redeem(held, code, '10.0.0.2')).token)
+  held.clock.now += 10 * MINUTE
+  t.ok((await redeem(held, await held.auth.mintLogin())).token)
+})
+
+t.test('twenty wrong codes sent at once are counted one by one', async t => {
+  const held = await started()
+  const tries = await Promise.all(Array.from({ length: 20 }, () => refusalOf(() => redeem(held, 'wrong'))))
+  t.strictSame(tries.map(({ status }) => status), [...Array(10).fill(401), ...Array(10).fill(429)])
+})
+
+t.test('after 50 wrong codes in all a wrong answer waits 1 s while a right code works at once', async t => {
+  const held = await started()
+  for (let wrong = 0; wrong < 49; wrong++) await refusalOf(() => redeem(held, 'wrong', `10.0.1.${wrong}`))
+  const from = performance.now()
+  const order: string[] = []
+  const slow = refusalOf(() => redeem(held, 'wrong')).then(() => void order.push('wrong'))
+  const right = redeem(held, await held.auth.mintLogin()).then(() => void order.push('right'))
+  await Promise.all([slow, right])
+  t.strictSame(order, ['right', 'wrong'])
+  t.ok(performance.now() - from >= 990)
+})
+
+t.test('a caller who goes away does not wait for the slow answer', async t => {
+  const held = await started()
+  for (let wrong = 0; wrong < 49; wrong++) await refusalOf(() => redeem(held, 'wrong', `10.0.1.${wrong}`))
+  const signal = AbortSignal.abort()
+  const gone = held.auth.handlers['kernel.session.login']({ code: 'wrong', device: 'x', address: 'z' }, { ...contextOf(), signal })
+  await t.rejects(Promise.resolve(gone), { name: 'AbortError' })
+})
+
+t.test('at most 32 codes wait: the oldest goes', async t => {
+  const held = await started()
+  const codes: string[] = []
+  for (let n = 0; n < 33; n++) codes.push(await held.auth.mintLogin())
+  t.match(await refusalOf(() => redeem(held, codes[0]!)), { status: 401 })
+  t.ok((await redeem(held, codes[1]!)).token)
+})
+
+t.test('an unowned sandbox says at its start how to sign in, an owned one says nothing', async t => {
+  const held = await started()
+  t.match(held.said, [/sandbox login/])
+  await held.signIn()
+  t.strictSame((await started({ files: held.files, clock: held.clock })).said, [])
+})
+
+t.test('with the local sign-in off nobody signs in by it, and its sessions are ended', async t => {
+  const held = await started()
+  const { token } = await held.signIn()
+  const code = await held.auth.mintLogin()
+  const off = await started({ files: held.files, clock: held.clock, identity: { claim: 'code', local: false } })
+  t.match(await state(off), { claimed: true, local: false, claim: 'code' })
+  t.match(await refusalOf(() => redeem(off, code)), { status: 403, message: 'identity.local' })
+  t.match(await refusalOf(() => off.auth.mintLogin()), { status: 403 })
+  t.match(await refusalOf(() => off.auth.openLocal('cli')), { status: 403 })
+  t.match(await refusalOf(() => off.auth.authenticate({ kind: 'bearer', value: token }, 'a')), { status: 401 })
+})
+
+t.test('a nonce is new every time, proves itself and ends in 10 minutes', async t => {
+  const held = await started()
+  const [a, b] = [await held.auth.handlers['kernel.identity.nonce'](undefined, contextOf()), await held.auth.handlers['kernel.identity.nonce'](undefined, contextOf())]
+  t.not(a.nonce, b.nonce)
+  t.equal(a.expiresAt, held.clock.now + 10 * MINUTE)
+  t.equal(decodeJwt(a.nonce).exp, a.expiresAt / 1000)
+})
+
+t.test('what a newer version wrote stops the start', async t => {
+  const files = new MemoryFiles()
+  files.texts.set('owner', JSON.stringify({ version: 2, value: {} }))
+  await t.rejects(started({ files }), /owner: expected version 1, found 2/)
+})

@@ -1,0 +1,197 @@
+import t from 'tap'
+import type { OpenedSession } from '../../../sdk/kernel.js'
+import { contextOf, DAY, MINUTE, mockedTime, refusalOf, started, type Started } from './memory.js'
+
+const who = ({ auth }: Started, token: string, address = '10.0.0.1') => auth.authenticate({ kind: 'bearer', value: token }, address)
+const statusOf = async (held: Started, token: string) => (await refusalOf(() => who(held, token))).status
+const renew = async ({ auth }: Started, token: string): Promise<OpenedSession> =>
+  auth.handlers['kernel.session.renew']({ token, address: '10.0.0.1' }, contextOf())
+const revoke = async ({ auth }: Started, input: { id?: string; email?: string }) => (await auth.handlers['kernel.session.revoke'](input, contextOf())).revoked
+
+t.test('a session is the owner, by its bearer and nothing else', async t => {
+  const held = await started()
+  const { token, id, email, role, renewed } = await held.signIn()
+  t.strictSame({ email, role, renewed }, { email: 'owner@sandbox.local', role: 'owner', renewed: false })
+  t.strictSame(who(held, token), { kind: 'session', actor: email, role: 'owner', sessionId: id, email })
+  t.match(await refusalOf(() => held.auth.authenticate({ kind: 'token', value: token }, 'a')), { status: 401 })
+})
+
+t.test('whatever is no active session is 401', async t => {
+  const held = await started()
+  const { token, id } = await held.signIn()
+  const wrong = [`${token.slice(0, -1)}${token.endsWith('A') ? 'E' : 'A'}`, `sbs_${'A'.repeat(22)}.${token.split('.')[1]}`, token.replace('sbs', 'sbc'), id, '', 'x']
+  for (const one of wrong) t.equal(await statusOf(held, one), 401, one.slice(0, 8))
+})
+
+t.test('an identity token is told where to be exchanged', async t => {
+  const held = await started()
+  t.match(await refusalOf(() => who(held, 'eyJh.eyJp.c2ln')), { status: 401, message: 'exchange it at POST /system/session' })
+})
+
+t.test('a session lives 30 days from its last renewal', async t => {
+  const held = await started()
+  const { token, expiresAt } = await held.signIn()
+  t.equal(expiresAt, held.clock.now + 30 * DAY)
+  held.clock.now = expiresAt - 1
+  t.ok(who(held, token))
+  held.clock.now = expiresAt
+  t.equal(await statusOf(held, token), 401)
+  t.match(await refusalOf(() => renew(held, token)), { status: 401 })
+})
+
+t.test('a renewal keeps the id, changes the secret and lets the old one live 10 minutes', async t => {
+  const held = await started()
+  const first = await held.signIn()
+  held.clock.now += DAY
+  const second = await renew(held, first.token)
+  t.strictSame([second.id, second.renewed, second.expiresAt], [first.id, true, held.clock.now + 30 * DAY])
+  t.not(second.token, first.token)
+  held.clock.now += 10 * MINUTE - 1
+  t.ok(who(held, first.token))
+  held.clock.now += 1
+  t.equal(await statusOf(held, first.token), 401)
+  t.ok(who(held, second.token))
+})
+
+t.test('a session ends 180 days after its proof, however often it is renewed', async t => {
+  const held = await started()
+  const { token, expiresAt } = await held.signIn()
+  const proof = expiresAt - 30 * DAY
+  let current = token
+  for (let day = 0; day < 175; day += 25) {
+    held.clock.now = proof + day * DAY
+    current = (await renew(held, current)).token
+  }
+  held.clock.now = proof + 170 * DAY
+  t.equal((await renew(held, current)).expiresAt, proof + 180 * DAY)
+})
+
+t.test('sessions, renewals and ends survive a restart', async t => {
+  const held = await started()
+  const [kept, gone] = [await held.signIn(), await held.signIn()]
+  const renewed = await renew(held, kept.token)
+  await revoke(held, { id: gone.id })
+  const again = await started({ files: held.files, clock: held.clock })
+  t.ok(who(again, renewed.token))
+  t.ok(who(again, kept.token), 'the secret before the renewal too')
+  t.equal(await statusOf(again, gone.token), 401)
+})
+
+t.test('nothing kept on the disk signs in', async t => {
+  const held = await started()
+  const { token } = await held.signIn()
+  const kept = [...held.files.texts.values()].join('\n')
+  t.notMatch(kept, token.split('.')[1])
+})
+
+t.test('revoking ends by id, by person or all, tells of each, and is harmless again', async t => {
+  const held = await started()
+  const [a, b, c] = [await held.signIn(), await held.signIn(), await held.signIn()]
+  t.equal(await revoke(held, { id: a.id }), 1)
+  t.equal(await revoke(held, { id: a.id }), 0)
+  t.equal(await revoke(held, { email: 'nobody@sandbox.local' }), 0)
+  t.equal(await revoke(held, { email: b.email }), 2)
+  t.equal(await revoke(held, {}), 0)
+  t.strictSame(held.ended, [a, b, c].map(({ id }) => ({ sessionId: id })))
+  t.equal(await statusOf(held, c.token), 401)
+})
+
+t.test('the session of another person is not ended in the name of one', async t => {
+  const held = await started()
+  const { id, token } = await held.signIn()
+  t.match(await refusalOf(() => revoke(held, { id, email: 'guest@b.c' })), { status: 403 })
+  t.ok(who(held, token))
+  t.equal(await revoke(held, { id: 'constructor', email: 'guest@b.c' }), 0)
+})
+
+t.test('a renewal that cannot be kept is refused and the session stays as it was', async t => {
+  const held = await started()
+  const { token } = await held.signIn()
+  held.files.full.add('sessions')
+  await t.rejects(renew(held, token), /ENOSPC/)
+  await t.rejects(revoke(held, {}), /ENOSPC/)
+  t.ok(who(held, token))
+  t.strictSame(held.ended, [])
+  held.files.full.clear()
+  t.equal(await revoke(held, {}), 1)
+})
+
+t.test('a renewal that races the end of its session does not bring it back', async t => {
+  const held = await started()
+  const { token, id } = await held.signIn()
+  const [ended, renewed] = await Promise.allSettled([revoke(held, { id }), renew(held, token)])
+  t.match(ended, { status: 'fulfilled', value: 1 })
+  t.match(renewed, { status: 'rejected', reason: { status: 401 } })
+  t.equal(await statusOf(held, token), 401)
+})
+
+t.test('a session of the login socket acts as the owner, claims nothing and ends with the daemon', async t => {
+  const held = await started()
+  const { token, expiresAt, email } = held.auth.openLocal('cli')
+  t.equal(expiresAt, held.clock.now + 12 * 60 * MINUTE)
+  t.match(who(held, token), { kind: 'session', role: 'owner', email: 'owner@sandbox.local' })
+  t.match(await held.auth.handlers['kernel.identity.state'](undefined, contextOf()), { claimed: false })
+  t.strictSame(held.files.writes, [])
+  t.equal(await statusOf(await started({ files: held.files, clock: held.clock }), token), 401)
+  t.equal(await revoke(held, { email }), 1)
+  t.equal(await statusOf(held, token), 401)
+})
+
+t.test('renewing a session of the login socket keeps it off the disk', async t => {
+  const held = await started()
+  const { token } = held.auth.openLocal('cli')
+  held.clock.now += 60 * MINUTE
+  const renewed = await renew(held, token)
+  t.equal(renewed.expiresAt, held.clock.now + 12 * 60 * MINUTE)
+  t.ok(who(held, renewed.token))
+  t.strictSame(held.files.writes, [])
+})
+
+t.test('sessions of the login socket are bounded: the one longest unused makes room', async t => {
+  const held = await started()
+  const opened = Array.from({ length: 1024 }, () => {
+    held.clock.now += 1
+    return held.auth.openLocal('cli')
+  })
+  held.clock.now += 1
+  who(held, opened[0]!.token)
+  held.auth.openLocal('cli')
+  t.strictSame(held.ended, [{ sessionId: opened[1]!.id }])
+  t.ok(who(held, opened[0]!.token))
+  t.equal(await statusOf(held, opened[1]!.token), 401)
+})
+
+t.test('last use is kept at most once a minute and never by the request itself', async t => {
+  const time = mockedTime(t)
+  const held = await started({ now: () => Date.now() })
+  const { token, id } = await held.signIn()
+  const before = held.files.writes.length
+  for (let request = 0; request < 100; request++) who(held, token, '10.9.9.9')
+  t.equal(held.files.writes.length, before)
+  time.tick(MINUTE)
+  await held.auth.close()
+  await new Promise(setImmediate)
+  t.equal(held.files.writes.length, before + 1)
+  t.match(JSON.parse(held.files.texts.get('sessions')!), { value: { sessions: { [id]: { address: '10.9.9.9' } } } })
+})
+
+t.test('what was last used is saved on the way out', async t => {
+  const held = await started()
+  const { token } = await held.signIn()
+  who(held, token, '10.9.9.9')
+  await held.auth.close()
+  t.match(held.files.texts.get('sessions'), '10.9.9.9')
+})
+
+t.test('the end of a session is told when its time is over', async t => {
+  const time = mockedTime(t)
+  const held = await started({ now: () => Date.now() })
+  const kept = await held.signIn()
+  const local = held.auth.openLocal('cli')
+  time.tick(12 * 60 * MINUTE - 1)
+  t.strictSame(held.ended, [])
+  time.tick(1)
+  t.strictSame(held.ended, [{ sessionId: local.id }])
+  time.tick(30 * DAY)
+  t.strictSame(held.ended, [{ sessionId: local.id }, { sessionId: kept.id }])
+})

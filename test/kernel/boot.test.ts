@@ -1,0 +1,28 @@
+import t from 'tap'
+import { Boot } from '../../kernel/boot.js'
+
+t.test('steps run in order and the gate opens behind them', async t => {
+  const boot = new Boot(() => {})
+  const ran: string[] = []
+  boot.add('a', 'first', async () => void ran.push('first'))
+  boot.add('b', 'second', async () => void ran.push('second'))
+  const gate = boot.gate('a').then(() => ran.push('gate'))
+  await boot.run()
+  await gate
+  t.same(ran, ['first', 'second', 'gate'])
+  t.match(boot.progress(), { ready: true, steps: [{ key: 'a-1', state: 'done' }, { key: 'b-1', state: 'done' }] })
+})
+
+t.test('a step that fails closes its own group only, and its later steps do not run', async t => {
+  const failed: string[] = []
+  const boot = new Boot((plugin, label) => failed.push(`${plugin} ${label}`))
+  let later = false
+  boot.add('a', 'reading', async () => { throw new Error('disk on fire') })
+  boot.add('a', 'sweeping', async () => { later = true })
+  boot.add('b', 'reading', async () => {})
+  await boot.run()
+  t.same(failed, ['a reading'])
+  t.notOk(later)
+  await t.rejects(boot.gate('a'), { reason: 'unavailable', message: 'a did not start: reading failed: disk on fire' })
+  await t.resolves(boot.gate('b'))
+})

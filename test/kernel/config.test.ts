@@ -1,0 +1,32 @@
+import { mkdirSync, realpathSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readConfig } from '../../kernel/config.js'
+
+t.test('flags win over the environment, the environment over defaults', async t => {
+  const workspace = realpathSync(t.testdir())
+  const env = { SANDBOX_WORKSPACE: workspace, SANDBOX_PORT: '9000', XDG_STATE_HOME: '/state' }
+  t.match(readConfig([], env), { workspace, port: 9000, host: '127.0.0.1', json: false, data: /^\/state\/sandbox\/[0-9a-f]{16}$/ })
+  t.match(readConfig(['--port', '0', '--data', '/elsewhere', '--json'], env), { port: 0, data: '/elsewhere', store: 'sqlite:///elsewhere/store.sqlite', json: true })
+})
+
+t.test('a mistake is one sentence that names it', async t => {
+  const folder = realpathSync(t.testdir({ file: '', 'bad.json': '{', 'wrong.json': '{"identity":{"claim":"maybe"}}' }))
+  const fails = (args: string[], message: RegExp) => t.throws(() => readConfig(args, {}), { message }, args.join(' '))
+  fails(['--workspace', join(folder, 'none')], /cannot be read: ENOENT/)
+  fails(['--workspace', join(folder, 'file')], /is not a folder/)
+  fails(['--workspace', folder, '--data', join(folder, 'data')], /is inside the workspace/)
+  fails(['--workspace', folder, '--port', 'http'], /--port expects a number from 0 to 65535, found http/)
+  fails(['--workspace', folder, '--port', '65536'], /found 65536/)
+  fails(['--nonsense'], /--nonsense/)
+  fails(['--workspace', folder, '--data', '/d', '--config', join(folder, 'bad.json')], /is not JSON/)
+  fails(['--workspace', folder, '--data', '/d', '--config', join(folder, 'wrong.json')], /identity\.claim: expected/)
+})
+
+t.test('the same workspace has the same data folder, whatever it is called', async t => {
+  const folder = realpathSync(t.testdir({ real: {}, link: t.fixture('symlink', 'real') }))
+  const data = (name: string) => readConfig(['--workspace', join(folder, name)], {}).data
+  t.equal(data('link'), data('real'))
+  mkdirSync(join(folder, 'other'))
+  t.not(data('other'), data('real'))
+})

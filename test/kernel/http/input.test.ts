@@ -1,0 +1,68 @@
+import { request } from 'node:http'
+import t from 'tap'
+import { daemonWith, type Support } from '../../support/daemon.js'
+
+const post = (daemon: Support, body: string | Uint8Array, type = 'application/json') =>
+  daemon.fetch('/system/control/tokens', { method: 'POST', body: body as string, headers: { 'content-type': type } })
+
+t.test('a body that does not fit is refused with a sentence', async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const cases: [name: string, body: string | Uint8Array, status: number, message: RegExp][] = [
+    ['not JSON', '{"label":', 400, /not JSON/],
+    ['a list', '[]', 400, /expected a JSON object.*a list/],
+    ['null', 'null', 400, /expected a JSON object.*null/],
+    ['a number', '7', 400, /expected a JSON object/],
+    ['not UTF-8', new Uint8Array([0x7b, 0xff, 0x7d]), 400, /not UTF-8/],
+    ['a closed key', '{"label":"a","scope":"read","__proto__":{"x":1}}', 400, /__proto__ is not allowed/],
+    ['an escaped closed key', '{"label":"a","scope":"read","\\u005f_proto__":{"x":1}}', 400, /__proto__ is not allowed/],
+    ['a deep closed key', '{"label":"a","scope":"read","x":[{"constructor":1}]}', 400, /constructor is not allowed/],
+    ['too deep', '{"label":' + '['.repeat(100_000) + ']'.repeat(100_000) + '}', 400, /deeper than 64/],
+    ['a wrong type', '{"label":7,"scope":"read"}', 400, /^label: expected text/],
+    ['a wrong choice', '{"label":"a","scope":"all"}', 400, /^scope: expected one of .*editor/],
+    ['a missing field', '{"label":"a"}', 400, /^scope: expected/],
+    ['a long text', JSON.stringify({ label: 'x'.repeat(61), scope: 'read' }), 400, /^label: expected text.*at most 60/],
+    ['a control character', JSON.stringify({ label: 'a\u0000b', scope: 'read' }), 400, /^label: expected/],
+  ]
+  for (const [name, body, status, message] of cases) {
+    const answer = await post(daemon, body)
+    t.equal(answer.status, status, name)
+    t.match(((await answer.json()) as { message: string }).message, message, name)
+  }
+  t.same(await daemon.client.call('GET /system/control/tokens'), { tokens: [] }, 'nothing half-done is left')
+})
+
+t.test('a body of another type is 415, one over the limit 413', async t => {
+  const daemon = await daemonWith(t, ['system'])
+  t.equal((await post(daemon, '{}', 'text/plain')).status, 415)
+  t.equal((await post(daemon, 'a=b', 'application/x-www-form-urlencoded')).status, 415)
+  t.equal((await post(daemon, 'x'.repeat(10 << 20))).status, 413)
+  const chunked = await new Promise<number | undefined>(resolve => {
+    const req = request(`${daemon.url}/system/control/tokens`, { method: 'POST', headers: { authorization: `Bearer ${daemon.session}`, 'content-type': 'application/json' } }, res => resolve(res.statusCode))
+    req.on('error', () => {})
+    const part = Buffer.alloc(1 << 18, 0x20)
+    for (let sent = 0; sent < 8; sent++) req.write(part)
+    req.end()
+  })
+  t.equal(chunked, 413, 'without a length too')
+})
+
+t.test('nothing of a body is read before the credential is judged', async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const req = request(`${daemon.url}/system/control/tokens`, { method: 'POST', headers: { 'content-type': 'application/json', 'content-length': 1000 } }, res => resolve(res.statusCode))
+    req.on('error', reject)
+    req.flushHeaders()
+  })
+  t.equal(status, 401)
+})
+
+t.test('a client that leaves in the middle of its body harms nobody', async t => {
+  const daemon = await daemonWith(t, ['system'])
+  await new Promise<void>(resolve => {
+    const req = request(`${daemon.url}/system/control/tokens`, { method: 'POST', headers: { authorization: `Bearer ${daemon.session}`, 'content-type': 'application/json', 'content-length': 1000 } })
+    req.on('error', () => resolve())
+    req.write('{"label":', () => req.destroy(new Error('gone')))
+  })
+  t.equal((await daemon.fetch('/info')).status, 200)
+  t.same(daemon.logged.filter(line => line.includes('failed')), [])
+})

@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { folderOf, makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
+
+const folders = (t: Test): { workspace: string; data: string } => {
+  const folder = folderOf(t)
+  makeWorkspace(join(folder, 'workspace'))
+  writeFileSync(join(folder, 'file'), '')
+  return { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+}
+
+/** Starts the program where it cannot start, and answers what it says. */
+const fails = (args: string[]): Promise<{ code: unknown; stderr: string; stdout: string }> =>
+  new Promise(resolve => {
+    execFile(process.execPath, [join(root, 'kernel', 'main.js'), '--port', '0', ...args], (error, stdout, stderr) =>
+      resolve({ code: error?.code, stderr, stdout }))
+  })
+
+t.test('it says when it is ready, keeps its data folder to itself, and stops cleanly', async t => {
+  const { workspace, data } = folders(t)
+  const daemon = await spawnDaemon(t, { workspace, data })
+  t.match(await (await fetch(`${daemon.url}/health`)).json(), { ok: true, sandboxId: /^[0-9a-f]{32}$/ })
+  t.equal(statSync(data).mode & 0o777, 0o700)
+  t.match(JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')), { url: daemon.url, pid: daemon.pid, workspace })
+  const second = await fails(['--workspace', workspace, '--data', data])
+  t.equal(second.code, 1)
+  t.match(second.stderr, /^sandbox: the data folder .* is in use by another daemon \(process \d+\)[^\n]*\n$/)
+  t.equal(await daemon.terminate(), 0)
+  t.notOk(existsSync(join(data, 'daemon.json')))
+  t.notOk(existsSync(join(data, 'daemon.lock')))
+})
+
+t.test('a daemon that was killed leaves nothing that keeps the next one from starting', async t => {
+  const { workspace, data } = folders(t)
+  const first = await spawnDaemon(t, { workspace, data })
+  const { sandboxId } = (await (await fetch(`${first.url}/health`)).json()) as { sandboxId: string }
+  await first.kill9()
+  const second = await spawnDaemon(t, { workspace, data })
+  t.match(await (await fetch(`${second.url}/health`)).json(), { sandboxId }, 'and it is the same sandbox')
+})
+
+t.test('a port in use is one sentence and changes nothing', async t => {
+  const { workspace, data } = folders(t)
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  t.teardown(() => taken.close())
+  const { port } = taken.address() as { port: number }
+  const { code, stderr } = await fails(['--workspace', workspace, '--data', data, '--port', String(port)])
+  t.equal(code, 1)
+  t.match(stderr, new RegExp(`^sandbox: port ${port} of 127\\.0\\.0\\.1 is in use by another program[^\\n]*\\n$`))
+  t.notOk(existsSync(join(data, 'daemon.lock')))
+})
+
+t.test('a workspace that is not there is one sentence', async t => {
+  const { code, stderr } = await fails(['--workspace', join(t.testdir(), 'none')])
+  t.equal(code, 1)
+  t.match(stderr, /^sandbox: the workspace .*none cannot be read: ENOENT\n$/)
+})
+
+t.test('a data folder that cannot be written is one sentence', async t => {
+  const { workspace } = folders(t)
+  const { code, stderr } = await fails(['--workspace', workspace, '--data', join(workspace, '..', 'file', 'data')])
+  t.equal(code, 1)
+  t.match(stderr, /^sandbox: the data folder .* cannot be written: ENOTDIR\n$/)
+})
+
+t.test('a log line never holds a credential', async t => {
+  const { workspace, data } = folders(t)
+  const daemon = await spawnDaemon(t, { workspace, data })
+  const { token } = await daemon.client.call('POST /system/control/tokens', { label: 'ci', scope: 'read' })
+  await fetch(`${daemon.url}/agents`, { headers: { 'x-sandbox-control': token } })
+  await fetch(`${daemon.url}/agents`, { headers: { 'x-sandbox-control': `${token}x` } })
+  await daemon.terminate()
+  t.notMatch(daemon.stderr(), token.split('.')[1]!)
+})

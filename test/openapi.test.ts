@@ -1,0 +1,221 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { oas31 } from 'openapi3-ts'
+import t from 'tap'
+import { parseManifest } from '../kernel/manifest.js'
+import { openapi, words } from '../openapi/document.js'
+import type { Group } from '../openapi/document.js'
+import { kernelGroup } from '../openapi/kernel.js'
+import { nameOf, resolve } from '../openapi/schemas.js'
+import type { Schema, Schemas } from '../openapi/schemas.js'
+import type { Contract } from '../sdk/contract.js'
+
+const project = process.cwd()
+const generate = join(project, 'dist/openapi/generate.js')
+const document = JSON.parse(await readFile('openapi/openapi.json', 'utf8')) as oas31.OpenAPIObject
+const schemas = document.components!.schemas as Schemas
+
+const operations = Object.entries(document.paths!).flatMap(([path, item]) =>
+  Object.entries(item as { [method: string]: oas31.OperationObject }).map(([method, operation]) =>
+    ({ call: `${method.toUpperCase()} ${path}`, operation })))
+
+const manifests = await Promise.all((await readdir('manifests')).filter(file => file !== 'schema.json')
+  .map(async file => parseManifest(await readFile(join('manifests', file), 'utf8'), file)))
+
+const run = (cwd: string, file: string, args: string[]): Promise<{ code: number; out: string; err: string }> =>
+  new Promise(done => {
+    const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+    const child = execFile(process.execPath, [file, ...args], { cwd, env, maxBuffer: 64 << 20 }, (_, out, err) =>
+      done({ code: child.exitCode ?? 1, out, err }))
+  })
+
+t.test('the published document and the schema of manifests are current', async t => {
+  const { code, err } = await run(project, generate, ['--check'])
+  t.equal(code, 0, err)
+})
+
+t.test('a document that is not current is found, and written anew', async t => {
+  const text = (name: string) => readFile(join('manifests', name), 'utf8')
+  const cwd = t.testdir({
+    manifests: { 'system.json': await text('system.json'), 'schema.json': '{}' },
+    openapi: { 'openapi.json': await readFile('openapi/openapi.json', 'utf8') },
+  })
+  const stale = await run(cwd, generate, ['--check'])
+  t.equal(stale.code, 1)
+  t.match(stale.err, /openapi\.json is not current.*\n.*schema\.json is not current/)
+  t.equal((await run(cwd, generate, [])).code, 0)
+  t.equal((await run(cwd, generate, ['--check'])).code, 0)
+})
+
+/** Rules whose warnings come from the contract's own paths, such as a literal beside a parameter. */
+const EXPECTED = new Set(['no-ambiguous-paths'])
+
+t.test('the document has no lint errors, and no warnings but the expected ones', async t => {
+  const cwd = t.testdir({ 'redocly.yaml': 'telemetry: off\nextends:\n  - recommended\n' })
+  const lint = async (file: string) => {
+    const cli = join(project, 'node_modules/@redocly/cli/bin/cli.js')
+    const { out, err } = await run(cwd, cli, ['lint', file, '--config=redocly.yaml', '--format=json', '--max-problems=1000'])
+    if (!out.startsWith('{')) throw new Error(`the linter gave no report: ${err}`)
+    return (JSON.parse(out) as { problems: { ruleId: string; message: string; severity: string }[] }).problems
+  }
+  const problems = await lint(join(project, 'openapi/openapi.json'))
+  t.same(problems.filter(({ ruleId, severity }) => severity === 'error' || !EXPECTED.has(ruleId)), [])
+})
+
+t.test('every operation says what it does, who may use it and how it can be refused', async t => {
+  for (const { call, operation } of operations) {
+    t.ok(operation.summary && !operation.summary.includes('\n'), `${call} has a summary of one line`)
+    t.ok(Object.keys(operation.responses!).some(status => status.startsWith('4')), `${call} can be refused`)
+    t.equal(operation.tags?.length, 1, `${call} has one tag`)
+    t.equal(operation.security!.length === 0, operation['x-floor'] === 'open', `${call} asks for a credential unless it is open`)
+    t.equal(operation.security!.some(scheme => 'token' in scheme), operation['x-token'].length > 0, `${call} offers the token scheme only where a scope reaches it`)
+  }
+  const tags = document.tags!.map(tag => tag.name)
+  t.same(operations.filter(({ operation }) => !tags.includes(operation.tags![0]!)), [], 'every tag is declared')
+})
+
+t.test('the operations are exactly the routes of the manifests and of the kernel, with their ids', t => {
+  const expected = [...manifests, kernelGroup.manifest].flatMap(({ routes }) => Object.entries(routes).map(([call, { id }]) => `${id} ${call}`))
+  const published = operations.map(({ call, operation }) => `${operation.operationId} ${call}`)
+  t.same(published.toSorted(), expected.toSorted())
+  t.equal(new Set(operations.map(({ operation }) => operation.operationId)).size, operations.length, 'no id is used twice')
+  t.end()
+})
+
+t.test('no name made up for an anonymous type is published, and every schema is used', t => {
+  const text = JSON.stringify(document)
+  t.notMatch(text, /__type|\.o\d+|"Stream/)
+  for (const name of Object.keys(schemas)) {
+    t.match(name, /^[A-Z][A-Za-z0-9]*$/)
+    t.ok(text.includes(`"#/components/schemas/${name}"`), `${name} is used`)
+  }
+  t.end()
+})
+
+/** The smallest value a schema allows. */
+const sample = (schema: Schema): unknown => {
+  const whole = resolve(schema, schemas)!
+  if (whole.const !== undefined) return whole.const
+  if (whole.enum) return whole.enum[0]
+  if (whole.oneOf) return sample(whole.oneOf[0] as Schema)
+  if (whole.type === 'string') return 'a'.repeat(whole.minLength ?? 1)
+  if (whole.type === 'integer' || whole.type === 'number') return whole.minimum ?? 0
+  if (whole.type === 'boolean') return true
+  if (whole.type === 'array') return Array.from({ length: whole.minItems ?? 0 }, () => sample(whole.items as Schema))
+  return Object.fromEntries((whole.required ?? []).map(name => [name, sample(whole.properties![name] as Schema)]))
+}
+
+t.test('an input made from the document passes the check of requests, and one without a required field does not', async t => {
+  for (const { entry, routes } of manifests) {
+    const { contract } = await import(pathToFileURL(join(project, 'dist', entry)).href) as { contract: Contract }
+    for (const { call, operation } of operations.filter(({ call }) => routes[call])) {
+      const body = (operation.requestBody as oas31.RequestBodyObject | undefined)?.content['application/json']?.schema
+      const parameters = (operation.parameters ?? []) as oas31.ParameterObject[]
+      const given = parameters.filter(({ required }) => required).map(({ name, schema }) => [name, sample(schema as Schema)])
+      const input = { ...(body ? sample(body as Schema) as object : {}), ...Object.fromEntries(given) }
+      t.ok(contract.request({ call, input }).success, `${call} takes ${JSON.stringify(input)}`)
+      for (const name of Object.keys(input)) {
+        const { [name]: _, ...rest } = input as { [name: string]: unknown }
+        t.notOk(contract.request({ call, input: rest }).success, `${call} needs ${name}`)
+      }
+    }
+  }
+})
+
+const group = (name: string, calls: { [call: string]: { input?: object; output?: object; doc?: string } }, named: { [name: string]: object } = {}): Group => ({
+  manifest: {
+    name, label: name, summary: `The ${name}.`,
+    routes: Object.fromEntries(Object.keys(calls).map((call, at) => [call, { id: `${name}.call${at}`, role: 'viewer', tokens: [] }])),
+  },
+  contract: {
+    schema: () => ({
+      components: { schemas: named },
+      functions: Object.entries(calls).map(([call, { input, output = { type: 'boolean' }, doc = 'Does it.' }]) =>
+        ({ name: call, description: doc, parameters: input ? [{ name: 'input', schema: input }] : [], output: { schema: output } })),
+    }),
+  },
+})
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+const text = { type: 'string' }
+
+t.test('two groups may publish the same type, but not two types of one name', t => {
+  const one = group('ports', { 'GET /ports': { output: ref('Port') } }, { Port: { type: 'integer' } })
+  const same = group('panels', { 'GET /panels': { output: ref('Port') } }, { Port: { type: 'integer' } })
+  const other = group('panels', { 'GET /panels': { output: ref('Port') } }, { Port: text })
+  t.same(openapi([one, same]).components!.schemas!.Port, { type: 'integer' })
+  t.throws(() => openapi([one, other]), { message: 'panels and ports both publish a type Port, and they differ: rename one' })
+  const unused = group('panels', { 'GET /panels': {} }, { Port: text })
+  t.same(openapi([one, unused]).components!.schemas!.Port, { type: 'integer' }, 'a type no route uses is left out')
+  t.throws(() => openapi([group('x', { 'GET /x': { output: ref('Refusal') } }, { Refusal: text })]), /the kernel and x both publish a type Refusal/)
+  t.end()
+})
+
+t.test('what cannot be published is refused with the call that has to change', t => {
+  const input = { type: 'object', properties: { id: text }, required: ['id'] }
+  const refused = (calls: Parameters<typeof group>[1], named?: { [name: string]: object }) => () => openapi([group('x', calls, named)])
+  t.throws(refused({ 'GET /x': { output: ref('__type.o1') } }, { '__type.o1': text }), /x: .*anonymous type __type\.o1/)
+  t.throws(refused({ 'GET /x/{other}': { input } }), /GET \/x\/\{other\} has no field other/)
+  t.throws(refused({ 'GET /x': { input: { oneOf: [text, input] } } }), /GET \/x takes a union/)
+  t.throws(refused({ 'GET /x': { output: ref('Gone') } }), /x: nothing is named Gone/)
+  t.throws(() => openapi([group('x', { 'GET /x': {} }), group('y', { 'GET /x': {} })]), { message: 'x and y both serve GET /x' })
+  const twice = group('x', { 'GET /x': {}, 'POST /x': {} })
+  t.throws(() => openapi([{ ...twice, manifest: { ...twice.manifest, routes: { 'GET /x': { id: 'x.a', role: 'viewer', tokens: [] }, 'POST /x': { id: 'x.a', role: 'viewer', tokens: [] } } } }]), /the same id x\.a/)
+  t.throws(() => openapi([{ ...twice, manifest: { ...twice.manifest, routes: {} } }]), /GET \/x has no access in the manifest/)
+  t.end()
+})
+
+t.test('an input travels in the path, the query or the body as its route says', t => {
+  const input = { type: 'object', properties: { id: { ...text, description: 'Which one.' }, force: { type: 'boolean' } }, required: ['id'] }
+  const { paths } = openapi([group('x', { 'GET /x/{id}': { input }, 'POST /x/{id}': { input }, 'DELETE /x': { input }, 'x.inner': { input } })])
+  t.match(paths!['/x/{id}']!.get!.parameters, [
+    { name: 'id', in: 'path', required: true, description: 'Which one.', schema: { type: 'string' } },
+    { name: 'force', in: 'query', required: false },
+  ])
+  t.same(paths!['/x/{id}']!.post!.requestBody, {
+    required: false, content: { 'application/json': { schema: { type: 'object', properties: { force: { type: 'boolean' } } } } },
+  })
+  t.match(paths!['/x']!.delete!.requestBody, { required: true })
+  t.notMatch(JSON.stringify(paths), /inner/, 'a call without a route is left out')
+  t.end()
+})
+
+t.test('a stream publishes its events and its end, a download its media type', t => {
+  const stream = { type: 'object', properties: { 'event-stream': text, 'event-end': { type: 'integer' } } }
+  const bytes = { type: 'object', properties: { 'content-type': { oneOf: [{ const: 'image/png' }, { const: 'text/html; charset=utf-8' }] }, data: text } }
+  const { paths, components } = openapi([group('x', { 'GET /x': { output: ref('StreamX') }, 'GET /y': { output: bytes } }, { StreamX: stream })])
+  t.same(paths!['/x']!.get!.responses![200].content, { 'text/event-stream': { schema: text, 'x-done': { type: 'integer' } } })
+  t.equal(paths!['/x']!.get!['x-stream'], true)
+  t.notOk(components!.schemas!.StreamX)
+  t.same(Object.keys(paths!['/y']!.get!.responses![200].content), ['image/png', 'text/html'])
+  t.end()
+})
+
+t.test('the same groups in another order give the same text', t => {
+  const one = group('a', { 'POST /b': {}, 'GET /b': {} })
+  const two = group('b', { 'GET /a': {} })
+  t.equal(JSON.stringify(openapi([one, two])), JSON.stringify(openapi([two, one])))
+  t.same(openapi([one, two], { url: 'http://127.0.0.1:1' }).servers!.map(({ url }) => url), ['http://127.0.0.1:1'])
+  t.end()
+})
+
+t.test('the order in which the compiler met the members of a union does not show', t => {
+  const kinds = ['b', 'a', 'c'].map(kind => ({ const: kind }))
+  const forms = ['Two', 'One'].map(ref)
+  const mapping = { two: '#/components/schemas/Two', one: '#/components/schemas/One' }
+  const union = (turn: <T>(list: T[]) => T[]) => openapi([group('x', { 'POST /x': {
+    input: { type: 'object', properties: { kind: { oneOf: turn(kinds) } } },
+    output: { oneOf: turn(forms), discriminator: { propertyName: 'kind', mapping: Object.fromEntries(turn(Object.entries(mapping))) } },
+  } }, { One: text, Two: text })])
+  t.equal(JSON.stringify(union(list => list)), JSON.stringify(union(list => list.toReversed())))
+  t.end()
+})
+
+t.test('the first sentence is the summary and the rest the description', t => {
+  t.same(words('List them.'), { summary: 'List them' })
+  t.same(words('List them,\nnewest first. `limit` counts\nrows.\n\n- one\n- two'), { summary: 'List them, newest first', description: '`limit` counts rows.\n\n- one\n- two' })
+  t.same(words(''), {})
+  t.equal(nameOf({ $ref: '#/components/responses/X' }), undefined)
+  t.end()
+})

@@ -1,0 +1,206 @@
+import { PassThrough } from 'node:stream'
+import t from 'tap'
+import type { AttachData, Card, Frame, QuestionCard } from '../../plugins/agent/contract.js'
+import { answerCommand, askPerson, firstChoice, replyFrom } from '../../sdk/cli/cards.js'
+import { compare, hunks } from '../../sdk/cli/patch.js'
+import { createRender } from '../../sdk/cli/render.js'
+import { columns, jsonLine, oneLine, plain, quoted, short, stylesOf } from '../../sdk/cli/text.js'
+
+const drawn = (frames: readonly unknown[], colour = false): string => {
+  const render = createRender({ colour })
+  return frames.map((event, at) => render({ kind: 'frame', seq: at + 1, event } as AttachData)).join('')
+}
+
+t.test('every frame has its lines', async t => {
+  const table: readonly [Frame | Frame[], string][] = [
+    [{ kind: 'session', sessionId: 's' }, ''],
+    [{ kind: 'checkpoint', id: 'k' }, ''],
+    [{ kind: 'commands', items: [] }, ''],
+    [{ kind: 'worktree', branch: 'agent/a', base: 'b'.repeat(40), unenforced: true }, 'in a private copy on agent/a, from bbbbbbbbbbbb\nwarning: this machine cannot wall the turn into its copy\n'],
+    [{ kind: 'preamble', notes: [{ title: 'Rules', text: 'x' }, { title: 'Place', text: 'y' }] }, 'told the agent first: Rules, Place\n'],
+    [{ kind: 'init', model: 'm' }, 'model m\n'],
+    [{ kind: 'resumed', reason: 'restart', attempt: 2 }, 'taken up again after a restart (attempt 2)\n'],
+    [{ kind: 'mode', mode: 'plan' }, 'permission mode plan\n'],
+    [{ kind: 'steer', text: 'faster', sentAt: 1, by: 'ada@example.org' }, '> faster (ada@example.org)\n'],
+    [{ kind: 'usage', inputTokens: 5, outputTokens: 6, costUsd: 0.01, durationMs: 1500 }, 'usage: 5 tokens in, 6 out, $0.0100, 1.5 s\n'],
+    [{ kind: 'plan', requestId: 'p', text: 'one\ntwo' }, 'The agent asks whether to follow this plan:\n  one\n  two\n'],
+    [{ kind: 'permission', requestId: 'p', toolName: 'Shell', title: 'Run rm', reason: 'it deletes' }, 'The agent asks for permission: Run rm\n  it deletes\n'],
+    [{ kind: 'resolved', requestId: 'p' }, 'nobody answered\n'],
+    [{ kind: 'resolved', requestId: 'p', reply: { kind: 'permission', requestId: 'p', decision: 'deny', feedback: 'no' } }, 'answered: deny, no\n'],
+    [{ kind: 'queue', messages: [], paused: true }, '0 messages wait, paused\n'],
+    [{ kind: 'notice', level: 'info', text: 'a' }, 'note: a\n'],
+    [{ kind: 'notice', level: 'warning', text: 'a' }, 'warning: a\n'],
+    [{ kind: 'error', message: 'no model' }, 'error: no model\n'],
+    [{ kind: 'landed', landed: true }, 'landed: the work is in the workspace\n'],
+    [{ kind: 'landed', landed: false, held: true }, 'not landed: held back\n'],
+    [{ kind: 'landed', landed: false, conflicts: [{ repo: 'root', paths: [], clean: 0 }] }, 'not landed:\nroot: its main checkout is gone\n'],
+    [{ kind: 'todos', items: [{ content: 'a', status: 'in_progress', activeForm: 'doing a' }, { content: 'b', status: 'pending' }] }, '[~] doing a\n[ ] b\n'],
+    [{ kind: 'done', reason: 'interrupted' }, 'ended: interrupted\n'],
+    [[{ kind: 'thinking', text: 'hm' }, { kind: 'delta', text: 'a' }, { kind: 'delta', text: 'b' }, { kind: 'done', reason: 'completed' }], 'hm\nab\ndone\n'],
+    [{ kind: 'tool_call', id: 't', name: 'Shell', category: 'execute', status: 'failed', target: 'npm\ntest', content: [{ type: 'text', text: 'boom\n' }, { type: 'image', path: 'a.png' }] }, '✗ Shell npm test\n  boom\n  picture a.png\n'],
+    [{ kind: 'tool_call_update', id: 'unknown', status: 'completed' }, ''],
+    [[
+      { kind: 'tool_call', id: 't', name: 'Edit', category: 'edit', status: 'pending', parentToolUseId: 'h' },
+      { kind: 'tool_call_update', id: 't', status: 'in_progress', content: [{ type: 'text', text: 'replaced' }] },
+      { kind: 'tool_call_update', id: 't', status: 'completed', content: [{ type: 'diff', path: 'a', oldText: '1\n2\n', newText: '1\n3\n' }] },
+    ], '  ✓ Edit\n    a\n    - 2\n    + 3\n'],
+  ]
+  for (const [frames, lines] of table) t.equal(drawn([frames].flat()), lines, JSON.stringify(frames).slice(0, 60))
+})
+
+const call = (id: string, status: string) => ({ kind: 'tool_call', id, name: 'Shell', category: 'execute', status, target: 'x '.repeat(60) })
+
+t.test('a tool that takes its time is told before what comes between, and once when nothing does', async t => {
+  const over = (id: string) => ({ kind: 'tool_call_update', id, status: 'completed' })
+  const head = short(`Shell ${'x '.repeat(60)}`, 200)
+  t.equal(drawn([call('a', 'pending'), over('a')]), `✓ ${head}\n`)
+  t.equal(drawn([call('a', 'pending'), call('b', 'pending'), over('a'), over('b')]), `▸ ${head}\n▸ ${head}\n✓ ${head}\n✓ ${head}\n`)
+  t.equal(drawn([call('a', 'pending'), { kind: 'done', reason: 'stopped' }]), `▸ ${head}\nended: stopped\n`)
+})
+
+t.test('on a terminal a tool is told at once and its outcome drawn over it, in one row', async t => {
+  const render = createRender({ columns: 40 })
+  const at = (event: unknown) => render({ kind: 'frame', seq: 1, event } as AttachData)
+  const head = short(`Shell ${'x '.repeat(60)}`, 35)
+  t.equal(at(call('a', 'in_progress')), `▸ ${head}`)
+  t.equal(at({ kind: 'tool_call_update', id: 'a', status: 'in_progress' }), '')
+  t.equal(at({ kind: 'tool_call_update', id: 'a', status: 'failed' }), `\r\u001b[K✗ ${head}\n`)
+  t.equal(at(call('b', 'in_progress')) + at({ kind: 'delta', text: 'hi' }), `▸ ${head}\nhi`)
+})
+
+t.test('a list is told by its own frame, and a private copy once', async t => {
+  const copy = { kind: 'worktree', branch: 'agent/a', base: 'b' }
+  t.equal(drawn([copy, copy]), 'in a private copy on agent/a, from b\n')
+  t.equal(drawn([{ kind: 'tool_call', id: 't', name: 'Todo', category: 'think', status: 'completed', content: [{ type: 'text', text: '[ ] a' }] }]), '✓ Todo\n')
+})
+
+t.test('what a newer daemon sends is shown as it is', async t => {
+  t.equal(drawn([{ kind: 'hologram', depth: 3 }]), 'hologram: {"depth":3}\n')
+  t.equal(drawn([{ kind: 'tool_call', id: 't', name: 'X', category: 'zap', status: 'completed', content: [{ type: 'sound', hz: 440 }] }]), '✓ X\n  {"type":"sound","hz":440}\n')
+  t.equal(createRender()({ kind: 'pulse', at: 1 } as unknown as AttachData), 'pulse: {"at":1}\n')
+  t.equal(drawn([{ kind: 'delta', text: 'a' }, { kind: 'todos', entries: 3 }]), 'a\ntodos: {"entries":3}\n')
+  for (const frame of [{}, { kind: 'x'.repeat(9999) }, { kind: null }]) t.ok(drawn([frame]).length < 300)
+})
+
+t.test('long output is cut and counted', async t => {
+  const text = Array.from({ length: 50 }, (_, i) => `line ${i}`).join('\n')
+  const out = drawn([{ kind: 'tool_call', id: 't', name: 'Shell', category: 'execute', status: 'completed', content: [{ type: 'text', text }] }])
+  t.equal(out.split('\n').length, 11)
+  t.match(out, '… 42 more lines')
+})
+
+t.test('colour is on only where it was asked for', async t => {
+  t.notMatch(drawn([{ kind: 'thinking', text: 'a' }, { kind: 'done', reason: 'completed' }]), '\u001b')
+  t.equal(drawn([{ kind: 'thinking', text: 'a' }], true), '\u001b[2ma\u001b[22m')
+  t.equal(stylesOf(true).red('a\n\nb'), '\u001b[31ma\u001b[39m\n\n\u001b[31mb\u001b[39m')
+})
+
+t.test('text from elsewhere is made harmless, words are quoted for a shell', async t => {
+  t.equal(plain('a\u001b[2J\u0007\tb\r\nc\u202e'), 'a\\u001b[2J\\u0007\tb\nc\\u202e')
+  t.equal(oneLine('a\nlanded: all'), 'a\\nlanded: all')
+  t.notMatch(drawn([{ kind: 'landed', landed: false, conflicts: [{ repo: 'root', clean: 0, paths: [{ path: 'a\nlanded: all', reason: 'workspace' }] }] }]), /^landed/m)
+  t.equal(jsonLine({ a: '\u009b' }), '{"a":"\\u009b"}\n')
+  t.same(JSON.parse(jsonLine({ a: '\u009b\u001b\u202e' })), { a: '\u009b\u001b\u202e' })
+  t.same(['a-1', "it's", 'a b', '$(x)', ''].map(quoted), ['a-1', "'it'\\''s'", "'a b'", "'$(x)'", "''"])
+  t.same(columns([['A', 'B'], ['long', '']]), ['A     B', 'long'])
+})
+
+const question: QuestionCard = { kind: 'question', requestId: 'q', questions: [
+  { question: 'One?', header: 'One', multiSelect: false, options: [{ label: 'Yes', description: '' }, { label: 'No way', description: '' }] },
+  { question: 'Many?', header: 'Many', multiSelect: true, options: [{ label: 'a', description: '' }, { label: 'b', description: '' }] },
+] }
+const plan: Card = { kind: 'plan', requestId: 'p', text: '' }
+const permission: Card = { kind: 'permission', requestId: 'x', toolName: 'Shell', alwaysLabel: 'always allow' }
+
+t.test('words become the reply a card takes', async t => {
+  const replies: readonly [Card, string[], object][] = [
+    [question, ['2', '1,b, other'], { answers: { 'One?': 'No way', 'Many?': ['a', 'b', 'other'] } }],
+    [question, ['9'], { answers: { 'One?': '9' } }],
+    [question, ['', 'a'], { answers: { 'Many?': ['a'] } }],
+    [plan, ['yes'], { approve: true }],
+    [plan, ['No', 'smaller', 'steps'], { approve: false, feedback: 'smaller steps' }],
+    [permission, ['always'], { decision: 'always' }],
+    [permission, ['y'], { decision: 'once' }],
+    [permission, ['deny', 'not here'], { decision: 'deny', feedback: 'not here' }],
+  ]
+  for (const [card, words, reply] of replies) t.same(replyFrom(card, words), { kind: card.kind, requestId: card.requestId, ...reply })
+  for (const [card, words] of [[plan, ['maybe']], [plan, []], [permission, ['never']], [question, ['1', '2', '3']]] as [Card, string[]][]) {
+    t.throws(() => replyFrom(card, words), { code: 2 })
+  }
+  t.same(replyFrom(question, []), { kind: 'question', requestId: 'q' }, 'no answer at all skips every question')
+})
+
+t.test('a card names the command that answers it, and has a first choice', async t => {
+  t.equal(answerCommand(question), 'npx sandbox answer q Yes a')
+  t.equal(answerCommand(plan), 'npx sandbox answer p yes')
+  t.match(firstChoice(question), { answers: { 'One?': 'Yes', 'Many?': ['a'] } })
+  t.match(firstChoice(permission), { decision: 'once' })
+})
+
+/** A terminal in which a person types. */
+const typing = () => {
+  const [input, out] = [new PassThrough(), new PassThrough()]
+  const shown = () => String(out.read() ?? '')
+  return { terminal: { in: input as unknown as NodeJS.ReadStream, out }, input, shown }
+}
+const never = new AbortController().signal
+
+t.test('a person is asked until the words fit', async t => {
+  const { terminal, input, shown } = typing()
+  const reply = askPerson(terminal, plan, never)
+  input.write('perhaps\nno, smaller\nno smaller steps\n')
+  t.match(await reply, { approve: false, feedback: 'smaller steps' })
+  t.match(shown(), /expected yes, or no and what to change, found perhaps\n/)
+})
+
+t.test('a person is asked each question of a card', async t => {
+  const { terminal, input, shown } = typing()
+  const reply = askPerson(terminal, question, never)
+  input.write('2\na, b\n')
+  t.match(await reply, { answers: { 'One?': 'No way', 'Many?': ['a', 'b'] } })
+  t.match(shown(), /One: number or words > .*Many: number or words > /)
+})
+
+t.test('asking ends when somebody else answers, and when the input ends', async t => {
+  const stop = new AbortController()
+  const first = askPerson(typing().terminal, question, stop.signal)
+  stop.abort()
+  t.equal(await first, undefined)
+  const { terminal, input } = typing()
+  const second = askPerson(terminal, permission, never)
+  input.end()
+  t.equal(await second, undefined)
+})
+
+t.test('a comparison rebuilds both texts, whatever they are', async t => {
+  let seed = 3
+  const random = (below: number) => (seed = (seed * 16807) % 2147483647) % below
+  const text = () => Array.from({ length: random(14) }, () => `${'abcd'[random(4)]}\n`).join('')
+  for (let round = 0; round < 500; round++) {
+    const [before, after] = [text(), text()]
+    const lines = compare(before, after)
+    const side = (left: string) => lines.filter(({ mark }) => mark !== left).map(line => `${line.text}\n`).join('')
+    if (side('+') !== before || side('-') !== after) t.fail(JSON.stringify([before, after]))
+  }
+  t.same(compare('', 'a\n'), [{ mark: '+', text: 'a' }])
+  t.same(compare('a', 'a'), [{ mark: ' ', text: 'a' }])
+})
+
+t.test('hunks carry three lines around a change, and their numbers', async t => {
+  const numbers = (count: number) => Array.from({ length: count }, (_, i) => `${i + 1}\n`)
+  const changed = numbers(20)
+  changed[2] = 'x\n'
+  changed.splice(14, 1)
+  t.same(hunks(compare(numbers(20).join(''), changed.join(''))), [
+    '@@ -1,6 +1,6 @@', ' 1', ' 2', '-3', '+x', ' 4', ' 5', ' 6',
+    '@@ -12,7 +12,6 @@', ' 12', ' 13', ' 14', '-15', ' 16', ' 17', ' 18',
+  ])
+  t.same(hunks(compare('', 'a\n')), ['@@ -0,0 +1,1 @@', '+a'])
+})
+
+t.test('two large texts with nothing in common are compared in a moment', async t => {
+  const text = (word: string) => Array.from({ length: 20_000 }, (_, i) => `${word} ${i}\n`).join('')
+  const started = process.cpuUsage().user
+  t.equal(compare(text('a'), text('b')).length, 40_000)
+  t.ok(process.cpuUsage().user - started < 2_000_000)
+})

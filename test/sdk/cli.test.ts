@@ -1,0 +1,138 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { fakeDaemon, note, sandbox } from './cli-process.js'
+import { json, streaming, wire } from './wire.js'
+
+const VERBS = ['serve', 'login', 'run', 'attach', 'answer', 'stop', 'agents', 'diff', 'land', 'discard', 'token', 'call']
+
+t.test('help lists every verb and each verb has its own', async t => {
+  const help = await sandbox(['--help'])
+  t.equal(help.code, 0)
+  for (const verb of VERBS) t.match(help.out, new RegExp(`^  ${verb} `, 'm'))
+  t.matchOnly(help.out, /^exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon, 4 the turn failed/m)
+  const land = await sandbox(['land', '--help'])
+  t.equal(land.out, `usage: npx sandbox land CONVERSATION
+
+bring the work into the workspace as uncommitted changes
+
+  --force       even while the agent is writing
+  --cumulative  again what was landed before and thrown away since
+  --url URL     the daemon to talk to (SANDBOX_URL)
+  --data DIR    the data folder of the daemon to talk to (SANDBOX_DATA)
+  --token TOKEN  a control token; better in the environment, where other users do not see it (SANDBOX_TOKEN)
+  --json        print JSON, one value a line
+`.replace(/^  (--\S+(?: [A-Z]+)?) +/gm, (_, flag: string) => `  ${flag.padEnd(13)}  `))
+  t.match((await sandbox(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
+})
+
+t.test('what makes no sense is one sentence and exit code 2', async t => {
+  const cases: readonly (readonly string[])[] = [
+    ['fly'], ['--url', 'x', 'agents'], ['agents', 'extra'], ['agents', '--nope'], ['diff'], ['run'], ['run', '  '], ['run', 'x', '--isolated', '--shared'],
+    ['agents', '--url', 'ftp://x'], ['agents', '--url', 'nonsense'], ['call', 'agents'], ['call', 'TRACE /x'], ['call', 'GET /x', 'novalue'],
+    ['call', 'GET /x', 'a:={'], ['call', 'GET /x', 'a=@/nowhere/file'], ['token', 'create'], ['token', 'create', '--label', 'a', '--scope', 'all'],
+    ['token', 'create', '--label', 'a', '--scope', 'read', '--expires', 'yesterday'], ['token', 'drop', 'x'], ['serve', '--port'], ['serve', '--nope'],
+  ]
+  for (const args of cases) {
+    const { code, out, err } = await sandbox(args)
+    t.same([code, out], [2, ''], args.join(' '))
+    t.match(err, /^sandbox: [^\n]+\n$/, err)
+  }
+})
+
+t.test('without a daemon the program says so, exit code 3', async t => {
+  for (const args of [['agents'], ['run', 'x'], ['login']]) {
+    const { code, err } = await sandbox(args)
+    t.equal(code, 3)
+    t.match(err, /^sandbox: no daemon is running; start one with "npx sandbox serve"\n$/)
+  }
+  const { code, err } = await sandbox(['agents', '--url', 'http://127.0.0.1:1'], { env: { SANDBOX_TOKEN: 'sbc_x' } })
+  t.equal(code, 3)
+  t.match(err, /no answer from http:\/\/127\.0\.0\.1:1: /)
+})
+
+t.test('the daemon is the one of the current folder, else the only one, else they are listed', async t => {
+  const roster = () => ({ agents: [], rev: 1, held: [] })
+  const here = await fakeDaemon(t, roster)
+  const only = await here.run(['agents'])
+  t.same([only.code, only.out], [0, 'no conversations yet; start one with npx sandbox run "/demo"\n'])
+  note(here.state, 'aaaaaaaaaaaaaaaa', { url: here.url.replace('127.0.0.1', 'localhost'), pid: process.pid, socket: here.socket, workspace: '/elsewhere' })
+  const several = await here.run(['agents'])
+  t.equal(several.code, 3)
+  t.match(several.err, /2 daemons are running and none holds this folder; choose one with --url:\n/)
+  t.equal((await here.run(['agents'], { cwd: join(here.workspace, 'deep') })).code, 0)
+  t.equal((await here.run(['agents', '--data', join(here.state, 'sandbox', '0123456789abcdef')])).code, 0)
+  t.equal((await here.run(['agents', '--url', here.url])).code, 0)
+})
+
+t.test('notes of daemons that are gone, broken or silent are passed over', async t => {
+  const daemon = await fakeDaemon(t, () => ({ agents: [], rev: 1, held: [] }))
+  note(daemon.state, 'a'.repeat(16), { url: daemon.url, pid: 2 ** 22 + 1, socket: daemon.socket, workspace: '/' })
+  note(daemon.state, 'b'.repeat(16), { url: 'http://127.0.0.1:1', pid: process.pid, socket: daemon.socket, workspace: '/' })
+  note(daemon.state, 'c'.repeat(16), '{"url":')
+  note(daemon.state, 'd'.repeat(16), { url: 5, pid: 'x' })
+  t.equal((await daemon.run(['agents'])).code, 0)
+})
+
+t.test('the owner\'s session is asked from the login socket and ended after use', async t => {
+  const daemon = await fakeDaemon(t, () => ({ agents: [], rev: 1, held: [] }))
+  await daemon.run(['agents'])
+  t.equal(daemon.calls()[0]!.headers.authorization, 'Bearer sbs_cli')
+  t.equal(daemon.seen.at(-1)!.path, '/system/sessions/revoke')
+  t.same(daemon.seen.at(-1)!.body, { current: true })
+})
+
+t.test('a token in the environment is used in its place, and an address elsewhere needs one', async t => {
+  const daemon = await fakeDaemon(t, () => ({ agents: [], rev: 1, held: [] }))
+  await daemon.run(['agents'], { env: { ...daemon.env, SANDBOX_TOKEN: 'sbc_x' } })
+  t.same([daemon.calls()[0]!.headers['x-sandbox-control'], daemon.calls()[0]!.headers.authorization], ['sbc_x', undefined])
+  const { code, err } = await sandbox(['agents', '--url', daemon.url])
+  t.equal(code, 1)
+  t.match(err, /no credential for .* put a control token into SANDBOX_TOKEN/)
+})
+
+t.test('login prints a link with the code', async t => {
+  const daemon = await fakeDaemon(t, () => ({}))
+  t.same(await daemon.run(['login']), { code: 0, out: `${daemon.url}/#login=abc\n`, err: '' })
+  t.same(JSON.parse((await daemon.run(['login', '--json'])).out), { url: `${daemon.url}/#login=abc` })
+})
+
+t.test('call makes any call: values, JSON, files, path parameters', async t => {
+  const daemon = await fakeDaemon(t, ({ body }) => ({ ok: true, got: body }))
+  writeFileSync(join(daemon.workspace, 'brief.txt'), 'from a file\n')
+  const args = ['call', 'POST /agents/{id}/land', 'id=c-1', 'force=true', 'mode=check', 'text:="5"', 'brief=@brief.txt']
+  const { code, out } = await daemon.run(args, { cwd: daemon.workspace })
+  t.equal(code, 0)
+  t.equal(daemon.calls()[0]!.path, '/agents/c-1/land')
+  t.same(JSON.parse(out).got, { force: true, mode: 'check', text: '5', brief: 'from a file\n' })
+  await daemon.run(['call', 'get', '/agents/c-1/transcript', 'limit=3'])
+  t.same([daemon.calls()[1]!.method, daemon.calls()[1]!.query.get('limit')], ['GET', '3'])
+})
+
+t.test('call prints a stream line by line and bytes as they are', async t => {
+  const daemon = await fakeDaemon(t, ({ path }, response) => {
+    if (path === '/page') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>ü</p>')
+    return void streaming(response).end(wire('message', { n: 1 }) + wire('message', { text: '\u009b31m' }) + wire('done', {}))
+  })
+  t.equal((await daemon.run(['call', 'GET /stream'])).out, '{"n":1}\n{"text":"\\u009b31m"}\n')
+  t.equal((await daemon.run(['call', 'GET /page'])).out, '<p>ü</p>')
+})
+
+t.test('a refusal is its sentence, exit code 1', async t => {
+  const daemon = await fakeDaemon(t, (_, response) =>
+    json(response, 400, { reason: 'invalid', message: 'a: expected text', errors: [{ path: 'a', expected: 'text' }, { path: 'b', expected: 'a \u001b[31mnumber' }] }, { 'retry-after': '3' }))
+  t.same(await daemon.run(['call', 'GET /x']), { code: 1, out: '', err: 'sandbox: a: expected text; b: expected a \\u001b[31mnumber (ask again in 3 s)\n' })
+})
+
+t.test('tokens are minted, listed and revoked', async t => {
+  const daemon = await fakeDaemon(t, ({ method }) => {
+    if (method === 'POST') return { id: 't1', token: 'sbc_t1.secret' }
+    if (method === 'GET') return { tokens: [{ id: 't1', label: 'ci', scope: 'land', createdAt: 1, createdBy: 'me', expiresAt: 4_070_908_800_000 }] }
+    return { ok: true }
+  })
+  t.same(await daemon.run(['token', 'create', '--label', 'ci', '--scope', 'land', '--expires', '2099-01-01']), { code: 0, out: 'sbc_t1.secret\n', err: '' })
+  t.same(daemon.calls()[0]!.body, { label: 'ci', scope: 'land', expiresAt: 4_070_908_800_000 })
+  t.equal((await daemon.run(['token', 'list'])).out, 'ID  SCOPE  EXPIRES     USED   LABEL\nt1  land   2099-01-01  never  ci\n')
+  t.equal((await daemon.run(['token', 'revoke', 't1'])).out, 'revoked t1\n')
+  t.same([daemon.calls()[2]!.method, daemon.calls()[2]!.path], ['DELETE', '/system/control/tokens/t1'])
+})

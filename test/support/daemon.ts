@@ -1,0 +1,171 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { startDaemon, type Daemon } from '../../kernel/daemon.js'
+import type { Deployment } from '../../kernel/config.js'
+import { createLog } from '../../kernel/log.js'
+import { createClient, type Client } from '../../sdk/client.js'
+import { askSocket } from '../../sdk/node/socket.js'
+import type { Api } from '../../sdk/api.js'
+import type { Handlers } from '../../sdk/contract.js'
+import type { Scope } from '../../sdk/types.js'
+
+/** The folder of the built program. */
+export const root = fileURLToPath(new URL('../../', import.meta.url))
+const manifests = join(root, '..', 'manifests')
+
+export interface Support extends Daemon {
+  readonly workspace: string
+  readonly data: string
+  /** The owner's client. */
+  readonly client: Client
+  /** A client with a fresh control token. */
+  token(scope: Scope, label?: string): Promise<{ client: Client; token: string; id: string }>
+  /** A plain request, with the owner's session unless headers say otherwise. */
+  fetch(path: string, init?: RequestInit & { headers?: { [name: string]: string } }): Promise<Response>
+  readonly session: string
+  /** Every line the daemon logged. */
+  readonly logged: string[]
+}
+
+export interface SupportOptions {
+  /** Calls served in place of groups that are not loaded. */
+  fakes?: Partial<Handlers<Api>>
+  apart?: readonly string[]
+  /** Files of the workspace, which becomes a git repository with one commit unless `git` is false. */
+  files?: { readonly [path: string]: string }
+  git?: boolean
+  deployment?: Deployment
+  workspace?: string
+  data?: string
+}
+
+/** A daemon in this process with the named groups (all: `[]`), its replies checked against their contracts. */
+export const daemonWith = async (t: Test, groups: readonly string[], options: SupportOptions = {}): Promise<Support> => {
+  const folder = folderOf(t)
+  const workspace = options.workspace ?? join(folder, 'workspace')
+  const data = options.data ?? join(folder, 'data')
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  if (!options.workspace) makeWorkspace(workspace, options.files, options.git)
+  const logged: string[] = []
+  const daemon = await startDaemon({
+    config: {
+      workspace, data, host: '127.0.0.1', port: 0, store: `sqlite://${join(data, 'store.sqlite')}`, json: true,
+      deployment: options.deployment ?? {},
+    },
+    root, manifests, log: createLog(true, line => logged.push(line)), checked: true,
+    ...(groups.length > 0 && { only: groups }),
+    ...(options.apart && { apart: options.apart }),
+    extra: kernel => {
+      for (const [call, answer] of Object.entries(options.fakes ?? {})) {
+        kernel.calls.add(call, 'fake', async (_, input, context) => (answer as (input: unknown, context: unknown) => unknown)(input, context))
+      }
+    },
+  })
+  t.teardown(() => daemon.stop())
+  await daemon.ready
+  const session = daemon.auth.openLocal('test').token
+  const { url } = daemon
+  return {
+    ...daemon, workspace, data, session, logged,
+    client: createClient({ url, session }),
+    token: async (scope, label = scope) => {
+      const { id, token } = await daemon.auth.handlers['kernel.token.mint']({ label, scope, createdBy: 'owner@sandbox.local' }, OWNER)
+      return { id, token, client: createClient({ url, token }) }
+    },
+    fetch: (path, init = {}) => fetch(url + path, {
+      ...init,
+      headers: {
+        authorization: `Bearer ${session}`,
+        ...(init.body !== undefined && { 'content-type': 'application/json' }),
+        ...init.headers,
+      },
+    }),
+  }
+}
+
+const OWNER = {
+  caller: { kind: 'session', actor: 'owner@sandbox.local', role: 'owner' }, signal: new AbortController().signal, trusted: true,
+} as const
+
+/** A folder of the test's own, which goes when everything the test tears down is gone: tap ends things in this order. */
+export const folderOf = (t: Test): string => {
+  t.teardown(() => {})
+  return realpathSync(t.testdir())
+}
+
+/** A folder with files, as a git repository with one commit unless told otherwise. */
+export const makeWorkspace = (workspace: string, files: { readonly [path: string]: string } = { 'README.md': '# work\n' }, git = true): void => {
+  mkdirSync(workspace, { recursive: true })
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(workspace, path, '..'), { recursive: true })
+    writeFileSync(join(workspace, path), text)
+  }
+  if (!git) return
+  inGit(workspace, 'init', '-q', '-b', 'main')
+  inGit(workspace, 'add', '-A')
+  inGit(workspace, 'commit', '-q', '--allow-empty', '-m', 'first')
+}
+
+/** Runs git as a person would, and answers its output. */
+export const inGit = (folder: string, ...args: string[]): string =>
+  execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args], {
+    cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28,
+    env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_SYSTEM: '/dev/null', GIT_CEILING_DIRECTORIES: join(folder, '..') },
+  })
+
+export interface RunningDaemon {
+  readonly url: string
+  readonly pid: number
+  readonly process: ChildProcess
+  readonly client: Client
+  /** A client that does not take up a stream that was cut. */
+  readonly once: Client
+  readonly data: string
+  readonly workspace: string
+  readonly stderr: () => string
+  /** Ends it at once, as a power cut of the process would. */
+  kill9(): Promise<void>
+  /** Ends it as an operator would; answers the exit code. */
+  terminate(): Promise<number | null>
+}
+
+/** The real program in a process of its own; `again` starts it on the same folders after a kill. */
+export const spawnDaemon = async (t: Test, { workspace, data, env, args = [] }: { workspace: string; data: string; env?: NodeJS.ProcessEnv; args?: string[] }): Promise<RunningDaemon> => {
+  const child = spawn(process.execPath, [join(root, 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env },
+  })
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', text => (errors += text))
+  const exited = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
+  const line = await Promise.race([
+    once(createInterface(child.stdout), 'line').then(([text]) => String(text)),
+    exited.then(([code]) => Promise.reject(new Error(`the daemon ended with ${code}: ${errors}`))),
+  ])
+  const { url, pid } = JSON.parse(line) as { url: string; pid: number }
+  const { socket } = JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }
+  const { token } = (await askSocket(socket, { do: 'session', device: 'test' })) as { token: string }
+  return {
+    url, pid, process: child, workspace, data,
+    client: createClient({ url, session: token }),
+    once: createClient({ url, session: token, retry: { attempts: 0 } }),
+    stderr: () => errors,
+    kill9: async () => {
+      child.kill('SIGKILL')
+      await exited
+    },
+    terminate: async () => {
+      child.kill('SIGTERM')
+      const [code] = await exited
+      return code as number | null
+    },
+  }
+}
