@@ -256,7 +256,7 @@ const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   return mounts
 }
 
-/** The workspace's `.sandbox/`, read-only; made where it is missing, or a turn could make it and configure the sandbox. */
+/** The workspace's `.sandbox/`, read-only; made where it is missing, or a turn could make it and fill it. */
 const sharedSandbox = async ({ workspace, copy, writable }: WallSpec): Promise<Mount[]> => {
   const sandbox = join(workspace, '.sandbox')
   await mkdir(sandbox, { recursive: true }).catch(() => {})
