@@ -132,7 +132,7 @@ t.test('a file edited by hand counts at the next read, and what does not fit in 
 t.test('a file that holds no settings reads as the defaults, and is not written over', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const deep = '['.repeat(60_000) + ']'.repeat(60_000)
-  const texts = ['', '{"subagentDepth":7', '<<<<<<< HEAD\n{}', '[]', 'null', '7', `{"x":${deep}}`, Buffer.from([0x7b, 0xff, 0x7d]), ' '.repeat(300_000)]
+  const texts = ['', '{"subagentDepth":7', '<<<<<<< HEAD\n{}', '[]', 'null', '7', `{"x":${deep}}`, Buffer.from('{"x":"\xff"}', 'latin1'), ' '.repeat(300_000)]
   for (const text of texts) {
     write(daemon, text)
     t.same(await daemon.client.call('GET /settings'), DEFAULTS)
