@@ -31,7 +31,7 @@ export const SANDBOX: Identity = { name: 'Sandbox agent', email: 'agent@sandbox.
 const SETTINGS = ['-c', 'rerere.enabled=false', '-c', 'rebase.updateRefs=false', '-c', 'rebase.autoSquash=false', '-c', 'checkout.workers=0']
 
 const inTree = (tree: Tree, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
-  git(join(tree.workspace, pathOf(tree.repo)), args, { ...options, identity: SANDBOX, wall: tree.wall })
+  git(join(tree.workspace, pathOf(tree.repo)), args, { ...options, identity: SANDBOX, wall: { ...tree.wall, ownSandbox: true } })
 
 /** The path of one line of `status --porcelain=v2`: what follows its fixed fields. */
 const pathIn = (line: string): string => line.split(' ').slice({ '1': 8, u: 10 }[line[0] ?? ''] ?? 1).join(' ').replace(/\/$/, '')

@@ -17,11 +17,17 @@ const LINK = '120000'
 const PROGRAM = '100755'
 const PARALLEL = 8
 
+/** Does some work for every item; after a failure no more is begun, and it is told once all that had begun has ended. */
 const each = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
   const left = items.values()
+  const failures: unknown[] = []
   await Promise.all(Array.from({ length: PARALLEL }, async () => {
-    for (const item of left) await work(item)
+    for (const item of left) {
+      if (failures.length > 0) return
+      await work(item).catch(error => failures.push(error))
+    }
   }))
+  if (failures.length > 0) throw failures[0]
 }
 
 /** Runs work in the folder of a path; refuses when it cannot be entered. */
@@ -172,6 +178,10 @@ const act = async (main: string, move: Move): Promise<void> => {
 const undo = async (bench: Bench, record: LandingRecord, done: readonly Move[], written: ReadonlyMap<string, string>): Promise<void> => {
   const { main, id } = record
   for (const { path, stamp, temporary } of done.toReversed()) {
+    // Folders made where a file was give its place back.
+    for (const below of record.moves) {
+      if (temporary === undefined && below.path.startsWith(`${path}/`)) await removeEmpty(main, splitPath(below.path).segments.join('/'))
+    }
     if (await stampAt(main, path) !== (temporary === undefined ? 'absent' : written.get(path))) continue
     if (temporary !== undefined) await removeFile(main, path)
     if (stamp === 'absent' || stamp === 'folder') continue

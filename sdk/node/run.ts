@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { stat } from 'node:fs/promises'
+import { access, constants as fsConstants, stat } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { refuse } from '../refusal.js'
 import { codeOf } from './paths.js'
@@ -48,10 +48,32 @@ const INHERITED = [
   'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TERM', 'COLORTERM', 'TZ', 'TMPDIR',
 ] as const
 
+/** The folders of a PATH a daemon may trust: not those npm adds, which lie in projects, nor relative ones. */
+const trusted = (path: string): string[] => path.split(':').filter(folder => folder.startsWith('/') && !folder.endsWith('/node_modules/.bin'))
+
+const found = new Map<string, string>()
+
+/**
+ * The absolute path of a program the daemon itself runs, the system's first, and the same one for as long as it runs:
+ * a turn may write to folders of the PATH. Undefined when there is none.
+ */
+export const ownProgram = async (name: string): Promise<string | undefined> => {
+  const known = found.get(name)
+  if (known) return known
+  for (const folder of ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin', ...trusted(process.env.PATH ?? '')]) {
+    const path = `${folder}/${name}`
+    if (!(await access(path, fsConstants.X_OK).then(() => true, () => false))) continue
+    found.set(name, path)
+    return path
+  }
+  return undefined
+}
+
 /** The environment of a child: a fixed list of the daemon's own variables and what is added, nothing else. */
 export const listEnv = (extra: { readonly [name: string]: string | undefined } = {}): Env => {
   const env: { [name: string]: string } = { PATH: '/usr/local/bin:/usr/bin:/bin' }
   for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name]
+  env.PATH = trusted(env.PATH!).join(':')
   for (const [name, value] of Object.entries(extra)) {
     if (value === undefined) delete env[name]
     else env[name] = value

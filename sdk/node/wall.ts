@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { access, appendFile, constants, lstat, mkdir, readFile, realpath } from 'node:fs/promises'
-import { dirname, isAbsolute, join, relative } from 'node:path'
+import { appendFile, lstat, mkdir, readFile, realpath } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { refuse } from '../refusal.js'
 import { writeAtomic } from './files.js'
 import { contains } from './paths.js'
-import { listEnv, run, type Env, type RunOptions, type RunResult } from './run.js'
+import { listEnv, ownProgram, run, type Env, type RunOptions, type RunResult } from './run.js'
 import { SCRIPT } from './wall-script.js'
 
 /** What this machine can build a wall of. */
@@ -36,6 +36,8 @@ export interface WallSpec {
   readonly copy?: { readonly dir: string; readonly gitdirs: readonly WallGitdir[] }
   /** Seen inside, not writable there; what does not exist is left out. */
   readonly readOnly?: readonly string[]
+  /** The copy keeps its own `.sandbox/`, writable, in place of the workspace's: for git, which may have it in its tree. */
+  readonly ownSandbox?: boolean
   /** Parts of the workspace's `.sandbox/` that stay writable; what does not exist is left out. */
   readonly writable?: readonly string[]
   /** Folders shown read-only at another place, such as the dependencies of the main checkout. */
@@ -70,17 +72,6 @@ const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/boot', '/op
 
 /** Variables that change what the programs which build the wall load or do; they are set for the program alone. */
 const LOADER = /^(LD_|GLIBC_|GCONV_|LOCPATH$|NLSPATH$|MALLOC_|LIBMOUNT_|BASH|ENV$|SHELLOPTS$|PS4$|IFS$|CDPATH$)/
-
-/** The absolute path of a program in the daemon's own PATH. */
-const findProgram = async (name: string): Promise<string | undefined> => {
-  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/bin', '/bin', '/usr/sbin', '/sbin']
-  for (const folder of folders) {
-    if (!isAbsolute(folder)) continue
-    const path = join(folder, name)
-    if (await access(path, constants.X_OK).then(() => true, () => false)) return path
-  }
-  return undefined
-}
 
 /** The kernel's own switches: the superuser turns them without a capability, so they are read-only inside. */
 const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi'].flatMap(part => ['--ro-bind-try', `/proc/${part}`, `/proc/${part}`])
@@ -154,7 +145,7 @@ const builder = (kind: WallKind): Promise<Builder | undefined> => {
   if (known) return known
   const probed = (async () => {
     if (kind === 'none') return undefined
-    const program = await findProgram(kind === 'bwrap' ? 'bwrap' : 'setpriv')
+    const program = await ownProgram(kind === 'bwrap' ? 'bwrap' : 'setpriv')
     if (!program) return undefined
     const build = kind === 'bwrap' ? withBwrap(program) : withUnshare(program)
     return (await starts(build)) ? build : undefined
@@ -245,24 +236,28 @@ const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   for (const path of doors) if (!contains(data, path)) mounts.push(...(await hidden(path)))
   mounts.push(['empty', '', data])
   for (const path of spec.exposed ?? []) mounts.push(['bind', await real(path), path])
-  const sandbox = join(workspace, '.sandbox')
   mounts.push(['bind', await real(copy ? copy.dir : workspace), workspace])
   for (const [index, each] of (copy?.gitdirs ?? []).entries()) mounts.push(...(await gitdir(spec, copy!.dir, each, index)))
 
-  // Where it is missing it is made, or a turn could make it and write the sandbox's own configuration.
-  await mkdir(sandbox, { recursive: true }).catch(() => {})
-  if (copy) await mkdir(join(copy.dir, '.sandbox'), { recursive: true }).catch(() => {})
-  const mountable = !copy || (await kindOf(join(copy.dir, '.sandbox'))) === 'folder'
-  if (mountable && (await kindOf(sandbox)) === 'folder') {
-    mounts.push(['show', sandbox, sandbox])
-    for (const path of spec.writable ?? []) if (contains(sandbox, path) && (await kindOf(path))) mounts.push(['bind', await real(path), path])
-  }
+  if (!copy || !spec.ownSandbox) mounts.push(...(await sharedSandbox(spec)))
   for (const { from, to } of spec.shown ?? []) mounts.push(['show', await real(from), to])
   for (const path of spec.readOnly ?? []) {
     const source = copy && contains(workspace, path) ? join(copy.dir, relative(workspace, path)) : path
     if (await kindOf(source)) mounts.push(['show', await real(source), path])
   }
   mounts.push(['seal', '', data])
+  return mounts
+}
+
+/** The workspace's `.sandbox/`, read-only; where it is missing it is made, or a turn could make it and configure the sandbox. */
+const sharedSandbox = async ({ workspace, copy, writable }: WallSpec): Promise<Mount[]> => {
+  const sandbox = join(workspace, '.sandbox')
+  await mkdir(sandbox, { recursive: true }).catch(() => {})
+  if (copy) await mkdir(join(copy.dir, '.sandbox'), { recursive: true }).catch(() => {})
+  const mountable = !copy || (await kindOf(join(copy.dir, '.sandbox'))) === 'folder'
+  if (!mountable || (await kindOf(sandbox)) !== 'folder') return []
+  const mounts: Mount[] = [['show', sandbox, sandbox]]
+  for (const path of writable ?? []) if (contains(sandbox, path) && (await kindOf(path))) mounts.push(['bind', await real(path), path])
   return mounts
 }
 
