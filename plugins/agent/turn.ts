@@ -42,6 +42,7 @@ export class Turn {
   #sequence: number
   #stopping: boolean
   #leaving = false
+  #settling = false
   #frozen = false
   /** Runs between an answer and the turn going on. */
   afterAnswer: AfterAnswer = async () => {}
@@ -100,6 +101,11 @@ export class Turn {
     return this.#leaving
   }
 
+  /** Its end is being written, which nothing interrupts any more. */
+  get settling(): boolean {
+    return this.#settling
+  }
+
   /** The daemon ends: what the turn does from here on is not recorded. */
   get frozen(): boolean {
     return this.#frozen
@@ -137,7 +143,7 @@ export class Turn {
 
   /** Puts a card up and waits for its answer; undefined: nobody answered, or nobody is there to answer. */
   async raise(draft: CardDraft, held = false): Promise<CardReply | undefined> {
-    if (!this.message.attended || this.#stopping || this.#frozen) return undefined
+    if (!this.message.attended || this.#stopping || this.#settling || this.#frozen) return undefined
     const card = { ...draft, requestId: `${this.run}.${++this.#sequence}` } as Card
     return this.park({ card, at: Date.now(), ...(held && { held }) })
   }
@@ -149,9 +155,10 @@ export class Turn {
     const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
     this.#up.set(requestId, { ...parked, answered: resolve })
     await this.entry.change({ parked: this.#parked })
-    if (this.#stopping) return this.#withdraw(requestId)
+    // Taken down before it was up: nobody is to see it any more.
+    if (!this.#up.has(requestId)) return promise
     this.#host.cards.raise({ card, conversationId: this.conversationId, answer: (reply, by) => this.#answer(requestId, reply, by) })
-    if (!this.record.card(requestId)) await this.log.write(card)
+    if (!this.record.card(requestId)) this.log.push(card)
     this.#host.emit('card.raised', { conversationId: this.conversationId, run: this.run, requestId, kind })
     return promise
   }
@@ -178,6 +185,7 @@ export class Turn {
   }
 
   #withdraw(requestId: string): undefined {
+    const { conversationId, run } = this
     const up = this.#up.get(requestId)
     const shown = this.record.card(requestId)
     // An answer on its way into the log stays the answer, whatever becomes of the turn.
@@ -185,6 +193,7 @@ export class Turn {
     this.#up.delete(requestId)
     this.#host.cards.settle(requestId, this.conversationId)
     if (shown && !shown.resolved) this.log.push({ kind: 'resolved', requestId })
+    if (up) this.#host.emit('card.resolved', { conversationId, run, requestId, kind: up.card.kind })
     up?.answered(undefined)
   }
 
@@ -204,6 +213,11 @@ export class Turn {
     await this.entry.change({ stopping: true }).catch(() => {})
     this.withdrawCards()
     this.#stop.abort()
+  }
+
+  /** From here on the turn only ends. */
+  settle(): void {
+    this.#settling = true
   }
 
   /** Shows the turn as over while its end is written. */
