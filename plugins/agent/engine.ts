@@ -109,8 +109,8 @@ export class Engine {
   }
 
   /** Registers a turn, new or found after a restart, as its conversation's live one. */
-  adopt(fields: EntryFields, before: readonly Frame[] = [], lines = 0): Turn {
-    const turn = new Turn(this.#parts.host, fields, before, lines)
+  adopt(fields: EntryFields, past?: { readonly frames: readonly Frame[]; readonly lines: number }): Turn {
+    const turn = new Turn(this.#parts.host, fields, past)
     turn.cancel = () => this.stop(turn.conversationId)
     turn.afterAnswer = async card => {
       if (card.kind === 'permission' || turn.stopping) return
@@ -123,7 +123,7 @@ export class Engine {
   /** Runs a turn to its end. */
   async drive(turn: Turn, resume?: Resume): Promise<void> {
     try {
-      if (!resume) await turn.entry.open()
+      await turn.begun
       if (!turn.stopping) await this.#work(turn, resume)
     } catch (error) {
       if (!turn.frozen && !turn.signal.aborted) this.#fail(turn, error)

@@ -21,6 +21,8 @@ interface Waiting {
 export interface FrameLogOptions {
   /** How many frames the journal holds already, after a restart. */
   readonly seq?: number
+  /** Settles when a restart would find the run: no frame is written before. */
+  readonly after?: Promise<unknown>
   /** What a run may hold before prose and tool output are dropped. */
   readonly most?: { readonly frames: number; readonly bytes: number }
   /** Sees every frame as it will stand in the log, in order, before it is written. */
@@ -154,8 +156,8 @@ export class FrameLog {
   }
 
   async #pump(): Promise<void> {
-    // A turn of the event loop lets frames that come together be written together.
-    await Promise.resolve()
+    // Waiting a turn of the event loop besides lets frames that come together be written together.
+    await this.#options.after?.catch(() => {})
     while (this.#queue.length && !this.#broken) {
       const batch = this.#queue.slice(0, BATCH)
       const before = this.#seq

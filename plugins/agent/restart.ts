@@ -49,7 +49,10 @@ export const restart = async (parts: RestartParts): Promise<void> => {
     if (!conversation) await queue.drop(id)
     else {
       const next = queue.current(id) ?? (queue.paused(id) ? undefined : queue.take(id))
-      if (next) engine.start(next)
+      if (!next) continue
+      // Whatever stands there belongs to a beginning that no entry tells of.
+      await parts.journal.remove(framesOf(next.run))
+      engine.start(next)
     }
   }
   await closeStreams(parts)
@@ -97,7 +100,7 @@ const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boo
     return journal.remove(framesOf(run))
   }
   const frames = (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
-  const turn = engine.adopt(fields, frames, lines)
+  const turn = engine.adopt(fields, { frames, lines })
   log.info('a run of the last daemon was found', { run, conversation: conversationId, frames: frames.length, state: turn.state })
   const over = turn.record.done ?? fields.ending
   if (newest && conversations.find(conversationId)?.lastRun !== run)

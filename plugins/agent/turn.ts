@@ -49,7 +49,11 @@ export class Turn {
   /** Stops the turn and resolves when it has ended. */
   cancel: () => Promise<void> = async () => {}
 
-  constructor(host: TurnHost, fields: EntryFields, before: readonly Frame[] = [], lines = 0) {
+  /** Resolves when a restart would find the turn. */
+  readonly begun: Promise<void>
+
+  /** A new turn, or with its `past` one that a restart found. */
+  constructor(host: TurnHost, fields: EntryFields, past?: { readonly frames: readonly Frame[]; readonly lines: number }) {
     const { message } = fields
     const { run, input, messageId, by, at } = message
     this.#host = host
@@ -60,11 +64,15 @@ export class Turn {
       ...(input.errand && { errand: input.errand }),
       ...(input.attachments && { attachments: input.attachments }),
     })
+    const before = past?.frames ?? []
     for (const frame of before) this.record.add(frame)
     this.#sequence = before.filter(({ kind }) => kind === 'plan' || kind === 'question' || kind === 'permission').length
-    this.entry = new RunEntry(host.journal, fields, lines)
+    this.entry = new RunEntry(host.journal, fields, past?.lines)
+    this.begun = past ? Promise.resolve() : this.entry.open()
+    this.begun.catch(() => {})
     this.log = new FrameLog(host.journal, run, {
       seq: before.length,
+      after: this.begun,
       onFrame: frame => this.record.add(frame),
       onBroken: error => {
         host.log.error('the frame log of a run cannot be written: the turn stops', { run, error: String(error) })
