@@ -25,12 +25,26 @@ export interface Ground {
 export const DEPENDENCIES: ReadonlySet<string> = new Set(['node_modules', '.venv', 'vendor'])
 
 const SKIPPED = new Set([
-  '.git', '.sandbox', ...DEPENDENCIES, 'venv', '__pycache__', 'target', 'dist', 'build', 'out', '.cache', '.next', '.gradle', '.tox',
+  '.git', '.sandbox', ...DEPENDENCIES, 'venv', '__pycache__', 'target', 'dist', 'build', 'out', '.cache', '.next',
+  '.gradle', '.tox',
 ])
 const MAX_DEPTH = 4
 const MAX_FOLDERS = 20_000
 const MAX_REPOSITORIES = 50
 const MAX_DEPENDENCIES = 50
+
+/** Whether there is anything at a path, a broken link too. */
+export const exists = (path: string): Promise<boolean> => lstat(path).then(() => true, () => false)
+
+/** A pattern of an excludes file that matches this path and no other. */
+export const patternOf = (path: string): string => `/${path.replace(/[\\*?[]/g, '\\$&').replace(/ $/, '\\ ')}`
+
+/** A workspace path seen from a repository, when it lies below it. */
+export const below = (repo: string, path: string): string | undefined => {
+  const root = pathOf(repo)
+  if (root === '') return path
+  return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : undefined
+}
 
 /** A repository's path from the workspace root; empty for the root. */
 export const pathOf = (repo: string): string => (repo === 'root' ? '' : repo)
@@ -89,16 +103,20 @@ export const findRepositories = async (ground: Ground): Promise<Repository[]> =>
 /**
  * The commit after which a branch's own work begins, seen from where the main line is now.
  *
- * Work that was landed and then committed on the main line, in whatever commits, is not replayed: it would only conflict
- * with itself. Comparing trees reads no working file, so no program of the repository runs.
+ * Work that was landed and then committed on the main line, in whatever commits, is not replayed: it would only
+ * conflict with itself. Comparing trees reads no working file, so no program of the repository runs.
  */
-export const workBegins = async (main: Repository, copy: { base: string; landedTip?: string }, tip: string): Promise<string> => {
+export const workBegins = async (
+  main: Repository, copy: { base: string; landedTip?: string }, tip: string,
+): Promise<string> => {
   const { base, landedTip } = copy
   if (!landedTip || landedTip === base) return base
   const { code } = await git(main.dir, ['merge-base', '--is-ancestor', landedTip, tip], { ok: [0, 1, 128] })
   if (code !== 0) return base
-  const changed = async (from: string, to: string) =>
-    (await git(main.dir, ['diff-tree', '-r', '-z', '--name-only', from, to])).text.split('\0').filter(path => path !== '')
+  const changed = async (from: string, to: string) => {
+    const { text } = await git(main.dir, ['diff-tree', '-r', '-z', '--name-only', from, to])
+    return text.split('\0').filter(path => path !== '')
+  }
   const [landed, apart] = await Promise.all([changed(base, landedTip), changed(landedTip, main.head)])
   const differing = new Set(apart)
   return landed.some(path => differing.has(path)) ? base : landedTip
@@ -128,8 +146,15 @@ export const entryOf = async (common: string, copy: string): Promise<string | un
   return undefined
 }
 
+/** One repository's tree in a copy: where its git dir is, and its entry among the worktrees there. */
+export interface TreeEntry {
+  repo: string
+  common: string
+  entry: string
+}
+
 /** Whether the trees of a copy are all there and lead where they should. */
-export const whole = async (dir: string, repos: readonly { repo: string; common: string; entry: string }[]): Promise<boolean> => {
+export const whole = async (dir: string, repos: readonly TreeEntry[]): Promise<boolean> => {
   const text = (path: string) => readFile(path, 'utf8').catch(() => '')
   const each = repos.map(async ({ repo, common, entry }) => {
     const copy = join(dir, pathOf(repo))
@@ -150,7 +175,8 @@ export const whole = async (dir: string, repos: readonly { repo: string; common:
 
 const deleteBranch = async (common: string, branch: string): Promise<void> => {
   // Not followed: a branch that a turn turned into a pointer at another one must not take that one with it.
-  await git(common, ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`], { env: { GIT_DIR: common }, ok: [0, 1, 128] })
+  const options = { env: { GIT_DIR: common }, ok: [0, 1, 128] }
+  await git(common, ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`], options)
 }
 
 /**
@@ -158,7 +184,9 @@ const deleteBranch = async (common: string, branch: string): Promise<void> => {
  *
  * Without a checkout git only writes its own files, and hooks are off: no program of the repository runs.
  */
-export const addTree = async (source: Repository, copy: string, branch?: string, rebuild = false): Promise<{ kept: boolean; entry: string }> => {
+export const addTree = async (
+  source: Repository, copy: string, branch?: string, rebuild = false,
+): Promise<{ kept: boolean; entry: string }> => {
   const { dir, common, head } = source
   const ref = `refs/heads/${branch}^{commit}`
   const kept = rebuild && (await git(dir, ['rev-parse', '--verify', '-q', ref], { ok: [0, 1, 128] })).code === 0
@@ -166,7 +194,8 @@ export const addTree = async (source: Repository, copy: string, branch?: string,
   if (old) await rm(join(common, 'worktrees', old), { recursive: true, force: true })
   if (branch && !kept) await deleteBranch(common, branch)
   await mkdir(dirname(copy), { recursive: true })
-  const what = kept && branch ? [copy, branch] : branch ? ['--no-track', '-b', branch, copy, head] : ['--detach', copy, head]
+  const fresh = branch ? ['--no-track', '-b', branch, copy, head] : ['--detach', copy, head]
+  const what = branch && kept ? [copy, branch] : fresh
   await git(dir, ['worktree', 'add', '-f', '--no-checkout', ...what])
   const entry = await entryOf(common, copy)
   if (!entry) throw new Error(`git added no worktree for ${copy}`)
@@ -176,7 +205,8 @@ export const addTree = async (source: Repository, copy: string, branch?: string,
 }
 
 /** Gives a tree that was moved to another folder its place and a new branch; files and index stay as they are. */
-export const attachTree = async ({ common, head }: Repository, entry: string, copy: string, branch: string): Promise<void> => {
+export const attachTree = async (source: Repository, entry: string, copy: string, branch: string): Promise<void> => {
+  const { common, head } = source
   const place = join(common, 'worktrees', entry)
   await writeAtomic(join(place, 'gitdir'), `${join(copy, '.git')}\n`, { mode: 0o644 })
   await git(common, ['update-ref', '--no-deref', `refs/heads/${branch}`, head], { env: { GIT_DIR: common } })

@@ -9,8 +9,8 @@ import { listEnv, ownProgram, run } from '../../sdk/node/run.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { CheckoutRepo, CopyRepo } from './contract.js'
 import {
-  addTree, attachTree, dependenciesOf, entriesBelow, findRepositories, forgetTree, pathOf, repositoryAt, whole, workBegins,
-  type Repository,
+  addTree, attachTree, below, dependenciesOf, entriesBelow, exists, findRepositories, forgetTree, pathOf, patternOf,
+  repositoryAt, whole, workBegins, type Repository, type TreeEntry,
 } from './copies-repos.js'
 import { abortRebase, commitTree, dropLocks, fillTree, rebaseTree, type Tree } from './copies-tree.js'
 
@@ -46,7 +46,7 @@ export interface Checkpoint {
 
 /** A finished copy, as written down beside it: without this note a copy is half-made. */
 interface Made {
-  repos: { repo: string; common: string; entry: string; head: string }[]
+  repos: (TreeEntry & { head: string })[]
   /** Dependency folders shown inside, as paths from the workspace root. */
   shown: string[]
 }
@@ -57,18 +57,6 @@ const ID = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/
 /** Not an id a conversation can have. */
 const SPARE = '.spare'
 const MESSAGE = 'Keep uncommitted work'
-
-const exists = (path: string) => lstat(path).then(() => true, () => false)
-
-/** A pattern of an excludes file that matches this path and no other. */
-const pattern = (path: string) => `/${path.replace(/[\\*?[]/g, '\\$&').replace(/ $/, '\\ ')}`
-
-/** A path seen from a repository, when it lies below it. */
-const below = (repo: string, path: string): string | undefined => {
-  const root = pathOf(repo)
-  if (root === '') return path
-  return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : undefined
-}
 
 /** The private copies of conversations. Callers hold the conversation's turn lock. */
 export class Copies {
@@ -104,7 +92,7 @@ export class Copies {
     })
   }
 
-  /** Commits the rest and moves the branch onto the main line; where that does not apply, everything stays as it was. */
+  /** Commits the rest and moves the branch onto the main line; where that does not apply, all stays as it was. */
   async sync(id: string, repos: readonly CopyRepo[]): Promise<Synced> {
     return this.#locks.with(id, async () => {
       const made = await this.#need(id)
@@ -130,7 +118,10 @@ export class Copies {
     return this.#locks.with(id, async () => {
       const made = await this.#need(id)
       const tips: Tip[] = []
-      for (const { repo } of repos) tips.push({ repo, tip: (await commitTree(this.#tree(id, made, repo), message)).tip })
+      for (const { repo } of repos) {
+        const { tip } = await commitTree(this.#tree(id, made, repo), message)
+        tips.push({ repo, tip })
+      }
       return tips
     })
   }
@@ -160,7 +151,8 @@ export class Copies {
       const made = await this.#made(id)
       const place = await this.#trash(dir)
       await Promise.all(repos.map(async ({ repo }) => {
-        const common = made?.repos.find(each => each.repo === repo)?.common ?? (await repositoryAt(this.#options, repo))?.common
+        const known = made?.repos.find(each => each.repo === repo) ?? (await repositoryAt(this.#options, repo))
+        const common = known?.common
         if (common) await this.#locks.with(common, () => forgetTree(common, join(dir, pathOf(repo)), `agent/${id}`))
       }))
       await rm(this.#note(id), { force: true })
@@ -233,13 +225,15 @@ export class Copies {
 
   async #need(id: string): Promise<Made> {
     const made = (await exists(this.dir(id))) ? await this.#made(id) : undefined
-    return made ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
+    return made
+      ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
   }
 
   #wall(id: string, made: Made): TurnWall {
     const { workspace, data, hidden = [] } = this.#options
     const gitdirs = made.repos.map(({ repo, common, entry }) => ({
-      path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`, exclude: this.#foreign(made, repo).map(pattern),
+      path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`,
+      exclude: this.#foreign(made, repo).map(patternOf),
     }))
     return { workspace, data, hide: hidden, copy: { dir: this.#place(id), gitdirs } }
   }
@@ -268,7 +262,7 @@ export class Copies {
 
   /** What lies in a repository's tree and is not its own. */
   #foreign(made: Made, repo: string): string[] {
-    const others = made.repos.filter(each => each.repo !== repo).map(each => pathOf(each.repo)).filter(path => path !== '')
+    const others = made.repos.map(each => pathOf(each.repo)).filter(path => path !== '' && path !== pathOf(repo))
     return ['.sandbox', ...[...others, ...made.shown].flatMap(path => below(repo, path) ?? [])]
   }
 
@@ -298,9 +292,8 @@ export class Copies {
   }
 
   async #make(id: string, dir: string, known: readonly CopyRepo[]): Promise<CopyRepo[]> {
-    const sources = known.length > 0
-      ? (await Promise.all(known.map(({ repo }) => repositoryAt(this.#options, repo)))).filter(source => source !== undefined)
-      : await findRepositories(this.#options)
+    const named = await Promise.all(known.map(({ repo }) => repositoryAt(this.#options, repo)))
+    const sources = known.length > 0 ? named.filter(each => each !== undefined) : await findRepositories(this.#options)
     if (sources.length === 0) {
       refuse('unprocessable', 'expected a git repository with at least one commit in the workspace, found none: '
         + 'run `git init`, `git add -A` and `git commit` there, or work in the shared tree')
@@ -320,10 +313,13 @@ export class Copies {
   }
 
   /** Adds a filled tree to a copy that is being made, and answers whether its branch was there and was kept. */
-  async #add(made: Made, id: string, dir: string, source: Repository, branch?: string, rebuild?: boolean): Promise<boolean> {
+  async #add(
+    made: Made, id: string, dir: string, source: Repository, branch?: string, rebuild?: boolean,
+  ): Promise<boolean> {
     const { repo, common, head } = source
     // Two additions at once read each other's half-written entries and fail.
-    const { kept, entry } = await this.#locks.with(common, () => addTree(source, join(dir, pathOf(repo)), branch, rebuild))
+    const copy = join(dir, pathOf(repo))
+    const { kept, entry } = await this.#locks.with(common, () => addTree(source, copy, branch, rebuild))
     made.repos.push({ repo, common, entry, head })
     // A nested tree is filled into the folder its parent's branch left for it.
     await fillTree(this.#tree(id, made, repo))
@@ -337,7 +333,8 @@ export class Copies {
       const spare = this.#place(SPARE)
       const made = await this.#made(SPARE)
       const same = made?.repos.length === sources.length
-        && sources.every(({ repo, common }, index) => made.repos[index]?.repo === repo && made.repos[index]?.common === common)
+        && sources.every((source, index) =>
+          source.repo === made.repos[index]?.repo && source.common === made.repos[index]?.common)
       if (!made || !same || !(await whole(spare, made.repos))) return undefined
       // From here on a crash leaves a half-made copy, which the next call makes anew.
       await rm(this.#note(SPARE))
@@ -391,10 +388,11 @@ export class Copies {
 
   /** Deletes in a process of its own: a hundred thousand files would keep the daemon's own file calls waiting. */
   #delete(place: string): void {
+    const failed = (error: unknown) => this.#options.log?.warn('a copy could not be deleted', { error: String(error) })
     const deletion = ownProgram('rm')
       .then(program => run(program ?? 'rm', ['-rf', '--', place], { cwd: '/', env: listEnv() }))
       .then(({ code, stderr }) => (code === 0 ? undefined : Promise.reject(new Error(stderr.slice(0, 500)))))
-      .catch((error: unknown) => this.#options.log?.warn('a private copy could not be deleted', { error: String(error) }))
+      .catch(failed)
       .finally(() => this.#deletions.delete(deletion))
     this.#deletions.add(deletion)
   }

@@ -94,7 +94,8 @@ const identityEnv = ({ name, email }: Identity): Env => ({
 export const git = async (dir: string, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
   const { signal, input, maxBytes = MAX_BYTES, ok = [0], identity, wall } = options
   const ceiling = dirname(wall ? dir : await realpath(dir))
-  const env = listEnv({ ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...(identity && identityEnv(identity)), ...options.env })
+  const by = identity && identityEnv(identity)
+  const env = listEnv({ ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env })
   const all = [...SETTINGS, '--no-pager', ...guarded(args)]
   const how = { signal, input, maxBytes }
   const { code, stdout, stderr, truncated } = wall
