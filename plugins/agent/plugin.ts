@@ -13,12 +13,14 @@ import { Providers } from './providers.js'
 import { Queue } from './queue.js'
 import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
-import { restart } from './restart.js'
+import { restart, sweep } from './restart.js'
 import { scriptAdapter } from './script/adapter.js'
 import { autoResumeOnRestart } from './settings.js'
 import { steer } from './steer.js'
 import { Transcripts } from './transcripts.js'
 import { TurnWorkshop, premises } from './workshop.js'
+
+const SWEEP_MS = 6 * 3_600_000
 
 export const contract = agent
 
@@ -31,9 +33,9 @@ export const activate = async (host: Host): Promise<void> => {
   const transcripts = new Transcripts(journal)
   const providers = new Providers(store, log, [scriptAdapter])
   const remembered = new Remembered(store, log)
-  const copies = new Copies({ workspace, folder: place.folder, data: place.data, log })
+  const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
-  const workshop = new TurnWorkshop({ workspace, hidden, copies, conversations, locks, log, remembered })
+  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered })
   const turnHost = { journal, log, cards, emit: host.emit, signal: host.signal }
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
@@ -45,8 +47,14 @@ export const activate = async (host: Host): Promise<void> => {
 
   host.boot('Turns of the last run', async () => {
     await restart({ engine, conversations, queue, cards, journal, log, resumes: () => autoResumeOnRestart(workspace) })
-    await copies.prune(conversations.all.filter(({ branch }) => branch).map(({ id }) => id))
+    const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
+    await copies.prune(isolated)
+    if (isolated.length) workshop.warm()
   })
+  const sweeper = setInterval(() => {
+    sweep({ engine, conversations, journal }).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
+  }, SWEEP_MS).unref()
+  host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
   host.stopping(() => engine.close())
 
   const handlers: Handlers<Agent> = {

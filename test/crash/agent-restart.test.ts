@@ -184,6 +184,7 @@ t.test('an entry that was begun and never written means the message is still to 
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', { conversationId: 'e', prompt: 'wait 200\nsay once' })
   await daemon.kill9()
+  mkdirSync(join(where.data, 'journals', 'agent', 'runs'), { recursive: true })
   writeFileSync(join(where.data, 'journals', 'agent', 'runs', `${run}.jsonl`), '{"mess')
   const next = await spawnDaemon(t, where)
   t.same(texts(await framesOf(next.client, 'e', { run }).all()), ['once'])
