@@ -153,12 +153,6 @@ export type SystemEvent =
   | HelloEvent | HeartbeatEvent | BootEvent | RuntimeChangedEvent | PresenceEvent | AgentsEvent | AgentEvent
   | AttentionEvent | ResyncEvent
 
-/** Why the stream ended; connect again after so many milliseconds. */
-export interface StreamEnd {
-  reason: 'stopping'
-  retryMs: Count
-}
-
 export interface System {
   /**
    * Say what this daemon is, including the calls it serves.
@@ -209,13 +203,14 @@ export interface System {
    * It begins with `hello` and the snapshots; every event has an id, and a stream that was cut goes on after
    * `last-event-id` without a gap (`after` is the same for clients that cannot set headers). `clientId` puts a person's
    * connection on the presence roster; without it, or with a token, the caller watches unseen. A reader that falls
-   * behind gets `resync` and begins anew.
+   * behind gets `resync` and begins anew. A credential that ends gets `error` with its status, a daemon that stops
+   * sends `done` with the milliseconds after which to connect again.
    */
   'GET /events'(input: {
     clientId?: ClientId
     roster?: 'snapshot' | 'delta'
     after?: string & tags.MaxLength<64>
-  }): Stream<SystemEvent, StreamEnd>
+  }): Stream<SystemEvent, { reason: 'stopping'; retryMs: Count }>
 
   /**
    * Replace what the presence roster says about one's own open stream.
