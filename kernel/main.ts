@@ -16,9 +16,9 @@ const run = async (): Promise<void> => {
   const config = readConfig(process.argv.slice(2), process.env)
   const release = holdFolder(config.data)
   const log = createLog(config.json)
-  const say = (line: string) => void (config.json || process.stderr.write(`sandbox: ${line}\n`))
+  const hints: string[] = []
   try {
-    const daemon = await startDaemon({ config, root, manifests: join(root, '..', 'manifests'), log, say })
+    const daemon = await startDaemon({ config, root, manifests: join(root, '..', 'manifests'), log, say: line => hints.push(line) })
     let stopping = false
     const stop = async () => {
       if (stopping) return
@@ -31,7 +31,7 @@ const run = async (): Promise<void> => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
     process.on('unhandledRejection', error => log.error({ err: error }, 'a promise was rejected and nobody looked'))
     process.on('uncaughtException', error => log.error({ err: error }, 'an error was thrown and nobody caught it'))
-    announce(daemon, config)
+    announce(daemon, config, hints)
     await daemon.ready
   } catch (error) {
     release()
@@ -39,11 +39,10 @@ const run = async (): Promise<void> => {
   }
 }
 
-const announce = ({ url }: { url: string }, { json, workspace }: { json: boolean; workspace: string }): void => {
-  const line = json
-    ? JSON.stringify({ ready: true, url, pid: process.pid })
-    : `sandbox: ready at ${url} for ${workspace}`
-  process.stdout.write(`${line}\n`)
+const announce = ({ url }: { url: string }, { json, workspace }: { json: boolean; workspace: string }, hints: readonly string[]): void => {
+  if (json) return void process.stdout.write(`${JSON.stringify({ ready: true, url, pid: process.pid })}\n`)
+  process.stdout.write(`sandbox: ready at ${url} for ${workspace}\n`)
+  for (const hint of hints) process.stderr.write(`sandbox: ${hint}\n`)
 }
 
 try {

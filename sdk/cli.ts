@@ -25,6 +25,7 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   root,
   version: (JSON.parse(readFileSync(join(root, '..', 'package.json'), 'utf8')) as { version: string }).version,
   colour: stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
+  ...(stdout.isTTY && env.TERM !== 'dumb' && { columns: stdout.columns }),
   interactive: stdin.isTTY === true && stdout.isTTY === true,
   signal: stopping.signal,
 })

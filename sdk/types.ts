@@ -51,4 +51,6 @@ export interface HttpFacts {
   readonly local: boolean
   readonly bearer?: string
   readonly userAgent?: string
+  /** The tags that a write may find in force (`if-match`; RFC 9110, section 13.1.1). */
+  readonly ifMatch?: string
 }

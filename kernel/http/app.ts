@@ -125,7 +125,11 @@ export class App {
     const controller = new AbortController()
     ctx.res.once('close', () => ctx.res.writableFinished || controller.abort())
     const { address, base, local, bearer, userAgent } = arrival
-    const http = { address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }) }
+    const ifMatch = ctx.req.headers['if-match']
+    const http = {
+      address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }),
+      ...(ifMatch !== undefined && { ifMatch }),
+    }
     const context: Context = { caller, signal: controller.signal, trusted: false, http }
     const value = await kernel.calls.answer(call, input, context)
     const reply = this.#reply(ctx, controller.signal)
@@ -174,7 +178,7 @@ const GENERAL = Object.entries({
 
 const SHARED = Object.entries({
   'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',
-  'access-control-allow-headers': 'authorization, content-type, x-sandbox-control, last-event-id, if-none-match, range',
+  'access-control-allow-headers': 'authorization, content-type, x-sandbox-control, last-event-id, if-match, if-none-match, range',
   'access-control-expose-headers': 'etag, content-range, content-disposition, retry-after, x-sandbox-build',
 })
 

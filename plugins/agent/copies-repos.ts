@@ -1,5 +1,6 @@
-import { lstat, readdir, readFile, realpath } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, realpath, rm, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { writeAtomic } from '../../sdk/node/files.js'
 import { git, GitFailure } from '../../sdk/node/git.js'
 import { contains } from '../../sdk/node/paths.js'
 
@@ -24,12 +25,26 @@ export interface Ground {
 export const DEPENDENCIES: ReadonlySet<string> = new Set(['node_modules', '.venv', 'vendor'])
 
 const SKIPPED = new Set([
-  '.git', '.sandbox', ...DEPENDENCIES, 'venv', '__pycache__', 'target', 'dist', 'build', 'out', '.cache', '.next', '.gradle', '.tox',
+  '.git', '.sandbox', ...DEPENDENCIES, 'venv', '__pycache__', 'target', 'dist', 'build', 'out', '.cache', '.next',
+  '.gradle', '.tox',
 ])
 const MAX_DEPTH = 4
 const MAX_FOLDERS = 20_000
 const MAX_REPOSITORIES = 50
 const MAX_DEPENDENCIES = 50
+
+/** Whether there is anything at a path, a broken link too. */
+export const exists = (path: string): Promise<boolean> => lstat(path).then(() => true, () => false)
+
+/** A pattern of an excludes file that matches this path and no other. */
+export const patternOf = (path: string): string => `/${path.replace(/[\\*?[]/g, '\\$&').replace(/ $/, '\\ ')}`
+
+/** A workspace path seen from a repository, when it lies below it. */
+export const below = (repo: string, path: string): string | undefined => {
+  const root = pathOf(repo)
+  if (root === '') return path
+  return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : undefined
+}
 
 /** A repository's path from the workspace root; empty for the root. */
 export const pathOf = (repo: string): string => (repo === 'root' ? '' : repo)
@@ -85,6 +100,28 @@ export const findRepositories = async (ground: Ground): Promise<Repository[]> =>
   return found
 }
 
+/**
+ * The commit after which a branch's own work begins, seen from where the main line is now.
+ *
+ * Work that was landed and then committed on the main line, in whatever commits, is not replayed: it would only
+ * conflict with itself. Comparing trees reads no working file, so no program of the repository runs.
+ */
+export const workBegins = async (
+  main: Repository, copy: { base: string; landedTip?: string }, tip: string,
+): Promise<string> => {
+  const { base, landedTip } = copy
+  if (!landedTip || landedTip === base) return base
+  const { code } = await git(main.dir, ['merge-base', '--is-ancestor', landedTip, tip], { ok: [0, 1, 128] })
+  if (code !== 0) return base
+  const changed = async (from: string, to: string) => {
+    const { text } = await git(main.dir, ['diff-tree', '-r', '-z', '--name-only', from, to])
+    return text.split('\0').filter(path => path !== '')
+  }
+  const [landed, apart] = await Promise.all([changed(base, landedTip), changed(landedTip, main.head)])
+  const differing = new Set(apart)
+  return landed.some(path => differing.has(path)) ? base : landedTip
+}
+
 /** The untracked dependency folders of a main checkout, as paths from its own root. */
 export const dependenciesOf = async ({ dir }: Repository): Promise<string[]> => {
   // Only names are listed: no content is read, so no filter of the repository runs.
@@ -107,6 +144,81 @@ export const entryOf = async (common: string, copy: string): Promise<string | un
     if (target && dirname(target.trim()) === copy) return name
   }
   return undefined
+}
+
+/** One repository's tree in a copy: where its git dir is, and its entry among the worktrees there. */
+export interface TreeEntry {
+  repo: string
+  common: string
+  entry: string
+}
+
+/** Whether the trees of a copy are all there and lead where they should. */
+export const whole = async (dir: string, repos: readonly TreeEntry[]): Promise<boolean> => {
+  const text = (path: string) => readFile(path, 'utf8').catch(() => '')
+  const each = repos.map(async ({ repo, common, entry }) => {
+    const copy = join(dir, pathOf(repo))
+    const pointer = join(copy, '.git')
+    const place = join(common, 'worktrees', entry)
+    const file = await lstat(pointer).catch(() => undefined)
+    if ((await text(join(place, 'gitdir'))).trim() !== pointer || !(await text(join(place, 'HEAD')))) return false
+    if ((await realpath(copy).catch(() => undefined)) !== copy) return false
+    // The pointer lies in the agent's reach: it is put right rather than trusted.
+    if (!file?.isFile() || (await text(pointer)).trim() !== `gitdir: ${place}`) {
+      if (file && !file.isFile()) await rm(pointer, { recursive: true })
+      await writeAtomic(pointer, `gitdir: ${place}\n`, { mode: 0o644 })
+    }
+    return true
+  })
+  return (await Promise.all(each)).every(Boolean)
+}
+
+const deleteBranch = async (common: string, branch: string): Promise<void> => {
+  // Not followed: a branch that a turn turned into a pointer at another one must not take that one with it.
+  const options = { env: { GIT_DIR: common }, ok: [0, 1, 128] }
+  await git(common, ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`], options)
+}
+
+/**
+ * Adds an empty tree on a branch, or on none; with `rebuild` a branch that exists is kept.
+ *
+ * Without a checkout git only writes its own files, and hooks are off: no program of the repository runs.
+ */
+export const addTree = async (
+  source: Repository, copy: string, branch?: string, rebuild = false,
+): Promise<{ kept: boolean; entry: string }> => {
+  const { dir, common, head } = source
+  const ref = `refs/heads/${branch}^{commit}`
+  const kept = rebuild && (await git(dir, ['rev-parse', '--verify', '-q', ref], { ok: [0, 1, 128] })).code === 0
+  const old = await entryOf(common, copy)
+  if (old) await rm(join(common, 'worktrees', old), { recursive: true, force: true })
+  if (branch && !kept) await deleteBranch(common, branch)
+  await mkdir(dirname(copy), { recursive: true })
+  const fresh = branch ? ['--no-track', '-b', branch, copy, head] : ['--detach', copy, head]
+  const what = branch && kept ? [copy, branch] : fresh
+  await git(dir, ['worktree', 'add', '-f', '--no-checkout', ...what])
+  const entry = await entryOf(common, copy)
+  if (!entry) throw new Error(`git added no worktree for ${copy}`)
+  // Behind the wall a shared turn sees no copies, and its `git worktree prune` would take their entries away.
+  await writeAtomic(join(common, 'worktrees', entry, 'locked'), 'a private copy of the sandbox\n', { mode: 0o644 })
+  return { kept, entry }
+}
+
+/** Gives a tree that was moved to another folder its place and a new branch; files and index stay as they are. */
+export const attachTree = async (source: Repository, entry: string, copy: string, branch: string): Promise<void> => {
+  const { common, head } = source
+  const place = join(common, 'worktrees', entry)
+  await writeAtomic(join(place, 'gitdir'), `${join(copy, '.git')}\n`, { mode: 0o644 })
+  await git(common, ['update-ref', '--no-deref', `refs/heads/${branch}`, head], { env: { GIT_DIR: common } })
+  await git(place, ['symbolic-ref', 'HEAD', `refs/heads/${branch}`], { env: { GIT_DIR: place } })
+}
+
+/** Takes a tree's entry and its branch away; what is gone already is fine. */
+export const forgetTree = async (common: string, copy: string, branch: string): Promise<void> => {
+  const entry = await entryOf(common, copy)
+  if (entry) await rm(join(common, 'worktrees', entry), { recursive: true, force: true })
+  await rmdir(join(common, 'worktrees')).catch(() => {})
+  await deleteBranch(common, branch)
 }
 
 /** Entries among the worktrees of a repository whose copy lies below a folder. */

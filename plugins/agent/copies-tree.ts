@@ -28,17 +28,22 @@ export interface Standing {
 /** Who the sandbox commits as. */
 export const SANDBOX: Identity = { name: 'Sandbox agent', email: 'agent@sandbox.local' }
 
-const SETTINGS = ['-c', 'rerere.enabled=false', '-c', 'rebase.updateRefs=false', '-c', 'rebase.autoSquash=false', '-c', 'checkout.workers=0']
+const SETTINGS = ['rerere.enabled=false', 'rebase.updateRefs=false', 'rebase.autoSquash=false', 'checkout.workers=0']
+  .flatMap(setting => ['-c', setting])
+const STATUS = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--ignore-submodules=dirty']
 
 const inTree = (tree: Tree, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
-  git(join(tree.workspace, pathOf(tree.repo)), args, { ...options, identity: SANDBOX, wall: tree.wall })
+  git(join(tree.workspace, pathOf(tree.repo)), args, {
+    ...options, identity: SANDBOX, wall: { ...tree.wall, ownSandbox: true },
+  })
 
 /** The path of one line of `status --porcelain=v2`: what follows its fixed fields. */
-const pathIn = (line: string): string => line.split(' ').slice({ '1': 8, u: 10 }[line[0] ?? ''] ?? 1).join(' ').replace(/\/$/, '')
+const pathIn = (line: string): string =>
+  line.split(' ').slice({ '1': 8, u: 10 }[line[0] ?? ''] ?? 1).join(' ').replace(/\/$/, '')
 
 /** Reads where a tree stands in one command. */
 export const standing = async (tree: Tree): Promise<Standing> => {
-  const { text } = await inTree(tree, ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--ignore-submodules=dirty'])
+  const { text } = await inTree(tree, STATUS)
   const lines = text.split('\0').filter(line => line !== '')
   const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3) ?? ''
   const changed = lines.filter(line => !line.startsWith('# ')).map(pathIn)
@@ -63,10 +68,11 @@ export const commitTree = async (tree: Tree, message: string): Promise<Standing>
   return standing(tree)
 }
 
-/** Moves the commits after `base` onto `onto`; when they do not apply, everything is as before and the answer is false. */
+/** Moves the commits after `base` onto `onto`; where they do not apply, all is as before and the answer is false. */
 export const rebaseTree = async (tree: Tree, onto: string, base: string): Promise<boolean> => {
   try {
-    await inTree(tree, [...SETTINGS, 'rebase', '-q', '--no-autostash', '--no-verify', '--no-fork-point', '--onto', onto, base])
+    const how = ['-q', '--no-autostash', '--no-verify', '--no-fork-point']
+    await inTree(tree, [...SETTINGS, 'rebase', ...how, '--onto', onto, base])
     return true
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error
@@ -87,6 +93,7 @@ export const fillTree = async (tree: Tree): Promise<void> => {
 
 /** Takes away the locks a killed git left; only while nothing else works in the copy. */
 export const dropLocks = async (common: string, entry: string, branch: string): Promise<void> => {
-  const locks = [join('worktrees', entry, 'index.lock'), join('worktrees', entry, 'HEAD.lock'), join('refs/heads', `${branch}.lock`)]
+  const place = join('worktrees', entry)
+  const locks = [join(place, 'index.lock'), join(place, 'HEAD.lock'), join('refs/heads', `${branch}.lock`)]
   await Promise.all(locks.map(lock => rm(join(common, lock), { force: true })))
 }

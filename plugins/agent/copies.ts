@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { lstat, mkdir, readdir, readFile, realpath, rename, rm, rmdir, symlink } from 'node:fs/promises'
+import { lstat, mkdir, readdir, realpath, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse, type Log } from '../../sdk/index.js'
 import { readJson, writeAtomic } from '../../sdk/node/files.js'
 import { git } from '../../sdk/node/git.js'
 import { Locks } from '../../sdk/node/lock.js'
-import { listEnv, run } from '../../sdk/node/run.js'
+import { listEnv, ownProgram, run } from '../../sdk/node/run.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { CheckoutRepo, CopyRepo } from './contract.js'
-import { dependenciesOf, entriesBelow, entryOf, findRepositories, pathOf, repositoryAt, type Repository } from './copies-repos.js'
+import {
+  addTree, attachTree, below, dependenciesOf, entriesBelow, exists, findRepositories, forgetTree, pathOf, patternOf,
+  repositoryAt, whole, workBegins, type Repository, type TreeEntry,
+} from './copies-repos.js'
 import { abortRebase, commitTree, dropLocks, fillTree, rebaseTree, type Tree } from './copies-tree.js'
 
 /** Where private copies are kept. */
@@ -41,7 +44,7 @@ export interface Checkpoint {
 
 /** A finished copy, as written down beside it: without this note a copy is half-made. */
 interface Made {
-  repos: { repo: string; common: string; entry: string }[]
+  repos: (TreeEntry & { head: string })[]
   /** Dependency folders shown inside, as paths from the workspace root. */
   shown: string[]
 }
@@ -49,19 +52,9 @@ interface Made {
 type TurnWall = Omit<WallSpec, 'cwd' | 'env'>
 
 const ID = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/
+/** Not an id a conversation can have. */
+const SPARE = '.spare'
 const MESSAGE = 'Keep uncommitted work'
-
-const exists = (path: string) => lstat(path).then(() => true, () => false)
-
-/** A pattern of an excludes file that matches this path and no other. */
-const pattern = (path: string) => `/${path.replace(/[\\*?[]/g, '\\$&').replace(/ $/, '\\ ')}`
-
-/** A path seen from a repository, when it lies below it. */
-const below = (repo: string, path: string): string | undefined => {
-  const root = pathOf(repo)
-  if (root === '') return path
-  return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : undefined
-}
 
 /** The private copies of conversations. Callers hold the conversation's turn lock. */
 export class Copies {
@@ -81,7 +74,7 @@ export class Copies {
   /** Where a conversation's copy is, made or not. */
   dir(id: string): string {
     if (!ID.test(id)) refuse('invalid', `expected a conversation id, found ${JSON.stringify(id.slice(0, 80))}`)
-    return join(this.#options.folder, 'checkouts', id)
+    return this.#place(id)
   }
 
   /** Makes the copy, or repairs it, and answers its repositories; one that is whole is left as it is. */
@@ -89,7 +82,7 @@ export class Copies {
     const dir = this.dir(id)
     return this.#locks.with(id, async () => {
       const made = await this.#made(id)
-      if (made && known.length > 0 && (await this.#whole(dir, made))) {
+      if (made && known.length > 0 && (await whole(dir, made.repos))) {
         await this.#settle(id, made)
         return known.map(repo => ({ ...repo }))
       }
@@ -97,7 +90,7 @@ export class Copies {
     })
   }
 
-  /** Commits the rest and moves the branch onto the main line; where that does not apply, everything stays as it was. */
+  /** Commits the rest and moves the branch onto the main line; where that does not apply, all stays as it was. */
   async sync(id: string, repos: readonly CopyRepo[]): Promise<Synced> {
     return this.#locks.with(id, async () => {
       const made = await this.#need(id)
@@ -123,7 +116,10 @@ export class Copies {
     return this.#locks.with(id, async () => {
       const made = await this.#need(id)
       const tips: Tip[] = []
-      for (const { repo } of repos) tips.push({ repo, tip: (await commitTree(this.#tree(id, made, repo), message)).tip })
+      for (const { repo } of repos) {
+        const { tip } = await commitTree(this.#tree(id, made, repo), message)
+        tips.push({ repo, tip })
+      }
       return tips
     })
   }
@@ -153,8 +149,9 @@ export class Copies {
       const made = await this.#made(id)
       const place = await this.#trash(dir)
       await Promise.all(repos.map(async ({ repo }) => {
-        const common = made?.repos.find(each => each.repo === repo)?.common ?? (await repositoryAt(this.#options, repo))?.common
-        if (common) await this.#locks.with(common, () => this.#forget(common, join(dir, pathOf(repo)), `agent/${id}`))
+        const known = made?.repos.find(each => each.repo === repo) ?? (await repositoryAt(this.#options, repo))
+        const common = known?.common
+        if (common) await this.#locks.with(common, () => forgetTree(common, join(dir, pathOf(repo)), `agent/${id}`))
       }))
       await rm(this.#note(id), { force: true })
       if (place) this.#delete(place)
@@ -189,9 +186,27 @@ export class Copies {
     return { workspace, data, exposed: names.map(name => join(gitdirs, name)) }
   }
 
+  /** Keeps a spare ready that the next conversation's copy is made of; one that is ready is left alone. */
+  async warm(): Promise<void> {
+    await this.#locks.with(SPARE, async () => {
+      const dir = this.#place(SPARE)
+      const ready = await this.#made(SPARE)
+      if (ready && (await whole(dir, ready.repos))) return
+      const sources = await findRepositories(this.#options)
+      await this.#clear(SPARE, dir)
+      const made: Made = { repos: [], shown: [] }
+      for (const source of sources) await this.#add(made, SPARE, dir, source)
+      if (sources.length > 0) await this.#write(SPARE, made)
+    })
+  }
+
   /** Waits until everything that was thrown away is really gone. */
   async settled(): Promise<void> {
     await Promise.all(this.#deletions)
+  }
+
+  #place(id: string): string {
+    return join(this.#options.folder, 'checkouts', id)
   }
 
   #note(id: string): string {
@@ -208,15 +223,17 @@ export class Copies {
 
   async #need(id: string): Promise<Made> {
     const made = (await exists(this.dir(id))) ? await this.#made(id) : undefined
-    return made ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
+    return made
+      ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
   }
 
   #wall(id: string, made: Made): TurnWall {
     const { workspace, data } = this.#options
     const gitdirs = made.repos.map(({ repo, common, entry }) => ({
-      path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`, exclude: this.#foreign(made, repo).map(pattern),
+      path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`,
+      exclude: this.#foreign(made, repo).map(patternOf),
     }))
-    return { workspace, data, copy: { dir: this.dir(id), gitdirs } }
+    return { workspace, data, copy: { dir: this.#place(id), gitdirs } }
   }
 
   /** The dependency folders to show: those still there, where the copy has no content of its own. */
@@ -243,39 +260,22 @@ export class Copies {
 
   /** What lies in a repository's tree and is not its own. */
   #foreign(made: Made, repo: string): string[] {
-    const others = made.repos.filter(each => each.repo !== repo).map(each => pathOf(each.repo)).filter(path => path !== '')
+    const others = made.repos.map(each => pathOf(each.repo)).filter(path => path !== '' && path !== pathOf(repo))
     return ['.sandbox', ...[...others, ...made.shown].flatMap(path => below(repo, path) ?? [])]
   }
 
-  async #rebase(id: string, tree: Tree, main: Repository, { base, repo }: CopyRepo, tip: string): Promise<number | undefined> {
+  async #rebase(id: string, tree: Tree, main: Repository, copy: CopyRepo, tip: string): Promise<number | undefined> {
+    const { base, repo } = copy
+    const from = await workBegins(main, copy, tip)
     const mark = this.#mark(id, repo)
     await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
     await writeAtomic(mark, tip)
-    const applied = await rebaseTree(tree, main.head, base)
+    const applied = await rebaseTree(tree, main.head, from)
     await rm(mark, { force: true })
     if (!applied) return undefined
     // Counting reads commits only: nothing of the repository can run.
     const { text } = await git(main.dir, ['rev-list', '--count', `${base}..${main.head}`])
     return Number(text)
-  }
-
-  /** Whether the copy's parts are all there and lead where they should. */
-  async #whole(dir: string, { repos }: Made): Promise<boolean> {
-    const text = (path: string) => readFile(path, 'utf8').catch(() => '')
-    const each = repos.map(async ({ repo, common, entry }) => {
-      const copy = join(dir, pathOf(repo))
-      const place = join(common, 'worktrees', entry)
-      const file = await lstat(join(copy, '.git')).catch(() => undefined)
-      const [back, there] = await Promise.all([text(join(place, 'gitdir')), exists(join(place, 'HEAD'))])
-      if (!there || back.trim() !== join(copy, '.git') || !(await exists(copy))) return false
-      // The pointer lies in the agent's reach: it is put right rather than trusted.
-      if (!file?.isFile() || (await text(join(copy, '.git'))).trim() !== `gitdir: ${place}`) {
-        if (file && !file.isFile()) await rm(join(copy, '.git'), { recursive: true })
-        await writeAtomic(join(copy, '.git'), `gitdir: ${place}\n`, { mode: 0o644 })
-      }
-      return true
-    })
-    return (await Promise.all(each)).every(Boolean)
   }
 
   /** Undoes what a killed daemon left half-way in a copy that is whole. */
@@ -290,51 +290,73 @@ export class Copies {
   }
 
   async #make(id: string, dir: string, known: readonly CopyRepo[]): Promise<CopyRepo[]> {
-    const sources = known.length > 0
-      ? (await Promise.all(known.map(({ repo }) => repositoryAt(this.#options, repo)))).filter(source => source !== undefined)
-      : await findRepositories(this.#options)
+    const named = await Promise.all(known.map(({ repo }) => repositoryAt(this.#options, repo)))
+    const sources = known.length > 0 ? named.filter(each => each !== undefined) : await findRepositories(this.#options)
     if (sources.length === 0) {
       refuse('unprocessable', 'expected a git repository with at least one commit in the workspace, found none: '
         + 'run `git init`, `git add -A` and `git commit` there, or work in the shared tree')
     }
-    await rm(this.#note(id), { force: true })
-    const half = await this.#trash(dir)
-    if (half) this.#delete(half)
-    await mkdir(dir, { recursive: true, mode: 0o700 })
-    const made: Made = { repos: [], shown: [] }
+    await this.#clear(id, dir)
+    const adopted = known.length === 0 && await this.#adopt(id, dir, sources)
+    const made: Made = adopted || { repos: [], shown: [] }
     const repos: CopyRepo[] = []
     for (const source of sources) {
       const before = known.find(({ repo }) => repo === source.repo)
-      // Two additions at once read each other's half-written entries and fail.
-      const { kept, entry } = await this.#locks.with(source.common, () =>
-        this.#addTree(id, source, join(dir, pathOf(source.repo)), before !== undefined))
-      made.repos.push({ repo: source.repo, common: source.common, entry })
-      // A nested tree is filled into the folder its parent's branch left for it.
-      await fillTree(this.#tree(id, made, source.repo))
+      const kept = !adopted && await this.#add(made, id, dir, source, `agent/${id}`, before !== undefined)
       repos.push(before && kept ? { ...before } : { repo: source.repo, base: source.head })
     }
     made.shown = await this.#share(dir, sources)
-    await mkdir(dirname(this.#note(id)), { recursive: true, mode: 0o700 })
-    await writeAtomic(this.#note(id), JSON.stringify(made), { flush: true })
+    await this.#write(id, made)
     return repos
   }
 
-  /** Adds an empty tree on the conversation's branch, which is kept when it was there already and the copy is rebuilt. */
-  async #addTree(id: string, source: Repository, copy: string, rebuild: boolean): Promise<{ kept: boolean; entry: string }> {
-    const { dir: main, common, head } = source
-    const branch = `agent/${id}`
-    const { code } = await git(main, ['rev-parse', '--verify', '-q', `refs/heads/${branch}^{commit}`], { ok: [0, 1, 128] })
-    const kept = rebuild && code === 0
-    const old = await entryOf(common, copy)
-    if (old) await rm(join(common, 'worktrees', old), { recursive: true, force: true })
-    if (!kept) await this.#deleteBranch(common, branch)
-    await mkdir(dirname(copy), { recursive: true })
-    // Without a checkout git only writes its own files, and hooks are off: no program of the repository runs.
-    const what = kept ? [copy, branch] : ['--no-track', '-b', branch, copy, head]
-    await git(main, ['worktree', 'add', '-f', '--no-checkout', ...what])
-    const entry = await entryOf(common, copy)
-    if (!entry) throw new Error(`git added no worktree for ${copy}`)
-    return { kept, entry }
+  /** Adds a filled tree to a copy that is being made, and answers whether its branch was there and was kept. */
+  async #add(
+    made: Made, id: string, dir: string, source: Repository, branch?: string, rebuild?: boolean,
+  ): Promise<boolean> {
+    const { repo, common, head } = source
+    // Two additions at once read each other's half-written entries and fail.
+    const copy = join(dir, pathOf(repo))
+    const { kept, entry } = await this.#locks.with(common, () => addTree(source, copy, branch, rebuild))
+    made.repos.push({ repo, common, entry, head })
+    // A nested tree is filled into the folder its parent's branch left for it.
+    await fillTree(this.#tree(id, made, repo))
+    return kept
+  }
+
+  /** Turns the spare into this conversation's copy, when there is one of the same repositories. */
+  async #adopt(id: string, dir: string, sources: readonly Repository[]): Promise<Made | undefined> {
+    if (this.#locks.held(SPARE)) return undefined
+    return this.#locks.with(SPARE, async () => {
+      const spare = this.#place(SPARE)
+      const made = await this.#made(SPARE)
+      const same = made?.repos.length === sources.length
+        && sources.every((source, index) =>
+          source.repo === made.repos[index]?.repo && source.common === made.repos[index]?.common)
+      if (!made || !same || !(await whole(spare, made.repos))) return undefined
+      // From here on a crash leaves a half-made copy, which the next call makes anew.
+      await rm(this.#note(SPARE))
+      await rename(spare, dir)
+      for (const [index, source] of sources.entries()) {
+        const { entry, head } = made.repos[index]!
+        await attachTree(source, entry, join(dir, pathOf(source.repo)), `agent/${id}`)
+        if (head !== source.head) await fillTree(this.#tree(id, made, source.repo))
+      }
+      return made
+    })
+  }
+
+  /** Puts away whatever is in a copy's place. */
+  async #clear(id: string, dir: string): Promise<void> {
+    await rm(this.#note(id), { force: true })
+    const half = await this.#trash(dir)
+    if (half) this.#delete(half)
+    await mkdir(dirname(dir), { recursive: true, mode: 0o700 })
+  }
+
+  async #write(id: string, made: Made): Promise<void> {
+    await mkdir(dirname(this.#note(id)), { recursive: true, mode: 0o700 })
+    await writeAtomic(this.#note(id), JSON.stringify(made), { flush: true })
   }
 
   /** Shows the main checkout's untracked dependencies inside: a mount behind the wall, a link where there is none. */
@@ -353,18 +375,6 @@ export class Copies {
     return shown
   }
 
-  async #deleteBranch(common: string, branch: string): Promise<void> {
-    // Not followed: a branch that a turn turned into a pointer at another one must not take that one with it.
-    await git(common, ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`], { env: { GIT_DIR: common }, ok: [0, 1, 128] })
-  }
-
-  async #forget(common: string, copy: string, branch: string): Promise<void> {
-    const entry = await entryOf(common, copy)
-    if (entry) await rm(join(common, 'worktrees', entry), { recursive: true, force: true })
-    await rmdir(join(common, 'worktrees')).catch(() => {})
-    await this.#deleteBranch(common, branch)
-  }
-
   /** Puts a folder out of the way in one step and answers where it is now. */
   async #trash(dir: string): Promise<string | undefined> {
     if (!(await exists(dir))) return undefined
@@ -376,11 +386,11 @@ export class Copies {
 
   /** Deletes in a process of its own: a hundred thousand files would keep the daemon's own file calls waiting. */
   #delete(place: string): void {
-    const deletion = run('rm', ['-rf', '--', place], { cwd: '/', env: listEnv() })
-      .then(({ code, stderr }) => {
-        if (code !== 0) this.#options.log?.warn('a private copy could not be deleted', { error: stderr.slice(0, 500) })
-      })
-      .catch((error: unknown) => this.#options.log?.warn('a private copy could not be deleted', { error: String(error) }))
+    const failed = (error: unknown) => this.#options.log?.warn('a copy could not be deleted', { error: String(error) })
+    const deletion = ownProgram('rm')
+      .then(program => run(program ?? 'rm', ['-rf', '--', place], { cwd: '/', env: listEnv() }))
+      .then(({ code, stderr }) => (code === 0 ? undefined : Promise.reject(new Error(stderr.slice(0, 500)))))
+      .catch(failed)
       .finally(() => this.#deletions.delete(deletion))
     this.#deletions.add(deletion)
   }

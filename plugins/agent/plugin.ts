@@ -25,7 +25,7 @@ export const contract = agent
 /** Runs turns of agents and shows, feeds and stops them. */
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
-  const { workspace } = place
+  const { workspace, hidden } = place
   const conversations = new Conversations(store, log)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
@@ -33,7 +33,7 @@ export const activate = async (host: Host): Promise<void> => {
   const remembered = new Remembered(store, log)
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, log })
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered })
+  const workshop = new TurnWorkshop({ workspace, hidden, copies, conversations, locks, log, remembered })
   const turnHost = { journal, log, cards, emit: host.emit, signal: host.signal }
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })

@@ -133,6 +133,15 @@ export class Queue {
     return this.#conversations.get(conversationId)?.current
   }
 
+  /** The message that stands behind a run that is not over. */
+  message(run: string): Message | undefined {
+    for (const { current, messages } of this.#conversations.values()) {
+      const message = current?.run === run ? current : messages.find(other => other.run === run)
+      if (message) return message
+    }
+    return undefined
+  }
+
   /** Words that were accepted into a run that is not over. */
   said(conversationId: string, run: string): readonly SaidWords[] {
     return this.#conversations.get(conversationId)?.said.filter(words => words.run === run) ?? []

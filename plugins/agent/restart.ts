@@ -5,7 +5,7 @@ import type { Engine } from './engine.js'
 import { framesOf } from './frame-log.js'
 import type { Frame } from './frames.js'
 import type { Queue } from './queue.js'
-import { entryFrom, entryOf, type EntryFields } from './run-entry.js'
+import { entryFrom, entryOf, type EntryFields, type Message } from './run-entry.js'
 import type { Turn } from './turn.js'
 
 /** What the pass over the journals at the start of the daemon needs. */
@@ -61,6 +61,11 @@ const entries = async ({ journal, log, queue }: RestartParts): Promise<Found[]> 
   for (const name of await journal.list(entryOf(''))) {
     const run = name.slice(entryOf('').length)
     const lines = await journal.read<unknown>(name).catch(() => undefined)
+    if (lines?.length === 0) {
+      // Killed before its first line was whole: the run never began, and its message still waits to start it.
+      await journal.remove(name)
+      continue
+    }
     const fields = lines && entryFrom(lines)
     if (fields && fields.message.run === run) {
       found.push({ fields, lines: lines.length })
@@ -71,11 +76,17 @@ const entries = async ({ journal, log, queue }: RestartParts): Promise<Found[]> 
       await journal.rewrite(`bad/${run}`, lines)
       await journal.remove(name)
     }
-    const conversationId = queue.busy.find(id => queue.current(id)?.run === run || queue.waiting(id).some(message => message.run === run))
-    if (conversationId) await queue.ended(conversationId, run, true)
+    const message = queue.message(run)
+    if (message) found.push({ fields: lost(message), lines: 0 })
   }
   return found.sort((one, other) => one.fields.startedAt - other.fields.startedAt)
 }
+
+/** What stands in for an entry that cannot be read: enough to end its run. */
+const lost = (message: Message): EntryFields => ({
+  message, startedAt: message.at, attempt: 1, boots: 0, provider: '', harness: 'native', model: '', permissionMode: 'default', parked: [],
+  ending: 'interrupted',
+})
 
 const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boolean): Promise<void> => {
   const { engine, conversations, queue, journal, log } = parts

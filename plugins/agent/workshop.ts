@@ -21,6 +21,8 @@ import { turnShell } from './turn-shell.js'
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
   readonly workspace: string
+  /** What no turn may see beside the daemon's data. */
+  readonly hidden: readonly string[]
   readonly copies: Copies
   readonly conversations: Conversations
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
@@ -48,14 +50,14 @@ export class TurnWorkshop implements Workshop {
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
-    const { copies, workspace, locks } = this.#parts
+    const { copies, conversations, workspace, hidden, locks } = this.#parts
     const { id, branch } = conversation
     const { input } = turn.message
     const again = turn.record.prepared
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
-      if (branch) sync = await this.#copy(turn, conversation, branch, again)
+      if (branch) sync = await this.#copy(turn, conversations.get(id), branch, again)
     } finally {
       release()
     }
@@ -74,7 +76,7 @@ export class TurnWorkshop implements Workshop {
       preamble: preambleOf(notes),
       attachments,
       mentions,
-      wall: await copies.wall(branch ? id : undefined),
+      wall: { ...(await copies.wall(branch ? id : undefined)), hide: hidden },
       ...(allowedTools && { allowedTools }),
     }
   }

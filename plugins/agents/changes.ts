@@ -15,10 +15,13 @@ export interface ShownChanges {
 }
 
 /** The commit and the tree between which a conversation's work in a repository lies, uncommitted work included. */
-export const spanOf = async (bench: Bench, { checkout, head, tip, ...rest }: Repository): Promise<{ from: string; to: string }> => ({
-  from: await forkPoint(bench, branchOf({ checkout, head, tip, ...rest })),
-  to: checkout.copy === undefined ? tip : await treeOfCopy(bench, checkout.repo, checkout.copy, tip),
-})
+export const spanOf = async (bench: Bench, repository: Repository): Promise<{ from: string; to: string }> => {
+  const { checkout: { copy }, tip } = repository
+  return {
+    from: await forkPoint(bench, branchOf(repository)),
+    to: copy === undefined ? tip : await treeOfCopy(bench, repository, copy),
+  }
+}
 
 const shown = ({ path, from, status, additions, deletions }: Change, blocked: ReadonlySet<string>, landed: boolean): AgentChange => ({
   path,

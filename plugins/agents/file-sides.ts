@@ -9,6 +9,8 @@ import { changesBetween, type Entry } from './tree-diff.js'
 
 const MOST_BYTES = 1024 * 1024
 const LOOKED_AT = 8192
+/** A file too large to be read at all is shown like one that holds no text. */
+const TOO_LARGE = 64 * MOST_BYTES
 
 interface Side {
   readonly text?: string
@@ -27,6 +29,8 @@ const cut = (bytes: Buffer): string => {
 
 const sideOf = async (bench: Bench, entry: Entry | undefined): Promise<Side> => {
   if (!entry) return NOTHING
+  const { text: size } = await bench.git(['cat-file', '-s', entry.id])
+  if (Number(size) > TOO_LARGE) return { binary: true, truncated: false }
   const { stdout } = await bench.git(['cat-file', 'blob', entry.id])
   if (stdout.subarray(0, LOOKED_AT).includes(0)) return { binary: true, truncated: false }
   const truncated = stdout.length > MOST_BYTES

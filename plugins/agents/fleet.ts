@@ -7,6 +7,7 @@ import type { LandResult } from './contract.js'
 import { gitFolders } from './git-folders.js'
 import { endLanding } from './landing-apply.js'
 import { checkFree, landRepo, type LandingDeps, type RepoLanding } from './landing.js'
+import { tipOf } from './repository.js'
 import { holding, type RunNotes } from './run-notes.js'
 import type { Standings } from './standing.js'
 
@@ -89,8 +90,11 @@ export class Fleet {
     for (const record of await records.open()) {
       const { conversation, outcome, main } = record
       try {
-        const left = record.state === 'staging' || gitFolders(main) ? await endLanding(records, record) : []
-        if (record.state === 'staging') continue
+        const left = gitFolders(main) ? await endLanding(records, record) : []
+        if (record.state === 'staging') {
+          await records.remove(record)
+          continue
+        }
         const conflicts: LandConflict[] = [{ repo: outcome.repo, paths: left.map(path => ({ path, reason: 'workspace' })), clean: 0 }]
         // What somebody changed while the daemon was away is theirs: the work is judged anew at the next landing.
         await host.call('agent.landed', { id: conversation, ...(left.length > 0 ? { repos: [], conflicts } : { repos: [outcome] }) })
@@ -125,15 +129,15 @@ export class Fleet {
     const branch = withBranch({ conversation, waiting: 0, queuePaused: false }, 'what it did is in the tree already')
     const { repos: before } = await host.call('checkouts.repos', { id })
     for (const repo of before) this.#checkFree(repo)
-    const { tips } = await host.call('checkouts.commitRest', { id })
+    const { tips } = before.some(({ copy }) => copy !== undefined) ? await host.call('checkouts.commitRest', { id }) : { tips: [] }
     const { repos } = await host.call('checkouts.repos', { id })
     const tipOfRepo = new Map(tips.map(({ repo, tip }) => [repo, tip]))
     const done: RepoLanding[] = []
     let failure: unknown
     for (const repo of repos) {
-      const tip = tipOfRepo.get(repo.repo) ?? (repo.main === undefined ? repo.base : undefined)
-      if (tip === undefined) continue
       try {
+        const tip = this.#startTip(repo, branch, tipOfRepo.get(repo.repo))
+        if (tip === undefined) continue
         const landed = await landRepo(this.#deps, { conversation: id, branch, span, signal }, repo, tip)
         if (landed) done.push(landed)
       } catch (error) {
@@ -145,6 +149,15 @@ export class Fleet {
     const result = await this.#tell({ id, branch, title: conversation.title, settled, had: conversation.conflicts ?? [] }, repos, done, failure)
     if (failure !== undefined) throw failure
     return result
+  }
+
+  /** The tip the call begins with; a copy that stands on another branch has its work where no landing looks. */
+  #startTip({ repo, main, base }: CheckoutRepo, branch: string, committed: string | undefined): string | undefined {
+    const folders = main === undefined ? undefined : gitFolders(main)
+    if (!folders) return base
+    const tip = tipOf(this.#deps.refs, folders, branch)
+    if (tip === undefined || committed === undefined || committed === tip) return tip
+    return refuse('conflict', `the private copy of ${repo} does not stand on its branch ${branch} (expected ${tip.slice(0, 12)}, found ${committed.slice(0, 12)}): have the agent go back to it, then land again`)
   }
 
   #checkFree(repo: CheckoutRepo): void {

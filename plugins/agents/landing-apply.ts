@@ -17,11 +17,17 @@ const LINK = '120000'
 const PROGRAM = '100755'
 const PARALLEL = 8
 
+/** Does some work for every item; after a failure no more is begun, and it is told once all that had begun has ended. */
 const each = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
   const left = items.values()
+  const failures: unknown[] = []
   await Promise.all(Array.from({ length: PARALLEL }, async () => {
-    for (const item of left) await work(item)
+    for (const item of left) {
+      if (failures.length > 0) return
+      await work(item).catch(error => failures.push(error))
+    }
   }))
+  if (failures.length > 0) throw failures[0]
 }
 
 /** Runs work in the folder of a path; refuses when it cannot be entered. */
@@ -35,6 +41,22 @@ const inFolder = async <T>(main: string, path: string, work: (folder: Folder, na
     await folder.close()
   }
 }
+
+/** Runs work for every folder that holds some of the paths, each opened once; no folder: it is not there to be entered. */
+const perFolder = <T extends { readonly path: string }>(
+  main: string, items: readonly T[], work: (folder: Folder | undefined, items: readonly T[], dir: string) => Promise<void>,
+): Promise<void> =>
+  each([...Map.groupBy(items, ({ path }) => folderOf(path))], async ([dir, some]) => {
+    const { folder } = await Folder.reach(main, segmentsIn(dir))
+    try {
+      await work(folder, some, dir)
+    } finally {
+      await folder?.close()
+    }
+  })
+
+const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')))
+const segmentsIn = (dir: string): string[] => (dir === '' ? [] : dir.split('/'))
 
 const moved = (path: string): never =>
   refuse('conflict', `${path} changed while the work was landing, so nothing was written: land again`)
@@ -64,19 +86,17 @@ interface Staging {
 /** Decides where each new file waits: beside its place, or in the nearest folder there is when its own has to be made last. */
 const stagingOf = async (main: string, id: string, steps: readonly Step[]): Promise<Staging> => {
   const made = new Set<string>()
-  const moves: Move[] = []
-  for (const [at, { path, stamp, after }] of steps.entries()) {
-    if (!after) {
-      moves.push({ path, stamp })
-      continue
-    }
-    let segments = splitPath(path).segments
-    const { folder, obstacle } = await Folder.reach(main, segments)
+  const waits = new Map<string, string>()
+  for (const dir of new Set(steps.filter(({ after }) => after).map(({ path }) => folderOf(path)))) {
+    const { folder, obstacle } = await Folder.reach(main, segmentsIn(dir))
     await folder?.close()
-    if (obstacle) segments = splitPath(obstacle.at).segments
-    else if (!folder) await noteMissing(main, segments, made)
-    moves.push({ path, stamp, temporary: [...segments, `${TEMPORARY}${id}-${at}`].join('/') })
+    waits.set(dir, obstacle ? folderOf(obstacle.at) : dir)
+    if (!folder && !obstacle) await noteMissing(main, segmentsIn(dir), made)
   }
+  const moves = steps.map(({ path, stamp, after }, at): Move => {
+    const dir = after && waits.get(folderOf(path))
+    return { path, stamp, ...(dir !== undefined && { temporary: [...segmentsIn(dir), `${TEMPORARY}${id}-${at}`].join('/') }) }
+  })
   return { moves, made: [...made] }
 }
 
@@ -88,6 +108,14 @@ const noteMissing = async (main: string, segments: readonly string[], made: Set<
     if (folder) await folder.close()
     else made.add(path)
   }
+}
+
+/** Makes a folder and those above it. */
+const makeFolders = async (main: string, dir: string): Promise<void> => {
+  const { folder } = await Folder.reach(main, segmentsIn(dir))
+  if (folder) return folder.close()
+  await makeFolders(main, folderOf(dir))
+  await makeFolder(main, dir)
 }
 
 const makeFolder = (main: string, path: string): Promise<void> =>
@@ -109,19 +137,33 @@ const place = async (folder: Folder, name: string, source: string, permissions: 
 }
 
 /** The bits a file keeps when its content is replaced: only whether it is a program follows the work. */
-const permissionsOf = (stat: { mode: bigint; isFile(): boolean } | undefined, mode: string): number | undefined => {
-  if (!stat?.isFile()) return undefined
-  const bits = Number(stat.mode & 0o777n)
+const permissionsOf = (stamp: string, mode: string): number | undefined => {
+  const before = Number(stamp.split(' ')[0])
+  if (mode === LINK || !isFile(before)) return undefined
+  const bits = before & 0o777
   return mode === PROGRAM ? bits | ((bits & 0o444) >> 2) : bits & ~0o111
 }
 
-const stage = async (main: string, out: string, step: Step, { path, temporary }: Move): Promise<void> => {
-  if (!step.after || temporary === undefined) return
-  const { mode } = step.after
-  const stat = step.stamp === 'absent' ? undefined : await inFolder(main, path, (folder, name) => folder.stat(name))
-  const permissions = mode === LINK ? undefined : permissionsOf(stat, mode)
-  await inFolder(main, temporary, (folder, name) => place(folder, name, join(out, path), permissions))
+const isFile = (mode: number): boolean => (mode & constants.S_IFMT) === constants.S_IFREG
+
+/** Lets every new file wait under its temporary name. */
+const stage = (main: string, out: string, steps: readonly Step[], moves: readonly Move[]): Promise<void> => {
+  const waiting = moves.flatMap(({ path, stamp, temporary }, at) =>
+    temporary === undefined ? [] : [{ path: temporary, source: join(out, path), permissions: permissionsOf(stamp, steps[at]!.after!.mode) }])
+  return perFolder(main, waiting, async (folder, some) => {
+    for (const { path, source, permissions } of some) {
+      await place(folder ?? moved(path), splitPath(path).name, source, permissions)
+    }
+  })
 }
+
+/** Refuses when anything is no longer as it was read. */
+const verify = (main: string, moves: readonly Move[]): Promise<void> =>
+  perFolder(main, moves, async (folder, some) => {
+    for (const { path, stamp } of some) {
+      if ((folder ? stampOf(await folder.stat(splitPath(path).name)) : 'absent') !== stamp) moved(path)
+    }
+  })
 
 const stampAt = async (main: string, path: string): Promise<string> => {
   const { segments, name } = splitPath(path)
@@ -142,39 +184,65 @@ const dropTemporaries = async (main: string, { moves, made }: Pick<LandingRecord
 
 /** Moves one waiting file to its place. */
 const putInPlace = async (main: string, { path, temporary, stamp }: Move): Promise<void> => {
-  const { segments } = splitPath(path)
-  for (let depth = 1; depth <= segments.length; depth++) {
-    const { folder } = await Folder.reach(main, segments.slice(0, depth))
-    if (folder) await folder.close()
-    else await makeFolder(main, segments.slice(0, depth).join('/'))
-  }
+  await makeFolders(main, folderOf(path))
   if (stamp === 'folder') await removeEmpty(main, path)
   await inFolder(main, temporary!, (from, waiting) =>
     inFolder(main, path, (to, name) => rename(from.at(waiting), to.at(name))))
 }
 
-const deepestFirst = (one: Move, other: Move): number => other.path.split('/').length - one.path.split('/').length
+/** What was done in the tree, in order, with the stamp each new file got. */
+interface Done {
+  readonly moves: Move[]
+  readonly written: Map<string, string>
+}
 
-/** What goes, before what comes: a file may become a folder, and a folder a file. */
-const inOrder = (moves: readonly Move[]): Move[] => [
-  ...moves.filter(({ temporary }) => temporary === undefined).toSorted(deepestFirst),
-  ...moves.filter(({ temporary }) => temporary !== undefined),
-]
+/** Takes away what goes: a file may become a folder, and a folder a file. */
+const removeAll = async (main: string, moves: readonly Move[], done: Done): Promise<void> => {
+  const going = moves.filter(({ temporary }) => temporary === undefined)
+  await perFolder(main, going, async (folder, some) => {
+    for (const move of some) {
+      const { name } = splitPath(move.path)
+      if (!folder || stampOf(await folder.stat(name)) !== move.stamp) moved(move.path)
+      else await unlink(folder.at(name))
+      done.moves.push(move)
+    }
+  })
+  const emptied = [...new Set(going.map(({ path }) => folderOf(path)))].sort((one, other) => other.length - one.length)
+  for (const dir of emptied) await removeEmpty(main, dir)
+}
 
-const act = async (main: string, move: Move): Promise<void> => {
-  if (move.temporary !== undefined) return putInPlace(main, move)
-  await removeFile(main, move.path)
-  const above = splitPath(move.path).segments.join('/')
-  if (above !== '') await removeEmpty(main, above)
+/** Moves every waiting file to its place. */
+const putAllInPlace = async (main: string, moves: readonly Move[], done: Done): Promise<void> => {
+  const coming = moves.filter(({ temporary }) => temporary !== undefined)
+  for (const dir of new Set(coming.map(({ path }) => folderOf(path)))) await makeFolders(main, dir)
+  await perFolder(main, coming, async (folder, some, dir) => {
+    for (const move of some) {
+      const { path, stamp, temporary } = move
+      const { name } = splitPath(path)
+      const now = folder ? stampOf(await folder.stat(name)) : 'absent'
+      // A folder of its own that this landing emptied is gone by now.
+      if (!folder || (now !== stamp && !(stamp === 'folder' && now === 'absent'))) moved(path)
+      else if (stamp === 'folder' || folderOf(temporary!) !== dir) await putInPlace(main, move)
+      else await rename(folder.at(splitPath(temporary!).name), folder.at(name))
+      done.moves.push(move)
+      done.written.set(path, stampOf(await folder?.stat(name)))
+    }
+  })
 }
 
 /** Gives back what was there before, from the copies the plan was made with. */
-const undo = async (bench: Bench, record: LandingRecord, done: readonly Move[], written: ReadonlyMap<string, string>): Promise<void> => {
+const undo = async (bench: Bench, record: LandingRecord, { moves, written }: Done): Promise<void> => {
   const { main, id } = record
-  for (const { path, stamp, temporary } of done.toReversed()) {
+  for (const { path, stamp, temporary } of moves.toReversed()) {
+    // Folders made where a file was give its place back.
+    for (const below of record.moves) {
+      if (temporary === undefined && below.path.startsWith(`${path}/`)) await removeEmpty(main, splitPath(below.path).segments.join('/'))
+    }
     if (await stampAt(main, path) !== (temporary === undefined ? 'absent' : written.get(path))) continue
-    if (temporary !== undefined) await removeFile(main, path)
-    if (stamp === 'absent' || stamp === 'folder') continue
+    if (stamp === 'absent' || stamp === 'folder') {
+      await removeFile(main, path)
+      continue
+    }
     const permissions = Number(stamp.split(' ')[0]) & 0o777
     const move = { path, stamp: 'absent', temporary: `${TEMPORARY}${id}-undo` }
     await inFolder(main, move.temporary, (folder, name) => place(folder, name, copyOf(bench, path), permissions))
@@ -201,30 +269,25 @@ export const applyLanding = async (
   const moving: LandingRecord = { ...staging, state: 'moving' }
   try {
     for (const path of made) await makeFolder(main, path)
-    await each(steps.map((step, at) => [step, moves[at]!] as const), ([step, move]) => stage(main, out, step, move))
-    for (const { path, stamp } of moves) if (await stampAt(main, path) !== stamp) moved(path)
+    await stage(main, out, steps, moves)
+    await verify(main, moves)
     await records.write(moving)
   } catch (error) {
     await dropTemporaries(main, staging)
     await records.remove(staging)
     throw error
   }
-  const done: Move[] = []
-  const written = new Map<string, string>()
+  const done: Done = { moves: [], written: new Map() }
   try {
-    for (const move of inOrder(moves)) {
-      const stamp = await stampAt(main, move.path)
-      // A folder of its own that this landing emptied is gone by now.
-      if (stamp !== move.stamp && !(move.stamp === 'folder' && stamp === 'absent')) moved(move.path)
-      await act(main, move)
-      done.push(move)
-      if (move.temporary !== undefined) written.set(move.path, await stampAt(main, move.path))
-    }
+    await removeAll(main, moves, done)
+    await putAllInPlace(main, moves, done)
     const applied: LandingRecord = { ...moving, state: 'applied' }
     await records.write(applied)
     return applied
   } catch (error) {
-    await undo(bench, moving, done, written)
+    // A disk too full to write this down must not keep the tree from being put back.
+    await records.write({ ...moving, state: 'undoing' }).catch(() => {})
+    await undo(bench, moving, done)
     await records.remove(moving)
     throw error
   }
@@ -237,27 +300,42 @@ export const applyLanding = async (
  */
 export const endLanding = async (records: LandingRecords, record: LandingRecord): Promise<string[]> => {
   const { main, moves } = record
-  if (record.state === 'applied') return []
+  if (record.state === 'applied') return [...record.left ?? []]
   if (record.state === 'staging') {
     await dropTemporaries(main, record)
     await records.remove(record)
     return []
   }
+  if (record.state === 'undoing') {
+    await dropTemporaries(main, record)
+    const left = moves.map(({ path }) => path)
+    await records.write({ ...record, state: 'applied', left })
+    return left
+  }
   const left: string[] = []
   for (const move of inOrder(moves)) {
-    const waits = move.temporary === undefined || await stampAt(main, move.temporary) !== 'absent'
-    const stamp = await stampAt(main, move.path)
-    // A folder stands where a file went: it is one this very landing made.
-    if (move.temporary === undefined && (stamp === 'absent' || stamp === 'folder')) {
-      const above = splitPath(move.path).segments.join('/')
-      if (above !== '') await removeEmpty(main, above)
+    const { path, temporary } = move
+    const stamp = await stampAt(main, path)
+    if (temporary === undefined) {
+      // A folder stands where a file went: it is one this very landing made.
+      if (stamp === move.stamp) await removeFile(main, path)
+      else if (stamp !== 'absent' && stamp !== 'folder') left.push(path)
+      if (folderOf(path) !== '') await removeEmpty(main, folderOf(path))
       continue
     }
-    if (!waits) continue
-    if (stamp === move.stamp || (move.stamp === 'folder' && stamp === 'absent')) await act(main, move)
-    else left.push(move.path)
+    if (await stampAt(main, temporary) === 'absent') continue
+    if (stamp === move.stamp || (move.stamp === 'folder' && stamp === 'absent')) await putInPlace(main, move)
+    else left.push(path)
   }
   await dropTemporaries(main, { moves, made: [] })
-  await records.write({ ...record, state: 'applied' })
+  await records.write({ ...record, state: 'applied', left })
   return left
 }
+
+const deepestFirst = (one: Move, other: Move): number => other.path.split('/').length - one.path.split('/').length
+
+/** What goes, before what comes. */
+const inOrder = (moves: readonly Move[]): Move[] => [
+  ...moves.filter(({ temporary }) => temporary === undefined).toSorted(deepestFirst),
+  ...moves.filter(({ temporary }) => temporary !== undefined),
+]

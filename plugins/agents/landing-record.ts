@@ -13,15 +13,18 @@ export interface Move {
  *
  * `staging`: temporary names may be there, nothing of the person's has been touched. `moving`: every new file waits under
  * its temporary name, and some may have taken their place. `applied`: all have, and the conversation has yet to be told.
+ * `undoing`: a write failed, and some paths may have been put back already.
  */
 export interface LandingRecord {
   readonly id: string
   readonly conversation: string
   readonly main: string
-  readonly state: 'staging' | 'moving' | 'applied'
+  readonly state: 'staging' | 'moving' | 'applied' | 'undoing'
   readonly moves: readonly Move[]
   /** Folders the landing makes, outermost first. */
   readonly made: readonly string[]
+  /** Paths that were left alone when the landing was ended after a crash. */
+  readonly left?: readonly string[]
   /** What the conversation is told once all is in place. */
   readonly outcome: CopyRepo
 }

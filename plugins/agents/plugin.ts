@@ -92,5 +92,6 @@ export const activate = async (host: Host): Promise<void> => {
     // A conversation may be gone by the time its end is heard of.
     void host.call('agent.conversation', { id }).then(state => notes.commit(state)).catch(() => {})
   })
+  host.stopping(() => notes.close())
   host.boot('landings that were cut off', () => fleet.recover())
 }

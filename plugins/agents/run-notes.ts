@@ -31,6 +31,7 @@ export class RunNotes {
   readonly #host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }
   readonly #notes = new Map<string, RunNote>()
   readonly #committing = new Map<string, Promise<void>>()
+  #closing = false
 
   constructor(host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }) {
     this.#host = host
@@ -56,7 +57,7 @@ export class RunNotes {
 
   /** Sees to it that what the last run left is on the branch. A copy that cannot be committed now is tried again later. */
   commit({ conversation: { id, branch, lastRun }, live }: ConversationState): Promise<void> {
-    if (branch === undefined || live || lastRun === undefined || this.#notes.get(id)?.committed === lastRun) return Promise.resolve()
+    if (this.#closing || branch === undefined || live || lastRun === undefined || this.#notes.get(id)?.committed === lastRun) return Promise.resolve()
     const busy = this.#committing.get(id)
     if (busy) return busy
     const work = this.#commit(id).catch(error => {
@@ -64,6 +65,12 @@ export class RunNotes {
     }).finally(() => this.#committing.delete(id))
     this.#committing.set(id, work)
     return work
+  }
+
+  /** Begins nothing more and waits for what has begun. */
+  async close(): Promise<void> {
+    this.#closing = true
+    await Promise.all(this.#committing.values())
   }
 
   async #commit(id: string): Promise<void> {

@@ -109,7 +109,8 @@ export class Standings {
     } catch (error) {
       if (this.#deps.signal.aborted) throw error
       this.#deps.failed('a repository could not be compared', { conversation: id, repo, branch, error: String(error) })
-      return { key: '', outstanding: false, totals: NOTHING, stamps: [] }
+      // Work that cannot be compared is never said to be in main.
+      return { key: '', outstanding: true, totals: NOTHING, stamps: [] }
     }
   }
 

@@ -3,7 +3,7 @@ import type { Client } from '../client.js'
 import { connected } from './connection.js'
 import { compare, hunks } from './patch.js'
 import { conflictLines } from './render.js'
-import { ago, columns, jsonLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
+import { ago, columns, counted, jsonLine, oneLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
 import { CONNECTION, EXIT, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
@@ -26,13 +26,13 @@ export const agents: Verb = {
 const table = (cards: readonly AgentCard[], now: number): string[] => {
   if (cards.length === 0) return ['no conversations yet; start one with npx sandbox run "/demo"']
   const rows = cards.map(card => [
-    plain(card.id),
-    plain(card.status),
-    card.diff ? `${card.diff.files} files +${card.diff.insertions} -${card.diff.deletions}` : card.branch ? '' : 'shared tree',
+    oneLine(card.id),
+    oneLine(card.status),
+    card.diff ? `${counted(card.diff.files, 'file')} +${card.diff.insertions} -${card.diff.deletions}` : card.branch ? '' : 'shared tree',
     ago(card.updatedAt, now),
     short(plain(card.title ?? ''), 50),
   ])
-  const waiting = cards.flatMap(({ id, cards = [] }) => cards.map(card => `${plain(id)} asks: ${short(plain(card.title), 80)}  (npx sandbox answer ${quoted(plain(card.requestId))} …)`))
+  const waiting = cards.flatMap(({ id, cards = [] }) => cards.map(card => `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (npx sandbox answer ${quoted(oneLine(card.requestId))} …)`))
   return [...columns([['CONVERSATION', 'STATUS', 'CHANGES', 'UPDATED', 'TITLE'], ...rows]), ...waiting]
 }
 
@@ -57,7 +57,6 @@ export const land: Verb = {
   usage: 'CONVERSATION',
   summary: 'bring the work into the workspace as uncommitted changes',
   flags: {
-    check: { help: 'only say whether it would fit' },
     force: { help: 'even while the agent is writing' },
     cumulative: { help: 'again what was landed before and thrown away since' },
     ...CONNECTION,
@@ -66,8 +65,8 @@ export const land: Verb = {
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
-      const mode = { ...(given.on('check') && { mode: 'check' as const }), ...(given.on('force') && { force: true }), ...(given.on('cumulative') && { span: 'cumulative' as const }) }
-      return landWork(terminal, client, given.args[0]!, mode, given.on('json'))
+      const how = { ...(given.on('force') && { force: true }), ...(given.on('cumulative') && { span: 'cumulative' as const }) }
+      return landWork(terminal, client, given.args[0]!, how, given.on('json'))
     }),
 }
 
@@ -82,7 +81,7 @@ export const discard: Verb = {
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
       const gone = await client.call('POST /agents/{id}/discard', { id: given.args[0]! }, { signal: terminal.signal })
-      await write(terminal, given.on('json') ? jsonLine(gone) : `discarded ${plain(given.args[0]!)}\n`)
+      await write(terminal, given.on('json') ? jsonLine(gone) : `discarded ${oneLine(given.args[0]!)}\n`)
       return EXIT.ok
     }),
 }
@@ -108,7 +107,7 @@ export const showDiff = async (terminal: Terminal, client: Client, id: string, {
 }
 
 const headOf = (repo: string, { path, from, status, additions, deletions, landed }: AgentChange, { bold, dim, green, red }: Styles): string => {
-  const name = `${repo === 'root' ? '' : `${plain(repo)}/`}${from ? `${plain(from)} -> ` : ''}${plain(path)}`
+  const name = `${repo === 'root' ? '' : `${oneLine(repo)}/`}${from ? `${oneLine(from)} -> ` : ''}${oneLine(path)}`
   const counts = additions === undefined && deletions === undefined ? 'binary' : `${green(`+${additions ?? 0}`)} ${red(`-${deletions ?? 0}`)}`
   return `${LETTER[status] ?? '?'} ${bold(name)}  ${counts}${landed ? dim('  landed') : ''}`
 }
@@ -118,12 +117,12 @@ const coloured = (line: string, { green, red, dim }: Styles): string =>
 
 /** Lands, and says what came of it; conflicts are an answer with an exit code of their own. */
 export const landWork = async (
-  terminal: Terminal, client: Client, id: string, mode: { mode?: 'check'; force?: boolean; span?: 'cumulative' }, json: boolean,
+  terminal: Terminal, client: Client, id: string, how: { force?: boolean; span?: 'cumulative' }, json: boolean,
 ): Promise<number> => {
   const { signal } = terminal
   const outstanding = json ? 0 : await waiting(client, id, signal)
-  const result = await client.call('POST /agents/{id}/land', { id, ...mode }, { signal })
-  await write(terminal, json ? jsonLine(result) : `${outcome(result, outstanding, mode.mode === 'check', terminal.colour).join('\n')}\n`)
+  const result = await client.call('POST /agents/{id}/land', { id, ...how }, { signal })
+  await write(terminal, json ? jsonLine(result) : `${outcome(result, outstanding, terminal.colour).join('\n')}\n`)
   return result.landed ? EXIT.ok : EXIT.turn
 }
 
@@ -132,10 +131,9 @@ const waiting = async (client: Client, id: string, signal: AbortSignal): Promise
   return repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed).length
 }
 
-const outcome = ({ landed, conflicts = [] }: LandResult, outstanding: number, check: boolean, colour: boolean): string[] => {
+const outcome = ({ landed, conflicts = [] }: LandResult, outstanding: number, colour: boolean): string[] => {
   const { green, yellow } = stylesOf(colour)
-  if (!landed) return [yellow(check ? 'would not land:' : 'not landed:'), ...conflictLines(conflicts)]
-  if (check) return [green('would land: everything fits')]
-  if (outstanding === 0) return [green('landed: nothing was outstanding')]
-  return [green(`landed: ${outstanding} ${outstanding === 1 ? 'file is' : 'files are'} in the workspace as uncommitted changes`)]
+  if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts)]
+  if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace has it all')]
+  return [green(`landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as uncommitted changes`)]
 }

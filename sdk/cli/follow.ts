@@ -3,7 +3,7 @@ import type { Client } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { answerCommand, askPerson, replyFrom } from './cards.js'
 import { createRender } from './render.js'
-import { jsonLine, plain, stylesOf } from './text.js'
+import { jsonLine, oneLine, plain, stylesOf } from './text.js'
 import type { Terminal } from './verb.js'
 import { write } from './write.js'
 
@@ -27,7 +27,7 @@ export interface FollowOptions {
 
 /** Shows a run as it happens, until it ends; cards that wait are handed to `onCard`. */
 export const followRun = async (terminal: Terminal, client: Client, { json, onCard, ...what }: FollowOptions): Promise<Followed> => {
-  const render = createRender({ colour: terminal.colour })
+  const render = createRender({ colour: terminal.colour, ...(terminal.columns !== undefined && { columns: terminal.columns }) })
   const cards = new OpenCards(terminal, client, onCard)
   let followed: Followed = {}
   let known = 0
@@ -106,7 +106,7 @@ export const answering = (terminal: Terminal, json: boolean, answers: readonly s
     if (given.length) return replyFrom(card, card.kind === 'question' ? given : given[0]!.split(/\s+(.*)/s).filter(Boolean))
     const reply = terminal.interactive && !json ? await askPerson(terminal, card, signal) : undefined
     if (reply || signal.aborted) return reply
-    const line = `to answer: ${plain(answerCommand(card))}`
+    const line = `to answer: ${oneLine(answerCommand(card))}`
     if (json) terminal.err.write(`${line}\n`)
     else await write(terminal, `${stylesOf(terminal.colour).bold(line)}\n`)
     return undefined

@@ -6,7 +6,7 @@ import { agents, diff, discard, land } from './fleet.js'
 import { login } from './login.js'
 import { answer, attach, run, stop } from './run.js'
 import { serve } from './serve.js'
-import { plain } from './text.js'
+import { oneLine, plain } from './text.js'
 import { token } from './tokens.js'
 import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
@@ -70,11 +70,11 @@ const checked = (verb: Verb, given: Given): Given => {
 
 const failureOf = (error: unknown): { code: number; message: string } => {
   if (error instanceof Failure) return { code: error.code, message: error.message }
-  if (error instanceof Unreached) return { code: EXIT.noDaemon, message: plain(error.message) }
+  if (error instanceof Unreached) return { code: EXIT.noDaemon, message: oneLine(error.message) }
   if (error instanceof Refusal) {
     const { errors = [], retryAfter } = error.detail
     const fields = errors.slice(1).map(({ path, expected }) => `; ${path}: expected ${expected}`).join('')
-    return { code: EXIT.failed, message: plain(`${error.message}${fields}${retryAfter === undefined ? '' : ` (ask again in ${retryAfter} s)`}`) }
+    return { code: EXIT.failed, message: oneLine(`${error.message}${fields}${retryAfter === undefined ? '' : ` (ask again in ${retryAfter} s)`}`) }
   }
   const { message } = (error ?? {}) as { message?: string }
   return { code: EXIT.failed, message: plain(String(message ?? error).split('\n')[0]!) }

@@ -1,6 +1,6 @@
 import type { AttachData, Card, CardReply, Frame, LandConflict, TodoItem, ToolCallFrame, ToolContent } from '../../plugins/agent/contract.js'
 import { compare } from './patch.js'
-import { plain, short, stylesOf, type Styles } from './text.js'
+import { oneLine, plain, short, stylesOf, type Styles } from './text.js'
 
 /** The most lines of a tool's text and of a file's change that are shown in the run; the rest is counted. */
 const TEXT_LINES = 8
@@ -9,28 +9,40 @@ const CHANGE_LINES = 16
 /** Draws what happens in a run, one event after another, as text for a terminal or a pipe. It does nothing else. */
 export type Render = (event: AttachData) => string
 
-interface Pen {
-  readonly styles: Styles
-  /** What the unfinished line on the screen holds. */
-  open?: 'words' | 'thinking'
-  readonly tools: Map<string, ToolCallFrame>
+export interface RenderOptions {
+  readonly colour?: boolean
+  /** The width of a terminal whose last line may be drawn over; absent for a pipe. */
+  readonly columns?: number
 }
 
+interface Pen {
+  readonly styles: Styles
+  readonly columns?: number
+  /** What the unfinished line holds; a tool's line on a pipe waits for its outcome. */
+  open?: 'words' | 'thinking' | ToolCallFrame
+  readonly tools: Map<string, ToolCallFrame>
+  /** The private copy as last told: it is told again after every pause. */
+  copy?: string
+}
+
+const DRAW_OVER = '\r\u001b[K'
+
 /** A fresh drawing of one run. */
-export const createRender = ({ colour = false } = {}): Render => {
-  const pen: Pen = { styles: stylesOf(colour), tools: new Map() }
+export const createRender = ({ colour = false, columns }: RenderOptions = {}): Render => {
+  const pen: Pen = { styles: stylesOf(colour), tools: new Map(), ...(columns !== undefined && { columns }) }
   return event => {
     if (event.kind === 'frame') return safelyDrawn(pen, event.event)
     if (event.kind === 'attached') return ''
-    if (event.kind === 'end') return closed(pen) + (event.next ? `${pen.styles.dim(`next: run ${plain(event.next)} starts with a waiting message`)}\n` : '')
+    if (event.kind === 'end') return closed(pen) + (event.next ? `${pen.styles.dim(`next: run ${oneLine(event.next)} starts with a waiting message`)}\n` : '')
     return closed(pen) + unknown(pen, event)
   }
 }
 
 const closed = (pen: Pen): string => {
-  const text = pen.open ? '\n' : ''
+  const { open, columns } = pen
   delete pen.open
-  return text
+  if (!open) return ''
+  return typeof open === 'object' && columns === undefined ? `${headOf(pen, open)}\n` : '\n'
 }
 
 /** A known kind whose fields a newer daemon changed is shown like an unknown one. */
@@ -46,6 +58,8 @@ const drawn = (pen: Pen, frame: Frame): string => {
   if (frame.kind === 'delta') return flowing(pen, 'words', plain(frame.text))
   if (frame.kind === 'thinking') return flowing(pen, 'thinking', plain(frame.text))
   if (frame.kind === 'text_end') return closed(pen)
+  if (frame.kind === 'tool_call') return toolShown(pen, frame)
+  if (frame.kind === 'tool_call_update') return toolMoved(pen, frame)
   const lines = linesOf(pen, frame)
   return lines.length ? `${closed(pen)}${lines.join('\n')}\n` : ''
 }
@@ -56,7 +70,7 @@ const flowing = (pen: Pen, kind: 'words' | 'thinking', text: string): string => 
   return before + (kind === 'thinking' ? pen.styles.dim(text) : text)
 }
 
-const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 'text_end' }>): string[] => {
+const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 'text_end' | 'tool_call' | 'tool_call_update' }>): string[] => {
   const { dim, red, green, yellow } = pen.styles
   switch (frame.kind) {
     case 'session':
@@ -64,32 +78,22 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'commands':
       return []
     case 'worktree':
+      if (pen.copy === frame.branch) return []
+      pen.copy = frame.branch
       return [
-        dim(`in a private copy on ${plain(frame.branch)}, from ${plain(frame.base).slice(0, 12)}`),
+        dim(`in a private copy on ${oneLine(frame.branch)}, from ${oneLine(frame.base).slice(0, 12)}`),
         ...(frame.unenforced ? [yellow('warning: this machine cannot wall the turn into its copy')] : []),
       ]
     case 'preamble':
       return [dim(`told the agent first: ${frame.notes.map(note => short(plain(note.title), 60)).join(', ')}`)]
     case 'init':
-      return [dim(['model', plain(frame.model), ...(frame.provider ? ['of', plain(frame.provider)] : [])].join(' '))]
+      return [dim(['model', oneLine(frame.model), ...(frame.provider ? ['of', oneLine(frame.provider)] : [])].join(' '))]
     case 'resumed':
-      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : `a ${plain(frame.reason)}`} (attempt ${frame.attempt})`)]
+      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`)]
     case 'mode':
-      return [dim(`permission mode ${plain(frame.mode)}`)]
+      return [dim(`permission mode ${oneLine(frame.mode)}`)]
     case 'steer':
-      return [`> ${plain(frame.text)}${frame.by ? dim(` (${plain(frame.by)})`) : ''}`]
-    case 'tool_call':
-      pen.tools.set(frame.id, frame)
-      return tool(pen, frame)
-    case 'tool_call_update': {
-      const known = pen.tools.get(frame.id)
-      if (!known) return []
-      const call = { ...known, ...(frame.status && { status: frame.status }), ...(frame.content && { content: frame.content }) }
-      const over = call.status === 'completed' || call.status === 'failed'
-      if (over) pen.tools.delete(frame.id)
-      else pen.tools.set(frame.id, call)
-      return over ? tool(pen, call) : []
-    }
+      return [`> ${plain(frame.text)}${frame.by ? dim(` (${oneLine(frame.by)})`) : ''}`]
     case 'todos':
       return frame.items.map(item => todo(pen.styles, item))
     case 'usage':
@@ -99,7 +103,7 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'permission':
       return cardLines(frame, pen.styles)
     case 'resolved':
-      return [dim(`${frame.reply ? `answered: ${plain(answerWords(frame.reply))}` : 'nobody answered'}${frame.by ? ` (${plain(frame.by)})` : ''}`)]
+      return [dim(`${frame.reply ? `answered: ${plain(answerWords(frame.reply))}` : 'nobody answered'}${frame.by ? ` (${oneLine(frame.by)})` : ''}`)]
     case 'queue':
       return [dim(`${frame.messages.length} ${frame.messages.length === 1 ? 'message waits' : 'messages wait'}${frame.paused ? ', paused' : ''}`)]
     case 'notice':
@@ -110,7 +114,7 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
       return frame.landed ? [green('landed: the work is in the workspace')]
         : frame.held ? [yellow('not landed: held back')] : [yellow('not landed:'), ...conflictLines(frame.conflicts ?? [])]
     case 'done':
-      return [frame.reason === 'completed' ? green('done') : red(`ended: ${plain(frame.reason)}`)]
+      return [frame.reason === 'completed' ? green('done') : red(`ended: ${oneLine(frame.reason)}`)]
     default:
       return [unknown(pen, frame).trimEnd()]
   }
@@ -122,18 +126,47 @@ const unknown = ({ styles }: Pen, value: unknown): string => {
   return `${styles.dim(short(plain(`${String(kind)}: ${JSON.stringify(rest)}`), 200))}\n`
 }
 
-const tool = (pen: Pen, call: ToolCallFrame): string[] => {
-  const { green, red, dim } = pen.styles
-  const over = call.status === 'completed' || call.status === 'failed'
-  const mark = call.status === 'completed' ? green('✓') : call.status === 'failed' ? red('✗') : dim('▸')
-  const indent = call.parentToolUseId ? '  ' : ''
-  const head = `${indent}${mark} ${plain(call.name)}${call.target ? ` ${short(plain(call.target), 160)}` : ''}`
-  return over ? [head, ...(call.content ?? []).flatMap(content => contentLines(content, pen.styles)).map(line => `${indent}  ${line}`)] : [head]
+const isOver = ({ status }: ToolCallFrame): boolean => status === 'completed' || status === 'failed'
+
+const toolShown = (pen: Pen, call: ToolCallFrame): string => {
+  const before = closed(pen)
+  if (isOver(call)) return before + toolLines(pen, call)
+  pen.tools.set(call.id, call)
+  pen.open = call
+  return before + (pen.columns === undefined ? '' : headOf(pen, call))
+}
+
+const toolMoved = (pen: Pen, { id, status, content }: Frame & { kind: 'tool_call_update' }): string => {
+  const known = pen.tools.get(id)
+  if (!known) return ''
+  const call = { ...known, ...(status && { status }), ...(content && { content }) }
+  if (!isOver(call)) {
+    pen.tools.set(id, call)
+    return ''
+  }
+  pen.tools.delete(id)
+  const unfinished = typeof pen.open === 'object' && pen.open.id === id
+  if (!unfinished) return closed(pen) + toolLines(pen, call)
+  delete pen.open
+  return (pen.columns === undefined ? '' : DRAW_OVER) + toolLines(pen, call)
+}
+
+const headOf = ({ styles: { green, red, dim }, columns = 200 }: Pen, { status, name, target, parentToolUseId }: ToolCallFrame): string => {
+  const mark = status === 'completed' ? green('✓') : status === 'failed' ? red('✗') : dim('▸')
+  const words = short(plain(`${name}${target ? ` ${target}` : ''}`), Math.max(20, columns - 5))
+  return `${parentToolUseId ? '  ' : ''}${mark} ${words}`
+}
+
+/** A list the agent keeps for itself is told by the frame of its kind, not by the tool that wrote it. */
+const toolLines = (pen: Pen, call: ToolCallFrame): string => {
+  const content = call.category === 'think' && call.status === 'completed' ? [] : (call.content ?? [])
+  const lines = content.flatMap(one => contentLines(one, pen.styles)).map(line => `${call.parentToolUseId ? '    ' : '  '}${line}`)
+  return [headOf(pen, call), ...lines].map(line => `${line}\n`).join('')
 }
 
 const contentLines = (content: ToolContent, styles: Styles): string[] => {
   if (content.type === 'diff') return changeLines(content.path, content.oldText, content.newText, styles, content.truncated)
-  if (content.type === 'image') return [styles.dim(`picture ${plain(content.path)}`)]
+  if (content.type === 'image') return [styles.dim(`picture ${oneLine(content.path)}`)]
   if (content.type === 'text') return cut(plain(content.text).replace(/\n$/, '').split('\n'), TEXT_LINES).map(styles.dim)
   return [styles.dim(short(plain(JSON.stringify(content)), 200))]
 }
@@ -141,7 +174,7 @@ const contentLines = (content: ToolContent, styles: Styles): string[] => {
 const changeLines = (path: string, before: string | undefined, after: string, styles: Styles, truncated?: boolean): string[] => {
   const changed = compare(before ?? '', after).filter(line => line.mark !== ' ')
   const lines = changed.map(({ mark, text }) => (mark === '+' ? styles.green : styles.red)(`${mark} ${plain(text)}`))
-  const head = `${plain(path)}${before === undefined ? ' (new)' : ''}${truncated ? ' (cut short)' : ''}`
+  const head = `${oneLine(path)}${before === undefined ? ' (new)' : ''}${truncated ? ' (cut short)' : ''}`
   return [styles.dim(head), ...cut(lines, CHANGE_LINES)]
 }
 
@@ -156,7 +189,7 @@ const usage = ({ inputTokens, outputTokens, costUsd, durationMs }: Frame & { kin
   `usage: ${[
     inputTokens !== undefined && `${inputTokens} tokens in`,
     outputTokens !== undefined && `${outputTokens} out`,
-    costUsd !== undefined && `$${costUsd.toFixed(4)}`,
+    costUsd !== undefined && costUsd > 0 && `$${costUsd.toFixed(4)}`,
     durationMs !== undefined && `${(durationMs / 1000).toFixed(1)} s`,
   ].filter(Boolean).join(', ')}`
 
@@ -169,7 +202,7 @@ export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
   }
   return card.questions.flatMap(({ question, options, multiSelect }) => [
     bold(`The agent asks: ${plain(question)}${multiSelect ? ' (any number of these)' : ''}`),
-    ...options.map(({ label, description }, at) => `  ${at + 1}. ${plain(label)}${description ? dim(`  ${plain(description)}`) : ''}`),
+    ...options.map(({ label, description }, at) => `  ${at + 1}. ${oneLine(label)}${description ? dim(`  ${plain(description)}`) : ''}`),
   ])
 }
 
@@ -184,9 +217,9 @@ export const answerWords = (reply: CardReply): string => {
 /** What a landing left out, path by path, with what stands in its way. */
 export const conflictLines = (conflicts: readonly LandConflict[]): string[] =>
   conflicts.flatMap(({ repo, paths, clean, mainBranch }) => [
-    `${plain(repo)}: ${paths.length === 0 && clean === 0 ? 'its main checkout is gone'
-      : `${paths.length} of ${paths.length + clean} paths do not fit${mainBranch ? ` on ${plain(mainBranch)}` : ''}`}`,
-    ...paths.map(({ path, reason }) => `  ${plain(path)}: ${WHY[reason] ?? plain(String(reason))}`),
+    `${oneLine(repo)}: ${paths.length === 0 && clean === 0 ? 'its main checkout is gone'
+      : `${paths.length} of ${paths.length + clean} paths do not fit${mainBranch ? ` on ${oneLine(mainBranch)}` : ''}`}`,
+    ...paths.map(({ path, reason }) => `  ${oneLine(path)}: ${WHY[reason] ?? oneLine(String(reason))}`),
   ])
 
 const WHY: { readonly [reason: string]: string } = {

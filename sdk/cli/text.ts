@@ -5,6 +5,9 @@ const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u2
 export const plain = (text: string): string =>
   text.replaceAll('\r\n', '\n').replace(CONTROL, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
+/** A name from elsewhere, such as a path, which must not begin a line of its own. */
+export const oneLine = (text: string): string => plain(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
+
 /** A JSON line that no terminal reads as anything else. */
 export const jsonLine = (value: unknown): string =>
   `${JSON.stringify(value).replace(CONTROL, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`
@@ -39,6 +42,9 @@ export const short = (text: string, most: number): string => {
   const line = text.replace(/\s+/g, ' ').trim()
   return line.length > most ? `${line.slice(0, most - 1)}…` : line
 }
+
+/** A number with its noun. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /** How long ago, in the largest unit that fits. */
 export const ago = (at: number, now: number): string => {

@@ -28,6 +28,8 @@ export interface Terminal {
   readonly root: string
   readonly version: string
   readonly colour: boolean
+  /** The width of the terminal the output goes to; absent for a pipe or a file. */
+  readonly columns?: number
   /** A person reads the output and can type. */
   readonly interactive: boolean
   /** Aborted by Ctrl-C. */

@@ -25,7 +25,9 @@ export const flushFolder = async (folder: string): Promise<void> => {
 }
 
 /** Replaces a file in one step: readers see the old bytes or the new ones, also after `kill -9`. */
-export const writeAtomic = async (path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<void> => {
+export const writeAtomic = async (
+  path: string, data: string | Uint8Array, options: WriteOptions = {},
+): Promise<void> => {
   const folder = dirname(path)
   const temporary = join(folder, TEMPORARY + randomBytes(9).toString('hex'))
   const handle = await open(temporary, 'wx', 0o600)

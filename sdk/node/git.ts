@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { listEnv, run, type Env } from './run.js'
+import { listEnv, ownProgram, run, type Env } from './run.js'
 import { runWalled, type WallSpec } from './wall.js'
 
 /** Who a commit is by. */
@@ -94,12 +94,13 @@ const identityEnv = ({ name, email }: Identity): Env => ({
 export const git = async (dir: string, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
   const { signal, input, maxBytes = MAX_BYTES, ok = [0], identity, wall } = options
   const ceiling = dirname(wall ? dir : await realpath(dir))
-  const env = listEnv({ ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...(identity && identityEnv(identity)), ...options.env })
+  const by = identity && identityEnv(identity)
+  const env = listEnv({ ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env })
   const all = [...SETTINGS, '--no-pager', ...guarded(args)]
   const how = { signal, input, maxBytes }
   const { code, stdout, stderr, truncated } = wall
     ? await runWalled({ ...wall, cwd: dir, env }, 'git', all, how)
-    : await run('git', all, { ...how, cwd: dir, env })
+    : await run((await ownProgram('git')) ?? 'git', all, { ...how, cwd: dir, env })
   const command = args[0] ?? ''
   if (truncated) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)
   if (!ok.includes(code)) throw new GitFailure(command, code, stderr)
@@ -110,9 +111,9 @@ let version: Promise<string> | undefined
 
 /** The version of the git program, such as `2.39.5`. */
 export const gitVersion = (): Promise<string> => {
-  version ??= run('git', ['version'], { cwd: '/', env: listEnv() }).then(
-    ({ stdout }) => /\d+(\.\d+)+/.exec(stdout.toString())?.[0] ?? '0',
-  )
+  version ??= ownProgram('git')
+    .then(program => run(program ?? 'git', ['version'], { cwd: '/', env: listEnv() }))
+    .then(({ stdout }) => /\d+(\.\d+)+/.exec(stdout.toString())?.[0] ?? '0')
   version.catch(() => (version = undefined))
   return version
 }

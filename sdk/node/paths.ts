@@ -29,7 +29,7 @@ export const segmentsOf = (path: string): string[] => {
   for (const segment of segments) {
     if (segment === '') wrong('one with an empty segment')
     if (segment === '.' || segment === '..') wrong(`one with the segment ${segment}`)
-    if (Buffer.byteLength(segment) > MOST_SEGMENT_BYTES) wrong(`one with a segment of more than ${MOST_SEGMENT_BYTES} bytes`)
+    if (Buffer.byteLength(segment) > MOST_SEGMENT_BYTES) wrong(`a segment of more than ${MOST_SEGMENT_BYTES} bytes`)
   }
   return segments
 }
@@ -67,7 +67,7 @@ export const inside = async (root: string, path: string, options: { allowMissing
     const at = join(home, ...segments.slice(0, kept))
     const real = await reached(at)
     if (real === undefined) {
-      // A name that is there and leads nowhere is a broken link, a loop or closed: writing through it could leave the root.
+      // A name that is there and leads nowhere is a broken link or closed: writing through it could leave the root.
       if (!options.allowMissing || (await exists(at))) absent()
       continue
     }

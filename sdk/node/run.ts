@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { stat } from 'node:fs/promises'
+import { access, constants as fsConstants, stat } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { refuse } from '../refusal.js'
 import { codeOf } from './paths.js'
@@ -40,18 +40,43 @@ const MAX_BYTES = 8 * 1024 * 1024
 
 /** The Debian package of a program whose package has another name. */
 const PACKAGES: { readonly [program: string]: string } = {
-  bwrap: 'bubblewrap', unshare: 'util-linux', setpriv: 'util-linux', prlimit: 'util-linux', rg: 'ripgrep', node: 'nodejs',
-  sh: 'dash', pdftotext: 'poppler-utils',
+  bwrap: 'bubblewrap', unshare: 'util-linux', setpriv: 'util-linux', prlimit: 'util-linux', rg: 'ripgrep',
+  node: 'nodejs', sh: 'dash', pdftotext: 'poppler-utils',
 }
 
 const INHERITED = [
-  'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TERM', 'COLORTERM', 'TZ', 'TMPDIR',
+  'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TERM', 'COLORTERM', 'TZ',
+  'TMPDIR',
 ] as const
+
+/** The folders of a PATH a daemon may trust: not those npm adds, which lie in projects, nor relative ones. */
+const trusted = (path: string): string[] =>
+  path.split(':').filter(folder => folder.startsWith('/') && !folder.endsWith('/node_modules/.bin'))
+
+const SYSTEM = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin']
+const found = new Map<string, string>()
+
+/**
+ * The absolute path of a program the daemon itself runs, the system's first, and the same one for as long as it runs:
+ * a turn may write to folders of the PATH. Undefined when there is none.
+ */
+export const ownProgram = async (name: string): Promise<string | undefined> => {
+  const known = found.get(name)
+  if (known) return known
+  for (const folder of [...SYSTEM, ...trusted(process.env.PATH ?? '')]) {
+    const path = `${folder}/${name}`
+    if (!(await access(path, fsConstants.X_OK).then(() => true, () => false))) continue
+    found.set(name, path)
+    return path
+  }
+  return undefined
+}
 
 /** The environment of a child: a fixed list of the daemon's own variables and what is added, nothing else. */
 export const listEnv = (extra: { readonly [name: string]: string | undefined } = {}): Env => {
   const env: { [name: string]: string } = { PATH: '/usr/local/bin:/usr/bin:/bin' }
   for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name]
+  env.PATH = trusted(env.PATH!).join(':')
   for (const [name, value] of Object.entries(extra)) {
     if (value === undefined) delete env[name]
     else env[name] = value
@@ -114,7 +139,8 @@ export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
 /** Refuses with the program's name and how to install it. */
 export const missingProgram = (program: string): never => {
   const name = program.split('/').at(-1) ?? program
-  return refuse('missing-program', `expected the program ${name} and found none: install it (Debian: apt-get install ${PACKAGES[name] ?? name})`)
+  const how = `install it (Debian: apt-get install ${PACKAGES[name] ?? name})`
+  return refuse('missing-program', `expected the program ${name} and found none: ${how}`)
 }
 
 const failedStart = async (error: unknown, program: string, cwd: string): Promise<never> => {
@@ -127,8 +153,8 @@ const failedStart = async (error: unknown, program: string, cwd: string): Promis
 /**
  * Runs a program to its end in a process group of its own, which is gone when this answers.
  *
- * When the time is over the result says so; an aborted signal is thrown. Either way the group is asked to end and, after
- * 2 s, killed.
+ * When the time is over the result says so; an aborted signal is thrown. Either way the group is asked to end and,
+ * after 2 s, killed.
  */
 export const run = async (program: string, args: readonly string[], options: RunOptions): Promise<RunResult> => {
   const { cwd, env, input, signal, timeoutMs, maxBytes = MAX_BYTES, onOutput } = options

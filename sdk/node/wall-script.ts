@@ -38,8 +38,7 @@ fi
 mount -n -t proc proc $new/proc
 for part in sys sysrq-trigger irq bus acpi fs scsi; do
   [ -e $new/proc/$part ] || continue
-  mount -n --bind $new/proc/$part $new/proc/$part
-  mount -n -o remount,bind,ro $new/proc/$part
+  mount -n -o bind,ro $new/proc/$part $new/proc/$part
 done
 while [ "$1" != -- ]; do
   to=$new$3

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { access, appendFile, constants, lstat, mkdir, readFile, realpath } from 'node:fs/promises'
-import { dirname, isAbsolute, join, relative } from 'node:path'
+import { appendFile, lstat, mkdir, readFile, realpath } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { refuse } from '../refusal.js'
 import { writeAtomic } from './files.js'
 import { contains } from './paths.js'
-import { listEnv, run, type Env, type RunOptions, type RunResult } from './run.js'
+import { listEnv, ownProgram, run, type Env, type RunOptions, type RunResult } from './run.js'
 import { SCRIPT } from './wall-script.js'
 
 /** What this machine can build a wall of. */
@@ -36,6 +36,8 @@ export interface WallSpec {
   readonly copy?: { readonly dir: string; readonly gitdirs: readonly WallGitdir[] }
   /** Seen inside, not writable there; what does not exist is left out. */
   readonly readOnly?: readonly string[]
+  /** The copy keeps its own `.sandbox/`, writable, not the workspace's: for git, which may have it in its tree. */
+  readonly ownSandbox?: boolean
   /** Parts of the workspace's `.sandbox/` that stay writable; what does not exist is left out. */
   readonly writable?: readonly string[]
   /** Folders shown read-only at another place, such as the dependencies of the main checkout. */
@@ -71,19 +73,9 @@ const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/boot', '/op
 /** Variables that change what the programs which build the wall load or do; they are set for the program alone. */
 const LOADER = /^(LD_|GLIBC_|GCONV_|LOCPATH$|NLSPATH$|MALLOC_|LIBMOUNT_|BASH|ENV$|SHELLOPTS$|PS4$|IFS$|CDPATH$)/
 
-/** The absolute path of a program in the daemon's own PATH. */
-const findProgram = async (name: string): Promise<string | undefined> => {
-  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/bin', '/bin', '/usr/sbin', '/sbin']
-  for (const folder of folders) {
-    if (!isAbsolute(folder)) continue
-    const path = join(folder, name)
-    if (await access(path, constants.X_OK).then(() => true, () => false)) return path
-  }
-  return undefined
-}
-
 /** The kernel's own switches: the superuser turns them without a capability, so they are read-only inside. */
-const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi'].flatMap(part => ['--ro-bind-try', `/proc/${part}`, `/proc/${part}`])
+const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi']
+  .flatMap(part => ['--ro-bind-try', `/proc/${part}`, `/proc/${part}`])
 
 const BWRAP = [
   '--bind', '/', '/', '--dev', '/dev', '--proc', '/proc', ...SWITCHES, '--ro-bind', '/sys', '/sys', '--unshare-pid',
@@ -131,8 +123,9 @@ const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command) =>
   const gid = process.getgid?.() ?? 0
   const own = loader.length > 0 ? ['env', ...loader.map(([name, value]) => `${name}=${value}`)] : []
   const args = [
-    '--pdeathsig', 'KILL', '--', 'unshare', ...(uid === 0 ? [] : ['--user', '--map-root-user']), '--mount', '--pid', '--ipc',
-    '--fork', '--kill-child=KILL', '--', 'sh', '-c', SCRIPT, 'wall', uid === 0 ? 'root' : 'user', String(uid), String(gid),
+    '--pdeathsig', 'KILL', '--', 'unshare', ...(uid === 0 ? [] : ['--user', '--map-root-user']),
+    '--mount', '--pid', '--ipc', '--fork', '--kill-child=KILL', '--',
+    'sh', '-c', SCRIPT, 'wall', uid === 0 ? 'root' : 'user', String(uid), String(gid),
     env.PATH ?? '', cwd, ...mounts.flat(), '--', ...own, ...command,
   ]
   // The script's own programs must not come from a folder a caller's PATH names.
@@ -154,7 +147,7 @@ const builder = (kind: WallKind): Promise<Builder | undefined> => {
   if (known) return known
   const probed = (async () => {
     if (kind === 'none') return undefined
-    const program = await findProgram(kind === 'bwrap' ? 'bwrap' : 'setpriv')
+    const program = await ownProgram(kind === 'bwrap' ? 'bwrap' : 'setpriv')
     if (!program) return undefined
     const build = kind === 'bwrap' ? withBwrap(program) : withUnshare(program)
     return (await starts(build)) ? build : undefined
@@ -173,7 +166,8 @@ export const wallKind = async (): Promise<WallKind> => {
 const real = async (path: string): Promise<string> => {
   const found = await realpath(path).catch(() => undefined)
   if (found === path) return path
-  return refuse('unprocessable', `expected a folder or file at ${path}, found ${found ? 'a link' : 'nothing'}: put it back and try again`)
+  const what = found ? 'a link' : 'nothing'
+  return refuse('unprocessable', `expected a folder or file at ${path}, found ${what}: put it back and try again`)
 }
 
 const kindOf = async (path: string): Promise<'folder' | 'file' | undefined> => {
@@ -213,13 +207,15 @@ const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdir, inde
   const log = join('logs', branches)
   for (const part of ['', 'objects', 'info']) if (await kindOf(join(common, part))) await real(join(common, part))
   for (const part of ['objects/info', branches, log]) await mkdir(join(common, part), { recursive: true })
-  const part = async (operation: 'bind' | 'show', name: string): Promise<Mount> => [operation, await real(join(common, name)), join(at, name)]
+  const part = async (operation: 'bind' | 'show', name: string): Promise<Mount> =>
+    [operation, await real(join(common, name)), join(at, name)]
   const own = contains(spec.workspace, common) || contains(spec.data, common) ? [] : await shownAsIs(common)
   await real(join(copy, path))
   const excludes = join(common, 'info/exclude')
   await mkdir(dirname(excludes), { recursive: true })
   await appendFile(excludes, '')
-  const ignored = [await readFile(await real(excludes), 'utf8'), '/.sandbox/', ...(repository.exclude ?? []), ''].join('\n')
+  const theirs = await readFile(await real(excludes), 'utf8')
+  const ignored = [theirs, '/.sandbox/', ...(repository.exclude ?? []), ''].join('\n')
   return [
     ...own,
     ['show', await real(common), at],
@@ -245,24 +241,32 @@ const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   for (const path of doors) if (!contains(data, path)) mounts.push(...(await hidden(path)))
   mounts.push(['empty', '', data])
   for (const path of spec.exposed ?? []) mounts.push(['bind', await real(path), path])
-  const sandbox = join(workspace, '.sandbox')
   mounts.push(['bind', await real(copy ? copy.dir : workspace), workspace])
-  for (const [index, each] of (copy?.gitdirs ?? []).entries()) mounts.push(...(await gitdir(spec, copy!.dir, each, index)))
-
-  // Where it is missing it is made, or a turn could make it and write the sandbox's own configuration.
-  await mkdir(sandbox, { recursive: true }).catch(() => {})
-  if (copy) await mkdir(join(copy.dir, '.sandbox'), { recursive: true }).catch(() => {})
-  const mountable = !copy || (await kindOf(join(copy.dir, '.sandbox'))) === 'folder'
-  if (mountable && (await kindOf(sandbox)) === 'folder') {
-    mounts.push(['show', sandbox, sandbox])
-    for (const path of spec.writable ?? []) if (contains(sandbox, path) && (await kindOf(path))) mounts.push(['bind', await real(path), path])
+  for (const [index, each] of (copy?.gitdirs ?? []).entries()) {
+    mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
   }
+
+  if (!copy || !spec.ownSandbox) mounts.push(...(await sharedSandbox(spec)))
   for (const { from, to } of spec.shown ?? []) mounts.push(['show', await real(from), to])
   for (const path of spec.readOnly ?? []) {
     const source = copy && contains(workspace, path) ? join(copy.dir, relative(workspace, path)) : path
     if (await kindOf(source)) mounts.push(['show', await real(source), path])
   }
   mounts.push(['seal', '', data])
+  return mounts
+}
+
+/** The workspace's `.sandbox/`, read-only; made where it is missing, or a turn could make it and fill it. */
+const sharedSandbox = async ({ workspace, copy, writable }: WallSpec): Promise<Mount[]> => {
+  const sandbox = join(workspace, '.sandbox')
+  await mkdir(sandbox, { recursive: true }).catch(() => {})
+  if (copy) await mkdir(join(copy.dir, '.sandbox'), { recursive: true }).catch(() => {})
+  const mountable = !copy || (await kindOf(join(copy.dir, '.sandbox'))) === 'folder'
+  if (!mountable || (await kindOf(sandbox)) !== 'folder') return []
+  const mounts: Mount[] = [['show', sandbox, sandbox]]
+  for (const path of writable ?? []) {
+    if (contains(sandbox, path) && (await kindOf(path))) mounts.push(['bind', await real(path), path])
+  }
   return mounts
 }
 
@@ -273,7 +277,9 @@ const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
  * that start programs are absent, `.sandbox/` is read-only, and there are no capabilities. Start it with the answered
  * environment and nothing else. `kind` is for tests.
  */
-export const walled = async (spec: WallSpec, program: string, args: readonly string[], kind?: WallKind): Promise<Walled> => {
+export const walled = async (
+  spec: WallSpec, program: string, args: readonly string[], kind?: WallKind,
+): Promise<Walled> => {
   const build = await builder(kind ?? (await wallKind()))
   if (build) return { ...build(await mountsOf(spec), spec.cwd, spec.env, [program, ...args]), enforced: true }
   const { copy, cwd, workspace } = spec
@@ -283,7 +289,8 @@ export const walled = async (spec: WallSpec, program: string, args: readonly str
 
 /** Runs a program behind the wall to its end. */
 export const runWalled = async (
-  spec: WallSpec, program: string, args: readonly string[], options: Omit<RunOptions, 'cwd' | 'env'> = {}, kind?: WallKind,
+  spec: WallSpec, program: string, args: readonly string[], options: Omit<RunOptions, 'cwd' | 'env'> = {},
+  kind?: WallKind,
 ): Promise<RunResult> => {
   const command = await walled(spec, program, args, kind)
   return run(command.program, command.args, { ...options, cwd: command.cwd, env: command.env })

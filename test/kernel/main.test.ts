@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
+import { folderOf, makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
 
 const folders = (t: Test): { workspace: string; data: string } => {
-  const folder = realpathSync(t.testdir())
+  const folder = folderOf(t)
   makeWorkspace(join(folder, 'workspace'))
+  writeFileSync(join(folder, 'file'), '')
   return { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
 }
 
@@ -22,7 +23,7 @@ const fails = (args: string[]): Promise<{ code: unknown; stderr: string; stdout:
 t.test('it says when it is ready, keeps its data folder to itself, and stops cleanly', async t => {
   const { workspace, data } = folders(t)
   const daemon = await spawnDaemon(t, { workspace, data })
-  t.match(await (await fetch(`${daemon.url}/health`)).json(), { ok: true, ready: true })
+  t.match(await (await fetch(`${daemon.url}/health`)).json(), { ok: true, sandboxId: /^[0-9a-f]{32}$/ })
   t.equal(statSync(data).mode & 0o777, 0o700)
   t.match(JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')), { url: daemon.url, pid: daemon.pid, workspace })
   const second = await fails(['--workspace', workspace, '--data', data])
@@ -62,8 +63,7 @@ t.test('a workspace that is not there is one sentence', async t => {
 
 t.test('a data folder that cannot be written is one sentence', async t => {
   const { workspace } = folders(t)
-  const file = t.testdir({ file: '' })
-  const { code, stderr } = await fails(['--workspace', workspace, '--data', join(file, 'file', 'data')])
+  const { code, stderr } = await fails(['--workspace', workspace, '--data', join(workspace, '..', 'file', 'data')])
   t.equal(code, 1)
   t.match(stderr, /^sandbox: the data folder .* cannot be written: ENOTDIR\n$/)
 })

@@ -1,9 +1,12 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import {
-  chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, symlinkSync, writeFileSync,
+  chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, symlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Copies } from '../../plugins/agent/copies.js'
 import { listEnv } from '../../sdk/node/run.js'
@@ -165,6 +168,31 @@ t.test('a main line that was rewritten does not bring its old commits back', asy
   t.equal(git(dir, 'log', '--format=%s'), 'Keep uncommitted work\nsecond, again\nfirst')
 })
 
+t.test('work that was landed and committed on the main line does not block the sync', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  for (const text of ['2\n', '3\n']) {
+    writeFileSync(join(dir, 'f.txt'), text)
+    writeFileSync(join(dir, 'a b ü.txt'), text)
+    await copies.commitRest('c-1', repos)
+  }
+  const landedTip = git(dir, 'rev-parse', 'HEAD')
+  writeFileSync(join(dir, 'after.txt'), '')
+  const head = commit(workspace, { 'f.txt': '3\n', 'a b ü.txt': '3\n', 'else.txt': '' }, 'all of it at once')
+  t.match(await copies.sync('c-1', repos.map(repo => ({ ...repo, landedTip }))), { repos: [{ base: head }], blocked: [] })
+  t.equal(git(dir, 'log', '--format=%s', '-2'), 'Keep uncommitted work\nall of it at once')
+})
+
+t.test('work that was landed and is not on the main line yet stays on the branch', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  writeFileSync(join(dir, 'f.txt'), '1')
+  const [landed] = await copies.commitRest('c-1', repos)
+  commit(workspace, { 'else.txt': '' }, 'third')
+  t.same((await copies.sync('c-1', repos.map(repo => ({ ...repo, landedTip: landed!.tip })))).blocked, [])
+  t.equal(readFileSync(join(dir, 'f.txt'), 'utf8'), '1')
+})
+
 t.test('a rebase that does not apply leaves the copy byte-equal and is reported', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
@@ -208,6 +236,38 @@ t.test('a half-made copy is made again, and a whole one is left alone', async t 
   rmSync(join(workspace, '.git/worktrees'), { recursive: true })
   t.same(await again().ensure('c-1', repos), repos, 'the entry is gone')
   t.equal(git(dir, 'status', '--porcelain'), '')
+})
+
+t.test('a daemon killed while it fills a copy leaves nothing that the next one cannot repair', async t => {
+  const { dir, workspace, data, again } = place(t)
+  const slow = join(workspace, '..', 'slow')
+  writeFileSync(slow, `#!/bin/sh\n: > '${slow}.on'\nsleep 3572\n`, { mode: 0o755 })
+  git(workspace, 'config', 'filter.f.smudge', slow)
+  mkdirSync(join(workspace, '.git/info'), { recursive: true })
+  writeFileSync(join(workspace, '.git/info/attributes'), '*.txt filter=f\n')
+  const code = `
+    const { Copies } = await import(${JSON.stringify(new URL('../../plugins/agent/copies.js', import.meta.url).href)})
+    await new Copies(${JSON.stringify({ workspace, data, folder: join(data, 'plugins/agent') })}).ensure('c-1', [])`
+  const daemon = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'inherit' })
+  while (!existsSync(`${slow}.on`) && daemon.exitCode === null) await setTimeout(20)
+  daemon.kill('SIGKILL')
+  await once(daemon, 'exit')
+  git(workspace, 'config', '--unset', 'filter.f.smudge')
+  const copies = again()
+  const repos = await copies.ensure('c-1', [])
+  t.same(bytesOf(dir), bytesOf(workspace))
+  t.same(await copies.commitRest('c-1', repos), [{ repo: 'root', tip: repos[0]!.base }])
+})
+
+t.test('pruning worktrees, as a shared turn may, does not take a copy\'s entry', async t => {
+  const { copies, dir, workspace } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  renameSync(dir, `${dir}.away`)
+  git(workspace, 'worktree', 'prune')
+  renameSync(`${dir}.away`, dir)
+  writeFileSync(join(dir, 'kept'), '')
+  t.same(await copies.ensure('c-1', repos), repos)
+  t.ok(existsSync(join(dir, 'kept')))
 })
 
 t.test('a lost copy is made again from its branch', async t => {
@@ -272,6 +332,45 @@ t.test('a start takes away the copies of conversations that are gone and empties
   t.same(readdirSync(join(data, 'plugins/agent/trash')), [])
   t.equal(git(workspace, 'branch', '--list', '--format=%(refname:short)', 'agent/*'), 'agent/c-1')
   t.same(readdirSync(join(workspace, '.git/worktrees')), ['c-1'])
+})
+
+t.test('a copy made of the spare is as one made anew, also when the main line went on', async t => {
+  const { copies, workspace, dir, data, again } = place(t, true)
+  await copies.warm()
+  await copies.warm()
+  const spare = join(data, 'plugins/agent/checkouts/.spare')
+  t.ok(existsSync(join(spare, 'clients/foo bar/inner.txt')))
+  const head = commit(workspace, { 'later.txt': '1' }, 'third')
+  writeFileSync(join(spare, 'mark.log'), '')
+  const repos = await copies.ensure('c-1', [])
+  t.equal(repos[0]?.base, head)
+  t.ok(existsSync(join(dir, 'mark.log')), 'it was made of the spare')
+  rmSync(join(dir, 'mark.log'))
+  t.notOk(existsSync(spare))
+  t.same(Object.keys(bytesOf(dir)).sort(), Object.keys(bytesOf(workspace)).sort())
+  t.equal(git(dir, 'branch', '--show-current'), 'agent/c-1')
+  t.equal(git(dir, 'status', '--porcelain', '--', ':!clients'), '')
+  writeFileSync(join(dir, 'mine'), '')
+  const tips = await again().commitRest('c-1', repos)
+  t.equal(git(workspace, 'rev-parse', 'agent/c-1'), tips[0]?.tip)
+  await copies.warm()
+  t.equal((await copies.ensure('c-2', [])).length, 2)
+  t.match(git(workspace, 'worktree', 'list'), /agent\/c-2/)
+})
+
+t.test('a half-made spare is not used', async t => {
+  const { copies, data, dir, workspace } = place(t)
+  await copies.warm()
+  rmSync(join(workspace, '.git/worktrees'), { recursive: true })
+  await copies.ensure('c-1', [])
+  t.equal(git(dir, 'status', '--porcelain'), '')
+  await copies.warm()
+  rmSync(join(data, 'plugins/agent/made/.spare.json'))
+  await copies.ensure('c-2', [])
+  await copies.warm()
+  await copies.prune(['c-1', 'c-2'])
+  await copies.settled()
+  t.same(readdirSync(join(data, 'plugins/agent/checkouts')), ['.spare', 'c-1', 'c-2'])
 })
 
 t.test('twenty conversations are copied at once', async t => {

@@ -19,7 +19,7 @@ export interface CrashOrder {
 let writes = 0
 const { how, at, workspace, benches, records, branch, tip, checkout } = JSON.parse(process.argv[2]!) as CrashOrder
 
-for (const name of ['rename', 'unlink', 'copyFile', 'mkdir', 'symlink', 'rmdir'] as const) {
+for (const name of ['rename', 'unlink', 'copyFile', 'mkdir', 'symlink', ...(how === 'kill' ? ['rmdir'] as const : [])] as const) {
   const real = fs[name] as (...args: unknown[]) => Promise<unknown>
   Object.assign(fs, {
     [name]: async (...args: unknown[]) => {

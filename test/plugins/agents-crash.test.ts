@@ -3,6 +3,8 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symli
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { Locks } from '../../sdk/node/lock.js'
+import { Fleet } from '../../plugins/agents/fleet.js'
 import { endLanding } from '../../plugins/agents/landing-apply.js'
 import { LandingRecords, type LandingRecord } from '../../plugins/agents/landing-record.js'
 import { Bed, memoryFiles, treeOf } from './agents-support.js'
@@ -105,5 +107,37 @@ t.test('what a person changed while the daemon was away stays theirs', async t =
       break
     }
     for (const record of found) await endLanding(new LandingRecords(memoryFiles()), record)
+  }
+})
+
+t.test('at the next start the conversation is told what landed, and what a person changed meanwhile', async t => {
+  const bed = busyBed(t)
+  const told: unknown[] = []
+  const recover = async (found: LandingRecord[]) => {
+    const records = new LandingRecords(memoryFiles())
+    for (const record of found) await records.write(record)
+    const host = {
+      call: async (call: string, input: unknown) => (told.push({ call, input }), { ok: true }),
+      emit: () => {}, log: { info: () => {}, warn: () => {}, error: (message: string) => told.push(message) },
+    }
+    await new Fleet({ ...bed.deps, records, host: host as never, notes: {} as never, standings: {} as never, turns: new Locks() }).recover()
+    return records.open()
+  }
+  for (let at = 0; ; at++) {
+    const { found } = landAndDie(bed, 'kill', at)
+    if (found[0]?.state !== 'moving') {
+      t.same(await recover(found), [])
+      t.same(told, [], 'nothing had been touched')
+      continue
+    }
+    writeFileSync(join(bed.main, 'a'), 'written meanwhile\n')
+    t.same(await recover(found), [])
+    t.match(told, [{ call: 'agent.landed', input: { id: 'c-1', repos: [], conflicts: [{ repo: 'root', paths: [{ path: 'a', reason: 'workspace' }] }] } }])
+    writeFileSync(join(bed.main, 'a'), 'a\n'.repeat(20))
+    told.length = 0
+    await recover(landAndDie(bed, 'kill', 1_000_000).found)
+    t.match(told, [{ call: 'agent.landed', input: { id: 'c-1', repos: [{ repo: 'root', landedTip: bed.tip }] } }])
+    t.same(treeOf(bed.main), { ...treeOf(bed.copy), b: 'file mine\n' })
+    break
   }
 })

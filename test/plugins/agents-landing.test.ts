@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import t from 'tap'
@@ -82,6 +82,54 @@ t.test('an uncommitted edit of the same line is workspace, a committed one diver
     'mine.txt': 'workspace', 'moved-on.txt': 'diverged', 'both.txt': 'diverged', picture: 'binary', 'picture-edited': 'workspace', 'added.txt': 'workspace',
   })
   t.match(result?.conflict, { repo: 'root', clean: 1, mainBranch: 'main' })
+})
+
+t.test('a renamed file takes a person\'s edit along, committed or not', async t => {
+  const bed = new Bed(t, main => {
+    writeFileSync(join(main, 'one.txt'), lines(40))
+    writeFileSync(join(main, 'two.txt'), lines(60))
+  })
+  for (const [name, count] of [['one', 40], ['two', 60]] as const) {
+    rmSync(join(bed.copy, `${name}.txt`))
+    mkdirSync(join(bed.copy, name))
+    writeFileSync(join(bed.copy, name, 'moved.txt'), lines(count, { 30: 'agent' }))
+  }
+  writeFileSync(join(bed.main, 'one.txt'), lines(40, { 3: 'person' }))
+  bed.commit(bed.main, 'edit')
+  writeFileSync(join(bed.main, 'two.txt'), lines(60, { 3: 'person' }))
+  const index = bed.git()
+  t.equal((await bed.land())?.conflict, undefined)
+  t.equal(bed.git(), index)
+  t.same(treeOf(bed.main), {
+    'one/': 'folder', 'one/moved.txt': `file ${lines(40, { 3: 'person', 30: 'agent' })}`,
+    'two/': 'folder', 'two/moved.txt': `file ${lines(60, { 3: 'person', 30: 'agent' })}`,
+  })
+})
+
+t.test('a repository without a first commit and one that is gone are told apart', async t => {
+  const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
+  writeFileSync(join(bed.copy, 'b.txt'), 'b\n')
+  bed.commit(bed.copy, 'work')
+  inGit(bed.main, 'symbolic-ref', 'HEAD', 'refs/heads/unborn')
+  const order = { conversation: 'c-1', branch: bed.branch, span: 'outstanding' as const }
+  t.match(await landRepo(bed.deps, order, bed.checkout, bed.tip), { outcome: { landedTip: bed.tip } })
+  t.equal(readFileSync(join(bed.main, 'b.txt'), 'utf8'), 'b\n')
+  const { main: _main, ...gone } = bed.checkout
+  t.same(await landRepo(bed.deps, order, gone, bed.tip), { repo: 'root', from: bed.repo.base, conflict: { repo: 'root', paths: [], clean: 0 } })
+})
+
+t.test('permissions a person gave a file stay, but whether it is a program follows the work', async t => {
+  const bed = new Bed(t, main => {
+    writeFileSync(join(main, 'secret'), 'a\n')
+    writeFileSync(join(main, 'tool'), 'a\n')
+  })
+  chmodSync(join(bed.main, 'secret'), 0o600)
+  chmodSync(join(bed.main, 'tool'), 0o640)
+  writeFileSync(join(bed.copy, 'secret'), 'agent\n')
+  chmodSync(join(bed.copy, 'tool'), 0o755)
+  await bed.land()
+  t.equal(statSync(join(bed.main, 'secret')).mode & 0o777, 0o600)
+  t.equal(statSync(join(bed.main, 'tool')).mode & 0o777, 0o750)
 })
 
 t.test('work that main took in by hand is landed by itself', async t => {

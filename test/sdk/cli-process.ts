@@ -42,6 +42,56 @@ export const sandbox = (args: readonly string[], { env = {}, cwd = tmpdir(), inp
 
 type Teardown = Pick<Test, 'teardown'>
 
+/** A program that goes on until it is told to stop. */
+export interface Going {
+  readonly out: () => string
+  readonly err: () => string
+  readonly pid: number
+  /** Waits until what it printed fits. */
+  until(fits: RegExp): Promise<RegExpExecArray>
+  /** Sends a signal and answers the exit code. */
+  end(signal?: NodeJS.Signals): Promise<number | null>
+  readonly ended: Promise<number | null>
+}
+
+/** Starts the program and leaves it running. */
+export const going = (t: Teardown, args: readonly string[], { env = {}, cwd = tmpdir() }: RunOptions = {}): Going => {
+  const { PATH, HOME } = process.env
+  const child = spawn(process.execPath, [PROGRAM, ...args], { cwd, env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let [out, err] = ['', '']
+  const heard = new Set<() => void>()
+  const hear = () => heard.forEach(listen => listen())
+  child.stdout.setEncoding('utf8').on('data', (text: string) => { out += text; hear() })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => { err += text; hear() })
+  const ended = new Promise<number | null>(resolve => child.once('close', code => { resolve(code); hear() }))
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
+  return {
+    out: () => out,
+    err: () => err,
+    pid: child.pid!,
+    ended,
+    until: fits => new Promise((resolve, reject) => {
+      const listen = () => {
+        const found = fits.exec(out)
+        const over = child.exitCode !== null || child.signalCode !== null
+        if (!found && !over) return
+        heard.delete(listen)
+        if (found) resolve(found)
+        else reject(new Error(`it ended with ${child.exitCode ?? child.signalCode} before it printed ${fits}: ${out}${err}`))
+      }
+      heard.add(listen)
+      listen()
+    }),
+    end: (signal = 'SIGTERM') => {
+      child.kill(signal)
+      return ended
+    },
+  }
+}
+
 /** A daemon as the program finds it: its note, its login socket, its health, and the calls a test gives it. */
 export const fakeDaemon = async (t: Pick<Test, 'teardown' | 'testdir'>, answer: Answerer, { pid = process.pid } = {}) => {
   const server = await wireServer(t, (seen, response) => {

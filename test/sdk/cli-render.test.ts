@@ -4,7 +4,7 @@ import type { AttachData, Card, Frame, QuestionCard } from '../../plugins/agent/
 import { answerCommand, askPerson, firstChoice, replyFrom } from '../../sdk/cli/cards.js'
 import { compare, hunks } from '../../sdk/cli/patch.js'
 import { createRender } from '../../sdk/cli/render.js'
-import { columns, jsonLine, plain, quoted, stylesOf } from '../../sdk/cli/text.js'
+import { columns, jsonLine, oneLine, plain, quoted, short, stylesOf } from '../../sdk/cli/text.js'
 
 const drawn = (frames: readonly unknown[], colour = false): string => {
   const render = createRender({ colour })
@@ -43,9 +43,35 @@ t.test('every frame has its lines', async t => {
       { kind: 'tool_call', id: 't', name: 'Edit', category: 'edit', status: 'pending', parentToolUseId: 'h' },
       { kind: 'tool_call_update', id: 't', status: 'in_progress', content: [{ type: 'text', text: 'replaced' }] },
       { kind: 'tool_call_update', id: 't', status: 'completed', content: [{ type: 'diff', path: 'a', oldText: '1\n2\n', newText: '1\n3\n' }] },
-    ], '  ▸ Edit\n  ✓ Edit\n    a\n    - 2\n    + 3\n'],
+    ], '  ✓ Edit\n    a\n    - 2\n    + 3\n'],
   ]
   for (const [frames, lines] of table) t.equal(drawn([frames].flat()), lines, JSON.stringify(frames).slice(0, 60))
+})
+
+const call = (id: string, status: string) => ({ kind: 'tool_call', id, name: 'Shell', category: 'execute', status, target: 'x '.repeat(60) })
+
+t.test('a tool that takes its time is told before what comes between, and once when nothing does', async t => {
+  const over = (id: string) => ({ kind: 'tool_call_update', id, status: 'completed' })
+  const head = short(`Shell ${'x '.repeat(60)}`, 200)
+  t.equal(drawn([call('a', 'pending'), over('a')]), `✓ ${head}\n`)
+  t.equal(drawn([call('a', 'pending'), call('b', 'pending'), over('a'), over('b')]), `▸ ${head}\n▸ ${head}\n✓ ${head}\n✓ ${head}\n`)
+  t.equal(drawn([call('a', 'pending'), { kind: 'done', reason: 'stopped' }]), `▸ ${head}\nended: stopped\n`)
+})
+
+t.test('on a terminal a tool is told at once and its outcome drawn over it, in one row', async t => {
+  const render = createRender({ columns: 40 })
+  const at = (event: unknown) => render({ kind: 'frame', seq: 1, event } as AttachData)
+  const head = short(`Shell ${'x '.repeat(60)}`, 35)
+  t.equal(at(call('a', 'in_progress')), `▸ ${head}`)
+  t.equal(at({ kind: 'tool_call_update', id: 'a', status: 'in_progress' }), '')
+  t.equal(at({ kind: 'tool_call_update', id: 'a', status: 'failed' }), `\r\u001b[K✗ ${head}\n`)
+  t.equal(at(call('b', 'in_progress')) + at({ kind: 'delta', text: 'hi' }), `▸ ${head}\nhi`)
+})
+
+t.test('a list is told by its own frame, and a private copy once', async t => {
+  const copy = { kind: 'worktree', branch: 'agent/a', base: 'b' }
+  t.equal(drawn([copy, copy]), 'in a private copy on agent/a, from b\n')
+  t.equal(drawn([{ kind: 'tool_call', id: 't', name: 'Todo', category: 'think', status: 'completed', content: [{ type: 'text', text: '[ ] a' }] }]), '✓ Todo\n')
 })
 
 t.test('what a newer daemon sends is shown as it is', async t => {
@@ -71,6 +97,8 @@ t.test('colour is on only where it was asked for', async t => {
 
 t.test('text from elsewhere is made harmless, words are quoted for a shell', async t => {
   t.equal(plain('a\u001b[2J\u0007\tb\r\nc\u202e'), 'a\\u001b[2J\\u0007\tb\nc\\u202e')
+  t.equal(oneLine('a\nlanded: all'), 'a\\nlanded: all')
+  t.notMatch(drawn([{ kind: 'landed', landed: false, conflicts: [{ repo: 'root', clean: 0, paths: [{ path: 'a\nlanded: all', reason: 'workspace' }] }] }]), /^landed/m)
   t.equal(jsonLine({ a: '\u009b' }), '{"a":"\\u009b"}\n')
   t.same(JSON.parse(jsonLine({ a: '\u009b\u001b\u202e' })), { a: '\u009b\u001b\u202e' })
   t.same(['a-1', "it's", 'a b', '$(x)', ''].map(quoted), ['a-1', "'it'\\''s'", "'a b'", "'$(x)'", "''"])

@@ -16,7 +16,6 @@ t.test('help lists every verb and each verb has its own', async t => {
 
 bring the work into the workspace as uncommitted changes
 
-  --check       only say whether it would fit
   --force       even while the agent is writing
   --cumulative  again what was landed before and thrown away since
   --url URL     the daemon to talk to (SANDBOX_URL)

@@ -46,7 +46,7 @@ export interface SupportOptions {
 
 /** A daemon in this process with the named groups (all: `[]`), its replies checked against their contracts. */
 export const daemonWith = async (t: Test, groups: readonly string[], options: SupportOptions = {}): Promise<Support> => {
-  const folder = realpathSync(t.testdir())
+  const folder = folderOf(t)
   const workspace = options.workspace ?? join(folder, 'workspace')
   const data = options.data ?? join(folder, 'data')
   mkdirSync(data, { recursive: true, mode: 0o700 })
@@ -92,6 +92,12 @@ const OWNER = {
   caller: { kind: 'session', actor: 'owner@sandbox.local', role: 'owner' }, signal: new AbortController().signal, trusted: true,
 } as const
 
+/** A folder of the test's own, which goes when everything the test tears down is gone: tap ends things in this order. */
+export const folderOf = (t: Test): string => {
+  t.teardown(() => {})
+  return realpathSync(t.testdir())
+}
+
 /** A folder with files, as a git repository with one commit unless told otherwise. */
 export const makeWorkspace = (workspace: string, files: { readonly [path: string]: string } = { 'README.md': '# work\n' }, git = true): void => {
   mkdirSync(workspace, { recursive: true })
@@ -136,7 +142,10 @@ export const spawnDaemon = async (t: Test, { workspace, data, env, args = [] }: 
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', text => (errors += text))
   const exited = once(child, 'exit')
-  t.teardown(() => child.kill('SIGKILL'))
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
   const line = await Promise.race([
     once(createInterface(child.stdout), 'line').then(([text]) => String(text)),
     exited.then(([code]) => Promise.reject(new Error(`the daemon ended with ${code}: ${errors}`))),

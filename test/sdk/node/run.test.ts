@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { listEnv, run, type RunOptions } from '../../../sdk/node/run.js'
+import { listEnv, ownProgram, run, type RunOptions } from '../../../sdk/node/run.js'
 
 const sh = (script: string, options: Partial<RunOptions> = {}) => run('sh', ['-c', script], { cwd: '/', env: listEnv(), ...options })
 
@@ -28,11 +28,25 @@ t.test('outputs, exit code and input are passed on', async t => {
 t.test('a program sees the given environment and nothing else', async t => {
   process.env.DAEMON_SECRET = 'x'
   t.teardown(() => delete process.env.DAEMON_SECRET)
-  const { stdout } = await run('/usr/bin/env', [], { cwd: '/', env: { A: '1' } })
-  t.equal(stdout.toString(), 'A=1\n')
+  const { stdout } = await run('/usr/bin/env', ['-0'], { cwd: '/', env: { A: '1' } })
+  // The test runner adds its own to every process that it sees started.
+  t.same(stdout.toString().split('\0').filter(line => line && !/^(NODE_OPTIONS|_TAPJS\w*)=/.test(line)), ['A=1'])
   t.notOk('DAEMON_SECRET' in listEnv())
   t.match(listEnv({ X: 'y', HOME: undefined }), { X: 'y', PATH: String })
   t.notOk('HOME' in listEnv({ HOME: undefined }))
+})
+
+t.test('a program of the daemon\'s own is never taken from a project', async t => {
+  const { PATH } = process.env
+  t.teardown(() => (process.env.PATH = PATH))
+  const folder = t.testdir({ node_modules: { '.bin': {} }, bin: {} })
+  for (const place of ['node_modules/.bin', 'bin']) for (const name of ['sh', 'only-here']) writeFileSync(`${folder}/${place}/${name}`, '', { mode: 0o755 })
+  process.env.PATH = `.:${folder}/node_modules/.bin:${PATH}`
+  t.notMatch(listEnv().PATH, /node_modules\/\.bin|^\.:/)
+  t.equal(await ownProgram('only-here'), undefined)
+  process.env.PATH = `${folder}/bin:${PATH}`
+  t.match(await ownProgram('sh'), /^\/(usr\/)?bin\/sh$/)
+  t.equal(await ownProgram('only-here'), `${folder}/bin/only-here`)
 })
 
 t.test('a missing program is refused by name with how to install it', async t => {

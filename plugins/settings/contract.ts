@@ -1,0 +1,69 @@
+import typia, { type tags } from 'typia'
+import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { Ok } from '../../sdk/types.js'
+
+/** How agents behave in this sandbox: the settings that the sandbox honours. */
+export interface Settings {
+  /** Days until a finished conversation is put away, 3 unless set; 0: never. */
+  agentRetentionDays: number & tags.Minimum<0> & tags.Maximum<365>
+  /** Go on by itself with a turn that an outage of its provider ended; off unless set. */
+  resumeAfterOutage: boolean
+  /** Go on by itself with a turn that a restart of the sandbox cut off; off unless set. */
+  autoResumeOnRestart: boolean
+  /** Helpers that run at one time, 20 unless set. */
+  subagentsAtOnce: number & tags.Minimum<1> & tags.Maximum<200>
+  /** Helpers that one turn may start, 200 unless set. */
+  subagentsPerTurn: number & tags.Minimum<1> & tags.Maximum<2000>
+  /** How deep helpers may start helpers, 3 unless set. */
+  subagentDepth: number & tags.Minimum<1> & tags.Maximum<10>
+}
+/** Settings to write; a key that is none of them is refused. */
+export interface SettingsGiven extends Partial<Settings> {}
+export type SettingKey = keyof Settings
+
+export interface SettingsCalls {
+  /**
+   * Read every setting.
+   *
+   * The default stands in for a key that is not kept, and for one a person wrote that does not fit. The tag of the
+   * answer is the revision of the settings.
+   */
+  'GET /settings'(): Settings
+
+  /**
+   * Write the settings whole: a key left out takes its default.
+   *
+   * With `if-match: <tag of an earlier answer>` nothing is written when the settings have changed since. A turn that
+   * runs keeps what it started with. Keys of the file that are no settings here stay as they are.
+   */
+  'POST /settings'(input: SettingsGiven): Ok
+
+  /**
+   * Change only the keys in `set`, return those in `unset` to their defaults, and read every setting.
+   *
+   * Changes of different keys never lose each other. With `revision`, as an earlier answer gave it (the tag of a read
+   * without its quotes), nothing is written when the settings have changed since.
+   */
+  'POST /settings/patch'(input: { set?: SettingsGiven; unset?: SettingKey[]; revision?: string }): { settings: Settings; revision: string }
+
+  /** Read every setting as it holds now: at the start of a turn, and wherever one decides. */
+  'settings.get'(): Settings
+}
+
+export interface SettingsEvents {
+  /** Other values hold. Without `by` a person changed the file, which is told when it is next read. */
+  'settings.changed': { keys: SettingKey[]; by?: string }
+}
+
+/** A read takes any query. */
+interface Read {
+  call: 'GET /settings' | 'settings.get'
+  input: { [key: string]: unknown }
+}
+type Write = Requests<Pick<SettingsCalls, 'POST /settings' | 'POST /settings/patch'>>
+
+export const settings: Contract<SettingsCalls> = {
+  schema: () => typia.json.application<SettingsCalls>(),
+  request: typia.createValidateEquals<Read | Write>(),
+  reply: () => typia.createValidate<Replies<SettingsCalls>>(),
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import { type Host, refuse } from '../../sdk/index.js'
+import { Locks } from '../../sdk/node/lock.js'
+import { settings, type SettingKey, type Settings, type SettingsEvents, type SettingsGiven } from './contract.js'
+import { FILE, type Kept, type SettingsFile } from './settings-file.js'
+
+/** What holds where nothing is kept, or nothing that fits. */
+export const DEFAULTS: Settings = {
+  agentRetentionDays: 3,
+  resumeAfterOutage: false,
+  autoResumeOnRestart: false,
+  subagentsAtOnce: 20,
+  subagentsPerTurn: 200,
+  subagentDepth: 3,
+}
+const MOST_TOLD = 20
+
+/** The revision of settings: the tag that the sandbox gives a read of them. */
+export const revisionOf = (current: Settings): string =>
+  createHash('sha256').update(JSON.stringify(current)).digest('base64url').slice(0, 22)
+
+/** What one write does. */
+export interface Change {
+  readonly set: SettingsGiven
+  readonly unset?: readonly SettingKey[]
+  /** Whether the write still holds good for what it finds; left out, it always does. */
+  readonly holds?: (revision: string) => boolean
+  readonly by: string
+}
+
+/** The settings in force. They are read from the file each time, so that what a person writes there counts at once. */
+export class CurrentSettings {
+  readonly #file: Pick<SettingsFile, 'load' | 'save'>
+  readonly #log: Pick<Host['log'], 'warn'>
+  readonly #changed: (what: SettingsEvents['settings.changed']) => void
+  readonly #turns = new Locks()
+  #seen: Settings | undefined
+  #told = ''
+
+  constructor(
+    file: Pick<SettingsFile, 'load' | 'save'>, log: Pick<Host['log'], 'warn'>,
+    changed: (what: SettingsEvents['settings.changed']) => void,
+  ) {
+    this.#file = file
+    this.#log = log
+    this.#changed = changed
+  }
+
+  /** Every setting as it holds now. */
+  read(): Promise<Settings> {
+    return this.#turns.with(FILE, async () => this.#accept(await this.#file.load()))
+  }
+
+  /** Writes what changes and answers every setting; one write at a time, each on what the last one left. */
+  change({ set, unset = [], holds, by }: Change): Promise<Settings> {
+    return this.#turns.with(FILE, async () => {
+      const kept = await this.#file.load()
+      const before = this.#accept(kept)
+      if (kept.wrong !== undefined) refuse('unprocessable', kept.wrong)
+      if (holds && !holds(revisionOf(before))) {
+        refuse('conflict', 'the settings have changed since that revision, so nothing was written: read them again')
+      }
+      const rest = Object.entries(kept.keys).filter(([key]) => !unset.some(gone => gone === key))
+      const keys = { ...Object.fromEntries(rest), ...set }
+      if (JSON.stringify(keys) === JSON.stringify(kept.keys)) return before
+      await this.#file.save({ ...kept, keys })
+      return this.#accept({ ...kept, keys }, by)
+    })
+  }
+
+  /** The settings that kept keys amount to, told where they differ from the last ones or do not fit. */
+  #accept(kept: Kept, by?: string): Settings {
+    const problems = problemsOf(kept)
+    const told = problems.join('\n')
+    if (told && told !== this.#told) this.#log.warn(`${FILE} holds what does not count`, { problems: problems.slice(0, MOST_TOLD) })
+    this.#told = told
+    const fitting = Object.entries(kept.keys).filter(([key, value]) => fits(key, value))
+    const now: Settings = { ...DEFAULTS, ...Object.fromEntries(fitting) }
+    const seen = this.#seen
+    this.#seen = now
+    const keys = seen ? KEYS.filter(key => now[key] !== seen[key]) : []
+    if (keys.length > 0) this.#changed({ keys, ...(by !== undefined && { by }) })
+    return { ...now }
+  }
+}
+
+const KEYS = Object.keys(DEFAULTS) as SettingKey[]
+
+/** The contract's own limits, so that the file may hold just what a call may write. */
+const fits = (key: string, value: unknown): boolean =>
+  settings.request({ call: 'POST /settings', input: { [key]: value } }).success
+
+const problemsOf = ({ keys, wrong }: Kept): string[] => {
+  if (wrong !== undefined) return [wrong]
+  return Object.entries(keys).filter(([key, value]) => !fits(key, value)).map(([key]) => {
+    const setting = KEYS.find(one => one === key)
+    return setting ? `${setting}: its value does not fit, so the default ${DEFAULTS[setting]} holds` : `${key.slice(0, 80)}: no setting of this sandbox`
+  })
+}

@@ -1,0 +1,40 @@
+import { type Host, refuse } from '../../sdk/index.js'
+import { settings, type SettingsGiven, type SettingKey } from './contract.js'
+import { CurrentSettings, DEFAULTS, revisionOf } from './current-settings.js'
+import { SettingsFile } from './settings-file.js'
+
+export const contract = settings
+
+/** Keeps how agents behave in this sandbox, for the groups that go by it. */
+export const activate = async (host: Host): Promise<void> => {
+  const file = new SettingsFile(host.place.workspace)
+  const current = new CurrentSettings(file, host.log, what => host.emit('settings.changed', what))
+  // What was left behind is in nobody's way, so a sweep that fails must not keep the settings from being read.
+  host.boot('Settings', () => file.sweep().catch(error => host.log.info('leftovers of the settings stay', { error: String(error) })))
+
+  await host.serve(settings, {
+    'GET /settings': () => current.read(),
+    'POST /settings': async (given, { caller, http }) => {
+      await current.change({ set: { ...DEFAULTS, ...given }, holds: matching(http?.ifMatch), by: caller.actor })
+      return { ok: true as const }
+    },
+    'POST /settings/patch': async ({ set = {}, unset = [], revision }, { caller }) => {
+      checkApart(set, unset)
+      const holds = (found: string) => revision === undefined || revision === found
+      const changed = await current.change({ set, unset, holds, by: caller.actor })
+      return { settings: changed, revision: revisionOf(changed) }
+    },
+    'settings.get': () => current.read(),
+  })
+}
+
+/** Whether a header names what it finds (RFC 9110, section 13.1.1), with or without the quotes of a tag. */
+const matching = (header = '*') => (revision: string): boolean =>
+  header.split(',').some(tag => ['*', revision, `"${revision}"`].includes(tag.trim()))
+
+const checkApart = (set: SettingsGiven, unset: readonly SettingKey[]): void => {
+  const both = unset.find(key => set[key] !== undefined)
+  if (both) {
+    refuse('invalid', `${both}: expected in set or in unset, found in both`, { errors: [{ path: 'unset', expected: `no ${both}` }] })
+  }
+}

@@ -1,0 +1,137 @@
+import { constants, type Stats } from 'node:fs'
+import { lstat, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Refusal } from '../../sdk/index.js'
+import { TEMPORARY, writeAtomic } from '../../sdk/node/files.js'
+import { codeOf } from '../../sdk/node/paths.js'
+
+/** The settings file, from the workspace. */
+export const FILE = '.sandbox/config/settings.json'
+const FOLDERS = ['.sandbox', '.sandbox/config']
+const MOST_BYTES = 256 * 1024
+
+/** What the file holds: keys as they were written, whatever they are. */
+export interface Kept {
+  readonly keys: { readonly [key: string]: unknown }
+  /** Permission bits, for the next write. */
+  readonly mode: number
+  /** Why it cannot be used as it stands, as a sentence for the person who wrote it. */
+  readonly wrong?: string
+}
+
+const NOTHING: Kept = { keys: {}, mode: 0o644 }
+const unusable = (wrong: string): Kept => ({ ...NOTHING, wrong })
+
+/** Failures that the file itself or the way to it is the cause of; all others are faults of the moment. */
+const CLOSED = new Set(['EACCES', 'EPERM', 'ELOOP', 'ENOTDIR', 'ENXIO', 'EISDIR'])
+
+/** The settings file in the workspace: read with care, since anybody may have written it, and written in one step. */
+export class SettingsFile {
+  readonly #workspace: string
+  readonly #write: typeof writeAtomic
+
+  constructor(workspace: string, write = writeAtomic) {
+    this.#workspace = workspace
+    this.#write = write
+  }
+
+  /** What is kept now; nothing when there is no file. */
+  async load(): Promise<Kept> {
+    try {
+      const wrong = await this.#wrongFolder()
+      return wrong === undefined ? await this.#read() : unusable(wrong)
+    } catch (error) {
+      const code = codeOf(error) ?? ''
+      if (code === 'ENOENT') return NOTHING
+      if (code === 'ELOOP') return unusable(`${FILE} is a link: put a file of the workspace itself in its place`)
+      if (CLOSED.has(code)) return unusable(`${FILE} cannot be read (${code}): make it a file that the sandbox may read`)
+      throw error
+    }
+  }
+
+  /** Replaces the whole file; it is on the disk when this returns. */
+  async save({ keys, mode }: Kept): Promise<void> {
+    try {
+      for (const folder of FOLDERS) await this.#makeFolder(folder)
+      await this.#write(join(this.#workspace, FILE), `${JSON.stringify(keys, undefined, 2)}\n`, { mode, flush: true })
+    } catch (error) {
+      throw asRefusal(error)
+    }
+  }
+
+  /** Removes what writes left behind that ended with their process. */
+  async sweep(): Promise<void> {
+    if ((await this.#wrongFolder()) !== undefined) return
+    const folder = join(this.#workspace, FOLDERS.at(-1)!)
+    for (const name of (await readdir(folder).catch(absent)) ?? []) {
+      const path = join(folder, name)
+      // Another group of this daemon may be writing here at this moment.
+      if (name.startsWith(TEMPORARY) && (await lstat(path)).mtimeMs < performance.timeOrigin) await rm(path, { force: true })
+    }
+  }
+
+  async #read(): Promise<Kept> {
+    // Without blocking, or a pipe under this name would be waited for.
+    const handle = await open(join(this.#workspace, FILE), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      const found = await handle.stat()
+      if (!found.isFile()) return unusable(`${FILE} is no file: remove what is there`)
+      if (found.size > MOST_BYTES) return unusable(`${FILE} has ${found.size} bytes: expected at most ${MOST_BYTES}`)
+      const keys = parse(await handle.readFile())
+      return keys ? { keys, mode: found.mode & 0o777 } : unusable(`${FILE} does not hold a JSON object: mend it by hand, or remove it`)
+    } finally {
+      await handle.close()
+    }
+  }
+
+  /** Why the way to the file is none of the workspace's own; a folder that is not there yet can be made. */
+  async #wrongFolder(): Promise<string | undefined> {
+    for (const folder of FOLDERS) {
+      const found = await lstat(join(this.#workspace, folder)).catch(absent)
+      if (!found?.isDirectory()) return found && notFolder(folder, found)
+    }
+    return undefined
+  }
+
+  async #makeFolder(folder: string): Promise<void> {
+    const path = join(this.#workspace, folder)
+    await mkdir(path).catch(error => {
+      if (codeOf(error) !== 'EEXIST') throw error
+    })
+    const found = await lstat(path)
+    if (!found.isDirectory()) throw new Refusal('unprocessable', notFolder(folder, found))
+  }
+}
+
+const absent = (error: unknown): undefined => {
+  if (codeOf(error) !== 'ENOENT') throw error
+  return undefined
+}
+
+const notFolder = (folder: string, found: Stats): string =>
+  `${folder} is ${found.isSymbolicLink() ? 'a link' : 'no folder'}: put a folder of the workspace itself in its place`
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** The object a text holds, if it can be written again as it was read. */
+const parse = (bytes: Uint8Array): Kept['keys'] | undefined => {
+  try {
+    const value: unknown = JSON.parse(utf8.decode(bytes))
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    JSON.stringify(value)
+    return value as Kept['keys']
+  } catch {
+    return undefined
+  }
+}
+
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+const SHUT = new Set(['EACCES', 'EPERM', 'EROFS'])
+
+/** A write that failed, as its caller should see it: a full disk and a closed folder are no bugs. */
+const asRefusal = (error: unknown): unknown => {
+  const code = codeOf(error) ?? ''
+  if (FULL.has(code)) return new Refusal('too-large', 'the disk is full and the settings stay as they were: make room and try again', { cause: error })
+  if (SHUT.has(code)) return new Refusal('dependency', `${FILE} could not be written (${code}), so nothing was: open its folder for writing and try again`, { cause: error })
+  return error
+}
