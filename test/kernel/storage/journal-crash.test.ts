@@ -58,7 +58,7 @@ t.test('a file that may not grow rejects what does not fit, keeps the rest whole
   const folder = t.testdir()
   const limit = 300_000
   const program = [process.execPath, APPENDER, folder, RUN, '7000', 'stop']
-  const child = spawn('prlimit', [`--fsize=${limit}`, ...program], { stdio: PIPED })
+  const child = spawn('prlimit', [`--fsize=${limit}`, ...program], { stdio: PIPED, env: { PATH: process.env.PATH } })
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (piece: string) => text += piece)
   const [code] = await once(child, 'close')
