@@ -9,6 +9,7 @@ import { Delivery } from './delivery.js'
 import { Engine } from './engine.js'
 import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
+import { programs } from './programs.js'
 import { Providers } from './providers.js'
 import { Queue } from './queue.js'
 import { Remembered } from './remembered.js'
@@ -56,6 +57,8 @@ export const activate = async (host: Host): Promise<void> => {
   }, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
   host.stopping(() => engine.close())
+
+  host.contribute('system.programs', programs)
 
   const handlers: Handlers<Agent> = {
     'POST /agent': (input, { caller }) => delivery.deliver(input, caller),
