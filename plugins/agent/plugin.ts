@@ -49,13 +49,18 @@ export const activate = async (host: Host): Promise<void> => {
     await restart({ engine, conversations, queue, cards, journal, log, resumes: () => autoResumeOnRestart(workspace) })
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
-    if (isolated.length) workshop.warm()
+    if (isolated.length) void workshop.warm()
   })
   const sweeper = setInterval(() => {
     sweep({ engine, conversations, journal }).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
   }, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
-  host.stopping(() => engine.close())
+  // Once a turn has its processor back: the next private copy is then there at once.
+  host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && workshop.warm()))
+  host.stopping(async () => {
+    await engine.close()
+    await workshop.idle()
+  })
 
   const handlers: Handlers<Agent> = {
     'POST /agent': (input, { caller }) => delivery.deliver(input, caller),
