@@ -16,8 +16,11 @@ export class Boot {
   readonly #done = Promise.withResolvers<void>()
   #ready = false
 
-  /** @param failed Told of a step that threw; its group answers 503 from then on. */
-  constructor(readonly failed: (plugin: string, label: string, error: unknown) => void) {}
+  /**
+   * @param failed Told of a step that threw; its group answers 503 from then on.
+   * @param moved Told whenever the progress is another.
+   */
+  constructor(readonly failed: (plugin: string, label: string, error: unknown) => void, readonly moved = () => {}) {}
 
   add(plugin: string, label: string, run: () => Promise<unknown>): void {
     const key = `${plugin}-${this.#pending.filter(one => one.plugin === plugin).length + 1}`
@@ -31,10 +34,12 @@ export class Boot {
   /** Runs the steps of every group in order; a step that fails ends its own group's steps only. */
   async run(): Promise<void> {
     const broken = new Set<string>()
+    this.moved()
     for (const { plugin, step, run } of this.#pending) {
       if (broken.has(plugin)) continue
       const began = performance.now()
       step.state = 'running'
+      this.moved()
       try {
         await run()
         step.state = 'done'
@@ -47,6 +52,7 @@ export class Boot {
       step.ms = Math.round(performance.now() - began)
     }
     this.#ready = true
+    this.moved()
     this.#done.resolve()
   }
 

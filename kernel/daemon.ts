@@ -15,6 +15,7 @@ import { limitConnections } from './http/connections.js'
 import { serveOwn } from './http/own.js'
 import { OpenStreams } from './http/streams.js'
 import { loadPlugins, stopAll, type LoadedPlugin } from './loader.js'
+import { Live, liveCalls } from './live.js'
 import { pluginLog, type Logger } from './log.js'
 import type { Kernel } from './services.js'
 import { FileStore } from './storage/files.js'
@@ -60,10 +61,12 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const store = openStore(config.store)
   const journals = new JournalStore(join(data, 'journals'))
   const failed = (plugin: string, what: string, error: unknown) => log.error({ plugin, err: error }, `${what} failed`)
-  const boot = new Boot(failed)
+  const boot: Boot = new Boot(failed, () => live.booted())
+  const live = new Live({ boot: () => boot.progress() })
   const kernel: Kernel = {
     calls: new Calls(options.checked ?? false),
     events: new Events(failed),
+    live,
     boot,
     journals,
     files,
@@ -87,7 +90,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   let plugins: readonly LoadedPlugin[] = []
   const info = describeDaemon(root, identity, boot, () => plugins)
   kernel.calls.add('kernel.info', 'kernel', info)
-  for (const [call, answer] of Object.entries(auth.handlers)) {
+  for (const [call, answer] of Object.entries({ ...auth.handlers, ...liveCalls(live) })) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
   options.extra?.(kernel)
@@ -107,6 +110,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const stop = async () => {
     server.close()
     await stopAll(plugins)
+    await live.stop()
     streams.endAll()
     await socket?.close()
     server.closeAllConnections()

@@ -53,6 +53,7 @@ export const loadPlugins = async (kernel: Kernel, options: LoadOptions): Promise
       await mkdir(place.folder, { recursive: true, mode: 0o700 })
       const module = (await import(pathToFileURL(entry).href)) as PluginModule
       kernel.calls.describe(name, module.contract)
+      kernel.live.declare(name, manifest.domains)
       const activated = apart.includes(name)
         ? activateApart(kernel, manifest, entry, place)
         : activateHere(kernel, manifest, module.activate, place)

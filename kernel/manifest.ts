@@ -1,4 +1,5 @@
 import typia, { type tags } from 'typia'
+import type { Domain } from '../sdk/kernel.js'
 import type { Role, Scope } from '../sdk/types.js'
 
 /** A route that asks for no general credential; the call checks what it needs itself. */
@@ -50,7 +51,7 @@ export interface PluginManifest {
   /** Packages the group's own code imports. */
   libraries: string[]
   /** Domains of `runtimeChanged` it announces. */
-  domains: string[]
+  domains: Domain[]
   /** Programs of the machine it needs or can use. */
   programs: string[]
   permissions: Permissions

@@ -1,10 +1,11 @@
 import { isStream } from '../sdk/wire.js'
-import type { Context, Position } from '../sdk/contract.js'
+import type { Context, Position, Watch } from '../sdk/contract.js'
 import type { Answer, AppendOptions, Link, Log, Store } from '../sdk/host.js'
 import { refuse } from '../sdk/refusal.js'
 import type { Boot } from './boot.js'
 import type { Calls, Principal } from './calls.js'
 import { KERNEL, type Events } from './events.js'
+import type { Live } from './live.js'
 import type { FileStore } from './storage/files.js'
 import type { JournalStore } from './storage/journal.js'
 
@@ -12,6 +13,7 @@ import type { JournalStore } from './storage/journal.js'
 export interface Kernel {
   readonly calls: Calls
   readonly events: Events
+  readonly live: Live
   readonly boot: Boot
   readonly journals: JournalStore
   readonly files: FileStore
@@ -155,3 +157,7 @@ async function* delegate(events: AsyncIterable<unknown, unknown>): AsyncGenerato
 /** Whether a stream's return value says that it goes on in a journal. */
 export const isPosition = (value: unknown): value is Position =>
   typeof value === 'object' && value !== null && typeof (value as Position).journal === 'string'
+
+/** Whether what a stream gives next is that it goes on with the sandbox's own events. */
+export const isWatch = (value: unknown): value is Watch =>
+  typeof value === 'object' && value !== null && 'watch' in value

@@ -20,6 +20,24 @@ export interface Position {
   readonly after: number
 }
 
+/** What an event stream goes on with: the sandbox's own events, as the kernel serves them until the stream ends. */
+export interface Watch {
+  readonly watch: {
+    /** What the first event says beside what the kernel knows of the stream itself. */
+    readonly hello: object
+    /** The id of the last event the watcher holds, where no header names one. */
+    readonly after?: string
+    /** Of frames that tell people and programs different things, the form it gets. */
+    readonly form: 'people' | 'tokens'
+    /** Of frames for one mode only, the mode it asked for. */
+    readonly mode: string
+    /** The kinds of snapshots it begins with, in order. */
+    readonly snapshots: readonly string[]
+    /** Those of them it gets again when it resumes, though they have not changed. */
+    readonly again: readonly string[]
+  }
+}
+
 /** Every call of an API: `METHOD /path` for those with a route, `group.verb` for those without. */
 export type Call<Api> = keyof Api & string
 
@@ -33,9 +51,9 @@ type Declared<Api, C extends keyof Api> = Api[C] extends (input: never) => infer
 export type Reply<Api, C extends keyof Api> =
   Declared<Api, C> extends Stream<infer E> ? AsyncIterable<E> : Declared<Api, C>
 
-/** What a handler gives: the value, the events of a stream, or the events before a place in a journal. */
+/** What a handler gives: the value, the events of a stream, or the events before a place in a journal or a watch. */
 export type Given<Api, C extends keyof Api> =
-  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E, End | Position | void> : Declared<Api, C>
+  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Watch, End | Position | void> : Declared<Api, C>
 
 export interface CallOptions {
   /** Stops the call, and a stream it answered with. Pass on the signal of the call being answered. */

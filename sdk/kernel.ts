@@ -63,6 +63,26 @@ export interface KernelInfo {
   boot: BootProgress
 }
 
+/** What can be read again when `runtimeChanged` names it; closed: a group adds its domains here first. */
+export type Domain =
+  | 'terminals' | 'browsers' | 'subagents' | 'panels' | 'ports' | 'index' | 'sessions' | 'members' | 'bundles' | 'machine'
+  | 'needs' | 'approvals' | 'drafts' | 'automations' | 'workflows' | 'loops' | 'ci' | 'prepush' | 'offload' | 'issues'
+  | 'settings' | 'personas' | 'skills' | 'extensions' | 'capabilities' | 'accounts' | 'providers' | 'routed' | 'endpoints'
+  | 'secrets' | 'areas' | 'safety' | 'privacy' | 'vpn' | 'disks' | 'exit' | 'inventory' | 'cli' | 'outbox' | 'share'
+  | 'chores' | 'history' | 'landings' | 'usage' | 'activity' | 'logs' | 'push'
+
+/** One frame for the sandbox's event stream. */
+export interface LiveFrame {
+  /** What people receive. */
+  data: { kind: string }
+  /** What control tokens receive, where that differs; false: nothing. */
+  tokens?: { kind: string } | false
+  /** The newest of its kind replaces the one before, and is what a watcher begins with. */
+  snapshot?: true
+  /** Only for watchers that asked for this mode; the first snapshot of a kind is for all. */
+  mode?: string
+}
+
 /** The kernel's own powers, for the plugins whose manifest names them. */
 export interface Kernel {
   /** What this daemon is and how far its start has come. */
@@ -83,6 +103,10 @@ export interface Kernel {
   'kernel.token.list'(): { tokens: TokenRow[] }
   /** Makes a token unusable at once. */
   'kernel.token.revoke'(input: { id: string }): Ok
+  /** Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest declares. */
+  'kernel.events.publish'(input: { domain: Domain; key?: string }): Ok
+  /** Puts frames on the sandbox's event stream, in order and with no other between them. */
+  'kernel.events.show'(input: { frames: LiveFrame[] }): Ok
 }
 
 /** What the kernel tells every plugin. */

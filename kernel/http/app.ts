@@ -147,9 +147,11 @@ export class App {
 
   #reply(ctx: KoaContext, signal: AbortSignal): ReplyContext {
     const match = ctx.req.headers['if-none-match']
+    const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
     return {
       res: ctx.res, journals: this.#options.kernel.journals, signal, head: ctx.method === 'HEAD',
       ...(match !== undefined && { ifNoneMatch: match }),
+      live: this.#options.kernel.live, ...(lastEventId !== undefined && { lastEventId }),
     }
   }
 

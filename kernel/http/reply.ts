@@ -3,16 +3,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerResponse } from 'node:http'
 import type { Bytes, Position } from '../../sdk/contract.js'
 import { Refusal } from '../../sdk/refusal.js'
-import { isPosition } from '../services.js'
+import type { Live } from '../live.js'
+import type { Sink } from '../live-watcher.js'
+import { isPosition, isWatch } from '../services.js'
 import type { JournalStore } from '../storage/journal.js'
 
 /** Everything an answer is written with. */
 export interface ReplyContext {
   readonly res: ServerResponse
   readonly journals: JournalStore
+  readonly live: Live
   readonly signal: AbortSignal
   /** Headers of the request that decide the form of the answer. */
   readonly ifNoneMatch?: string
+  readonly lastEventId?: string
   readonly head: boolean
 }
 
@@ -57,7 +61,7 @@ export const sendRefusal = ({ res, head }: Pick<ReplyContext, 'res' | 'head'>, r
 }
 
 /**
- * Writes events as they come, and then the journal they go on in, as stored.
+ * Writes events as they come, and then the journal or the sandbox's own events that they go on with.
  *
  * A stream refused before its first event is an ordinary refusal; one that is silent for a second gets its headers, so
  * that the client knows it is heard.
@@ -73,6 +77,7 @@ export const sendStream = async (context: ReplyContext, events: AsyncIterable<un
       const { value, done } = await withHeartbeat(res, next)
       if (signal.aborted) return
       if (done) return isPosition(value) ? await sendJournal(context, value) : end(res, 'done', value ?? {})
+      if (isWatch(value)) return await context.live.serve(sinkOf(res), value.watch, context.lastEventId, signal)
       if (!res.write(encode('message', value))) await drained(res, signal)
       next = iterator.next()
     }
@@ -100,6 +105,13 @@ const sendJournal = async ({ res, journals, signal }: ReplyContext, { journal, a
   await journals.pump(journal, after, res, signal, { idle: { every: HEARTBEAT, write: COMMENT } })
   if (!signal.aborted) res.end()
 }
+
+/** A response whose bytes count as accepted when the system has taken them. */
+const sinkOf = (res: ServerResponse): Sink => ({
+  write: (bytes, accepted) => void res.write(bytes, () => accepted()),
+  end: (bytes, accepted) => void res.end(bytes, () => accepted()),
+  cut: () => void res.destroy(),
+})
 
 const withHeartbeat = async <T>(res: ServerResponse, next: Promise<T>): Promise<T> => {
   const timer = setInterval(() => res.write(COMMENT), HEARTBEAT)

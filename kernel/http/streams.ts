@@ -1,4 +1,7 @@
+import { Refusal } from '../../sdk/refusal.js'
 import type { Caller } from '../../sdk/types.js'
+
+const ENDED = 'the credential of this stream was revoked or has expired: sign in again, or use another token'
 
 /** The event streams that are open, so that they end with the credential they stand on and when the daemon stops. */
 export class OpenStreams {
@@ -16,10 +19,10 @@ export class OpenStreams {
     }
   }
 
-  /** Cuts every stream of a session or token. */
+  /** Ends every stream of a session or token. */
   end({ sessionId, tokenId }: { sessionId?: string; tokenId?: string }): void {
     for (const [controller, caller] of this.#open) {
-      if ((sessionId && caller.sessionId === sessionId) || (tokenId && caller.tokenId === tokenId)) controller.abort()
+      if ((sessionId && caller.sessionId === sessionId) || (tokenId && caller.tokenId === tokenId)) controller.abort(new Refusal('unauthenticated', ENDED))
     }
   }
 

@@ -351,6 +351,8 @@ export interface Agent {
 }
 
 export interface AgentEvents {
+  /** Something a card of the board shows may be another: the conversation, its live turn or its queue. */
+  'agent.changed': { id: ConversationId }
   'turn.settled': { conversationId: ConversationId; run: RunId; end: RunEnd; branch?: string }
   'card.raised': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
   'card.resolved': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }

@@ -2,15 +2,21 @@ import type { Caller, Host } from '../../sdk/index.js'
 import { mintToken, revokeSessions } from './access.js'
 import { Budget } from './budget.js'
 import { type Me, system } from './contract.js'
+import { EventStream } from './events.js'
 import { Programs } from './programs.js'
 import { openSession, requestOf, signInOptions } from './sign-in.js'
 
 export const contract = system
 
 export const activate = async (host: Host): Promise<void> => {
+  const published = (domain: 'sessions' | 'members') => host.call('kernel.events.publish', { domain })
   const programs = new Programs(host)
   const asked = new Budget(120)
+  const events = new EventStream(host)
+  await events.open()
   host.boot('look for programs', () => programs.look())
+  // Every end of a credential is heard of, its time running out too.
+  host.on('credential.ended', () => void published('sessions').catch(() => {}))
 
   await host.serve(system, {
     'GET /info': async (_input, context) => {
@@ -23,9 +29,25 @@ export const activate = async (host: Host): Promise<void> => {
       asked.spend(http.address)
       return signInOptions(host, http)
     },
-    'POST /system/session': (input, context) => openSession(host, input, context),
+    'POST /system/session': async (input, context) => {
+      const before = await host.call('kernel.identity.state')
+      const session = await openSession(host, input, context)
+      const { claimed } = await host.call('kernel.identity.state')
+      await published('sessions')
+      if (claimed !== before.claimed) await published('members')
+      return session
+    },
     'POST /system/sessions/revoke': (input, context) => revokeSessions(host, input, context),
-    'POST /system/control/tokens': (input, context) => mintToken(host, input, context),
+    'POST /system/control/tokens': async (input, context) => {
+      const minted = await mintToken(host, input, context)
+      await published('sessions')
+      return minted
+    },
+    'GET /events': (input, context) => events.watch(input, context, meOf(context.caller)),
+    'POST /system/presence': async (input, { caller }) => {
+      await events.presence.say(caller, input)
+      return { ok: true }
+    },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
     'DELETE /system/control/tokens/{id}': ({ id }) => host.call('kernel.token.revoke', { id }),
   })

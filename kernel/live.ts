@@ -1,0 +1,341 @@
+import { randomBytes } from 'node:crypto'
+import type { Handlers, Watch } from '../sdk/contract.js'
+import type { BootProgress, Kernel, LiveFrame } from '../sdk/kernel.js'
+import { Refusal, refuse } from '../sdk/refusal.js'
+import { Watcher, type Change, type Entry, type Sink, type Source, type Wire } from './live-watcher.js'
+
+/** Time, as far as the stream depends on it. */
+export interface Clock {
+  now(): number
+  /** Runs something later, unless the answer is called before. */
+  after(ms: number, run: () => void): () => void
+}
+
+export interface LiveOptions {
+  /** How far the start has come. */
+  readonly boot: () => BootProgress
+  readonly clock?: Clock
+  /** Names this run of the daemon in the ids of its frames: eight hex digits. */
+  readonly epoch?: string
+}
+
+const KEPT = 4096
+const KEPT_MS = 600_000
+const WAITING = 512
+const WAITING_BYTES = 4 << 20
+const KEYS = 20
+const TICK = 1_000
+const HEARTBEAT = 5_000
+const BURST = 250
+/** Domains that move all the time. */
+const SLOW: { readonly [domain: string]: number } = { subagents: 2_000, machine: 2_000 }
+const LAST_WORDS = 1_000
+const RETRY_MS = 1_000
+
+const SYSTEM: Clock = {
+  now: Date.now,
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms).unref()
+    return () => clearTimeout(timer)
+  },
+}
+
+/**
+ * The sandbox's own event stream: one total order of frames, the newest of them kept in memory, and who watches.
+ *
+ * A frame is serialised once for each form it has. A watcher is a position: a slow one costs nothing until it reads on.
+ */
+export class Live implements Source {
+  readonly #boot: () => BootProgress
+  readonly #clock: Clock
+  readonly #epoch: string
+  readonly #versions = new Map<string, number>()
+  readonly #declared = new Map<string, ReadonlySet<string>>()
+  readonly #bursts = new Map<number, Burst>()
+  /** Frames in order, without the snapshots. */
+  #kept: Entry[] = []
+  /** The newest snapshot of each kind. */
+  readonly #held = new Map<string, Entry>()
+  readonly #watchers = new Set<Watcher>()
+  #head = 0
+  /** The newest frame that is no longer kept. */
+  #lost = 0
+  /** Where the newest kind of snapshot was first seen: whoever is from before has never got one. */
+  #floor = 1
+  #merged?: { name: string; bytes: Buffer }
+  #ticking = false
+  #stopping = false
+
+  constructor({ boot, clock = SYSTEM, epoch = randomBytes(4).toString('hex') }: LiveOptions) {
+    this.#boot = boot
+    this.#clock = clock
+    this.#epoch = epoch
+  }
+
+  get head(): number {
+    return this.#head
+  }
+
+  now(): number {
+    return this.#clock.now()
+  }
+
+  /** Makes the domains of a group known; from then on it may bump them. */
+  declare(plugin: string, domains: readonly string[]): void {
+    this.#declared.set(plugin, new Set(domains))
+    for (const domain of domains) if (!this.#versions.has(domain)) this.#versions.set(domain, 0)
+  }
+
+  /** Says that what a domain stands for has changed; the first of a burst goes out at once, the rest of it together. */
+  bump(plugin: string, domain: string, key?: string): void {
+    if (!this.#declared.get(plugin)?.has(domain)) {
+      refuse('forbidden', `${plugin} does not declare the domain ${domain} in its manifest`)
+    }
+    this.#versions.set(domain, this.#versions.get(domain)! + 1)
+    const ms = SLOW[domain] ?? BURST
+    const burst = this.#bursts.get(ms) ?? new Burst(this.#clock, ms, changed => this.#changed(changed))
+    this.#bursts.set(ms, burst)
+    burst.add(domain, key)
+  }
+
+  /** Publishes frames, in order and without another between them. */
+  show(frames: readonly LiveFrame[]): void {
+    for (const { data, tokens = data, snapshot, mode } of frames) {
+      const people = this.#wire(data)
+      this.#publish(data.kind, people, {
+        ...(tokens && { tokens: tokens === data ? people : this.#wire(tokens) }),
+        ...(mode !== undefined && { mode }),
+      }, snapshot)
+    }
+  }
+
+  /** Tells how far the start has come; whoever connects later hears it only while it goes on. */
+  booted(): void {
+    const progress = this.#boot()
+    this.show([{ data: { kind: 'boot', ...progress }, snapshot: true }])
+    if (progress.ready) this.#held.delete('boot')
+  }
+
+  /** Serves one watcher until its connection closes, its credential ends or the daemon stops. */
+  async serve(sink: Sink, watch: Watch['watch'], lastEventId: string | undefined, signal: AbortSignal): Promise<void> {
+    const watcher = new Watcher(this, sink, watch, this.#resumable(lastEventId || watch.after))
+    const gone = () => {
+      const why: unknown = signal.reason
+      if (why instanceof Refusal) this.#end(watcher, 'error', { status: why.status, ...why.body })
+      else watcher.close()
+    }
+    this.#watchers.add(watcher)
+    this.#tick()
+    watcher.push()
+    if (this.#stopping) this.#end(watcher, 'done', STOPPING)
+    if (signal.aborted) gone()
+    signal.addEventListener('abort', gone, { once: true })
+    try {
+      await watcher.closed
+    } finally {
+      signal.removeEventListener('abort', gone)
+      this.#watchers.delete(watcher)
+    }
+  }
+
+  /** Ends every stream, now and later, because the daemon stops. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    const watchers = [...this.#watchers]
+    for (const watcher of watchers) this.#end(watcher, 'done', STOPPING)
+    await Promise.all(watchers.map(({ closed }) => closed))
+  }
+
+  greeting(watch: Watch['watch'], from?: number): Buffer[] {
+    const resumed = from !== undefined
+    const versions = Object.fromEntries(this.#versions)
+    const hello = { kind: 'hello', ...watch.hello, boot: this.#boot(), epoch: this.#epoch, seq: this.#head, resumed, versions }
+    const missed = resumed ? this.#after(from).filter(entry => wireOf(entry, watch)) : []
+    const snapshots = watch.snapshots.flatMap(kind => {
+      const entry = this.#held.get(kind)
+      const wire = entry?.[watch.form]
+      const wanted = entry && (!resumed || watch.again.includes(kind) || (entry.seq > from && fits(entry, watch)))
+      return wanted && wire ? [wire.data] : []
+    })
+    // Until the last snapshot an id leads back to before the first: who is cut in between gets them all again.
+    const before = missed.at(-1)?.seq ?? from ?? 0
+    return [
+      this.#named(resumed ? from : snapshots.length ? 0 : this.#head, data(hello)),
+      ...missed.map(entry => wireOf(entry, watch)!.whole),
+      ...snapshots.map((line, at) => this.#named(at === snapshots.length - 1 ? this.#head : before, line)),
+    ]
+  }
+
+  waiting(watch: Watch['watch'], position: number): { seq: number; bytes: Buffer }[] | undefined {
+    if (position < this.#lost) return undefined
+    const kept = this.#after(position).filter(entry => wireOf(entry, watch))
+    const changes = kept.filter(({ change }) => change)
+    const last = changes.at(-1)
+    const waiting = kept.filter(entry => !entry.change || entry === last)
+      .map(entry => ({ seq: entry.seq, bytes: entry === last ? this.#together(changes) : wireOf(entry, watch)!.whole }))
+    if (waiting.length > WAITING || waiting.reduce((sum, { bytes }) => sum + bytes.length, 0) > WAITING_BYTES) return undefined
+    const snapshots = [...this.#held.values()].filter(entry => entry.seq > position && wireOf(entry, watch))
+    if (!snapshots.length) return waiting
+    return [...waiting, ...snapshots.map(entry => ({ seq: entry.seq, bytes: wireOf(entry, watch)!.whole }))].sort((a, b) => a.seq - b.seq)
+  }
+
+  behind(position: number): Buffer {
+    return this.#named(position, data({ kind: 'resync', reason: 'slow' }))
+  }
+
+  /** The position an id names, where everything after it is still there. */
+  #resumable(id: string | undefined): number | undefined {
+    const [, epoch, seq] = /^([0-9a-f]{8})-(\d{1,15})$/.exec(id ?? '') ?? []
+    const position = Number(seq)
+    this.#evict()
+    const whole = epoch === this.#epoch && position >= Math.max(this.#floor, this.#lost) && position <= this.#head
+    return whole ? position : undefined
+  }
+
+  #after(position: number): Entry[] {
+    let at = this.#kept.length
+    while (at > 0 && this.#kept[at - 1]!.seq > position) at--
+    return at === this.#kept.length ? [] : this.#kept.slice(at)
+  }
+
+  #changed(changed: ReadonlyMap<string, ReadonlySet<string> | undefined>): void {
+    const domains = [...changed.keys()].sort()
+    const versions = Object.fromEntries(domains.map(domain => [domain, this.#versions.get(domain)!]))
+    const change: Change = { domains, versions, ...few([...changed.values()]) }
+    const people = this.#wire({ kind: 'runtimeChanged', ...change })
+    this.#publish('runtimeChanged', people, { tokens: people, change })
+  }
+
+  /** Several changes as the newest of them would tell them all. */
+  #together(changes: readonly Entry[]): Buffer {
+    const [first, last] = [changes[0]!, changes.at(-1)!]
+    if (first === last) return last.people.whole
+    const name = `${first.seq}-${last.seq}`
+    if (this.#merged?.name === name) return this.#merged.bytes
+    const all = changes.map(({ change }) => change!)
+    const merged: Change = {
+      domains: [...new Set(all.flatMap(({ domains }) => domains))].sort(),
+      versions: Object.assign({}, ...all.map(({ versions }) => versions)) as Change['versions'],
+      ...few(all.map(({ keys }) => keys && new Set(keys))),
+    }
+    const bytes = this.#named(last.seq, data({ kind: 'runtimeChanged', ...merged }))
+    this.#merged = { name, bytes }
+    return bytes
+  }
+
+  #publish(kind: string, people: Wire, more: Pick<Entry, 'tokens' | 'mode' | 'change'>, snapshot = false): void {
+    const { mode, ...rest } = more
+    const first = snapshot && !this.#held.has(kind)
+    const entry: Entry = { seq: ++this.#head, at: this.now(), kind, people, ...rest, ...(mode !== undefined && !first && { mode }) }
+    if (first) this.#floor = entry.seq
+    if (snapshot) this.#held.set(kind, entry)
+    else {
+      this.#kept.push(entry)
+      this.#evict()
+    }
+    for (const watcher of this.#watchers) watcher.push()
+  }
+
+  #evict(): void {
+    const oldest = this.now() - KEPT_MS
+    let gone = Math.max(0, this.#kept.length - KEPT)
+    while (gone < this.#kept.length && this.#kept[gone]!.at < oldest) gone++
+    if (!gone) return
+    this.#lost = this.#kept[gone - 1]!.seq
+    this.#kept = this.#kept.slice(gone)
+  }
+
+  /** The bytes of the frame that is published next. */
+  #wire(value: object): Wire {
+    const line = data(value)
+    const whole = this.#named(this.#head + 1, line)
+    return { whole, data: whole.subarray(whole.length - line.length) }
+  }
+
+  #named(seq: number, line: Buffer): Buffer {
+    return Buffer.concat([Buffer.from(`event: message\nid: ${this.#epoch}-${seq}\n`), line])
+  }
+
+  /** Looks after every watcher once a second while there are any. */
+  #tick(): void {
+    if (this.#ticking || !this.#watchers.size) return
+    this.#ticking = true
+    this.#clock.after(TICK, () => {
+      this.#ticking = false
+      let beat: Buffer | undefined
+      for (const watcher of this.#watchers) {
+        watcher.checkStalled()
+        if ((watcher.quiet ?? 0) < HEARTBEAT) continue
+        beat ??= this.#named(this.#head, data({ kind: 'heartbeat', at: this.now(), seq: this.#head }))
+        watcher.beat(beat)
+      }
+      this.#tick()
+    })
+  }
+
+  #end(watcher: Watcher, event: 'done' | 'error', value: object): void {
+    watcher.end(Buffer.from(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`))
+    const cancel = this.#clock.after(LAST_WORDS, () => watcher.close())
+    void watcher.closed.then(cancel)
+  }
+}
+
+/** The calls by which groups reach the stream. */
+export const liveCalls = (live: Live): Pick<Handlers<Kernel>, `kernel.events.${'publish' | 'show'}`> => ({
+  'kernel.events.publish': ({ domain, key }, { caller: { kind, actor } }) => {
+    if (kind !== 'plugin') refuse('forbidden', `a group publishes as itself, found a caller of kind ${kind}`)
+    live.bump(actor.slice('sandbox:'.length), domain, key)
+    return { ok: true }
+  },
+  'kernel.events.show': ({ frames }) => {
+    live.show(frames)
+    return { ok: true }
+  },
+})
+
+const STOPPING = { reason: 'stopping', retryMs: RETRY_MS }
+
+/** Lets the first of a burst out at once, and what follows within a while together at its end. */
+class Burst {
+  readonly #clock: Clock
+  readonly #ms: number
+  readonly #out: (changed: ReadonlyMap<string, ReadonlySet<string> | undefined>) => void
+  #changed = new Map<string, Set<string> | undefined>()
+  #open = false
+
+  constructor(clock: Clock, ms: number, out: (changed: ReadonlyMap<string, ReadonlySet<string> | undefined>) => void) {
+    this.#clock = clock
+    this.#ms = ms
+    this.#out = out
+  }
+
+  /** @param key Left out: which one changed is not known. */
+  add(domain: string, key?: string): void {
+    const keys = this.#changed.has(domain) ? this.#changed.get(domain) : new Set<string>()
+    this.#changed.set(domain, key === undefined ? undefined : keys?.add(key))
+    if (!this.#open) this.#flush()
+  }
+
+  #flush(): void {
+    const changed = this.#changed
+    this.#changed = new Map()
+    this.#open = true
+    this.#clock.after(this.#ms, () => {
+      this.#open = false
+      if (this.#changed.size) this.#flush()
+    })
+    this.#out(changed)
+  }
+}
+
+/** The keys of all, where every one is known and they are few. */
+const few = (sets: readonly (ReadonlySet<string> | undefined)[]): { keys?: string[] } => {
+  const keys = new Set(sets.flatMap(set => [...(set ?? [])]))
+  return sets.every(Boolean) && keys.size <= KEYS ? { keys: [...keys] } : {}
+}
+
+const fits = ({ mode }: Entry, watch: Watch['watch']): boolean => mode === undefined || mode === watch.mode
+
+const wireOf = (entry: Entry, watch: Watch['watch']): Wire | undefined => (fits(entry, watch) ? entry[watch.form] : undefined)
+
+const data = (value: object): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\n\n`)

@@ -1,0 +1,66 @@
+import type { Context, Host, Input, Watch } from '../../sdk/index.js'
+import { attentionFrame, Board, type After } from './board.js'
+import type { Me, PresenceEvent, PresenceUser, System } from './contract.js'
+import { Presence } from './presence.js'
+import { requestOf } from './sign-in.js'
+
+type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'signal'>
+
+const SNAPSHOTS = ['agents', 'presence', 'attention', 'boot']
+/** After each of these a card may be another. */
+const MOVING = ['agent.changed', 'agent.landed', 'agent.conflict', 'agent.removed'] as const
+const AGAIN = ['presence', 'attention']
+
+/** The event stream of the sandbox: who watches, what they begin with, and the frames of this group. */
+export class EventStream {
+  readonly presence: Presence
+  readonly #host: EventsHost
+  readonly #board: Board
+
+  constructor(host: EventsHost, after?: After) {
+    this.#host = host
+    this.presence = new Presence(users => host.call('kernel.events.show', { frames: [presenceFrame(users)] }))
+    this.#board = new Board({
+      read: async () => (await host.serves('GET /agents')) ? host.call('GET /agents', undefined, { signal: host.signal }) : { agents: [], rev: 0, held: [] },
+      show: frames => host.call('kernel.events.show', { frames }),
+      failed: error => host.signal.aborted || host.log.warn('the fleet could not be read for the event stream', { error: String(error) }),
+      ...(after && { after }),
+    })
+  }
+
+  /** Puts the first snapshots up and listens for what changes them. */
+  async open(): Promise<void> {
+    await this.#host.call('kernel.events.show', { frames: [presenceFrame([]), attentionFrame(0)] })
+    for (const event of MOVING) this.#host.on(event, () => this.#board.changed())
+    this.#host.on('daemon.ready', () => this.#board.ready())
+  }
+
+  /** Serves one watcher; its place on the roster is held until the stream ends. */
+  async *watch({ clientId, roster = 'snapshot', after }: Input<System, 'GET /events'>, context: Context, me: Me): AsyncGenerator<Watch> {
+    requestOf(context)
+    const { caller } = context
+    const unwatch = await this.#board.watched()
+    let leave: (() => Promise<void>) | undefined
+    try {
+      const { kind, email } = caller
+      if (clientId !== undefined && kind === 'session' && email !== undefined) leave = await this.presence.enter({ ...caller, email }, clientId)
+      const { workspaceId, routes, shapes, build } = await this.#host.call('kernel.info')
+      yield {
+        watch: {
+          hello: { workspaceId, routes, shapes, build, me },
+          form: kind === 'token' ? 'tokens' : 'people',
+          mode: roster,
+          snapshots: SNAPSHOTS,
+          again: AGAIN,
+          ...(after !== undefined && { after }),
+        },
+      }
+    } finally {
+      unwatch()
+      if (!this.#host.signal.aborted) await leave?.()
+    }
+  }
+}
+
+const presenceFrame = (users: PresenceUser[]): { data: PresenceEvent; tokens: false; snapshot: true } =>
+  ({ data: { kind: 'presence', users }, tokens: false, snapshot: true })
