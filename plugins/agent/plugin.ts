@@ -15,7 +15,6 @@ import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
 import { restart, sweep } from './restart.js'
 import { scriptAdapter } from './script/adapter.js'
-import { autoResumeOnRestart } from './settings.js'
 import { steer } from './steer.js'
 import { Transcripts } from './transcripts.js'
 import { TurnWorkshop, premises } from './workshop.js'
@@ -45,8 +44,9 @@ export const activate = async (host: Host): Promise<void> => {
   for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
   for (const id of dropped) await conversations.remove(id)
 
+  const resumes = async () => (await host.serves('settings.get')) && (await host.call('settings.get')).autoResumeOnRestart
   host.boot('Turns of the last run', async () => {
-    await restart({ engine, conversations, queue, cards, journal, log, resumes: () => autoResumeOnRestart(workspace) })
+    await restart({ engine, conversations, queue, cards, journal, log, resumes })
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
     if (isolated.length) void workshop.warm()
