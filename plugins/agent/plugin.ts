@@ -2,6 +2,7 @@ import type { Handlers, Host } from '../../sdk/index.js'
 import { reach } from './access.js'
 import { attach } from './attach.js'
 import { Cards } from './cards.js'
+import { Changes } from './changes.js'
 import { agent, type Agent } from './contract.js'
 import { Conversations } from './conversations.js'
 import { Copies } from './copies.js'
@@ -27,7 +28,9 @@ export const contract = agent
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
   const { workspace, hidden } = place
-  const conversations = new Conversations(store, log)
+  const changes = new Changes(id => host.emit('agent.changed', { id }))
+  const changed = (id: string) => changes.changed(id)
+  const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
   const providers = new Providers(store, log, [scriptAdapter])
@@ -35,7 +38,7 @@ export const activate = async (host: Host): Promise<void> => {
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
   const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered })
-  const turnHost = { journal, log, cards, emit: host.emit, signal: host.signal }
+  const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
 
