@@ -2,6 +2,7 @@ import type { Handlers, Host } from '../../sdk/index.js'
 import { reach } from './access.js'
 import { attach } from './attach.js'
 import { Cards } from './cards.js'
+import { Changes } from './changes.js'
 import { agent, type Agent } from './contract.js'
 import { Conversations } from './conversations.js'
 import { Copies } from './copies.js'
@@ -28,7 +29,9 @@ export const contract = agent
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
   const { workspace, hidden } = place
-  const conversations = new Conversations(store, log)
+  const changes = new Changes(id => host.emit('agent.changed', { id }))
+  const changed = (id: string) => changes.changed(id)
+  const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
   const providers = new Providers(store, log, [scriptAdapter])
@@ -36,7 +39,7 @@ export const activate = async (host: Host): Promise<void> => {
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
   const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered })
-  const turnHost = { journal, log, cards, emit: host.emit, signal: host.signal }
+  const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
 
@@ -50,13 +53,18 @@ export const activate = async (host: Host): Promise<void> => {
     await restart({ engine, conversations, queue, cards, journal, log, resumes })
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
-    if (isolated.length) workshop.warm()
+    if (isolated.length) void workshop.warm()
   })
   const sweeper = setInterval(() => {
     sweep({ engine, conversations, journal }).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
   }, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
-  host.stopping(() => engine.close())
+  // Once a turn has its processor back: the next private copy is then there at once.
+  host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && workshop.warm()))
+  host.stopping(async () => {
+    await engine.close()
+    await workshop.idle()
+  })
 
   host.contribute('system.programs', programs)
 
