@@ -120,6 +120,24 @@ t.test('what changed while nobody watched is told to who comes back', async t =>
   t.same(await after.kinds(2), ['presence', 'attention'])
 })
 
+t.test('a turn is seen from its card to its landing', async t => {
+  const daemon = await daemonWith(t, [])
+  const events = await openEvents(t, daemon, '?roster=delta')
+  t.same(await events.kinds(4), FIRST)
+  const id = 'seen'
+  await daemon.client.call('POST /agent', { conversationId: id, isolated: true, prompt: 'write made.txt\n| by an agent\nask Go on?\n| yes: go on\n| no: stop\nsay done' })
+  const asking = await events.until('agent', ({ agent }) => agent?.status === 'awaiting')
+  t.match(await events.until('attention'), { cards: 1 })
+  const { requestId } = asking.agent!.cards![0]!
+  await daemon.client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
+  t.match(await events.until('agent', ({ agent }) => agent?.status === 'ready'), { agent: { id, diff: { files: 1 } } })
+  await daemon.client.call('POST /agents/{id}/land', { id })
+  await events.until('agent', ({ agent }) => agent?.status === 'landed')
+  await daemon.client.call('POST /agents/{id}/discard', { id })
+  await events.until('agent', ({ removed }) => removed === id)
+  t.match((await openEvents(t, daemon).then(one => one.until('attention'))), { cards: 0 })
+})
+
 t.test('a fleet that cannot be read keeps nobody from watching', async t => {
   const daemon = await daemonWith(t, ['system'], { fakes: { 'GET /agents': () => { throw new Error('broken') } } })
   const events = await openEvents(t, daemon)
