@@ -164,6 +164,12 @@ export interface ProviderSession {
   provider: ProviderId
   harness: Harness
 }
+/** Who asked for somebody who may land, and when. */
+export interface LandRequest {
+  email: string
+  name?: string
+  at: Millis
+}
 /** One conversation as the sandbox keeps it. */
 export interface Conversation {
   id: ConversationId
@@ -196,6 +202,7 @@ export interface Conversation {
   /** The sentence the last run died on. */
   failure?: string
   conflicts?: LandConflict[]
+  landRequested?: LandRequest
   totals: Totals
   contextTokens?: Count
   contextWindow?: Count
@@ -263,6 +270,29 @@ export interface TranscriptPage {
   messages: TranscriptMessage[]
   sessionId?: string
   total: Count
+}
+
+/** The messages that wait, in the order they will start. */
+export interface WaitingMessages {
+  messages: QueuedMessage[]
+  paused: boolean
+}
+/** Where words were found: the line they stand in, and who said it. */
+export interface Snippet {
+  text: string
+  speaker: 'user' | 'agent'
+}
+/** A conversation that was found; without a snippet its title fits. */
+export interface Match {
+  id: ConversationId
+  snippet?: Snippet
+}
+export interface Matches {
+  matches: Match[]
+  /** How many conversations were looked at. */
+  scanned: Count
+  /** The index is still being built: the answer can grow. */
+  indexing: boolean
 }
 
 /** Where one repository of a private copy is on this machine. */
@@ -344,6 +374,28 @@ export interface Agent {
   'agent.landed'(input: { id: string; repos: CopyRepo[]; conflicts?: LandConflict[]; frame?: Frame & { kind: 'landed' } }): Ok
   /** Takes a conversation off the board: its queue, frames, copy and branch go, its transcript stays. */
   'agent.discard'(input: { id: string }): Ok
+  /** Gives a conversation the title a person chose. */
+  'agent.rename'(input: { id: string; title: string }): Ok
+  /** Stamps the read marks of conversations; one that is unknown refuses all. */
+  'agent.seen'(input: { ids: string[] }): Ok
+  /** The messages that wait, and the live run. */
+  'agent.queue'(input: { id: string }): WaitingMessages & { running?: RunId }
+  /** Takes a waiting message back: its run never starts. */
+  'agent.unqueue'(input: { id: string; messageId: string }): { removed: QueuedMessage; messages: QueuedMessage[] }
+  /** Puts all that waits in this order; `start` lifts the pause and starts the first when the conversation is free. */
+  'agent.orderQueue'(input: { id: string; messageIds: string[]; start?: boolean }): WaitingMessages & { run?: RunId }
+  /** Writes down that somebody asked for a landing; without a request nobody does any more. */
+  'agent.requestLand'(input: { id: string; request?: LandRequest }): Ok
+  /** Puts a conversation away: what its copy holds is committed, the checkout goes, the branch is parked. */
+  'agent.archive'(input: { id: string }): Ok
+  /** Brings a conversation back; its next turn rebuilds the copy. */
+  'agent.unarchive'(input: { id: string }): Ok
+  /** Deletes an archived conversation for good: copy, branch, queue, frames and transcript. */
+  'agent.purge'(input: { id: string }): Ok
+  /** Finds conversations by their title or by anything either side said. */
+  'agent.search'(input: { query: string; caseSensitive?: boolean }): Matches
+  /** Adds a line in the agent's voice with no turn behind it; the provider's memory is cleared. */
+  'agent.place'(input: { id: string; text: string; by: string }): Ok
   /** The repositories of a private copy with their folders on this machine. */
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
   /** Commits what the copy holds uncommitted, per repository, and answers the tips. */

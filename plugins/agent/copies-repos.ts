@@ -213,12 +213,47 @@ export const attachTree = async (source: Repository, entry: string, copy: string
   await git(place, ['symbolic-ref', 'HEAD', `refs/heads/${branch}`], { env: { GIT_DIR: place } })
 }
 
-/** Takes a tree's entry and its branch away; what is gone already is fine. */
-export const forgetTree = async (common: string, copy: string, branch: string): Promise<void> => {
+const dropEntry = async (common: string, copy: string): Promise<void> => {
   const entry = await entryOf(common, copy)
   if (entry) await rm(join(common, 'worktrees', entry), { recursive: true, force: true })
   await rmdir(join(common, 'worktrees')).catch(() => {})
+}
+
+/** Takes a tree's entry and its branch away, parked or not; what is gone already is fine. */
+export const forgetTree = async (common: string, copy: string, branch: string): Promise<void> => {
+  await dropEntry(common, copy)
   await deleteBranch(common, branch)
+  await inRefs(common, ['update-ref', '--no-deref', '-d', parkedOf(branch)])
+}
+
+const parkedOf = (branch: string): string => `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`
+
+const inRefs = (common: string, args: readonly string[], input?: string) =>
+  git(common, args, { env: { GIT_DIR: common }, ...(input === undefined ? { ok: [0, 1, 128] } : { input }) })
+
+const commitOf = async (common: string, ref: string): Promise<string | undefined> => {
+  const { code, text } = await inRefs(common, ['rev-parse', '--verify', '-q', `${ref}^{commit}`])
+  return code === 0 ? text.trim() : undefined
+}
+
+/** Moves a ref to another name in one step; where there is no such ref nothing happens. */
+const moveRef = async (common: string, from: string, to: string): Promise<void> => {
+  const commit = await commitOf(common, from)
+  if (commit === undefined) return
+  const step = (line: string) => `option no-deref\n${line}\n`
+  await inRefs(common, ['update-ref', '--stdin'], step(`update ${to} ${commit}`) + step(`delete ${from}`))
+}
+
+/** Takes a tree's entry away and puts its branch where no list of branches shows it. */
+export const parkTree = async (common: string, copy: string, branch: string): Promise<void> => {
+  await dropEntry(common, copy)
+  await moveRef(common, `refs/heads/${branch}`, parkedOf(branch))
+}
+
+/** Puts a parked branch back; one that was never parked, or is back already, stays as it is. */
+export const unparkBranch = async (common: string, branch: string): Promise<void> => {
+  const ref = `refs/heads/${branch}`
+  if ((await commitOf(common, ref)) === undefined) await moveRef(common, parkedOf(branch), ref)
 }
 
 /** Entries among the worktrees of a repository whose copy lies below a folder. */

@@ -9,8 +9,8 @@ import { listEnv, ownProgram, run } from '../../sdk/node/run.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { CheckoutRepo, CopyRepo } from './contract.js'
 import {
-  addTree, attachTree, below, dependenciesOf, entriesBelow, exists, findRepositories, forgetTree, pathOf, patternOf,
-  repositoryAt, whole, workBegins, type Repository, type TreeEntry,
+  addTree, attachTree, below, dependenciesOf, entriesBelow, exists, findRepositories, forgetTree, parkTree, pathOf,
+  patternOf, repositoryAt, unparkBranch, whole, workBegins, type Repository, type TreeEntry,
 } from './copies-repos.js'
 import { abortRebase, commitTree, dropLocks, fillTree, rebaseTree, type Tree } from './copies-tree.js'
 
@@ -160,6 +160,34 @@ export class Copies {
     })
   }
 
+  /** Commits the rest, takes the copy away and parks its branches; the next `ensure` brings all back. */
+  async retire(id: string, repos: readonly CopyRepo[]): Promise<void> {
+    const dir = this.dir(id)
+    await this.#locks.with(id, async () => {
+      const made = (await exists(dir)) ? await this.#made(id) : undefined
+      if (made && (await whole(dir, made.repos))) {
+        await this.#settle(id, made)
+        for (const { repo } of made.repos) await this.#commitAll(this.#tree(id, made, repo))
+      }
+      // From here on the copy counts as half-made: a crash leaves one that the next turn makes anew from its branch.
+      await rm(this.#note(id), { force: true })
+      const place = await this.#trash(dir)
+      for (const { repo } of repos) {
+        const common = (made?.repos.find(each => each.repo === repo) ?? (await repositoryAt(this.#options, repo)))?.common
+        if (common) await this.#locks.with(common, () => parkTree(common, join(dir, pathOf(repo)), `agent/${id}`))
+      }
+      if (place) this.#delete(place)
+    })
+  }
+
+  /** Commits everything in a tree that is to go; what no branch would keep is never given up. */
+  async #commitAll(tree: Tree): Promise<void> {
+    const { attached, clean } = await commitTree(tree, MESSAGE)
+    if (attached && clean) return
+    const found = attached ? 'it holds work that cannot be committed' : `it does not stand on its branch ${tree.branch}`
+    refuse('conflict', `the private copy of ${tree.repo} cannot be put away: ${found}; have the agent put that right, or discard the work`)
+  }
+
   /** Takes away the copies of conversations that are gone, what a crash left of them, and the trash. */
   async prune(ids: Iterable<string>): Promise<void> {
     const kept = new Set(ids)
@@ -299,6 +327,7 @@ export class Copies {
         + 'run `git init`, `git add -A` and `git commit` there, or work in the shared tree')
     }
     await this.#clear(id, dir)
+    if (known.length > 0) for (const { common } of sources) await this.#locks.with(common, () => unparkBranch(common, `agent/${id}`))
     const adopted = known.length === 0 && await this.#adopt(id, dir, sources)
     const made: Made = adopted || { repos: [], shown: [] }
     const repos: CopyRepo[] = []

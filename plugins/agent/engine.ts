@@ -85,7 +85,7 @@ export class Engine {
     })
     void conversations.update(conversationId, {
       provider: adapter.id, harness, model, permissionMode, effort, thinking, fast, actsAs,
-      lastRun: run, lastEnd: undefined, failure: undefined, lastBy: by, updatedAt: startedAt,
+      lastRun: run, lastEnd: undefined, failure: undefined, lastBy: by, updatedAt: startedAt, archivedAt: undefined,
     }).catch(() => {})
     if (before.lastRun && before.lastRun !== run) this.#expire(before.lastRun)
     const waiting = queue.waiting(conversationId)
@@ -322,22 +322,28 @@ export class Engine {
 
   /** Stops what lives and forgets what waits: the conversation leaves the board. */
   async discard(conversationId: string, clear: () => Promise<void>): Promise<void> {
-    const { lanes, queue, conversations, host } = this.#parts
+    const { lanes } = this.#parts
     for (let gone = false; !gone; ) {
       await this.#forget(conversationId)
       await this.stop(conversationId)
       gone = await lanes.run(conversationId, async () => {
         // A message may have come between the stop and here: it goes the same way.
         if (this.#turns.has(conversationId)) return false
-        await this.#forget(conversationId)
-        const { lastRun } = conversations.get(conversationId)
-        await clear()
-        if (lastRun) await host.journal.remove(framesOf(lastRun))
-        await queue.drop(conversationId)
-        await conversations.remove(conversationId)
+        await this.erase(conversationId, clear)
         return true
       })
     }
+  }
+
+  /** Takes a conversation off the board; the caller holds its lane and no turn of it lives. */
+  async erase(conversationId: string, clear: () => Promise<void>): Promise<void> {
+    const { queue, conversations, host } = this.#parts
+    await this.#forget(conversationId)
+    const { lastRun } = conversations.get(conversationId)
+    await clear()
+    if (lastRun) await host.journal.remove(framesOf(lastRun))
+    await queue.drop(conversationId)
+    await conversations.remove(conversationId)
   }
 
   async #forget(conversationId: string): Promise<void> {
@@ -345,9 +351,14 @@ export class Engine {
     const waiting = [...queue.waiting(conversationId)]
     for (const { run } of waiting) {
       await queue.ended(conversationId, run, false)
-      for (const gone of this.#arrivals.get(run) ?? []) gone(undefined)
-      this.#arrivals.delete(run)
+      this.withdrawn(run)
     }
+  }
+
+  /** A run that waited never starts: those who wait for it are told. */
+  withdrawn(run: string): void {
+    for (const gone of this.#arrivals.get(run) ?? []) gone(undefined)
+    this.#arrivals.delete(run)
   }
 
   /** The turn of a run that waits in the queue, once it starts; undefined when it never will. */

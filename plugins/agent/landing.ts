@@ -33,7 +33,7 @@ export const landed = async (parts: { engine: Engine; conversations: Conversatio
     const told = repos.find(other => other.repo === repo.repo)
     return told ? { ...told, base: repo.base } : repo
   })
-  await conversations.update(id, { repos: merged, conflicts: conflicts?.length ? conflicts : undefined, updatedAt: Date.now() })
+  await conversations.update(id, { repos: merged, conflicts: conflicts?.length ? conflicts : undefined, updatedAt: Date.now(), ...(!conflicts?.length && { landRequested: undefined }) })
   const turn = engine.live(id)
   if (frame && turn && !turn.leaving) await turn.log.write(frame)
 }

@@ -1,6 +1,7 @@
-import type { Handlers, Host } from '../../sdk/index.js'
+import type { Handlers, Host, Ok } from '../../sdk/index.js'
 import { reach } from './access.js'
 import { attach } from './attach.js'
+import { Board } from './board.js'
 import { Cards } from './cards.js'
 import { Changes } from './changes.js'
 import { agent, type Agent } from './contract.js'
@@ -17,6 +18,8 @@ import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
 import { restart, sweep } from './restart.js'
 import { scriptAdapter } from './script/adapter.js'
+import { Search } from './search.js'
+import { SearchIndex } from './search-index.js'
 import { steer } from './steer.js'
 import { Transcripts } from './transcripts.js'
 import { TurnWorkshop, premises } from './workshop.js'
@@ -24,6 +27,11 @@ import { TurnWorkshop, premises } from './workshop.js'
 const SWEEP_MS = 6 * 3_600_000
 
 export const contract = agent
+
+const done = async (work: Promise<void>): Promise<Ok> => {
+  await work
+  return { ok: true }
+}
 
 /** Runs turns of agents and shows, feeds and stops them. */
 export const activate = async (host: Host): Promise<void> => {
@@ -42,6 +50,9 @@ export const activate = async (host: Host): Promise<void> => {
   const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
+  const index = new SearchIndex(place.folder)
+  const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
+  const board = new Board({ engine, conversations, queue, transcripts, copies, remembered, search, lanes, locks, changed })
 
   await Promise.all([conversations.load(), providers.load(), remembered.load()])
   const { opened, dropped } = await queue.load()
@@ -64,6 +75,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.stopping(async () => {
     await engine.close()
     await workshop.idle()
+    index.close()
   })
 
   host.contribute('system.programs', programs)
@@ -106,6 +118,17 @@ export const activate = async (host: Host): Promise<void> => {
       })
       return { ok: true }
     },
+    'agent.rename': ({ id, title }) => done(board.rename(id, title)),
+    'agent.seen': ({ ids }) => done(board.seen(ids)),
+    'agent.queue': ({ id }) => board.waiting(id),
+    'agent.unqueue': ({ id, messageId }) => board.unqueue(id, messageId),
+    'agent.orderQueue': ({ id, messageIds, start = false }) => board.order(id, messageIds, start),
+    'agent.requestLand': ({ id, request }) => done(board.requestLand(id, request)),
+    'agent.archive': ({ id }) => done(board.archive(id)),
+    'agent.unarchive': ({ id }) => done(board.unarchive(id)),
+    'agent.purge': ({ id }) => done(board.purge(id)),
+    'agent.search': ({ query, caseSensitive = false }) => search.find(query, caseSensitive),
+    'agent.place': ({ id, text, by }) => done(board.place(id, text, by)),
     'checkouts.repos': async ({ id }) => {
       const { branch, repos } = conversations.get(id)
       return { repos: branch ? await copies.resolve(id, repos) : [] }

@@ -6,6 +6,8 @@ import type { Message } from './run-entry.js'
 /** What became of a message, kept so that the same message sent again gets the same answer. */
 export interface LedgerRow extends Started {
   readonly at: number
+  /** Taken back while it waited: its run never starts. */
+  readonly withdrawn?: true
 }
 
 /** A message in the queue and why it waits. */
@@ -44,6 +46,19 @@ interface EndedLine {
   readonly run: string
   readonly paused: boolean
 }
+/** A waiting message was taken back. */
+interface WithdrawnLine {
+  readonly line: 'withdrawn'
+  readonly conversationId: string
+  readonly messageId: string
+}
+/** What waits got another order, or its pause was lifted. */
+interface OrderedLine {
+  readonly line: 'ordered'
+  readonly conversationId: string
+  readonly messageIds: readonly string[]
+  readonly paused: boolean
+}
 interface DroppedLine {
   readonly line: 'dropped'
   readonly conversationId: string
@@ -57,7 +72,7 @@ interface PausedLine {
   readonly line: 'paused'
   readonly conversationId: string
 }
-type Line = AcceptLine | EndedLine | DroppedLine | RowLine | PausedLine
+type Line = AcceptLine | EndedLine | WithdrawnLine | OrderedLine | DroppedLine | RowLine | PausedLine
 
 interface Waiting {
   /** The message whose turn is under way, or is to start first. */
@@ -179,6 +194,16 @@ export class Queue {
     await this.#append({ line: 'ended', conversationId, run, paused }, true)
   }
 
+  /** Takes a waiting message back; its id stays used. */
+  async withdraw(conversationId: string, messageId: string): Promise<void> {
+    await this.#append({ line: 'withdrawn', conversationId, messageId }, true)
+  }
+
+  /** Puts what waits in this order; `paused` holds it back. */
+  async order(conversationId: string, messageIds: readonly string[], paused: boolean): Promise<void> {
+    await this.#append({ line: 'ordered', conversationId, messageIds, paused }, true)
+  }
+
   /** Forgets what waits in a conversation. The ledger keeps its answers. */
   async drop(conversationId: string): Promise<void> {
     await this.#append({ line: 'dropped', conversationId }, true)
@@ -218,6 +243,25 @@ export class Queue {
         if (waiting.current?.run === line.run) delete waiting.current
         waiting.messages = waiting.messages.filter(({ run }) => run !== line.run)
         waiting.paused = line.paused && waiting.messages.length > 0
+        this.#tidy(line.conversationId)
+        return
+      }
+      case 'withdrawn': {
+        const waiting = this.#of(line.conversationId)
+        const row = this.#ledger.get(line.messageId)
+        if (row) this.#ledger.set(line.messageId, { ...row, withdrawn: true })
+        this.#bury(line.messageId)
+        waiting.messages = waiting.messages.filter(({ messageId }) => messageId !== line.messageId)
+        waiting.paused &&= waiting.messages.length > 0
+        this.#tidy(line.conversationId)
+        return
+      }
+      case 'ordered': {
+        const waiting = this.#of(line.conversationId)
+        const place = new Map(line.messageIds.map((messageId, index) => [messageId, index]))
+        waiting.messages.sort((one, other) => (place.get(one.messageId) ?? Infinity) - (place.get(other.messageId) ?? Infinity))
+        waiting.paused = line.paused && waiting.messages.length > 0
+        this.#dead += 1
         this.#tidy(line.conversationId)
         return
       }

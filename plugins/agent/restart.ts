@@ -104,7 +104,7 @@ const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boo
   log.info('a run of the last daemon was found', { run, conversation: conversationId, frames: frames.length, state: turn.state })
   const over = turn.record.done ?? fields.ending
   if (newest && conversations.find(conversationId)?.lastRun !== run)
-    await conversations.update(conversationId, { lastRun: run, lastEnd: undefined, failure: undefined })
+    await conversations.update(conversationId, { lastRun: run, lastEnd: undefined, failure: undefined, archivedAt: undefined })
   if (!over) hearAgain(queue, turn)
   if (!newest) return engine.finish(turn, over ?? 'interrupted', { next: false })
   if (over || fields.stopping) return engine.finish(turn, over ?? 'stopped')

@@ -1,10 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import type { Journals } from '../../sdk/index.js'
 import type { TranscriptMessage, TranscriptPage } from './contract.js'
 import type { Row } from './run-record.js'
 
 /** One settled run: its rows are written together or not at all. */
 interface Settled {
-  readonly run: string
+  readonly run?: string
+  /** A line that no run stands behind, by an id of its own. */
+  readonly placed?: string
   readonly rows: readonly Row[]
 }
 
@@ -13,12 +16,30 @@ const HISTORY_CHARACTERS = 120_000
 
 const transcriptOf = (conversationId: string) => `transcripts/${conversationId}`
 
+interface Count {
+  readonly runs: number
+  readonly rows: number
+  /** The newest run, and its line. */
+  readonly last?: string
+  readonly lastAt: number
+  /** What tells the newest line from any other. */
+  readonly tail: string
+}
+
+/** A stretch of a record: its rows, and what tells its line from any other. */
+export interface SettledLine {
+  readonly key: string
+  readonly rows: readonly Row[]
+}
+
+const keyOf = ({ run, placed }: Settled): string => run ?? placed ?? ''
+
 /** What was said and done, conversation by conversation: one append-only record each, one line per settled run. */
 export class Transcripts {
-  readonly #journals: Pick<Journals, 'append' | 'read' | 'stat'>
-  readonly #counts = new Map<string, Promise<{ runs: number; rows: number; last?: string }>>()
+  readonly #journals: Pick<Journals, 'append' | 'read' | 'remove'>
+  readonly #counts = new Map<string, Promise<Count>>()
 
-  constructor(journals: Pick<Journals, 'append' | 'read' | 'stat'>) {
+  constructor(journals: Pick<Journals, 'append' | 'read' | 'remove'>) {
     this.#journals = journals
   }
 
@@ -32,7 +53,35 @@ export class Transcripts {
     const count = await this.#count(conversationId)
     if (count.last === run) return
     await this.#journals.append(transcriptOf(conversationId), [{ run, rows } satisfies Settled], { flush: true })
-    this.#counts.set(conversationId, Promise.resolve({ runs: count.runs + 1, rows: count.rows + rows.length, last: run }))
+    this.#counts.set(conversationId, Promise.resolve({
+      runs: count.runs + 1, rows: count.rows + rows.length, last: run, lastAt: count.runs, tail: run,
+    }))
+  }
+
+  /** Adds a row that no run stands behind. */
+  async place(conversationId: string, row: Row): Promise<void> {
+    const count = await this.#count(conversationId)
+    const placed = `p-${randomUUID()}`
+    await this.#journals.append(transcriptOf(conversationId), [{ placed, rows: [row] } satisfies Settled], { flush: true })
+    this.#counts.set(conversationId, Promise.resolve({ ...count, runs: count.runs + 1, rows: count.rows + 1, tail: placed }))
+  }
+
+  /** Deletes a record for good. */
+  async remove(conversationId: string): Promise<void> {
+    await this.#journals.remove(transcriptOf(conversationId))
+    this.#counts.delete(conversationId)
+  }
+
+  /** How many lines a record has and what its last one is: while both stay, so does the record. */
+  async mark(conversationId: string): Promise<{ lines: number; tail: string }> {
+    const { runs: lines, tail } = await this.#count(conversationId)
+    return { lines, tail }
+  }
+
+  /** The lines of a record after so many of them. */
+  async lines(conversationId: string, after: number): Promise<SettledLine[]> {
+    const settled = await this.#journals.read<Settled>(transcriptOf(conversationId), after)
+    return settled.map(line => ({ key: keyOf(line), rows: line.rows }))
   }
 
   /** The rows in order; with `limit` the last ones before index `before`. */
@@ -50,13 +99,14 @@ export class Transcripts {
     const rows = this.#numbered(newest, total - newest.reduce((sum, settled) => sum + settled.rows.length, 0))
     let characters = 0
     const from = rows.findLastIndex(({ text }) => (characters += text.length) > HISTORY_CHARACTERS)
-    return rows.slice(from + 1)
+    // Who wrote a line that was placed is for people to see: to the model the words are its own.
+    return rows.slice(from + 1).map(({ placed: _placed, ...row }) => row)
   }
 
   /** The words a settled run stands on; only its conversation's newest run is looked for. */
   async opening(conversationId: string, run: string): Promise<Row | undefined> {
-    const { runs } = await this.#count(conversationId)
-    const newest = await this.#journals.read<Settled>(transcriptOf(conversationId), Math.max(0, runs - 1))
+    const { lastAt } = await this.#count(conversationId)
+    const newest = await this.#journals.read<Settled>(transcriptOf(conversationId), lastAt)
     return newest.find(settled => settled.run === run)?.rows[0]
   }
 
@@ -69,10 +119,14 @@ export class Transcripts {
     const known = this.#counts.get(conversationId)
     if (known) return known
     const counted = this.#journals.read<Settled>(transcriptOf(conversationId)).then(settled => {
-      const last = settled.at(-1)?.run
+      const lastAt = settled.findLastIndex(({ run }) => run !== undefined)
+      const last = settled[lastAt]?.run
+      const tail = settled.at(-1)
       return {
         runs: settled.length,
         rows: settled.reduce((sum, { rows }) => sum + rows.length, 0),
+        lastAt: Math.max(0, lastAt),
+        tail: tail ? keyOf(tail) : '',
         ...(last !== undefined && { last }),
       }
     })

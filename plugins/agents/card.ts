@@ -85,6 +85,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       contextTokens: conversation.contextTokens,
       contextWindow: conversation.contextWindow,
       activity: activityOf(live),
+      landRequested: conversation.landRequested,
       diff: facts.standing.diff,
       startedAt: live?.startedAt,
       seenAt: conversation.seenAt,

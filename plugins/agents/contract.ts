@@ -1,7 +1,10 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
-import type { ConversationId, Harness, LandConflict, OpenCard, ProviderId, RunEnd, RunId, TranscriptPage } from '../agent/contract.js'
+import type {
+  ConversationId, Harness, LandConflict, LandRequest, Matches, MessageId, OpenCard, ProviderId, QueuedMessage, RunEnd, RunId,
+  TranscriptPage, WaitingMessages,
+} from '../agent/contract.js'
 
 export type AgentStatus =
   | 'idle' | 'running' | 'awaiting' | 'stopping' | 'stopped' | 'ready' | 'landed' | 'conflict' | 'error' | 'interrupted'
@@ -48,6 +51,8 @@ export interface AgentCard {
   branch?: string
   /** Short commit of the root repository the branch sits on. */
   base?: string
+  /** Somebody asks for the work to be landed; the landing or discard that answers it takes it away. */
+  landRequested?: LandRequest
   openedBy: string
   lastBy: string
   /** The newest run, and how it ended; no `lastEnd` while it lives. */
@@ -124,9 +129,37 @@ export interface LandResult {
   conflicts?: LandConflict[]
 }
 
+/** What could not be done to one of several conversations. */
+export interface Failure {
+  id: ConversationId
+  message: string
+}
+/** Conversations that were moved, as they are now. */
+export interface Moved {
+  moved: AgentCard[]
+  rev: Count
+}
+/** Ids of conversations, at most 500. */
+export type Ids = Text[] & tags.MaxItems<500>
+
 export interface Agents {
   /** List every live conversation, newest activity first, with standings computed now. */
   'GET /agents'(): Roster
+
+  /**
+   * List the conversations that were put away, newest first.
+   *
+   * Without `limit` all of them; with it the newest that were put away before the moment `before`.
+   */
+  'GET /agents/archived'(input: { limit?: number & tags.Type<'uint32'> & tags.Minimum<1>; before?: Millis }): Roster
+
+  /**
+   * Find conversations, live and archived, by title or by anything either side said.
+   *
+   * A title that fits has no snippet; the person's own oldest line wins otherwise. What a running turn says is found at
+   * once. `indexing` says that the index is still being built and the answer can grow.
+   */
+  'GET /agents/search'(input: { query: string & tags.MinLength<2> & tags.MaxLength<200>; caseSensitive?: boolean }): Matches
 
   /** Give one conversation's card, with its standing computed now. */
   'GET /agents/{id}'(input: { id: Text }): AgentCard
@@ -164,11 +197,65 @@ export interface Agents {
    * Landed work stays in the tree.
    */
   'POST /agents/{id}/discard'(input: { id: Text }): Ok
+
+  /**
+   * Add a line to the record in the agent's voice, with no turn behind it.
+   *
+   * People see it marked. The provider's memory is cleared, so that the next turn reads the line as its own words.
+   */
+  'POST /agents/{id}/place'(input: { id: Text; text: string & tags.MinLength<1> & tags.MaxLength<8000> }): Ok
+
+  /** Set the title a person chose; no generated title replaces it. */
+  'POST /agents/{id}/rename'(input: { id: Text; title: string & tags.MinLength<1> & tags.MaxLength<80> }): AgentCard
+
+  /** Stamp the read mark of a conversation. */
+  'POST /agents/{id}/seen'(input: { id: Text }): AgentCard
+
+  /** Stamp many read marks at once, all of them without `ids`; one that is unknown refuses all. */
+  'POST /agents/seen'(input: { ids?: Ids }): Roster
+
+  /**
+   * Mark the conversation as waiting for somebody who may land, with who asked.
+   *
+   * The landing or discard that answers it takes the mark away. Asking again keeps the first time.
+   */
+  'POST /agents/{id}/request-land'(input: { id: Text }): AgentCard
+
+  /** List the messages that wait, in the order they will start, and the live run. */
+  'GET /agents/{id}/queue'(input: { id: Text }): WaitingMessages & { running?: RunId }
+
+  /** Take a waiting message back, for the composer; its `messageId` stays used and its run never starts. */
+  'DELETE /agents/{id}/queue/{messageId}'(input: { id: Text; messageId: Text }): { removed: QueuedMessage; messages: QueuedMessage[] }
+
+  /**
+   * Put the queue in this order in one step: all ids that wait, each once.
+   *
+   * `start` lifts the pause and, when the conversation is free, starts the first, whose `run` is answered.
+   */
+  'POST /agents/{id}/queue/order'(input: { id: Text; messageIds: MessageId[] & tags.MaxItems<50>; start?: boolean }): WaitingMessages & { run?: RunId }
+
+  /**
+   * Put conversations away: the rest is committed, the private copy goes, the branch is parked, the record is kept.
+   *
+   * Without `ids` every finished one. One that fails stays on the board.
+   */
+  'POST /agents/archive'(input: { ids?: Ids }): Moved & { failed?: Failure[] }
+
+  /** Bring conversations back from the archive; the private copy is rebuilt by the next turn. */
+  'POST /agents/unarchive'(input: { ids: Ids & tags.MinItems<1> }): Moved
+
+  /**
+   * Delete archived conversations for good: branches, transcripts and what waits.
+   *
+   * Without `ids` the whole archive. One that fails stays in the archive.
+   */
+  'POST /agents/purge'(input: { ids?: Ids }): { removed: ConversationId[]; failed?: Failure[] }
 }
 
 export interface AgentsEvents {
   'agent.landed': { agentId: ConversationId; title?: string; branch: string; outcome: 'landed'; repos: { repo: string; from: string; dir: string }[] }
   'agent.conflict': { agentId: ConversationId; repos: string[] }
+  'agent.archived': { agentId: ConversationId }
   'agent.removed': { agentId: ConversationId; how: 'discarded' | 'purged' }
 }
 

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { refuse, type Host } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
 import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
+import { Archive } from './archive.js'
+import { Marks } from './marks.js'
 import { changesOf } from './changes.js'
 import { agents, type AgentChanges, type TwoSides } from './contract.js'
 import { fileSides } from './file-sides.js'
@@ -13,6 +15,8 @@ import { lookAt, onBench } from './repository.js'
 import { RosterBook } from './roster.js'
 import { RunNotes } from './run-notes.js'
 import { Standings } from './standing.js'
+
+const SWEEP_MS = 3_600_000
 
 export const contract = agents
 
@@ -30,6 +34,8 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
   const roster = new RosterBook({ files: host.files, standings, conversations, notes })
+  const archive = new Archive({ host, roster, notes, standings, conversations, now: Date.now })
+  const marks = new Marks({ host, roster, notes, standings, conversations, now: Date.now })
   await Promise.all([notes.open(), roster.open()])
 
   /** One conversation with its branch and the repositories of its copy. */
@@ -85,13 +91,34 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'GET /agents/{id}/diff': ({ id }, { signal }) => diff(id, signal),
     'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }) => sides(id, repo, path, signal),
-    'POST /agents/{id}/land': ({ id, span = 'outstanding', force = false }, { signal }) => fleet.land({ id, span, force }, signal),
+    'POST /agents/{id}/land': async ({ id, span = 'outstanding', force = false }, { signal }) => {
+      const result = await fleet.land({ id, span, force }, signal)
+      if (result.landed) await marks.answered(id)
+      return result
+    },
     'POST /agents/{id}/discard': ({ id }, { signal }) => fleet.discard(id, signal),
+    'GET /agents/archived': ({ limit, before }) => archive.list(limit, before),
+    'GET /agents/search': input => host.call('agent.search', input),
+    'POST /agents/{id}/place': ({ id, text }, { caller }) => host.call('agent.place', { id, text, by: caller.actor }),
+    'POST /agents/{id}/rename': ({ id, title }) => marks.rename(id, title),
+    'POST /agents/{id}/seen': ({ id }) => marks.seen(id),
+    'POST /agents/seen': ({ ids }) => marks.seenAll(ids),
+    'POST /agents/{id}/request-land': ({ id }, { caller }) => marks.requestLand(id, caller),
+    'GET /agents/{id}/queue': ({ id }) => host.call('agent.queue', { id }),
+    'DELETE /agents/{id}/queue/{messageId}': input => host.call('agent.unqueue', input),
+    'POST /agents/{id}/queue/order': input => host.call('agent.orderQueue', input),
+    'POST /agents/archive': ({ ids }) => archive.put(ids),
+    'POST /agents/unarchive': ({ ids }) => archive.takeBack(ids),
+    'POST /agents/purge': ({ ids }) => archive.purge(ids),
   })
   host.on('turn.settled', ({ conversationId: id }) => {
     // A conversation may be gone by the time its end is heard of.
     void host.call('agent.conversation', { id }).then(state => notes.commit(state)).catch(() => {})
   })
+  const sweeper = setInterval(() => {
+    archive.sweep().catch(error => failed('finished conversations could not be put away', { error: String(error) }))
+  }, SWEEP_MS).unref()
+  host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
   host.stopping(() => notes.close())
   host.boot('landings that were cut off', () => fleet.recover())
 }

@@ -38,6 +38,22 @@ export class RosterBook {
     this.#rev = this.#ceiling = stored?.ceiling ?? 0
   }
 
+  /** The revision of the roster made last. */
+  get rev(): number {
+    return this.#rev
+  }
+
+  /** The cards of these conversations as they are now, in their order. */
+  async cards(states: readonly ConversationState[]): Promise<AgentCard[]> {
+    const round = this.#deps.standings.round()
+    const agents = new Array<AgentCard>(states.length)
+    const left = states.entries()
+    await Promise.all(Array.from({ length: PARALLEL }, async () => {
+      for (const [at, state] of left) agents[at] = await this.card(state, round)
+    }))
+    return agents
+  }
+
   /** One conversation's card as it is now. */
   async card(state: ConversationState, round?: Round): Promise<AgentCard> {
     const { notes, standings } = this.#deps
@@ -67,12 +83,7 @@ export class RosterBook {
     const states = (await this.#deps.conversations())
       .filter(({ conversation }) => conversation.archivedAt === undefined)
       .sort((one, other) => other.conversation.updatedAt - one.conversation.updatedAt)
-    const round = this.#deps.standings.round()
-    const agents = new Array<AgentCard>(states.length)
-    const left = states.entries()
-    await Promise.all(Array.from({ length: PARALLEL }, async () => {
-      for (const [at, state] of left) agents[at] = await this.card(state, round)
-    }))
+    const agents = await this.cards(states)
     return { agents, rev: await this.#revision(agents), held: [] }
   }
 

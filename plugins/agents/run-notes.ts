@@ -50,14 +50,19 @@ export class RunNotes {
     return this.#note(id, { landed: run })
   }
 
+  /** All of the newest run is on the branch: its private copy was put away. */
+  noteCommitted(id: string, run: string): Promise<void> {
+    return this.#note(id, { committed: run })
+  }
+
   async forget(id: string): Promise<void> {
     this.#notes.delete(id)
     await this.#host.store.delete(id)
   }
 
   /** Sees to it that what the last run left is on the branch. A copy that cannot be committed now is tried again later. */
-  commit({ conversation: { id, branch, lastRun }, live }: ConversationState): Promise<void> {
-    const nothing = branch === undefined || live || lastRun === undefined || this.#notes.get(id)?.committed === lastRun
+  commit({ conversation: { id, branch, lastRun, archivedAt }, live }: ConversationState): Promise<void> {
+    const nothing = branch === undefined || live || lastRun === undefined || archivedAt !== undefined || this.#notes.get(id)?.committed === lastRun
     if (this.#closing || nothing) return Promise.resolve()
     const busy = this.#committing.get(id)
     if (busy) return busy

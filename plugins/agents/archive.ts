@@ -1,0 +1,132 @@
+import { Refusal, refuse, type Host } from '../../sdk/index.js'
+import type { ConversationState } from '../agent/contract.js'
+import type { AgentCard, Failure, Moved, Roster } from './contract.js'
+import type { RosterBook } from './roster.js'
+import type { RunNotes } from './run-notes.js'
+import type { Standings } from './standing.js'
+
+/** What putting conversations away needs of the daemon. */
+export interface ArchiveDeps {
+  readonly host: Pick<Host, 'call' | 'emit' | 'log' | 'serves'>
+  readonly roster: RosterBook
+  readonly notes: Pick<RunNotes, 'forget' | 'noteCommitted'>
+  readonly standings: Pick<Standings, 'forget'>
+  readonly conversations: () => Promise<ConversationState[]>
+  readonly now: () => number
+}
+
+const MOST = 500
+const DAY_MS = 86_400_000
+
+/** Conversations off the board: put away, brought back, deleted for good. */
+export class Archive {
+  readonly #deps: ArchiveDeps
+
+  constructor(deps: ArchiveDeps) {
+    this.#deps = deps
+  }
+
+  /** Those that were put away, newest first; with `limit` the newest before a moment. */
+  async list(limit: number | undefined, before = Infinity): Promise<Roster> {
+    const { roster } = this.#deps
+    const all = (await this.#archived())
+      .filter(({ conversation: { archivedAt = 0 } }) => archivedAt < before)
+      .sort((one, other) => (other.conversation.archivedAt ?? 0) - (one.conversation.archivedAt ?? 0))
+    const agents = await roster.cards(limit === undefined ? all : all.slice(0, Math.min(limit, MOST)))
+    return { agents, rev: roster.rev, held: [] }
+  }
+
+  /** Puts these away, or every finished one; a named one that works refuses all. */
+  async put(ids: readonly string[] | undefined): Promise<Moved & { failed?: Failure[] }> {
+    if (ids === undefined) return this.#put(await this.#finished(() => true))
+    const states = await this.#named(ids)
+    for (const { conversation: { id }, live } of states) {
+      if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then archive (nothing was moved)`)
+    }
+    return this.#put(states.map(({ conversation }) => conversation.id))
+  }
+
+  async takeBack(ids: readonly string[]): Promise<Moved> {
+    const { host } = this.#deps
+    const states = await this.#named(ids)
+    for (const { conversation: { id } } of states) await host.call('agent.unarchive', { id })
+    return this.#moved(states.map(({ conversation }) => conversation.id))
+  }
+
+  /** Deletes these, or the whole archive, for good; a named one that is not archived refuses all. */
+  async purge(ids: readonly string[] | undefined): Promise<{ removed: string[]; failed?: Failure[] }> {
+    const { host, notes, standings } = this.#deps
+    const states = ids === undefined ? await this.#archived() : await this.#named(ids)
+    for (const { conversation: { id, archivedAt } } of states) {
+      if (archivedAt === undefined) refuse('conflict', `${id} is not archived: archive it, then purge (nothing was removed)`)
+    }
+    const { done, failures } = await this.#each(states.map(({ conversation }) => conversation.id), async id => {
+      await host.call('agent.purge', { id })
+      standings.forget(id)
+      await notes.forget(id)
+      host.emit('agent.removed', { agentId: id, how: 'purged' })
+    })
+    return { removed: done, ...failures }
+  }
+
+  /** Puts away what has been finished for as many days as the settings keep it on the board. */
+  async sweep(): Promise<void> {
+    const { host, now } = this.#deps
+    if (!(await host.serves('settings.get'))) return
+    const { agentRetentionDays: days } = await host.call('settings.get')
+    if (days === 0) return
+    const oldest = now() - days * DAY_MS
+    const old = await this.#finished(({ updatedAt }) => updatedAt < oldest)
+    if (old.length > 0) await this.#put(old)
+  }
+
+  /** The finished conversations on the board for which something holds. */
+  async #finished(holds: (card: AgentCard) => boolean): Promise<string[]> {
+    const { agents } = await this.#deps.roster.read()
+    const isOver = ({ status, waiting }: AgentCard) => (status === 'landed' || status === 'idle') && waiting === undefined
+    return agents.filter(card => isOver(card) && holds(card)).map(({ id }) => id)
+  }
+
+  async #archived(): Promise<ConversationState[]> {
+    return (await this.#deps.conversations()).filter(({ conversation }) => conversation.archivedAt !== undefined)
+  }
+
+  /** The conversations named, each once; one that is unknown refuses all. */
+  #named(ids: readonly string[]): Promise<ConversationState[]> {
+    return Promise.all([...new Set(ids)].map(id => this.#deps.host.call('agent.conversation', { id })))
+  }
+
+  async #put(ids: readonly string[]): Promise<Moved & { failed?: Failure[] }> {
+    const { host, notes } = this.#deps
+    const { done, failures } = await this.#each(ids, async id => {
+      await host.call('agent.archive', { id })
+      const { conversation: { branch, lastRun } } = await host.call('agent.conversation', { id })
+      if (branch !== undefined && lastRun !== undefined) await notes.noteCommitted(id, lastRun)
+      host.emit('agent.archived', { agentId: id })
+    })
+    return { ...(await this.#moved(done)), ...failures }
+  }
+
+  async #moved(ids: readonly string[]): Promise<Moved> {
+    const { roster } = this.#deps
+    const { rev } = await roster.read()
+    return { moved: await roster.cards(await this.#named(ids)), rev }
+  }
+
+  /** Does something to one after another; those it fails for are named. */
+  async #each(ids: readonly string[], work: (id: string) => Promise<void>): Promise<{ done: string[]; failures: { failed?: Failure[] } }> {
+    const done: string[] = []
+    const failed: Failure[] = []
+    for (const id of ids) {
+      try {
+        await work(id)
+        done.push(id)
+      } catch (error) {
+        const { message, reason } = Refusal.from(error)
+        if (reason === 'failed') this.#deps.host.log.error('a conversation could not be moved', { conversation: id, error: String(error) })
+        failed.push({ id, message })
+      }
+    }
+    return { done, failures: failed.length > 0 ? { failed } : {} }
+  }
+}
