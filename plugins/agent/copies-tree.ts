@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { TEMPORARY } from '../../sdk/node/files.js'
 import { git, GitFailure, type Identity } from '../../sdk/node/git.js'
 import { contains } from '../../sdk/node/paths.js'
 import type { WallSpec } from '../../sdk/node/wall.js'
@@ -28,6 +29,9 @@ export interface Standing {
 /** Who the sandbox commits as. */
 export const SANDBOX: Identity = { name: 'Sandbox agent', email: 'agent@sandbox.local' }
 
+/** What a write that was cut short by a kill leaves behind is nobody's work. */
+const LEFTOVERS = `:(top,exclude,glob)**/${TEMPORARY}*`
+
 const SETTINGS = ['rerere.enabled=false', 'rebase.updateRefs=false', 'rebase.autoSquash=false', 'checkout.workers=0']
   .flatMap(setting => ['-c', setting])
 const STATUS = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--ignore-submodules=dirty']
@@ -47,7 +51,7 @@ export const standing = async (tree: Tree): Promise<Standing> => {
   const lines = text.split('\0').filter(line => line !== '')
   const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3) ?? ''
   const changed = lines.filter(line => !line.startsWith('# ')).map(pathIn)
-  const isForeign = (path: string) => tree.foreign.some(each => contains(each, path))
+  const isForeign = (path: string) => basename(path).startsWith(TEMPORARY) || tree.foreign.some(each => contains(each, path))
   return {
     tip: header('branch.oid'),
     attached: header('branch.head') === tree.branch,
@@ -60,7 +64,7 @@ export const standing = async (tree: Tree): Promise<Standing> => {
 export const commitTree = async (tree: Tree, message: string): Promise<Standing> => {
   const before = await standing(tree)
   if (before.clean || !before.attached) return before
-  await inTree(tree, ['-c', 'advice.addEmbeddedRepo=false', 'add', '-A'])
+  await inTree(tree, ['-c', 'advice.addEmbeddedRepo=false', 'add', '-A', '--', ':(top)', LEFTOVERS])
   // What of the foreign paths is staged, now or by the agent, goes back to how the branch has it.
   if (before.foreign) await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
   // 1 says that nothing but foreign paths had changed.

@@ -20,6 +20,8 @@ export interface CopiesOptions {
   /** The plugin's own folder. */
   readonly folder: string
   readonly data: string
+  /** Folders elsewhere that nothing behind a wall may see. */
+  readonly hidden?: readonly string[]
   readonly log?: Pick<Log, 'warn'>
 }
 
@@ -176,14 +178,14 @@ export class Copies {
 
   /** What the wall of a turn needs to know: of this conversation's copy, or without an id of the shared tree. */
   async wall(id?: string): Promise<TurnWall> {
-    const { workspace, data } = this.#options
+    const { workspace, data, hidden = [] } = this.#options
     if (id !== undefined) {
       const made = await this.#need(id)
       return { ...this.#wall(id, made), shown: await this.#shown(id, made) }
     }
     const gitdirs = join(data, 'gitdirs')
     const names = await readdir(gitdirs).catch(() => [] as string[])
-    return { workspace, data, exposed: names.map(name => join(gitdirs, name)) }
+    return { workspace, data, hide: hidden, exposed: names.map(name => join(gitdirs, name)) }
   }
 
   /** Keeps a spare ready that the next conversation's copy is made of; one that is ready is left alone. */
@@ -228,12 +230,12 @@ export class Copies {
   }
 
   #wall(id: string, made: Made): TurnWall {
-    const { workspace, data } = this.#options
+    const { workspace, data, hidden = [] } = this.#options
     const gitdirs = made.repos.map(({ repo, common, entry }) => ({
       path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`,
       exclude: this.#foreign(made, repo).map(patternOf),
     }))
-    return { workspace, data, copy: { dir: this.#place(id), gitdirs } }
+    return { workspace, data, hide: hidden, copy: { dir: this.#place(id), gitdirs } }
   }
 
   /** The dependency folders to show: those still there, where the copy has no content of its own. */

@@ -18,6 +18,8 @@ import { differs, optionsOf } from './turn-options.js'
 export interface Premises {
   /** Refuses attachments that escape or name no file. */
   attachments(paths: readonly string[]): Promise<void>
+  /** Those of the paths that name something in the workspace. */
+  mentions(paths: readonly string[]): Promise<string[]>
   /** Refuses a folder to start in that escapes or is none. */
   startIn(path: string): Promise<void>
   /** Refuses where no private copy can be made. */
@@ -151,7 +153,7 @@ export class Delivery {
   }
 
   async #accept(message: Message, conversation: Conversation, isNew: boolean): Promise<Started> {
-    const { engine, queue, conversations } = this.#parts
+    const { engine, queue, conversations, premises } = this.#parts
     const { run, messageId, conversationId, at, by, input } = message
     const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({ run: of, conversationId, messageId, delivery, at })
     const turn = engine.live(conversationId)
@@ -173,7 +175,8 @@ export class Delivery {
       return answerOf(queued)
     }
     const said = row('said', turn.run)
-    const { mentions = [], attachments = [], editorContext } = input
+    const { attachments = [], editorContext } = input
+    const mentions = await premises.mentions(input.mentions ?? [])
     const note = preambleOf(notesOf({ mentions, attachments: [], ...(editorContext && { editorContext }) }))
     const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }) }
     await durably(queue.accept({ row: said, said: { ...words, run: turn.run } }))

@@ -27,6 +27,8 @@ export interface EngineParts {
   readonly lanes: Lanes
   /** The turn locks, which landings hold too. */
   readonly locks: Lanes
+  /** How long after a stop an adapter is waited for. */
+  readonly patienceMs?: number
 }
 
 /** Why a turn goes on after a restart. */
@@ -34,7 +36,7 @@ export interface Resume {
   readonly reason: 'restart' | 'answered'
 }
 
-const ABANDON_MS = 10_000
+const PATIENCE_MS = 10_000
 const ENDING_RETRIES = [500, 2_000, 5_000]
 const FRAMES_KEPT_MS = 60_000
 
@@ -107,8 +109,8 @@ export class Engine {
   }
 
   /** Registers a turn, new or found after a restart, as its conversation's live one. */
-  adopt(fields: EntryFields, before: readonly Frame[] = [], lines = 0): Turn {
-    const turn = new Turn(this.#parts.host, fields, before, lines)
+  adopt(fields: EntryFields, past?: { readonly frames: readonly Frame[]; readonly lines: number }): Turn {
+    const turn = new Turn(this.#parts.host, fields, past)
     turn.cancel = () => this.stop(turn.conversationId)
     turn.afterAnswer = async card => {
       if (card.kind === 'permission' || turn.stopping) return
@@ -121,7 +123,7 @@ export class Engine {
   /** Runs a turn to its end. */
   async drive(turn: Turn, resume?: Resume): Promise<void> {
     try {
-      if (!resume) await turn.entry.open()
+      await turn.begun
       if (!turn.stopping) await this.#work(turn, resume)
     } catch (error) {
       if (!turn.frozen && !turn.signal.aborted) this.#fail(turn, error)
@@ -130,13 +132,27 @@ export class Engine {
   }
 
   async #work(turn: Turn, resume: Resume | undefined): Promise<void> {
+    const { patienceMs = PATIENCE_MS } = this.#parts
+    const late = lateAfter(turn.signal, patienceMs)
+    try {
+      const ground = await Promise.race([this.#prepare(turn), late.passed])
+      if (ground && !turn.signal.aborted) await this.#run(turn, ground, resume, late.passed)
+    } finally {
+      late.over()
+    }
+  }
+
+  async #prepare(turn: Turn): Promise<Ground> {
     const { conversations, providers, transcripts, workshop } = this.#parts
     const conversation = conversations.get(turn.conversationId)
-    const adapter = providers.get(turn.entry.fields.provider)
     optionsOf(turn.message.input, conversation, providers)
     turn.index = await transcripts.count(turn.conversationId)
-    const ground = await workshop.prepare(turn, conversation)
-    if (turn.signal.aborted) return
+    return workshop.prepare(turn, conversation)
+  }
+
+  async #run(turn: Turn, ground: Ground, resume: Resume | undefined, late: Promise<undefined>): Promise<void> {
+    const { providers, workshop } = this.#parts
+    const adapter = providers.get(turn.entry.fields.provider)
     const io = workshop.io(turn, ground)
     const frames = adapter.run(await this.#request(turn, ground, resume), io)[Symbol.asyncIterator]()
     const consume = async () => {
@@ -150,10 +166,10 @@ export class Engine {
       }
     }
     try {
-      await within(turn.signal, ABANDON_MS, consume())
+      await Promise.race([consume(), late])
     } finally {
       void Promise.resolve(frames.return?.()).catch(() => {})
-      await within(turn.signal, ABANDON_MS, io.idle())
+      await Promise.race([io.idle(), late])
     }
   }
 
@@ -201,6 +217,7 @@ export class Engine {
     for (const pause of [...ENDING_RETRIES, undefined]) {
       try {
         const end = await lanes.run(conversationId, () => this.#settle(turn, as, next))
+        if (!end) return
         const branch = conversations.find(conversationId)?.branch
         host.emit('turn.settled', { conversationId, run, end, ...(branch && { branch }) })
         break
@@ -223,11 +240,16 @@ export class Engine {
     void conversations.update(turn.conversationId, { lastEnd: 'failed', failure: 'the end of the turn could not be written' }).catch(() => {})
   }
 
-  async #settle(turn: Turn, as: RunEnd | undefined, goesOn: boolean): Promise<RunEnd> {
+  async #settle(turn: Turn, as: RunEnd | undefined, goesOn: boolean): Promise<RunEnd | undefined> {
+    if (turn.frozen) return undefined
+    turn.settle()
     const { conversations, queue, transcripts, providers, host } = this.#parts
     const { conversationId, run, record, entry, log } = turn
     const end = record.done ?? entry.fields.ending ?? as ?? (turn.stopping ? 'stopped' : record.failure || log.broken ? 'failed' : 'completed')
-    if (!record.done) turn.close(end)
+    if (!record.done) {
+      if (log.broken) log.push({ kind: 'error', message: 'the log of this turn could not be written: its disk is full or failing' })
+      turn.close(end)
+    }
     await this.#written(turn)
     await entry.change({ ending: end })
     await transcripts.add(conversationId, run, record.rows)
@@ -247,6 +269,7 @@ export class Engine {
     const follows = goesOn && end === 'completed' && !this.#closing && conversations.find(conversationId)
     const next = follows ? queue.take(conversationId) : undefined
     if (next) this.start(next)
+    host.changed(conversationId)
     await this.closeFrames(run, end, next?.run)
     return end
   }
@@ -310,8 +333,8 @@ export class Engine {
         const { lastRun } = conversations.get(conversationId)
         await clear()
         if (lastRun) await host.journal.remove(framesOf(lastRun))
-        await conversations.remove(conversationId)
         await queue.drop(conversationId)
+        await conversations.remove(conversationId)
         return true
       })
     }
@@ -343,7 +366,7 @@ export class Engine {
   /** Brings every live turn to a safe place: the next start of the daemon goes on from there. */
   async close(): Promise<void> {
     this.#closing = true
-    await Promise.all([...this.#turns.values()].map(turn => (turn.leaving ? turn.ended : turn.freeze())))
+    await Promise.all([...this.#turns.values()].map(turn => (turn.settling ? turn.ended : turn.freeze())))
   }
 
   /** The frames of a run that is not the newest any more, kept a moment for those who still read them. */
@@ -355,18 +378,16 @@ export class Engine {
   }
 }
 
-/** Waits for work, but at most so long after a stop. */
-const within = async (signal: AbortSignal, ms: number, work: Promise<unknown>): Promise<void> => {
-  const late = Promise.withResolvers<void>()
+/** Resolves so long after a signal: whatever has not ended by then is left behind. */
+const lateAfter = (signal: AbortSignal, ms: number): { passed: Promise<undefined>; over: () => void } => {
+  const { promise: passed, resolve } = Promise.withResolvers<undefined>()
   let timer: NodeJS.Timeout | undefined
-  const stopped = () => (timer = setTimeout(late.resolve, ms))
-  if (signal.aborted) stopped()
-  signal.addEventListener('abort', stopped, { once: true })
-  work.catch(() => {})
-  try {
-    await Promise.race([work, late.promise])
-  } finally {
+  const start = () => void (timer = setTimeout(resolve, ms, undefined))
+  if (signal.aborted) start()
+  signal.addEventListener('abort', start, { once: true })
+  const over = () => {
     clearTimeout(timer)
-    signal.removeEventListener('abort', stopped)
+    signal.removeEventListener('abort', start)
   }
+  return { passed, over }
 }

@@ -4,8 +4,7 @@ import type { DeltaFrame, Frame } from './frames.js'
 import { DELTA_BYTES, capped, pieces, thinned, weigh } from './frame-caps.js'
 
 const MERGE_MS = 40
-const MOST_FRAMES = 100_000
-const MOST_BYTES = 128 * 1024 * 1024
+const MOST = { frames: 100_000, bytes: 128 * 1024 * 1024 }
 const BATCH = 256
 const BACKLOG = 2_000
 const RETRIES = [50, 500, 2_000]
@@ -22,6 +21,10 @@ interface Waiting {
 export interface FrameLogOptions {
   /** How many frames the journal holds already, after a restart. */
   readonly seq?: number
+  /** Settles when a restart would find the run: no frame is written before. */
+  readonly after?: Promise<unknown>
+  /** What a run may hold before prose and tool output are dropped. */
+  readonly most?: { readonly frames: number; readonly bytes: number }
   /** Sees every frame as it will stand in the log, in order, before it is written. */
   readonly onFrame: (frame: Frame) => void
   /** The journal cannot be written: what is pushed waits for `retry`. */
@@ -129,7 +132,8 @@ export class FrameLog {
     if (this.#thin) kept = thinned(kept)
     if (!kept) return
     this.#keep(kept)
-    if (this.#thin || (this.#count < MOST_FRAMES && this.#bytes < MOST_BYTES)) return
+    const { frames, bytes } = this.#options.most ?? MOST
+    if (this.#thin || (this.#count < frames && this.#bytes < bytes)) return
     this.#thin = true
     this.#keep({
       kind: 'notice',
@@ -152,8 +156,8 @@ export class FrameLog {
   }
 
   async #pump(): Promise<void> {
-    // A turn of the event loop lets frames that come together be written together.
-    await Promise.resolve()
+    // Waiting a turn of the event loop besides lets frames that come together be written together.
+    await this.#options.after?.catch(() => {})
     while (this.#queue.length && !this.#broken) {
       const batch = this.#queue.slice(0, BATCH)
       const before = this.#seq

@@ -2,6 +2,7 @@ import type { Handlers, Host } from '../../sdk/index.js'
 import { reach } from './access.js'
 import { attach } from './attach.js'
 import { Cards } from './cards.js'
+import { Changes } from './changes.js'
 import { agent, type Agent } from './contract.js'
 import { Conversations } from './conversations.js'
 import { Copies } from './copies.js'
@@ -9,16 +10,18 @@ import { Delivery } from './delivery.js'
 import { Engine } from './engine.js'
 import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
+import { programs } from './programs.js'
 import { Providers } from './providers.js'
 import { Queue } from './queue.js'
 import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
-import { restart } from './restart.js'
+import { restart, sweep } from './restart.js'
 import { scriptAdapter } from './script/adapter.js'
-import { autoResumeOnRestart } from './settings.js'
 import { steer } from './steer.js'
 import { Transcripts } from './transcripts.js'
 import { TurnWorkshop, premises } from './workshop.js'
+
+const SWEEP_MS = 6 * 3_600_000
 
 export const contract = agent
 
@@ -26,15 +29,17 @@ export const contract = agent
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
   const { workspace, hidden } = place
-  const conversations = new Conversations(store, log)
+  const changes = new Changes(id => host.emit('agent.changed', { id }))
+  const changed = (id: string) => changes.changed(id)
+  const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
   const providers = new Providers(store, log, [scriptAdapter])
   const remembered = new Remembered(store, log)
-  const copies = new Copies({ workspace, folder: place.folder, data: place.data, log })
+  const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
-  const workshop = new TurnWorkshop({ workspace, hidden, copies, conversations, locks, log, remembered })
-  const turnHost = { journal, log, cards, emit: host.emit, signal: host.signal }
+  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered })
+  const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
 
@@ -43,11 +48,25 @@ export const activate = async (host: Host): Promise<void> => {
   for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
   for (const id of dropped) await conversations.remove(id)
 
+  const resumes = async () => (await host.serves('settings.get')) && (await host.call('settings.get')).autoResumeOnRestart
   host.boot('Turns of the last run', async () => {
-    await restart({ engine, conversations, queue, cards, journal, log, resumes: () => autoResumeOnRestart(workspace) })
-    await copies.prune(conversations.all.filter(({ branch }) => branch).map(({ id }) => id))
+    await restart({ engine, conversations, queue, cards, journal, log, resumes })
+    const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
+    await copies.prune(isolated)
+    if (isolated.length) void workshop.warm()
   })
-  host.stopping(() => engine.close())
+  const sweeper = setInterval(() => {
+    sweep({ engine, conversations, journal }).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
+  }, SWEEP_MS).unref()
+  host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
+  // Once a turn has its processor back: the next private copy is then there at once.
+  host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && workshop.warm()))
+  host.stopping(async () => {
+    await engine.close()
+    await workshop.idle()
+  })
+
+  host.contribute('system.programs', programs)
 
   const handlers: Handlers<Agent> = {
     'POST /agent': (input, { caller }) => delivery.deliver(input, caller),

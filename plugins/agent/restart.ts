@@ -49,9 +49,13 @@ export const restart = async (parts: RestartParts): Promise<void> => {
     if (!conversation) await queue.drop(id)
     else {
       const next = queue.current(id) ?? (queue.paused(id) ? undefined : queue.take(id))
-      if (next) engine.start(next)
+      if (!next) continue
+      // Whatever stands there belongs to a beginning that no entry tells of.
+      await parts.journal.remove(framesOf(next.run))
+      engine.start(next)
     }
   }
+  await closeStreams(parts)
   await sweep(parts)
 }
 
@@ -96,7 +100,7 @@ const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boo
     return journal.remove(framesOf(run))
   }
   const frames = (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
-  const turn = engine.adopt(fields, frames, lines)
+  const turn = engine.adopt(fields, { frames, lines })
   log.info('a run of the last daemon was found', { run, conversation: conversationId, frames: frames.length, state: turn.state })
   const over = turn.record.done ?? fields.ending
   if (newest && conversations.find(conversationId)?.lastRun !== run)
@@ -138,20 +142,26 @@ const park = async ({ engine, cards }: RestartParts, turn: Turn): Promise<void> 
   void Promise.all(replies).then(() => engine.drive(turn, { reason: 'answered' }))
 }
 
-/** Closes streams the last daemon left open, and removes frames that are kept no longer. */
-const sweep = async ({ engine, conversations, journal }: RestartParts): Promise<void> => {
-  const kept = new Map(conversations.all.filter(({ lastRun }) => lastRun).map(conversation => [conversation.lastRun!, conversation]))
-  const oldest = Date.now() - FRAMES_KEPT_MS
-  for (const name of await journal.list(framesOf(''))) {
-    const run = name.slice(framesOf('').length)
-    const conversation = kept.get(run)
-    const live = conversation && engine.live(conversation.id)
-    if (live?.run === run) continue
-    if (!conversation || (conversation.updatedAt < oldest && conversation.lastEnd)) {
-      await journal.remove(name)
-      continue
-    }
-    const stat = await journal.stat(name)
-    if (stat && !stat.closed && conversation.lastEnd) await engine.closeFrames(run, conversation.lastEnd, live?.run)
+/** Closes the streams that the last daemon left open. */
+const closeStreams = async ({ engine, conversations, journal }: RestartParts): Promise<void> => {
+  for (const { id, lastRun, lastEnd } of conversations.all) {
+    const live = engine.live(id)
+    if (!lastRun || !lastEnd || live?.run === lastRun) continue
+    const stat = await journal.stat(framesOf(lastRun))
+    if (stat && !stat.closed) await engine.closeFrames(lastRun, lastEnd, live?.run)
   }
+}
+
+/** Removes frames that are kept no longer: of older runs, of conversations that are gone, and a week after the end. */
+export const sweep = async ({ engine, conversations, journal }: Pick<RestartParts, 'engine' | 'conversations' | 'journal'>): Promise<void> => {
+  // Names first: a run that begins meanwhile is its conversation's newest before it has a log.
+  const names = await journal.list(framesOf(''))
+  const oldest = Date.now() - FRAMES_KEPT_MS
+  const kept = new Set<string>()
+  for (const { id, lastRun, lastEnd, updatedAt } of conversations.all) {
+    const live = engine.live(id)
+    if (live) kept.add(framesOf(live.run))
+    if (lastRun && (!lastEnd || updatedAt > oldest)) kept.add(framesOf(lastRun))
+  }
+  for (const name of names) if (!kept.has(name)) await journal.remove(name)
 }

@@ -41,8 +41,6 @@ export interface EntryFields {
   unheard?: Words[]
   /** Answers given whose effect the adapter may not have saved yet. */
   answered?: { card: Card; reply: CardReply; held?: boolean }[]
-  /** Tools a person allowed for the rest of the turn. */
-  allowed?: string[]
   stopping?: boolean
   /** How the run ends, once that is certain. */
   ending?: RunEnd

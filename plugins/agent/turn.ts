@@ -10,7 +10,12 @@ import { RunRecord } from './run-record.js'
 import { WordBox } from './words.js'
 
 /** What a turn needs of the daemon. */
-export type TurnHost = Pick<Host, 'journal' | 'emit'> & { readonly log: Log; readonly cards: Cards }
+export type TurnHost = Pick<Host, 'journal' | 'emit'> & {
+  readonly log: Log
+  readonly cards: Cards
+  /** Hears that a conversation, its turn or its queue shows something else. */
+  readonly changed: (conversationId: string) => void
+}
 
 interface UpCard extends ParkedCard {
   readonly answered: (reply: CardReply | undefined) => void
@@ -20,6 +25,8 @@ interface UpCard extends ParkedCard {
 export type AfterAnswer = (card: Card) => Promise<void>
 
 const TITLE = 120
+/** Frames after which the board shows something else. */
+const SHOWN = new Set<Frame['kind']>(['tool_call', 'tool_call_update', 'todos', 'plan', 'question', 'permission', 'resolved', 'queue'])
 
 const titleOf = (card: Card): string => {
   const text = card.kind === 'plan' ? card.text : card.kind === 'question' ? card.questions[0]?.question ?? '' : card.title ?? card.toolName
@@ -42,13 +49,18 @@ export class Turn {
   #sequence: number
   #stopping: boolean
   #leaving = false
+  #settling = false
   #frozen = false
   /** Runs between an answer and the turn going on. */
   afterAnswer: AfterAnswer = async () => {}
   /** Stops the turn and resolves when it has ended. */
   cancel: () => Promise<void> = async () => {}
 
-  constructor(host: TurnHost, fields: EntryFields, before: readonly Frame[] = [], lines = 0) {
+  /** Resolves when a restart would find the turn. */
+  readonly begun: Promise<void>
+
+  /** A new turn, or with its `past` one that a restart found. */
+  constructor(host: TurnHost, fields: EntryFields, past?: { readonly frames: readonly Frame[]; readonly lines: number }) {
     const { message } = fields
     const { run, input, messageId, by, at } = message
     this.#host = host
@@ -59,12 +71,19 @@ export class Turn {
       ...(input.errand && { errand: input.errand }),
       ...(input.attachments && { attachments: input.attachments }),
     })
+    const before = past?.frames ?? []
     for (const frame of before) this.record.add(frame)
     this.#sequence = before.filter(({ kind }) => kind === 'plan' || kind === 'question' || kind === 'permission').length
-    this.entry = new RunEntry(host.journal, fields, lines)
+    this.entry = new RunEntry(host.journal, fields, past?.lines)
+    this.begun = past ? Promise.resolve() : this.entry.open()
+    this.begun.catch(() => {})
     this.log = new FrameLog(host.journal, run, {
       seq: before.length,
-      onFrame: frame => this.record.add(frame),
+      after: this.begun,
+      onFrame: frame => {
+        this.record.add(frame)
+        if (SHOWN.has(frame.kind)) host.changed(message.conversationId)
+      },
       onBroken: error => {
         host.log.error('the frame log of a run cannot be written: the turn stops', { run, error: String(error) })
         this.#stop.abort()
@@ -98,6 +117,11 @@ export class Turn {
   /** Its end is certain: it shows as free while the last of it is written. */
   get leaving(): boolean {
     return this.#leaving
+  }
+
+  /** Its end is being written, which nothing interrupts any more. */
+  get settling(): boolean {
+    return this.#settling
   }
 
   /** The daemon ends: what the turn does from here on is not recorded. */
@@ -137,7 +161,7 @@ export class Turn {
 
   /** Puts a card up and waits for its answer; undefined: nobody answered, or nobody is there to answer. */
   async raise(draft: CardDraft, held = false): Promise<CardReply | undefined> {
-    if (!this.message.attended || this.#stopping || this.#frozen) return undefined
+    if (!this.message.attended || this.#stopping || this.#settling || this.#frozen) return undefined
     const card = { ...draft, requestId: `${this.run}.${++this.#sequence}` } as Card
     return this.park({ card, at: Date.now(), ...(held && { held }) })
   }
@@ -149,9 +173,10 @@ export class Turn {
     const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
     this.#up.set(requestId, { ...parked, answered: resolve })
     await this.entry.change({ parked: this.#parked })
-    if (this.#stopping) return this.#withdraw(requestId)
+    // Taken down before it was up: nobody is to see it any more.
+    if (!this.#up.has(requestId)) return promise
     this.#host.cards.raise({ card, conversationId: this.conversationId, answer: (reply, by) => this.#answer(requestId, reply, by) })
-    if (!this.record.card(requestId)) await this.log.write(card)
+    if (!this.record.card(requestId)) this.log.push(card)
     this.#host.emit('card.raised', { conversationId: this.conversationId, run: this.run, requestId, kind })
     return promise
   }
@@ -170,6 +195,7 @@ export class Turn {
     this.#up.delete(requestId)
     await this.entry.change({ parked: this.#parked, answered })
     this.#host.emit('card.resolved', { conversationId: this.conversationId, run: this.run, requestId, kind: card.kind })
+    this.#host.changed(this.conversationId)
     if (reply.kind === 'question' && reply.cancelled) return this.cancel()
     // The person has their answer; what the turn needs before it goes on is not theirs to wait for.
     void this.afterAnswer(card)
@@ -178,6 +204,7 @@ export class Turn {
   }
 
   #withdraw(requestId: string): undefined {
+    const { conversationId, run } = this
     const up = this.#up.get(requestId)
     const shown = this.record.card(requestId)
     // An answer on its way into the log stays the answer, whatever becomes of the turn.
@@ -185,6 +212,7 @@ export class Turn {
     this.#up.delete(requestId)
     this.#host.cards.settle(requestId, this.conversationId)
     if (shown && !shown.resolved) this.log.push({ kind: 'resolved', requestId })
+    if (up) this.#host.emit('card.resolved', { conversationId, run, requestId, kind: up.card.kind })
     up?.answered(undefined)
   }
 
@@ -201,9 +229,15 @@ export class Turn {
   async stop(): Promise<void> {
     if (this.#stopping) return
     this.#stopping = true
+    this.#host.changed(this.conversationId)
     await this.entry.change({ stopping: true }).catch(() => {})
     this.withdrawCards()
     this.#stop.abort()
+  }
+
+  /** From here on the turn only ends. */
+  settle(): void {
+    this.#settling = true
   }
 
   /** Shows the turn as over while its end is written. */

@@ -21,8 +21,6 @@ import { turnShell } from './turn-shell.js'
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
   readonly workspace: string
-  /** What no turn may see beside the daemon's data. */
-  readonly hidden: readonly string[]
   readonly copies: Copies
   readonly conversations: Conversations
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
@@ -44,13 +42,14 @@ const MIMES: { readonly [extension: string]: string } = {
 /** Makes private copies ready, writes what stands before a provider's first frame, and gives adapters the tools. */
 export class TurnWorkshop implements Workshop {
   readonly #parts: WorkshopParts
+  #warming: Promise<void> | undefined
 
   constructor(parts: WorkshopParts) {
     this.#parts = parts
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
-    const { copies, conversations, workspace, hidden, locks } = this.#parts
+    const { copies, conversations, workspace, locks } = this.#parts
     const { id, branch } = conversation
     const { input } = turn.message
     const again = turn.record.prepared
@@ -76,7 +75,7 @@ export class TurnWorkshop implements Workshop {
       preamble: preambleOf(notes),
       attachments,
       mentions,
-      wall: { ...(await copies.wall(branch ? id : undefined)), hide: hidden },
+      wall: await copies.wall(branch ? id : undefined),
       ...(allowedTools && { allowedTools }),
     }
   }
@@ -94,6 +93,20 @@ export class TurnWorkshop implements Workshop {
     const { id: checkpoint } = await copies.checkpoint(id, repos)
     turn.log.push({ kind: 'checkpoint', id: checkpoint, index: turn.index })
     return shown
+  }
+
+  /** Makes the next conversation's copy ready ahead of time; one at a time, and it is waited for at the end. */
+  warm(): Promise<void> {
+    const { copies, log } = this.#parts
+    this.#warming ??= copies.warm()
+      .catch(error => log.warn('no spare copy could be kept ready', { error: String(error) }))
+      .finally(() => (this.#warming = undefined))
+    return this.#warming
+  }
+
+  /** Resolves when nothing is made ready any more. */
+  async idle(): Promise<void> {
+    await this.#warming
   }
 
   async #sync(turn: Turn, id: string, repos: readonly CopyRepo[]) {
@@ -190,6 +203,7 @@ export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>
       if (!(await stat(file)).isFile()) refuse('unprocessable', `attachments: expected a file at ${path}, found a folder`)
     }
   },
+  mentions: paths => real(workspace, paths),
   startIn: async path => {
     const folder = await located(workspace, path, 'startIn')
     if (!(await stat(folder)).isDirectory()) refuse('unprocessable', `startIn: expected a folder at ${path}, found a file`)

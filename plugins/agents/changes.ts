@@ -23,7 +23,9 @@ export const spanOf = async (bench: Bench, repository: Repository): Promise<{ fr
   }
 }
 
-const shown = ({ path, from, status, additions, deletions }: Change, blocked: ReadonlySet<string>, landed: boolean): AgentChange => ({
+const shown = (
+  { path, from, status, additions, deletions }: Change, blocked: ReadonlySet<string>, landed: boolean,
+): AgentChange => ({
   path,
   status: blocked.has(path) ? 'conflicted' : status,
   ...(from !== undefined && { from }),
@@ -33,7 +35,9 @@ const shown = ({ path, from, status, additions, deletions }: Change, blocked: Re
 })
 
 /** What the conversation changed in one repository since its branch left main, with what of it main holds already. */
-export const changesOf = async (bench: Bench, repository: Repository, workspace: string, branch: string, refused: boolean): Promise<ShownChanges> => {
+export const changesOf = async (
+  bench: Bench, repository: Repository, workspace: string, branch: string, refused: boolean,
+): Promise<ShownChanges> => {
   const { checkout: { repo }, main, head } = repository
   const { from, to } = await spanOf(bench, repository)
   const plan = await planLanding(bench, {

@@ -31,7 +31,9 @@ export const treeOfCopy = async (bench: Bench, { checkout: { repo }, main, tip }
   const candidates = new Set([...await listed('-m'), ...await listed('-o', '--exclude-standard')])
   const paths: string[] = []
   // A name that ends with a slash is a repository of its own.
-  for (const path of candidates) if (!path.endsWith('/') && !neverWork(repo, path) && !(await isShown(copy, main, path))) paths.push(path)
+  for (const path of candidates) {
+    if (!path.endsWith('/') && !neverWork(repo, path) && !(await isShown(copy, main, path))) paths.push(path)
+  }
   if (paths.length > 0) {
     const input = paths.map(path => `${path}\0`).join('')
     await bench.git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], { index, tree: copy, input })

@@ -37,7 +37,8 @@ export const asRefusal = (error: unknown): unknown => {
     return new Refusal('too-large', 'the disk is full, so nothing was written: make room, then land again', { cause: error })
   }
   if (code !== undefined && CLOSED.has(code)) {
-    return new Refusal('dependency', `the workspace could not be written (${code}), so nothing was: open it for writing, then land again`, { cause: error })
+    const message = `the workspace could not be written (${code}), so nothing was: open it for writing, then land again`
+    return new Refusal('dependency', message, { cause: error })
   }
   if (error instanceof GitFailure) return new Refusal('dependency', error.message, { cause: error })
   return error
@@ -52,6 +53,17 @@ export const checkReader = ({ conversation }: ConversationState, caller: Caller)
   if (caller.kind !== 'token' || caller.scope !== 'editor') return
   if (caller.tokenId !== undefined && conversation.openedByToken === caller.tokenId) return
   refuse('forbidden', 'a token of scope editor reads only conversations it opened itself: use a token of scope read, drive or land')
+}
+
+/** What is known of a conversation whose landing is told. */
+interface Told {
+  readonly id: string
+  readonly branch: string
+  readonly title: string | undefined
+  /** The run that had ended before the landing. */
+  readonly settled: string | undefined
+  /** What did not fit the last time. */
+  readonly had: readonly LandConflict[]
 }
 
 /** Landing and discarding: what is done with the work of conversations. */
@@ -95,9 +107,10 @@ export class Fleet {
           await records.remove(record)
           continue
         }
-        const conflicts: LandConflict[] = [{ repo: outcome.repo, paths: left.map(path => ({ path, reason: 'workspace' })), clean: 0 }]
+        const paths = left.map(path => ({ path, reason: 'workspace' as const }))
         // What somebody changed while the daemon was away is theirs: the work is judged anew at the next landing.
-        await host.call('agent.landed', { id: conversation, ...(left.length > 0 ? { repos: [], conflicts } : { repos: [outcome] }) })
+        const told = paths.length > 0 ? { repos: [], conflicts: [{ repo: outcome.repo, paths, clean: 0 }] } : { repos: [outcome] }
+        await host.call('agent.landed', { id: conversation, ...told })
           .catch(error => Refusal.from(error).reason === 'not-found' ? undefined : Promise.reject(error))
         await records.remove(record)
         host.log.warn('a landing that was cut off is complete', { conversation, repo: outcome.repo, left: left.length })
@@ -113,7 +126,8 @@ export class Fleet {
     const check = async () => {
       const { live } = await host.call('agent.conversation', { id })
       if (live && live.state !== 'parked' && !force) {
-        refuse('conflict', `the agent of ${id} is ${live.state === 'stopping' ? 'stopping' : 'writing'}: wait until its turn has ended, or pass force`)
+        const doing = live.state === 'stopping' ? 'stopping' : 'writing'
+        refuse('conflict', `the agent of ${id} is ${doing}: wait until its turn has ended, or pass force`)
       }
     }
     await check()
@@ -129,7 +143,8 @@ export class Fleet {
     const branch = withBranch({ conversation, waiting: 0, queuePaused: false }, 'what it did is in the tree already')
     const { repos: before } = await host.call('checkouts.repos', { id })
     for (const repo of before) this.#checkFree(repo)
-    const { tips } = before.some(({ copy }) => copy !== undefined) ? await host.call('checkouts.commitRest', { id }) : { tips: [] }
+    const attached = before.some(({ copy }) => copy !== undefined)
+    const { tips } = attached ? await host.call('checkouts.commitRest', { id }) : { tips: [] }
     const { repos } = await host.call('checkouts.repos', { id })
     const tipOfRepo = new Map(tips.map(({ repo, tip }) => [repo, tip]))
     const done: RepoLanding[] = []
@@ -146,7 +161,8 @@ export class Fleet {
       }
     }
     const settled = live === undefined ? conversation.lastRun : undefined
-    const result = await this.#tell({ id, branch, title: conversation.title, settled, had: conversation.conflicts ?? [] }, repos, done, failure)
+    const landing = { id, branch, title: conversation.title, settled, had: conversation.conflicts ?? [] }
+    const result = await this.#tell(landing, repos, done, failure)
     if (failure !== undefined) throw failure
     return result
   }
@@ -157,7 +173,8 @@ export class Fleet {
     if (!folders) return base
     const tip = tipOf(this.#deps.refs, folders, branch)
     if (tip === undefined || committed === undefined || committed === tip) return tip
-    return refuse('conflict', `the private copy of ${repo} does not stand on its branch ${branch} (expected ${tip.slice(0, 12)}, found ${committed.slice(0, 12)}): have the agent go back to it, then land again`)
+    return refuse('conflict', `the private copy of ${repo} does not stand on its branch ${branch} (expected ` +
+      `${tip.slice(0, 12)}, found ${committed.slice(0, 12)}): have the agent go back to it, then land again`)
   }
 
   #checkFree(repo: CheckoutRepo): void {
@@ -167,8 +184,7 @@ export class Fleet {
 
   /** Writes down and announces what became of the repositories that were reached. */
   async #tell(
-    { id, branch, title, settled, had }: { id: string; branch: string; title?: string | undefined; settled?: string | undefined; had: readonly LandConflict[] },
-    repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
+    { id, branch, title, settled, had }: Told, repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
   ): Promise<LandResult> {
     const { host, notes, records, standings } = this.#deps
     const outcomes: CopyRepo[] = done.flatMap(({ outcome }) => (outcome ? [outcome] : []))

@@ -73,7 +73,8 @@ const checkOut = async (bench: Bench, steps: readonly Step[], zero: string): Pro
     const gone = pass.filter(({ after }) => !after).map(({ path }) => `0 ${zero}\t${path}\0`).join('')
     const entries = some.map(({ path, after }) => `${after!.mode} ${after!.id}\t${path}\0`).join('')
     await bench.git(['update-index', '--replace', '-z', '--index-info'], { index: 'out', input: gone + entries })
-    await bench.git(['checkout-index', '-f', '-q', '-z', '--stdin'], { index: 'out', tree: out, input: some.map(({ path }) => `${path}\0`).join('') })
+    const paths = some.map(({ path }) => `${path}\0`).join('')
+    await bench.git(['checkout-index', '-f', '-q', '-z', '--stdin'], { index: 'out', tree: out, input: paths })
   }
   return out
 }
@@ -148,8 +149,12 @@ const isFile = (mode: number): boolean => (mode & constants.S_IFMT) === constant
 
 /** Lets every new file wait under its temporary name. */
 const stage = (main: string, out: string, steps: readonly Step[], moves: readonly Move[]): Promise<void> => {
-  const waiting = moves.flatMap(({ path, stamp, temporary }, at) =>
-    temporary === undefined ? [] : [{ path: temporary, source: join(out, path), permissions: permissionsOf(stamp, steps[at]!.after!.mode) }])
+  const waiting = moves.flatMap(({ path, stamp, temporary }, at) => {
+    const { after } = steps[at]!
+    return temporary === undefined || !after
+      ? []
+      : [{ path: temporary, source: join(out, path), permissions: permissionsOf(stamp, after.mode) }]
+  })
   return perFolder(main, waiting, async (folder, some) => {
     for (const { path, source, permissions } of some) {
       await place(folder ?? moved(path), splitPath(path).name, source, permissions)
@@ -236,7 +241,7 @@ const undo = async (bench: Bench, record: LandingRecord, { moves, written }: Don
   for (const { path, stamp, temporary } of moves.toReversed()) {
     // Folders made where a file was give its place back.
     for (const below of record.moves) {
-      if (temporary === undefined && below.path.startsWith(`${path}/`)) await removeEmpty(main, splitPath(below.path).segments.join('/'))
+      if (temporary === undefined && below.path.startsWith(`${path}/`)) await removeEmpty(main, folderOf(below.path))
     }
     if (await stampAt(main, path) !== (temporary === undefined ? 'absent' : written.get(path))) continue
     if (stamp === 'absent' || stamp === 'folder') {

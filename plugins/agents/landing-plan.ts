@@ -61,7 +61,8 @@ export const planLanding = async (bench: Bench, request: PlanRequest): Promise<P
   const { repo, main, head, from, to } = request
   const changes = await changesBetween(bench, repo, from, to)
   if (changes.length === 0) return { changes, steps: [], blocked: [], clean: 0, there: new Set() }
-  const state = await MainState.read(bench, main, head, from, changes.filter(({ path, from: source }) => !unaddressable(path + (source ?? ''))))
+  const addressable = changes.filter(({ path, from: source }) => !unaddressable(path + (source ?? '')))
+  const state = await MainState.read(bench, main, head, from, addressable)
   const verdicts = new Map<Change, Verdict>(changes.map(change => [change, judge(change, state, request)]))
   await tryPatches(bench, request, verdicts)
   await blockLinks(bench, request, verdicts)
@@ -178,12 +179,15 @@ const obstructed = async ({ main }: PlanRequest, state: MainState, path: string,
 const reasonOf = async (bench: Bench, request: PlanRequest, state: MainState, change: Change): Promise<ConflictReason> => {
   const sides = sidesOf(change)
   if (sides.some(({ path }) => ['link', 'repository', 'closed'].includes(state.obstacle(path)?.what ?? ''))) return 'workspace'
-  const uncommitted = sides.some(({ path }) =>
-    !same(state.present(path), state.committed(path)) || ['folder', 'special'].includes(state.kind(path)) || state.obstacle(path) !== undefined)
+  const uncommitted = sides.some(({ path }) => {
+    if (!same(state.present(path), state.committed(path)) || state.obstacle(path) !== undefined) return true
+    return ['folder', 'special'].includes(state.kind(path))
+  })
   if (uncommitted) {
     const committed = sides.every(({ path, before, after }) => [before, after].some(entry => same(state.committed(path), entry)))
     if (committed && !(await committedInTheWay(bench, sides.map(({ path }) => path), state))) return 'workspace'
-    if (!committed && patchable(change) && await applies(bench, 'head', await patchOf(bench, request, change), '--check')) return 'workspace'
+    const carried = !committed && patchable(change) && await applies(bench, 'head', await patchOf(bench, request, change), '--check')
+    if (carried) return 'workspace'
   }
   return change.binary ? 'binary' : 'diverged'
 }

@@ -41,9 +41,9 @@ export interface RepoLanding {
 const kept = ({ main: _main, copy: _copy, ...repo }: CheckoutRepo): CopyRepo => repo
 
 /** Refuses while the main checkout is in the middle of something only a person can end. */
-export const checkFree = ({ repo, main }: CheckoutRepo, folders: Repository['folders']): void => {
+export const checkFree = ({ repo }: CheckoutRepo, folders: Repository['folders']): void => {
   const operation = operationIn(folders)
-  if (operation) refuse('conflict', `the main checkout of ${repo} (${main}) is in the middle of a ${operation}: end or abort it, then land again`)
+  if (operation) refuse('conflict', `the main checkout of ${repo} is in the middle of a ${operation}: end or abort it, then land again`)
 }
 
 /**
@@ -62,7 +62,10 @@ export const landRepo = async (
     const here = lookAt(deps.refs, checkout, branch, tip)
     if (!here) return { repo, from: base, conflict: { repo, paths: [], clean: 0 } }
     const now = tipOf(deps.refs, here.folders, branch)
-    if (now !== tip) refuse('conflict', `${branch} of ${repo} moved while it was landing (expected ${tip.slice(0, 12)}, found ${now?.slice(0, 12) ?? 'none'}): land again`)
+    if (now !== tip) {
+      const [expected, found] = [tip.slice(0, 12), now?.slice(0, 12) ?? 'none']
+      refuse('conflict', `${branch} of ${repo} moved while it was landing (expected ${expected}, found ${found}): land again`)
+    }
     checkFree(checkout, here.folders)
     if (tip === base && checkout.landedTip === undefined) return undefined
     if (span === 'outstanding' && tip === checkout.landedTip) return undefined

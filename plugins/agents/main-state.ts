@@ -41,7 +41,9 @@ export class MainState {
   }
 
   /** Reads what the changes since `from` touch. The bench holds the indexes `head` and `main` afterwards. */
-  static async read(bench: Bench, main: string, head: string | undefined, from: string, changes: readonly Change[]): Promise<MainState> {
+  static async read(
+    bench: Bench, main: string, head: string | undefined, from: string, changes: readonly Change[],
+  ): Promise<MainState> {
     const touched = [...new Set(changes.flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source])))]
     const start = new Map(changes.flatMap(({ path, from: source, before }) => (before ? [[source ?? path, before] as const] : [])))
     const base = head ?? emptyTree(from)
@@ -127,8 +129,6 @@ const copyOne = async (bench: Bench, folder: Folder, path: string): Promise<Foun
   }
 }
 
-const listed = (paths: readonly string[]): string => paths.map(path => `${path}\0`).join('')
-
 const fillIndexes = async (bench: Bench, base: string, found: ReadonlyMap<string, Found>): Promise<void> => {
   await bench.git(['read-tree', base], { index: 'head' })
   await copyFile(bench.index('head'), bench.index('main'))
@@ -140,8 +140,10 @@ const fillIndexes = async (bench: Bench, base: string, found: ReadonlyMap<string
     await bench.git(['update-index', '-z', '--index-info'], { index: 'main', input: gone.map(path => `0 ${zero}\t${path}\0`).join('') })
   }
   // The files that hold attributes come last: what they say in the working tree does not count for the others.
-  for (const [tree, some] of [['tree', held.filter(path => !isAttributes(path))], ['attributes', held.filter(isAttributes)]] as const) {
+  const passes = [['tree', held.filter(path => !isAttributes(path))], ['attributes', held.filter(isAttributes)]] as const
+  for (const [tree, some] of passes) {
     if (some.length === 0) continue
-    await bench.git(['update-index', '--add', '--replace', '-z', '--stdin'], { index: 'main', tree: join(bench.folder, tree), input: listed(some) })
+    const input = some.map(path => `${path}\0`).join('')
+    await bench.git(['update-index', '--add', '--replace', '-z', '--stdin'], { index: 'main', tree: join(bench.folder, tree), input })
   }
 }

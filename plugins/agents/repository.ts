@@ -33,7 +33,9 @@ export const branchOf = ({ checkout, head, tip }: Repository) => ({
 })
 
 /** Opens a bench for a repository and closes it when the work is done. */
-export const onBench = async <T>(benches: string, { folders, tip }: Repository, work: (bench: Bench) => Promise<T>, signal?: AbortSignal): Promise<T> => {
+export const onBench = async <T>(
+  benches: string, { folders, tip }: Repository, work: (bench: Bench) => Promise<T>, signal?: AbortSignal,
+): Promise<T> => {
   await using bench = await Bench.open(benches, folders, tip, signal)
   return await work(bench)
 }

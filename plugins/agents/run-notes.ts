@@ -57,11 +57,13 @@ export class RunNotes {
 
   /** Sees to it that what the last run left is on the branch. A copy that cannot be committed now is tried again later. */
   commit({ conversation: { id, branch, lastRun }, live }: ConversationState): Promise<void> {
-    if (this.#closing || branch === undefined || live || lastRun === undefined || this.#notes.get(id)?.committed === lastRun) return Promise.resolve()
+    const nothing = branch === undefined || live || lastRun === undefined || this.#notes.get(id)?.committed === lastRun
+    if (this.#closing || nothing) return Promise.resolve()
     const busy = this.#committing.get(id)
     if (busy) return busy
     const work = this.#commit(id).catch(error => {
-      if (!this.#host.signal.aborted) this.#host.log.warn('what a turn left could not be committed', { conversation: id, error: String(error) })
+      if (this.#host.signal.aborted) return
+      this.#host.log.warn('what a turn left could not be committed', { conversation: id, error: String(error) })
     }).finally(() => this.#committing.delete(id))
     this.#committing.set(id, work)
     return work

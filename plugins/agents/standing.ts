@@ -133,7 +133,8 @@ export class Standings {
       const work = branchOf(here)
       const changes = await changesBetween(bench, repo, await forkPoint(bench, work), tip)
       const totals = totalsOf(changes)
-      if (tip === landedTip || (head !== undefined && await bench.contains(head, tip))) return { key, outstanding: false, totals, stamps: [] }
+      const held = tip === landedTip || (head !== undefined && await bench.contains(head, tip))
+      if (held) return { key, outstanding: false, totals, stamps: [] }
       const from = await outstandingFrom(bench, work)
       const touched = await changesBetween(bench, repo, from, tip)
       const paths = touched.flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source]))

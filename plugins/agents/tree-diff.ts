@@ -112,7 +112,9 @@ export const changesBetween = async (bench: Bench, repo: string, from: string, t
 }
 
 /** Every path that differs between a tree and another one, or an index. */
-export const pairsBetween = async (bench: Bench, from: string, to: { tree: string } | { index: string }): Promise<Map<string, Pair>> => {
+export const pairsBetween = async (
+  bench: Bench, from: string, to: { tree: string } | { index: string },
+): Promise<Map<string, Pair>> => {
   const flags = ['-z', '--raw', '--no-abbrev', '--no-renames']
   const { text } = 'tree' in to
     ? await bench.git(['diff-tree', '-r', ...flags, from, to.tree])

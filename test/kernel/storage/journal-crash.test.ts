@@ -57,7 +57,7 @@ t.test('nothing acknowledged is lost when the process is killed in the middle of
 t.test('a file that may not grow rejects what does not fit, keeps the rest whole, and takes what fits', async t => {
   const folder = t.testdir()
   const limit = 300_000
-  const program = [process.execPath, APPENDER, folder, RUN, '7000', 'stop']
+  const program = ['env', '-u', 'NODE_OPTIONS', process.execPath, APPENDER, folder, RUN, '7000', 'stop']
   const child = spawn('prlimit', [`--fsize=${limit}`, ...program], { stdio: PIPED })
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (piece: string) => text += piece)

@@ -1,0 +1,147 @@
+import t, { type Test } from 'tap'
+import type { ProviderAdapter, TurnIo, TurnRequest } from '../../plugins/agent/adapter.js'
+import { Cards } from '../../plugins/agent/cards.js'
+import type { Frame, TurnInput } from '../../plugins/agent/contract.js'
+import { Conversations } from '../../plugins/agent/conversations.js'
+import { Delivery } from '../../plugins/agent/delivery.js'
+import { Engine } from '../../plugins/agent/engine.js'
+import { framesOf } from '../../plugins/agent/frame-log.js'
+import { Lanes } from '../../plugins/agent/lanes.js'
+import { Providers } from '../../plugins/agent/providers.js'
+import { Queue } from '../../plugins/agent/queue.js'
+import { Transcripts } from '../../plugins/agent/transcripts.js'
+import { turnIo, type Workshop } from '../../plugins/agent/turn-io.js'
+import type { Caller, Journals } from '../../sdk/index.js'
+import { journalsIn, memoryStore } from '../support/journals.js'
+
+const CALLER: Caller = { kind: 'session', actor: 'ada@example.org', role: 'owner' }
+const nothing = async () => {}
+
+/** An engine without tools or trees, on an adapter made of one function. */
+const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>, { words = true, patienceMs = 200, journal = journalsIn(t) } = {}) => {
+  const adapter: ProviderAdapter = {
+    id: 'test', label: 'Test', harnesses: ['native'], ownHarness: 'native', models: ['one'], commands: [], run,
+    abilities: () => ({ words, permissions: 'modes', questions: true, commands: false, terminals: false, state: true, offline: true }),
+  }
+  const logged: string[] = []
+  const say = (message: string) => void logged.push(message)
+  const log = { info: () => {}, warn: say, error: say }
+  const conversations = new Conversations(memoryStore(), log)
+  const queue = new Queue(journal, () => conversations.stored())
+  const providers = new Providers(memoryStore(), log, [adapter])
+  const [lanes, locks, cards] = [new Lanes(), new Lanes(), new Cards()]
+  const workshop: Workshop = {
+    prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
+    refresh: nothing,
+    io: (turn, ground) => turnIo(turn, ground, {
+      remembered: { names: () => new Set(), add: () => {} },
+      toolbox: { face: () => ({ refused: 'no tools here' }), run: () => Promise.reject(new Error('no tools')), stamp: async () => undefined },
+    }),
+  }
+  const emitted: string[] = []
+  const host = { journal, log, cards, changed: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
+  const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs })
+  const premises = { attachments: nothing, mentions: async () => [], startIn: nothing, isolation: nothing }
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises })
+  const send = (input: Partial<TurnInput>) => delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, CALLER)
+  const frames = async (run: string) => (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
+  return { engine, conversations, queue, cards, send, frames, logged, emitted, journal }
+}
+
+t.test('an adapter that ignores a stop is left behind, and the conversation is free', async t => {
+  const { engine, send, frames } = engineOn(t, async function* () {
+    yield { kind: 'tool_call', id: 'c1', name: 'Endless', category: 'execute', status: 'in_progress' }
+    await new Promise(() => {})
+  })
+  const { run } = await send({})
+  await engine.live('c')!.log.opened
+  await engine.stop('c')
+  t.same((await frames(run)).slice(-2), [
+    { kind: 'tool_call_update', id: 'c1', status: 'failed', content: [{ type: 'text', text: 'stopped' }] },
+    { kind: 'done', reason: 'stopped' },
+  ])
+  t.match(await send({}), { delivery: 'started' })
+  await engine.stop('c')
+})
+
+t.test('an adapter that throws is a bug: the turn fails with a fixed sentence, and the log has the rest', async t => {
+  const { engine, send, frames, logged, conversations } = engineOn(t, async function* () {
+    yield { kind: 'delta', text: 'so far' }
+    throw new Error('secret detail')
+  })
+  const { run } = await send({})
+  await engine.live('c')?.ended
+  const seen = await frames(run)
+  t.match(seen, [{ kind: 'delta' }, { kind: 'error', message: /unexpectedly/ }, { kind: 'done', reason: 'failed' }])
+  t.notMatch(JSON.stringify(seen), 'secret detail')
+  t.same(logged, ['a turn died of a bug'])
+  t.match(conversations.get('c').failure, /unexpectedly/)
+})
+
+t.test('what an adapter leaves open is closed before done, and its own done does not count', async t => {
+  const { engine, send, frames, cards, emitted } = engineOn(t, async function* (_, io) {
+    yield { kind: 'done', reason: 'failed' }
+    yield { kind: 'tool_call', id: 'c1', name: 'Left', category: 'other', status: 'pending' }
+    void io.raise({ kind: 'plan', text: 'do it' })
+    await new Promise(resolve => setImmediate(resolve))
+  })
+  const { run } = await send({})
+  await engine.live('c')?.ended
+  const seen = await frames(run)
+  t.equal(seen.filter(({ kind }) => kind === 'done').length, 1)
+  t.match(seen.at(-1), { kind: 'done', reason: 'completed' })
+  const plan = seen.find(frame => frame.kind === 'plan')!
+  t.same(seen.filter(({ kind }) => kind === 'resolved'), [{ kind: 'resolved', requestId: plan.requestId }])
+  t.match(seen.find(({ kind }) => kind === 'tool_call_update'), { id: 'c1', status: 'failed' })
+  await t.rejects(cards.reply({ kind: 'plan', requestId: plan.requestId, approve: true }, 'ada@example.org'), /ended before/)
+  t.same(emitted, ['card.raised', 'card.resolved', 'turn.settled'])
+})
+
+t.test('a provider that takes no words leaves them in the queue, and they follow by themselves', async t => {
+  const gate = Promise.withResolvers<void>()
+  const { engine, send, frames, queue } = engineOn(t, async function* ({ words }) {
+    await gate.promise
+    yield { kind: 'delta', text: words }
+  }, { words: false })
+  await send({})
+  const second = await send({ prompt: 'later' })
+  t.equal(second.delivery, 'queued')
+  t.match(queue.waiting('c'), [{ why: 'no-mid-turn-words' }])
+  gate.resolve()
+  await engine.live('c')?.ended
+  await engine.live('c')?.ended
+  t.match((await frames(second.run)).find(({ kind }) => kind === 'delta'), { text: 'later' })
+})
+
+t.test('a message that cannot be made durable is refused, and the conversation is as if it never came', async t => {
+  const whole = journalsIn(t)
+  let full = true
+  const append: Journals['append'] = (name, ...rest) =>
+    full && name === 'queue' ? Promise.reject(Object.assign(new Error('no space'), { code: 'ENOSPC' })) : whole.append(name, ...rest)
+  const { send, conversations, engine } = engineOn(t, async function* () {}, { journal: { ...whole, append } })
+  await t.rejects(send({ messageId: 'm-1' }), /disk of the sandbox is full/)
+  t.equal(conversations.find('c'), undefined)
+  t.equal(engine.live('c'), undefined)
+  full = false
+  t.match(await send({ messageId: 'm-1' }), { delivery: 'started' })
+  await engine.live('c')?.ended
+})
+
+t.test('a turn whose frames cannot be written any more is stopped, and ended as failed once they can', async t => {
+  const whole = journalsIn(t)
+  let full = false
+  const append: Journals['append'] = (name, ...rest) =>
+    full && name.startsWith('frames/') ? Promise.reject(new Error('no space')) : whole.append(name, ...rest)
+  const { send, frames, engine } = engineOn(t, async function* (_, io) {
+    yield { kind: 'thinking', text: 'written' }
+    await new Promise(resolve => setImmediate(resolve))
+    full = true
+    yield { kind: 'thinking', text: 'late' }
+    await new Promise(resolve => io.signal.addEventListener('abort', resolve))
+    full = false
+  }, { journal: { ...whole, append } })
+  const { run } = await send({})
+  await engine.live('c')?.ended
+  t.match((await frames(run)).map(({ kind }) => kind), ['thinking', 'thinking', 'error', 'done'])
+  t.match((await frames(run)).at(-1), { reason: 'failed' })
+})

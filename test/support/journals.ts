@@ -1,0 +1,32 @@
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { JournalStore } from '../../kernel/storage/journal.js'
+import type { Journals, Store } from '../../sdk/index.js'
+import { folderOf } from './daemon.js'
+
+/** The kernel's journals in the test's own folder, as a plugin sees them. */
+export const journalsIn = (t: Test): Journals => {
+  const store = new JournalStore(join(folderOf(t), 'journals'))
+  t.teardown(() => store.shutdown())
+  return {
+    append: (name, entries, options) => store.append(`agent/${name}`, entries, options),
+    close: (name, tail) => store.close(`agent/${name}`, tail),
+    read: (name, after) => store.read(`agent/${name}`, after),
+    stat: name => store.stat(`agent/${name}`),
+    rewrite: (name, entries) => store.rewrite(`agent/${name}`, entries),
+    remove: name => store.remove(`agent/${name}`),
+    list: async prefix => (await store.list(`agent/${prefix}`)).map(name => name.slice('agent/'.length)),
+    follow: (name, after) => ({ journal: `agent/${name}`, after }),
+  }
+}
+
+/** Documents that live as long as the test. */
+export const memoryStore = (): Store => {
+  const kept = new Map<string, string>()
+  return {
+    get: async key => (kept.has(key) ? JSON.parse(kept.get(key)!) : undefined),
+    set: async (key, value) => void kept.set(key, JSON.stringify(value)),
+    delete: async key => void kept.delete(key),
+    all: async () => [...kept].map(([key, value]) => [key, JSON.parse(value)]),
+  }
+}
