@@ -60,8 +60,9 @@ export class Marks {
   /** The work landed: nobody waits for it any more. */
   async answered(id: string): Promise<void> {
     const { host } = this.#deps
-    const { conversation } = await host.call('agent.conversation', { id })
-    if (conversation.landRequested) await host.call('agent.requestLand', { id })
+    // It may have been discarded since: then the mark went with it.
+    const state = await host.call('agent.conversation', { id }).catch(() => undefined)
+    if (state?.conversation.landRequested) await host.call('agent.requestLand', { id })
   }
 
   async #card(id: string): Promise<AgentCard> {

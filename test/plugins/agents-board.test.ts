@@ -1,8 +1,10 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
-import { daemonWith, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { Archive } from '../../plugins/agents/archive.js'
+import type { AgentCard } from '../../plugins/agents/contract.js'
+import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
 const GROUPS = ['system', 'agent', 'agents']
@@ -139,12 +141,12 @@ t.test('asking for a landing names who asked first, until the work lands', async
 t.test('an archived conversation keeps its work on a parked branch, and its next turn finds it again', async t => {
   const { client, workspace, data } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'write a.txt\n| a\nrun echo more > b.txt', { isolated: true })
-  const tip = inGit(workspace, 'rev-parse', 'agent/c-1')
   const { moved, rev, failed } = await client.call('POST /agents/archive', { ids: ['c-1', 'c-1'] })
+  const tip = inGit(workspace, 'rev-parse', 'refs/sandbox/parked/c-1')
   t.match(moved, [{ id: 'c-1', status: 'ready', diff: { files: 2 }, archivedAt: Number }])
   t.equal(failed, undefined)
   t.equal(parked(workspace), 'refs/sandbox/parked/c-1')
-  t.notOk(existsSync(join(data, 'plugins', 'agent', 'checkouts', 'c-1')))
+  t.notOk(existsSync(join(data, 'agent', 'checkouts', 'c-1')))
   t.notMatch(inGit(workspace, 'worktree', 'list'), /checkouts\/c-1\b/)
   t.match(await client.call('GET /agents'), { agents: [], rev })
   t.match(await client.call('GET /agents/archived'), { agents: [{ id: 'c-1' }], held: [] })
@@ -156,6 +158,19 @@ t.test('an archived conversation keeps its work on a parked branch, and its next
   t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { lastEnd: 'completed', archivedAt: undefined, diff: { files: 2 } })
   t.equal(parked(workspace), 'refs/heads/agent/c-1')
   t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), tip)
+})
+
+t.test('a conversation that was put away only half loses nothing', async t => {
+  const { client, workspace, data } = await daemonWith(t, GROUPS)
+  await runTurn(client, 'c-1', 'write a.txt\n| a', { isolated: true })
+  await client.call('GET /agents')
+  inGit(workspace, 'update-ref', 'refs/sandbox/parked/c-1', 'HEAD')
+  rmSync(join(data, 'agent', 'made', 'c-1.json'))
+  await runTurn(client, 'c-1', 'read a.txt\nwrite b.txt\n| b')
+  t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { lastEnd: 'completed', diff: { files: 2 } })
+  const tip = inGit(workspace, 'rev-parse', 'agent/c-1')
+  t.match((await client.call('POST /agents/archive', { ids: ['c-1'] })).moved, [{ diff: { files: 2 } }])
+  t.equal(inGit(workspace, 'rev-parse', 'refs/sandbox/parked/c-1'), tip)
 })
 
 t.test('a retired copy lands from its parked branch', async t => {
@@ -178,9 +193,9 @@ t.test('a working conversation is not archived, a copy off its branch stays, and
   const { moved, failed } = await client.call('POST /agents/archive', { ids: ['off', 'ready'] })
   t.same(moved.map(({ id }) => id), ['ready'])
   t.match(failed, [{ id: 'off', message: /does not stand on its branch/ }])
-  t.equal(readFileSync(join(data, 'plugins', 'agent', 'checkouts', 'off', 'x.txt'), 'utf8'), 'x\n')
+  t.equal(readFileSync(join(data, 'agent', 'checkouts', 'off', 'x.txt'), 'utf8'), 'x\n')
   await client.call('POST /agent/stop', { conversationId: 'works' })
-  t.same((await client.call('POST /agents/archive')).moved.map(({ id }) => id), ['idle', 'off'].filter(id => moved.length > 0 && id === 'idle'))
+  t.same((await client.call('POST /agents/archive')).moved.map(({ id }) => id), ['idle'])
 })
 
 t.test('the archive is paged by the moment things were put away', async t => {
@@ -211,7 +226,7 @@ t.test('purging takes branch, record and words away for good, and only what is a
   t.equal(parked(workspace), '')
   await t.rejects(client.call('GET /agents/{id}', { id: 'c-1' }), { name: 'Refusal', reason: 'not-found' })
   t.same((await client.call('GET /agents/search', { query: 'zebrafish' })).matches, [])
-  const folder = join(data, 'plugins', 'agent')
+  const folder = join(data, 'agent')
   t.notMatch(readFileSync(join(folder, 'search.sqlite')).toString('latin1'), /zebrafish/)
   const holding = readdirSync(data, { recursive: true, encoding: 'utf8' }).filter(path => /transcripts|frames/.test(path) && /c-1/.test(path))
   t.same(holding, [])
@@ -246,6 +261,46 @@ t.test('conversations are found by title and by words, live and archived, with t
   t.same([...(await find('n albatros')).keys()], ['live'], 'and in its record')
 })
 
+t.test('an index that cannot be read is built anew, and one that lags behind is brought up to date', async t => {
+  const folder = folderOf(t)
+  const place = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(place.workspace)
+  const file = join(place.data, 'agent', 'search.sqlite')
+  for (const [at, word] of ['pelican', 'albatross', 'penguin'].entries()) {
+    await t.test(word, async t => {
+      if (at === 2) writeFileSync(file, 'x'.repeat(40_000))
+      const { client } = await daemonWith(t, GROUPS, place)
+      await runTurn(client, 'c-1', `say a ${word}`)
+      if (at === 0) await client.call('GET /agents/search', { query: word })
+      const { matches, indexing } = await client.call('GET /agents/search', { query: 'a pelican' })
+      t.match([matches, indexing], [[{ id: 'c-1' }], false])
+      t.equal((await client.call('GET /agents/search', { query: word })).matches.length, 1)
+    })
+  }
+})
+
+t.test('what has been finished for days is put away by itself, as the settings say', async t => {
+  const now = 10 * 86_400_000
+  const put: string[] = []
+  const card = (id: string, status: AgentCard['status'], days: number, waiting?: number) => ({ id, status, updatedAt: now - days * 86_400_000, ...(waiting && { waiting }) })
+  const agents = [card('old', 'landed', 4), card('idle', 'idle', 4), card('new', 'landed', 2), card('ready', 'ready', 4), card('waits', 'idle', 4, 1)]
+  const archive = (agentRetentionDays: number) => new Archive({
+    host: {
+      serves: async () => true, emit: () => {}, log: {},
+      call: async (call: string, input?: { id: string }) => {
+        if (call === 'settings.get') return { agentRetentionDays }
+        if (call === 'agent.archive') put.push(input!.id)
+        return { conversation: { id: input!.id } }
+      },
+    },
+    roster: { read: async () => ({ agents, rev: 1, held: [] }), cards: async () => [] }, now: () => now,
+  } as never)
+  await archive(0).sweep()
+  t.same(put, [])
+  await archive(3).sweep()
+  t.same(put, ['old', 'idle'])
+})
+
 t.test('a line placed in the agent\'s voice stands in the record, marked, and is found', async t => {
   const { client } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'say hello')
@@ -260,7 +315,7 @@ t.test('a line placed in the agent\'s voice stands in the record, marked, and is
 })
 
 const folders = (t: Test) => {
-  const folder = realpathSync(t.testdir())
+  const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
   mkdirSync(join(where.workspace, '.sandbox', 'config'), { recursive: true })
@@ -269,15 +324,14 @@ const folders = (t: Test) => {
 }
 
 t.test('what was answered survives a kill', async t => {
-  t.teardown(() => {})
   const where = folders(t)
   const one = await spawnDaemon(t, where)
   await runTurn(one.client, 'away', 'write a.txt\n| a\nsay pelican', { isolated: true })
   await runTurn(one.client, 'gone', 'write b.txt\n| b', { isolated: true })
   await runTurn(one.client, 'asked', 'write c.txt\n| c', { isolated: true })
   await queued(one.client, 'works', ['a', 'b', 'c'])
-  const tip = inGit(where.workspace, 'rev-parse', 'agent/away')
   await one.client.call('POST /agents/archive', { ids: ['away', 'gone'] })
+  const tip = inGit(where.workspace, 'rev-parse', 'refs/sandbox/parked/away')
   await one.client.call('POST /agents/purge', { ids: ['gone'] })
   const { landRequested } = await one.client.call('POST /agents/{id}/request-land', { id: 'asked' })
   await one.client.call('POST /agents/{id}/place', { id: 'asked', text: 'placed' })
