@@ -6,7 +6,6 @@ import type { Engine } from './engine.js'
 import type { QueuedMessage } from './frames.js'
 import type { Lanes } from './lanes.js'
 import { shown, type Queue } from './queue.js'
-import type { Remembered } from './remembered.js'
 import type { Search } from './search.js'
 import type { Transcripts } from './transcripts.js'
 
@@ -16,12 +15,13 @@ export interface BoardParts {
   readonly conversations: Conversations
   readonly queue: Queue
   readonly transcripts: Transcripts
-  readonly copies: Copies
-  readonly remembered: Remembered
+  readonly copies: Pick<Copies, 'retire'>
   readonly search: Pick<Search, 'forget'>
   readonly lanes: Lanes
   readonly locks: Lanes
   readonly changed: (id: string) => void
+  /** Takes away what a conversation keeps beside its record, frames and queue: its copy, branch and the like. */
+  readonly clear: (id: string) => Promise<void>
 }
 
 /** What is done with conversations beside running their turns: marks, the queue, the archive. */
@@ -109,13 +109,12 @@ export class Board {
 
   /** Deletes an archived conversation for good; cut off half-way it is still in the archive, and can be purged again. */
   async purge(id: string): Promise<void> {
-    const { conversations, copies, engine, remembered, search, transcripts } = this.#parts
+    const { clear, conversations, engine, search, transcripts } = this.#parts
     await this.#quiet(id, 'archive it', async () => {
-      const { archivedAt, branch, repos } = conversations.get(id)
+      const { archivedAt } = conversations.get(id)
       if (archivedAt === undefined) refuse('conflict', `${id} is not archived: archive it, then purge`)
       await engine.erase(id, async () => {
-        if (branch) await copies.remove(id, repos)
-        await remembered.forget(id)
+        await clear(id)
         await transcripts.remove(id)
       })
       // Last: the index takes up nothing of a conversation that is gone.
@@ -139,12 +138,12 @@ export class Board {
     const { conversations, engine, lanes, locks } = this.#parts
     const { live } = engine.state(conversations.get(id))
     if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then ${then}`)
-    await locks.run(id, () => lanes.run(id, async () => {
+    await lanes.run(id, async () => {
       conversations.get(id)
       const turn = engine.live(id)
       if (turn) refuse('conflict', `a turn of ${id} is ${turn.state}: stop it, then ${then}`)
-      await work()
-    }))
+      await locks.run(id, work)
+    })
   }
 
   /** A moment no other conversation was put away at: lists are paged by it. */

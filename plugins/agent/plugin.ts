@@ -50,9 +50,15 @@ export const activate = async (host: Host): Promise<void> => {
   const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
+  /** Takes away what a conversation keeps beside its record, frames and queue. */
+  const clear = async (id: string) => {
+    const { repos, branch } = conversations.get(id)
+    if (branch) await copies.remove(id, repos)
+    await remembered.forget(id)
+  }
   const index = new SearchIndex(place.folder)
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
-  const board = new Board({ engine, conversations, queue, transcripts, copies, remembered, search, lanes, locks, changed })
+  const board = new Board({ engine, conversations, queue, transcripts, copies, search, lanes, locks, changed, clear })
 
   await Promise.all([conversations.load(), providers.load(), remembered.load()])
   const { opened, dropped } = await queue.load()
@@ -111,11 +117,8 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'agent.discard': async ({ id }) => {
-      const { repos, branch } = conversations.get(id)
-      await engine.discard(id, async () => {
-        if (branch) await copies.remove(id, repos)
-        await remembered.forget(id)
-      })
+      conversations.get(id)
+      await engine.discard(id, () => clear(id))
       return { ok: true }
     },
     'agent.rename': ({ id, title }) => done(board.rename(id, title)),

@@ -33,6 +33,7 @@ export class Board {
   /** Each card as it was told last; undefined before the first reading. */
   #told: Map<string, string> | undefined
   #cards = 0
+  #land = 0
   #last: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
   #watchers = 0
@@ -93,8 +94,10 @@ export class Board {
     if (this.#told && !frames.length) return
     this.#told = told
     const cards = agents.reduce((sum, card) => sum + (card.cards?.length ?? 0), 0)
-    const attention = cards === this.#cards ? [] : [attentionFrame(cards)]
+    const land = agents.filter(({ landRequested }) => landRequested).length
+    const attention = cards === this.#cards && land === this.#land ? [] : [attentionFrame(cards, land)]
     this.#cards = cards
+    this.#land = land
     const whole: AgentsEvent = { kind: 'agents', agents, rev }
     await this.#parts.show([...frames, { data: whole, snapshot: true, mode: 'snapshot' }, ...attention])
   }
@@ -114,8 +117,8 @@ const differences = (before: ReadonlyMap<string, string>, now: ReadonlyMap<strin
 }
 
 /** What a badge counts; the groups of the other figures are not there. */
-export const attentionFrame = (cards: number): LiveFrame => {
-  const tokens: AttentionEvent = { kind: 'attention', cards, approvals: 0, needs: 0, land: 0, ci: 0, issues: 0 }
+export const attentionFrame = (cards: number, land: number): LiveFrame => {
+  const tokens: AttentionEvent = { kind: 'attention', cards, approvals: 0, needs: 0, land, ci: 0, issues: 0 }
   const data: AttentionEvent = { ...tokens, offload: 0 }
   return { data, tokens, snapshot: true }
 }

@@ -32,7 +32,7 @@ export class EventStream {
 
   /** Puts the first snapshots up and listens for what changes them. */
   async open(): Promise<void> {
-    await this.#host.call('kernel.events.show', { frames: [presenceFrame([]), attentionFrame(0)] })
+    await this.#host.call('kernel.events.show', { frames: [presenceFrame([]), attentionFrame(0, 0)] })
     for (const event of MOVING) this.#host.on(event, () => this.#board.changed())
     this.#host.on('daemon.ready', () => this.#board.ready())
   }

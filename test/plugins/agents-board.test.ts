@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
 import { Archive } from '../../plugins/agents/archive.js'
 import type { AgentCard } from '../../plugins/agents/contract.js'
+import type { SystemEvent } from '../../plugins/system/contract.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
@@ -131,11 +132,24 @@ t.test('asking for a landing names who asked first, until the work lands', async
   await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'shared' }), { name: 'Refusal', reason: 'unprocessable' })
   await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'idle' }), { name: 'Refusal', reason: 'conflict' })
   const drive = await token('drive', 'ci')
+  const watching = new AbortController()
+  t.teardown(() => watching.abort())
+  const events = (await client.call('GET /events', {}, { signal: watching.signal }))[Symbol.asyncIterator]()
+  const attention = async (land: number): Promise<SystemEvent> => {
+    for (;;) {
+      const { value, done } = await events.next()
+      if (done) throw new Error('the stream ended')
+      if (value.kind === 'attention' && value.land === land) return value
+    }
+  }
+  await attention(0)
   const { landRequested } = await drive.client.call('POST /agents/{id}/request-land', { id: 'c-1' })
   t.match(landRequested, { email: 'token:ci', at: Number })
   t.same((await client.call('POST /agents/{id}/request-land', { id: 'c-1' })).landRequested, landRequested)
+  t.match(await attention(1), { cards: 0 })
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).landRequested, undefined)
+  t.match(await attention(0), { cards: 0 })
 })
 
 t.test('an archived conversation keeps its work on a parked branch, and its next turn finds it again', async t => {
