@@ -86,6 +86,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       contextWindow: conversation.contextWindow,
       activity: activityOf(live),
       diff: facts.standing.diff,
+      landedPresence: facts.standing.presence,
       startedAt: live?.startedAt,
       seenAt: conversation.seenAt,
       archivedAt: conversation.archivedAt,

@@ -4,7 +4,8 @@ import { refuse, type Host } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
 import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
 import { changesOf } from './changes.js'
-import { agents, type AgentChanges, type TwoSides } from './contract.js'
+import { conflictsOf } from './conflicts.js'
+import { agents, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
 import { fileSides } from './file-sides.js'
 import { asRefusal, checkReader, Fleet, withBranch } from './fleet.js'
 import { Refs } from './git-folders.js'
@@ -13,6 +14,7 @@ import { lookAt, onBench } from './repository.js'
 import { RosterBook } from './roster.js'
 import { RunNotes } from './run-notes.js'
 import { Standings } from './standing.js'
+import { Syncing } from './sync.js'
 
 export const contract = agents
 
@@ -24,8 +26,9 @@ export const activate = async (host: Host): Promise<void> => {
   const failed = (message: string, fields: object) => host.log.warn(message, fields)
   const standings = new Standings({ workspace, benches, refs, signal: host.signal, failed })
   const notes = new RunNotes(host)
+  const turns = new Locks()
   const fleet = new Fleet({
-    host, notes, workspace, benches, refs, standings, locks: new Locks(), turns: new Locks(),
+    host, notes, workspace, benches, refs, standings, locks: new Locks(), turns,
     records: new LandingRecords(host.files), now: Date.now,
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
@@ -76,6 +79,15 @@ export const activate = async (host: Host): Promise<void> => {
     }
   }
 
+  const conflicts = async (id: string, file: { repo: string; path: string } | undefined, signal: AbortSignal): Promise<Conflicts> => {
+    const { branch, repos } = await work(id)
+    const repositories = repos.flatMap(checkout => lookAt(refs, checkout, branch) ?? [])
+    return conflictsOf({ benches, workspace, branch, repositories, signal, ...(file && { file }) })
+      .catch(error => Promise.reject(asRefusal(error)))
+  }
+
+  const syncing = new Syncing({ host, turns, benches, refs, standings })
+
   await host.serve(agents, {
     'GET /agents': () => roster.read(),
     'GET /agents/{id}': async ({ id }) => roster.card(await host.call('agent.conversation', { id })),
@@ -85,7 +97,17 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'GET /agents/{id}/diff': ({ id }, { signal }) => diff(id, signal),
     'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }) => sides(id, repo, path, signal),
-    'POST /agents/{id}/land': ({ id, span = 'outstanding', force = false }, { signal }) => fleet.land({ id, span, force }, signal),
+    'GET /agents/{id}/conflicts': ({ id, repo, path }, { signal }) => {
+      if ((repo === undefined) !== (path === undefined)) refuse('invalid', 'expected both repo and path, or neither, found only one of them')
+      return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, signal)
+    },
+    'POST /agents/{id}/land': ({ span = 'outstanding', force = false, mode = 'check', ...order }, { signal }) =>
+      fleet.land({ ...order, span, force, mode }, signal),
+    'POST /agents/land': async ({ ids, mode = 'check' }, { signal }) => ({ results: await fleet.landMany(ids, mode, signal) }),
+    'POST /agents/{id}/sync': async ({ id }, { signal }) => {
+      const repos = await syncing.sync(id, signal)
+      return { repos, agent: await roster.card(await host.call('agent.conversation', { id })) }
+    },
     'POST /agents/{id}/discard': ({ id }, { signal }) => fleet.discard(id, signal),
   })
   host.on('turn.settled', ({ conversationId: id }) => {
