@@ -303,6 +303,19 @@ export interface CheckoutRepo extends CopyRepo {
   copy?: string
 }
 
+/** How the sandbox brought one repository of a private copy onto the main line. */
+export interface CheckoutSync {
+  repo: string
+  /** The commit of the main line it was to sit on, and the one it sat on before. */
+  onto: string
+  from: string
+  /** Commits of the main line that came in. */
+  commits: Count
+  blocked: boolean
+  /** What a blocked rebase stopped at. */
+  paths: string[]
+}
+
 // Calls -------------------------------------------------------------------------------------------------------------
 
 export interface Agent {
@@ -400,6 +413,8 @@ export interface Agent {
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
   /** Commits what the copy holds uncommitted, per repository, and answers the tips. */
   'checkouts.commitRest'(input: { id: string }): { tips: { repo: string; tip: string }[] }
+  /** Commits the rest and moves the branch onto the main line; answers the repositories that were behind. */
+  'checkouts.sync'(input: { id: string }): { repos: CheckoutSync[] }
 }
 
 export interface AgentEvents {

@@ -72,16 +72,17 @@ export const commitTree = async (tree: Tree, message: string): Promise<Standing>
   return standing(tree)
 }
 
-/** Moves the commits after `base` onto `onto`; where they do not apply, all is as before and the answer is false. */
-export const rebaseTree = async (tree: Tree, onto: string, base: string): Promise<boolean> => {
+/** Moves the commits after `base` onto `onto`; where they do not apply, all is as before and the answer is what they stopped at. */
+export const rebaseTree = async (tree: Tree, onto: string, base: string): Promise<string[] | undefined> => {
   try {
     const how = ['-q', '--no-autostash', '--no-verify', '--no-fork-point']
     await inTree(tree, [...SETTINGS, 'rebase', ...how, '--onto', onto, base])
-    return true
+    return undefined
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error
+    const { text } = await inTree(tree, ['ls-files', '-u', '-z'], { ok: [0, 128] })
     await abortRebase(tree)
-    return false
+    return [...new Set(text.split('\0').flatMap(line => line.split('\t').slice(1).join('\t') || []))]
   }
 }
 

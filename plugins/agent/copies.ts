@@ -7,7 +7,7 @@ import { git } from '../../sdk/node/git.js'
 import { Locks } from '../../sdk/node/lock.js'
 import { listEnv, ownProgram, run } from '../../sdk/node/run.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
-import type { CheckoutRepo, CopyRepo } from './contract.js'
+import type { CheckoutRepo, CheckoutSync, CopyRepo } from './contract.js'
 import {
   addTree, attachTree, below, dependenciesOf, entriesBelow, exists, findRepositories, forgetTree, parkTree, pathOf,
   patternOf, repositoryAt, unparkBranch, whole, workBegins, type Repository, type TreeEntry,
@@ -30,6 +30,8 @@ export interface Synced {
   readonly repos: CopyRepo[]
   readonly commits: number
   readonly blocked: string[]
+  /** Each repository that was behind. */
+  readonly reports: CheckoutSync[]
 }
 
 /** The commit each repository of a copy stands on. */
@@ -96,20 +98,26 @@ export class Copies {
   async sync(id: string, repos: readonly CopyRepo[]): Promise<Synced> {
     return this.#locks.with(id, async () => {
       const made = await this.#need(id)
-      const blocked: string[] = []
-      let commits = 0
+      const reports: CheckoutSync[] = []
       const now: CopyRepo[] = []
       for (const repo of repos) {
         const main = await repositoryAt(this.#options, repo.repo)
         const tree = this.#tree(id, made, repo.repo)
         const { attached, tip } = await commitTree(tree, MESSAGE)
         const behind = main !== undefined && main.head !== repo.base
-        const taken = behind && attached ? await this.#rebase(id, tree, main, repo, tip) : undefined
-        if (behind && taken === undefined) blocked.push(repo.repo)
-        commits += taken ?? 0
-        now.push(taken === undefined ? { ...repo } : { ...repo, base: main!.head })
+        if (!behind) {
+          now.push({ ...repo })
+          continue
+        }
+        const stopped = attached ? await this.#rebase(id, tree, main, repo, tip) : []
+        const blocked = stopped !== undefined
+        // Counting reads commits only: nothing of the repository can run.
+        const commits = blocked ? 0 : Number((await git(main.dir, ['rev-list', '--count', `${repo.base}..${main.head}`])).text)
+        reports.push({ repo: repo.repo, onto: main.head, from: repo.base, commits, blocked, paths: stopped ?? [] })
+        now.push(blocked ? { ...repo } : { ...repo, base: main.head })
       }
-      return { repos: now, commits, blocked }
+      const commits = reports.reduce((sum, report) => sum + report.commits, 0)
+      return { repos: now, commits, blocked: reports.filter(({ blocked }) => blocked).map(({ repo }) => repo), reports }
     })
   }
 
@@ -294,18 +302,15 @@ export class Copies {
     return ['.sandbox', ...[...others, ...made.shown].flatMap(path => below(repo, path) ?? [])]
   }
 
-  async #rebase(id: string, tree: Tree, main: Repository, copy: CopyRepo, tip: string): Promise<number | undefined> {
-    const { base, repo } = copy
+  /** Moves the branch onto the main line; answers the paths it stopped at when it did not apply. */
+  async #rebase(id: string, tree: Tree, main: Repository, copy: CopyRepo, tip: string): Promise<string[] | undefined> {
     const from = await workBegins(main, copy, tip)
-    const mark = this.#mark(id, repo)
+    const mark = this.#mark(id, copy.repo)
     await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
     await writeAtomic(mark, tip)
-    const applied = await rebaseTree(tree, main.head, from)
+    const stopped = await rebaseTree(tree, main.head, from)
     await rm(mark, { force: true })
-    if (!applied) return undefined
-    // Counting reads commits only: nothing of the repository can run.
-    const { text } = await git(main.dir, ['rev-list', '--count', `${base}..${main.head}`])
-    return Number(text)
+    return stopped
   }
 
   /** Undoes what a killed daemon left half-way in a copy that is whole. */

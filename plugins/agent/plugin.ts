@@ -140,6 +140,13 @@ export const activate = async (host: Host): Promise<void> => {
       const { branch, repos } = conversations.get(id)
       return { tips: branch ? await copies.commitRest(id, repos) : [] }
     },
+    'checkouts.sync': async ({ id }) => {
+      const { branch, repos } = conversations.get(id)
+      if (!branch) return { repos: [] }
+      const { repos: moved, reports } = await copies.sync(id, repos)
+      await conversations.update(id, { repos: moved })
+      return { repos: reports }
+    },
   }
   await host.serve(contract, handlers)
 }

@@ -85,10 +85,15 @@ export class Bench {
     return folder
   }
 
-  /** Whether a commit is contained in another one's history. */
+  /** Whether a commit is contained in another one's history; one that is gone is in none. */
   async contains(descendant: string, ancestor: string): Promise<boolean> {
     if (descendant === ancestor) return true
-    return (await this.git(['merge-base', '--is-ancestor', ancestor, descendant], { ok: [0, 1] })).code === 0
+    return (await this.git(['merge-base', '--is-ancestor', ancestor, descendant], { ok: [0, 1, 128] })).code === 0
+  }
+
+  /** Whether an object is there to be read. */
+  async has(commit: string): Promise<boolean> {
+    return (await this.git(['cat-file', '-e', commit], { ok: [0, 1, 128] })).code === 0
   }
 
   /** The newest commit two histories share. */

@@ -87,6 +87,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       activity: activityOf(live),
       landRequested: conversation.landRequested,
       diff: facts.standing.diff,
+      landedPresence: facts.standing.presence,
       startedAt: live?.startedAt,
       seenAt: conversation.seenAt,
       archivedAt: conversation.archivedAt,

@@ -4,9 +4,9 @@ import { treeOfCopy } from './copy-tree.js'
 import { planLanding, type Plan } from './landing-plan.js'
 import { modulesOf } from './modules.js'
 import { branchOf, type Repository } from './repository.js'
-import { forkPoint } from './span.js'
+import { forkPoint, outstandingSpan } from './span.js'
 import type { LandConflict } from '../agent/contract.js'
-import type { Change } from './tree-diff.js'
+import { changesBetween, type Change } from './tree-diff.js'
 
 /** Everything a conversation changed in a repository, as shown; `conflict`: what of it would not land today. */
 export interface ShownChanges {
@@ -40,16 +40,19 @@ export const changesOf = async (
 ): Promise<ShownChanges> => {
   const { checkout: { repo }, main, head } = repository
   const { from, to } = await spanOf(bench, repository)
+  const changes = await changesBetween(bench, repo, from, to)
+  const span = await outstandingSpan(bench, branchOf(repository))
   const plan = await planLanding(bench, {
-    repo, main, workspace, from, to, cumulative: false, ...(head.commit !== undefined && { head: head.commit }),
+    repo, main, workspace, from: span.from, to, cumulative: false, ...(head.commit !== undefined && { head: head.commit }),
   })
   const blocked = new Set(refused ? plan.blocked.map(({ path }) => path) : [])
+  const owed = new Set(plan.changes.flatMap(({ path }) => (plan.there.has(path) ? [] : [path])))
   return {
     changes: {
       repo,
       branch,
-      changes: plan.changes.map(change => shown(change, blocked, plan.there.has(change.path))),
-      modules: await modulesOf(bench, repo, to, plan.changes),
+      changes: changes.map(change => shown(change, blocked, !owed.has(change.path))),
+      modules: await modulesOf(bench, repo, to, changes),
     },
     ...(refused && plan.blocked.length > 0 && { conflict: conflictOf(repo, plan, head.branch) }),
   }

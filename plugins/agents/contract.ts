@@ -2,8 +2,8 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type {
-  ConversationId, Harness, LandConflict, LandRequest, Matches, MessageId, OpenCard, ProviderId, QueuedMessage, RunEnd, RunId,
-  TranscriptPage, WaitingMessages,
+  ConflictReason, ConversationId, Harness, LandConflict, LandRequest, Matches, MessageId, OpenCard, ProviderId, QueuedMessage,
+  RunEnd, RunId, TranscriptPage, WaitingMessages,
 } from '../agent/contract.js'
 
 export type AgentStatus =
@@ -73,6 +73,8 @@ export interface AgentCard {
   turns?: Count
   toolUses?: Count
   diff?: DiffTotals
+  /** Only when some landed work has since been thrown away. */
+  landedPresence?: LandedPresence
   /** Only while a run lives. */
   startedAt?: Millis
   updatedAt: Millis
@@ -123,10 +125,91 @@ export interface TwoSides {
   binary?: boolean
   truncated?: boolean
 }
+/** How much of what landed the shared tree still has. */
+export interface LandedPresence {
+  landed: Count
+  present: Count
+}
+/** `check`: all of a repository or nothing; `merge`: with conflict markers; `measure`: nothing is written. */
+export type LandMode = 'check' | 'merge' | 'measure'
+/** A path of the work, relative to its repository. */
+export interface LandPath {
+  repo: Text
+  path: Text
+}
+/** What becomes of one path: the agent's version replaces yours, yours stays and counts as landed, or it stays outstanding. */
+export interface LandChoice {
+  repo: Text
+  path: Text
+  take: 'agent' | 'workspace' | 'skip'
+}
+export interface RepoPaths {
+  repo: string
+  paths: string[]
+}
 /** What a landing did in the shared tree. */
 export interface LandResult {
   landed: boolean
   conflicts?: LandConflict[]
+  /** Files that now hold conflict markers. */
+  resolving?: RepoPaths[]
+  /** Skipped paths, still outstanding. */
+  left?: RepoPaths[]
+  /** Something is outstanding; measuring applied nothing. */
+  held?: boolean
+}
+/** One conversation of a landing of many: its result, or why it could not land. */
+export interface LandOutcome {
+  id: ConversationId
+  result?: LandResult
+  error?: { status: number & tags.Type<'uint32'>; message: string }
+}
+/** One version of a file, at most 256 KiB of it. */
+export interface Side {
+  missing?: boolean
+  size?: Count
+  binary?: boolean
+  text?: string
+  truncated?: boolean
+}
+/** A file that does not land now; the sides only when one file is asked for. */
+export interface ConflictFile {
+  repo: string
+  path: string
+  reason: ConflictReason
+  from?: string
+  /** Places a merge would mark; absent where git cannot merge. */
+  hunks?: Count
+  base?: Side
+  agent?: Side
+  workspace?: Side
+  /** With conflict markers. */
+  merged?: Side
+}
+export interface Conflicts {
+  files: ConflictFile[]
+  /** The branch of each main checkout. */
+  mainBranch: { [repo: string]: string }
+}
+/** How one repository of a private copy was brought up to date. */
+export interface SyncReport {
+  repo: string
+  /** The commit of the main line it sits on now, or would have. */
+  onto: string
+  /** Commits of the main line that came in. */
+  commits: Count
+  /** Paths the main line changed. */
+  moved: string[]
+  /** Those of them this conversation also changed. */
+  overlap: string[]
+  /** It did not apply, and everything stayed as it was. */
+  blocked?: boolean
+  /** What a blocked rebase stopped at. */
+  paths?: string[]
+}
+export interface Synced {
+  repos: SyncReport[]
+  agent: AgentCard
 }
 
 /** What could not be done to one of several conversations. */
@@ -183,13 +266,46 @@ export interface Agents {
   'GET /agents/{id}/{repo}/file-diff'(input: { id: Text; repo: Text; path: Text }): TwoSides
 
   /**
+   * Show what would not land right now, computed without writing anything.
+   *
+   * With `repo` and `path`: that one file with its base, the agent's side, the workspace's side and the three-way merge
+   * with markers, so that a person can choose.
+   */
+  'GET /agents/{id}/conflicts'(input: { id: Text; repo?: Text; path?: Text }): Conflicts
+
+  /**
    * Bring the work into the shared tree as uncommitted changes.
    *
    * Conflicts are an answer, not a failure: where anything does not fit, nothing at all is written in that repository.
    * Index and HEAD are never touched. Answers `landed: true` with nothing done when nothing is outstanding. A parked
-   * turn does not block it; a writing one does unless `force`.
+   * turn does not block it; a writing one does unless `force`. `only` lands these paths and leaves the others
+   * outstanding; `choices` decide path by path. Mode `merge` puts conflict markers where only the main line moved on;
+   * what is in the way uncommitted, and what git cannot merge, refuses as in mode `check`. Mode `measure` writes nothing
+   * in the tree.
    */
-  'POST /agents/{id}/land'(input: { id: Text; mode?: 'check'; span?: 'cumulative' | 'outstanding'; force?: boolean }): LandResult
+  'POST /agents/{id}/land'(input: {
+    id: Text
+    mode?: LandMode
+    span?: 'cumulative' | 'outstanding'
+    force?: boolean
+    only?: LandPath[] & tags.MaxItems<1000>
+    choices?: LandChoice[] & tags.MaxItems<1000>
+  }): LandResult
+
+  /**
+   * Land several conversations in the given order, each against the tree the one before left.
+   *
+   * One that refuses does not stop the rest.
+   */
+  'POST /agents/land'(input: { ids: Text[] & tags.MinItems<1> & tags.MaxItems<100>; mode?: 'check' | 'merge' }): { results: LandOutcome[] }
+
+  /**
+   * Bring the branch onto today's main line now instead of at the next turn.
+   *
+   * What is uncommitted is committed, then rebased; where that does not apply, all stays as it was. Touches only the
+   * private copy. An empty list: it is there already.
+   */
+  'POST /agents/{id}/sync'(input: { id: Text }): Synced
 
   /**
    * Throw the work away: its commands, private copy, branch and place on the board.

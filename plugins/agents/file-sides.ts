@@ -20,9 +20,13 @@ interface Side {
 
 const NOTHING: Side = { binary: false, truncated: false }
 
+/** Whether git would take a file for one that is no text. */
+export const looksBinary = (bytes: Buffer): boolean => bytes.subarray(0, LOOKED_AT).includes(0)
+
 /** What fits of a text, never cut within a character. */
-const cut = (bytes: Buffer): string => {
-  let end = MOST_BYTES
+export const textOf = (bytes: Buffer, most: number): string => {
+  if (bytes.length <= most) return bytes.toString()
+  let end = most
   while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--
   return bytes.subarray(0, end).toString()
 }
@@ -32,9 +36,8 @@ const sideOf = async (bench: Bench, entry: Entry | undefined): Promise<Side> => 
   const { text: size } = await bench.git(['cat-file', '-s', entry.id])
   if (Number(size) > TOO_LARGE) return { binary: true, truncated: false }
   const { stdout } = await bench.git(['cat-file', 'blob', entry.id])
-  if (stdout.subarray(0, LOOKED_AT).includes(0)) return { binary: true, truncated: false }
-  const truncated = stdout.length > MOST_BYTES
-  return { text: truncated ? cut(stdout) : stdout.toString(), binary: false, truncated }
+  if (looksBinary(stdout)) return { binary: true, truncated: false }
+  return { text: textOf(stdout, MOST_BYTES), binary: false, truncated: stdout.length > MOST_BYTES }
 }
 
 const entryAt = async (bench: Bench, tree: string, path: string): Promise<Entry | undefined> => {

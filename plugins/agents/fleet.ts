@@ -3,11 +3,13 @@ import { GitFailure } from '../../sdk/node/git.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import type { CheckoutRepo, ConversationState, CopyRepo, LandConflict } from '../agent/contract.js'
-import type { LandResult } from './contract.js'
+import type { LandChoice, LandMode, LandOutcome, LandPath, LandResult, RepoPaths } from './contract.js'
 import { gitFolders } from './git-folders.js'
 import { endLanding } from './landing-apply.js'
-import { checkFree, landRepo, type LandingDeps, type RepoLanding } from './landing.js'
-import { tipOf } from './repository.js'
+import { wishesOf, type Wishes } from './landing-choices.js'
+import type { Plan } from './landing-plan.js'
+import { checkFree, landRepo, planOf, type LandingDeps, type LandingSpan, type RepoLanding } from './landing.js'
+import { lookAt, onBench, tipOf } from './repository.js'
 import { holding, type RunNotes } from './run-notes.js'
 import type { Standings } from './standing.js'
 
@@ -16,6 +18,9 @@ export interface LandOrder {
   readonly id: string
   readonly span: 'outstanding' | 'cumulative'
   readonly force: boolean
+  readonly mode: LandMode
+  readonly only?: readonly LandPath[]
+  readonly choices?: readonly LandChoice[]
 }
 
 /** What the fleet needs of the daemon. */
@@ -64,7 +69,11 @@ interface Told {
   readonly settled: string | undefined
   /** What did not fit the last time. */
   readonly had: readonly LandConflict[]
+  readonly mode: LandMode
 }
+
+const paths = (done: readonly RepoLanding[], which: 'left' | 'resolving'): RepoPaths[] =>
+  done.flatMap(landing => (landing[which]?.length ? [{ repo: landing.repo, paths: [...landing[which]] }] : []))
 
 /** Landing and discarding: what is done with the work of conversations. */
 export class Fleet {
@@ -77,8 +86,30 @@ export class Fleet {
   /** Brings a conversation's work into the shared tree, repository by repository. */
   async land(order: LandOrder, signal: AbortSignal): Promise<LandResult> {
     const { host, turns } = this.#deps
+    const wishes = wishesOf(order.only, order.choices)
     withBranch(await host.call('agent.conversation', { id: order.id }), 'what it did is in the tree already')
-    return turns.with(order.id, () => this.#withoutTurns(order, signal, () => this.#land(order, signal)), signal)
+    return turns.with(order.id, () => this.#withoutTurns(order, signal, () => this.#land(order, wishes, signal)), signal)
+  }
+
+  /** Lands conversations one after another; one that refuses does not stop the rest. */
+  async landMany(ids: readonly string[], mode: 'check' | 'merge', signal: AbortSignal): Promise<LandOutcome[]> {
+    const { host } = this.#deps
+    const twice = ids.find((id, at) => ids.indexOf(id) !== at)
+    if (twice !== undefined) refuse('invalid', `ids name ${twice} twice: expected each conversation once`)
+    for (const id of ids) await host.call('agent.conversation', { id })
+    const outcomes: LandOutcome[] = []
+    for (const id of ids) {
+      signal.throwIfAborted()
+      try {
+        outcomes.push({ id, result: await this.land({ id, span: 'outstanding', force: false, mode }, signal) })
+      } catch (error) {
+        signal.throwIfAborted()
+        const refusal = Refusal.from(error)
+        if (refusal !== error) host.log.error('a conversation could not be landed', { conversation: id, error: String(error) })
+        outcomes.push({ id, error: { status: refusal.status, message: refusal.message } })
+      }
+    }
+    return outcomes
   }
 
   /** Throws a conversation's work away. */
@@ -137,7 +168,7 @@ export class Fleet {
     })
   }
 
-  async #land({ id, span }: LandOrder, signal: AbortSignal): Promise<LandResult> {
+  async #land({ id, span, mode }: LandOrder, wishes: Wishes | undefined, signal: AbortSignal): Promise<LandResult> {
     const { host } = this.#deps
     const { conversation, live } = await host.call('agent.conversation', { id })
     const branch = withBranch({ conversation, waiting: 0, queuePaused: false }, 'what it did is in the tree already')
@@ -147,13 +178,15 @@ export class Fleet {
     const { tips } = attached ? await host.call('checkouts.commitRest', { id }) : { tips: [] }
     const { repos } = await host.call('checkouts.repos', { id })
     const tipOfRepo = new Map(tips.map(({ repo, tip }) => [repo, tip]))
+    const order = { conversation: id, branch, span, mode, signal, ...(wishes && { choose: wishes.choose }) }
+    if (wishes) wishes.check(await this.#plans(order, repos, [...wishes.named.keys()]))
     const done: RepoLanding[] = []
     let failure: unknown
     for (const repo of repos) {
       try {
         const tip = this.#startTip(repo, branch, tipOfRepo.get(repo.repo))
         if (tip === undefined) continue
-        const landed = await landRepo(this.#deps, { conversation: id, branch, span, signal }, repo, tip)
+        const landed = await landRepo(this.#deps, order, repo, tip)
         if (landed) done.push(landed)
       } catch (error) {
         failure = asRefusal(error)
@@ -161,10 +194,24 @@ export class Fleet {
       }
     }
     const settled = live === undefined ? conversation.lastRun : undefined
-    const landing = { id, branch, title: conversation.title, settled, had: conversation.conflicts ?? [] }
+    const landing = { id, branch, title: conversation.title, settled, had: conversation.conflicts ?? [], mode }
     const result = await this.#tell(landing, repos, done, failure)
     if (failure !== undefined) throw failure
     return result
+  }
+
+  /** What would land in the repositories a person named paths of. */
+  async #plans(order: LandingSpan, repos: readonly CheckoutRepo[], named: readonly string[]): Promise<Map<string, Plan>> {
+    const { refs, benches, workspace } = this.#deps
+    const plans = new Map<string, Plan>()
+    for (const checkout of repos) {
+      const here = named.includes(checkout.repo) ? lookAt(refs, checkout, order.branch) : undefined
+      if (!here) continue
+      const { plan } = await onBench(benches, here, bench => planOf(bench, workspace, here, { ...order, mode: 'check' }), order.signal)
+        .catch(error => Promise.reject(asRefusal(error)))
+      plans.set(checkout.repo, plan)
+    }
+    return plans
   }
 
   /** The tip the call begins with; a copy that stands on another branch has its work where no landing looks. */
@@ -184,28 +231,38 @@ export class Fleet {
 
   /** Writes down and announces what became of the repositories that were reached. */
   async #tell(
-    { id, branch, title, settled, had }: Told, repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
+    { id, branch, title, settled, had, mode }: Told, repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
   ): Promise<LandResult> {
     const { host, notes, records, standings } = this.#deps
     const outcomes: CopyRepo[] = done.flatMap(({ outcome }) => (outcome ? [outcome] : []))
     const reached = new Set(failure === undefined ? repos.map(({ repo }) => repo) : done.map(({ repo }) => repo))
-    const refused = done.flatMap(({ conflict }) => (conflict ? [conflict] : []))
+    const held = done.some(landing => landing.held)
+    const known = new Set(had.map(({ repo }) => repo))
+    // Measuring fails nothing: what had refused before is told anew, nothing else.
+    const refused = done.flatMap(({ conflict, repo }) => (conflict && (mode !== 'measure' || known.has(repo)) ? [conflict] : []))
     const conflicts = [...had.filter(({ repo }) => !reached.has(repo)), ...refused]
-    const landed = conflicts.length === 0
+    const landed = conflicts.length === 0 && !held
+    const listed = conflicts.length > 0 && { conflicts }
     if (outcomes.length > 0 || refused.length > 0 || had.length > 0) {
-      const listed = conflicts.length > 0 && { conflicts }
-      await host.call('agent.landed', { id, repos: outcomes, ...listed, frame: { kind: 'landed', landed, ...listed } })
+      const frame = { kind: 'landed' as const, landed, ...listed, ...(held && { held }) }
+      await host.call('agent.landed', { id, repos: outcomes, ...listed, frame })
     }
     for (const { record } of done) if (record) await records.remove(record)
+    const [left, resolving] = [paths(done, 'left'), paths(done, 'resolving')]
     if (outcomes.length > 0) {
       standings.forget(id)
-      if (landed && settled !== undefined) await notes.noteLanded(id, settled)
+      if (landed && left.length === 0 && settled !== undefined) await notes.noteLanded(id, settled)
       host.emit('agent.landed', {
         agentId: id, ...(title !== undefined && { title }), branch, outcome: 'landed',
         repos: done.flatMap(({ outcome, from, repo }) => (outcome ? [{ repo, from, dir: repo === 'root' ? '.' : repo }] : [])),
       })
     }
-    if (refused.length > 0) host.emit('agent.conflict', { agentId: id, repos: refused.map(({ repo }) => repo) })
-    return landed ? { landed: true } : { landed: false, conflicts }
+    if (refused.length > 0 && mode !== 'measure') host.emit('agent.conflict', { agentId: id, repos: refused.map(({ repo }) => repo) })
+    return {
+      landed,
+      ...(held ? { held } : listed),
+      ...(left.length > 0 && { left }),
+      ...(resolving.length > 0 && { resolving }),
+    }
   }
 }

@@ -6,6 +6,7 @@ import type { Bench } from './bench.js'
 import { leadsOut } from './link-target.js'
 import { MainState } from './main-state.js'
 import { unaddressable } from './never-work.js'
+import { keepMerged, mergeable, presentOf, threeWay, type Sides } from './three-way.js'
 import { changesBetween, entriesOf, same, type Change, type Entry } from './tree-diff.js'
 
 /** One write in the person's working tree; no `after`: the path goes. */
@@ -16,13 +17,32 @@ export interface Step {
   readonly after?: Entry
 }
 
+/** What becomes of a path by a person's choice: the agent's version, the workspace's, or to be decided another time. */
+export type Take = 'agent' | 'workspace' | 'skip'
+
+/** A change that does not land, with what the working tree has of it and, where git could merge it, its sides. */
+export interface Stuck {
+  readonly change: Change
+  readonly reason: ConflictReason
+  readonly present?: Entry
+  readonly sides?: Sides
+}
+
 /** What a landing would do: `there` are the changes the tree holds already. */
 export interface Plan {
   readonly changes: readonly Change[]
   readonly steps: readonly Step[]
   readonly blocked: readonly ConflictPath[]
+  /** The same, with all that is known of each. */
+  readonly stuck: readonly Stuck[]
   readonly clean: number
   readonly there: ReadonlySet<string>
+  /** What was chosen to be left behind. */
+  readonly left: readonly Change[]
+  /** Files that get conflict markers. */
+  readonly resolving: readonly string[]
+  /** Changes of which the working tree holds nothing. */
+  readonly missing: ReadonlySet<string>
 }
 
 /** What is to be landed and where. */
@@ -37,12 +57,22 @@ export interface PlanRequest {
   readonly to: string
   /** Also content that HEAD has and the person's working tree has thrown away since. */
   readonly cumulative: boolean
+  /** What a person chose for a change; undefined: it lands if it fits. */
+  readonly choose?: (change: Change) => Take | undefined
+  /** Bring both sides together, with conflict markers that name this branch, where only the main line moved on. */
+  readonly merge?: string
+}
+
+const NO_CHANGE: Plan = {
+  changes: [], steps: [], blocked: [], stuck: [], clean: 0, there: new Set(), left: [], resolving: [], missing: new Set(),
 }
 
 type Writes = Map<string, Entry | undefined>
 type Verdict =
   | { readonly kind: 'there' }
-  | { readonly kind: 'clean'; readonly writes: Writes }
+  | { readonly kind: 'clean'; readonly writes: Writes; readonly marked?: boolean }
+  | { readonly kind: 'kept' }
+  | { readonly kind: 'left' }
   | { readonly kind: 'blocked'; readonly reason: ConflictReason }
   | { readonly kind: 'open' }
 
@@ -60,17 +90,47 @@ const sidesOf = ({ path, from, before, after }: Change): { path: string; before?
 export const planLanding = async (bench: Bench, request: PlanRequest): Promise<Plan> => {
   const { repo, main, head, from, to } = request
   const changes = await changesBetween(bench, repo, from, to)
-  if (changes.length === 0) return { changes, steps: [], blocked: [], clean: 0, there: new Set() }
+  if (changes.length === 0) return NO_CHANGE
   const addressable = changes.filter(({ path, from: source }) => !unaddressable(path + (source ?? '')))
   const state = await MainState.read(bench, main, head, from, addressable)
   const verdicts = new Map<Change, Verdict>(changes.map(change => [change, judge(change, state, request)]))
   await tryPatches(bench, request, verdicts)
+  if (request.choose) takeChoices(request.choose, verdicts)
   await blockLinks(bench, request, verdicts)
   await blockObstructed(request, state, verdicts)
   for (const [change, verdict] of verdicts) {
     if (verdict.kind === 'open') verdicts.set(change, { kind: 'blocked', reason: await reasonOf(bench, request, state, change) })
   }
+  if (request.merge !== undefined) await mergeBlocked(bench, request.merge, state, verdicts)
   return resultOf(changes, verdicts, state)
+}
+
+/** Puts what a person chose in the place of what fits or does not; what the tree holds already stays as it is. */
+const takeChoices = (choose: (change: Change) => Take | undefined, verdicts: Map<Change, Verdict>): void => {
+  for (const [change, { kind }] of verdicts) {
+    const take = kind === 'there' ? undefined : choose(change)
+    if (take === 'workspace') verdicts.set(change, { kind: 'kept' })
+    // A name that cannot be addressed can neither be written nor be found again.
+    if (take === undefined || unaddressable(change.path + (change.from ?? ''))) continue
+    if (take === 'skip') verdicts.set(change, { kind: 'left' })
+    if (take === 'agent') verdicts.set(change, { kind: 'clean', writes: new Map(sidesOf(change).map(({ path, after }) => [path, after])) })
+  }
+}
+
+/** Merges what only the main line keeps from landing: all that is blocked, or nothing of it. */
+const mergeBlocked = async (bench: Bench, branch: string, state: MainState, verdicts: Map<Change, Verdict>): Promise<void> => {
+  const blocked = [...verdicts].flatMap(([change, verdict]) => (verdict.kind === 'blocked' ? [{ change, verdict }] : []))
+  if (blocked.some(({ change, verdict: { reason } }) => reason !== 'diverged' || !mergeable(state, change))) return
+  const merged = new Map<Change, Verdict>()
+  for (const { change } of blocked) {
+    const sides = mergeable(state, change)!
+    const result = await threeWay(bench, sides, branch)
+    if (!result) return
+    const writes: Writes = new Map(change.from === undefined ? [] : [[change.from, undefined]])
+    writes.set(change.path, await keepMerged(bench, sides, result))
+    merged.set(change, { kind: 'clean', writes, marked: result.hunks > 0 })
+  }
+  for (const [change, verdict] of merged) verdicts.set(change, verdict)
 }
 
 /** What content alone tells: there, clean where the tree has what the agent started from, else open. */
@@ -206,19 +266,31 @@ const committedInTheWay = async (bench: Bench, paths: readonly string[], state: 
 
 const resultOf = (changes: readonly Change[], verdicts: ReadonlyMap<Change, Verdict>, state: MainState): Plan => {
   const steps: Step[] = []
-  const blocked: ConflictPath[] = []
+  const stuck: Stuck[] = []
   const there = new Set<string>()
+  const left: Change[] = []
+  const resolving: string[] = []
+  const missing = new Set<string>()
   let clean = 0
-  for (const [{ path }, verdict] of verdicts) {
-    if (verdict.kind === 'blocked') blocked.push({ path, reason: verdict.reason })
+  for (const [change, verdict] of verdicts) {
+    const { path } = change
     if (verdict.kind === 'there') there.add(path)
+    if (verdict.kind === 'left') left.push(change)
+    if (verdict.kind === 'blocked') {
+      const [present, sides] = [presentOf(state, change), mergeable(state, change)]
+      stuck.push({ change, reason: verdict.reason, ...(present && { present }), ...(sides && { sides }) })
+      if (change.after && !present) missing.add(path)
+    }
     if (verdict.kind !== 'clean') continue
     clean++
+    missing.add(path)
+    if (verdict.marked) resolving.push(path)
     for (const [target, after] of verdict.writes) {
       const before = state.present(target)
       if (same(before, after)) continue
       steps.push({ path: target, stamp: state.stamp(target), ...(before && { before }), ...(after && { after }) })
     }
   }
-  return { changes, steps, blocked, clean, there }
+  const blocked = stuck.map(({ change: { path }, reason }) => ({ path, reason }))
+  return { changes, steps, blocked, stuck, clean, there, left, resolving, missing }
 }

@@ -1,12 +1,16 @@
 import { refuse } from '../../sdk/index.js'
 import type { Locks } from '../../sdk/node/lock.js'
-import type { CheckoutRepo, CopyRepo, LandConflict } from '../agent/contract.js'
+import type { CheckoutRepo, CopyRepo, LandConflict, LeftPath } from '../agent/contract.js'
+import type { Bench } from './bench.js'
+import { conflictOf } from './changes.js'
+import type { LandMode } from './contract.js'
 import { operationIn, type Refs } from './git-folders.js'
 import { applyLanding } from './landing-apply.js'
-import { planLanding } from './landing-plan.js'
+import type { Choose } from './landing-choices.js'
+import { planLanding, type Plan } from './landing-plan.js'
 import type { LandingRecord, LandingRecords } from './landing-record.js'
 import { branchOf, lookAt, onBench, tipOf, type Repository } from './repository.js'
-import { forkPoint, outstandingFrom } from './span.js'
+import { outstandingSpan, wholeSpan, type Span } from './span.js'
 
 /** What landings need of the daemon. */
 export interface LandingDeps {
@@ -25,6 +29,10 @@ export interface LandingSpan {
   readonly conversation: string
   readonly branch: string
   readonly span: 'outstanding' | 'cumulative'
+  /** `check` when left out. */
+  readonly mode?: LandMode
+  /** What a person chose, by repository. */
+  readonly choose?: (repo: string) => Choose
   /** What is read and made up to the first write stops with it. */
   readonly signal?: AbortSignal
 }
@@ -36,9 +44,32 @@ export interface RepoLanding {
   readonly outcome?: CopyRepo
   readonly conflict?: LandConflict
   readonly record?: LandingRecord
+  /** Paths that stay outstanding. */
+  readonly left?: readonly string[]
+  /** Files that hold conflict markers now. */
+  readonly resolving?: readonly string[]
+  /** Something is outstanding, and only measuring was asked for. */
+  readonly held?: boolean
 }
 
-const kept = ({ main: _main, copy: _copy, ...repo }: CheckoutRepo): CopyRepo => repo
+const kept = ({ main: _main, copy: _copy, left: _left, ...repo }: CheckoutRepo): CopyRepo => repo
+
+/** What a landing would do in a repository, and since when each path is part of it. */
+export const planOf = async (
+  bench: Bench, workspace: string, here: Repository, { span, mode, choose, branch }: Omit<LandingSpan, 'conversation'>, to = here.tip,
+): Promise<{ plan: Plan; span: Span }> => {
+  const { checkout: { repo }, main, head: { commit: head } } = here
+  const work = branchOf(here)
+  const measured = span === 'outstanding' ? await outstandingSpan(bench, work) : await wholeSpan(bench, work)
+  const plan = await planLanding(bench, {
+    repo, main, workspace, from: measured.from, to, cumulative: span === 'cumulative', ...(head && { head }),
+    ...(choose && { choose: choose(repo) }), ...(mode === 'merge' && { merge: branch }),
+  })
+  return { plan, span: measured }
+}
+
+const leftPaths = ({ left }: Plan, { since }: Span): LeftPath[] =>
+  left.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])).map(path => ({ path, from: since(path) }))
 
 /** Refuses while the main checkout is in the middle of something only a person can end. */
 export const checkFree = ({ repo }: CheckoutRepo, folders: Repository['folders']): void => {
@@ -53,9 +84,10 @@ export const checkFree = ({ repo }: CheckoutRepo, folders: Repository['folders']
  * call: a branch that moved since is refused.
  */
 export const landRepo = async (
-  deps: LandingDeps, { conversation, branch, span, signal }: LandingSpan, checkout: CheckoutRepo, tip: string,
+  deps: LandingDeps, order: LandingSpan, checkout: CheckoutRepo, tip: string,
 ): Promise<RepoLanding | undefined> => {
-  const { repo, base } = checkout
+  const { branch, span, signal } = order
+  const { repo, base, landedTip, left = [] } = checkout
   const found = lookAt(deps.refs, checkout, branch, tip)
   if (!found) return { repo, from: base, conflict: { repo, paths: [], clean: 0 } }
   return deps.locks.with(found.folders.common, async () => {
@@ -67,25 +99,29 @@ export const landRepo = async (
       refuse('conflict', `${branch} of ${repo} moved while it was landing (expected ${expected}, found ${found}): land again`)
     }
     checkFree(checkout, here.folders)
-    if (tip === base && checkout.landedTip === undefined) return undefined
-    if (span === 'outstanding' && tip === checkout.landedTip) return undefined
-    return onBench(deps.benches, here, async bench => {
-      const work = branchOf(here)
-      const head = here.head.commit
-      const outcome: CopyRepo = { ...kept(checkout), landedTip: tip, ...(head && { landedHead: head }), landedAt: deps.now() }
-      if (span === 'outstanding' && head !== undefined && await bench.contains(head, tip)) return { repo, from: tip, outcome }
-      const from = span === 'outstanding' ? await outstandingFrom(bench, work) : await forkPoint(bench, work)
-      const plan = await planLanding(bench, {
-        repo, main: here.main, workspace: deps.workspace, from, to: tip, cumulative: span === 'cumulative', ...(head && { head }),
-      })
-      const { branch: mainBranch } = here.head
-      if (plan.blocked.length > 0) {
-        return { repo, from, conflict: { repo, paths: [...plan.blocked], clean: plan.clean, ...(mainBranch && { mainBranch }) } }
-      }
-      if (plan.steps.length === 0) return { repo, from, outcome }
-      signal?.throwIfAborted()
-      const record = await applyLanding(bench, deps.records, { conversation, main: here.main, outcome }, plan.steps)
-      return { repo, from, outcome, record }
-    }, signal)
+    if (tip === base && landedTip === undefined) return undefined
+    if (span === 'outstanding' && tip === landedTip && left.length === 0) return undefined
+    return onBench(deps.benches, here, bench => land(deps, order, bench, here), signal)
   }, signal)
+}
+
+const land = async (deps: LandingDeps, order: LandingSpan, bench: Bench, here: Repository): Promise<RepoLanding> => {
+  const { checkout, main, tip, head: { commit: head, branch: mainBranch } } = here
+  const { repo } = checkout
+  const outcome: CopyRepo = { ...kept(checkout), landedTip: tip, ...(head && { landedHead: head }), landedAt: deps.now() }
+  if (order.span === 'outstanding' && head !== undefined && await bench.contains(head, tip)) return { repo, from: tip, outcome }
+  const { plan, span } = await planOf(bench, deps.workspace, here, order)
+  const { from } = span
+  const conflict = plan.blocked.length > 0 ? conflictOf(repo, plan, mainBranch) : undefined
+  if (order.mode === 'measure' && plan.changes.some(({ path }) => !plan.there.has(path))) {
+    return { repo, from, held: true, ...(conflict && { conflict }) }
+  }
+  if (conflict) return { repo, from, conflict }
+  const left = leftPaths(plan, span)
+  const done = { repo, from, left: plan.left.map(({ path }) => path), resolving: plan.resolving }
+  const told: CopyRepo = { ...outcome, ...(left.length > 0 && { left }) }
+  if (plan.steps.length === 0) return { ...done, outcome: told }
+  order.signal?.throwIfAborted()
+  const record = await applyLanding(bench, deps.records, { conversation: order.conversation, main, outcome: told }, plan.steps)
+  return { ...done, outcome: told, record }
 }

@@ -6,7 +6,8 @@ import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
 import { Archive } from './archive.js'
 import { Marks } from './marks.js'
 import { changesOf } from './changes.js'
-import { agents, type AgentChanges, type TwoSides } from './contract.js'
+import { conflictsOf } from './conflicts.js'
+import { agents, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
 import { fileSides } from './file-sides.js'
 import { asRefusal, checkReader, Fleet, withBranch } from './fleet.js'
 import { Refs } from './git-folders.js'
@@ -15,6 +16,7 @@ import { lookAt, onBench } from './repository.js'
 import { RosterBook } from './roster.js'
 import { RunNotes } from './run-notes.js'
 import { Standings } from './standing.js'
+import { Syncing } from './sync.js'
 
 const SWEEP_MS = 3_600_000
 
@@ -28,8 +30,9 @@ export const activate = async (host: Host): Promise<void> => {
   const failed = (message: string, fields: object) => host.log.warn(message, fields)
   const standings = new Standings({ workspace, benches, refs, signal: host.signal, failed })
   const notes = new RunNotes(host)
+  const turns = new Locks()
   const fleet = new Fleet({
-    host, notes, workspace, benches, refs, standings, locks: new Locks(), turns: new Locks(),
+    host, notes, workspace, benches, refs, standings, locks: new Locks(), turns,
     records: new LandingRecords(host.files), now: Date.now,
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
@@ -82,6 +85,15 @@ export const activate = async (host: Host): Promise<void> => {
     }
   }
 
+  const conflicts = async (id: string, file: { repo: string; path: string } | undefined, signal: AbortSignal): Promise<Conflicts> => {
+    const { branch, repos } = await work(id)
+    const repositories = repos.flatMap(checkout => lookAt(refs, checkout, branch) ?? [])
+    return conflictsOf({ benches, workspace, branch, repositories, signal, ...(file && { file }) })
+      .catch(error => Promise.reject(asRefusal(error)))
+  }
+
+  const syncing = new Syncing({ host, turns, benches, refs, standings })
+
   await host.serve(agents, {
     'GET /agents': () => roster.read(),
     'GET /agents/{id}': async ({ id }) => roster.card(await host.call('agent.conversation', { id })),
@@ -91,10 +103,23 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'GET /agents/{id}/diff': ({ id }, { signal }) => diff(id, signal),
     'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }) => sides(id, repo, path, signal),
-    'POST /agents/{id}/land': async ({ id, span = 'outstanding', force = false }, { signal }) => {
-      const result = await fleet.land({ id, span, force }, signal)
-      if (result.landed) await marks.answered(id)
+    'GET /agents/{id}/conflicts': ({ id, repo, path }, { signal }) => {
+      if ((repo === undefined) !== (path === undefined)) refuse('invalid', 'expected both repo and path, or neither, found only one of them')
+      return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, signal)
+    },
+    'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, { signal }) => {
+      const result = await fleet.land({ ...order, span, force, mode }, signal)
+      if (result.landed) await marks.answered(order.id)
       return result
+    },
+    'POST /agents/land': async ({ ids, mode = 'check' }, { signal }) => {
+      const results = await fleet.landMany(ids, mode, signal)
+      for (const { id, result } of results) if (result?.landed) await marks.answered(id)
+      return { results }
+    },
+    'POST /agents/{id}/sync': async ({ id }, { signal }) => {
+      const repos = await syncing.sync(id, signal)
+      return { repos, agent: await roster.card(await host.call('agent.conversation', { id })) }
     },
     'POST /agents/{id}/discard': ({ id }, { signal }) => fleet.discard(id, signal),
     'GET /agents/archived': ({ limit, before }) => archive.list(limit, before),

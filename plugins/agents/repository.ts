@@ -30,6 +30,7 @@ export const branchOf = ({ checkout, head, tip }: Repository) => ({
   base: checkout.base,
   ...(checkout.landedTip !== undefined && { landedTip: checkout.landedTip }),
   ...(head.commit !== undefined && { head: head.commit }),
+  ...(checkout.left !== undefined && { left: checkout.left }),
 })
 
 /** Opens a bench for a repository and closes it when the work is done. */

@@ -2,12 +2,13 @@ import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CheckoutRepo, Conversation } from '../agent/contract.js'
 import { totalsOf } from './changes.js'
-import type { DiffTotals } from './contract.js'
+import type { Bench } from './bench.js'
+import type { DiffTotals, LandedPresence } from './contract.js'
 import { stampOf } from './folder.js'
 import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders.js'
 import { planLanding } from './landing-plan.js'
 import { branchOf, onBench, tipOf, type Repository } from './repository.js'
-import { forkPoint, outstandingFrom } from './span.js'
+import { forkPoint, outstandingSpan } from './span.js'
 import { changesBetween } from './tree-diff.js'
 
 /** What a conversation's work is to main: nothing made, something main does not hold, or all of it held. */
@@ -15,6 +16,8 @@ export interface Standing {
   readonly work: 'none' | 'outstanding' | 'landed'
   /** Everything since the branch left main; absent when that is nothing. */
   readonly diff?: DiffTotals
+  /** How much of what landed is still there; absent while nothing was thrown away. */
+  readonly presence?: LandedPresence
 }
 
 /** How one repository stood when it was looked at. */
@@ -23,6 +26,7 @@ interface Known {
   readonly key: string
   readonly outstanding: boolean
   readonly totals: DiffTotals
+  readonly presence: LandedPresence
   /** The stamps of the working tree's paths the answer rests on. */
   readonly stamps: readonly (readonly [path: string, stamp: string])[]
 }
@@ -38,6 +42,7 @@ export interface StandingDeps {
 }
 
 const NOTHING: DiffTotals = { files: 0, insertions: 0, deletions: 0 }
+const NOTHING_LANDED: LandedPresence = { landed: 0, present: 0 }
 const BATCH = 256
 
 const sum = (one: DiffTotals, other: DiffTotals): DiffTotals =>
@@ -77,7 +82,7 @@ export class Standings {
   /** How a conversation's work stands now. */
   async of({ id, branch, repos }: Conversation, round: Round = this.round()): Promise<Standing> {
     if (branch === undefined) return { work: 'none' }
-    let [produced, outstanding, totals] = [false, false, NOTHING]
+    let [produced, outstanding, totals, landed, present] = [false, false, NOTHING, 0, 0]
     for (const repo of repos) {
       const here = round.look(repo, branch)
       if (!here) continue
@@ -85,10 +90,13 @@ export class Standings {
       const known = await this.#look(id, here, branch)
       outstanding ||= known.outstanding
       totals = sum(totals, known.totals)
+      landed += known.presence.landed
+      present += known.presence.present
     }
     return {
       work: outstanding ? 'outstanding' : produced ? 'landed' : 'none',
       ...(totals.files > 0 && { diff: totals }),
+      ...(present < landed && { presence: { landed, present } }),
     }
   }
 
@@ -98,19 +106,19 @@ export class Standings {
   }
 
   async #look(id: string, here: Repository, branch: string): Promise<Known> {
-    const { checkout: { repo, base, landedTip }, tip, head, main } = here
-    const key = [tip, head.commit, base, landedTip].join(' ')
+    const { checkout: { repo, base, landedTip, left = [] }, tip, head, main } = here
+    const key = JSON.stringify([tip, head.commit, base, landedTip, left])
     const name = `${id} ${repo}`
     const known = this.#known.get(name)
     if (known?.key === key && await this.#holds(main, known)) return known
-    if (tip === base && landedTip === undefined) return this.#keep(name, { key, outstanding: false, totals: NOTHING, stamps: [] })
+    if (tip === base && landedTip === undefined) return this.#keep(name, { key, outstanding: false, totals: NOTHING, presence: NOTHING_LANDED, stamps: [] })
     try {
       return this.#keep(name, await this.#measure(key, here))
     } catch (error) {
       if (this.#deps.signal.aborted) throw error
       this.#deps.failed('a repository could not be compared', { conversation: id, repo, branch, error: String(error) })
       // Work that cannot be compared is never said to be in main.
-      return { key: '', outstanding: true, totals: NOTHING, stamps: [] }
+      return { key: '', outstanding: true, totals: NOTHING, presence: NOTHING_LANDED, stamps: [] }
     }
   }
 
@@ -128,23 +136,40 @@ export class Standings {
   }
 
   #measure(key: string, here: Repository): Promise<Known> {
-    const { checkout: { repo, landedTip }, main, tip, head: { commit: head } } = here
+    const { checkout: { repo, landedTip, left = [] }, main, tip, head: { commit: head } } = here
     return onBench(this.#deps.benches, here, async bench => {
       const work = branchOf(here)
       const changes = await changesBetween(bench, repo, await forkPoint(bench, work), tip)
       const totals = totalsOf(changes)
-      const held = tip === landedTip || (head !== undefined && await bench.contains(head, tip))
-      if (held) return { key, outstanding: false, totals, stamps: [] }
-      const from = await outstandingFrom(bench, work)
-      const touched = await changesBetween(bench, repo, from, tip)
-      const paths = touched.flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source]))
+      const merged = head !== undefined && await bench.contains(head, tip)
+      if (merged) return { key, outstanding: false, totals, presence: NOTHING_LANDED, stamps: [] }
+      const before = landedTip !== undefined && await bench.has(landedTip) ? landedTip : undefined
+      const landed = before === undefined ? [] : await changesBetween(bench, repo, await forkPoint(bench, { ...work, tip: before }), before)
+      const { from } = await outstandingSpan(bench, work)
+      const held = tip === landedTip && left.length === 0
+      const touched = held ? [] : await changesBetween(bench, repo, from, tip)
+      const paths = new Set([...landed, ...touched].flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source])))
       // Taken before the tree is read: a file that moves meanwhile is looked at again.
-      const stamps = paths.map(path => [path, stamp(main, path)] as const)
+      const stamps = [...paths].map(path => [path, stamp(main, path)] as const)
+      const presence = before === undefined || landed.length === 0 ? NOTHING_LANDED : await this.#presence(bench, here, before)
+      if (held) return { key, outstanding: false, totals, presence, stamps }
       const { changes: owed, there } = await planLanding(bench, {
         repo, main, workspace: this.#deps.workspace, from, to: tip, cumulative: false, ...(head !== undefined && { head }),
       })
-      return { key, outstanding: owed.some(({ path }) => !there.has(path)), totals, stamps }
+      return { key, outstanding: owed.some(({ path }) => !there.has(path)), totals, presence, stamps }
     }, this.#deps.signal)
+  }
+
+  /** How many of the paths that landed the working tree still has. */
+  async #presence(bench: Bench, here: Repository, landedTip: string): Promise<LandedPresence> {
+    const { checkout: { repo, left = [] }, main, head: { commit: head } } = here
+    const { changes, missing } = await planLanding(bench, {
+      repo, main, workspace: this.#deps.workspace, from: await forkPoint(bench, { ...branchOf(here), tip: landedTip }), to: landedTip,
+      cumulative: true, ...(head !== undefined && { head }),
+    })
+    const behind = new Set(left.map(({ path }) => path))
+    const landed = changes.filter(({ path }) => !behind.has(path))
+    return { landed: landed.length, present: landed.filter(({ path }) => !missing.has(path)).length }
   }
 }
 

@@ -59,13 +59,18 @@ export const land: Verb = {
   flags: {
     force: { help: 'even while the agent is writing' },
     cumulative: { help: 'again what was landed before and thrown away since' },
+    merge: { help: 'with conflict markers where the main line moved on' },
     ...CONNECTION,
   },
   least: 1,
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
-      const how = { ...(given.on('force') && { force: true }), ...(given.on('cumulative') && { span: 'cumulative' as const }) }
+      const how = {
+        ...(given.on('force') && { force: true }),
+        ...(given.on('cumulative') && { span: 'cumulative' as const }),
+        ...(given.on('merge') && { mode: 'merge' as const }),
+      }
       return landWork(terminal, client, given.args[0]!, how, given.on('json'))
     }),
 }
@@ -117,7 +122,7 @@ const coloured = (line: string, { green, red, dim }: Styles): string =>
 
 /** Lands, and says what came of it; conflicts are an answer with an exit code of their own. */
 export const landWork = async (
-  terminal: Terminal, client: Client, id: string, how: { force?: boolean; span?: 'cumulative' }, json: boolean,
+  terminal: Terminal, client: Client, id: string, how: { force?: boolean; span?: 'cumulative'; mode?: 'merge' }, json: boolean,
 ): Promise<number> => {
   const { signal } = terminal
   const outstanding = json ? 0 : await waiting(client, id, signal)
@@ -131,9 +136,13 @@ const waiting = async (client: Client, id: string, signal: AbortSignal): Promise
   return repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed).length
 }
 
-const outcome = ({ landed, conflicts = [] }: LandResult, outstanding: number, colour: boolean): string[] => {
+const outcome = ({ landed, conflicts = [], resolving = [] }: LandResult, outstanding: number, colour: boolean): string[] => {
   const { green, yellow } = stylesOf(colour)
   if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts)]
   if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace has it all')]
-  return [green(`landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as uncommitted changes`)]
+  return [
+    green(`landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as uncommitted changes`),
+    ...resolving.flatMap(({ repo, paths }) =>
+      paths.map(path => yellow(`  ${repo === 'root' ? '' : `${oneLine(repo)}/`}${oneLine(path)}: holds conflict markers, resolve them`))),
+  ]
 }

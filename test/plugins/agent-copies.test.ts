@@ -148,11 +148,11 @@ t.test('the rest is committed by the sandbox, and nothing where nothing changed'
 t.test('a sync moves the branch onto the main line and says how far', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
-  t.same(await copies.sync('c-1', repos), { repos, commits: 0, blocked: [] })
+  t.match(await copies.sync('c-1', repos), { repos, commits: 0, blocked: [] })
   writeFileSync(join(dir, 'mine.txt'), 'mine')
   commit(workspace, { 'theirs.txt': '1' }, 'third')
   const head = commit(workspace, { 'theirs.txt': '2' }, 'fourth')
-  t.same(await copies.sync('c-1', repos), { repos: [{ repo: 'root', base: head }], commits: 2, blocked: [] })
+  t.match(await copies.sync('c-1', repos), { repos: [{ repo: 'root', base: head }], commits: 2, blocked: [] })
   t.equal(git(dir, 'log', '--format=%s', '-3'), 'Keep uncommitted work\nfourth\nthird')
   t.equal(readFileSync(join(dir, 'theirs.txt'), 'utf8'), '2')
   t.equal(git(workspace, 'rev-parse', 'main'), head)
@@ -202,7 +202,7 @@ t.test('a rebase that does not apply leaves the copy byte-equal and is reported'
   commit(workspace, { 'a b ü.txt': 'theirs\n' }, 'third')
   const [before] = await copies.commitRest('c-1', repos)
   const bytes = bytesOf(dir)
-  t.same(await copies.sync('c-1', repos), { repos, commits: 0, blocked: ['root'] })
+  t.match(await copies.sync('c-1', repos), { repos, commits: 0, blocked: ['root'], reports: [{ blocked: true, paths: ['a b ü.txt'] }] })
   t.same(bytesOf(dir), bytes)
   t.equal(git(dir, 'symbolic-ref', 'HEAD'), 'refs/heads/agent/c-1')
   t.same(await copies.commitRest('c-1', repos), [before])
@@ -213,7 +213,7 @@ t.test('a copy that left its branch is not moved', async t => {
   const repos = await copies.ensure('c-1', [])
   git(dir, 'checkout', '-q', '--detach')
   commit(workspace, { x: '1' }, 'third')
-  t.same(await copies.sync('c-1', repos), { repos, commits: 0, blocked: ['root'] })
+  t.match(await copies.sync('c-1', repos), { repos, commits: 0, blocked: ['root'], reports: [{ blocked: true, paths: [] }] })
 })
 
 t.test('a half-made copy is made again, and a whole one is left alone', async t => {

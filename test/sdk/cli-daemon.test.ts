@@ -63,6 +63,11 @@ t.test('work that does not fit is named, with exit code 4, and nothing is writte
   t.equal(landing.code, 4)
   t.match(landing.out, /^not landed:\nroot: 1 of 1 paths do not fit on main\n {2}README\.md: your uncommitted change is in the way\n$/)
   t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# mine\n')
+  inGit(workspace, 'commit', '-q', '-a', '-m', 'mine')
+  const merged = await run(['land', conversationOf(turn.out), '--merge'])
+  t.equal(merged.code, 0)
+  t.match(merged.out, /^landed: 1 file is in the workspace as uncommitted changes\n {2}README\.md: holds conflict markers, resolve them\n$/)
+  t.match(readFileSync(join(workspace, 'README.md'), 'utf8'), /^<<<<<<< workspace\n# mine\n=======\n# theirs\n>>>>>>> agent\/c-/)
 })
 
 t.test('a run is followed through the death of the daemon, and its card answered after it', async t => {

@@ -18,6 +18,7 @@ bring the work into the workspace as uncommitted changes
 
   --force       even while the agent is writing
   --cumulative  again what was landed before and thrown away since
+  --merge       with conflict markers where the main line moved on
   --url URL     the daemon to talk to (SANDBOX_URL)
   --data DIR    the data folder of the daemon to talk to (SANDBOX_DATA)
   --token TOKEN  a control token; better in the environment, where other users do not see it (SANDBOX_TOKEN)

@@ -1,0 +1,86 @@
+import { refuse } from '../../sdk/index.js'
+import { segmentsOf } from '../../sdk/node/paths.js'
+import type { Bench } from './bench.js'
+import { spanOf } from './changes.js'
+import type { ConflictFile, Conflicts, Side } from './contract.js'
+import { looksBinary, textOf } from './file-sides.js'
+import { planOf } from './landing.js'
+import type { Stuck } from './landing-plan.js'
+import { onBench, type Repository } from './repository.js'
+import { threeWay, type Merged } from './three-way.js'
+import type { Entry } from './tree-diff.js'
+
+/** Where conflicts are computed, and of which conversation. */
+export interface ConflictsRequest {
+  readonly benches: string
+  readonly workspace: string
+  readonly branch: string
+  readonly repositories: readonly Repository[]
+  readonly file?: { readonly repo: string; readonly path: string }
+  readonly signal: AbortSignal
+}
+
+const MOST_BYTES = 256 * 1024
+/** A larger file is told by its size alone. */
+const TOO_LARGE = 64 * 1024 * 1024
+
+/** What does not fit now, in all repositories or of one file. */
+export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts> => {
+  const { benches, repositories, file, signal } = request
+  const wanted = file && { repo: file.repo, path: segmentsOf(file.path).join('/') }
+  const files: ConflictFile[] = []
+  for (const repository of repositories) {
+    if (wanted && wanted.repo !== repository.checkout.repo) continue
+    files.push(...await onBench(benches, repository, bench => filesOf(bench, repository, request, wanted?.path), signal))
+  }
+  if (file && files.length === 0) {
+    refuse('not-found', `${file.path} of ${file.repo} is no file that does not fit: the call without repo and path lists them`)
+  }
+  return {
+    files,
+    mainBranch: Object.fromEntries(repositories.flatMap(({ checkout: { repo }, head: { branch } }) => (branch === undefined ? [] : [[repo, branch]]))),
+  }
+}
+
+const filesOf = async (
+  bench: Bench, repository: Repository, { workspace, branch }: ConflictsRequest, path: string | undefined,
+): Promise<ConflictFile[]> => {
+  const { to } = await spanOf(bench, repository)
+  const { plan } = await planOf(bench, workspace, repository, { branch, span: 'outstanding' }, to)
+  const files: ConflictFile[] = []
+  for (const stuck of plan.stuck) {
+    if (path !== undefined && stuck.change.path !== path) continue
+    const merged = stuck.sides && await threeWay(bench, stuck.sides, branch)
+    files.push({
+      repo: repository.checkout.repo,
+      path: stuck.change.path,
+      reason: stuck.reason,
+      ...(stuck.change.from !== undefined && { from: stuck.change.from }),
+      ...(merged && { hunks: merged.hunks }),
+      ...(path !== undefined && await sidesOf(bench, stuck, merged)),
+    })
+  }
+  return files
+}
+
+const sidesOf = async (
+  bench: Bench, { change, present }: Stuck, merged: Merged | undefined,
+): Promise<Pick<ConflictFile, 'base' | 'agent' | 'workspace' | 'merged'>> => ({
+  base: await sideOf(bench, change.before),
+  agent: await sideOf(bench, change.after),
+  workspace: await sideOf(bench, present),
+  ...(merged && { merged: shown(merged.content) }),
+})
+
+const sideOf = async (bench: Bench, entry: Entry | undefined): Promise<Side> => {
+  if (!entry) return { missing: true }
+  const size = Number((await bench.git(['cat-file', '-s', entry.id])).text)
+  if (size > TOO_LARGE) return { size, binary: true }
+  return shown((await bench.git(['cat-file', 'blob', entry.id])).stdout)
+}
+
+const shown = (bytes: Buffer): Side => {
+  const size = bytes.length
+  if (looksBinary(bytes)) return { size, binary: true }
+  return { size, text: textOf(bytes, MOST_BYTES), ...(size > MOST_BYTES && { truncated: true }) }
+}
