@@ -27,6 +27,7 @@ export interface RunnerPlacement {
   kind: 'runner'
   id: Text
 }
+/** One repository of a new private copy and the commit, by its id, that the copy stays on. */
 export interface BaseCommit {
   repo: string
   base: Text
@@ -72,6 +73,7 @@ export interface TurnInput {
   /** Folder from the workspace root to start in; first turn only. */
   startIn?: string & tags.MaxLength<200>
   placement?: LocalPlacement | RunnerPlacement
+  /** Pins a new private copy to exact commits, and asks for one; first turn only. */
   worktreeBase?: BaseCommit[] & tags.MinItems<1> & tags.MaxItems<50>
   autoLand?: boolean
   runRole?:
@@ -146,10 +148,21 @@ export interface CopyRepo {
   repo: string
   /** Commit of the main line the branch now sits on. */
   base: string
+  /** `worktreeBase` named it: it is never moved onto the main line. */
+  pinned?: true
   landedTip?: string
   landedHead?: string
   landedAt?: Millis
   left?: LeftPath[]
+}
+/** Where a private copy that is not made yet is to begin in one repository. */
+export interface CopyStart {
+  repo: string
+  /** The commit its branch begins at. */
+  tip: string
+  /** The commit of the main line under it. */
+  base: string
+  pinned?: true
 }
 export interface Totals {
   turns: Count
@@ -190,6 +203,8 @@ export interface Conversation {
   branch?: string
   /** Empty for the shared tree. */
   repos: CopyRepo[]
+  /** Until the copy is made: where it begins, in repositories that do not begin at the main line. */
+  starts?: CopyStart[]
   session?: ProviderSession
   lastRun?: RunId
   lastEnd?: RunEnd
@@ -281,7 +296,7 @@ export interface Agent {
    *
    * Starts a turn, says the words into the running turn, or queues them. A conversation that does not exist is opened;
    * without `conversationId` a new one is minted. Sending a known `messageId` again returns what happened the first
-   * time and does nothing twice. `startIn` and `isolated` count on a first turn only.
+   * time and does nothing twice. `startIn`, `isolated` and `worktreeBase` count on a first turn only.
    */
   'POST /agent'(input: TurnInput): Started
 
@@ -321,6 +336,16 @@ export interface Agent {
    * Files already written stay written, and nothing lands. With nothing running it answers at once.
    */
   'POST /agent/stop'(input: { conversationId: Text }): Ok
+
+  /**
+   * Go back to before the message at `index`, which is also the number of messages kept.
+   *
+   * The files of the private copy go back first, then the record is cut there, then the provider's memory is cleared:
+   * the next turn starts from the record. Ignored files stay, and what is left behind stays in the log of the branch.
+   * Waiting messages stay, paused. The saved state stays too, so going back to the same place again drops nothing. A
+   * message of the shared tree has no saved state.
+   */
+  'POST /agent/rewind'(input: { conversationId: Text; index: Count }): { snapshot: string; dropped: Count }
 
   /**
    * List the shortcut commands the provider last published.

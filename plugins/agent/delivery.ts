@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Refusal, refuse } from '../../sdk/index.js'
 import type { Caller } from '../../sdk/index.js'
 import { attends, reach } from './access.js'
-import type { Conversation, Started, TurnInput } from './contract.js'
+import type { Conversation, CopyStart, Started, TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
 import type { QueuedWhy } from './frames.js'
@@ -22,8 +22,8 @@ export interface Premises {
   mentions(paths: readonly string[]): Promise<string[]>
   /** Refuses a folder to start in that escapes or is none. */
   startIn(path: string): Promise<void>
-  /** Refuses where no private copy can be made. */
-  isolation(input: TurnInput): Promise<void>
+  /** Refuses where no private copy can be made, and answers the commits it is to be pinned to. */
+  isolation(input: Pick<TurnInput, 'worktreeBase'>): Promise<CopyStart[]>
 }
 
 /** What deciding about a message needs. */
@@ -94,12 +94,12 @@ export class Delivery {
       const conversation = conversations.find(conversationId)
       this.#session(input, conversation, caller)
       optionsOf(input, conversation, providers)
-      if (!conversation) await this.#first(input)
+      const starts = conversation ? [] : await this.#first(input)
       const at = Date.now()
       const message: Message = {
         run: id('r'), conversationId, messageId, input, by: caller.actor, attended: attends(caller) && input.unattended !== true, at,
       }
-      return this.#accept(message, conversation ?? this.#opened(message, caller), !conversation)
+      return this.#accept(message, conversation ?? this.#opened(message, caller, starts), !conversation)
     })
   }
 
@@ -125,13 +125,13 @@ export class Delivery {
     refuse('unprocessable', 'sessionId: this provider goes on only in the conversation of the session; send the message there')
   }
 
-  async #first(input: TurnInput): Promise<void> {
+  async #first(input: TurnInput): Promise<CopyStart[]> {
     const { premises } = this.#parts
     if (input.startIn) await premises.startIn(input.startIn)
-    if (isolates(input)) await premises.isolation(input)
+    return isolates(input) ? premises.isolation(input) : []
   }
 
-  #opened({ conversationId, input, by, at }: Message, caller: Caller): Conversation {
+  #opened({ conversationId, input, by, at }: Message, caller: Caller, starts: CopyStart[]): Conversation {
     const { adapter, harness } = optionsOf(input, undefined, this.#parts.providers)
     const title = input.title?.trim() || input.prompt.trim().split('\n', 1)[0]?.slice(0, TITLE_FROM_PROMPT).trim()
     return {
@@ -148,6 +148,7 @@ export class Delivery {
       ...(input.startIn && { startIn: input.startIn }),
       ...(isolates(input) && { branch: `agent/${conversationId}` }),
       repos: [],
+      ...(starts.length > 0 && { starts }),
       totals: { turns: 0, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
     }
   }

@@ -1,5 +1,6 @@
 import type { Handlers, Host } from '../../sdk/index.js'
 import { reach } from './access.js'
+import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
 import { Cards } from './cards.js'
 import { agent, type Agent } from './contract.js'
@@ -14,6 +15,7 @@ import { Queue } from './queue.js'
 import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
 import { restart, sweep } from './restart.js'
+import { recoverRewinds, rewind } from './rewind.js'
 import { scriptAdapter } from './script/adapter.js'
 import { steer } from './steer.js'
 import { Transcripts } from './transcripts.js'
@@ -30,14 +32,17 @@ export const activate = async (host: Host): Promise<void> => {
   const conversations = new Conversations(store, log)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
+  const anchors = new Anchors(journal)
   const providers = new Providers(store, log, [scriptAdapter])
   const remembered = new Remembered(store, log)
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered })
+  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors })
   const turnHost = { journal, log, cards, emit: host.emit, signal: host.signal }
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
+
+  const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
 
   await Promise.all([conversations.load(), providers.load(), remembered.load()])
   const { opened, dropped } = await queue.load()
@@ -46,6 +51,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   const resumes = async () => (await host.serves('settings.get')) && (await host.call('settings.get')).autoResumeOnRestart
   host.boot('Turns of the last run', async () => {
+    await recoverRewinds(rewinding)
     await restart({ engine, conversations, queue, cards, journal, log, resumes })
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
@@ -73,6 +79,7 @@ export const activate = async (host: Host): Promise<void> => {
       await engine.stop(conversationId)
       return { ok: true }
     },
+    'POST /agent/rewind': (input, { signal }) => rewind(rewinding, input, signal),
     'GET /agent/commands': ({ agent: id }) => ({ commands: providers.commands(id) }),
     'GET /agent/refusals': () => ({ refusals: providers.refusals }),
 
@@ -80,7 +87,8 @@ export const activate = async (host: Host): Promise<void> => {
     'agent.conversation': ({ id }) => engine.state(conversations.get(id)),
     'agent.transcript': async ({ id, limit, before }) => {
       const { session } = conversations.get(id)
-      return { ...(await transcripts.page(id, limit, before)), ...(session && { sessionId: session.id }) }
+      const { messages, total } = await transcripts.page(id, limit, before)
+      return { messages: withCheckpoints(messages, await anchors.byRun(id)), total, ...(session && { sessionId: session.id }) }
     },
     'agent.lock': ({ id }, { signal }) => locked(locks, conversations.get(id).id, signal),
     'agent.landed': async input => {
@@ -91,7 +99,7 @@ export const activate = async (host: Host): Promise<void> => {
       const { repos, branch } = conversations.get(id)
       await engine.discard(id, async () => {
         if (branch) await copies.remove(id, repos)
-        await remembered.forget(id)
+        await Promise.all([remembered.forget(id), anchors.forget(id)])
       })
       return { ok: true }
     },

@@ -179,6 +179,11 @@ export class Queue {
     await this.#append({ line: 'ended', conversationId, run, paused }, true)
   }
 
+  /** Holds back the messages that wait until somebody says something new. */
+  async pause(conversationId: string): Promise<void> {
+    if (this.waiting(conversationId).length && !this.paused(conversationId)) await this.#append({ line: 'paused', conversationId }, true)
+  }
+
   /** Forgets what waits in a conversation. The ledger keeps its answers. */
   async drop(conversationId: string): Promise<void> {
     await this.#append({ line: 'dropped', conversationId }, true)

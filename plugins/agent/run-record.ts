@@ -91,7 +91,6 @@ export class RunRecord {
         this.prepared = true
         return
       case 'checkpoint':
-        this.#rows[0]!.checkpointId = frame.id
         this.prepared = true
         return
       case 'preamble':

@@ -41,7 +41,7 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
   const emitted: string[] = []
   const host = { journal, log, cards, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
   const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs })
-  const premises = { attachments: nothing, mentions: async () => [], startIn: nothing, isolation: nothing }
+  const premises = { attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises })
   const send = (input: Partial<TurnInput>) => delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, CALLER)
   const frames = async (run: string) => (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
