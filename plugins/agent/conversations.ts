@@ -15,6 +15,7 @@ const GONE = 'gone/'
 export class Conversations {
   readonly #store: Store
   readonly #log: Log
+  readonly #changed: (id: string) => void
   readonly #live = new Map<string, Conversation>()
   readonly #gone = new Map<string, Gone>()
   /** The newest write of each conversation, and those of them that have not begun. */
@@ -22,9 +23,11 @@ export class Conversations {
   readonly #queued = new Map<string, Promise<void>>()
   readonly #unsaved = new Set<string>()
 
-  constructor(store: Store, log: Log) {
+  /** @param changed Hears of every conversation that is another than before. */
+  constructor(store: Store, log: Log, changed: (id: string) => void = () => {}) {
     this.#store = store
     this.#log = log
+    this.#changed = changed
   }
 
   async load(): Promise<void> {
@@ -55,6 +58,7 @@ export class Conversations {
   /** Puts a conversation on the board; whoever opens it made it durable already. */
   open(conversation: Conversation): void {
     this.#live.set(conversation.id, conversation)
+    this.#changed(conversation.id)
     if (this.#gone.delete(conversation.id)) void this.#store.delete(GONE + conversation.id).catch(() => {})
     void this.#save(conversation.id).catch(() => {})
   }
@@ -66,6 +70,7 @@ export class Conversations {
     const after = { ...before, ...patch }
     for (const [key, value] of Object.entries(patch)) if (value === undefined) delete after[key as keyof Conversation]
     this.#live.set(id, after)
+    this.#changed(id)
     return this.#save(id)
   }
 
@@ -77,6 +82,7 @@ export class Conversations {
     const gone: Gone = { at: Date.now(), ...(openedByToken && { openedByToken }) }
     this.#live.delete(id)
     this.#gone.set(id, gone)
+    this.#changed(id)
     await this.#writing.get(id)?.catch(() => {})
     await this.#store.set(GONE + id, gone)
     await this.#store.delete(LIVE + id)

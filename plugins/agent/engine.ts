@@ -269,6 +269,7 @@ export class Engine {
     const follows = goesOn && end === 'completed' && !this.#closing && conversations.find(conversationId)
     const next = follows ? queue.take(conversationId) : undefined
     if (next) this.start(next)
+    host.changed(conversationId)
     await this.closeFrames(run, end, next?.run)
     return end
   }

@@ -3,6 +3,7 @@ import { reach } from './access.js'
 import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
 import { Cards } from './cards.js'
+import { Changes } from './changes.js'
 import { agent, type Agent } from './contract.js'
 import { Conversations } from './conversations.js'
 import { Copies } from './copies.js'
@@ -29,7 +30,9 @@ export const contract = agent
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
   const { workspace, hidden } = place
-  const conversations = new Conversations(store, log)
+  const changes = new Changes(id => host.emit('agent.changed', { id }))
+  const changed = (id: string) => changes.changed(id)
+  const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
   const anchors = new Anchors(journal)
@@ -38,7 +41,7 @@ export const activate = async (host: Host): Promise<void> => {
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
   const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors })
-  const turnHost = { journal, log, cards, emit: host.emit, signal: host.signal }
+  const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
 
@@ -55,13 +58,18 @@ export const activate = async (host: Host): Promise<void> => {
     await restart({ engine, conversations, queue, cards, journal, log, resumes })
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
-    if (isolated.length) workshop.warm()
+    if (isolated.length) void workshop.warm()
   })
   const sweeper = setInterval(() => {
     sweep({ engine, conversations, journal }).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
   }, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
-  host.stopping(() => engine.close())
+  // Once a turn has its processor back: the next private copy is then there at once.
+  host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && workshop.warm()))
+  host.stopping(async () => {
+    await engine.close()
+    await workshop.idle()
+  })
 
   const handlers: Handlers<Agent> = {
     'POST /agent': (input, { caller }) => delivery.deliver(input, caller),

@@ -10,7 +10,12 @@ import { RunRecord } from './run-record.js'
 import { WordBox } from './words.js'
 
 /** What a turn needs of the daemon. */
-export type TurnHost = Pick<Host, 'journal' | 'emit'> & { readonly log: Log; readonly cards: Cards }
+export type TurnHost = Pick<Host, 'journal' | 'emit'> & {
+  readonly log: Log
+  readonly cards: Cards
+  /** Hears that a conversation, its turn or its queue shows something else. */
+  readonly changed: (conversationId: string) => void
+}
 
 interface UpCard extends ParkedCard {
   readonly answered: (reply: CardReply | undefined) => void
@@ -20,6 +25,8 @@ interface UpCard extends ParkedCard {
 export type AfterAnswer = (card: Card) => Promise<void>
 
 const TITLE = 120
+/** Frames after which the board shows something else. */
+const SHOWN = new Set<Frame['kind']>(['tool_call', 'tool_call_update', 'todos', 'plan', 'question', 'permission', 'resolved', 'queue'])
 
 const titleOf = (card: Card): string => {
   const text = card.kind === 'plan' ? card.text : card.kind === 'question' ? card.questions[0]?.question ?? '' : card.title ?? card.toolName
@@ -73,7 +80,10 @@ export class Turn {
     this.log = new FrameLog(host.journal, run, {
       seq: before.length,
       after: this.begun,
-      onFrame: frame => this.record.add(frame),
+      onFrame: frame => {
+        this.record.add(frame)
+        if (SHOWN.has(frame.kind)) host.changed(message.conversationId)
+      },
       onBroken: error => {
         host.log.error('the frame log of a run cannot be written: the turn stops', { run, error: String(error) })
         this.#stop.abort()
@@ -185,6 +195,7 @@ export class Turn {
     this.#up.delete(requestId)
     await this.entry.change({ parked: this.#parked, answered })
     this.#host.emit('card.resolved', { conversationId: this.conversationId, run: this.run, requestId, kind: card.kind })
+    this.#host.changed(this.conversationId)
     if (reply.kind === 'question' && reply.cancelled) return this.cancel()
     // The person has their answer; what the turn needs before it goes on is not theirs to wait for.
     void this.afterAnswer(card)
@@ -218,6 +229,7 @@ export class Turn {
   async stop(): Promise<void> {
     if (this.#stopping) return
     this.#stopping = true
+    this.#host.changed(this.conversationId)
     await this.entry.change({ stopping: true }).catch(() => {})
     this.withdrawCards()
     this.#stop.abort()

@@ -45,6 +45,7 @@ const MIMES: { readonly [extension: string]: string } = {
 /** Makes private copies ready, writes what stands before a provider's first frame, and gives adapters the tools. */
 export class TurnWorkshop implements Workshop {
   readonly #parts: WorkshopParts
+  #warming: Promise<void> | undefined
 
   constructor(parts: WorkshopParts) {
     this.#parts = parts
@@ -96,14 +97,21 @@ export class TurnWorkshop implements Workshop {
     const kept = commits.map(({ repo, tip }) => ({ repo, tip, base: repos.find(each => each.repo === repo)?.base ?? tip }))
     await anchors.keep(id, { id: checkpoint, run: turn.run, index: turn.index, repos: kept })
     turn.log.push({ kind: 'checkpoint', id: checkpoint, index: turn.index })
-    if (!before.length) this.warm()
     return shown
   }
 
-  /** Makes the next conversation's copy ready ahead of time. */
-  warm(): void {
+  /** Makes the next conversation's copy ready ahead of time; one at a time, and it is waited for at the end. */
+  warm(): Promise<void> {
     const { copies, log } = this.#parts
-    copies.warm().catch(error => log.warn('no spare copy could be kept ready', { error: String(error) }))
+    this.#warming ??= copies.warm()
+      .catch(error => log.warn('no spare copy could be kept ready', { error: String(error) }))
+      .finally(() => (this.#warming = undefined))
+    return this.#warming
+  }
+
+  /** Resolves when nothing is made ready any more. */
+  async idle(): Promise<void> {
+    await this.#warming
   }
 
   async #sync(turn: Turn, id: string, repos: readonly CopyRepo[]) {

@@ -1,13 +1,13 @@
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
-import { makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { framesOf } from '../support/turns.js'
 
 /** Two folders for one daemon after another. */
 const folders = (t: Test, { goesOn = false } = {}) => {
-  const folder = realpathSync(t.testdir())
+  const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)
   mkdirSync(join(workspace, '.sandbox', 'config'), { recursive: true })
@@ -75,6 +75,7 @@ t.test('a question survives two kills, and its answer continues the turn', async
   await next.kill9()
   const last = await spawnDaemon(t, where)
   t.same(await last.client.call('POST /agent/reply', reply), { ok: true }, 'the same answer is as good after another kill')
+  await last.terminate()
 })
 
 t.test('a held call is asked again by nobody: the restored card decides', async t => {

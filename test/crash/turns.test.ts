@@ -56,6 +56,7 @@ t.test('a kill at any moment of a turn loses and doubles nothing that was acknow
     t.same(words.filter(Boolean), Array.from({ length: LINES }, (_, line) => `part ${line} of the work is done`), `${moment} ms: every sentence was said once`)
   }
   t.notMatch(readFileSync(join(workspace, 'README.md'), 'utf8'), 'line', 'the shared tree was not touched')
+  await daemon.terminate()
 })
 
 t.test('frames that a watcher saw before a kill are the same after it', async t => {
@@ -78,4 +79,5 @@ t.test('frames that a watcher saw before a kill are the same after it', async t 
     t.ok(after.some(({ event }) => event.kind === 'resumed') || before.seen.at(-1)?.event.kind === 'done', 'the same run went on')
     t.equal(after.filter(({ event }) => event.kind === 'done').length, 1)
   }
+  await daemon.terminate()
 })

@@ -1,14 +1,13 @@
-import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { JournalStore } from '../../kernel/storage/journal.js'
 import type { Journals, Store } from '../../sdk/index.js'
+import { folderOf } from './daemon.js'
 
 /** The kernel's journals in the test's own folder, as a plugin sees them. */
 export const journalsIn = (t: Test): Journals => {
-  // Before the folder is asked for, or it would be taken away under the journals.
+  const store = new JournalStore(join(folderOf(t), 'journals'))
   t.teardown(() => store.shutdown())
-  const store = new JournalStore(join(realpathSync(t.testdir()), 'journals'))
   return {
     append: (name, entries, options) => store.append(`agent/${name}`, entries, options),
     close: (name, tail) => store.close(`agent/${name}`, tail),
