@@ -38,9 +38,12 @@ export class Anchors {
     return new Map((await this.#read(conversationId)).map(anchor => [anchor.run, anchor]))
   }
 
-  /** The newest state kept for a place in the record. */
-  async at(conversationId: string, index: number): Promise<Anchor | undefined> {
-    return (await this.#read(conversationId)).findLast(anchor => anchor.index === index)
+  /** The state before a place in the record: of the message there, or where the record was cut, of the one that was. */
+  async before(conversationId: string, index: number, row: TranscriptMessage | undefined): Promise<Anchor | undefined> {
+    const anchors = await this.#read(conversationId)
+    if (!row) return anchors.findLast(anchor => anchor.index === index)
+    // Only the first message of a run has a state: what was said into the turn later stands at another place.
+    return row.role === 'user' ? anchors.findLast(anchor => anchor.run === row.run && anchor.index === index) : undefined
   }
 
   /** Forgets the states of messages after a place in the record; the one of that place stays. */

@@ -32,9 +32,11 @@ export interface BaseCommit {
   repo: string
   base: Text
 }
+/** `keep` counts the rows of the other conversation's record that this one begins with. */
 export interface ForkSource {
   conversationId: ConversationId
   keep: Count
+  /** `then`: a private copy as the message at `keep` found its own; `now`: the files as they are. */
   files: 'then' | 'now'
 }
 /** Set by the sandbox alone. */
@@ -82,6 +84,7 @@ export interface TurnInput {
     | 'extension-review' | 'loop-iteration'
   /** Refused when present: the sandbox sets it. */
   origin?: Origin
+  /** Begins with what another conversation said; first turn only. */
   forkOf?: ForkSource
   model?: string
   /** Nobody watches: no cards go up. */
@@ -164,6 +167,12 @@ export interface CopyStart {
   base: string
   pinned?: true
 }
+/** Where a conversation came from: `index` is the number of rows it began with. */
+export interface ForkOrigin {
+  conversationId: ConversationId
+  index: Count
+  files: 'then' | 'now'
+}
 export interface Totals {
   turns: Count
   toolUses: Count
@@ -199,6 +208,7 @@ export interface Conversation {
   actsAs?: string
   permissionMode?: PermissionMode
   startIn?: string
+  forkedFrom?: ForkOrigin
   /** `agent/<id>`; absent: works in the shared tree. */
   branch?: string
   /** Empty for the shared tree. */
@@ -296,7 +306,8 @@ export interface Agent {
    *
    * Starts a turn, says the words into the running turn, or queues them. A conversation that does not exist is opened;
    * without `conversationId` a new one is minted. Sending a known `messageId` again returns what happened the first
-   * time and does nothing twice. `startIn`, `isolated` and `worktreeBase` count on a first turn only.
+   * time and does nothing twice. `startIn`, `isolated`, `worktreeBase` and `forkOf` count on a
+   * first turn only; a fork of files of then, and pinned commits, give a private copy even without `isolated`.
    */
   'POST /agent'(input: TurnInput): Started
 

@@ -9,6 +9,7 @@ import { Conversations } from './conversations.js'
 import { Copies } from './copies.js'
 import { Delivery } from './delivery.js'
 import { Engine } from './engine.js'
+import { Forks } from './forks.js'
 import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
 import { Providers } from './providers.js'
@@ -43,7 +44,8 @@ export const activate = async (host: Host): Promise<void> => {
   const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors })
   const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
+  const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies), forks })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
 
@@ -55,6 +57,7 @@ export const activate = async (host: Host): Promise<void> => {
   const resumes = async () => (await host.serves('settings.get')) && (await host.call('settings.get')).autoResumeOnRestart
   host.boot('Turns of the last run', async () => {
     await recoverRewinds(rewinding)
+    await forks.recover()
     await restart({ engine, conversations, queue, cards, journal, log, resumes })
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)

@@ -80,9 +80,7 @@ const anchorAt = async ({ anchors, transcripts, copies }: RewindParts, conversat
   const row = await transcripts.row(id, index)
   const total = await transcripts.count(id)
   if (row && row.role !== 'user') refuse('conflict', `index: expected the place of a user message, found one of ${row.role} at ${index}`)
-  const anchor = row ? row.run === undefined ? undefined : (await anchors.byRun(id)).get(row.run) : await anchors.at(id, index)
-  // Only the first message of a run has a state: what was said into the turn later changed nothing by itself.
-  const mine = anchor?.index === index ? anchor : undefined
+  const mine = await anchors.before(id, index, row)
   if (!row && (index > total || !mine)) refuse('not-found', `index: expected a place in the record of ${total} rows, found ${index}`)
   if (!mine) {
     return refuse('conflict', branch
