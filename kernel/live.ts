@@ -2,14 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Handlers, Watch } from '../sdk/contract.js'
 import type { BootProgress, Kernel, LiveFrame } from '../sdk/kernel.js'
 import { Refusal, refuse } from '../sdk/refusal.js'
+import { Burst, few, REAL, type Clock } from './live-burst.js'
 import { Watcher, type Change, type Entry, type Sink, type Source, type Wire } from './live-watcher.js'
-
-/** Time, as far as the stream depends on it. */
-export interface Clock {
-  now(): number
-  /** Runs something later, unless the answer is called before. */
-  after(ms: number, run: () => void): () => void
-}
 
 export interface LiveOptions {
   /** How far the start has come. */
@@ -23,7 +17,6 @@ const KEPT = 4096
 const KEPT_MS = 600_000
 const WAITING = 512
 const WAITING_BYTES = 4 << 20
-const KEYS = 20
 const TICK = 1_000
 const HEARTBEAT = 5_000
 const BURST = 250
@@ -31,14 +24,6 @@ const BURST = 250
 const SLOW: { readonly [domain: string]: number } = { subagents: 2_000, machine: 2_000 }
 const LAST_WORDS = 1_000
 const RETRY_MS = 1_000
-
-const SYSTEM: Clock = {
-  now: Date.now,
-  after: (ms, run) => {
-    const timer = setTimeout(run, ms).unref()
-    return () => clearTimeout(timer)
-  },
-}
 
 /**
  * The sandbox's own event stream: one total order of frames, the newest of them kept in memory, and who watches.
@@ -66,7 +51,7 @@ export class Live implements Source {
   #ticking = false
   #stopping = false
 
-  constructor({ boot, clock = SYSTEM, epoch = randomBytes(4).toString('hex') }: LiveOptions) {
+  constructor({ boot, clock = REAL, epoch = randomBytes(4).toString('hex') }: LiveOptions) {
     this.#boot = boot
     this.#clock = clock
     this.#epoch = epoch
@@ -294,45 +279,6 @@ export const liveCalls = (live: Live): Pick<Handlers<Kernel>, `kernel.events.${'
 })
 
 const STOPPING = { reason: 'stopping', retryMs: RETRY_MS }
-
-/** Lets the first of a burst out at once, and what follows within a while together at its end. */
-class Burst {
-  readonly #clock: Clock
-  readonly #ms: number
-  readonly #out: (changed: ReadonlyMap<string, ReadonlySet<string> | undefined>) => void
-  #changed = new Map<string, Set<string> | undefined>()
-  #open = false
-
-  constructor(clock: Clock, ms: number, out: (changed: ReadonlyMap<string, ReadonlySet<string> | undefined>) => void) {
-    this.#clock = clock
-    this.#ms = ms
-    this.#out = out
-  }
-
-  /** @param key Left out: which one changed is not known. */
-  add(domain: string, key?: string): void {
-    const keys = this.#changed.has(domain) ? this.#changed.get(domain) : new Set<string>()
-    this.#changed.set(domain, key === undefined ? undefined : keys?.add(key))
-    if (!this.#open) this.#flush()
-  }
-
-  #flush(): void {
-    const changed = this.#changed
-    this.#changed = new Map()
-    this.#open = true
-    this.#clock.after(this.#ms, () => {
-      this.#open = false
-      if (this.#changed.size) this.#flush()
-    })
-    this.#out(changed)
-  }
-}
-
-/** The keys of all, where every one is known and they are few. */
-const few = (sets: readonly (ReadonlySet<string> | undefined)[]): { keys?: string[] } => {
-  const keys = new Set(sets.flatMap(set => [...(set ?? [])]))
-  return sets.every(Boolean) && keys.size <= KEYS ? { keys: [...keys] } : {}
-}
 
 const fits = ({ mode }: Entry, watch: Watch['watch']): boolean => mode === undefined || mode === watch.mode
 

@@ -57,6 +57,9 @@ interface Send {
   (last: string, signal: AbortSignal | undefined, body?: object): Promise<Response>
 }
 
+/** The event stream has a heartbeat every 5 s. */
+const EVENTS_SILENCE = 15_000
+
 /** Builds a client. It holds no route table: a call's name is its method and path. */
 export const createClient = (options: ClientOptions): Client => {
   const { token, renew, fetch: ask = fetch, retry = {} } = options
@@ -93,7 +96,7 @@ export const createClient = (options: ClientOptions): Client => {
       const type = response.headers.get('content-type') ?? ''
       if (type.startsWith('text/event-stream')) {
         const resume = call === 'POST /agent/attach' ? new AttachResume(rest) : new PlainResume()
-        return follow(response, send, resume, retry, signal) as never
+        return follow(response, send, resume, call === 'GET /events' ? { silence: EVENTS_SILENCE, ...retry } : retry, signal) as never
       }
       const read = type.startsWith('application/json') ? response.text().then(text => parsed(text)) : bytes(type, response)
       return (await read.catch(error => (error instanceof Refusal ? Promise.reject(error) : unreached(url, error, signal)))) as never

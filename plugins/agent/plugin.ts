@@ -12,6 +12,7 @@ import { Engine } from './engine.js'
 import { Forks } from './forks.js'
 import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
+import { programs } from './programs.js'
 import { Providers } from './providers.js'
 import { Queue } from './queue.js'
 import { Remembered } from './remembered.js'
@@ -73,6 +74,8 @@ export const activate = async (host: Host): Promise<void> => {
     await engine.close()
     await workshop.idle()
   })
+
+  host.contribute('system.programs', programs)
 
   const handlers: Handlers<Agent> = {
     'POST /agent': (input, { caller }) => delivery.deliver(input, caller),

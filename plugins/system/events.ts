@@ -8,7 +8,9 @@ type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'signal'>
 
 const SNAPSHOTS = ['agents', 'presence', 'attention', 'boot']
 /** After each of these a card may be another. */
-const MOVING = ['agent.changed', 'agent.landed', 'agent.conflict', 'agent.removed'] as const
+const MOVING = [
+  'agent.changed', 'turn.settled', 'card.raised', 'card.resolved', 'agent.landed', 'agent.conflict', 'agent.removed',
+] as const
 const AGAIN = ['presence', 'attention']
 
 /** The event stream of the sandbox: who watches, what they begin with, and the frames of this group. */

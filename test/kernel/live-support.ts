@@ -1,4 +1,5 @@
-import { Live, type Clock } from '../../kernel/live.js'
+import { Live } from '../../kernel/live.js'
+import type { Clock } from '../../kernel/live-burst.js'
 import type { Sink } from '../../kernel/live-watcher.js'
 import type { Watch } from '../../sdk/contract.js'
 import { EventParser } from '../../sdk/events.js'

@@ -221,6 +221,35 @@ t.test('what waits for a slow reader is merged, and its order kept', t => {
   t.end()
 })
 
+t.test('readers that fell behind at different places each get what they lack', t => {
+  const { live, clock, watch } = bench()
+  const bump = (domain: string) => {
+    clock.pass(300)
+    live.bump('fleet', domain)
+  }
+  const early = watch({ reads: false })
+  bump('landings')
+  const late = watch({ reads: false })
+  for (const sink of [early, late]) sink.take()
+  bump('sessions')
+  bump('sessions')
+  for (const sink of [early, late]) sink.read()
+  t.match(early.take(), [{ data: { domains: ['landings', 'sessions'], versions: { landings: 1, sessions: 2 } } }])
+  t.strictSame(late.take().map(({ data }) => data), [{ kind: 'runtimeChanged', domains: ['sessions'], versions: { sessions: 2 } }])
+  t.end()
+})
+
+t.test('a reader that lacks a frame no longer kept begins anew', t => {
+  const { live, watch } = bench()
+  const slow = watch({ reads: false })
+  slow.take()
+  live.bump('fleet', 'landings')
+  for (let n = 0; n < 4096; n++) live.show([card(n)])
+  slow.read()
+  t.same(slow.kinds(), ['resync', 'hello', 'presence', 'attention'])
+  t.end()
+})
+
 t.test('a reader with more than 512 frames waiting begins anew, and holds up nobody', t => {
   const { live, watch } = bench()
   const [slow, quick] = [watch({ mode: 'delta', reads: false }), watch({ mode: 'delta' })]
@@ -308,7 +337,8 @@ t.test('after 5 s without a frame there is a heartbeat, but none into a connecti
   t.same(sink.take(), [])
   clock.pass(1_000)
   t.same(sink.kinds(), ['heartbeat'])
-  t.same(stuck.take(), [])
+  stuck.read()
+  t.same(stuck.kinds(), ['runtimeChanged'], 'nor is one kept for it')
   t.end()
 })
 

@@ -156,7 +156,7 @@ t.test('a starting daemon is asked again, a refusal ends the stream', async t =>
 
 t.test('a stream that is only ever cut is given up after the attempts it may have', async t => {
   const { url, seen } = await wireServer(t, (_, response) => {
-    streaming(response).write(wire('message', { kind: 'attached', run: 'r-1', prompt: '', startedAt: 1, seq: 0 }), () => setImmediate(() => response.destroy()))
+    streaming(response).write(wire('message', { kind: 'attached', run: 'r-1', prompt: '', startedAt: 1, seq: 0 }), () => response.socket?.end())
   })
   const stream = await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' })
   await t.rejects(collect(stream), Unreached)

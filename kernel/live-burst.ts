@@ -1,0 +1,57 @@
+/** Time, as far as the stream depends on it. */
+export interface Clock {
+  now(): number
+  /** Runs something later, unless the answer is called before. */
+  after(ms: number, run: () => void): () => void
+}
+
+/** The clock of the machine; its timers keep no process up. */
+export const REAL: Clock = {
+  now: Date.now,
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms).unref()
+    return () => clearTimeout(timer)
+  },
+}
+
+/** The most ids a change names. */
+const KEYS = 20
+
+/** Lets the first of a burst out at once, and what follows within a while together at its end. */
+export class Burst {
+  readonly #clock: Clock
+  readonly #ms: number
+  readonly #out: (changed: ReadonlyMap<string, ReadonlySet<string> | undefined>) => void
+  #changed = new Map<string, Set<string> | undefined>()
+  #open = false
+
+  constructor(clock: Clock, ms: number, out: (changed: ReadonlyMap<string, ReadonlySet<string> | undefined>) => void) {
+    this.#clock = clock
+    this.#ms = ms
+    this.#out = out
+  }
+
+  /** @param key Left out: which one changed is not known. */
+  add(domain: string, key?: string): void {
+    const keys = this.#changed.has(domain) ? this.#changed.get(domain) : new Set<string>()
+    this.#changed.set(domain, key === undefined ? undefined : keys?.add(key))
+    if (!this.#open) this.#flush()
+  }
+
+  #flush(): void {
+    const changed = this.#changed
+    this.#changed = new Map()
+    this.#open = true
+    this.#clock.after(this.#ms, () => {
+      this.#open = false
+      if (this.#changed.size) this.#flush()
+    })
+    this.#out(changed)
+  }
+}
+
+/** The keys of all, where every one is known and they are few. */
+export const few = (sets: readonly (ReadonlySet<string> | undefined)[]): { keys?: string[] } => {
+  const keys = new Set(sets.flatMap(set => [...(set ?? [])]))
+  return sets.every(Boolean) && keys.size <= KEYS ? { keys: [...keys] } : {}
+}
