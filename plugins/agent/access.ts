@@ -12,5 +12,8 @@ export const reach = (caller: Caller, conversation: Pick<Conversation, 'openedBy
   refuse('forbidden', 'an editor token reaches only conversations it opened: expected a token of scope drive or land, or the one that opened this conversation')
 }
 
+/** Whether what a caller says may land without a person looking at it: of programs only a token of scope `land` may. */
+export const landsAlone = ({ kind, scope }: Caller): boolean => kind === 'session' || kind === 'plugin' || scope === 'land'
+
 /** Whether a person or a program of theirs stands behind a call, so that cards may go up. */
 export const attends = ({ kind }: Caller): boolean => kind === 'session' || kind === 'token' || kind === 'run'

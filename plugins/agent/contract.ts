@@ -77,6 +77,7 @@ export interface TurnInput {
   placement?: LocalPlacement | RunnerPlacement
   /** Pins a new private copy to exact commits, and asks for one; first turn only. */
   worktreeBase?: BaseCommit[] & tags.MinItems<1> & tags.MaxItems<50>
+  /** Bring the work of this turn into the shared tree when it ends well; for those who may land. */
   autoLand?: boolean
   runRole?:
     | 'commit-message' | 'session-title' | 'safety-judge' | 'loop-verdict' | 'model-router' | 'pipeline-fix'
@@ -351,10 +352,8 @@ export interface Agent {
   /**
    * Go back to before the message at `index`, which is also the number of messages kept.
    *
-   * The files of the private copy go back first, then the record is cut there, then the provider's memory is cleared:
-   * the next turn starts from the record. Ignored files stay, and what is left behind stays in the log of the branch.
-   * Waiting messages stay, paused. The saved state stays too, so going back to the same place again drops nothing. A
-   * message of the shared tree has no saved state.
+   * Files of the private copy first, then the record, then the provider's memory. Ignored files, the saved state and
+   * waiting messages (paused) stay, what is left behind is in the log of the branch. The shared tree has no saved states.
    */
   'POST /agent/rewind'(input: { conversationId: Text; index: Count }): { snapshot: string; dropped: Count }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal, refuse } from '../../sdk/index.js'
 import type { Caller } from '../../sdk/index.js'
-import { attends, reach, reaches } from './access.js'
+import { attends, landsAlone, reach, reaches } from './access.js'
 import type { Conversation, CopyStart, Started, TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
@@ -23,6 +23,8 @@ export interface Premises {
   mentions(paths: readonly string[]): Promise<string[]>
   /** Refuses a folder to start in that escapes or is none. */
   startIn(path: string): Promise<void>
+  /** Refuses where nothing lands. */
+  landing(): Promise<void>
   /** Refuses where no private copy can be made, and answers the commits it is to be pinned to. */
   isolation(input: Pick<TurnInput, 'worktreeBase'>): Promise<CopyStart[]>
 }
@@ -89,6 +91,7 @@ export class Delivery {
     const conversationId = input.conversationId ?? id('c')
     this.#reach(conversationId, caller)
     possible(input, caller)
+    if (input.autoLand) await premises.landing()
     await premises.attachments(input.attachments ?? [])
     return lanes.run(conversationId, async () => {
       if (engine.closing) refuse('unavailable', 'the sandbox is going down; send the message again when it is back')
@@ -98,7 +101,9 @@ export class Delivery {
       optionsOf(input, conversation, providers)
       const starts = conversation ? [] : await this.#first(input, conversationId, caller)
       const at = Date.now()
+      const outsider = !landsAlone(caller) && { outsider: true }
       const message: Message = {
+        ...outsider,
         run: id('r'), conversationId, messageId, input, by: caller.actor, attended: attends(caller) && input.unattended !== true, at,
       }
       return this.#accept(message, conversation ?? this.#opened(message, caller, starts), !conversation)
@@ -183,7 +188,7 @@ export class Delivery {
     const { attachments = [], editorContext } = input
     const mentions = await premises.mentions(input.mentions ?? [])
     const note = preambleOf(notesOf({ mentions, attachments: [], ...(editorContext && { editorContext }) }))
-    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }) }
+    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }), ...(message.outsider && { outsider: true }) }
     await durably(queue.accept({ row: said, said: { ...words, run: turn.run } }))
     await turn.say(words)
     void conversations.update(conversationId, { lastBy: by, updatedAt: at }).catch(() => {})
@@ -232,7 +237,6 @@ const possible = ({ conversationId, placement, account, autoLand }: TurnInput, c
   if (!autoLand) return
   const lands = caller.kind === 'token' ? caller.scope === 'land' : caller.role === 'maintainer' || caller.role === 'owner'
   if (!lands) refuse('forbidden', 'autoLand: expected a maintainer or a token of scope land')
-  refuse('unprocessable', 'autoLand: this sandbox cannot land by itself yet; land the work with POST /agents/{id}/land')
 }
 
 /** The durable step of a message; a full disk is the caller's to know. */

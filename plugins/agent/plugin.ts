@@ -2,6 +2,7 @@ import type { Handlers, Host } from '../../sdk/index.js'
 import { reach } from './access.js'
 import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
+import { AutoLand } from './auto-land.js'
 import { Cards } from './cards.js'
 import { Changes } from './changes.js'
 import { agent, type Agent } from './contract.js'
@@ -44,9 +45,11 @@ export const activate = async (host: Host): Promise<void> => {
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
   const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors })
   const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
-  const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
+  const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
+  const landing = new AutoLand({ host, conversations, ready })
+  const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn) })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies), forks })
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
 

@@ -23,6 +23,8 @@ export interface SaidWords {
   readonly note?: string
   readonly by: string
   readonly at: number
+  /** Its sender's words do not land by themselves. */
+  readonly outsider?: boolean
 }
 
 /** Everything that accepting one message makes durable, in one line. */

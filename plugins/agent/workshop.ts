@@ -201,7 +201,8 @@ const real = async (workspace: string, paths: readonly string[]): Promise<string
 }
 
 /** What a message must pass before anything is written down. */
-export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>): Premises => ({
+export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>, landing: Premises['landing']): Premises => ({
+  landing,
   attachments: async paths => {
     for (const path of paths) {
       const file = await located(workspace, path, 'attachments')

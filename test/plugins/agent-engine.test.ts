@@ -43,7 +43,7 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
   const emitted: string[] = []
   const host = { journal, log, cards, changed: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
   const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs })
-  const premises = { attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
+  const premises = { landing: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
   const none = { repositories: async () => [] }
   const forks = new Forks({ conversations, transcripts: new Transcripts(journal), anchors: new Anchors(journal), copies: none, journal, log })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises, forks })
