@@ -2,11 +2,12 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type {
-  Card, CardReply, Command, ConversationId, Frame, Harness, LandConflict, Location, PermissionMode, ProviderId,
-  QueuedMessage, RunEnd, RunId, ToolCategory, ToolContent, ToolStatus, TurnNote,
+  CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, RunEnd, RunId,
 } from './frames.js'
+import type { TranscriptPage } from './record.js'
 
 export type * from './frames.js'
+export type * from './record.js'
 
 /** The caller's idempotency id, kept 30 days; minted as `m-…` when left out. */
 export type MessageId = string & tags.MinLength<1> & tags.MaxLength<128>
@@ -108,6 +109,26 @@ export interface Started {
   conversationId: ConversationId
   messageId: MessageId
   delivery: Delivery
+}
+
+/** Where a conversation is to move; at least one of the optional fields besides `when`. */
+export interface SwitchInput {
+  conversationId: ConversationId
+  agent?: ProviderId
+  harness?: Harness
+  account?: string
+  model?: string
+  effort?: string
+  thinking?: boolean
+  fast?: boolean
+  /** Left out: `now`, which a turn under way refuses. */
+  when?: 'now' | 'next'
+}
+/** When the move counts, and what the next turn goes on from: the provider's session, or the record. */
+export interface Switched {
+  applied: 'now' | 'next'
+  run?: RunId
+  kept: 'session' | 'record'
 }
 
 /** The head of a watched run: `seq` is how many frames exist now. */
@@ -250,47 +271,6 @@ export interface ConversationState {
   queuePaused: boolean
 }
 
-export interface ToolCard {
-  id: string
-  name: string
-  category: ToolCategory
-  status: ToolStatus
-  target?: string
-  locations?: Location[]
-  content?: ToolContent[]
-  /** A helper's own calls. */
-  children?: ToolCard[]
-  thinking?: string
-}
-export interface AnsweredCard {
-  card: Card
-  reply?: CardReply
-  by?: string
-}
-/** One row of the record. `index` is its position. */
-export interface TranscriptMessage {
-  index: Count
-  role: 'user' | 'assistant' | 'notice'
-  text: string
-  run?: RunId
-  sentAt?: Millis
-  by?: string
-  messageId?: MessageId
-  errand?: string
-  attachments?: string[]
-  notes?: TurnNote[]
-  checkpointId?: string
-  thinking?: string
-  tools?: ToolCard[]
-  cards?: AnsweredCard[]
-  placed?: boolean
-}
-export interface TranscriptPage {
-  messages: TranscriptMessage[]
-  sessionId?: string
-  total: Count
-}
-
 /** Where one repository of a private copy is on this machine. */
 export interface CheckoutRepo extends CopyRepo {
   /** The main checkout; absent: it is gone. */
@@ -356,6 +336,13 @@ export interface Agent {
    * waiting messages (paused) stay, what is left behind is in the log of the branch. The shared tree has no saved states.
    */
   'POST /agent/rewind'(input: { conversationId: Text; index: Count }): { snapshot: string; dropped: Count }
+
+  /**
+   * Move a conversation to another account, model, provider or harness.
+   *
+   * It is written down for the next turn; a turn under way goes on as it began. Work, copy and queue are untouched.
+   */
+  'POST /agent/switch-account'(input: SwitchInput): Switched
 
   /**
    * List the shortcut commands the provider last published.

@@ -22,6 +22,7 @@ import { restart, sweep } from './restart.js'
 import { recoverRewinds, rewind } from './rewind.js'
 import { scriptAdapter } from './script/adapter.js'
 import { steer } from './steer.js'
+import { switchAccount } from './switch-account.js'
 import { Transcripts } from './transcripts.js'
 import { TurnWorkshop, premises } from './workshop.js'
 
@@ -97,6 +98,7 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'POST /agent/rewind': (input, { signal }) => rewind(rewinding, input, signal),
+    'POST /agent/switch-account': input => switchAccount({ engine, conversations, providers, lanes }, input),
     'GET /agent/commands': ({ agent: id }) => ({ commands: providers.commands(id) }),
     'GET /agent/refusals': () => ({ refusals: providers.refusals }),
 
