@@ -2,11 +2,12 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type {
-  Card, CardReply, Command, ConversationId, Frame, Harness, LandConflict, Location, PermissionMode, ProviderId,
-  QueuedMessage, RunEnd, RunId, ToolCategory, ToolContent, ToolStatus, TurnNote,
+  CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId,
 } from './frames.js'
+import type { TranscriptPage } from './record.js'
 
 export type * from './frames.js'
+export type * from './record.js'
 
 /** The caller's idempotency id, kept 30 days; minted as `m-…` when left out. */
 export type MessageId = string & tags.MinLength<1> & tags.MaxLength<128>
@@ -27,13 +28,16 @@ export interface RunnerPlacement {
   kind: 'runner'
   id: Text
 }
+/** One repository of a new private copy and the commit, by its id, that the copy stays on. */
 export interface BaseCommit {
   repo: string
   base: Text
 }
+/** `keep` counts the rows of the other conversation's record that this one begins with. */
 export interface ForkSource {
   conversationId: ConversationId
   keep: Count
+  /** `then`: a private copy as the message at `keep` found its own; `now`: the files as they are. */
   files: 'then' | 'now'
 }
 /** Set by the sandbox alone. */
@@ -72,7 +76,9 @@ export interface TurnInput {
   /** Folder from the workspace root to start in; first turn only. */
   startIn?: string & tags.MaxLength<200>
   placement?: LocalPlacement | RunnerPlacement
+  /** Pins a new private copy to exact commits, and asks for one; first turn only. */
   worktreeBase?: BaseCommit[] & tags.MinItems<1> & tags.MaxItems<50>
+  /** Bring the work of this turn into the shared tree when it ends well; for those who may land. */
   autoLand?: boolean
   runRole?:
     | 'commit-message' | 'session-title' | 'safety-judge' | 'loop-verdict' | 'model-router' | 'pipeline-fix'
@@ -80,6 +86,7 @@ export interface TurnInput {
     | 'extension-review' | 'loop-iteration'
   /** Refused when present: the sandbox sets it. */
   origin?: Origin
+  /** Begins with what another conversation said; first turn only. */
   forkOf?: ForkSource
   model?: string
   /** Nobody watches: no cards go up. */
@@ -102,6 +109,26 @@ export interface Started {
   conversationId: ConversationId
   messageId: MessageId
   delivery: Delivery
+}
+
+/** Where a conversation is to move; at least one of the optional fields besides `when`. */
+export interface SwitchInput {
+  conversationId: ConversationId
+  agent?: ProviderId
+  harness?: Harness
+  account?: string
+  model?: string
+  effort?: string
+  thinking?: boolean
+  fast?: boolean
+  /** Left out: `now`, which a turn under way refuses. */
+  when?: 'now' | 'next'
+}
+/** When the move counts, and what the next turn goes on from: the provider's session, or the record. */
+export interface Switched {
+  applied: 'now' | 'next'
+  run?: RunId
+  kept: 'session' | 'record'
 }
 
 /** The head of a watched run: `seq` is how many frames exist now. */
@@ -146,10 +173,27 @@ export interface CopyRepo {
   repo: string
   /** Commit of the main line the branch now sits on. */
   base: string
+  /** `worktreeBase` named it: it is never moved onto the main line. */
+  pinned?: true
   landedTip?: string
   landedHead?: string
   landedAt?: Millis
   left?: LeftPath[]
+}
+/** Where a private copy that is not made yet is to begin in one repository. */
+export interface CopyStart {
+  repo: string
+  /** The commit its branch begins at. */
+  tip: string
+  /** The commit of the main line under it. */
+  base: string
+  pinned?: true
+}
+/** Where a conversation came from: `index` is the number of rows it began with. */
+export interface ForkOrigin {
+  conversationId: ConversationId
+  index: Count
+  files: 'then' | 'now'
 }
 export interface Totals {
   turns: Count
@@ -192,10 +236,13 @@ export interface Conversation {
   actsAs?: string
   permissionMode?: PermissionMode
   startIn?: string
+  forkedFrom?: ForkOrigin
   /** `agent/<id>`; absent: works in the shared tree. */
   branch?: string
   /** Empty for the shared tree. */
   repos: CopyRepo[]
+  /** Until the copy is made: where it begins, in repositories that do not begin at the main line. */
+  starts?: CopyStart[]
   session?: ProviderSession
   lastRun?: RunId
   lastEnd?: RunEnd
@@ -229,47 +276,6 @@ export interface ConversationState {
   live?: LiveTurn
   waiting: Count
   queuePaused: boolean
-}
-
-export interface ToolCard {
-  id: string
-  name: string
-  category: ToolCategory
-  status: ToolStatus
-  target?: string
-  locations?: Location[]
-  content?: ToolContent[]
-  /** A helper's own calls. */
-  children?: ToolCard[]
-  thinking?: string
-}
-export interface AnsweredCard {
-  card: Card
-  reply?: CardReply
-  by?: string
-}
-/** One row of the record. `index` is its position. */
-export interface TranscriptMessage {
-  index: Count
-  role: 'user' | 'assistant' | 'notice'
-  text: string
-  run?: RunId
-  sentAt?: Millis
-  by?: string
-  messageId?: MessageId
-  errand?: string
-  attachments?: string[]
-  notes?: TurnNote[]
-  checkpointId?: string
-  thinking?: string
-  tools?: ToolCard[]
-  cards?: AnsweredCard[]
-  placed?: boolean
-}
-export interface TranscriptPage {
-  messages: TranscriptMessage[]
-  sessionId?: string
-  total: Count
 }
 
 /** The messages that wait, in the order they will start. */
@@ -324,7 +330,8 @@ export interface Agent {
    *
    * Starts a turn, says the words into the running turn, or queues them. A conversation that does not exist is opened;
    * without `conversationId` a new one is minted. Sending a known `messageId` again returns what happened the first
-   * time and does nothing twice. `startIn` and `isolated` count on a first turn only.
+   * time and does nothing twice. `startIn`, `isolated`, `worktreeBase` and `forkOf` count on a
+   * first turn only; a fork of files of then, and pinned commits, give a private copy even without `isolated`.
    */
   'POST /agent'(input: TurnInput): Started
 
@@ -364,6 +371,21 @@ export interface Agent {
    * Files already written stay written, and nothing lands. With nothing running it answers at once.
    */
   'POST /agent/stop'(input: { conversationId: Text }): Ok
+
+  /**
+   * Go back to before the message at `index`, which is also the number of messages kept.
+   *
+   * Files of the private copy first, then the record, then the provider's memory. Ignored files, the saved state and
+   * waiting messages (paused) stay, what is left behind is in the log of the branch. The shared tree has no saved states.
+   */
+  'POST /agent/rewind'(input: { conversationId: Text; index: Count }): { snapshot: string; dropped: Count }
+
+  /**
+   * Move a conversation to another account, model, provider or harness.
+   *
+   * It is written down for the next turn; a turn under way goes on as it began. Work, copy and queue are untouched.
+   */
+  'POST /agent/switch-account'(input: SwitchInput): Switched
 
   /**
    * List the shortcut commands the provider last published.

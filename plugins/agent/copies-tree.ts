@@ -4,7 +4,7 @@ import { TEMPORARY } from '../../sdk/node/files.js'
 import { git, GitFailure, type Identity } from '../../sdk/node/git.js'
 import { contains } from '../../sdk/node/paths.js'
 import type { WallSpec } from '../../sdk/node/wall.js'
-import { pathOf } from './copies-repos.js'
+import { pathOf, patternOf } from './copies-repos.js'
 
 /** One working tree of a private copy; every command on it runs behind this wall. */
 export interface Tree {
@@ -94,6 +94,15 @@ export const abortRebase = async (tree: Tree): Promise<void> => {
 /** Fills an empty working tree from its branch. */
 export const fillTree = async (tree: Tree): Promise<void> => {
   await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard'])
+}
+
+/** Puts a tree back on its branch at a commit, as it was then; ignored and foreign files stay. */
+export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
+  // What an agent began and left (a rebase, a merge, a HEAD elsewhere) would turn the next command against it.
+  await inTree(tree, ['rebase', '--quit'], { ok: [0, 128] })
+  await inTree(tree, ['symbolic-ref', 'HEAD', `refs/heads/${tree.branch}`])
+  await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard', commit])
+  await inTree(tree, ['clean', '-q', '-f', '-d', ...tree.foreign.flatMap(path => ['-e', patternOf(path)])])
 }
 
 /** Takes away the locks a killed git left; only while nothing else works in the copy. */

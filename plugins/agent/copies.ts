@@ -7,12 +7,13 @@ import { git } from '../../sdk/node/git.js'
 import { Locks } from '../../sdk/node/lock.js'
 import { listEnv, ownProgram, run } from '../../sdk/node/run.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
-import type { CheckoutRepo, CheckoutSync, CopyRepo } from './contract.js'
+import type { CheckoutRepo, CheckoutSync, CopyRepo, CopyStart } from './contract.js'
 import {
   addTree, attachTree, below, dependenciesOf, entriesBelow, exists, findRepositories, forgetTree, parkTree, pathOf,
   patternOf, repositoryAt, unparkBranch, whole, workBegins, type Repository, type TreeEntry,
 } from './copies-repos.js'
-import { abortRebase, commitTree, dropLocks, fillTree, rebaseTree, type Tree } from './copies-tree.js'
+import type { Checkpoint, Synced, Tip } from './copies-states.js'
+import { abortRebase, commitTree, dropLocks, fillTree, rebaseTree, resetTree, type Tree } from './copies-tree.js'
 
 /** Where private copies are kept. */
 export interface CopiesOptions {
@@ -23,27 +24,6 @@ export interface CopiesOptions {
   /** Folders elsewhere that nothing behind a wall may see. */
   readonly hidden?: readonly string[]
   readonly log?: Pick<Log, 'warn'>
-}
-
-/** What a sync did: the repositories as they stand now, how many commits of the main line came in, and what stayed. */
-export interface Synced {
-  readonly repos: CopyRepo[]
-  readonly commits: number
-  readonly blocked: string[]
-  /** Each repository that was behind. */
-  readonly reports: CheckoutSync[]
-}
-
-/** The commit each repository of a copy stands on. */
-export interface Tip {
-  readonly repo: string
-  readonly tip: string
-}
-
-/** A state of a copy that can be gone back to. */
-export interface Checkpoint {
-  readonly id: string
-  readonly commits: Tip[]
 }
 
 /** A finished copy, as written down beside it: without this note a copy is half-made. */
@@ -82,7 +62,7 @@ export class Copies {
   }
 
   /** Makes the copy, or repairs it, and answers its repositories; one that is whole is left as it is. */
-  async ensure(id: string, known: readonly CopyRepo[]): Promise<CopyRepo[]> {
+  async ensure(id: string, known: readonly CopyRepo[], starts: readonly CopyStart[] = []): Promise<CopyRepo[]> {
     const dir = this.dir(id)
     return this.#locks.with(id, async () => {
       const made = await this.#made(id)
@@ -90,7 +70,7 @@ export class Copies {
         await this.#settle(id, made)
         return known.map(repo => ({ ...repo }))
       }
-      return this.#make(id, dir, known)
+      return this.#make(id, dir, known, starts)
     })
   }
 
@@ -104,7 +84,7 @@ export class Copies {
         const main = await repositoryAt(this.#options, repo.repo)
         const tree = this.#tree(id, made, repo.repo)
         const { attached, tip } = await commitTree(tree, MESSAGE)
-        const behind = main !== undefined && main.head !== repo.base
+        const behind = main !== undefined && main.head !== repo.base && !repo.pinned
         if (!behind) {
           now.push({ ...repo })
           continue
@@ -139,6 +119,14 @@ export class Copies {
     const commits = await this.commitRest(id, repos)
     const root = commits.find(({ repo }) => repo === 'root') ?? commits[0]
     return { id: `branch:${root?.tip ?? ''}`, commits }
+  }
+
+  /** Puts the trees back to these commits, whatever stands there now; ignored files stay. */
+  async restore(id: string, tips: readonly Tip[]): Promise<void> {
+    await this.#locks.with(id, async () => {
+      const made = await this.#need(id)
+      for (const { repo, tip } of tips) await resetTree(this.#tree(id, made, repo), tip)
+    })
   }
 
   /** The repositories with their folders on this machine. */
@@ -324,9 +312,10 @@ export class Copies {
     }
   }
 
-  async #make(id: string, dir: string, known: readonly CopyRepo[]): Promise<CopyRepo[]> {
+  async #make(id: string, dir: string, known: readonly CopyRepo[], starts: readonly CopyStart[]): Promise<CopyRepo[]> {
     const named = await Promise.all(known.map(({ repo }) => repositoryAt(this.#options, repo)))
-    const sources = known.length > 0 ? named.filter(each => each !== undefined) : await findRepositories(this.#options)
+    const found = known.length > 0 ? named.filter(each => each !== undefined) : await findRepositories(this.#options)
+    const sources = found.map(source => ({ ...source, head: starts.find(({ repo }) => repo === source.repo)?.tip ?? source.head }))
     if (sources.length === 0) {
       refuse('unprocessable', 'expected a git repository with at least one commit in the workspace, found none: '
         + 'run `git init`, `git add -A` and `git commit` there, or work in the shared tree')
@@ -339,7 +328,9 @@ export class Copies {
     for (const source of sources) {
       const before = known.find(({ repo }) => repo === source.repo)
       const kept = !adopted && await this.#add(made, id, dir, source, `agent/${id}`, before !== undefined)
-      repos.push(before && kept ? { ...before } : { repo: source.repo, base: source.head })
+      const start = starts.find(({ repo }) => repo === source.repo)
+      const fresh = { repo: source.repo, base: start?.base ?? source.head, ...(start?.pinned && { pinned: start.pinned }) }
+      repos.push(before && kept ? { ...before } : fresh)
     }
     made.shown = await this.#share(dir, sources)
     await this.#write(id, made)

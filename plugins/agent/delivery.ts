@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal, refuse } from '../../sdk/index.js'
 import type { Caller } from '../../sdk/index.js'
-import { attends, reach } from './access.js'
-import type { Conversation, Started, TurnInput } from './contract.js'
+import { attends, landsAlone, reach, reaches } from './access.js'
+import type { Conversation, CopyStart, Started, TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
+import type { Forks } from './forks.js'
 import type { QueuedWhy } from './frames.js'
 import type { Lanes } from './lanes.js'
 import { notesOf, preambleOf } from './preamble.js'
@@ -22,8 +23,10 @@ export interface Premises {
   mentions(paths: readonly string[]): Promise<string[]>
   /** Refuses a folder to start in that escapes or is none. */
   startIn(path: string): Promise<void>
-  /** Refuses where no private copy can be made. */
-  isolation(input: TurnInput): Promise<void>
+  /** Refuses where nothing lands. */
+  landing(): Promise<void>
+  /** Refuses where no private copy can be made, and answers the commits it is to be pinned to. */
+  isolation(input: Pick<TurnInput, 'worktreeBase'>): Promise<CopyStart[]>
 }
 
 /** What deciding about a message needs. */
@@ -34,6 +37,7 @@ export interface DeliveryParts {
   readonly providers: Providers
   readonly lanes: Lanes
   readonly premises: Premises
+  readonly forks: Forks
 }
 
 const RESERVED = new Set(['archived', 'search', 'designs'])
@@ -87,6 +91,7 @@ export class Delivery {
     const conversationId = input.conversationId ?? id('c')
     this.#reach(conversationId, caller)
     possible(input, caller)
+    if (input.autoLand) await premises.landing()
     await premises.attachments(input.attachments ?? [])
     return lanes.run(conversationId, async () => {
       if (engine.closing) refuse('unavailable', 'the sandbox is going down; send the message again when it is back')
@@ -94,12 +99,14 @@ export class Delivery {
       const conversation = conversations.find(conversationId)
       this.#session(input, conversation, caller)
       optionsOf(input, conversation, providers)
-      if (!conversation) await this.#first(input)
+      const starts = conversation ? [] : await this.#first(input, conversationId, caller)
       const at = Date.now()
+      const outsider = !landsAlone(caller) && { outsider: true }
       const message: Message = {
+        ...outsider,
         run: id('r'), conversationId, messageId, input, by: caller.actor, attended: attends(caller) && input.unattended !== true, at,
       }
-      return this.#accept(message, conversation ?? this.#opened(message, caller), !conversation)
+      return this.#accept(message, conversation ?? this.#opened(message, caller, starts), !conversation)
     })
   }
 
@@ -112,27 +119,25 @@ export class Delivery {
 
   #session({ sessionId, forkOf }: TurnInput, conversation: Conversation | undefined, caller: Caller): void {
     const { conversations } = this.#parts
-    const readable = ({ openedByToken }: Conversation) => caller.scope !== 'editor' || caller.tokenId === openedByToken
-    if (forkOf) {
-      const source = conversations.find(forkOf.conversationId)
-      if (!source || !readable(source)) refuse('not-found', `forkOf: there is no conversation ${JSON.stringify(forkOf.conversationId)} to fork`)
-      if (conversation) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
-      refuse('unprocessable', 'forkOf: this sandbox cannot fork a conversation yet; start a new one without forkOf')
-    }
+    if (forkOf && conversation) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
     if (sessionId === undefined || conversation?.session?.id === sessionId) return
     const owner = conversations.all.find(({ session }) => session?.id === sessionId)
-    if (!owner || !readable(owner)) refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
+    if (!owner || !reaches(caller, owner)) refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
     refuse('unprocessable', 'sessionId: this provider goes on only in the conversation of the session; send the message there')
   }
 
-  async #first(input: TurnInput): Promise<void> {
-    const { premises } = this.#parts
+  async #first(input: TurnInput, conversationId: string, caller: Caller): Promise<CopyStart[]> {
+    const { premises, forks } = this.#parts
+    const forked = input.forkOf ? await forks.check(input.forkOf, conversationId, caller) : []
     if (input.startIn) await premises.startIn(input.startIn)
-    if (isolates(input)) await premises.isolation(input)
+    if (!isolates(input)) return []
+    const pinned = await premises.isolation(input)
+    return [...pinned, ...forked.filter(({ repo }) => !pinned.some(pin => pin.repo === repo))]
   }
 
-  #opened({ conversationId, input, by, at }: Message, caller: Caller): Conversation {
+  #opened({ conversationId, input, by, at }: Message, caller: Caller, starts: CopyStart[]): Conversation {
     const { adapter, harness } = optionsOf(input, undefined, this.#parts.providers)
+    const { forkOf } = input
     const title = input.title?.trim() || input.prompt.trim().split('\n', 1)[0]?.slice(0, TITLE_FROM_PROMPT).trim()
     return {
       id: conversationId,
@@ -146,21 +151,26 @@ export class Delivery {
       provider: adapter.id,
       harness,
       ...(input.startIn && { startIn: input.startIn }),
+      ...(forkOf && { forkedFrom: { conversationId: forkOf.conversationId, index: forkOf.keep, files: forkOf.files } }),
       ...(isolates(input) && { branch: `agent/${conversationId}` }),
       repos: [],
+      ...(starts.length > 0 && { starts }),
       totals: { turns: 0, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
     }
   }
 
   async #accept(message: Message, conversation: Conversation, isNew: boolean): Promise<Started> {
-    const { engine, queue, conversations, premises } = this.#parts
+    const { engine, queue, conversations, premises, forks } = this.#parts
     const { run, messageId, conversationId, at, by, input } = message
     const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({ run: of, conversationId, messageId, delivery, at })
     const turn = engine.live(conversationId)
     if (!turn) {
       const started = row('started')
+      const fork = isNew ? input.forkOf : undefined
+      if (fork) await durably(forks.prepare(fork, conversationId))
       await durably(queue.accept({ row: started, message, ...(isNew && { opened: conversation }) }))
       if (isNew) conversations.open(conversation)
+      if (fork) await forks.begin(conversationId)
       engine.start(message)
       return answerOf(started)
     }
@@ -178,7 +188,7 @@ export class Delivery {
     const { attachments = [], editorContext } = input
     const mentions = await premises.mentions(input.mentions ?? [])
     const note = preambleOf(notesOf({ mentions, attachments: [], ...(editorContext && { editorContext }) }))
-    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }) }
+    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }), ...(message.outsider && { outsider: true }) }
     await durably(queue.accept({ row: said, said: { ...words, run: turn.run } }))
     await turn.say(words)
     void conversations.update(conversationId, { lastBy: by, updatedAt: at }).catch(() => {})
@@ -207,7 +217,8 @@ export class Delivery {
   }
 }
 
-const isolates = ({ isolated, worktreeBase }: TurnInput): boolean => isolated === true || worktreeBase !== undefined
+const isolates = ({ isolated, worktreeBase, forkOf }: TurnInput): boolean =>
+  isolated === true || worktreeBase !== undefined || forkOf?.files === 'then'
 
 /** What can be told from the message alone. */
 const wellFormed = ({ prompt, attachments, isolated, conversationId, origin }: TurnInput): void => {
@@ -226,7 +237,6 @@ const possible = ({ conversationId, placement, account, autoLand }: TurnInput, c
   if (!autoLand) return
   const lands = caller.kind === 'token' ? caller.scope === 'land' : caller.role === 'maintainer' || caller.role === 'owner'
   if (!lands) refuse('forbidden', 'autoLand: expected a maintainer or a token of scope land')
-  refuse('unprocessable', 'autoLand: this sandbox cannot land by itself yet; land the work with POST /agents/{id}/land')
 }
 
 /** The durable step of a message; a full disk is the caller's to know. */

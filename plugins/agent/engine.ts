@@ -27,6 +27,8 @@ export interface EngineParts {
   readonly lanes: Lanes
   /** The turn locks, which landings hold too. */
   readonly locks: Lanes
+  /** Lands the work of a turn that ended well, when it was told to. */
+  readonly land?: (turn: Turn) => Promise<void>
   /** How long after a stop an adapter is waited for. */
   readonly patienceMs?: number
 }
@@ -252,6 +254,7 @@ export class Engine {
     }
     await this.#written(turn)
     await entry.change({ ending: end })
+    if (end === 'completed' && !record.done) await this.#parts.land?.(turn)
     await transcripts.add(conversationId, run, record.rows)
     if (end === 'completed') providers.answered(entry.fields.provider)
     await this.#account(turn, end)

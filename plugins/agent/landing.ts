@@ -31,7 +31,7 @@ export const landed = async (parts: { engine: Engine; conversations: Conversatio
   // A turn may have moved a base meanwhile: what it wrote about a repository stays, what the landing wrote is added.
   const merged = known.map(repo => {
     const told = repos.find(other => other.repo === repo.repo)
-    return told ? { ...told, base: repo.base } : repo
+    return told ? { ...told, base: repo.base, ...(repo.pinned && { pinned: repo.pinned }) } : repo
   })
   await conversations.update(id, { repos: merged, conflicts: conflicts?.length ? conflicts : undefined, updatedAt: Date.now(), ...(!conflicts?.length && { landRequested: undefined }) })
   const turn = engine.live(id)

@@ -1,6 +1,8 @@
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
 import { reach } from './access.js'
+import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
+import { AutoLand } from './auto-land.js'
 import { Board } from './board.js'
 import { Cards } from './cards.js'
 import { Changes } from './changes.js'
@@ -9,6 +11,7 @@ import { Conversations } from './conversations.js'
 import { Copies } from './copies.js'
 import { Delivery } from './delivery.js'
 import { Engine } from './engine.js'
+import { Forks } from './forks.js'
 import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
 import { programs } from './programs.js'
@@ -17,10 +20,12 @@ import { Queue } from './queue.js'
 import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
 import { restart, sweep } from './restart.js'
+import { recoverRewinds, rewind } from './rewind.js'
 import { scriptAdapter } from './script/adapter.js'
 import { Search } from './search.js'
 import { SearchIndex } from './search-index.js'
 import { steer } from './steer.js'
+import { switchAccount } from './switch-account.js'
 import { Transcripts } from './transcripts.js'
 import { TurnWorkshop, premises } from './workshop.js'
 
@@ -42,19 +47,25 @@ export const activate = async (host: Host): Promise<void> => {
   const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
+  const anchors = new Anchors(journal)
   const providers = new Providers(store, log, [scriptAdapter])
   const remembered = new Remembered(store, log)
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered })
+  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors })
   const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
-  const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks })
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies) })
+  const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
+  const landing = new AutoLand({ host, conversations, ready })
+  const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn) })
+  const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks })
+
+  const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
   /** Takes away what a conversation keeps beside its record, frames and queue. */
   const clear = async (id: string) => {
     const { repos, branch } = conversations.get(id)
     if (branch) await copies.remove(id, repos)
-    await remembered.forget(id)
+    await Promise.all([remembered.forget(id), anchors.forget(id)])
   }
   const index = new SearchIndex(place.folder)
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
@@ -67,6 +78,8 @@ export const activate = async (host: Host): Promise<void> => {
 
   const resumes = async () => (await host.serves('settings.get')) && (await host.call('settings.get')).autoResumeOnRestart
   host.boot('Turns of the last run', async () => {
+    await recoverRewinds(rewinding)
+    await forks.recover()
     await restart({ engine, conversations, queue, cards, journal, log, resumes })
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
@@ -102,6 +115,8 @@ export const activate = async (host: Host): Promise<void> => {
       await engine.stop(conversationId)
       return { ok: true }
     },
+    'POST /agent/rewind': (input, { signal }) => rewind(rewinding, input, signal),
+    'POST /agent/switch-account': input => switchAccount({ engine, conversations, providers, lanes }, input),
     'GET /agent/commands': ({ agent: id }) => ({ commands: providers.commands(id) }),
     'GET /agent/refusals': () => ({ refusals: providers.refusals }),
 
@@ -109,7 +124,8 @@ export const activate = async (host: Host): Promise<void> => {
     'agent.conversation': ({ id }) => engine.state(conversations.get(id)),
     'agent.transcript': async ({ id, limit, before }) => {
       const { session } = conversations.get(id)
-      return { ...(await transcripts.page(id, limit, before)), ...(session && { sessionId: session.id }) }
+      const { messages, total } = await transcripts.page(id, limit, before)
+      return { messages: withCheckpoints(messages, await anchors.byRun(id)), total, ...(session && { sessionId: session.id }) }
     },
     'agent.lock': ({ id }, { signal }) => locked(locks, conversations.get(id).id, signal),
     'agent.landed': async input => {

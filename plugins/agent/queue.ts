@@ -25,6 +25,8 @@ export interface SaidWords {
   readonly note?: string
   readonly by: string
   readonly at: number
+  /** Its sender's words do not land by themselves. */
+  readonly outsider?: boolean
 }
 
 /** Everything that accepting one message makes durable, in one line. */
@@ -202,6 +204,11 @@ export class Queue {
   /** Puts what waits in this order; `paused` holds it back. */
   async order(conversationId: string, messageIds: readonly string[], paused: boolean): Promise<void> {
     await this.#append({ line: 'ordered', conversationId, messageIds, paused }, true)
+  }
+
+  /** Holds back the messages that wait until somebody says something new. */
+  async pause(conversationId: string): Promise<void> {
+    if (this.waiting(conversationId).length && !this.paused(conversationId)) await this.#append({ line: 'paused', conversationId }, true)
   }
 
   /** Forgets what waits in a conversation. The ledger keeps its answers. */

@@ -107,7 +107,11 @@ const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boo
     await conversations.update(conversationId, { lastRun: run, lastEnd: undefined, failure: undefined, archivedAt: undefined })
   if (!over) hearAgain(queue, turn)
   if (!newest) return engine.finish(turn, over ?? 'interrupted', { next: false })
-  if (over || fields.stopping) return engine.finish(turn, over ?? 'stopped')
+  if (over || fields.stopping) {
+    const finished = engine.finish(turn, over ?? 'stopped')
+    // What is to land waits until everything has started.
+    return fields.message.input.autoLand ? undefined : finished
+  }
   if (fields.parked.length) return park(parts, turn)
   const goesOn = fields.boots < MOST_BOOTS && Date.now() - fields.startedAt < OLDEST_MS && (await parts.resumes())
   if (!goesOn) return engine.finish(turn, 'interrupted')

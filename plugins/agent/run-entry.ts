@@ -10,6 +10,8 @@ export interface Message {
   readonly messageId: string
   readonly input: TurnInput
   readonly by: string
+  /** Its sender's words do not land by themselves. */
+  readonly outsider?: boolean
   /** A person or a token stands behind it: cards may go up. */
   readonly attended: boolean
   readonly at: number
@@ -42,6 +44,8 @@ export interface EntryFields {
   /** Answers given whose effect the adapter may not have saved yet. */
   answered?: { card: Card; reply: CardReply; held?: boolean }[]
   stopping?: boolean
+  /** Somebody whose words do not land by themselves had a say. */
+  outsiders?: boolean
   /** How the run ends, once that is certain. */
   ending?: RunEnd
 }

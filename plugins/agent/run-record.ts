@@ -37,6 +37,8 @@ export class RunRecord {
   costUsd = 0
   inputTokens = 0
   outputTokens = 0
+  /** How many landings the frames tell of. */
+  landings = 0
   /** Everything that stands before the provider's first frame is in the log. */
   prepared = false
 
@@ -91,7 +93,6 @@ export class RunRecord {
         this.prepared = true
         return
       case 'checkpoint':
-        this.#rows[0]!.checkpointId = frame.id
         this.prepared = true
         return
       case 'preamble':
@@ -135,6 +136,9 @@ export class RunRecord {
       case 'error':
         this.failure ??= frame
         return this.#row({ role: 'notice', text: frame.message, run: this.#run })
+      case 'landed':
+        this.landings++
+        return
       case 'done':
         this.done = frame.reason
     }

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { refuse } from '../../sdk/index.js'
 import type { Caller, Refusal } from '../../sdk/index.js'
 import { inside } from '../../sdk/node/paths.js'
-import { reach } from './access.js'
+import { landsAlone, reach } from './access.js'
 import type { EditorContext } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
@@ -42,7 +42,7 @@ export const steer = async (parts: SteerParts, input: SteerInput, caller: Caller
     if (turn.stopping) refuse('conflict', 'the turn is stopping: say it with POST /agent')
     const { provider, harness } = turn.entry.fields
     if (!providers.get(provider).abilities(harness).words) refuse('conflict', `provider ${provider} takes no words in the middle of a turn: use POST /agent`)
-    await turn.say({ messageId: `m-${randomUUID()}`, text, note, attachments, by: caller.actor, at: Date.now() })
+    await turn.say({ messageId: `m-${randomUUID()}`, text, note, attachments, by: caller.actor, at: Date.now(), ...(!landsAlone(caller) && { outsider: true }) })
   })
 }
 

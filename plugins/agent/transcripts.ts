@@ -36,16 +36,37 @@ const keyOf = ({ run, placed }: Settled): string => run ?? placed ?? ''
 
 /** What was said and done, conversation by conversation: one append-only record each, one line per settled run. */
 export class Transcripts {
-  readonly #journals: Pick<Journals, 'append' | 'read' | 'remove'>
+  readonly #journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite'>
   readonly #counts = new Map<string, Promise<Count>>()
 
-  constructor(journals: Pick<Journals, 'append' | 'read' | 'remove'>) {
+  constructor(journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite'>) {
     this.#journals = journals
   }
 
   /** How many rows a conversation has. */
   async count(conversationId: string): Promise<number> {
     return (await this.#count(conversationId)).rows
+  }
+
+  /** The run that was settled last. */
+  async last(conversationId: string): Promise<string | undefined> {
+    return (await this.#count(conversationId)).last
+  }
+
+  /** The row at a place. */
+  async row(conversationId: string, index: number): Promise<TranscriptMessage | undefined> {
+    return (await this.page(conversationId)).messages[index]
+  }
+
+  /** Keeps the runs that end at or before a place, in one step, and answers how many rows went. */
+  async cut(conversationId: string, index: number): Promise<number> {
+    const settled = await this.#journals.read<Settled>(transcriptOf(conversationId))
+    let rows = 0
+    const from = settled.findIndex(line => (rows += line.rows.length) > index)
+    if (from === -1) return 0
+    await this.#journals.rewrite(transcriptOf(conversationId), settled.slice(0, from))
+    this.#counts.delete(conversationId)
+    return settled.slice(from).reduce((sum, line) => sum + line.rows.length, 0)
   }
 
   /** Adds a settled run; a run that is the last one already is not added twice. */

@@ -152,7 +152,8 @@ export class Turn {
   }
 
   /** Says words into the turn; they are in the log when this returns. */
-  async say({ messageId, text, note = '', attachments, by, at }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
+  async say({ messageId, text, note = '', attachments, by, at, outsider }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
+    if (outsider) await this.entry.change({ outsiders: true })
     const known = attachments.length ? { attachments: [...attachments] } : {}
     this.log.push({ kind: 'steer', text, sentAt: at, by, ...(messageId && { messageId }), ...known })
     this.words.put({ text: note + text, attachments, ...(messageId && { messageId }) })

@@ -5,12 +5,14 @@ import type { Log } from '../../sdk/index.js'
 import { inside } from '../../sdk/node/paths.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { TurnRequest } from './adapter.js'
-import type { Conversation, CopyRepo, TurnInput } from './contract.js'
+import type { Anchors } from './anchors.js'
+import type { Conversation, CopyRepo } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
 import type { Premises } from './delivery.js'
 import type { Lanes } from './lanes.js'
 import type { Remembered } from './remembered.js'
+import { pinsOf } from './pins.js'
 import { notesOf, preambleOf } from './preamble.js'
 import { stamp } from './tools/tree.js'
 import { tools } from './tools/tools.js'
@@ -27,6 +29,7 @@ export interface WorkshopParts {
   readonly locks: Lanes
   readonly log: Log
   readonly remembered: Remembered
+  readonly anchors: Anchors
 }
 
 interface Tree extends Ground {
@@ -81,16 +84,18 @@ export class TurnWorkshop implements Workshop {
   }
 
   /** The private copy as a turn finds it: made or repaired, brought up to date, its state kept. */
-  async #copy(turn: Turn, { id, repos: before }: Conversation, branch: string, again: boolean) {
-    const { copies, conversations } = this.#parts
-    let repos = await copies.ensure(id, before)
+  async #copy(turn: Turn, { id, repos: before, starts }: Conversation, branch: string, again: boolean) {
+    const { copies, conversations, anchors } = this.#parts
+    let repos = await copies.ensure(id, before, starts)
     if (again) return undefined
     const sync = before.length ? await this.#sync(turn, id, repos) : undefined
     repos = sync?.repos ?? repos
-    await conversations.update(id, { repos })
+    await conversations.update(id, { repos, starts: undefined })
     const shown = sync && { commits: sync.commits, blocked: sync.blocked }
     turn.log.push(await worktree(branch, repos, shown))
-    const { id: checkpoint } = await copies.checkpoint(id, repos)
+    const { id: checkpoint, commits } = await copies.checkpoint(id, repos)
+    const kept = commits.map(({ repo, tip }) => ({ repo, tip, base: repos.find(each => each.repo === repo)?.base ?? tip }))
+    await anchors.keep(id, { id: checkpoint, run: turn.run, index: turn.index, repos: kept })
     turn.log.push({ kind: 'checkpoint', id: checkpoint, index: turn.index })
     return shown
   }
@@ -196,7 +201,8 @@ const real = async (workspace: string, paths: readonly string[]): Promise<string
 }
 
 /** What a message must pass before anything is written down. */
-export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>): Premises => ({
+export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>, landing: Premises['landing']): Premises => ({
+  landing,
   attachments: async paths => {
     for (const path of paths) {
       const file = await located(workspace, path, 'attachments')
@@ -208,10 +214,10 @@ export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>
     const folder = await located(workspace, path, 'startIn')
     if (!(await stat(folder)).isDirectory()) refuse('unprocessable', `startIn: expected a folder at ${path}, found a file`)
   },
-  isolation: async ({ worktreeBase }: TurnInput) => {
-    if (worktreeBase) refuse('unprocessable', 'worktreeBase: this sandbox cannot pin a private copy to commits yet; leave it out to work from the main line')
+  isolation: async ({ worktreeBase = [] }) => {
     const repositories = await copies.repositories()
     if (!repositories.length) refuse('unprocessable', 'isolated: the workspace holds no git repository with a commit; make one with git init and git commit, or leave isolated out')
+    return pinsOf(worktreeBase, repositories)
   },
 })
 

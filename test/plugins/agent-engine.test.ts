@@ -1,10 +1,12 @@
 import t, { type Test } from 'tap'
 import type { ProviderAdapter, TurnIo, TurnRequest } from '../../plugins/agent/adapter.js'
+import { Anchors } from '../../plugins/agent/anchors.js'
 import { Cards } from '../../plugins/agent/cards.js'
 import type { Frame, TurnInput } from '../../plugins/agent/contract.js'
 import { Conversations } from '../../plugins/agent/conversations.js'
 import { Delivery } from '../../plugins/agent/delivery.js'
 import { Engine } from '../../plugins/agent/engine.js'
+import { Forks } from '../../plugins/agent/forks.js'
 import { framesOf } from '../../plugins/agent/frame-log.js'
 import { Lanes } from '../../plugins/agent/lanes.js'
 import { Providers } from '../../plugins/agent/providers.js'
@@ -41,8 +43,10 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
   const emitted: string[] = []
   const host = { journal, log, cards, changed: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
   const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs })
-  const premises = { attachments: nothing, mentions: async () => [], startIn: nothing, isolation: nothing }
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises })
+  const premises = { landing: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
+  const none = { repositories: async () => [] }
+  const forks = new Forks({ conversations, transcripts: new Transcripts(journal), anchors: new Anchors(journal), copies: none, journal, log })
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises, forks })
   const send = (input: Partial<TurnInput>) => delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, CALLER)
   const frames = async (run: string) => (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
   return { engine, conversations, queue, cards, send, frames, logged, emitted, journal }

@@ -1,0 +1,47 @@
+import { Refusal, refuse } from '../../sdk/index.js'
+import type { Host } from '../../sdk/index.js'
+import type { Conversations } from './conversations.js'
+import type { Turn } from './turn.js'
+
+/** What landing by itself needs. */
+export interface AutoLandParts {
+  readonly host: Pick<Host, 'call' | 'serves' | 'log'>
+  readonly conversations: Conversations
+  /** Resolves when the daemon has started: a landing that a crash cut off is ended first. */
+  readonly ready: Promise<unknown>
+}
+
+/** Lands what turns did that were told to land it, once they have ended well. */
+export class AutoLand {
+  readonly #parts: AutoLandParts
+
+  constructor(parts: AutoLandParts) {
+    this.#parts = parts
+  }
+
+  /** Refuses where nothing could ever land. */
+  async possible(): Promise<void> {
+    if (await this.#parts.host.serves('POST /agents/{id}/land')) return
+    refuse('unprocessable', 'autoLand: this sandbox runs without its fleet and lands nothing; leave autoLand out')
+  }
+
+  /** Lands the work of a turn that ended well; what does not land waits for a person and never fails the turn. */
+  async land(turn: Turn): Promise<void> {
+    const { host, conversations, ready } = this.#parts
+    const { conversationId: id, log, record, message: { input } } = turn
+    if (!input.autoLand || !conversations.find(id)?.branch) return
+    // Words from outside, or of somebody who may not land, had a part in the work: a person looks first.
+    if (turn.entry.fields.outsiders || input.outsideWake) return log.push({ kind: 'landed', landed: false, held: true })
+    await ready
+    const told = record.landings
+    try {
+      const { landed, conflicts } = await host.call('POST /agents/{id}/land', { id, force: true })
+      if (record.landings === told) log.push({ kind: 'landed', landed, ...(conflicts && { conflicts }) })
+    } catch (error) {
+      const { reason, message } = Refusal.from(error)
+      if (reason === 'failed') host.log.error('the work of a turn could not be landed', { run: turn.run, error: String(error) })
+      log.push({ kind: 'notice', level: 'warning', text: `the work was not landed and waits on its branch: ${message}`, source: 'landing' })
+      log.push({ kind: 'landed', landed: false })
+    }
+  }
+}

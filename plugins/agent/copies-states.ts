@@ -1,0 +1,22 @@
+import type { CheckoutSync, CopyRepo } from './contract.js'
+
+/** What a sync did: the repositories as they stand now, how many commits of the main line came in, and what stayed. */
+export interface Synced {
+  readonly repos: CopyRepo[]
+  readonly commits: number
+  readonly blocked: string[]
+  /** Each repository that was behind. */
+  readonly reports: CheckoutSync[]
+}
+
+/** The commit each repository of a copy stands on. */
+export interface Tip {
+  readonly repo: string
+  readonly tip: string
+}
+
+/** A state of a copy that can be gone back to. */
+export interface Checkpoint {
+  readonly id: string
+  readonly commits: Tip[]
+}

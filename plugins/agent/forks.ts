@@ -1,0 +1,87 @@
+import { refuse } from '../../sdk/index.js'
+import type { Caller, Journals, Log } from '../../sdk/index.js'
+import { reaches } from './access.js'
+import type { Anchors } from './anchors.js'
+import type { CopyStart, ForkSource, TranscriptMessage } from './contract.js'
+import type { Conversations } from './conversations.js'
+import type { Copies } from './copies.js'
+import { commitIn } from './pins.js'
+import type { Transcripts } from './transcripts.js'
+
+/** What forking a conversation needs. */
+export interface ForkParts {
+  readonly conversations: Conversations
+  readonly transcripts: Transcripts
+  readonly anchors: Anchors
+  readonly copies: Pick<Copies, 'repositories'>
+  readonly journal: Pick<Journals, 'read' | 'rewrite' | 'remove' | 'list'>
+  readonly log: Log
+}
+
+const forkOf = (conversationId: string) => `forks/${conversationId}`
+
+/** Conversations that begin with what another one said. */
+export class Forks {
+  readonly #parts: ForkParts
+
+  constructor(parts: ForkParts) {
+    this.#parts = parts
+  }
+
+  /** Refuses a source that is not there for the caller, and answers where the files of the fork begin. */
+  async check({ conversationId, keep, files }: ForkSource, fork: string, caller: Caller): Promise<CopyStart[]> {
+    const { conversations, transcripts, anchors, copies } = this.#parts
+    const source = conversations.find(conversationId) ?? conversations.gone(conversationId)
+    if (!source || !reaches(caller, source))
+      return refuse('not-found', `forkOf: there is no conversation ${JSON.stringify(conversationId)} to fork`)
+    if (await transcripts.count(fork)) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
+    const total = await transcripts.count(conversationId)
+    if (keep > total) refuse('not-found', `forkOf: expected to keep at most the ${total} rows of the record, found ${keep}`)
+    if (files === 'now') return []
+    const row = await transcripts.row(conversationId, keep)
+    const anchor = (await anchors.before(conversationId, keep, row))
+      ?? refuse('conflict', `forkOf: the files of then are kept for user messages of a private copy, and there are none for ${keep}: expected the place of another message, or files "now"`)
+    const repositories = new Map((await copies.repositories()).map(({ repo, dir }) => [repo, dir]))
+    for (const { repo, tip } of anchor.repos) {
+      const dir = repositories.get(repo)
+      if (!dir || (await commitIn(dir, tip)) === undefined)
+        refuse('conflict', `forkOf: the files of then are gone: commit ${tip.slice(0, 12)} of ${repo} is not there any more`)
+    }
+    return anchor.repos.map(({ repo, tip, base }) => ({ repo, tip, base }))
+  }
+
+  /** Sets the rows aside that the fork begins with; without its message they count for nothing. */
+  async prepare({ conversationId, keep }: ForkSource, fork: string): Promise<void> {
+    const { transcripts, journal } = this.#parts
+    const { messages } = await transcripts.page(conversationId, keep, keep)
+    await journal.rewrite(forkOf(fork), messages)
+  }
+
+  /** Makes the rows the beginning of the fork's record; where they cannot be written, its message stands without them. */
+  async begin(fork: string): Promise<void> {
+    try {
+      await this.#begin(fork)
+    } catch (error) {
+      this.#parts.log.error('the record of a fork could not be begun', { conversation: fork, error: String(error) })
+    }
+  }
+
+  async #begin(fork: string): Promise<void> {
+    const { transcripts, journal } = this.#parts
+    const rows = await journal.read<TranscriptMessage>(forkOf(fork))
+    if (rows.length && !(await transcripts.count(fork))) {
+      await transcripts.add(fork, forkOf(fork), rows.map(({ index: _place, checkpointId: _state, ...row }) => row))
+    }
+    await journal.remove(forkOf(fork))
+  }
+
+  /** Begins the forks that were accepted when a crash came, and forgets those that were not. */
+  async recover(): Promise<void> {
+    const { conversations, journal } = this.#parts
+    for (const name of await journal.list(forkOf(''))) {
+      const fork = name.slice(forkOf('').length)
+      if (conversations.find(fork)?.forkedFrom) await this.begin(fork)
+      else await journal.remove(name)
+    }
+  }
+}
