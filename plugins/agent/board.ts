@@ -101,10 +101,13 @@ export class Board {
     })
   }
 
-  /** Brings a conversation back; its next turn rebuilds the copy. */
+  /** Brings a conversation back, as active as if it had just worked; its next turn rebuilds the copy. */
   async unarchive(id: string): Promise<void> {
     const { conversations } = this.#parts
-    if (conversations.get(id).archivedAt !== undefined) await conversations.update(id, { archivedAt: undefined })
+    if (conversations.get(id).archivedAt !== undefined) {
+      // Somebody wants it on the board: by its old age it would soon be put away again.
+      await conversations.update(id, { archivedAt: undefined, updatedAt: Date.now() })
+    }
   }
 
   /** Deletes an archived conversation for good; cut off half-way it is still in the archive, and can be purged again. */

@@ -7,16 +7,17 @@ import type { Standings } from './standing.js'
 
 /** What putting conversations away needs of the daemon. */
 export interface ArchiveDeps {
-  readonly host: Pick<Host, 'call' | 'emit' | 'log' | 'serves'>
+  readonly host: Pick<Host, 'call' | 'emit' | 'log' | 'signal'>
   readonly roster: RosterBook
   readonly notes: Pick<RunNotes, 'forget' | 'noteCommitted'>
   readonly standings: Pick<Standings, 'forget'>
   readonly conversations: () => Promise<ConversationState[]>
-  readonly now: () => number
 }
 
 const MOST = 500
-const DAY_MS = 86_400_000
+
+/** Whether nothing more is expected of a conversation. */
+const isFinished = ({ status, waiting }: AgentCard): boolean => (status === 'landed' || status === 'idle') && waiting === undefined
 
 /** Conversations off the board: put away, brought back, deleted for good. */
 export class Archive {
@@ -38,7 +39,7 @@ export class Archive {
 
   /** Puts these away, or every finished one; a named one that works refuses all. */
   async put(ids: readonly string[] | undefined): Promise<Moved & { failed?: Failure[] }> {
-    if (ids === undefined) return this.#put(await this.#finished(() => true))
+    if (ids === undefined) return this.#put(await this.#finished())
     const states = await this.#named(ids)
     for (const { conversation: { id }, live } of states) {
       if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then archive (nothing was moved)`)
@@ -69,22 +70,22 @@ export class Archive {
     return { removed: done, ...failures }
   }
 
-  /** Puts away what has been finished for as many days as the settings keep it on the board. */
-  async sweep(): Promise<void> {
-    const { host, now } = this.#deps
-    if (!(await host.serves('settings.get'))) return
-    const { agentRetentionDays: days } = await host.call('settings.get')
-    if (days === 0) return
-    const oldest = now() - days * DAY_MS
-    const old = await this.#finished(({ updatedAt }) => updatedAt < oldest)
-    if (old.length > 0) await this.#put(old)
+  /** Puts away the finished conversations without activity since a moment, if they still are so when their turn comes. */
+  async putOlder(moment: number): Promise<Failure[]> {
+    const { conversations, host, roster } = this.#deps
+    const isOld = ({ conversation: { archivedAt, updatedAt }, live }: ConversationState) =>
+      archivedAt === undefined && !live && updatedAt < moment
+    const old = (await conversations()).filter(isOld).map(({ conversation }) => conversation.id)
+    const { failures } = await this.#each(old, async id => {
+      const state = await host.call('agent.conversation', { id })
+      if (isOld(state) && isFinished(await roster.card(state))) await this.#away(id)
+    })
+    return failures.failed ?? []
   }
 
-  /** The finished conversations on the board for which something holds. */
-  async #finished(holds: (card: AgentCard) => boolean): Promise<string[]> {
-    const { agents } = await this.#deps.roster.read()
-    const isOver = ({ status, waiting }: AgentCard) => (status === 'landed' || status === 'idle') && waiting === undefined
-    return agents.filter(card => isOver(card) && holds(card)).map(({ id }) => id)
+  /** The finished conversations on the board. */
+  async #finished(): Promise<string[]> {
+    return (await this.#deps.roster.read()).agents.filter(isFinished).map(({ id }) => id)
   }
 
   async #archived(): Promise<ConversationState[]> {
@@ -97,14 +98,16 @@ export class Archive {
   }
 
   async #put(ids: readonly string[]): Promise<Moved & { failed?: Failure[] }> {
-    const { host, notes } = this.#deps
-    const { done, failures } = await this.#each(ids, async id => {
-      await host.call('agent.archive', { id })
-      const { conversation: { branch, lastRun } } = await host.call('agent.conversation', { id })
-      if (branch !== undefined && lastRun !== undefined) await notes.noteCommitted(id, lastRun)
-      host.emit('agent.archived', { agentId: id })
-    })
+    const { done, failures } = await this.#each(ids, id => this.#away(id))
     return { ...(await this.#moved(done)), ...failures }
+  }
+
+  async #away(id: string): Promise<void> {
+    const { host, notes } = this.#deps
+    await host.call('agent.archive', { id })
+    const { conversation: { branch, lastRun } } = await host.call('agent.conversation', { id })
+    if (branch !== undefined && lastRun !== undefined) await notes.noteCommitted(id, lastRun)
+    host.emit('agent.archived', { agentId: id })
   }
 
   async #moved(ids: readonly string[]): Promise<Moved> {
@@ -118,6 +121,7 @@ export class Archive {
     const done: string[] = []
     const failed: Failure[] = []
     for (const id of ids) {
+      if (this.#deps.host.signal.aborted) break
       try {
         await work(id)
         done.push(id)

@@ -353,11 +353,12 @@ export interface Agents {
   /**
    * Put conversations away: the rest is committed, the private copy goes, the branch is parked, the record is kept.
    *
-   * Without `ids` every finished one. One that fails stays on the board.
+   * Without `ids` every finished one. One that fails stays on the board. Finished ones go by themselves after the days
+   * that the settings name (`agentRetentionDays`).
    */
   'POST /agents/archive'(input: { ids?: Ids }): Moved & { failed?: Failure[] }
 
-  /** Bring conversations back from the archive; the private copy is rebuilt by the next turn. */
+  /** Bring conversations back from the archive, as the newest activity; the private copy is rebuilt by the next turn. */
   'POST /agents/unarchive'(input: { ids: Ids & tags.MinItems<1> }): Moved
 
   /**

@@ -13,12 +13,11 @@ import { asRefusal, checkReader, Fleet, withBranch } from './fleet.js'
 import { Refs } from './git-folders.js'
 import { LandingRecords } from './landing-record.js'
 import { lookAt, onBench } from './repository.js'
+import { Retention } from './retention.js'
 import { RosterBook } from './roster.js'
 import { RunNotes } from './run-notes.js'
 import { Standings } from './standing.js'
 import { Syncing } from './sync.js'
-
-const SWEEP_MS = 3_600_000
 
 export const contract = agents
 
@@ -37,7 +36,7 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
   const roster = new RosterBook({ files: host.files, standings, conversations, notes })
-  const archive = new Archive({ host, roster, notes, standings, conversations, now: Date.now })
+  const archive = new Archive({ host, roster, notes, standings, conversations })
   const marks = new Marks({ host, roster, notes, standings, conversations, now: Date.now })
   await Promise.all([notes.open(), roster.open()])
 
@@ -140,10 +139,7 @@ export const activate = async (host: Host): Promise<void> => {
     // A conversation may be gone by the time its end is heard of.
     void host.call('agent.conversation', { id }).then(state => notes.commit(state)).catch(() => {})
   })
-  const sweeper = setInterval(() => {
-    archive.sweep().catch(error => failed('finished conversations could not be put away', { error: String(error) }))
-  }, SWEEP_MS).unref()
-  host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
+  new Retention({ host, archive, now: Date.now }).begin()
   host.stopping(() => notes.close())
   host.boot('landings that were cut off', () => fleet.recover())
 }

@@ -4,18 +4,10 @@ import type { Ok } from '../../sdk/types.js'
 
 /** How agents behave in this sandbox: the settings that the sandbox honours. */
 export interface Settings {
-  /** Days until a finished conversation is put away, 3 unless set; 0: never. */
+  /** Days without activity until a finished conversation is put away, 3 unless set; 0: never. */
   agentRetentionDays: number & tags.Minimum<0> & tags.Maximum<365>
-  /** Go on by itself with a turn that an outage of its provider ended; off unless set. */
-  resumeAfterOutage: boolean
   /** Go on by itself with a turn that a restart of the sandbox cut off; off unless set. */
   autoResumeOnRestart: boolean
-  /** Helpers that run at one time, 20 unless set. */
-  subagentsAtOnce: number & tags.Minimum<1> & tags.Maximum<200>
-  /** Helpers that one turn may start, 200 unless set. */
-  subagentsPerTurn: number & tags.Minimum<1> & tags.Maximum<2000>
-  /** How deep helpers may start helpers, 3 unless set. */
-  subagentDepth: number & tags.Minimum<1> & tags.Maximum<10>
 }
 /** Settings to write; a key that is none of them is refused. */
 export interface SettingsGiven extends Partial<Settings> {}

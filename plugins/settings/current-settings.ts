@@ -7,11 +7,7 @@ import { FILE, type Kept, type SettingsFile } from './settings-file.js'
 /** What holds where nothing is kept, or nothing that fits. */
 export const DEFAULTS: Settings = {
   agentRetentionDays: 3,
-  resumeAfterOutage: false,
   autoResumeOnRestart: false,
-  subagentsAtOnce: 20,
-  subagentsPerTurn: 200,
-  subagentDepth: 3,
 }
 const MOST_TOLD = 20
 

@@ -2,8 +2,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
-import { Archive } from '../../plugins/agents/archive.js'
-import type { AgentCard } from '../../plugins/agents/contract.js'
 import type { SystemEvent } from '../../plugins/system/contract.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
@@ -291,28 +289,6 @@ t.test('an index that cannot be read is built anew, and one that lags behind is 
       t.equal((await client.call('GET /agents/search', { query: word })).matches.length, 1)
     })
   }
-})
-
-t.test('what has been finished for days is put away by itself, as the settings say', async t => {
-  const now = 10 * 86_400_000
-  const put: string[] = []
-  const card = (id: string, status: AgentCard['status'], days: number, waiting?: number) => ({ id, status, updatedAt: now - days * 86_400_000, ...(waiting && { waiting }) })
-  const agents = [card('old', 'landed', 4), card('idle', 'idle', 4), card('new', 'landed', 2), card('ready', 'ready', 4), card('waits', 'idle', 4, 1)]
-  const archive = (agentRetentionDays: number) => new Archive({
-    host: {
-      serves: async () => true, emit: () => {}, log: {},
-      call: async (call: string, input?: { id: string }) => {
-        if (call === 'settings.get') return { agentRetentionDays }
-        if (call === 'agent.archive') put.push(input!.id)
-        return { conversation: { id: input!.id } }
-      },
-    },
-    roster: { read: async () => ({ agents, rev: 1, held: [] }), cards: async () => [] }, now: () => now,
-  } as never)
-  await archive(0).sweep()
-  t.same(put, [])
-  await archive(3).sweep()
-  t.same(put, ['old', 'idle'])
 })
 
 t.test('a line placed in the agent\'s voice stands in the record, marked, and is found', async t => {

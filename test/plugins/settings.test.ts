@@ -3,12 +3,12 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, 
 import { join } from 'node:path'
 import t from 'tap'
 import { KERNEL } from '../../kernel/events.js'
-import type { Settings, SettingsEvents } from '../../plugins/settings/contract.js'
+import type { Settings, SettingsEvents, SettingsGiven } from '../../plugins/settings/contract.js'
 import { CurrentSettings, DEFAULTS } from '../../plugins/settings/current-settings.js'
 import { SettingsFile } from '../../plugins/settings/settings-file.js'
 import { TEMPORARY } from '../../sdk/node/files.js'
 import { refusalOf } from '../kernel/auth/memory.js'
-import { daemonWith, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
+import { daemonWith, folderOf, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
 
 const FILE = '.sandbox/config/settings.json'
 const WRITES = ['/settings', '/settings/patch']
@@ -51,21 +51,21 @@ t.test('a control token reads by its scope and never writes', async t => {
 t.test('a key that is no setting and a value that does not fit are refused by name, and nothing is written', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const bad: [key: string, value: unknown][] = [
-    ['terseOutput', true], ['x', 1], ['toString', 1], ['agentRetentionDays', -1], ['agentRetentionDays', 366], ['agentRetentionDays', '3'],
-    ['resumeAfterOutage', 1], ['autoResumeOnRestart', null], ['subagentsAtOnce', 0], ['subagentsAtOnce', 201],
-    ['subagentsPerTurn', 2001], ['subagentDepth', 11], ['subagentDepth', [3]],
+    ['terseOutput', true], ['x', 1], ['toString', 1], ['resumeAfterOutage', true], ['subagentsAtOnce', 20], ['subagentsPerTurn', 200], ['subagentDepth', 3],
+    ['agentRetentionDays', -1], ['agentRetentionDays', 366], ['agentRetentionDays', '3'], ['agentRetentionDays', [3]], ['agentRetentionDays', null],
+    ['autoResumeOnRestart', 1], ['autoResumeOnRestart', null],
   ]
   for (const [key, value] of bad) {
-    const body = JSON.stringify({ subagentDepth: 2, [key]: value })
+    const body = JSON.stringify({ agentRetentionDays: 2, [key]: value })
     t.match(await post(daemon, '/settings', body), { status: 400, body: { message: key, errors: [{ path: key }] } }, body)
     t.match(await post(daemon, '/settings/patch', `{"set":${body}}`), { status: 400, body: { errors: [{ path: `set.${key}` }] } }, body)
   }
-  t.equal((await post(daemon, '/settings', '{"subagentDepth":1e999}')).status, 400)
-  t.equal((await post(daemon, '/settings', '{"__proto__":{"subagentDepth":2}}')).status, 400)
-  for (const body of ['{"sets":{}}', '{"set":[]}', '{"set":null}', '{"unset":["x"]}', '{"unset":"subagentDepth"}', '{"revision":1}', '{"subagentDepth":2}']) {
+  t.equal((await post(daemon, '/settings', '{"agentRetentionDays":1e999}')).status, 400)
+  t.equal((await post(daemon, '/settings', '{"__proto__":{"agentRetentionDays":2}}')).status, 400)
+  for (const body of ['{"sets":{}}', '{"set":[]}', '{"set":null}', '{"unset":["x"]}', '{"unset":["subagentDepth"]}', '{"unset":"agentRetentionDays"}', '{"revision":1}', '{"agentRetentionDays":2}']) {
     t.equal((await post(daemon, '/settings/patch', body)).status, 400, body)
   }
-  t.match(await post(daemon, '/settings/patch', '{"set":{"subagentDepth":2},"unset":["subagentDepth"]}'), { status: 400, body: { message: 'in both' } })
+  t.match(await post(daemon, '/settings/patch', '{"set":{"agentRetentionDays":2},"unset":["agentRetentionDays"]}'), { status: 400, body: { message: 'in both' } })
   t.same(await daemon.client.call('GET /settings'), DEFAULTS)
   t.throws(() => lstatSync(fileOf(daemon)), { code: 'ENOENT' })
 })
@@ -81,7 +81,7 @@ t.test('settings are written whole: a key left out takes its default, and a key 
   t.same(await daemon.client.call('POST /settings', { agentRetentionDays: 0.5, autoResumeOnRestart: true }), { ok: true })
   const now = { ...DEFAULTS, agentRetentionDays: 0.5, autoResumeOnRestart: true }
   t.same(await daemon.client.call('GET /settings'), now)
-  t.same(kept(daemon), { terseOutput: true, rules: [{ id: 'a' }], ...now })
+  t.same(kept(daemon), { terseOutput: true, subagentDepth: 5, rules: [{ id: 'a' }], ...now })
   await daemon.client.call('POST /settings', {})
   t.same(await daemon.client.call('GET /settings'), DEFAULTS)
   t.equal(kept(daemon).terseOutput, true)
@@ -89,10 +89,13 @@ t.test('settings are written whole: a key left out takes its default, and a key 
 
 t.test('a patch changes what it names and no more', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  write(daemon, '{"subagentDepth":5,"subagentsAtOnce":"many","workspaceMap":true}')
-  const { settings, revision } = await daemon.client.call('POST /settings/patch', { set: { resumeAfterOutage: true }, unset: ['subagentDepth'] })
-  t.same(settings, { ...DEFAULTS, resumeAfterOutage: true })
-  t.same(kept(daemon), { subagentsAtOnce: 'many', workspaceMap: true, resumeAfterOutage: true }, 'what does not fit is left to the person')
+  write(daemon, '{"agentRetentionDays":5,"autoResumeOnRestart":"often","subagentDepth":5,"workspaceMap":true}')
+  const left = { autoResumeOnRestart: 'often', subagentDepth: 5, workspaceMap: true }
+  t.same((await daemon.client.call('POST /settings/patch', { unset: ['agentRetentionDays'] })).settings, DEFAULTS)
+  t.same(kept(daemon), left, 'what does not fit is left to the person')
+  const { settings, revision } = await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 9 } })
+  t.same(settings, { ...DEFAULTS, agentRetentionDays: 9 })
+  t.same(kept(daemon), { ...left, agentRetentionDays: 9 })
   const { ino } = statSync(fileOf(daemon))
   t.same(await daemon.client.call('POST /settings/patch', {}), { settings, revision })
   t.equal(statSync(fileOf(daemon)).ino, ino, 'nothing to change writes nothing')
@@ -102,14 +105,14 @@ t.test('a write on a stale revision is refused and changes nothing', async t => 
   const daemon = await daemonWith(t, ['settings'])
   const tag = async () => (await daemon.fetch('/settings')).headers.get('etag')!
   const first = await tag()
-  const { revision } = await daemon.client.call('POST /settings/patch', { set: { subagentDepth: 4 }, revision: first.replaceAll('"', '') })
+  const { revision } = await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 4 }, revision: first.replaceAll('"', '') })
   t.equal(await tag(), `"${revision}"`, 'the revision is the tag of a read')
   t.match(await post(daemon, '/settings', '{}', { 'if-match': first }), { status: 409, body: { message: 'have changed' } })
   t.match(await post(daemon, '/settings', '{}', { 'if-match': `W/"${revision}"` }), { status: 409 }, 'a weak tag is none')
-  t.match(await refusalOf(() => daemon.client.call('POST /settings/patch', { set: { subagentDepth: 9 }, revision: 'x' })), { status: 409 })
-  t.equal((await daemon.client.call('GET /settings')).subagentDepth, 4)
-  t.equal((await post(daemon, '/settings', '{"subagentDepth":6}', { 'if-match': `"other", "${revision}"` })).status, 200)
-  t.equal((await post(daemon, '/settings', '{"subagentDepth":7}', { 'if-match': '*' })).status, 200)
+  t.match(await refusalOf(() => daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 9 }, revision: 'x' })), { status: 409 })
+  t.equal((await daemon.client.call('GET /settings')).agentRetentionDays, 4)
+  t.equal((await post(daemon, '/settings', '{"agentRetentionDays":6}', { 'if-match': `"other", "${revision}"` })).status, 200)
+  t.equal((await post(daemon, '/settings', '{"agentRetentionDays":7}', { 'if-match': '*' })).status, 200)
   t.equal((await daemon.fetch('/settings', { headers: { 'if-none-match': await tag() } })).status, 304)
 })
 
@@ -117,13 +120,13 @@ t.test('a file edited by hand counts at the next read, and what does not fit in 
   const daemon = await daemonWith(t, ['settings'])
   const read = () => daemon.client.call('GET /settings')
   t.same(await read(), DEFAULTS)
-  write(daemon, '\ufeff{"subagentDepth":7,"agentRetentionDays":"soon","hurry":"s3cret","__proto__":{"subagentsAtOnce":1}}')
-  for (let n = 0; n < 3; n++) t.same(await read(), { ...DEFAULTS, subagentDepth: 7 })
+  write(daemon, '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","subagentDepth":7,"__proto__":{"agentRetentionDays":1}}')
+  for (let n = 0; n < 3; n++) t.same(await read(), { ...DEFAULTS, autoResumeOnRestart: true })
   t.equal(warnings(daemon).length, 1)
-  t.match(warnings(daemon)[0], /agentRetentionDays: its value does not fit.*default 3.*hurry: no setting/)
+  t.match(warnings(daemon)[0], /agentRetentionDays: its value does not fit.*default 3.*hurry: no setting.*subagentDepth: no setting/)
   t.notMatch(warnings(daemon)[0], 's3cret')
-  write(daemon, '{"subagentDepth":8}')
-  t.same(await read(), { ...DEFAULTS, subagentDepth: 8 })
+  write(daemon, '{"agentRetentionDays":8}')
+  t.same(await read(), { ...DEFAULTS, agentRetentionDays: 8 })
   rmSync(fileOf(daemon))
   t.same(await read(), DEFAULTS)
   t.equal(warnings(daemon).length, 1)
@@ -132,7 +135,7 @@ t.test('a file edited by hand counts at the next read, and what does not fit in 
 t.test('a file that holds no settings reads as the defaults, and is not written over', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const deep = '['.repeat(60_000) + ']'.repeat(60_000)
-  const texts = ['', '{"subagentDepth":7', '<<<<<<< HEAD\n{}', '[]', 'null', '7', `{"x":${deep}}`, Buffer.from('{"x":"\xff"}', 'latin1'), ' '.repeat(300_000)]
+  const texts = ['', '{"agentRetentionDays":7', '<<<<<<< HEAD\n{}', '[]', 'null', '7', `{"x":${deep}}`, Buffer.from('{"x":"\xff"}', 'latin1'), ' '.repeat(300_000)]
   for (const text of texts) {
     write(daemon, text)
     t.same(await daemon.client.call('GET /settings'), DEFAULTS)
@@ -159,12 +162,12 @@ t.test('nothing is read or written through a link, or in place of what is no fil
   for (const [what, message, make] of set) {
     for (const path of [top, outside]) rmSync(path, { recursive: true, force: true })
     mkdirSync(join(outside, 'config'), { recursive: true })
-    writeFileSync(join(outside, 'config/settings.json'), '{"subagentDepth":9}')
+    writeFileSync(join(outside, 'config/settings.json'), '{"agentRetentionDays":9}')
     make()
     t.same(await daemon.client.call('GET /settings'), DEFAULTS, what)
-    t.match(await refusalOf(() => daemon.client.call('POST /settings', { subagentDepth: 1 })), { status: 422, message }, what)
+    t.match(await refusalOf(() => daemon.client.call('POST /settings', { agentRetentionDays: 1 })), { status: 422, message }, what)
     t.same([readdirSync(outside), readdirSync(join(outside, 'config'))], [['config'], ['settings.json']], what)
-    t.equal(readFileSync(join(outside, 'config/settings.json'), 'utf8'), '{"subagentDepth":9}', what)
+    t.equal(readFileSync(join(outside, 'config/settings.json'), 'utf8'), '{"agentRetentionDays":9}', what)
   }
 })
 
@@ -181,7 +184,7 @@ t.test('the file keeps its permission bits, and a new one can be read by all', a
   await daemon.client.call('POST /settings', {})
   t.equal(statSync(fileOf(daemon)).mode & 0o777, 0o644)
   execFileSync('chmod', ['660', fileOf(daemon)])
-  await daemon.client.call('POST /settings/patch', { set: { subagentDepth: 1 } })
+  await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 1 } })
   t.equal(statSync(fileOf(daemon)).mode & 0o777, 0o660)
 })
 
@@ -191,7 +194,7 @@ t.test('a full disk and a closed folder are told, and leave the settings as they
     const told: SettingsEvents['settings.changed'][] = []
     const file = new SettingsFile(workspace, async () => { throw Object.assign(new Error(code), { code }) })
     const current = new CurrentSettings(file, { warn: () => {} }, what => told.push(what))
-    t.match(await refusalOf(() => current.change({ set: { subagentDepth: 1 }, by: 'a' })), { status })
+    t.match(await refusalOf(() => current.change({ set: { agentRetentionDays: 1 }, by: 'a' })), { status })
     t.same([await current.read(), told], [DEFAULTS, []])
   }
 })
@@ -207,34 +210,35 @@ t.test('other groups are told which keys changed and by whom', async t => {
   daemon.kernel.events.on('settings.changed', 'test', async (_, input) => void told.push((input as { data: SettingsEvents['settings.changed'] }).data))
   const { client } = daemon
   await client.call('GET /settings')
-  await client.call('POST /settings', { subagentDepth: 4, resumeAfterOutage: true })
-  await client.call('POST /settings', { subagentDepth: 4, resumeAfterOutage: true })
-  write(daemon, '{"subagentDepth":6}')
-  await client.call('POST /settings/patch', { unset: ['subagentDepth'] })
+  await client.call('POST /settings', { agentRetentionDays: 4, autoResumeOnRestart: true })
+  await client.call('POST /settings', { agentRetentionDays: 4, autoResumeOnRestart: true })
+  write(daemon, '{"agentRetentionDays":6}')
+  await client.call('POST /settings/patch', { unset: ['agentRetentionDays'] })
   t.same(told, [
-    { keys: ['resumeAfterOutage', 'subagentDepth'], by: 'owner@sandbox.local' },
-    { keys: ['resumeAfterOutage', 'subagentDepth'] },
-    { keys: ['subagentDepth'], by: 'owner@sandbox.local' },
+    { keys: ['agentRetentionDays', 'autoResumeOnRestart'], by: 'owner@sandbox.local' },
+    { keys: ['agentRetentionDays', 'autoResumeOnRestart'] },
+    { keys: ['agentRetentionDays'], by: 'owner@sandbox.local' },
   ])
 })
 
-t.test('fifty changes of different keys at once lose none', async t => {
+t.test('fifty changes at once of one key and the other lose none, and none of a key of no setting', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  write(daemon, '{"workspaceMap":true}')
+  const foreign = { workspaceMap: true, subagentDepth: 5, rules: [{ id: 'a' }] }
+  write(daemon, JSON.stringify({ ...foreign, resumeAfterOutage: 'yes' }))
   const { client } = daemon
-  const rounds = Array.from({ length: 10 }, (_, n) => n + 1).flatMap(n => [
-    { agentRetentionDays: n }, { subagentsAtOnce: n }, { subagentsPerTurn: n }, { subagentDepth: n }, { autoResumeOnRestart: n % 2 === 0 },
+  const rounds: SettingsGiven[] = Array.from({ length: 25 }, (_, n) => n + 1).flatMap(n => [
+    { agentRetentionDays: n }, { autoResumeOnRestart: n % 2 === 0 },
   ])
   const answers = await Promise.all(rounds.map(set => client.call('POST /settings/patch', { set })))
   for (const [n, { settings }] of answers.entries()) t.match(settings, rounds[n]!, 'an answer holds what it set')
   const now = await client.call('GET /settings')
-  const { workspaceMap, ...written } = kept(daemon)
-  t.same([workspaceMap, { ...DEFAULTS, ...written }], [true, now])
-  await Promise.all([{ agentRetentionDays: 90 }, { resumeAfterOutage: true }, { autoResumeOnRestart: false }, { subagentsAtOnce: 91 }, { subagentsPerTurn: 92 }, { subagentDepth: 9 }]
-    .map(set => client.call('POST /settings/patch', { set })))
-  t.same(await client.call('GET /settings'), {
-    agentRetentionDays: 90, resumeAfterOutage: true, autoResumeOnRestart: false, subagentsAtOnce: 91, subagentsPerTurn: 92, subagentDepth: 9,
-  } satisfies Settings)
+  t.same(kept(daemon), { ...foreign, resumeAfterOutage: 'yes', ...now })
+  for (const last of [{ agentRetentionDays: 90, autoResumeOnRestart: true }, { agentRetentionDays: 91, autoResumeOnRestart: false }] satisfies Settings[]) {
+    const sets = Object.entries(last).map(([key, value]): SettingsGiven => ({ [key]: value }))
+    await Promise.all(sets.map(set => client.call('POST /settings/patch', { set })))
+    t.same(await client.call('GET /settings'), last)
+    t.same(kept(daemon), { ...foreign, resumeAfterOutage: 'yes', ...last })
+  }
 })
 
 t.test('settings hold at the next start, and the group works in a process of its own', async t => {
@@ -264,34 +268,43 @@ t.test('what a cut off write left behind is gone after a start', async t => {
 })
 
 t.test('a kill at any moment of a write leaves a whole file with all that was acknowledged', async t => {
-  const folder = realpathSync(t.testdir())
+  const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)
   write({ workspace }, '{"workspaceMap":true}')
-  for (const answers of [1, 7, 20]) {
+  for (const [round, answers] of [1, 7, 20].entries()) {
     const daemon = await spawnDaemon(t, { workspace, data })
-    const sent = { agentRetentionDays: 0, subagentsPerTurn: 0 }
-    const acknowledged = { ...sent }
+    const patch = (set: SettingsGiven) => daemon.once.call('POST /settings/patch', { set })
+    const [days, resumes] = [{ sent: 0, acknowledged: 0 }, { wanted: round % 2 === 0, acknowledged: false }]
     const enough = Promise.withResolvers<void>()
     let seen = 0
-    const keep = async (key: keyof typeof sent) => {
+    const told = () => {
+      if (++seen === answers) enough.resolve()
+    }
+    const count = async () => {
       for (let n = answers * 10; ; n++) {
-        sent[key] = n
-        await daemon.once.call('POST /settings/patch', { set: { [key]: n } })
-        acknowledged[key] = n
-        if (++seen === answers) enough.resolve()
+        days.sent = n
+        await patch({ agentRetentionDays: n })
+        days.acknowledged = n
+        told()
       }
     }
-    const writers = [keep('agentRetentionDays'), keep('subagentsPerTurn')]
+    // Once only, so that a later change of the other key that loses it is seen.
+    const turn = async () => {
+      await patch({ autoResumeOnRestart: resumes.wanted })
+      resumes.acknowledged = true
+      told()
+    }
+    const writers = [count(), turn()]
     const over = Promise.allSettled(writers)
-    await Promise.race([enough.promise, ...writers])
+    await Promise.race([enough.promise, writers[0]])
     await daemon.kill9()
     await over
-    const found = kept({ workspace }) as { [key: string]: number }
+    const found = kept({ workspace })
     t.equal(found.workspaceMap, true)
-    for (const key of ['agentRetentionDays', 'subagentsPerTurn'] as const) {
-      if (acknowledged[key]) t.ok(found[key]! >= acknowledged[key] && found[key]! <= sent[key], `${key} is ${found[key]}, acknowledged ${acknowledged[key]}, sent ${sent[key]}`)
-    }
+    const n = Number(found.agentRetentionDays)
+    if (days.acknowledged) t.ok(n >= days.acknowledged && n <= days.sent, `found ${n}, acknowledged ${days.acknowledged}, sent ${days.sent}`)
+    if (resumes.acknowledged) t.equal(found.autoResumeOnRestart, resumes.wanted)
   }
   const daemon = await spawnDaemon(t, { workspace, data })
   await daemon.client.call('GET /settings')
