@@ -51,14 +51,14 @@ t.test('what a helper does hangs on the call that started it', t => {
   t.end()
 })
 
-t.test('the notes, the checkpoint and the answers stand where they belong', t => {
+t.test('the notes and the answers stand where they belong', t => {
   const card = { kind: 'plan' as const, requestId: 'r-1.1', text: 'a plan' }
   const record = folded([
     { kind: 'checkpoint', id: 'branch:abc', index: 0 }, { kind: 'preamble', notes: [{ title: 'T', text: 'x' }] },
     card, { kind: 'resolved', requestId: 'r-1.1', reply: { kind: 'plan', requestId: 'r-1.1', approve: true }, by: 'ada@example.org' },
   ])
   t.match(record.rows, [
-    { checkpointId: 'branch:abc', notes: [{ title: 'T' }] },
+    { notes: [{ title: 'T' }] },
     { cards: [{ card, reply: { approve: true }, by: 'ada@example.org' }] },
   ])
   t.same(record.openCards, [])
