@@ -1,6 +1,6 @@
-import { lstat, mkdir, readdir, readFile, realpath, rm, rmdir } from 'node:fs/promises'
+import { lstat, mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { writeAtomic } from '../../sdk/node/files.js'
+import { readPlain, writeAtomic } from '../../sdk/node/files.js'
 import { git, GitFailure } from '../../sdk/node/git.js'
 import { contains } from '../../sdk/node/paths.js'
 
@@ -140,7 +140,7 @@ export const dependenciesOf = async ({ dir }: Repository): Promise<string[]> => 
 export const entryOf = async (common: string, copy: string): Promise<string | undefined> => {
   const folder = join(common, 'worktrees')
   for (const name of await readdir(folder).catch(() => [])) {
-    const target = await readFile(join(folder, name, 'gitdir'), 'utf8').catch(() => '')
+    const target = readPlain(join(folder, name, 'gitdir'))
     if (target && dirname(target.trim()) === copy) return name
   }
   return undefined
@@ -155,16 +155,15 @@ export interface TreeEntry {
 
 /** Whether the trees of a copy are all there and lead where they should. */
 export const whole = async (dir: string, repos: readonly TreeEntry[]): Promise<boolean> => {
-  const text = (path: string) => readFile(path, 'utf8').catch(() => '')
   const each = repos.map(async ({ repo, common, entry }) => {
     const copy = join(dir, pathOf(repo))
     const pointer = join(copy, '.git')
     const place = join(common, 'worktrees', entry)
     const file = await lstat(pointer).catch(() => undefined)
-    if ((await text(join(place, 'gitdir'))).trim() !== pointer || !(await text(join(place, 'HEAD')))) return false
+    if (readPlain(join(place, 'gitdir'))?.trim() !== pointer || !readPlain(join(place, 'HEAD'))) return false
     if ((await realpath(copy).catch(() => undefined)) !== copy) return false
     // The pointer lies in the agent's reach: it is put right rather than trusted.
-    if (!file?.isFile() || (await text(pointer)).trim() !== `gitdir: ${place}`) {
+    if (!file?.isFile() || readPlain(pointer)?.trim() !== `gitdir: ${place}`) {
       if (file && !file.isFile()) await rm(pointer, { recursive: true })
       await writeAtomic(pointer, `gitdir: ${place}\n`, { mode: 0o644 })
     }
@@ -173,7 +172,31 @@ export const whole = async (dir: string, repos: readonly TreeEntry[]): Promise<b
   return (await Promise.all(each)).every(Boolean)
 }
 
+/**
+ * Takes away what is no plain file where git keeps one of a copy's own: a pipe there would hold git up for ever, and a
+ * link would have it write to wherever it leads.
+ */
+export const clearPlaces = async (common: string, branch: string, entry?: string): Promise<void> => {
+  const own = entry === undefined ? [] : ['index', 'logs/HEAD', 'ORIG_HEAD'].map(name => join('worktrees', entry, name))
+  await Promise.all([...own, `refs/heads/${branch}`, `logs/refs/heads/${branch}`].map(async name => {
+    const path = join(common, name)
+    const found = await lstat(path).catch(() => undefined)
+    if (found && !found.isFile()) await rm(path, { recursive: true, force: true })
+  }))
+}
+
+/** Git reads where every tree of a repository stands before it adds one: a pipe among them would hold up all others. */
+const clearHeads = async (common: string): Promise<void> => {
+  const folder = join(common, 'worktrees')
+  await Promise.all((await readdir(folder).catch(() => [])).map(async name => {
+    const head = join(folder, name, 'HEAD')
+    const found = await lstat(head).catch(() => undefined)
+    if (found && !found.isFile()) await rm(head, { recursive: true, force: true })
+  }))
+}
+
 const deleteBranch = async (common: string, branch: string): Promise<void> => {
+  await clearPlaces(common, branch)
   // Not followed: a branch that a turn turned into a pointer at another one must not take that one with it.
   const options = { env: { GIT_DIR: common }, ok: [0, 1, 128] }
   await git(common, ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`], options)
@@ -188,6 +211,8 @@ export const addTree = async (
   source: Repository, copy: string, branch?: string, rebuild = false,
 ): Promise<{ kept: boolean; entry: string }> => {
   const { dir, common, head } = source
+  await clearHeads(common)
+  if (branch) await clearPlaces(common, branch)
   const ref = `refs/heads/${branch}^{commit}`
   const kept = rebuild && (await git(dir, ['rev-parse', '--verify', '-q', ref], { ok: [0, 1, 128] })).code === 0
   const old = await entryOf(common, copy)
@@ -209,6 +234,7 @@ export const attachTree = async (source: Repository, entry: string, copy: string
   const { common, head } = source
   const place = join(common, 'worktrees', entry)
   await writeAtomic(join(place, 'gitdir'), `${join(copy, '.git')}\n`, { mode: 0o644 })
+  await clearPlaces(common, branch)
   await git(common, ['update-ref', '--no-deref', `refs/heads/${branch}`, head], { env: { GIT_DIR: common } })
   await git(place, ['symbolic-ref', 'HEAD', `refs/heads/${branch}`], { env: { GIT_DIR: place } })
 }
@@ -247,12 +273,14 @@ const moveRef = async (common: string, from: string, to: string): Promise<void> 
 /** Takes a tree's entry away and puts its branch where no list of branches shows it. */
 export const parkTree = async (common: string, copy: string, branch: string): Promise<void> => {
   await dropEntry(common, copy)
+  await clearPlaces(common, branch)
   await moveRef(common, `refs/heads/${branch}`, parkedOf(branch))
 }
 
 /** Puts a parked branch back; one that was never parked, or is back already, stays as it is. */
 export const unparkBranch = async (common: string, branch: string): Promise<void> => {
   const ref = `refs/heads/${branch}`
+  await clearPlaces(common, branch)
   if ((await commitOf(common, ref)) === undefined) await moveRef(common, parkedOf(branch), ref)
 }
 
@@ -260,7 +288,7 @@ export const unparkBranch = async (common: string, branch: string): Promise<void
 export const entriesBelow = async (common: string, folder: string): Promise<{ name: string; copy: string }[]> => {
   const found: { name: string; copy: string }[] = []
   for (const name of await readdir(join(common, 'worktrees')).catch(() => [])) {
-    const target = await readFile(join(common, 'worktrees', name, 'gitdir'), 'utf8').catch(() => '')
+    const target = readPlain(join(common, 'worktrees', name, 'gitdir'))
     if (target && contains(folder, dirname(target.trim()))) found.push({ name, copy: dirname(target.trim()) })
   }
   return found

@@ -9,8 +9,8 @@ import { listEnv, ownProgram, run } from '../../sdk/node/run.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { CheckoutRepo, CheckoutSync, CopyRepo, CopyStart } from './contract.js'
 import {
-  addTree, attachTree, below, dependenciesOf, entriesBelow, exists, findRepositories, forgetTree, parkTree, pathOf,
-  patternOf, repositoryAt, unparkBranch, whole, workBegins, type Repository, type TreeEntry,
+  addTree, attachTree, below, clearPlaces, dependenciesOf, entriesBelow, exists, findRepositories, forgetTree, parkTree,
+  pathOf, patternOf, repositoryAt, unparkBranch, whole, workBegins, type Repository, type TreeEntry,
 } from './copies-repos.js'
 import type { Checkpoint, Synced, Tip } from './copies-states.js'
 import { abortRebase, commitTree, dropLocks, fillTree, rebaseTree, resetTree, type Tree } from './copies-tree.js'
@@ -77,7 +77,7 @@ export class Copies {
   /** Commits the rest and moves the branch onto the main line; where that does not apply, all stays as it was. */
   async sync(id: string, repos: readonly CopyRepo[]): Promise<Synced> {
     return this.#locks.with(id, async () => {
-      const made = await this.#need(id)
+      const made = await this.#usable(id)
       const reports: CheckoutSync[] = []
       const now: CopyRepo[] = []
       for (const repo of repos) {
@@ -104,7 +104,7 @@ export class Copies {
   /** Commits what the copy holds uncommitted and answers the tips. */
   async commitRest(id: string, repos: readonly CopyRepo[], message: string = MESSAGE): Promise<Tip[]> {
     return this.#locks.with(id, async () => {
-      const made = await this.#need(id)
+      const made = await this.#usable(id)
       const tips: Tip[] = []
       for (const { repo } of repos) {
         const { tip } = await commitTree(this.#tree(id, made, repo), message)
@@ -124,7 +124,7 @@ export class Copies {
   /** Puts the trees back to these commits, whatever stands there now; ignored files stay. */
   async restore(id: string, tips: readonly Tip[]): Promise<void> {
     await this.#locks.with(id, async () => {
-      const made = await this.#need(id)
+      const made = await this.#usable(id)
       for (const { repo, tip } of tips) await resetTree(this.#tree(id, made, repo), tip)
     })
   }
@@ -253,6 +253,14 @@ export class Copies {
       ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
   }
 
+  /** A copy git can work on: what a turn left where git keeps files of its own is cleared away. */
+  async #usable(id: string): Promise<Made> {
+    const made = await this.#need(id)
+    for (const { common, entry } of made.repos) await clearPlaces(common, `agent/${id}`, entry)
+    if (await whole(this.dir(id), made.repos)) return made
+    return refuse('conflict', 'the private copy is damaged: say something to its agent, and it is made again from its branch')
+  }
+
   #wall(id: string, made: Made): TurnWall {
     const { workspace, data, hidden = [] } = this.#options
     const gitdirs = made.repos.map(({ repo, common, entry }) => ({
@@ -304,6 +312,7 @@ export class Copies {
   /** Undoes what a killed daemon left half-way in a copy that is whole. */
   async #settle(id: string, made: Made): Promise<void> {
     for (const { repo, common, entry } of made.repos) {
+      await clearPlaces(common, `agent/${id}`, entry)
       await dropLocks(common, entry, `agent/${id}`)
       const mark = this.#mark(id, repo)
       if (!(await exists(mark))) continue

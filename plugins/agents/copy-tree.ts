@@ -1,6 +1,6 @@
-import { copyFile, readlink } from 'node:fs/promises'
+import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf } from '../../sdk/node/paths.js'
+import { copyPlain } from '../../sdk/node/files.js'
 import type { Bench } from './bench.js'
 import { gitFolders } from './git-folders.js'
 import { neverWork } from './never-work.js'
@@ -19,12 +19,7 @@ export const treeOfCopy = async (bench: Bench, { checkout: { repo }, main, tip }
   const folders = gitFolders(copy)
   if (!folders) return tip
   const index = 'copy'
-  try {
-    await copyFile(join(folders.git, 'index'), bench.index(index))
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error
-    await bench.git(['read-tree', tip], { index })
-  }
+  if (!(await copyPlain(join(folders.git, 'index'), bench.index(index)))) await bench.git(['read-tree', tip], { index })
   const settings = [`core.excludesFile=${join(folders.common, 'info', 'exclude')}`]
   const listed = async (...args: string[]) =>
     (await bench.git(['ls-files', '-z', ...args], { index, tree: copy, settings })).text.split('\0').filter(path => path !== '')

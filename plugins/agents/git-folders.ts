@@ -1,5 +1,6 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
+import { readPlain } from '../../sdk/node/files.js'
 
 /** Where git keeps a checkout: its own folder, and the one its worktrees share. */
 export interface GitFolders {
@@ -16,23 +17,17 @@ export interface Head {
 const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/
 const DEPTH = 5
 
-const textOf = (path: string): string | undefined => {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return undefined
-  }
-}
+const MOST_PACKED = 64 * 1024 * 1024
 
 /** The git folders of a checkout, read from the disk alone; undefined when there is no repository. */
 export const gitFolders = (checkout: string): GitFolders | undefined => {
   const dot = join(checkout, '.git')
-  const pointer = statSync(dot, { throwIfNoEntry: false })?.isFile() ? textOf(dot) : undefined
+  const pointer = statSync(dot, { throwIfNoEntry: false })?.isFile() ? readPlain(dot) : undefined
   const named = pointer === undefined ? dot : /^gitdir: (.+?)\n?$/s.exec(pointer)?.[1]
   if (named === undefined) return undefined
   const git = isAbsolute(named) ? named : resolve(checkout, named)
   if (!statSync(join(git, 'HEAD'), { throwIfNoEntry: false })) return undefined
-  const shared = textOf(join(git, 'commondir'))?.trim()
+  const shared = readPlain(join(git, 'commondir'))?.trim()
   return { git, common: shared ? resolve(git, shared) : git }
 }
 
@@ -58,7 +53,7 @@ export class Refs {
   /** The commit a full ref name stands for. */
   commit(folders: GitFolders, name: string, depth = 0): string | undefined {
     if (depth > DEPTH || !/^refs\/[^\0]+$/.test(name) || name.split('/').includes('..')) return undefined
-    const loose = textOf(join(folders.common, name))?.trim()
+    const loose = readPlain(join(folders.common, name))?.trim()
     if (loose === undefined) return this.#packedRefs(folders.common).get(name)
     if (loose.startsWith('ref: ')) return this.commit(folders, loose.slice(5), depth + 1)
     return COMMIT.test(loose) ? loose : undefined
@@ -66,7 +61,7 @@ export class Refs {
 
   /** What HEAD of a checkout stands for. */
   head(folders: GitFolders): Head {
-    const text = textOf(join(folders.git, 'HEAD'))?.trim() ?? ''
+    const text = readPlain(join(folders.git, 'HEAD'))?.trim() ?? ''
     if (COMMIT.test(text)) return { commit: text }
     const name = /^ref: (refs\/.+)$/.exec(text)?.[1]
     if (name === undefined) return {}
@@ -80,7 +75,7 @@ export class Refs {
     const stamp = stat ? `${stat.ino} ${stat.size} ${stat.mtimeNs}` : ''
     const known = this.#packed.get(common)
     if (known?.stamp === stamp) return known.refs
-    const refs = stat ? parsePacked(textOf(path) ?? '') : new Map<string, string>()
+    const refs = stat ? parsePacked(readPlain(path, MOST_PACKED) ?? '') : new Map<string, string>()
     this.#packed.set(common, { stamp, refs })
     return refs
   }

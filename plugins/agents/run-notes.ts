@@ -65,19 +65,19 @@ export class RunNotes {
     const nothing = branch === undefined || live || lastRun === undefined || archivedAt !== undefined || this.#notes.get(id)?.committed === lastRun
     if (this.#closing || nothing) return Promise.resolve()
     const busy = this.#committing.get(id)
-    if (busy) return busy
+    if (busy) return patiently(busy)
     const work = this.#commit(id).catch(error => {
       if (this.#host.signal.aborted) return
       this.#host.log.warn('what a turn left could not be committed', { conversation: id, error: String(error) })
     }).finally(() => this.#committing.delete(id))
     this.#committing.set(id, work)
-    return work
+    return patiently(work)
   }
 
-  /** Begins nothing more and waits for what has begun. */
+  /** Begins nothing more and waits a while for what has begun. */
   async close(): Promise<void> {
     this.#closing = true
-    await Promise.all(this.#committing.values())
+    await patiently(Promise.all(this.#committing.values()))
   }
 
   async #commit(id: string): Promise<void> {
@@ -95,4 +95,13 @@ export class RunNotes {
     this.#notes.set(id, merged)
     await this.#host.store.set(id, merged)
   }
+}
+
+const PATIENCE = 5000
+
+/** Waits a while: one copy that git is held up in must not hold up what is told of all others. */
+const patiently = (work: Promise<unknown>): Promise<void> => {
+  const late = Promise.withResolvers<void>()
+  const timer = setTimeout(late.resolve, PATIENCE)
+  return Promise.race([work.then(() => {}), late.promise]).finally(() => clearTimeout(timer))
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { copyFile, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { codeOf } from './paths.js'
 
@@ -60,5 +61,38 @@ export const readJson = async <T>(path: string): Promise<T | undefined> => {
     return JSON.parse(text) as T
   } catch (error) {
     throw new Error(`${path} does not hold JSON`, { cause: error })
+  }
+}
+
+const AT_ONCE = constants.O_RDONLY | constants.O_NONBLOCK
+const MOST_PLAIN = 1024 * 1024
+
+/**
+ * The text of a plain file in somebody else's reach, or undefined when there is none or it is larger than `most` bytes.
+ *
+ * A pipe put in its place would hold up whoever opens it, and with it the whole process.
+ */
+export const readPlain = (path: string, most = MOST_PLAIN): string | undefined => {
+  let file: number | undefined
+  try {
+    file = openSync(path, AT_ONCE)
+    const stat = fstatSync(file)
+    return stat.isFile() && stat.size <= most ? readFileSync(file, 'utf8') : undefined
+  } catch {
+    return undefined
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}
+
+/** Copies a plain file in somebody else's reach; false: there is none. */
+export const copyPlain = async (from: string, to: string): Promise<boolean> => {
+  const handle = await open(from, AT_ONCE).catch(() => undefined)
+  try {
+    if (!handle || !(await handle.stat()).isFile()) return false
+    await copyFile(process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : from, to)
+    return true
+  } finally {
+    await handle?.close()
   }
 }

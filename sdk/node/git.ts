@@ -16,6 +16,8 @@ export interface GitOptions {
   /** Added to the engine's own variables. */
   readonly env?: Env
   readonly maxBytes?: number
+  /** 5 minutes when left out: a pipe in a repository's place for a file would hold git up for ever. */
+  readonly timeoutMs?: number
   /** Exit codes that are an answer; 0 when left out. */
   readonly ok?: readonly number[]
   readonly identity?: Identity
@@ -45,6 +47,7 @@ export class GitFailure extends Error {
 }
 
 const MAX_BYTES = 64 * 1024 * 1024
+const TIMEOUT_MS = 300_000
 
 /** Settings that a repository cannot override: none of them lets git run a program that the repository names. */
 const SETTINGS = [
@@ -92,16 +95,17 @@ const identityEnv = ({ name, email }: Identity): Env => ({
  * cannot be switched off, so every command that touches an index or a working tree needs `wall`.
  */
 export const git = async (dir: string, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
-  const { signal, input, maxBytes = MAX_BYTES, ok = [0], identity, wall } = options
+  const { signal, input, maxBytes = MAX_BYTES, timeoutMs = TIMEOUT_MS, ok = [0], identity, wall } = options
   const ceiling = dirname(wall ? dir : await realpath(dir))
   const by = identity && identityEnv(identity)
   const env = listEnv({ ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env })
   const all = [...SETTINGS, '--no-pager', ...guarded(args)]
-  const how = { signal, input, maxBytes }
-  const { code, stdout, stderr, truncated } = wall
+  const how = { signal, input, maxBytes, timeoutMs }
+  const { code, stdout, stderr, truncated, timedOut } = wall
     ? await runWalled({ ...wall, cwd: dir, env }, 'git', all, how)
     : await run((await ownProgram('git')) ?? 'git', all, { ...how, cwd: dir, env })
   const command = args[0] ?? ''
+  if (timedOut) throw new GitFailure(command, code, `did not end within ${timeoutMs / 1000} s`)
   if (truncated) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)
   if (!ok.includes(code)) throw new GitFailure(command, code, stderr)
   return { code, stdout, text: stdout.toString(), stderr }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { appendFile, lstat, mkdir, readFile, realpath } from 'node:fs/promises'
+import { lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { refuse } from '../refusal.js'
-import { writeAtomic } from './files.js'
-import { contains } from './paths.js'
+import { readPlain, writeAtomic } from './files.js'
+import { codeOf, contains } from './paths.js'
 import { listEnv, ownProgram, run, type Env, type RunOptions, type RunResult } from './run.js'
 import { SCRIPT } from './wall-script.js'
 
@@ -213,9 +213,11 @@ const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdir, inde
   await real(join(copy, path))
   const excludes = join(common, 'info/exclude')
   await mkdir(dirname(excludes), { recursive: true })
-  await appendFile(excludes, '')
-  const theirs = await readFile(await real(excludes), 'utf8')
-  const ignored = [theirs, '/.sandbox/', ...(repository.exclude ?? []), ''].join('\n')
+  // Something to mount over has to be there, and no pipe: building the wall would wait at it for ever.
+  const held = await lstat(excludes).catch(() => undefined)
+  if (held && !held.isFile() && !held.isSymbolicLink()) await rm(excludes, { recursive: true, force: true })
+  await writeFile(excludes, '', { flag: 'wx' }).catch(error => (codeOf(error) === 'EEXIST' ? undefined : Promise.reject(error)))
+  const ignored = [readPlain(await real(excludes)) ?? '', '/.sandbox/', ...(repository.exclude ?? []), ''].join('\n')
   return [
     ...own,
     ['show', await real(common), at],

@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readJson, writeAtomic } from '../../../sdk/node/files.js'
+import { copyPlain, readJson, readPlain, writeAtomic } from '../../../sdk/node/files.js'
 
 t.test('a write replaces the whole file with the bits asked for', async t => {
   const folder = t.testdir({ a: 'old and longer' })
@@ -36,4 +37,17 @@ t.test('a JSON file is read; a missing one is undefined; a torn one names itself
   await t.rejects(readJson(join(folder, 'torn')), { message: /torn does not hold JSON/ })
   writeFileSync(join(folder, 'good'), '2')
   t.equal(await readJson(join(folder, 'good')), 2)
+})
+
+t.test('only a plain file of some size is read or copied, and a pipe holds up nobody', async t => {
+  const root = t.testdir({ plain: 'text', folder: {}, large: 'x'.repeat(100) })
+  execFileSync('mkfifo', [join(root, 'pipe')])
+  t.equal(readPlain(join(root, 'plain')), 'text')
+  t.equal(readPlain(join(root, 'large'), 99), undefined)
+  for (const name of ['pipe', 'folder', 'none']) {
+    t.equal(readPlain(join(root, name)), undefined, name)
+    t.equal(await copyPlain(join(root, name), join(root, 'copy')), false, name)
+  }
+  t.equal(await copyPlain(join(root, 'plain'), join(root, 'copy')), true)
+  t.equal(readPlain(join(root, 'copy')), 'text')
 })

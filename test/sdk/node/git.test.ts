@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -77,4 +78,11 @@ t.test('behind the wall a filter of the repository runs without the data folder'
   await git(dir, ['add', '-A'], { wall: { workspace: dir, data } })
   t.ok(existsSync(join(root, 'seen')), 'the filter ran')
   t.equal((await git(dir, ['hash-object', '--no-filters', join(root, 'seen')])).text, 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n', 'and saw nothing')
+})
+
+t.test('git that is held up is given up', async t => {
+  const { dir } = await repository(t)
+  rmSync(join(dir, '.git/HEAD'))
+  execFileSync('mkfifo', [join(dir, '.git/HEAD')])
+  await t.rejects(git(dir, ['status'], { timeoutMs: 100 }), { message: 'git status: did not end within 0.1 s' })
 })
