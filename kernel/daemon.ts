@@ -102,7 +102,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const app = new App({ kernel, auth, streams, log, http: deployment.http ?? {} })
   for (const plugin of plugins) app.add(plugin)
   serveOwn(app, root, identity, boot, plugins)
-  const server = createServer({ maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 0 }, app.koa.callback())
+  const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0 }, app.koa.callback())
   limitConnections(server)
   const note = join(data, 'daemon.json')
   let url = ''
@@ -128,6 +128,9 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const ready = boot.run().then(() => kernel.events.emit('daemon.ready', { ms: Date.now() - boot.startedAt }))
   return { url, ...(socket && { socket: socket.path }), kernel, auth, plugins, ready, stop }
 }
+
+/** How long a head may take; Node looks at who is late only every 30 s unless told otherwise. */
+const HEADERS = { headersTimeout: 10_000, connectionsCheckingInterval: 1000 }
 
 const listen = (server: Server, { host, port }: Config): Promise<string> =>
   new Promise((resolve, reject) => {

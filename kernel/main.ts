@@ -3,6 +3,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 enableCompileCache()
+const { closeInherited } = await import('./inherited.js')
+closeInherited()
 const { readConfig, StartError } = await import('./config.js')
 const { holdFolder } = await import('./folder.js')
 const { createLog } = await import('./log.js')
