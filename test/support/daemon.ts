@@ -46,7 +46,7 @@ export interface SupportOptions {
 
 /** A daemon in this process with the named groups (all: `[]`), its replies checked against their contracts. */
 export const daemonWith = async (t: Test, groups: readonly string[], options: SupportOptions = {}): Promise<Support> => {
-  const folder = folderOf(t)
+  const folder = options.workspace && options.data ? '' : folderOf(t)
   const workspace = options.workspace ?? join(folder, 'workspace')
   const data = options.data ?? join(folder, 'data')
   mkdirSync(data, { recursive: true, mode: 0o700 })
@@ -134,9 +134,12 @@ export interface RunningDaemon {
   terminate(): Promise<number | null>
 }
 
-/** The real program in a process of its own; `again` starts it on the same folders after a kill. */
-export const spawnDaemon = async (t: Test, { workspace, data, env, args = [] }: { workspace: string; data: string; env?: NodeJS.ProcessEnv; args?: string[] }): Promise<RunningDaemon> => {
-  const child = spawn(process.execPath, [join(root, 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args], {
+/** The real program in a process of its own; `starter` is what comes before it on the command line. */
+export const spawnDaemon = async (t: Test, { workspace, data, env, args = [], starter = [] }: {
+  workspace: string; data: string; env?: NodeJS.ProcessEnv; args?: string[]; starter?: readonly string[]
+}): Promise<RunningDaemon> => {
+  const [program = '', ...rest] = [...starter, process.execPath, join(root, 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args]
+  const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env },
   })
   let errors = ''

@@ -1,0 +1,54 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { daemonWith, folderOf, inGit, makeWorkspace, type SupportOptions } from '../support/daemon.js'
+import { runTurn } from '../support/turns.js'
+import { bytesOf, tripwire } from './support.js'
+
+const GROUPS = ['system', 'agent', 'agents']
+const FILES = { 'README.md': '# work\n', 'src/a.txt': 'one\n', '.gitignore': '*.log\n' }
+/** What an isolated turn may write of the shared git folder: objects, its own entry, its branch and that branch's log. */
+const ITS_OWN = /^(objects|worktrees|refs\/heads\/agent|logs\/refs\/heads\/agent)(\/|$)|^(logs\/refs|logs\/refs\/heads)$|^info\/exclude$/
+
+/** A daemon on a repository of a person, with somewhere to escape to and a wire that only an escaped program can trip. */
+export const placeWith = async (t: Test, { files = FILES, prepare, ...options }: SupportOptions & { prepare?: (workspace: string, wire: ReturnType<typeof tripwire>) => void } = {}) => {
+  const folder = folderOf(t)
+  const [workspace, data, elsewhere] = [join(folder, 'workspace'), join(folder, 'data'), join(folder, 'elsewhere')]
+  makeWorkspace(workspace, files)
+  mkdirSync(elsewhere)
+  writeFileSync(join(elsewhere, 'file'), 'elsewhere\n')
+  const wire = tripwire(data)
+  prepare?.(workspace, wire)
+  const daemon = await daemonWith(t, GROUPS, { ...options, workspace, data })
+  return { ...daemon, elsewhere, wire, common: join(workspace, '.git') }
+}
+
+export type Place = Awaited<ReturnType<typeof placeWith>>
+
+/** Everything the daemon does with the work of a conversation. */
+export const useAll = async ({ client }: Place, id: string): Promise<string[]> => {
+  const told: string[] = []
+  const tell = async (what: string, work: Promise<unknown>) => told.push(`${what}: ${await work.then(() => 'ok', (error: Error) => error.message)}`)
+  await tell('roster', client.call('GET /agents'))
+  await tell('card', client.call('GET /agents/{id}', { id }))
+  await tell('diff', client.call('GET /agents/{id}/diff', { id }))
+  await tell('file', client.call('GET /agents/{id}/{repo}/file-diff', { id, repo: 'root', path: 'README.md' }))
+  await tell('check', client.call('POST /agents/{id}/land', { id, mode: 'check' }))
+  await tell('land', client.call('POST /agents/{id}/land', { id }))
+  await tell('turn', runTurn(client, id, 'say again'))
+  await tell('all', client.call('POST /agents/{id}/land', { id, span: 'cumulative' }))
+  return told
+}
+
+
+const refsOf = (workspace: string): string[] =>
+  inGit(workspace, 'for-each-ref', '--format=%(refname) %(objectname)').trim().split('\n').filter(line => !line.startsWith('refs/heads/agent/'))
+
+/** All that an isolated turn must leave as it is: refs, git folder, and what lies beside the workspace. */
+export const stateOf = ({ workspace, common, elsewhere }: Place) => ({
+  head: inGit(workspace, 'rev-parse', 'HEAD', 'main'),
+  refs: refsOf(workspace),
+  git: bytesOf(common, ITS_OWN),
+  elsewhere: bytesOf(elsewhere),
+})
+
