@@ -7,7 +7,7 @@ import { createAuth, type Auth } from './auth/auth.js'
 import { loginSocketPath, openLoginSocket, type LoginSocket } from './auth/socket.js'
 import { Boot } from './boot.js'
 import { Calls } from './calls.js'
-import { StartError, type Config } from './config.js'
+import { StartError, stateFolder, type Config } from './config.js'
 import { describeDaemon, readIdentity } from './contract.js'
 import { Events } from './events.js'
 import { App } from './http/app.js'
@@ -95,7 +95,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   }
   options.extra?.(kernel)
   plugins = await loadPlugins(kernel, {
-    manifests, root, workspace: config.workspace, data, hidden: [dirname(socketPath)],
+    manifests, root, workspace: config.workspace, data, hidden: [dirname(socketPath), stateFolder(process.env)],
     ...(options.only && { only: options.only }), ...(options.apart && { apart: options.apart }),
   })
 

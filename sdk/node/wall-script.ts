@@ -43,7 +43,9 @@ done
 while [ "$1" != -- ]; do
   to=$new$3
   case $1 in
-    empty) mount -n -t tmpfs -o mode=0755,nosuid,nodev wall "$to" ;;
+    empty)
+      [ -e "$to" ] || mkdir -p "$to"
+      mount -n -t tmpfs -o mode=0755,nosuid,nodev wall "$to" ;;
     hide) mount -n --bind /dev/none "$to" ;;
     seal) mount -n -o remount,bind,ro "$to" ;;
     bind | show)

@@ -13,6 +13,8 @@ const place = async (t: Test) => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace, { 'README.md': '# work\n', '.sandbox/config/settings.json': '{"version":1}\n' })
+  mkdirSync(join(folder, 'state/sandbox/0123456789abcdef'), { recursive: true })
+  writeFileSync(join(folder, 'state/sandbox/0123456789abcdef/machine.key'), 'the key of another sandbox')
   writeFileSync(join(folder, 'handed'), 'an open file of whoever started the daemon')
   // Port 0 for the debugger: any free one, told on standard error.
   const daemon = await spawnDaemon(t, { workspace, data, starter: ['bash', '-c', 'exec 40< "$0"; exec "$@"', join(folder, 'handed')], env: { DAEMON_SECRET: CANARY, NODE_OPTIONS: '--inspect-port=0', XDG_STATE_HOME: join(folder, 'state') } })
@@ -33,6 +35,7 @@ const looks = ({ data, folder, socket, pid }: Awaited<ReturnType<typeof place>>)
     'any file of the data folder by name': `find ${folder} -name machine.key -size +0 2>/dev/null | grep -q . && echo found; true`,
     'the data folder through the root of another process': `for p in /proc/[0-9]*; do test -s $p/root${data}/machine.key && echo found && break; done 2>/dev/null; true`,
     'the data folder through the working folder of another process': `for p in /proc/[0-9]*; do test -s $p/cwd/../data/machine.key && echo found && break; done 2>/dev/null; true`,
+    'another sandbox of the same user': `cat ${folder}/state/sandbox/*/machine.key 2>/dev/null | grep -q another && echo found; true`,
     'the login socket': `test -S ${socket} && echo found; true`,
     'a login code': ask({ do: 'login' }),
     'a session of the owner': ask({ do: 'session', device: 'turn' }),

@@ -126,6 +126,19 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.match(await say({ ...shared, hide: [path] }), /ECONNREFUSED|EACCES/)
     })
 
+    t.test('a hidden folder around the workspace and the data folder hides only what else is in it', async t => {
+      const { root, isolated, shared, data } = place(t)
+      mkdirSync(join(root, 'other'))
+      writeFileSync(join(root, 'other/machine.key'), 'another one')
+      const look = 'ls "$1"; cat "$1/other/machine.key" 2>&1; cat a.txt; ls -A "$2"; git log --format=%s'
+      for (const spec of [shared, isolated]) {
+        t.match(await out(spec, look, root, data), /another one/)
+        const hidden = await out({ ...spec, hide: [root] }, look, root, data)
+        t.notMatch(hidden, /another one/)
+        t.match(hidden, /^data\nwork\n[^]*one\n[^]*first$/)
+      }
+    })
+
     t.test('.sandbox is read-only but for what is named', async t => {
       const { shared, workspace } = place(t)
       mkdirSync(join(workspace, '.sandbox/x'))
