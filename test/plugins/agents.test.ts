@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { AgentCard } from '../../plugins/agents/contract.js'
-import { daemonWith, inGit, makeWorkspace } from '../support/daemon.js'
+import { daemonWith, folderOf, inGit, makeWorkspace } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { treeOf } from './agents-support.js'
 
@@ -143,7 +143,7 @@ t.test('two repositories land independently, and one of them that cannot is told
 })
 
 t.test('the revision of the roster only grows, over a restart too', async t => {
-  const folder = realpathSync(t.testdir())
+  const folder = folderOf(t)
   const place = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(place.workspace)
   let last = 0

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createClient } from '../../sdk/client.js'
-import { inGit, makeWorkspace } from '../support/daemon.js'
+import { folderOf, inGit, makeWorkspace } from '../support/daemon.js'
 import { going, sandbox } from './cli-process.js'
 
 const READY = /ready at (http:\S+)/
@@ -11,7 +11,7 @@ const SAID = 'You chose: Nothing. The file is sandbox-demo.md.'
 
 /** A workspace with a real daemon on it, started by the program itself. */
 const served = async (t: Test, args: readonly string[] = []) => {
-  const state = realpathSync(t.testdir())
+  const state = folderOf(t)
   const workspace = join(state, 'workspace')
   makeWorkspace(workspace)
   const env = { XDG_STATE_HOME: state }
@@ -152,7 +152,7 @@ t.test('serve passes flags on, says one sentence when it cannot start, and stops
 })
 
 t.test('the sample shows a turn, its diff and its landing, answers itself, and stays up', async t => {
-  const state = realpathSync(t.testdir())
+  const state = folderOf(t)
   const env = { XDG_STATE_HOME: state }
   const sample = going(t, ['serve', '--sample', '--port', '0'], { env })
   await sample.until(/What to type next:.*\/reference/s)
