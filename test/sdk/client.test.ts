@@ -160,7 +160,8 @@ t.test('a stream that is only ever cut is given up after the attempts it may hav
   })
   const stream = await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' })
   await t.rejects(collect(stream), Unreached)
-  t.equal(seen.length, 1 + quick.attempts)
+  // A cut may swallow the head before it is read: the attempts count anew from the one that brought it.
+  t.ok(seen.length >= 1 + quick.attempts && seen.length <= 1 + 2 * quick.attempts, `${seen.length} requests`)
 })
 
 t.test('an error event is thrown as the refusal it describes and is not asked again', async t => {
