@@ -1,4 +1,4 @@
-import type { Caller, Millis, Ok, Role, Scope } from './types.js'
+import type { Millis, Ok, Role, Scope } from './types.js'
 
 /** A program of the machine, whether it is there, and how to install it. */
 export interface Program {
@@ -116,6 +116,3 @@ export interface KernelEvents {
   /** A credential stopped being valid; streams that stand on it end. */
   'credential.ended': { sessionId?: string; tokenId?: string }
 }
-
-/** Whether a caller is one of the daemon's own groups. */
-export type PluginCaller = Caller & { readonly kind: 'plugin' }
