@@ -48,7 +48,7 @@ export const loadPlugins = async (kernel: Kernel, options: LoadOptions): Promise
   for (const manifest of inOrder(manifests)) {
     const { name } = manifest
     const entry = join(root, manifest.entry)
-    const place: Place = { workspace: options.workspace, data: options.data, folder: join(options.data, name), hidden: options.hidden }
+    const place: Place = { workspace: options.workspace, data: options.data, folder: join(options.data, name), root, hidden: options.hidden }
     try {
       await mkdir(place.folder, { recursive: true, mode: 0o700 })
       const module = (await import(pathToFileURL(entry).href)) as PluginModule

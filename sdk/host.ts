@@ -63,6 +63,8 @@ export interface Place {
   readonly data: string
   /** This plugin's own folder in it, made on activation. */
   readonly folder: string
+  /** The folder of the built program, which holds `kernel/`, `plugins/` and `sdk/`. */
+  readonly root: string
   /** Folders elsewhere that no turn may see, such as that of the login socket. */
   readonly hidden: readonly string[]
 }

@@ -1,3 +1,5 @@
+import type { Env } from '../../sdk/node/run.js'
+import type { Walled } from '../../sdk/node/wall.js'
 import type {
   Card, CardReply, Command, ConversationId, EditorContext, ErrorCode, Frame, Harness, PermissionMode, ProviderId, RunId,
   ToolCategory, ToolContent, TranscriptMessage,
@@ -32,6 +34,8 @@ export interface TurnRequest {
   readonly model: string
   readonly permissionMode: PermissionMode
   readonly allowedTools?: readonly string[]
+  /** The provider's session that the conversation has. */
+  readonly sessionId?: string
   /** The record so far, when no session can be resumed. */
   readonly history?: readonly TranscriptMessage[]
   /** What `io.state` saved last, after a restart; `since` are this run's frames appended after it was saved. */
@@ -44,6 +48,31 @@ export interface TurnRequest {
 
 export type Words = { readonly messageId?: string; readonly text: string; readonly attachments: readonly string[] }
 export type ToolResult = { readonly ok: boolean; readonly content: ToolContent[]; readonly text: string; readonly exit?: number }
+/** What the gate said of a call. */
+export interface Permission {
+  readonly allow: boolean
+  /** A person allowed it for the rest of the conversation. */
+  readonly always?: boolean
+  readonly reason?: string
+}
+/** A program to be run in a turn's tree. */
+export interface TreeProgram {
+  readonly program: string
+  readonly args: readonly string[]
+  /** Beside the variables every program of a turn gets. */
+  readonly env?: Env
+  /** A folder of the tree, from its root; left out: the one the turn starts in. */
+  readonly cwd?: string
+  /** Folders outside the tree that it needs; it cannot write there. */
+  readonly needs?: readonly string[]
+}
+/** A program behind the wall of a turn's tree, ready to be started. */
+export interface TreeCommand extends Walled {
+  /** The tree's real folder. */
+  readonly root: string
+  /** The same folder, and the one the program starts in, as the program sees them. */
+  readonly seen: { readonly root: string; readonly cwd: string }
+}
 type NoId<C> = C extends Card ? Omit<C, 'requestId'> : never
 /** A card before it has its id. */
 export type CardDraft = NoId<Card>
@@ -64,6 +93,10 @@ export interface TurnIo {
    * After a restart an adapter may ask again for a call that never finished: same id, same input.
    */
   tool(name: string, input: object, callId: string): Promise<ToolResult>
+  /** Judges a call that the provider makes by itself, with the rules and cards of `tool`. */
+  permit(call: GatedCall): Promise<Permission>
+  /** The command that runs a program in the turn's tree, behind its wall; the tree outlives the turn, and so may the program. */
+  walled(program: TreeProgram): Promise<TreeCommand>
   /** What a path of the turn's tree holds now, as a hash (`stamp` of `tools/`); undefined when nothing is there. */
   stamp(path: string): Promise<string | undefined>
   /** Saves what the adapter needs to go on after a restart; survives `kill -9` when it returns. At most 4 MiB. */
@@ -81,6 +114,8 @@ export interface ProviderAdapter {
   readonly models: readonly string[]
   readonly commands: readonly Command[]
   abilities(harness: Harness): Abilities
+  /** Refuses what could not run at all, such as a harness whose program is missing. */
+  preflight?(harness: Harness): Promise<void>
   /**
    * Runs one turn. Refusals are `error` frames; a throw is a bug. Frames of sandbox tools, cards and `mode` come from `io`
    * and are not yielded. `done` is the engine's.
@@ -101,4 +136,6 @@ export interface GatedCall {
   readonly category: ToolCategory
   readonly command?: string
   readonly path?: string
+  /** What the provider calls it, where neither a command nor a path says more. */
+  readonly title?: string
 }

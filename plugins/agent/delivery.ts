@@ -98,7 +98,8 @@ export class Delivery {
       this.#reach(conversationId, caller)
       const conversation = conversations.find(conversationId)
       this.#session(input, conversation, caller)
-      optionsOf(input, conversation, providers)
+      const { adapter, harness } = optionsOf(input, conversation, providers)
+      await adapter.preflight?.(harness)
       const starts = conversation ? [] : await this.#first(input, conversationId, caller)
       const at = Date.now()
       const outsider = !landsAlone(caller) && { outsider: true }

@@ -181,6 +181,7 @@ export class Engine {
     const { harness, model, permissionMode, attempt, state, stateSeq, answered } = entry.fields
     const { input } = message
     const history = await transcripts.history(conversationId)
+    const sessionId = this.#session(turn)
     const since = resume && (await this.#since(turn, stateSeq ?? 0))
     const replies = answered?.map(({ card, reply }) => ({ card, reply }))
     host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
@@ -193,11 +194,18 @@ export class Engine {
       attended: message.attended,
       ...(input.editorContext && { editorContext: input.editorContext }),
       ...(ground.allowedTools && { allowedTools: ground.allowedTools }),
+      ...(sessionId !== undefined && { sessionId }),
       ...(history.length && { history }),
       ...(state !== undefined && { state }),
       ...(since && { since }),
       ...(resume && { resume: { reason: resume.reason, ...(replies?.length && { replies }) } }),
     }
+  }
+
+  /** The session the conversation has with the provider and harness of a turn. */
+  #session({ conversationId, record, entry: { fields: { provider, harness } } }: Turn): string | undefined {
+    const { session } = this.#parts.conversations.get(conversationId)
+    return record.sessionId ?? (session?.provider === provider && session.harness === harness ? session.id : undefined)
   }
 
   async #since(turn: Turn, after: number): Promise<Frame[]> {

@@ -218,6 +218,12 @@ export interface UsageFrame {
   durationMs?: Count
   numTurns?: Count
 }
+/** How much of the model's context is in use. */
+export interface ContextUsageFrame {
+  kind: 'context_usage'
+  tokens: Count
+  contextWindow: Count
+}
 /** What became of a card; no reply: nobody answered. */
 export interface ResolvedFrame {
   kind: 'resolved'
@@ -264,7 +270,7 @@ export interface DoneFrame {
 export type Frame =
   | SessionFrame | WorktreeFrame | PreambleFrame | InitFrame | ResumedFrame | CheckpointFrame | ModeFrame
   | SteerFrame | DeltaFrame | TextEndFrame | ThinkingFrame
-  | ToolCallFrame | ToolCallUpdateFrame | TodosFrame | CommandsFrame | UsageFrame
+  | ToolCallFrame | ToolCallUpdateFrame | TodosFrame | CommandsFrame | UsageFrame | ContextUsageFrame
   | PlanCard | QuestionCard | PermissionCard | ResolvedFrame
   | QueueFrame | NoticeFrame | ErrorFrame | LandedFrame | DoneFrame
 

@@ -67,8 +67,8 @@ const bounded = (text: string): string => {
   return hidden > 0 ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${hidden} more characters are not shown]` : text
 }
 
-const cardOf = ({ name, command, path }: GatedCall, reason: string): PermissionDraft => {
-  const shown = command ?? path
+const cardOf = ({ name, command, path, title }: GatedCall, reason: string): PermissionDraft => {
+  const shown = command ?? path ?? title
   return {
     kind: 'permission',
     toolName: name,

@@ -21,12 +21,14 @@ import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
 import { restart, sweep } from './restart.js'
 import { recoverRewinds, rewind } from './rewind.js'
-import { scriptAdapter } from './script/adapter.js'
+import { scriptAgent, scriptWith } from './script/adapter.js'
 import { Search } from './search.js'
 import { SearchIndex } from './search-index.js'
 import { steer } from './steer.js'
 import { switchAccount } from './switch-account.js'
 import { Transcripts } from './transcripts.js'
+import { Peers } from './vendor/peers.js'
+import { vendorOn } from './vendor/turn.js'
 import { TurnWorkshop, premises } from './workshop.js'
 
 const SWEEP_MS = 6 * 3_600_000
@@ -48,7 +50,8 @@ export const activate = async (host: Host): Promise<void> => {
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
   const anchors = new Anchors(journal)
-  const providers = new Providers(store, log, [scriptAdapter])
+  const peers = new Peers()
+  const providers = new Providers(store, log, [scriptWith(scriptAgent(place.root), vendorOn(peers))])
   const remembered = new Remembered(store, log)
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
@@ -64,6 +67,7 @@ export const activate = async (host: Host): Promise<void> => {
   /** Takes away what a conversation keeps beside its record, frames and queue. */
   const clear = async (id: string) => {
     const { repos, branch } = conversations.get(id)
+    await peers.forget(id)
     if (branch) await copies.remove(id, repos)
     await Promise.all([remembered.forget(id), anchors.forget(id)])
   }
@@ -93,6 +97,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && workshop.warm()))
   host.stopping(async () => {
     await engine.close()
+    await peers.close()
     await workshop.idle()
     index.close()
   })

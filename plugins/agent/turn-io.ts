@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { refuse } from '../../sdk/index.js'
-import type { CardDraft, GatedCall, ToolResult, TurnIo, TurnRequest } from './adapter.js'
+import type { CardDraft, GatedCall, ToolResult, TreeCommand, TreeProgram, TurnIo, TurnRequest } from './adapter.js'
 import type { CardReply, Conversation } from './contract.js'
 import type { Location, ToolCategory } from './frames.js'
 import { decide } from './gate.js'
@@ -34,6 +34,7 @@ export interface Toolbox {
   face(name: string, input: object): CallFace | { refused: string }
   run(name: string, input: object, signal: AbortSignal): Promise<ToolResult>
   stamp(path: string): Promise<string | undefined>
+  walled(program: TreeProgram): Promise<TreeCommand>
 }
 
 /** The adapter's side of a turn, and when nothing it began is under way any more. */
@@ -127,6 +128,10 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
     waitWords: ms => unlessFrozen(turn.words.next(turn.signal, ms)),
     raise: card => raise(card),
     tool: (name, input, id) => unlessFrozen(tracked(tool(name, input, id))),
+    permit: call => unlessFrozen(tracked(permit(call).then(reason => reason === undefined
+      ? { allow: !turn.signal.aborted, always: remembered.names().has(call.name) }
+      : { allow: false, reason }))),
+    walled: program => toolbox.walled(program),
     stamp: path => toolbox.stamp(path),
     state: async value => {
       if (turn.frozen) return never

@@ -1,6 +1,9 @@
+import { realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { contains } from '../../sdk/node/paths.js'
 import { listEnv, type RunOptions } from '../../sdk/node/run.js'
-import { runWalled, type WallSpec } from '../../sdk/node/wall.js'
+import { runWalled, walled, type WallSpec } from '../../sdk/node/wall.js'
+import type { TreeCommand, TreeProgram } from './adapter.js'
 import type { ShellResult, ToolContext } from './tools/tool.js'
 
 const MOST_OUTPUT = 1024 * 1024
@@ -19,3 +22,22 @@ export const turnShell =
     const result = await runWalled({ ...wall, cwd: seen, env: listEnv({ PWD: seen }) }, SHELL, ['-c', BOTH, SHELL, command], options)
     return { exit: result.code, output: result.stdout.toString() + result.stderr, truncated: result.truncated, timedOut: result.timedOut }
   }
+
+/** A program of a provider's own in one tree: behind the same wall as the agent's shell. */
+export const treeCommand = async (
+  wall: Omit<WallSpec, 'cwd' | 'env'>, root: string, start: string, { program, args, env, cwd, needs = [] }: TreeProgram,
+): Promise<TreeCommand> => {
+  const { workspace, copy } = wall
+  const at = join(workspace, cwd ?? relative(root, start))
+  // In a copy the workspace's own folders are hidden behind it: what the program needs of them is shown there.
+  const folders = (await Promise.all(needs.map(folder => realpath(folder).catch(() => [])))).flat()
+  const covered = folders.filter(folder => copy && contains(workspace, folder) && !wall.shown?.some(({ to }) => contains(to, folder)))
+  const spec: WallSpec = {
+    ...wall, cwd: at, env: listEnv({ ...env, PWD: at }),
+    readOnly: [...(wall.readOnly ?? []), ...folders.filter(folder => !contains(workspace, folder))],
+    shown: [...(wall.shown ?? []), ...covered.map(folder => ({ from: folder, to: folder }))],
+  }
+  const command = await walled(spec, program, args)
+  const seen = command.enforced ? workspace : root
+  return { ...command, root, seen: { root: seen, cwd: join(seen, relative(workspace, at)) } }
+}

@@ -18,7 +18,7 @@ import { stamp } from './tools/tree.js'
 import { tools } from './tools/tools.js'
 import type { Turn } from './turn.js'
 import { turnIo, type Ground, type Toolbox, type Workshop } from './turn-io.js'
-import { turnShell } from './turn-shell.js'
+import { treeCommand, turnShell } from './turn-shell.js'
 
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
@@ -180,6 +180,7 @@ const toolbox = (root: string, cwd: string, wall: Omit<WallSpec, 'cwd' | 'env'>)
     }
   },
   stamp: path => stamp(root, path),
+  walled: program => treeCommand(wall, root, cwd, program),
 })
 
 /** The attachments that are there, as an adapter is given them. */

@@ -37,7 +37,7 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
     refresh: nothing,
     io: (turn, ground) => turnIo(turn, ground, {
       remembered: { names: () => new Set(), add: () => {} },
-      toolbox: { face: () => ({ refused: 'no tools here' }), run: () => Promise.reject(new Error('no tools')), stamp: async () => undefined },
+      toolbox: { face: () => ({ refused: 'no tools here' }), run: () => Promise.reject(new Error('no tools')), stamp: async () => undefined, walled: () => Promise.reject(new Error('no programs')) },
     }),
   }
   const emitted: string[] = []

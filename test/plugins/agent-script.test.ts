@@ -174,6 +174,8 @@ class World {
         await this.frame({ kind: 'tool_call_update', id, status: ok ? 'completed' : 'failed', content })
         return { ok, text, content, ...(exit !== undefined && { exit }) }
       },
+      permit: async () => ({ allow: true }),
+      walled: () => Promise.reject(new Error('the interpreter starts no programs')),
       stamp: async path => this.files.get(path),
       state: async value => {
         await this.step()

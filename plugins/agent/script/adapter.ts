@@ -1,5 +1,8 @@
-import type { ProviderAdapter, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
+import { join } from 'node:path'
+import type { Abilities, ProviderAdapter, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
 import type { Command as Shortcut, Frame } from '../frames.js'
+import { installed, type AgentProgram } from '../vendor/program.js'
+import type { VendorRun } from '../vendor/turn.js'
 import type { Command } from './command.js'
 import { DEMO, HELP } from './help.js'
 import { Interpreter, isSaved } from './interpreter.js'
@@ -7,7 +10,7 @@ import { parse } from './parse.js'
 import { Replay } from './replay.js'
 import { literal } from './variables.js'
 
-const SHORTCUTS: readonly Shortcut[] = [
+export const SHORTCUTS: readonly Shortcut[] = [
   { name: 'help', description: 'Shows the language of this provider.' },
   { name: 'demo', description: 'Runs a short script: a list, a file, a command, a question and an answer.' },
 ]
@@ -18,7 +21,7 @@ const POINTER =
 const said = (text: string): Command[] => [{ line: 1, action: { verb: 'say', text: literal(text) } }]
 
 /** The commands that the words of a turn stand for, or why there are none. */
-const commandsOf = (words: string): readonly Command[] | TurnFailure => {
+export const commandsOf = (words: string): readonly Command[] | TurnFailure => {
   const parsed = parse(words)
   switch (parsed.kind) {
     case 'script':
@@ -59,6 +62,12 @@ async function* run(request: TurnRequest, io: TurnIo): AsyncGenerator<Frame, voi
   yield* new Interpreter(commands, request, io).run()
 }
 
+const ABILITIES: Abilities = {
+  words: true, permissions: 'modes', questions: true, commands: true, terminals: true, state: true, offline: true,
+}
+/** As an agent program it is the same language with fewer powers. */
+const OUTSIDE: Abilities = { ...ABILITIES, words: false, permissions: 'plan', questions: false, state: false }
+
 /** The built-in offline provider: scripts in place of a model, with the real tools, cards and rules. */
 export const scriptAdapter: ProviderAdapter = {
   id: 'script',
@@ -67,8 +76,25 @@ export const scriptAdapter: ProviderAdapter = {
   ownHarness: 'native',
   models: ['script', 'script-fast'],
   commands: SHORTCUTS,
-  abilities: () => ({
-    words: true, permissions: 'modes', questions: true, commands: true, terminals: true, state: true, offline: true,
-  }),
+  abilities: () => ABILITIES,
   run,
 }
+
+/** The same provider, which can also run its scripts in an agent program of their own. */
+export const scriptWith = (program: AgentProgram, vendor: VendorRun): ProviderAdapter => ({
+  ...scriptAdapter,
+  harnesses: ['native', 'vendor-code'],
+  abilities: harness => (harness === 'native' ? ABILITIES : OUTSIDE),
+  preflight: async harness => {
+    if (harness === 'vendor-code') await installed(program)
+  },
+  run: (request, io) => (request.harness === 'native' ? run(request, io) : vendor(scriptAdapter.id, program, request, io)),
+})
+
+/** The bundled agent program, of the built program in `root`. */
+export const scriptAgent = (root: string): AgentProgram => ({
+  label: 'the script agent',
+  command: [process.execPath, join(root, 'plugins', 'agent', 'script-agent.js')],
+  install: 'it comes with the sandbox; install the sandbox again',
+  needs: [root],
+})

@@ -1,0 +1,293 @@
+import type {
+  ClientConnection, ClientRequestHandlersByMethod, ContentBlock, InitializeResponse, NewSessionResponse, SessionModeState, StopReason,
+} from '@agentclientprotocol/sdk'
+import type { TreeCommand } from '../adapter.js'
+import { Declined } from './declined.js'
+import { AgentProcess } from './process.js'
+import { Misbehaved, wire } from './wire.js'
+
+/** The program's side of the work is over for good; the message is a sentence about it without its name. */
+export class Crashed extends Error {}
+
+type Handlers = ClientRequestHandlersByMethod
+type Answer<M extends keyof Handlers> = (params: Parameters<Handlers[M]>[0]['params'], signal: AbortSignal) => ReturnType<Handlers[M]>
+
+/** What a program may ask for while a turn of it runs. */
+export interface PeerAbilities {
+  readonly readFile: Answer<'fs/read_text_file'>
+  readonly writeFile: Answer<'fs/write_text_file'>
+  readonly permission: Answer<'session/request_permission'>
+  readonly createTerminal: Answer<'terminal/create'>
+  readonly terminalOutput: Answer<'terminal/output'>
+  readonly waitForTerminal: Answer<'terminal/wait_for_exit'>
+  readonly killTerminal: Answer<'terminal/kill'>
+  readonly releaseTerminal: Answer<'terminal/release'>
+}
+
+/** The turn that a program works for. */
+export interface PeerTurn extends PeerAbilities {
+  /** An update of the session, unchecked. */
+  update(params: unknown): void
+  /** Resolves when there is room for more frames. */
+  room(): Promise<void> | undefined
+  /** Hears that an ability failed as it must not. */
+  bug(error: unknown): void
+}
+
+/** How long a program may take. */
+export interface PeerPatience {
+  readonly startMs: number
+  readonly silenceMs: number
+  readonly cancelMs: number
+}
+
+export const PATIENCE: PeerPatience = { startMs: 15_000, silenceMs: 600_000, cancelMs: 5_000 }
+
+const IDLE_BYTES = 8 * 1024 * 1024
+const MOST_ID = 1024
+
+/** One agent program, its connection and its session. */
+export class AgentPeer {
+  readonly #process: AgentProcess
+  readonly #patience: PeerPatience
+  readonly #lost = Promise.withResolvers<never>()
+  #connection: ClientConnection | undefined
+  #about: InitializeResponse | undefined
+  #turn: PeerTurn | undefined
+  #session: { readonly id: string; readonly modes?: SessionModeState } | undefined
+  /** What its session has cost up to the last turn, when it says so. */
+  costUsd: number | undefined
+  #idle = 0
+  /** Requests of its own that wait for us, and whether it has one of ours in hand. */
+  #busy = 0
+  #prompted = false
+  #silence: NodeJS.Timeout | undefined
+
+  private constructor(command: TreeCommand, patience: PeerPatience) {
+    this.#patience = patience
+    this.#process = new AgentProcess(command)
+    this.#lost.promise.catch(() => {})
+    void this.#process.ended.then(how => this.#lose(how))
+  }
+
+  /** Starts a program and agrees with it on the protocol. */
+  static async start(command: TreeCommand, patience: PeerPatience, signal: AbortSignal): Promise<AgentPeer> {
+    const peer = new AgentPeer(command, patience)
+    const stop = () => void peer.end()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      await peer.#initialize()
+      return peer
+    } catch (error) {
+      await peer.end()
+      throw error
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  get sessionId(): string | undefined {
+    return this.#session?.id
+  }
+
+  /** Whether it is gone or going. */
+  get over(): boolean {
+    return this.#process.over || this.#connection?.signal.aborted === true
+  }
+
+  get loadsSessions(): boolean {
+    return this.#about?.agentCapabilities?.loadSession === true
+  }
+
+  get takesImages(): boolean {
+    return this.#about?.agentCapabilities?.promptCapabilities?.image === true
+  }
+
+  async #initialize(): Promise<void> {
+    const { client, methods, PROTOCOL_VERSION, RequestError } = await import('@agentclientprotocol/sdk')
+    const { fs, terminal, session } = methods.client
+    const asked = <P, R>(answer: (turn: PeerTurn) => (params: P, signal: AbortSignal) => R) =>
+      async ({ params, signal }: { params: P; signal: AbortSignal }): Promise<Awaited<R>> => {
+        this.#work(1)
+        const turn = this.#turn
+        try {
+          return await answer(turn ?? this.#nobody())(params, signal)
+        } catch (error) {
+          if (error instanceof Declined) throw new RequestError(error.code, error.message)
+          turn?.bug(error)
+          throw new RequestError(-32603, 'the sandbox failed')
+        } finally {
+          this.#work(-1)
+        }
+      }
+    this.#connection = client({ name: 'sandbox' })
+      .onRequest(fs.readTextFile, asked(turn => turn.readFile))
+      .onRequest(fs.writeTextFile, asked(turn => turn.writeFile))
+      .onRequest(session.requestPermission, asked(turn => turn.permission))
+      .onRequest(terminal.create, asked(turn => turn.createTerminal))
+      .onRequest(terminal.output, asked(turn => turn.terminalOutput))
+      .onRequest(terminal.waitForExit, asked(turn => turn.waitForTerminal))
+      .onRequest(terminal.kill, asked(turn => turn.killTerminal))
+      .onRequest(terminal.release, asked(turn => turn.releaseTerminal))
+      .connect(wire(this.#process.output, this.#process.input, {
+        heard: bytes => this.#heard(bytes),
+        update: params => this.#turn?.update(params),
+        room: () => this.#turn?.room(),
+      }))
+    const { signal, closed } = this.#connection
+    void closed.then(() => this.#closed(signal.reason))
+    const { startMs } = this.#patience
+    const late = setTimeout(() => this.#lose(`did not answer within ${startMs / 1000} s of its start`), startMs)
+    try {
+      this.#about = await this.#ask(this.#connection.agent.request(methods.agent.initialize, {
+        protocolVersion: PROTOCOL_VERSION,
+        clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
+        clientInfo: { name: 'sandbox', version: '1' },
+      }))
+      const { protocolVersion } = this.#about
+      if (protocolVersion !== PROTOCOL_VERSION) throw new Crashed(`speaks version ${protocolVersion} of the Agent Client Protocol, not ${PROTOCOL_VERSION}`)
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  #nobody(): never {
+    throw new Declined('asked for something while no turn of it ran')
+  }
+
+  /** Everything that is heard starts the wait for the next word again; nobody listens to a program without a turn for long. */
+  #heard(bytes: number): void {
+    if (this.#turn) return this.#listen()
+    this.#idle += bytes
+    if (this.#about && this.#idle > IDLE_BYTES) this.#lose('wrote on and on while no turn of it ran')
+  }
+
+  /** A program that waits for an answer of ours is not silent. */
+  #work(by: 1 | -1): void {
+    this.#busy += by
+    this.#listen()
+  }
+
+  #listen(): void {
+    clearTimeout(this.#silence)
+    if (!this.#prompted || this.#busy > 0) return
+    const { silenceMs } = this.#patience
+    this.#silence = setTimeout(() => this.#lose(`was silent for ${silenceMs / 1000} s`), silenceMs)
+  }
+
+  /** The connection closes first when the program ends; its exit then says more. */
+  async #closed(reason: unknown): Promise<void> {
+    if (reason instanceof Misbehaved) return this.#lose(reason.message)
+    const how = await Promise.race([this.#process.ended, new Promise<undefined>(resolve => setTimeout(resolve, 1000, undefined))])
+    this.#lose(how ?? 'closed its output')
+  }
+
+  #lose(how: string): void {
+    const { errors } = this.#process
+    this.#lost.reject(new Crashed(errors ? `${how}: ${errors}` : how))
+    void this.end('at once')
+  }
+
+  /** The answer to a request, unless the program is lost first. */
+  #ask<T>(request: Promise<T>): Promise<T> {
+    const answer = request.catch(error => {
+      // A connection that broke is told by the loss of the program, which knows why.
+      if (this.#connection?.signal.aborted) return this.#lost.promise
+      throw error
+    })
+    return Promise.race([answer, this.#lost.promise])
+  }
+
+  get #agent() {
+    return (this.#connection ?? this.#nobody()).agent
+  }
+
+  /** The answer to a request that takes no thinking; a stop does not wait for it. */
+  async #soon<T>(request: Promise<T>, what: string, signal: AbortSignal): Promise<T> {
+    const { startMs } = this.#patience
+    const late = setTimeout(() => this.#lose(`${what} within ${startMs / 1000} s`), startMs)
+    const stop = () => this.#lose('was stopped')
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      return await this.#ask(request)
+    } finally {
+      clearTimeout(late)
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Opens the session it had, when it can, or a new one; answers whether it remembers. */
+  async open(cwd: string, before: string | undefined, signal: AbortSignal): Promise<boolean> {
+    if (this.#session && this.#session.id === before) return true
+    if (before !== undefined && this.loadsSessions && (await this.#load(cwd, before, signal))) return true
+    this.#session = sessionOf(await this.#soon(this.#agent.request('session/new', { cwd, mcpServers: [] }), 'opened no session', signal))
+    return false
+  }
+
+  async #load(cwd: string, sessionId: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      const { modes } = await this.#soon(this.#agent.request('session/load', { cwd, mcpServers: [], sessionId }), 'loaded no session', signal)
+      this.#session = { id: sessionId, ...(modes && { modes }) }
+      return true
+    } catch (error) {
+      if (error instanceof Crashed) throw error
+      return false
+    }
+  }
+
+  /** Puts the session into its mode for plans, when it has one; answers the way back. */
+  async plan(signal: AbortSignal): Promise<() => Promise<void>> {
+    const { id, modes } = this.#session ?? this.#nobody()
+    const before = modes?.currentModeId
+    const mode = modes?.availableModes.find(({ id }) => id === 'plan')
+    if (!mode || before === undefined || before === mode.id) return async () => {}
+    const set = async (modeId: string) => void (await this.#soon(this.#agent.request('session/set_mode', { sessionId: id, modeId }), 'changed no mode', signal))
+    await set(mode.id)
+    return () => set(before)
+  }
+
+  /** Whose turn it is: its abilities are the turn's until the answered function is called. */
+  serve(turn: PeerTurn): () => void {
+    this.#turn = turn
+    this.#idle = 0
+    return () => {
+      if (this.#turn === turn) this.#turn = undefined
+    }
+  }
+
+  /** Says something and answers why it stopped; on the signal it is asked to stop, and ended when it does not. */
+  async prompt(prompt: ContentBlock[], meta: { readonly [name: string]: unknown }, signal: AbortSignal): Promise<StopReason> {
+    const sessionId = this.sessionId ?? this.#nobody()
+    let killer: NodeJS.Timeout | undefined
+    const cancel = () => {
+      void this.#agent.notify('session/cancel', { sessionId }).catch(() => {})
+      killer = setTimeout(() => this.#lose('did not stop when it was told to'), this.#patience.cancelMs)
+    }
+    this.#prompted = true
+    this.#listen()
+    const answer = this.#ask(this.#agent.request('session/prompt', { sessionId, prompt, _meta: meta }))
+    if (signal.aborted) cancel()
+    signal.addEventListener('abort', cancel, { once: true })
+    try {
+      return (await answer).stopReason
+    } finally {
+      this.#prompted = false
+      clearTimeout(this.#silence)
+      clearTimeout(killer)
+      signal.removeEventListener('abort', cancel)
+    }
+  }
+
+  /** Ends the program with everything it started. */
+  async end(way?: 'at once'): Promise<void> {
+    clearTimeout(this.#silence)
+    this.#connection?.close()
+    await this.#process.end(way)
+  }
+}
+
+const sessionOf = ({ sessionId, modes }: NewSessionResponse): { id: string; modes?: SessionModeState } => {
+  if (!sessionId || sessionId.length > MOST_ID) throw new Crashed(`opened a session without a name of at most ${MOST_ID} characters`)
+  return { id: sessionId, ...(modes && { modes }) }
+}

@@ -1,0 +1,73 @@
+import { stat } from 'node:fs/promises'
+import type { TreeCommand } from '../adapter.js'
+import { AgentPeer, PATIENCE, type PeerPatience } from './peer.js'
+
+const KEPT_MS = 600_000
+
+interface Kept {
+  readonly peer: AgentPeer
+  /** What the process was started with: another wall or another copy needs another process. */
+  readonly made: string
+  readonly conversationId: string
+  timer?: NodeJS.Timeout
+}
+
+/** Agent programs that wait a while for the next turn: one per conversation, because each is behind the wall of its copy. */
+export class Peers {
+  readonly #patience: PeerPatience
+  readonly #keptMs: number
+  readonly #kept = new Map<string, Kept>()
+  readonly #ending = new Set<Promise<void>>()
+  #closed = false
+
+  constructor(patience: PeerPatience = PATIENCE, keptMs = KEPT_MS) {
+    this.#patience = patience
+    this.#keptMs = keptMs
+  }
+
+  /** The program of a conversation's provider: the one that waits, when it has the session, or a new one. */
+  async take(conversationId: string, provider: string, command: TreeCommand, session: string | undefined, signal: AbortSignal): Promise<AgentPeer> {
+    const key = `${conversationId}/${provider}`
+    const { program, args, env, root } = command
+    const { dev, ino } = await stat(root)
+    const made = JSON.stringify([program, args, env, dev, ino])
+    const kept = this.#kept.get(key)
+    clearTimeout(kept?.timer)
+    if (kept && !kept.peer.over && kept.made === made && session !== undefined && kept.peer.sessionId === session) return kept.peer
+    if (kept) await this.#drop(key, kept)
+    signal.throwIfAborted()
+    const peer = await AgentPeer.start(command, this.#patience, signal)
+    this.#kept.set(key, { peer, made, conversationId })
+    if (this.#closed) await this.close()
+    return peer
+  }
+
+  /** Its turn is over: it waits for the next one, or is ended. */
+  async release(conversationId: string, provider: string, again: boolean): Promise<void> {
+    const key = `${conversationId}/${provider}`
+    const kept = this.#kept.get(key)
+    if (!kept) return
+    if (!again || kept.peer.over) return this.#drop(key, kept)
+    kept.timer = setTimeout(() => void this.#drop(key, kept), this.#keptMs).unref()
+  }
+
+  /** Ends what waits for a conversation. */
+  async forget(conversationId: string): Promise<void> {
+    await Promise.all([...this.#kept].filter(([, kept]) => kept.conversationId === conversationId).map(([key, kept]) => this.#drop(key, kept)))
+  }
+
+  /** Ends all of them; the daemon goes down. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#kept].map(([key, kept]) => this.#drop(key, kept)))
+    await Promise.all(this.#ending)
+  }
+
+  async #drop(key: string, kept: Kept): Promise<void> {
+    clearTimeout(kept.timer)
+    if (this.#kept.get(key) === kept) this.#kept.delete(key)
+    const ended = kept.peer.end().finally(() => this.#ending.delete(ended))
+    this.#ending.add(ended)
+    await ended
+  }
+}
