@@ -22,7 +22,7 @@ t.test('what cannot be moved to is refused, and nothing changes', async t => {
   const cases: [status: number, body: object][] = [
     [400, {}], [400, { when: 'next' }], [400, { effort: 1 }], [400, { model: 'script', when: 'later' }], [400, { model: 'script', conversationId: 'no/slash' }],
     [404, { conversationId: 'nobody', model: 'script' }],
-    [422, { agent: 'nobody' }], [422, { harness: 'vendor-code' }], [422, { model: 'gpt-0' }], [422, { account: 'mine' }],
+    [422, { agent: 'nobody' }], [422, { model: 'gpt-0' }], [422, { account: 'mine' }],
   ]
   for (const [status, body] of cases)
     t.match(await refusal(daemon.client.call('POST /agent/switch-account', { conversationId: 's', ...body } as never)), { status, message: /\w/ }, JSON.stringify(body))

@@ -25,6 +25,11 @@ export class Peers {
     this.#keptMs = keptMs
   }
 
+  /** How many programs run or wait. */
+  get size(): number {
+    return this.#kept.size
+  }
+
   /** The program of a conversation's provider: the one that waits, when it has the session, or a new one. */
   async take(conversationId: string, provider: string, command: TreeCommand, session: string | undefined, signal: AbortSignal): Promise<AgentPeer> {
     const key = `${conversationId}/${provider}`
