@@ -1,11 +1,12 @@
 import type { Context, Handlers } from '../../sdk/contract.js'
 import type { Kernel, OpenedSession } from '../../sdk/kernel.js'
+import { Failures } from '../../sdk/node/failures.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { Caller, Role, Scope } from '../../sdk/types.js'
 import type { Credential } from './credential.js'
 import { Identity, LOCAL, type Person } from './identity.js'
 import type { KeptFiles } from './kept.js'
-import { CallLimits, Failures } from './limits.js'
+import { CallLimits } from './limits.js'
 import { Sessions, type SessionRecord, type Spent } from './sessions.js'
 import { Tokens, type TokenRecord } from './tokens.js'
 
