@@ -100,7 +100,9 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     ...(options.only && { only: options.only }), ...(options.apart && { apart: options.apart }),
   })
 
-  const app = new App({ kernel, auth, streams, log, http: deployment.http ?? {} })
+  const uploads = join(data, 'uploads')
+  rmSync(uploads, { recursive: true, force: true })
+  const app = new App({ kernel, auth, streams, log, uploads, http: deployment.http ?? {} })
   for (const plugin of plugins) app.add(plugin)
   serveOwn(app, root, identity, boot, plugins)
   const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0 }, app.koa.callback())

@@ -41,17 +41,24 @@ export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> 
   })
 
 /** The query of a request in the types its call declares; a key given twice is refused unless it is a list. */
-export const readQuery = (query: string, call: string, schema: ContractSchema): { [key: string]: unknown } => {
+export const readQuery = (query: string, call: string, schema: ContractSchema): { [key: string]: unknown } =>
+  readFields(named(new URLSearchParams(query)), 'query', call, schema)
+
+/** Every name of a query or a form with all that is given under it. */
+export const named = (given: URLSearchParams): Map<string, string[]> => new Map([...given.keys()].map(key => [key, given.getAll(key)]))
+
+/** Named texts in the types their call declares; what is no text stays as it is. */
+export const readFields = (
+  fields: ReadonlyMap<string, readonly unknown[]>, from: 'query' | 'body', call: string, schema: ContractSchema,
+): { [key: string]: unknown } => {
   const shape = inputShape(call, schema)
-  const given = new URLSearchParams(query)
   const input: { [key: string]: unknown } = {}
-  for (const key of new Set(given.keys())) {
-    if (CLOSED_KEYS.has(key)) refuse('invalid', `the key ${key} is not allowed in a query`)
+  for (const [key, values] of fields) {
+    if (CLOSED_KEYS.has(key)) refuse('invalid', `the key ${key} is not allowed in a ${from}`)
     const declared = resolved(shape?.properties?.[key], schema)
-    const texts = given.getAll(key)
-    if (declared?.type === 'array') input[key] = texts.map(text => readText(resolved(declared.items, schema), text))
-    else if (texts.length > 1) refuse('invalid', `${key}: expected once in the query, found ${texts.length} times`)
-    else input[key] = readText(declared, texts[0]!)
+    if (declared?.type === 'array') input[key] = values.map(value => readText(resolved(declared.items, schema), value))
+    else if (values.length > 1) refuse('invalid', `${key}: expected once in the ${from}, found ${values.length} times`)
+    else input[key] = readText(declared, values[0])
   }
   return input
 }
@@ -65,7 +72,8 @@ const resolved = (shape: Shape | undefined, { components }: ContractSchema): Sha
 const BOOLEANS: { readonly [text: string]: boolean } = { true: true, false: false, 1: true, 0: false }
 
 /** What does not fit stays text, for the validator to name. */
-const readText = (shape: Shape | undefined, text: string): unknown => {
+const readText = (shape: Shape | undefined, text: unknown): unknown => {
+  if (typeof text !== 'string') return text
   if (shape?.type === 'boolean') return BOOLEANS[text] ?? text
   if (shape?.type === 'number' || shape?.type === 'integer') return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
   return text
