@@ -42,7 +42,6 @@ t.test('a malformed message is refused and leaves no trace', async t => {
     [422, { prompt: 'x', startIn: 'absent' }],
     [422, { prompt: 'x', agent: 'nobody' }],
     [422, { prompt: 'x', model: 'gpt-0' }],
-    [422, { prompt: 'x', harness: 'vendor-code' }],
     [422, { prompt: 'x', account: 'mine' }],
     [422, { prompt: 'x', placement: { kind: 'runner', id: 'r' } }],
     [422, { prompt: 'x', autoLand: true }],

@@ -149,3 +149,9 @@ t.test('a turn whose frames cannot be written any more is stopped, and ended as 
   t.match((await frames(run)).map(({ kind }) => kind), ['thinking', 'thinking', 'error', 'done'])
   t.match((await frames(run)).at(-1), { reason: 'failed' })
 })
+
+t.test('a harness the provider does not have is refused, and leaves no trace', async t => {
+  const { send, conversations } = engineOn(t, async function* () {})
+  await t.rejects(send({ harness: 'vendor-code' }), { reason: 'unprocessable', message: /provider test has no harness vendor-code: expected native/ })
+  t.equal(conversations.find('c'), undefined)
+})

@@ -6,11 +6,15 @@ import { Readable, Writable } from 'node:stream'
 import type { CardReply, Frame } from '../frames.js'
 import { commandsOf, SHORTCUTS } from './adapter.js'
 import { agentIo, updatesOf } from './agent-io.js'
+import type { Command } from './command.js'
 import { Interpreter } from './interpreter.js'
 import { outline, outside } from './outside.js'
 import { literal } from './variables.js'
 
 const MODES = [{ id: 'default', name: 'Work' }, { id: 'plan', name: 'Plan' }]
+
+/** What a session says that is to go on where an earlier process was. */
+const LOST: readonly Command[] = [{ line: 1, action: { verb: 'say', text: 'The rest of the script was lost with the process that ran it; send it again.' } }]
 
 /** A script under way; it may have stopped at its plan. */
 interface Running {
@@ -60,7 +64,7 @@ class Session {
   async #script(words: string, { conversationId, run }: { conversationId: string; run: string }, client: AgentContext, stop: AbortController): Promise<PromptResponse> {
     this.#round++
     await client.notify('session/update', { sessionId: this.id, update: updatesOf({ kind: 'commands', items: [...SHORTCUTS] }, this.#round, 0)[0]! })
-    const found = commandsOf(words)
+    const found = words ? commandsOf(words) : LOST
     if ('message' in found) throw new RequestError(-32603, found.message, { code: found.code })
     const planning = this.mode === 'plan'
     const own = found.some(({ action }) => action.verb === 'plan')
