@@ -12,7 +12,10 @@ const script = (words: string) => {
   if (parsed.kind !== 'script') throw new Error(`${words}: ${JSON.stringify(parsed)}`)
   return parsed.commands
 }
-const action = (words: string) => script(words)[0]!.action
+const action = (words: string) => {
+  const { name, input } = script(words)[0]!
+  return { verb: name, ...input }
+}
 
 t.test('the first line that is neither blank nor a comment decides what a prompt is', async t => {
   const kinds: [string, string][] = [
@@ -41,21 +44,21 @@ t.test('every command becomes what it says', async t => {
     ['edit a.txt\n| - old\n| + new\n| +   more', { verb: 'edit', path: 'a.txt', old: 'old', new: 'new\n  more' }],
     ['edit a.txt\n|-old', { verb: 'edit', path: 'a.txt', old: 'old', new: '' }],
     ['move a b -> c', { verb: 'move', from: 'a b', to: 'c' }],
-    ['run echo a | wc', { verb: 'run', text: 'echo a | wc' }],
+    ['run echo a | wc', { verb: 'run', command: 'echo a | wc' }],
     ['ask Which?\n| a: first: one\n| b', { verb: 'ask', question: 'Which?', several: false, options: [{ label: 'a', description: 'first: one' }, { label: 'b', description: '' }] }],
-    ['ask* Which?', { verb: 'ask', question: 'Which?', several: true, options: [] }],
+    ['ask* Which?', { verb: 'ask*', question: 'Which?', several: true, options: [] }],
     ['permit Shell: may I', { verb: 'permit', tool: 'Shell', sentence: 'may I' }],
-    ['wait 20', { verb: 'wait', ms: 20 }], ['wait words', { verb: 'wait words' }], ['wait words 5', { verb: 'wait words', ms: 5 }],
+    ['wait 20', { verb: 'wait', words: false, ms: 20 }], ['wait words', { verb: 'wait', words: true }], ['wait words 5', { verb: 'wait', words: true, ms: 5 }],
     ['mode plan', { verb: 'mode', mode: 'plan' }],
     ['usage 1 2 0.5', { verb: 'usage', input: 1, output: 2, costUsd: 0.5 }],
     ['refuse rate_limit too much', { verb: 'refuse', code: 'rate_limit', text: 'too much' }],
     ['outage', { verb: 'outage', times: 1 }],
-    ['helper& look\n| say hi\n| | not ours', { verb: 'absent', name: 'helper&', text: 'look' }],
-    ['fetch http://x', { verb: 'absent', name: 'fetch', text: 'http://x' }],
+    ['helper& look\n| say hi\n| | not ours', { verb: 'helper&', text: 'look' }],
+    ['fetch http://x', { verb: 'fetch', text: 'http://x' }],
   ]
   for (const [words, expected] of table) t.same(action(words), expected, words)
-  t.match(script('repeat 3 say $n'), [{ times: 3, action: { verb: 'say', text: '$n' } }])
-  t.match(script('repeat 2 append a\n| x'), [{ times: 2, action: { content: 'x\n' } }])
+  t.match(script('repeat 3 say $n'), [{ times: 3, name: 'say', input: { text: '$n' } }])
+  t.match(script('repeat 2 append a\n| x'), [{ times: 2, input: { content: 'x\n' } }])
 })
 
 t.test('what stands behind the end of a script is not read', async t => {
