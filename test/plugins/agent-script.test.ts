@@ -54,7 +54,7 @@ t.test('every command becomes what it says', async t => {
     ['refuse rate_limit too much', { verb: 'refuse', code: 'rate_limit', text: 'too much' }],
     ['outage', { verb: 'outage', times: 1 }],
     ['helper& look\n| say hi\n| | not ours', { verb: 'helper&', text: 'look' }],
-    ['fetch http://x', { verb: 'fetch', text: 'http://x' }],
+    ['fetch http://x', { verb: 'fetch', url: 'http://x' }],
   ]
   for (const [words, expected] of table) t.same(action(words), expected, words)
   t.match(script('repeat 3 say $n'), [{ times: 3, name: 'say', input: { text: '$n' } }])
@@ -327,11 +327,11 @@ t.test('an unattended turn raises no card and goes on', async t => {
 })
 
 t.test('what this sandbox lacks is a failed tool call with a reason, and the script goes on', async t => {
-  const { log, prose } = await play('fetch http://x\nhelper h\n| say no\nverdict done x\nsay on')
+  const { log, prose } = await play('browse http://x\nhelper h\n| say no\nverdict done x\nsay on')
   const calls = log.filter(frame => frame.kind === 'tool_call')
   const updates = log.filter(frame => frame.kind === 'tool_call_update')
-  t.match(calls, [{ id: 'c1', name: 'Fetch', target: 'http://x' }, { id: 'c2', name: 'Delegate' }, { id: 'c3' }])
-  t.match(updates, [{ id: 'c1', status: 'failed', content: [{ text: /^fetch is not available/ }] }, { id: 'c2' }, { id: 'c3' }])
+  t.match(calls, [{ id: 'c1', name: 'Browser', target: 'http://x' }, { id: 'c2', name: 'Delegate' }, { id: 'c3' }])
+  t.match(updates, [{ id: 'c1', status: 'failed', content: [{ text: /^browse is not available/ }] }, { id: 'c2' }, { id: 'c3' }])
   t.equal(prose, 'on\n')
 })
 

@@ -140,8 +140,12 @@ export class Hand {
 
   /** Waits so long, also across a restart. */
   async wait(ms: number): Promise<void> {
-    const left = await this.left(ms)
-    if (left > 0) await this.until(delay(left, undefined, { signal: this.io.signal }))
+    await this.sleep(await this.left(ms))
+  }
+
+  /** Waits so long, but never past a stop. */
+  async sleep(ms: number): Promise<void> {
+    if (ms > 0) await this.until(delay(ms, undefined, { signal: this.io.signal }))
   }
 
   /** What is left of a wait, also after a restart in the middle of it. */
@@ -157,9 +161,14 @@ export class Hand {
 
   // Frames, calls and cards ---------------------------------------------------------------------------------------------
 
-  /** A frame that is in the log once, however often a restart comes between. */
-  *once(frame: Frame): Generator<Frame, void> {
-    if (!this.#replay.has(frame.kind)) yield frame
+  /** Frames that are in the log once each, whatever restarts come between. */
+  *once(...frames: readonly Frame[]): Generator<Frame, void> {
+    const passed = new Map<string, number>()
+    for (const frame of frames) {
+      const before = passed.get(frame.kind) ?? 0
+      passed.set(frame.kind, before + 1)
+      if (this.#replay.count(frame.kind) <= before) yield frame
+    }
   }
 
   /** Says a text, word by word. */

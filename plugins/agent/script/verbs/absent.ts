@@ -22,14 +22,11 @@ const without = (name: string, { form, tool, category, needs }: Absence): Verb =
 
 const ABSENT: { readonly [name: string]: Absence } = {
   search: { form: 'search QUERY', tool: 'Search', category: 'search', needs: 'the search index' },
-  code: { form: 'code', tool: 'Code', category: 'execute', needs: 'the code runner' },
-  fetch: { form: 'fetch URL', tool: 'Fetch', category: 'fetch', needs: 'web access for agents' },
   browse: { form: 'browse URL', tool: 'Browser', category: 'execute', needs: 'a browser for agents' },
   handover: {
     form: 'handover browser|terminal MESSAGE', tool: 'Handover', category: 'other',
     needs: 'a browser or terminal to hand over',
   },
-  offer: { form: 'offer', tool: 'Offer', category: 'other', needs: 'offers of services, capabilities and payments' },
   need: { form: 'need KIND TITLE', tool: 'Need', category: 'other', needs: 'the list of needs' },
   propose: { form: 'propose PLATFORM TARGET', tool: 'Propose', category: 'other', needs: 'approvals' },
   helper: { form: 'helper DESCRIPTION', tool: 'Delegate', category: 'other', needs: 'helper agents' },
@@ -39,11 +36,6 @@ const ABSENT: { readonly [name: string]: Absence } = {
     form: 'verdict done|not-done REASON', tool: 'Verdict', category: 'other',
     needs: 'a loop or workflow that asked for a document',
   },
-  context: { form: 'context', tool: 'Context', category: 'other', needs: 'a count of the model\'s context' },
-  compact: { form: 'compact', tool: 'Compact', category: 'other', needs: 'a model whose context can be compacted' },
-  limit: { form: 'limit', tool: 'Limit', category: 'other', needs: 'provider accounts with limits' },
-  fast: { form: 'fast', tool: 'Fast', category: 'other', needs: 'a provider with a fast mode' },
-  retry: { form: 'retry', tool: 'Retry', category: 'other', needs: 'a model server that can be asked again' },
   die: { form: 'die', tool: 'Die', category: 'other', needs: 'an agent program of its own that could end' },
 }
 
