@@ -4,6 +4,7 @@ import type { Card, CardReply, Frame, PermissionMode } from '../../plugins/agent
 import { scriptAdapter } from '../../plugins/agent/script/adapter.js'
 import { DEMO, HELP } from '../../plugins/agent/script/help.js'
 import { parse } from '../../plugins/agent/script/parse.js'
+import { verbs } from '../../plugins/agent/script/verbs.js'
 
 // The language ------------------------------------------------------------------------------------------------------
 
@@ -53,6 +54,13 @@ t.test('every command becomes what it says', async t => {
     ['usage 1 2 0.5', { verb: 'usage', input: 1, output: 2, costUsd: 0.5 }],
     ['refuse rate_limit too much', { verb: 'refuse', code: 'rate_limit', text: 'too much' }],
     ['outage', { verb: 'outage', times: 1 }],
+    ['context 10 200', { verb: 'context', tokens: 10, window: 200 }], ['compact', { verb: 'compact' }],
+    ['limit 100', { verb: 'limit', percent: 100 }], ['limit 0 5000', { verb: 'limit', percent: 0, resetMs: 5000 }],
+    ['fast cooldown', { verb: 'fast', state: 'cooldown' }], ['retry 3 10', { verb: 'retry', times: 3, ms: 10 }],
+    ['code\n| a()\n|\n| b()', { verb: 'code', source: 'a()\n\nb()' }],
+    ['offer service a-b 3', { verb: 'offer', offer: 'service', slug: 'a-b', credits: 3 }],
+    ['offer capability forge', { verb: 'offer', offer: 'capability', card: 'forge' }],
+    ['offer payment https://x/$n 1.50', { verb: 'offer', offer: 'payment', url: 'https://x/$n', amount: '1.50' }],
     ['helper& look\n| say hi\n| | not ours', { verb: 'helper&', text: 'look' }],
     ['fetch http://x', { verb: 'fetch', url: 'http://x' }],
   ]
@@ -74,6 +82,13 @@ t.test('a line that does not parse is named before anything runs', async t => {
     ['edit a\n| x', 1, /- old/], ['edit a', 1, /at least one/], ['move a', 1, /FROM -> TO/], ['move a -> b -> c', 1, /FROM -> TO/],
     ['permit Shell', 1, /TOOL: SENTENCE/], ['wait', 1, /wait MS/], ['wait -1', 1, /wait MS/], ['wait 99999999999', 1, /at most/], ['wait words x', 1, /wait/],
     ['mode root', 1, /bypassPermissions/], ['usage 1', 1, /IN OUT/], ['usage 1 2 x', 1, /usage/], ['refuse nope x', 1, /CODE/], ['refuse constructor x', 1, /CODE/],
+    ['context 1', 1, /TOKENS WINDOW/], ['context 1 0', 1, /window from 1/], ['context a b', 1, /TOKENS/], ['context 1 2 3', 1, /TOKENS/],
+    ['compact now', 1, /compact alone/], ['limit', 1, /PERCENT/], ['limit 101', 1, /to 100/], ['limit -1', 1, /PERCENT/], ['limit 5 x', 1, /RESET_MS/], ['limit 5 6 7', 1, /PERCENT/],
+    ['fast', 1, /fast on/], ['fast maybe', 1, /fast on/], ['retry 2', 1, /TIMES MS/], ['retry 0 5', 1, /TIMES MS/], ['retry 1001 1', 1, /1000 times/], ['retry 1000 86400000', 1, /in all/],
+    ['code', 1, /lines that begin/], ['code x', 1, /code alone/], ['code x\n| y', 1, /code alone/], ['fetch', 1, /fetch URL/], ['fetch http://x\n| y', 2, /takes no lines/],
+    ['offer', 1, /offer service/], ['offer house', 1, /offer service/], ['offer service x', 1, /CREDITS/], ['offer service x 1.5', 1, /CREDITS/], ['offer capability', 1, /CARD/],
+    ['offer capability a b', 1, /CARD/], ['offer payment https://x', 1, /AMOUNT/], ['offer payment https://x free', 1, /AMOUNT/], ['offer payment https://x 1 2', 1, /AMOUNT/],
+    ['search', 1, /search QUERY/], ['browse a b', 1, /browse URL/], ['handover phone x', 1, /handover/], ['need key', 1, /TITLE/], ['verdict maybe x', 1, /verdict/], ['die now', 1, /die/],
     ['repeat 3', 1, /repeat N/], ['repeat x say a', 1, /repeat N/], ['repeat 0 say a', 1, /1 to 10000/], ['repeat 10001 say a', 1, /10001/],
     ['repeat 2 repeat 2 say a', 1, /another repeat/], ['ask Q\n| a\n| a', 1, /differ/], ['ask', 1, /QUESTION/], ['run', 1, /COMMAND/],
   ]
@@ -96,7 +111,9 @@ t.test('a prompt of a mebibyte is read in a moment, however it is made', async t
 
 t.test('the demo is a script and the help names every verb it has', async t => {
   t.ok(script(DEMO).length > 6)
-  for (const verb of ['say', 'todo', 'append', 'edit', 'ask', 'permit', 'wait words', 'repeat', 'refuse', 'outage', '$conversation']) t.match(HELP, verb)
+  const shown = HELP.split('\n').map(line => /^([a-z]+[*&]?)(?: |$)/.exec(line)?.[1]).filter(verb => verb !== undefined)
+  t.same(new Set(shown), new Set([...verbs.keys(), 'repeat']))
+  for (const name of ['answer', 'exit', 'out', 'words', 'n', 'run', 'conversation']) t.match(HELP, `$${name}`)
 })
 
 // A world that can die at any moment ----------------------------------------------------------------------------------

@@ -1,19 +1,25 @@
 import type { ToolCategory } from '../../frames.js'
+import { malformed } from '../argument.js'
 import { type Verb, verb } from '../verb.js'
 
 interface Absence {
   readonly form: string
+  /** What stands behind the verb. */
+  readonly fits: RegExp
+  /** Takes lines below it. */
+  readonly lines?: true
   readonly tool: string
   readonly category: ToolCategory
   readonly needs: string
 }
 
 /** A verb that opens a tool call, closes it as failed with a reason, and lets the script go on. */
-const without = (name: string, { form, tool, category, needs }: Absence): Verb =>
+const without = (name: string, { form, fits, lines, tool, category, needs }: Absence): Verb =>
   verb<{ readonly text: string }>({
     form,
     help: `not available yet: it needs ${needs}`,
-    read: ({ text }) => ({ text }),
+    ...(!lines && { lineless: true }),
+    read: ({ text }) => (fits.test(text) ? { text } : malformed(form, text)),
     run: ({ text }, hand) => {
       const lack = `${name} is not available in this sandbox yet: it needs ${needs}; the script goes on`
       return hand.without({ name: tool, category, target: hand.text(text), input: {} }, lack)
@@ -21,22 +27,30 @@ const without = (name: string, { form, tool, category, needs }: Absence): Verb =
   })
 
 const ABSENT: { readonly [name: string]: Absence } = {
-  search: { form: 'search QUERY', tool: 'Search', category: 'search', needs: 'the search index' },
-  browse: { form: 'browse URL', tool: 'Browser', category: 'execute', needs: 'a browser for agents' },
+  search: { form: 'search QUERY', fits: /./, tool: 'Search', category: 'search', needs: 'the search index' },
+  browse: { form: 'browse URL', fits: /^\S+$/, tool: 'Browser', category: 'execute', needs: 'a browser for agents' },
   handover: {
-    form: 'handover browser|terminal MESSAGE', tool: 'Handover', category: 'other',
-    needs: 'a browser or terminal to hand over',
+    form: 'handover browser MESSAGE, handover terminal MESSAGE', fits: /^(?:browser|terminal)\s+\S/, tool: 'Handover',
+    category: 'other', needs: 'a browser or terminal to hand over',
   },
-  need: { form: 'need KIND TITLE', tool: 'Need', category: 'other', needs: 'the list of needs' },
-  propose: { form: 'propose PLATFORM TARGET', tool: 'Propose', category: 'other', needs: 'approvals' },
-  helper: { form: 'helper DESCRIPTION', tool: 'Delegate', category: 'other', needs: 'helper agents' },
-  'helper&': { form: 'helper& DESCRIPTION', tool: 'Delegate', category: 'other', needs: 'helper agents' },
-  join: { form: 'join', tool: 'Join', category: 'other', needs: 'helper agents' },
+  need: {
+    form: 'need KIND TITLE', fits: /^\S+\s+\S/, lines: true, tool: 'Need', category: 'other', needs: 'the list of needs',
+  },
+  propose: {
+    form: 'propose PLATFORM TARGET', fits: /^\S+\s+\S/, lines: true, tool: 'Propose', category: 'other', needs: 'approvals',
+  },
+  helper: {
+    form: 'helper DESCRIPTION', fits: /./, lines: true, tool: 'Delegate', category: 'other', needs: 'helper agents',
+  },
+  'helper&': {
+    form: 'helper& DESCRIPTION', fits: /./, lines: true, tool: 'Delegate', category: 'other', needs: 'helper agents',
+  },
+  join: { form: 'join', fits: /^$/, tool: 'Join', category: 'other', needs: 'helper agents' },
   verdict: {
-    form: 'verdict done|not-done REASON', tool: 'Verdict', category: 'other',
-    needs: 'a loop or workflow that asked for a document',
+    form: 'verdict done REASON, verdict not-done REASON', fits: /^(?:done|not-done)\s+\S/, lines: true, tool: 'Verdict',
+    category: 'other', needs: 'a loop or workflow that asked for a document',
   },
-  die: { form: 'die', tool: 'Die', category: 'other', needs: 'an agent program of its own that could end' },
+  die: { form: 'die', fits: /^$/, tool: 'Die', category: 'other', needs: 'an agent program of its own that could end' },
 }
 
 /** Verbs of the language that need a part of the sandbox which is not there. */

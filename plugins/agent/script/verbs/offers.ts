@@ -12,7 +12,7 @@ type Offer =
 
 const FORM = 'offer service SLUG CREDITS, offer capability CARD or offer payment URL AMOUNT'
 const MOST_CREDITS = 1_000_000_000
-const WHY = 'The script offers this to show how an offer works; nothing is bought, connected or paid.'
+const WHY = 'A script shows how an offer works: nothing is bought, connected or paid.'
 
 const read = ({ text }: Argument): Offer => {
   const [offer, what = '', price] = parts(FORM, text, 3)
