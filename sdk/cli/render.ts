@@ -252,7 +252,7 @@ const offerLines = (card: Offer, bold: Styles['bold'], dim: Styles['dim']): stri
     kind === 'service_offer' ? [`run the service ${offer.name} of ${offer.publisher} for ${offer.creditsPerRun} credits`, offer.description, offer.request]
       : kind === 'capability_offer' ? [`connect ${offer.name}`]
         : [`pay $${offer.amountUsd} to ${offer.payTo}`, offer.url, offer.description, `${offer.assetName} on ${offer.network}; today $${offer.spentTodayUsd} of $${offer.dailyCapUsd}`]
-  return [bold(`The agent asks to ${plain(head!)}`), ...[...more, offer.why].flatMap(line => (line ? [dim(`  ${plain(line)}`)] : []))]
+  return [bold(`The agent asks to ${oneLine(head!)}`), ...[...more, offer.why].flatMap(line => (line ? [dim(`  ${oneLine(line)}`)] : []))]
 }
 
 /** An answer in a few words. */
