@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { TurnIo, TurnRequest, Words } from '../../plugins/agent/adapter.js'
+import { isCard } from '../../plugins/agent/card-kinds.js'
 import type { Card, CardReply, Frame, PermissionMode } from '../../plugins/agent/frames.js'
 import { scriptAdapter } from '../../plugins/agent/script/adapter.js'
 import { DEMO, HELP } from '../../plugins/agent/script/help.js'
@@ -251,7 +252,7 @@ class World {
   }
 
   get cards(): Card[] {
-    return this.log.filter(frame => frame.kind === 'question' || frame.kind === 'plan' || frame.kind === 'permission')
+    return this.log.filter(isCard)
   }
 
   get kinds(): string[] {
@@ -428,6 +429,14 @@ plan go
 repeat 5 say n $n
 mode acceptEdits
 fetch http://x
+offer service translate 3
+offer capability forge
+offer payment https://x 1
+context 5 9
+compact
+limit 50
+fast on
+retry 3 1
 wait 1
 read b.txt
 say $out $answer end`
@@ -436,6 +445,15 @@ const REPLIES: CardReply[] = [
   { kind: 'question', requestId: '0', answers: { 'Which?': 'x' } },
   { kind: 'permission', requestId: '1', decision: 'once' },
   { kind: 'plan', requestId: '2', approve: true },
+  { kind: 'service_offer', requestId: '3', approve: true },
+  { kind: 'capability_offer', requestId: '4', connect: true },
+  { kind: 'payment_offer', requestId: '5', approve: true },
+]
+
+/** Kinds of frames that one run of it holds once. */
+const ONCE = [
+  'thinking', 'todos', 'usage', 'session', 'question', 'plan', 'permission', 'service_offer', 'service_receipt', 'capability_offer',
+  'capability_outcome', 'payment_offer', 'payment_receipt', 'context_usage', 'compact', 'rate_limit_info', 'account_usage', 'fast_mode',
 ]
 
 t.test('a turn killed at any moment and started again says and does everything exactly once', async t => {
@@ -449,7 +467,8 @@ t.test('a turn killed at any moment and started again says and does everything e
     world.dieAt = Infinity
     await world.run(2)
     const same = world.prose === whole.prose && JSON.stringify([...world.files]) === JSON.stringify([...whole.files])
-      && ['thinking', 'todos', 'usage', 'session', 'question', 'plan', 'permission'].every(kind => world.kinds.filter(k => k === kind).length === 1)
+      && ONCE.every(kind => world.kinds.filter(k => k === kind).length === 1)
+      && world.find('service_event').length === 2 && world.find('provider_retry').map(({ attempt }) => attempt).join() === '1,2,3'
     if (!same) {
       wrong++
       t.same({ prose: world.prose, files: [...world.files], kinds: world.kinds }, { prose: whole.prose, files: [...whole.files], kinds: whole.kinds }, `killed at step ${dieAt}`)
