@@ -100,5 +100,8 @@ export interface GatedCall {
   readonly name: string
   readonly category: ToolCategory
   readonly command?: string
+  /** The program text of a call that is no command of the shell. */
+  readonly code?: string
   readonly path?: string
+  readonly url?: string
 }

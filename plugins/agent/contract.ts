@@ -2,7 +2,7 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type {
-  CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId,
+  Card, CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId,
 } from './frames.js'
 import type { TranscriptPage } from './record.js'
 
@@ -256,7 +256,7 @@ export interface Conversation {
 }
 export interface OpenCard {
   requestId: string
-  kind: 'plan' | 'question' | 'permission'
+  kind: Card['kind']
   title: string
   raisedAt: Millis
 }
@@ -348,7 +348,8 @@ export interface Agent {
    * Answer a card; the turn picks up where it stopped.
    *
    * The first answer wins: the very same answer again is fine, a different one is refused. `cancelled` ends the turn as
-   * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`.
+   * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`. An offer takes at
+   * least a maintainer, and no token answers the two that move money.
    */
   'POST /agent/reply'(input: CardReply): Ok
 

@@ -115,7 +115,7 @@ export class Engine {
     const turn = new Turn(this.#parts.host, fields, past)
     turn.cancel = () => this.stop(turn.conversationId)
     turn.afterAnswer = async card => {
-      if (card.kind === 'permission' || turn.stopping) return
+      if ((card.kind !== 'plan' && card.kind !== 'question') || turn.stopping) return
       await this.#parts.workshop.refresh(turn, this.#parts.conversations.get(turn.conversationId))
     }
     this.#turns.set(turn.conversationId, turn)
@@ -304,6 +304,7 @@ export class Engine {
       failure: end === 'failed' ? record.failure?.message ?? 'the turn failed' : undefined,
       updatedAt: Date.now(),
       ...(record.sessionId && { session: { id: record.sessionId, provider: entry.fields.provider, harness: entry.fields.harness } }),
+      ...(record.context && { contextTokens: record.context.tokens, contextWindow: record.context.window }),
       totals: {
         turns: totals.turns + 1,
         toolUses: totals.toolUses + record.toolUses,

@@ -67,12 +67,12 @@ const bounded = (text: string): string => {
   return hidden > 0 ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${hidden} more characters are not shown]` : text
 }
 
-const cardOf = ({ name, command, path }: GatedCall, reason: string): PermissionDraft => {
-  const shown = command ?? path
+const cardOf = ({ name, command, code, path, url }: GatedCall, reason: string): PermissionDraft => {
+  const shown = command ?? code ?? url ?? path
   return {
     kind: 'permission',
     toolName: name,
-    title: command === undefined ? `${name}${path === undefined ? '' : ` ${path}`}` : 'Run a command',
+    title: command !== undefined ? 'Run a command' : code !== undefined ? 'Run code' : url !== undefined ? 'Fetch a page' : `${name}${path === undefined ? '' : ` ${path}`}`,
     ...(shown !== undefined && { description: bounded(shown) }),
     reason,
     ...(path !== undefined && { path }),

@@ -51,8 +51,9 @@ export const activate = async (host: Host): Promise<void> => {
   const providers = new Providers(store, log, [scriptAdapter])
   const remembered = new Remembered(store, log)
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
+  const listeners = async () => (await host.call('kernel.listeners')).listeners
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors })
+  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors, listeners })
   const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })

@@ -17,7 +17,7 @@ export interface Message {
   readonly at: number
 }
 
-/** A card that is up; `held`: the permission gate raised it for a call, not the adapter. */
+/** A card that is up; `held`: it was raised for a tool call, which takes the answer when it is made again. */
 export interface ParkedCard {
   readonly card: Card
   readonly at: number

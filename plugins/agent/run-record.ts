@@ -37,6 +37,8 @@ export class RunRecord {
   costUsd = 0
   inputTokens = 0
   outputTokens = 0
+  /** How much of the model's context was in use, as last told. */
+  context: { readonly tokens: number; readonly window: number } | undefined
   /** How many landings the frames tell of. */
   landings = 0
   /** Everything that stands before the provider's first frame is in the log. */
@@ -120,7 +122,13 @@ export class RunRecord {
       case 'plan':
       case 'question':
       case 'permission':
+      case 'service_offer':
+      case 'capability_offer':
+      case 'payment_offer':
         return this.#card(frame)
+      case 'context_usage':
+        this.context = { tokens: frame.tokens, window: frame.contextWindow }
+        return
       case 'resolved':
         return this.#resolved(frame)
       case 'steer':

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { extname, join, relative } from 'node:path'
 import { Refusal, refuse } from '../../sdk/index.js'
 import type { Log } from '../../sdk/index.js'
+import type { Listener, Reach } from '../../sdk/node/addresses.js'
 import { inside } from '../../sdk/node/paths.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { TurnRequest } from './adapter.js'
@@ -18,7 +19,7 @@ import { stamp } from './tools/tree.js'
 import { tools } from './tools/tools.js'
 import type { Turn } from './turn.js'
 import { turnIo, type Ground, type Toolbox, type Workshop } from './turn-io.js'
-import { turnShell } from './turn-shell.js'
+import { turnPrograms } from './turn-shell.js'
 
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
@@ -30,6 +31,8 @@ export interface WorkshopParts {
   readonly log: Log
   readonly remembered: Remembered
   readonly anchors: Anchors
+  /** The addresses the daemon itself listens on. */
+  readonly listeners: () => Promise<readonly Listener[]>
 }
 
 interface Tree extends Ground {
@@ -139,13 +142,13 @@ export class TurnWorkshop implements Workshop {
   }
 
   io(turn: Turn, ground: Ground) {
-    const { remembered } = this.#parts
+    const { remembered, listeners } = this.#parts
     // Every ground of this workshop was made by `prepare`.
-    const { root, wall } = ground as Tree
+    const { wall } = ground as Tree
     const { conversationId } = turn
     return turnIo(turn, ground, {
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
-      toolbox: toolbox(root, ground.cwd, wall),
+      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() })),
     })
   }
 }
@@ -157,7 +160,7 @@ const worktree = async (branch: string, repos: readonly CopyRepo[], sync?: { com
 }
 
 /** The sandbox tools in one tree. */
-const toolbox = (root: string, cwd: string, wall: Omit<WallSpec, 'cwd' | 'env'>): Toolbox => ({
+const toolbox = ({ root, cwd }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>): Toolbox => ({
   face: (name, input) => {
     const tool = tools[name]
     if (!tool || !Object.hasOwn(tools, name)) return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
@@ -168,12 +171,10 @@ const toolbox = (root: string, cwd: string, wall: Omit<WallSpec, 'cwd' | 'env'>)
       throw error
     }
   },
-  run: async (name, input, signal) => {
+  run: async (name, input, signal, person) => {
     const tool = tools[name]!
     try {
-      const shell = turnShell(wall, root, signal)
-      const context = { root, signal, shell: (command: string, at: string, options: { timeoutMs: number }) => shell(command, at === root ? cwd : at, options) }
-      return await tool.run(tool.check(input), context)
+      return await tool.run(tool.check(input), { root, signal, reach, person, ...turnPrograms(wall, { root, cwd }, signal) })
     } catch (error) {
       if (!signal.aborted) throw error
       return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
