@@ -1,5 +1,6 @@
 import type { Journals, Log } from '../../sdk/index.js'
 import type { Cards } from './cards.js'
+import type { TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
 import { framesOf } from './frame-log.js'
@@ -18,6 +19,8 @@ export interface RestartParts {
   readonly log: Log
   /** Whether running turns go on by themselves (`autoResumeOnRestart`). */
   readonly resumes: () => Promise<boolean>
+  /** Whether what a turn did is to land by itself. */
+  readonly lands: (conversationId: string, input: TurnInput) => boolean
 }
 
 interface Found {
@@ -110,7 +113,7 @@ const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boo
   if (over || fields.stopping) {
     const finished = engine.finish(turn, over ?? 'stopped')
     // What is to land waits until everything has started.
-    return fields.message.input.autoLand ? undefined : finished
+    return parts.lands(conversationId, fields.message.input) ? undefined : finished
   }
   if (fields.parked.length) return park(parts, turn)
   const goesOn = fields.boots < MOST_BOOTS && Date.now() - fields.startedAt < OLDEST_MS && (await parts.resumes())
