@@ -142,7 +142,7 @@ export class PlannedResumes {
     if (!found || this.#parts.signal.aborted) return
     const over = (found.message.resumed?.since ?? found.failedAt) + this.#times.mostMs
     const moment = Math.max(Math.min(found.at ?? over, over), notBefore)
-    this.#timers.set(id, setTimeout(() => this.#attend(id, false), Math.max(0, moment - Date.now())).unref())
+    this.#timers.set(id, setTimeout(() => this.#attend(id, false), Math.max(0, moment - Date.now())))
   }
 
   #attend(id: string, answered: boolean): void {
