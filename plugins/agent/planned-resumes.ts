@@ -79,8 +79,11 @@ export class PlannedResumes {
 
   /** Drops what is planned where the setting, which has changed, no longer wants it. */
   async recheck(): Promise<void> {
-    const { lanes, queue } = this.#parts
-    for (const [id] of queue.resumables) await lanes.run(id, () => this.#weigh(id, false))
+    const { lanes, log, queue } = this.#parts
+    for (const [id] of queue.resumables) {
+      await lanes.run(id, () => this.#weigh(id, false))
+        .catch(error => log.error('a planned resume could not be weighed anew', { conversation: id, error: String(error) }))
+    }
   }
 
   /** Stops a conversation's turn, and the one that was to come in its place. */

@@ -226,7 +226,7 @@ t.test('changes at once of one key and the others lose none, and none of a key o
   const foreign = { workspaceMap: true, subagentDepth: 5, rules: [{ id: 'a' }] }
   write(daemon, JSON.stringify({ ...foreign, iqSearch: 'yes' }))
   const { client } = daemon
-  const rounds: SettingsGiven[] = Array.from({ length: 25 }, (_, n) => n + 1).flatMap(n => [
+  const rounds: SettingsGiven[] = Array.from({ length: 20 }, (_, n) => n + 1).flatMap(n => [
     { agentRetentionDays: n }, { autoResumeOnRestart: n % 2 === 0 }, { resumeAfterOutage: n % 2 === 1 },
   ])
   const answers = await Promise.all(rounds.map(set => client.call('POST /settings/patch', { set })))
