@@ -205,7 +205,7 @@ export class Delivery {
     const { provider, harness, model, permissionMode } = turn.entry.fields
     const adapter = providers.get(provider)
     if (!adapter.abilities(harness).words || Buffer.byteLength(input.prompt) > SAID_BYTES) return 'no-mid-turn-words'
-    const { effort, thinking, fast, actsAs } = conversations.get(conversationId)
+    const { effort, thinking, fast, actsAs, autoLand = false } = conversations.get(conversationId)
     const running = {
       adapter, harness, model, permissionMode,
       ...(effort !== undefined && { effort }),
@@ -213,7 +213,7 @@ export class Delivery {
       ...(fast !== undefined && { fast }),
       ...(actsAs !== undefined && { actsAs }),
     }
-    if (differs(input, turn.message.input, running)) return 'other-options'
+    if (differs(input, { autoLand, ...turn.message.input }, running)) return 'other-options'
     return queue.waiting(conversationId).length ? 'behind-others' : undefined
   }
 }

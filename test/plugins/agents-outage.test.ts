@@ -79,9 +79,11 @@ t.test('a conversation whose turns land by themselves lands the one now running,
   const watched = framesOf(client, 'c')
   await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
   t.match(await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true }), { status: 'running', autoLand: true })
+  t.match(await client.call('POST /agent', { conversationId: 'c', prompt: 'say no', autoLand: false }), { delivery: 'queued' }, 'what is not to land is not said into it')
   await client.call('POST /agent/steer', { conversationId: 'c', text: 'on' })
   t.same((await watched.all()).map(({ event }) => event).slice(-2), [{ kind: 'landed', landed: true }, { kind: 'done', reason: 'completed' }])
   t.ok(there('a.txt'))
+  await framesOf(client, 'c').all()
   await runTurn(client, 'c', 'write b.txt\n| b', { autoLand: false })
   t.notOk(there('b.txt'), 'the turn\'s own word counts first')
   t.equal((await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: null })).autoLand, undefined)
@@ -131,6 +133,23 @@ t.test('a turn that died of an outage goes on where it stopped once its provider
     ['user', 'append log.txt'], ['notice', 'the provider is out of service, as the script asked'], ['notice', 'went on after an outage'],
   ], 'the words are in the record once')
   t.same(await client.call('POST /agent', { conversationId: 'c', messageId: 'm', prompt: WORK }), first, 'the same message again has its first answer')
+})
+
+t.test('in a private copy the resumed turn lands as it was told to, and going back takes both runs away', async t => {
+  const daemon = await resuming(t)
+  const { client, workspace } = daemon
+  const started = await client.call('POST /agent', { conversationId: 'c', isolated: true, autoLand: true, prompt: WORK })
+  const first = (await framesOf(client, 'c').all()).map(({ event }) => event)
+  t.notOk(existsSync(join(workspace, 'log.txt')), 'what failed does not land')
+  const second = await nextRun(daemon, 'c', started.run)
+  t.match(second.map(({ kind }) => kind).slice(0, 3), ['resumed', 'worktree', 'checkpoint'])
+  t.same(second.slice(-2), [{ kind: 'landed', landed: true }, { kind: 'done', reason: 'completed' }])
+  t.equal(readFileSync(join(workspace, 'log.txt'), 'utf8'), 'once\nafter\n')
+  const { messages, total } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
+  const begun = first.find(frame => frame.kind === 'checkpoint')
+  t.same(messages.map(({ checkpointId }) => checkpointId).filter(Boolean), [begun?.id], 'one place to go back to: before the message')
+  t.match(await client.call('POST /agent/rewind', { conversationId: 'c', index: 0 }), { dropped: total, snapshot: begun?.id })
+  t.match(await client.call('GET /agents/{id}/diff', { id: 'c' }), { repos: [{ changes: [] }] })
 })
 
 t.test('an outage that lasts is counted from run to run', async t => {
