@@ -20,7 +20,7 @@ export interface Abilities {
 export interface TurnRequest {
   readonly conversationId: ConversationId
   readonly run: RunId
-  /** 1, and 2 after a restart. */
+  /** 1, and one more after a restart and after an outage. */
   readonly attempt: number
   /** The notes in front, then the words. */
   readonly prompt: string
@@ -34,10 +34,10 @@ export interface TurnRequest {
   readonly allowedTools?: readonly string[]
   /** The record so far, when no session can be resumed. */
   readonly history?: readonly TranscriptMessage[]
-  /** What `io.state` saved last, after a restart; `since` are this run's frames appended after it was saved. */
+  /** What `io.state` saved last, after a restart or an outage; `since` are this run's frames appended after it was saved. */
   readonly state?: unknown
   readonly since?: readonly Frame[]
-  readonly resume?: { readonly reason: 'restart' | 'answered'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
+  readonly resume?: { readonly reason: 'restart' | 'answered' | 'outage'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
   /** A person or a token started the turn and watches: cards may go up. */
   readonly attended: boolean
 }

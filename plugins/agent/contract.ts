@@ -248,6 +248,10 @@ export interface Conversation {
   lastEnd?: RunEnd
   /** The sentence the last run died on. */
   failure?: string
+  /** Its own word, over what the rules say, on landing by itself after a clean turn. */
+  autoLand?: boolean
+  /** Its own word, over the setting, on turns that died of an outage being run again. */
+  resumeAfterOutage?: boolean
   conflicts?: LandConflict[]
   landRequested?: LandRequest
   totals: Totals
@@ -274,6 +278,8 @@ export interface LiveTurn {
 export interface ConversationState {
   conversation: Conversation
   live?: LiveTurn
+  /** An outage ended its newest run, which is run again at this time. */
+  resumesAt?: Millis
   waiting: Count
   queuePaused: boolean
 }
@@ -369,7 +375,7 @@ export interface Agent {
   /**
    * Stop the turn; answers when it has fully ended, at most 15 s later.
    *
-   * Files already written stay written, and nothing lands. With nothing running it answers at once.
+   * Files already written stay written, and nothing lands. A planned resume after an outage is dropped. With nothing running it answers at once.
    */
   'POST /agent/stop'(input: { conversationId: Text }): Ok
 
@@ -422,6 +428,10 @@ export interface Agent {
   'agent.orderQueue'(input: { id: string; messageIds: string[]; start?: boolean }): WaitingMessages & { run?: RunId }
   /** Writes down that somebody asked for a landing; without a request nobody does any more. */
   'agent.requestLand'(input: { id: string; request?: LandRequest }): Ok
+  /** Writes down whether clean turns land by themselves; without a word the rules decide again. */
+  'agent.autoLand'(input: { id: string; autoLand?: boolean }): Ok
+  /** Writes down whether an outage is waited out; turned on, a turn that died of one within the last hour is picked up. */
+  'agent.resumeAfterOutage'(input: { id: string; resumeAfterOutage?: boolean }): Ok
   /** Puts a conversation away: what its copy holds is committed, the checkout goes, the branch is parked. */
   'agent.archive'(input: { id: string }): Ok
   /** Brings a conversation back; its next turn rebuilds the copy. */

@@ -274,11 +274,20 @@ export type ErrorCode =
   | 'trial-unavailable' | 'trial-model-unavailable' | 'trial-exhausted' | 'unknown-command' | 'model-invalid'
   | 'subscription-required' | 'agent-busy' | 'harness-missing' | 'harness-crashed' | 'context-full' | 'runner-lost'
   | 'script-syntax'
+/** When a turn that died of an outage is run again, and for the how many-th time of how many. */
+export interface OutageNote {
+  retryAt: Millis
+  attempt: Positive
+  maxAttempts: Positive
+}
 export interface ErrorFrame {
   kind: 'error'
   message: string
   code?: ErrorCode
   resetsAt?: Millis
+  /** After an outage: whether the turn is run again by itself, or would be if somebody turned that on. */
+  autoResume?: 'scheduled' | 'available'
+  outage?: OutageNote
 }
 export interface LandedFrame {
   kind: 'landed'

@@ -1,6 +1,7 @@
 import type { Journals, Log } from '../../sdk/index.js'
 import { isOffer, titleOf } from './card-kinds.js'
 import type { Cards } from './cards.js'
+import type { TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
 import { framesOf } from './frame-log.js'
@@ -19,6 +20,8 @@ export interface RestartParts {
   readonly log: Log
   /** Whether running turns go on by themselves (`autoResumeOnRestart`). */
   readonly resumes: () => Promise<boolean>
+  /** Whether what a turn did is to land by itself. */
+  readonly lands: (conversationId: string, input: TurnInput) => boolean
 }
 
 interface Found {
@@ -108,7 +111,7 @@ const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boo
   if (over || fields.stopping) {
     const finished = engine.finish(turn, over ?? 'stopped')
     // What is to land waits until everything has started.
-    return fields.message.input.autoLand ? undefined : finished
+    return parts.lands(conversationId, fields.message.input) ? undefined : finished
   }
   await forsake(parts, turn)
   if (turn.entry.fields.parked.length) return park(parts, turn)

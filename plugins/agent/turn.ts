@@ -68,6 +68,7 @@ export class Turn {
       run, text: input.prompt, sentAt: at, by, messageId,
       ...(input.errand && { errand: input.errand }),
       ...(input.attachments && { attachments: input.attachments }),
+      ...(message.resumed && { known: true }),
     })
     const before = past?.frames ?? []
     for (const frame of before) this.record.add(frame)

@@ -89,7 +89,7 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'init':
       return [dim(['model', oneLine(frame.model), ...(frame.provider ? ['of', oneLine(frame.provider)] : [])].join(' '))]
     case 'resumed':
-      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`)]
+      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : frame.reason === 'outage' ? 'an outage' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`)]
     case 'mode':
       return [dim(`permission mode ${oneLine(frame.mode)}`)]
     case 'rate_limit_info':
@@ -132,7 +132,10 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'notice':
       return [frame.level === 'warning' ? yellow(`warning: ${plain(frame.text)}`) : dim(`note: ${plain(frame.text)}`)]
     case 'error':
-      return [red(`error: ${plain(frame.message)}`)]
+      return [
+        red(`error: ${plain(frame.message)}`),
+        ...(frame.outage ? [yellow(`the turn is taken up again by itself (try ${frame.outage.attempt} of ${frame.outage.maxAttempts})`)] : []),
+      ]
     case 'landed':
       return frame.landed ? [green('landed: the work is in the workspace')]
         : frame.held ? [yellow('not landed: held back')] : [yellow('not landed:'), ...conflictLines(frame.conflicts ?? [])]

@@ -28,6 +28,7 @@ t.test('every frame has its lines', async t => {
     [{ kind: 'preamble', notes: [{ title: 'Rules', text: 'x' }, { title: 'Place', text: 'y' }] }, 'told the agent first: Rules, Place\n'],
     [{ kind: 'init', model: 'm' }, 'model m\n'],
     [{ kind: 'resumed', reason: 'restart', attempt: 2 }, 'taken up again after a restart (attempt 2)\n'],
+    [{ kind: 'resumed', reason: 'outage', attempt: 3, resumedFrom: 'r-1' }, 'taken up again after an outage (attempt 3)\n'],
     [{ kind: 'mode', mode: 'plan' }, 'permission mode plan\n'],
     [{ kind: 'steer', text: 'faster', sentAt: 1, by: 'ada@example.org' }, '> faster (ada@example.org)\n'],
     [{ kind: 'usage', inputTokens: 5, outputTokens: 6, costUsd: 0.01, durationMs: 1500 }, 'usage: 5 tokens in, 6 out, $0.0100, 1.5 s\n'],
@@ -59,6 +60,10 @@ t.test('every frame has its lines', async t => {
     [{ kind: 'notice', level: 'info', text: 'a' }, 'note: a\n'],
     [{ kind: 'notice', level: 'warning', text: 'a' }, 'warning: a\n'],
     [{ kind: 'error', message: 'no model' }, 'error: no model\n'],
+    [
+      { kind: 'error', message: 'gone', code: 'provider-outage', autoResume: 'scheduled', outage: { retryAt: 1, attempt: 1, maxAttempts: 6 } },
+      'error: gone\nthe turn is taken up again by itself (try 1 of 6)\n',
+    ],
     [{ kind: 'landed', landed: true }, 'landed: the work is in the workspace\n'],
     [{ kind: 'landed', landed: false, held: true }, 'not landed: held back\n'],
     [{ kind: 'landed', landed: false, conflicts: [{ repo: 'root', paths: [], clean: 0 }] }, 'not landed:\nroot: its main checkout is gone\n'],

@@ -51,11 +51,11 @@ function* opening({ conversationId, model, harness, since = [] }: TurnRequest): 
 }
 
 async function* run(request: TurnRequest, io: TurnIo): AsyncGenerator<Frame, void> {
-  if (request.state === undefined) yield* opening(request)
-  else if (!isSaved(request.state)) {
+  if (request.state !== undefined && !isSaved(request.state)) {
     const message = 'what this turn saved before the restart cannot be read; send the message again'
     return yield { kind: 'error', message }
   }
+  if (request.state === undefined || request.resume?.reason === 'outage') yield* opening(request)
   const commands = commandsOf(request.words)
   if ('message' in commands) return yield { kind: 'error', ...commands }
   yield* interpret(commands, request, io)
