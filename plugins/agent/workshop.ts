@@ -10,6 +10,7 @@ import type { Anchors } from './anchors.js'
 import type { Conversation, CopyRepo } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
+import type { Synced } from './copies-states.js'
 import type { Premises } from './delivery.js'
 import type { Lanes } from './lanes.js'
 import type { Remembered } from './remembered.js'
@@ -89,17 +90,17 @@ export class TurnWorkshop implements Workshop {
   /** The private copy as a turn finds it: made or repaired, brought up to date, its state kept. */
   async #copy(turn: Turn, { id, repos: before, starts }: Conversation, branch: string, again: boolean) {
     const { copies, conversations, anchors } = this.#parts
-    let repos = await copies.ensure(id, before, starts)
+    const opened = await copies.open(id, before, starts)
     if (again) return undefined
-    const sync = before.length ? await this.#sync(turn, id, repos) : undefined
-    repos = sync?.repos ?? repos
+    const sync = before.length ? await this.#sync(turn, id, opened.repos) : undefined
+    const { repos, checkpoint } = sync ?? opened
     await conversations.update(id, { repos, starts: undefined })
     const shown = sync && { commits: sync.commits, blocked: sync.blocked }
     turn.log.push(await worktree(branch, repos, shown))
-    const { id: checkpoint, commits } = await copies.checkpoint(id, repos)
+    const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
     const kept = commits.map(({ repo, tip }) => ({ repo, tip, base: repos.find(each => each.repo === repo)?.base ?? tip }))
-    await anchors.keep(id, { id: checkpoint, run: turn.run, index: turn.index, repos: kept })
-    turn.log.push({ kind: 'checkpoint', id: checkpoint, index: turn.index })
+    await anchors.keep(id, { id: state, run: turn.run, index: turn.index, repos: kept })
+    turn.log.push({ kind: 'checkpoint', id: state, index: turn.index })
     return shown
   }
 
@@ -114,10 +115,11 @@ export class TurnWorkshop implements Workshop {
 
   /** Resolves when nothing is made ready any more. */
   async idle(): Promise<void> {
+    await this.#parts.copies.close()
     await this.#warming
   }
 
-  async #sync(turn: Turn, id: string, repos: readonly CopyRepo[]) {
+  async #sync(turn: Turn, id: string, repos: readonly CopyRepo[]): Promise<Omit<Synced, 'reports'>> {
     try {
       return await this.#parts.copies.sync(id, repos)
     } catch (error) {
@@ -202,7 +204,7 @@ const real = async (workspace: string, paths: readonly string[]): Promise<string
 }
 
 /** What a message must pass before anything is written down. */
-export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>, landing: Premises['landing']): Premises => ({
+export const premises = (workspace: string, copies: Pick<Copies, 'possible' | 'repositories'>, landing: Premises['landing']): Premises => ({
   landing,
   attachments: async paths => {
     for (const path of paths) {
@@ -216,9 +218,8 @@ export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>
     if (!(await stat(folder)).isDirectory()) refuse('unprocessable', `startIn: expected a folder at ${path}, found a file`)
   },
   isolation: async ({ worktreeBase = [] }) => {
-    const repositories = await copies.repositories()
-    if (!repositories.length) refuse('unprocessable', 'isolated: the workspace holds no git repository with a commit; make one with git init and git commit, or leave isolated out')
-    return pinsOf(worktreeBase, repositories)
+    if (!(await copies.possible())) refuse('unprocessable', 'isolated: the workspace holds no git repository with a commit; make one with git init and git commit, or leave isolated out')
+    return worktreeBase.length ? pinsOf(worktreeBase, await copies.repositories()) : []
   },
 })
 
