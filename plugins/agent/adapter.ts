@@ -22,7 +22,7 @@ export interface Abilities {
 export interface TurnRequest {
   readonly conversationId: ConversationId
   readonly run: RunId
-  /** 1, and 2 after a restart. */
+  /** 1, and one more after a restart and after an outage. */
   readonly attempt: number
   /** The notes in front, then the words. */
   readonly prompt: string
@@ -38,10 +38,10 @@ export interface TurnRequest {
   readonly sessionId?: string
   /** The record so far, when no session can be resumed. */
   readonly history?: readonly TranscriptMessage[]
-  /** What `io.state` saved last, after a restart; `since` are this run's frames appended after it was saved. */
+  /** What `io.state` saved last, after a restart or an outage; `since` are this run's frames appended after it was saved. */
   readonly state?: unknown
   readonly since?: readonly Frame[]
-  readonly resume?: { readonly reason: 'restart' | 'answered'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
+  readonly resume?: { readonly reason: 'restart' | 'answered' | 'outage'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
   /** A person or a token started the turn and watches: cards may go up. */
   readonly attended: boolean
 }
@@ -135,7 +135,10 @@ export interface GatedCall {
   readonly name: string
   readonly category: ToolCategory
   readonly command?: string
+  /** The program text of a call that is no command of the shell. */
+  readonly code?: string
   readonly path?: string
+  readonly url?: string
   /** What the provider calls it, where neither a command nor a path says more. */
   readonly title?: string
 }

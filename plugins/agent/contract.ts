@@ -2,7 +2,7 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type {
-  CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId,
+  Card, CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId,
 } from './frames.js'
 import type { TranscriptPage } from './record.js'
 
@@ -248,6 +248,10 @@ export interface Conversation {
   lastEnd?: RunEnd
   /** The sentence the last run died on. */
   failure?: string
+  /** Its own word, over what the rules say, on landing by itself after a clean turn. */
+  autoLand?: boolean
+  /** Its own word, over the setting, on turns that died of an outage being run again. */
+  resumeAfterOutage?: boolean
   conflicts?: LandConflict[]
   landRequested?: LandRequest
   totals: Totals
@@ -256,7 +260,7 @@ export interface Conversation {
 }
 export interface OpenCard {
   requestId: string
-  kind: 'plan' | 'question' | 'permission'
+  kind: Card['kind']
   title: string
   raisedAt: Millis
 }
@@ -274,6 +278,8 @@ export interface LiveTurn {
 export interface ConversationState {
   conversation: Conversation
   live?: LiveTurn
+  /** An outage ended its newest run, which is run again at this time. */
+  resumesAt?: Millis
   waiting: Count
   queuePaused: boolean
 }
@@ -348,7 +354,8 @@ export interface Agent {
    * Answer a card; the turn picks up where it stopped.
    *
    * The first answer wins: the very same answer again is fine, a different one is refused. `cancelled` ends the turn as
-   * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`.
+   * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`. An offer takes at
+   * least a maintainer, and no token answers the two that move money.
    */
   'POST /agent/reply'(input: CardReply): Ok
 
@@ -368,7 +375,7 @@ export interface Agent {
   /**
    * Stop the turn; answers when it has fully ended, at most 15 s later.
    *
-   * Files already written stay written, and nothing lands. With nothing running it answers at once.
+   * Files already written stay written, and nothing lands. A planned resume after an outage is dropped. With nothing running it answers at once.
    */
   'POST /agent/stop'(input: { conversationId: Text }): Ok
 
@@ -421,6 +428,10 @@ export interface Agent {
   'agent.orderQueue'(input: { id: string; messageIds: string[]; start?: boolean }): WaitingMessages & { run?: RunId }
   /** Writes down that somebody asked for a landing; without a request nobody does any more. */
   'agent.requestLand'(input: { id: string; request?: LandRequest }): Ok
+  /** Writes down whether clean turns land by themselves; without a word the rules decide again. */
+  'agent.autoLand'(input: { id: string; autoLand?: boolean }): Ok
+  /** Writes down whether an outage is waited out; turned on, a turn that died of one within the last hour is picked up. */
+  'agent.resumeAfterOutage'(input: { id: string; resumeAfterOutage?: boolean }): Ok
   /** Puts a conversation away: what its copy holds is committed, the checkout goes, the branch is parked. */
   'agent.archive'(input: { id: string }): Ok
   /** Brings a conversation back; its next turn rebuilds the copy. */

@@ -7,6 +7,8 @@ import type { Conversation, ConversationState, TurnInput } from './contract.js'
 import { framesOf } from './frame-log.js'
 import type { Frame, RunEnd } from './frames.js'
 import type { Lanes } from './lanes.js'
+import { resumableOf } from './outage.js'
+import type { PlannedResumes } from './planned-resumes.js'
 import type { Providers } from './providers.js'
 import { shown, type Queue } from './queue.js'
 import type { EntryFields, Message } from './run-entry.js'
@@ -29,13 +31,15 @@ export interface EngineParts {
   readonly locks: Lanes
   /** Lands the work of a turn that ended well, when it was told to. */
   readonly land?: (turn: Turn) => Promise<void>
+  /** Resumes what an outage ended. */
+  readonly resumes?: Pick<PlannedResumes, 'told' | 'settled'>
   /** How long after a stop an adapter is waited for. */
   readonly patienceMs?: number
 }
 
-/** Why a turn goes on after a restart. */
+/** Why a turn goes on after a restart or an outage. */
 export interface Resume {
-  readonly reason: 'restart' | 'answered'
+  readonly reason: 'restart' | 'answered' | 'outage'
 }
 
 const PATIENCE_MS = 10_000
@@ -67,9 +71,11 @@ export class Engine {
   state(conversation: Conversation): ConversationState {
     const turn = this.#turns.get(conversation.id)
     const { queue } = this.#parts
+    const resumesAt = turn ? undefined : queue.resumable(conversation.id)?.at
     return {
       conversation: structuredClone(conversation),
       ...(turn && !turn.leaving && { live: turn.live }),
+      ...(resumesAt !== undefined && { resumesAt }),
       waiting: queue.waiting(conversation.id).length,
       queuePaused: queue.paused(conversation.id),
     }
@@ -78,13 +84,17 @@ export class Engine {
   /** Starts a turn for a message the queue holds durably. */
   start(message: Message): Turn {
     const { conversations, host, queue } = this.#parts
-    const { conversationId, run, input, by } = message
+    const { conversationId, run, input, by, resumed } = message
     const before = conversations.get(conversationId)
     const { adapter, harness, model, permissionMode, effort, thinking, fast, actsAs } = this.#options(input, before)
     const startedAt = Date.now()
     const turn = this.adopt({
-      message, startedAt, attempt: 1, boots: 0, provider: adapter.id, harness, model, permissionMode, parked: [],
+      message, startedAt, attempt: resumed?.attempt ?? 1, boots: 0, provider: adapter.id, harness, model, permissionMode, parked: [],
+      ...(resumed?.state !== undefined && { state: resumed.state }),
+      ...(resumed?.unheard && { unheard: [...resumed.unheard] }),
     })
+    for (const words of resumed?.unheard ?? []) turn.words.put(words)
+    if (resumed) turn.log.push({ kind: 'resumed', reason: 'outage', attempt: resumed.attempt, resumedFrom: resumed.from })
     void conversations.update(conversationId, {
       provider: adapter.id, harness, model, permissionMode, effort, thinking, fast, actsAs,
       lastRun: run, lastEnd: undefined, failure: undefined, lastBy: by, updatedAt: startedAt, archivedAt: undefined,
@@ -92,7 +102,7 @@ export class Engine {
     if (before.lastRun && before.lastRun !== run) this.#expire(before.lastRun)
     const waiting = queue.waiting(conversationId)
     if (waiting.length) turn.log.push({ kind: 'queue', messages: shown(waiting), paused: false })
-    void this.drive(turn)
+    void this.drive(turn, resumed && { reason: 'outage' })
     const waiters = this.#arrivals.get(run)
     this.#arrivals.delete(run)
     for (const arrived of waiters ?? []) arrived(turn)
@@ -115,7 +125,7 @@ export class Engine {
     const turn = new Turn(this.#parts.host, fields, past)
     turn.cancel = () => this.stop(turn.conversationId)
     turn.afterAnswer = async card => {
-      if (card.kind === 'permission' || turn.stopping) return
+      if ((card.kind !== 'plan' && card.kind !== 'question') || turn.stopping) return
       await this.#parts.workshop.refresh(turn, this.#parts.conversations.get(turn.conversationId))
     }
     this.#turns.set(turn.conversationId, turn)
@@ -153,7 +163,7 @@ export class Engine {
   }
 
   async #run(turn: Turn, ground: Ground, resume: Resume | undefined, late: Promise<undefined>): Promise<void> {
-    const { providers, workshop } = this.#parts
+    const { providers, resumes, workshop } = this.#parts
     const adapter = providers.get(turn.entry.fields.provider)
     const io = workshop.io(turn, ground)
     const frames = adapter.run(await this.#request(turn, ground, resume), io)[Symbol.asyncIterator]()
@@ -163,7 +173,7 @@ export class Engine {
         if (done || turn.frozen || turn.leaving) return
         if (value.kind === 'done') continue
         providers.heard(adapter.id, value)
-        turn.log.push(value)
+        turn.log.push((await resumes?.told(turn, value)) ?? value)
         await turn.log.room()
       }
     }
@@ -274,12 +284,13 @@ export class Engine {
       log.push({ kind: 'done', reason: end })
     }
     await this.#written(turn)
-    await queue.ended(conversationId, run, paused)
+    await queue.ended(conversationId, run, paused, resumableOf(turn, end, Date.now()))
     await entry.remove()
     this.#turns.delete(conversationId)
     const follows = goesOn && end === 'completed' && !this.#closing && conversations.find(conversationId)
     const next = follows ? queue.take(conversationId) : undefined
     if (next) this.start(next)
+    this.#parts.resumes?.settled(turn, end)
     host.changed(conversationId)
     await this.closeFrames(run, end, next?.run)
     return end
@@ -312,6 +323,7 @@ export class Engine {
       failure: end === 'failed' ? record.failure?.message ?? 'the turn failed' : undefined,
       updatedAt: Date.now(),
       ...(record.sessionId && { session: { id: record.sessionId, provider: entry.fields.provider, harness: entry.fields.harness } }),
+      ...(record.context && { contextTokens: record.context.tokens, contextWindow: record.context.window }),
       totals: {
         turns: totals.turns + 1,
         toolUses: totals.toolUses + record.toolUses,

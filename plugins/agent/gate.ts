@@ -67,12 +67,12 @@ const bounded = (text: string): string => {
   return hidden > 0 ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${hidden} more characters are not shown]` : text
 }
 
-const cardOf = ({ name, command, path, title }: GatedCall, reason: string): PermissionDraft => {
-  const shown = command ?? path ?? title
+const cardOf = ({ name, command, code, path, url, title }: GatedCall, reason: string): PermissionDraft => {
+  const shown = command ?? code ?? url ?? path ?? title
   return {
     kind: 'permission',
     toolName: name,
-    title: command === undefined ? `${name}${path === undefined ? '' : ` ${path}`}` : 'Run a command',
+    title: command !== undefined ? 'Run a command' : code !== undefined ? 'Run code' : url !== undefined ? 'Fetch a page' : `${name}${path === undefined ? '' : ` ${path}`}`,
     ...(shown !== undefined && { description: bounded(shown) }),
     reason,
     ...(path !== undefined && { path }),

@@ -14,6 +14,7 @@ import { Engine } from './engine.js'
 import { Forks } from './forks.js'
 import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
+import { PlannedResumes } from './planned-resumes.js'
 import { programs } from './programs.js'
 import { Providers } from './providers.js'
 import { Queue } from './queue.js'
@@ -54,12 +55,17 @@ export const activate = async (host: Host): Promise<void> => {
   const providers = new Providers(store, log, [scriptWith(scriptAgent(place.root), vendorOn(peers))])
   const remembered = new Remembered(store, log)
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
+  const listeners = async () => (await host.call('kernel.listeners')).listeners
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors })
+  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors, listeners })
   const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
-  const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn) })
+  const setting = async (key: 'autoResumeOnRestart' | 'resumeAfterOutage') => (await host.serves('settings.get')) && (await host.call('settings.get'))[key]
+  const resumes = new PlannedResumes({
+    engine: () => engine, conversations, queue, lanes, log, changed, setting: () => setting('resumeAfterOutage'), signal: host.signal,
+  })
+  const engine: Engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn), resumes })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks })
 
@@ -80,11 +86,14 @@ export const activate = async (host: Host): Promise<void> => {
   for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
   for (const id of dropped) await conversations.remove(id)
 
-  const resumes = async () => (await host.serves('settings.get')) && (await host.call('settings.get')).autoResumeOnRestart
   host.boot('Turns of the last run', async () => {
     await recoverRewinds(rewinding)
     await forks.recover()
-    await restart({ engine, conversations, queue, cards, journal, log, resumes })
+    await restart({
+      engine, conversations, queue, cards, journal, log,
+      resumes: () => setting('autoResumeOnRestart'), lands: (id, input) => landing.wanted(id, input),
+    })
+    resumes.begin()
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
     if (isolated.length) void workshop.warm()
@@ -95,6 +104,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
   // Once a turn has its processor back: the next private copy is then there at once.
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && workshop.warm()))
+  host.on('settings.changed', ({ keys }) => void (keys.includes('resumeAfterOutage') && resumes.recheck()))
   host.stopping(async () => {
     await engine.close()
     await peers.close()
@@ -117,7 +127,7 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'POST /agent/stop': async ({ conversationId }, { caller }) => {
       reach(caller, conversations.get(conversationId))
-      await engine.stop(conversationId)
+      await resumes.stop(conversationId)
       return { ok: true }
     },
     'POST /agent/rewind': (input, { signal }) => rewind(rewinding, input, signal),
@@ -148,6 +158,8 @@ export const activate = async (host: Host): Promise<void> => {
     'agent.unqueue': ({ id, messageId }) => board.unqueue(id, messageId),
     'agent.orderQueue': ({ id, messageIds, start = false }) => board.order(id, messageIds, start),
     'agent.requestLand': ({ id, request }) => done(board.requestLand(id, request)),
+    'agent.autoLand': ({ id, autoLand }) => done(board.autoLand(id, autoLand)),
+    'agent.resumeAfterOutage': ({ id, resumeAfterOutage }) => done(resumes.choose(id, resumeAfterOutage)),
     'agent.archive': ({ id }) => done(board.archive(id)),
     'agent.unarchive': ({ id }) => done(board.unarchive(id)),
     'agent.purge': ({ id }) => done(board.purge(id)),

@@ -1,5 +1,7 @@
 import type { Journals, Log } from '../../sdk/index.js'
+import { isOffer, titleOf } from './card-kinds.js'
 import type { Cards } from './cards.js'
+import type { TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
 import { framesOf } from './frame-log.js'
@@ -18,6 +20,8 @@ export interface RestartParts {
   readonly log: Log
   /** Whether running turns go on by themselves (`autoResumeOnRestart`). */
   readonly resumes: () => Promise<boolean>
+  /** Whether what a turn did is to land by itself. */
+  readonly lands: (conversationId: string, input: TurnInput) => boolean
 }
 
 interface Found {
@@ -107,9 +111,10 @@ const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boo
   if (over || fields.stopping) {
     const finished = engine.finish(turn, over ?? 'stopped')
     // What is to land waits until everything has started.
-    return fields.message.input.autoLand ? undefined : finished
+    return parts.lands(conversationId, fields.message.input) ? undefined : finished
   }
-  if (fields.parked.length) return park(parts, turn)
+  await forsake(parts, turn)
+  if (turn.entry.fields.parked.length) return park(parts, turn)
   const goesOn = fields.boots < MOST_BOOTS && Date.now() - fields.startedAt < OLDEST_MS && (await parts.resumes())
   if (!goesOn) return engine.finish(turn, 'interrupted')
   const attempt = fields.attempt + 1
@@ -124,6 +129,22 @@ const hearAgain = (queue: Queue, turn: Turn): void => {
   for (const words of queue.said(turn.conversationId, turn.run)) {
     if (!turn.record.said(words.messageId)) void turn.say(words)
   }
+}
+
+/** Takes down the offers: what stood behind them died with the last daemon. */
+const forsake = async ({ cards }: RestartParts, turn: Turn): Promise<void> => {
+  const dead = turn.entry.fields.parked.filter(({ card }) => isOffer(card) && !turn.record.card(card.requestId)?.resolved?.reply)
+  if (!dead.length) return
+  for (const { card } of dead) {
+    const { requestId } = card
+    const shown = turn.record.card(requestId)
+    if (!shown) continue
+    cards.settle(requestId, turn.conversationId)
+    if (shown.resolved) continue
+    await turn.log.write({ kind: 'resolved', requestId })
+    await turn.log.write({ kind: 'notice', level: 'warning', text: `a restart took back the offer "${titleOf(card)}": what stood behind it is gone` })
+  }
+  await turn.entry.change({ parked: turn.entry.fields.parked.filter(parked => !dead.includes(parked)) })
 }
 
 /** Puts the cards up again; the turn goes on when the last of them is answered. */

@@ -110,6 +110,7 @@ const complete = async (parts: RewindParts, { id, repos }: Conversation, { index
   }
   await anchors.cut(id, index)
   await queue.pause(id)
+  await queue.resume(id)
   await conversations.update(id, {
     repos: repos.map((repo): CopyRepo => ({ ...repo, base: anchor.repos.find(each => each.repo === repo.repo)?.base ?? repo.base })),
     session: undefined, lastRun: undefined, lastEnd: undefined, failure: undefined, conflicts: undefined,

@@ -1,5 +1,5 @@
 import type { AnsweredCard, TranscriptMessage, ToolCard } from './contract.js'
-import type { Card, ErrorFrame, Frame, ResolvedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
+import type { Card, ErrorFrame, Frame, ResolvedFrame, ResumedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
 
 /** A row of the record before it has its place there. */
 export type Row = Omit<TranscriptMessage, 'index'>
@@ -13,13 +13,17 @@ export interface OpeningWords {
   readonly messageId: string
   readonly errand?: string
   readonly attachments?: readonly string[]
+  /** An earlier run of the message left them in the record. */
+  readonly known?: boolean
 }
 
 const OVER = new Set(['completed', 'failed'])
+const WHY = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' } as const satisfies { [reason in ResumedFrame['reason']]: string }
 
 /** What the frames of a run add up to: its rows, its open calls and cards, what it cost and how it stands. */
 export class RunRecord {
   readonly #run: string
+  readonly #known: boolean
   readonly #rows: Row[]
   readonly #tools = new Map<string, ToolCard>()
   readonly #open = new Map<string, ToolCard>()
@@ -37,13 +41,16 @@ export class RunRecord {
   costUsd = 0
   inputTokens = 0
   outputTokens = 0
+  /** How much of the model's context was in use, as last told. */
+  context: { readonly tokens: number; readonly window: number } | undefined
   /** How many landings the frames tell of. */
   landings = 0
   /** Everything that stands before the provider's first frame is in the log. */
   prepared = false
 
-  constructor({ run, text, sentAt, by, messageId, errand, attachments }: OpeningWords) {
+  constructor({ run, text, sentAt, by, messageId, errand, attachments, known }: OpeningWords) {
     this.#run = run
+    this.#known = known ?? false
     this.#rows = [{
       role: 'user', text, run, sentAt, by, messageId,
       ...(errand && { errand }),
@@ -53,7 +60,7 @@ export class RunRecord {
 
   /** The rows the run leaves behind. */
   get rows(): readonly Row[] {
-    return this.#rows.filter(({ role, text, thinking, tools, cards }) => role !== 'assistant' || text || thinking || tools || cards)
+    return this.#rows.slice(this.#known ? 1 : 0).filter(({ role, text, thinking, tools, cards }) => role !== 'assistant' || text || thinking || tools || cards)
   }
 
   /** What was put in front of the words. */
@@ -120,7 +127,13 @@ export class RunRecord {
       case 'plan':
       case 'question':
       case 'permission':
+      case 'service_offer':
+      case 'capability_offer':
+      case 'payment_offer':
         return this.#card(frame)
+      case 'context_usage':
+        this.context = { tokens: frame.tokens, window: frame.contextWindow }
+        return
       case 'resolved':
         return this.#resolved(frame)
       case 'steer':
@@ -132,7 +145,7 @@ export class RunRecord {
           ...(frame.attachments?.length && { attachments: frame.attachments }),
         })
       case 'resumed':
-        return this.#row({ role: 'notice', text: `went on after a ${frame.reason}`, run: this.#run })
+        return this.#row({ role: 'notice', text: `went on after ${WHY[frame.reason]}`, run: this.#run })
       case 'error':
         this.failure ??= frame
         return this.#row({ role: 'notice', text: frame.message, run: this.#run })

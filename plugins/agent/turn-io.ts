@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { refuse } from '../../sdk/index.js'
 import type { CardDraft, GatedCall, ToolResult, TreeCommand, TreeProgram, TurnIo, TurnRequest } from './adapter.js'
 import type { CardReply, Conversation } from './contract.js'
-import type { Location, ToolCategory } from './frames.js'
+import type { Location, PermissionMode, ToolCategory } from './frames.js'
 import { decide } from './gate.js'
+import type { Person } from './tools/tool.js'
 import type { Turn } from './turn.js'
 
 /** Where a turn stands: its tree, and what is said to the provider before the words. */
@@ -25,14 +26,16 @@ export interface CallFace {
   readonly target?: string
   readonly locations?: Location[]
   readonly command?: string
+  readonly code?: string
   readonly path?: string
+  readonly url?: string
 }
 
 /** The sandbox tools, bound to one turn's tree. */
 export interface Toolbox {
   /** How a call shows; undefined: there is no such tool, or its input does not fit. */
   face(name: string, input: object): CallFace | { refused: string }
-  run(name: string, input: object, signal: AbortSignal): Promise<ToolResult>
+  run(name: string, input: object, signal: AbortSignal, person: Person): Promise<ToolResult>
   stamp(path: string): Promise<string | undefined>
   walled(program: TreeProgram): Promise<TreeCommand>
 }
@@ -96,6 +99,18 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
     return undefined
   }
 
+  const setMode = (to: PermissionMode): void => {
+    mode = to
+    turn.log.push({ kind: 'mode', mode: to })
+  }
+
+  const person: Person = {
+    attends: turn.message.attended,
+    // Held: after a restart the call is made again, and takes the answer it had.
+    ask: card => raise(card, true),
+    approved: () => setMode(mode === 'plan' ? 'bypassPermissions' : mode),
+  }
+
   const refused = (id: string, reason: string): ToolResult => {
     turn.log.push({ kind: 'tool_call_update', id, status: 'failed', content: [{ type: 'text', text: reason }] })
     return { ok: false, content: [{ type: 'text', text: reason }], text: reason }
@@ -105,7 +120,7 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
     const face = toolbox.face(name, input)
     const known = turn.record.openTools.some(call => call.id === id)
     const unknown = 'refused' in face
-    const { category, target, locations, command, path } = unknown ? { category: 'other' as const } as CallFace : face
+    const { category, target, locations, ...shown } = unknown ? { category: 'other' as const } as CallFace : face
     if (!known) {
       turn.log.push({
         kind: 'tool_call', id, name, category, status: 'pending',
@@ -113,11 +128,11 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
       })
     }
     if (unknown) return refused(id, face.refused)
-    const reason = await permit({ id, name, category, ...(command !== undefined && { command }), ...(path !== undefined && { path }) })
+    const reason = await permit({ id, name, category, ...shown })
     if (turn.signal.aborted) return refused(id, 'stopped')
     if (reason !== undefined) return refused(id, reason)
     turn.log.push({ kind: 'tool_call_update', id, status: 'in_progress' })
-    const result = await toolbox.run(name, input, turn.signal)
+    const result = await toolbox.run(name, input, turn.signal, person)
     turn.log.push({ kind: 'tool_call_update', id, status: result.ok ? 'completed' : 'failed', content: result.content })
     return result
   }
@@ -142,10 +157,7 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
       await turn.entry.change({ state: value, stateSeq: turn.log.seq, unheard: [...turn.words.left], answered })
       if (turn.frozen) return never
     },
-    mode: to => {
-      mode = to
-      turn.log.push({ kind: 'mode', mode: to })
-    },
+    mode: setMode,
     idle: async () => void (await Promise.all(busy)),
   }
 }

@@ -1,5 +1,6 @@
 import type { Host, Log } from '../../sdk/index.js'
 import type { CardDraft } from './adapter.js'
+import { CARD_KINDS, isCard, titleOf } from './card-kinds.js'
 import type { Cards } from './cards.js'
 import type { CardReply, LiveTurn, OpenCard } from './contract.js'
 import { FrameLog } from './frame-log.js'
@@ -26,12 +27,9 @@ export type AfterAnswer = (card: Card) => Promise<void>
 
 const TITLE = 120
 /** Frames after which the board shows something else. */
-const SHOWN = new Set<Frame['kind']>(['tool_call', 'tool_call_update', 'todos', 'plan', 'question', 'permission', 'resolved', 'queue'])
+const SHOWN = new Set<Frame['kind']>(['tool_call', 'tool_call_update', 'todos', ...CARD_KINDS, 'resolved', 'queue'])
 
-const titleOf = (card: Card): string => {
-  const text = card.kind === 'plan' ? card.text : card.kind === 'question' ? card.questions[0]?.question ?? '' : card.title ?? card.toolName
-  return (text.trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
-}
+const lineOf = (card: Card): string => (titleOf(card).trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
 
 /** One live turn: its frames, its cards, the words said into it, and whether it is to stop. */
 export class Turn {
@@ -70,10 +68,11 @@ export class Turn {
       run, text: input.prompt, sentAt: at, by, messageId,
       ...(input.errand && { errand: input.errand }),
       ...(input.attachments && { attachments: input.attachments }),
+      ...(message.resumed && { known: true }),
     })
     const before = past?.frames ?? []
     for (const frame of before) this.record.add(frame)
-    this.#sequence = before.filter(({ kind }) => kind === 'plan' || kind === 'question' || kind === 'permission').length
+    this.#sequence = before.filter(isCard).length
     this.entry = new RunEntry(host.journal, fields, past?.lines)
     this.begun = past ? Promise.resolve() : this.entry.open()
     this.begun.catch(() => {})
@@ -138,7 +137,7 @@ export class Turn {
   get live(): LiveTurn {
     const { tool, todo } = this.record
     const cards = [...this.#up.values()].map(({ card, at }): OpenCard => (
-      { requestId: card.requestId, kind: card.kind, title: titleOf(card), raisedAt: at }
+      { requestId: card.requestId, kind: card.kind, title: lineOf(card), raisedAt: at }
     ))
     return {
       run: this.run,

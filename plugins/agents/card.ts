@@ -16,9 +16,10 @@ export interface CardFacts {
   readonly landedRun?: string
 }
 
-/** The status of a card: the live turn, else how the last run ended until its work lands, else the standing of the work. */
-export const statusOf = ({ conversation, live }: ConversationState, { standing, landedRun }: CardFacts): AgentStatus => {
+/** The status of a card: the live turn, else the one that is to come after an outage, else how the last run ended until its work lands, else the standing of the work. */
+export const statusOf = ({ conversation, live, resumesAt }: ConversationState, { standing, landedRun }: CardFacts): AgentStatus => {
   if (live) return LIVE[live.state]
+  if (resumesAt !== undefined) return 'resuming'
   const { lastEnd, lastRun, conflicts } = conversation
   const ended = lastEnd && ENDED[lastEnd]
   if (ended && !(landedRun !== undefined && landedRun === lastRun)) return ended
@@ -85,6 +86,8 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       contextTokens: conversation.contextTokens,
       contextWindow: conversation.contextWindow,
       activity: activityOf(live),
+      autoLand: conversation.autoLand,
+      resumeAfterOutage: conversation.resumeAfterOutage,
       landRequested: conversation.landRequested,
       diff: facts.standing.diff,
       landedPresence: facts.standing.presence,

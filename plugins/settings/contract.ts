@@ -8,6 +8,8 @@ export interface Settings {
   agentRetentionDays: number & tags.Minimum<0> & tags.Maximum<365>
   /** Go on by itself with a turn that a restart of the sandbox cut off; off unless set. */
   autoResumeOnRestart: boolean
+  /** Run a turn that an outage of its provider ended again, once the provider may be back; off unless set. */
+  resumeAfterOutage: boolean
 }
 /** Settings to write; a key that is none of them is refused. */
 export interface SettingsGiven extends Partial<Settings> {}

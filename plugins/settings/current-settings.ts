@@ -8,6 +8,7 @@ import { FILE, type Kept, type SettingsFile } from './settings-file.js'
 export const DEFAULTS: Settings = {
   agentRetentionDays: 3,
   autoResumeOnRestart: false,
+  resumeAfterOutage: false,
 }
 const MOST_TOLD = 20
 

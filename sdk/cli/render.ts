@@ -89,9 +89,29 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'init':
       return [dim(['model', oneLine(frame.model), ...(frame.provider ? ['of', oneLine(frame.provider)] : [])].join(' '))]
     case 'resumed':
-      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`)]
+      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : frame.reason === 'outage' ? 'an outage' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`)]
     case 'mode':
       return [dim(`permission mode ${oneLine(frame.mode)}`)]
+    case 'rate_limit_info':
+      return [limit(pen.styles, frame)]
+    case 'account_usage':
+      return [dim(`limits: ${frame.windows.map(({ kind, label, utilization }) => `${oneLine(label ?? kind)} ${utilization} %`).join(', ') || 'none'}`)]
+    case 'fast_mode':
+      return [dim(`fast mode ${oneLine(frame.state)}${frame.reason ? `: ${plain(frame.reason)}` : ''}`)]
+    case 'provider_retry':
+      return [yellow(`the provider is asked again (attempt ${frame.attempt}${frame.maxAttempts === undefined ? '' : ` of ${frame.maxAttempts}`})`)]
+    case 'context_usage':
+      return [dim(`context: ${frame.tokens} of ${frame.contextWindow} tokens`)]
+    case 'compact':
+      return [dim(`the context was made shorter${compacted(frame)}`)]
+    case 'service_event':
+      return [dim(frame.event.event === 'status' ? `service: ${plain(frame.event.text)}` : `service result: ${short(plain(JSON.stringify(frame.event.data)), 200)}`)]
+    case 'service_receipt':
+      return [dim(`service: ${oneLine(frame.outcome)}, ${frame.credits} credits${simulated(frame)}`)]
+    case 'capability_outcome':
+      return [dim(frame.outcome === 'connected' ? `connected${frame.id ? `: ${oneLine(frame.id)}` : ''}` : 'not connected')]
+    case 'payment_receipt':
+      return [dim(`payment of $${oneLine(frame.amountUsd)}: ${oneLine(frame.outcome)}${simulated(frame)}`)]
     case 'steer':
       return [`> ${plain(frame.text)}${frame.by ? dim(` (${oneLine(frame.by)})`) : ''}`]
     case 'todos':
@@ -101,6 +121,9 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'plan':
     case 'question':
     case 'permission':
+    case 'service_offer':
+    case 'capability_offer':
+    case 'payment_offer':
       return cardLines(frame, pen.styles)
     case 'resolved':
       return [dim(`${frame.reply ? `answered: ${plain(answerWords(frame.reply))}` : 'nobody answered'}${frame.by ? ` (${oneLine(frame.by)})` : ''}`)]
@@ -109,7 +132,10 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'notice':
       return [frame.level === 'warning' ? yellow(`warning: ${plain(frame.text)}`) : dim(`note: ${plain(frame.text)}`)]
     case 'error':
-      return [red(`error: ${plain(frame.message)}`)]
+      return [
+        red(`error: ${plain(frame.message)}`),
+        ...(frame.outage ? [yellow(`the turn is taken up again by itself (try ${frame.outage.attempt} of ${frame.outage.maxAttempts})`)] : []),
+      ]
     case 'landed':
       return frame.landed ? [green('landed: the work is in the workspace')]
         : frame.held ? [yellow('not landed: held back')] : [yellow('not landed:'), ...conflictLines(frame.conflicts ?? [])]
@@ -193,6 +219,20 @@ const usage = ({ inputTokens, outputTokens, costUsd, durationMs }: Frame & { kin
     durationMs !== undefined && `${(durationMs / 1000).toFixed(1)} s`,
   ].filter(Boolean).join(', ')}`
 
+const limit = ({ dim, yellow, red }: Styles, { status, utilization, resetsAt }: Frame & { kind: 'rate_limit_info' }): string => {
+  const used = utilization === undefined ? '' : `, ${utilization} % used`
+  const renews = resetsAt === undefined ? '' : `, renews ${new Date(resetsAt).toISOString()}`
+  const colour = status === 'rejected' ? red : status === 'allowed_warning' ? yellow : dim
+  return colour(`limit: ${status === 'rejected' ? 'spent' : status === 'allowed_warning' ? 'nearly spent' : 'fine'}${used}${renews}`)
+}
+
+const compacted = ({ preTokens, postTokens }: Frame & { kind: 'compact' }): string => {
+  if (preTokens === undefined) return postTokens === undefined ? '' : `: ${postTokens} tokens left`
+  return `: ${preTokens} tokens before${postTokens === undefined ? '' : `, ${postTokens} after`}`
+}
+
+const simulated = (receipt: { simulated?: boolean }): string => (receipt.simulated ? ' (simulated)' : '')
+
 /** A card as a person reads it. */
 export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
   if (card.kind === 'plan') return [bold('The agent asks whether to follow this plan:'), ...plain(card.text).split('\n').map(line => `  ${line}`)]
@@ -200,16 +240,30 @@ export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
     const what = plain(card.title ?? card.displayName ?? card.toolName)
     return [bold(`The agent asks for permission: ${what}`), ...[card.description, card.path, card.reason].flatMap(line => (line ? [dim(`  ${plain(line)}`)] : []))]
   }
+  if (card.kind !== 'question') return offerLines(card, bold, dim)
   return card.questions.flatMap(({ question, options, multiSelect }) => [
     bold(`The agent asks: ${plain(question)}${multiSelect ? ' (any number of these)' : ''}`),
     ...options.map(({ label, description }, at) => `  ${at + 1}. ${oneLine(label)}${description ? dim(`  ${plain(description)}`) : ''}`),
   ])
 }
 
+type Offer = Exclude<Card, { kind: 'plan' | 'permission' | 'question' }>
+
+const offerLines = (card: Offer, bold: Styles['bold'], dim: Styles['dim']): string[] => {
+  const { kind, offer } = card
+  const [head, ...more] =
+    kind === 'service_offer' ? [`run the service ${offer.name} of ${offer.publisher} for ${offer.creditsPerRun} credits`, offer.description, offer.request]
+      : kind === 'capability_offer' ? [`connect ${offer.name}`]
+        : [`pay $${offer.amountUsd} to ${offer.payTo}`, offer.url, offer.description, `${offer.assetName} on ${offer.network}; today $${offer.spentTodayUsd} of $${offer.dailyCapUsd}`]
+  return [bold(`The agent asks to ${oneLine(head!)}`), ...[...more, offer.why].flatMap(line => (line ? [dim(`  ${oneLine(line)}`)] : []))]
+}
+
 /** An answer in a few words. */
 export const answerWords = (reply: CardReply): string => {
   if (reply.kind === 'plan') return `${reply.approve ? 'yes' : 'no'}${reply.feedback ? `, ${reply.feedback}` : ''}`
   if (reply.kind === 'permission') return `${reply.decision}${reply.feedback ? `, ${reply.feedback}` : ''}`
+  if (reply.kind === 'capability_offer') return reply.connect ? 'yes' : 'no'
+  if (reply.kind !== 'question') return reply.approve ? 'yes' : 'no'
   if (reply.cancelled) return 'cancelled'
   return Object.values(reply.answers ?? {}).flat().join(', ') || 'skipped'
 }

@@ -209,3 +209,26 @@ t.test('an entry that was begun and never written means the message is still to 
   const next = await spawnDaemon(t, where)
   t.same(texts(await framesOf(next.client, 'e', { run }).all()), ['once'])
 })
+
+t.test('an offer does not survive a kill: it is taken back with a notice, and the script goes on without it', async t => {
+  const where = folders(t, { goesOn: true })
+  const daemon = await spawnDaemon(t, where)
+  const { run } = await daemon.client.call('POST /agent', { conversationId: 'o', prompt: 'offer service translate 3\nsay took $answer' })
+  const { frame, seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'service_offer')
+  const { requestId } = frame as Extract<Frame, { kind: 'service_offer' }>
+  const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
+  t.match(rest.slice(0, 3).map(({ event }) => event), [{ kind: 'resolved', requestId, reply: undefined }, { kind: 'notice', level: 'warning' }, { kind: 'resumed', attempt: 2 }])
+  t.equal(rest.filter(({ event }) => event.kind === 'service_offer').length, 0)
+  t.same(texts(rest), ['took no'])
+  const late = await next.client.call('POST /agent/reply', { kind: 'service_offer', requestId, approve: true }).catch((error: unknown) => error)
+  t.match(late, { status: 409 })
+})
+
+t.test('an offer that was up in a turn that does not go on is taken back, and the turn ends as interrupted', async t => {
+  const where = folders(t)
+  const daemon = await spawnDaemon(t, where)
+  const { run } = await daemon.client.call('POST /agent', { conversationId: 'o', prompt: 'offer payment https://shop.example/a 1\nsay never' })
+  const { seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'payment_offer')
+  const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
+  t.match(rest.map(({ event }) => event), [{ kind: 'resolved' }, { kind: 'notice' }, { kind: 'done', reason: 'interrupted' }])
+})

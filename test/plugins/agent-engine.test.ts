@@ -12,15 +12,28 @@ import { Lanes } from '../../plugins/agent/lanes.js'
 import { Providers } from '../../plugins/agent/providers.js'
 import { Queue } from '../../plugins/agent/queue.js'
 import { Transcripts } from '../../plugins/agent/transcripts.js'
-import { turnIo, type Workshop } from '../../plugins/agent/turn-io.js'
+import type { ToolContext } from '../../plugins/agent/tools/tool.js'
+import { tools } from '../../plugins/agent/tools/tools.js'
+import { turnIo, type Toolbox, type Workshop } from '../../plugins/agent/turn-io.js'
 import type { Caller, Journals } from '../../sdk/index.js'
 import { journalsIn, memoryStore } from '../support/journals.js'
 
 const CALLER: Caller = { kind: 'session', actor: 'ada@example.org', role: 'owner' }
 const nothing = async () => {}
 
+const NO_TOOLS: Toolbox = {
+  face: () => ({ refused: 'no tools here' }), run: () => Promise.reject(new Error('no tools')), stamp: async () => undefined,
+  walled: () => Promise.reject(new Error('no programs')),
+}
+/** The tools that put cards to people. */
+const asking: Toolbox = {
+  ...NO_TOOLS,
+  face: (name, input) => ({ category: 'think', ...tools[name]!.describe(tools[name]!.check(input)) }),
+  run: (name, input, signal, person) => tools[name]!.run(tools[name]!.check(input), { signal, person } as ToolContext),
+}
+
 /** An engine without tools or trees, on an adapter made of one function. */
-const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>, { words = true, patienceMs = 200, journal = journalsIn(t) } = {}) => {
+const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>, { words = true, patienceMs = 200, journal = journalsIn(t), toolbox = NO_TOOLS } = {}) => {
   const adapter: ProviderAdapter = {
     id: 'test', label: 'Test', harnesses: ['native'], ownHarness: 'native', models: ['one'], commands: [], run,
     abilities: () => ({ words, permissions: 'modes', questions: true, commands: false, terminals: false, state: true, offline: true }),
@@ -37,7 +50,7 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
     refresh: nothing,
     io: (turn, ground) => turnIo(turn, ground, {
       remembered: { names: () => new Set(), add: () => {} },
-      toolbox: { face: () => ({ refused: 'no tools here' }), run: () => Promise.reject(new Error('no tools')), stamp: async () => undefined, walled: () => Promise.reject(new Error('no programs')) },
+      toolbox,
     }),
   }
   const emitted: string[] = []
@@ -154,4 +167,29 @@ t.test('a harness the provider does not have is refused, and leaves no trace', a
   const { send, conversations } = engineOn(t, async function* () {})
   await t.rejects(send({ harness: 'vendor-code' }), { reason: 'unprocessable', message: /provider test has no harness vendor-code: expected native/ })
   t.equal(conversations.find('c'), undefined)
+})
+
+t.test('the tools Ask and Plan put up cards, and a yes to a plan leaves plan mode', async t => {
+  const told: string[] = []
+  const questions = [{ question: 'Which?', options: [{ label: 'a' }, { label: 'b' }] }, { question: 'How many?', options: [] }]
+  const { send, frames, cards, engine } = engineOn(t, async function* (_, io) {
+    told.push((await io.tool('Ask', { questions }, 'c1')).text, (await io.tool('Plan', { text: 'all of it' }, 'c2')).text)
+  }, { toolbox: asking })
+  const { run } = await send({ permissionMode: 'plan' })
+  const up = async () => {
+    for (;;) {
+      const card = engine.live('c')?.live.cards[0]
+      if (card) return card.requestId
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+  await cards.reply({ kind: 'question', requestId: await up(), answers: { 'Which?': ['a', 'b'] } }, 'ada')
+  await cards.reply({ kind: 'plan', requestId: await up(), approve: true, feedback: 'gladly' }, 'ada')
+  await engine.live('c')?.ended
+  t.same(told, ['Which?: a, b\nHow many?: (skipped)', 'the plan was approved: gladly'])
+  t.same((await frames(run)).map(({ kind }) => kind), [
+    'tool_call', 'tool_call_update', 'question', 'resolved', 'tool_call_update',
+    'tool_call', 'tool_call_update', 'plan', 'resolved', 'mode', 'tool_call_update', 'done',
+  ])
+  t.match((await frames(run)).find(({ kind }) => kind === 'mode'), { mode: 'bypassPermissions' })
 })

@@ -51,9 +51,9 @@ t.test('a control token reads by its scope and never writes', async t => {
 t.test('a key that is no setting and a value that does not fit are refused by name, and nothing is written', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const bad: [key: string, value: unknown][] = [
-    ['terseOutput', true], ['x', 1], ['toString', 1], ['resumeAfterOutage', true], ['subagentsAtOnce', 20], ['subagentsPerTurn', 200], ['subagentDepth', 3],
+    ['terseOutput', true], ['x', 1], ['toString', 1], ['workspaceMap', true], ['subagentsAtOnce', 20], ['subagentsPerTurn', 200], ['subagentDepth', 3],
     ['agentRetentionDays', -1], ['agentRetentionDays', 366], ['agentRetentionDays', '3'], ['agentRetentionDays', [3]], ['agentRetentionDays', null],
-    ['autoResumeOnRestart', 1], ['autoResumeOnRestart', null],
+    ['autoResumeOnRestart', 1], ['autoResumeOnRestart', null], ['resumeAfterOutage', 'yes'], ['resumeAfterOutage', null],
   ]
   for (const [key, value] of bad) {
     const body = JSON.stringify({ agentRetentionDays: 2, [key]: value })
@@ -221,23 +221,23 @@ t.test('other groups are told which keys changed and by whom', async t => {
   ])
 })
 
-t.test('fifty changes at once of one key and the other lose none, and none of a key of no setting', async t => {
+t.test('changes at once of one key and the others lose none, and none of a key of no setting', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const foreign = { workspaceMap: true, subagentDepth: 5, rules: [{ id: 'a' }] }
-  write(daemon, JSON.stringify({ ...foreign, resumeAfterOutage: 'yes' }))
+  write(daemon, JSON.stringify({ ...foreign, iqSearch: 'yes' }))
   const { client } = daemon
-  const rounds: SettingsGiven[] = Array.from({ length: 25 }, (_, n) => n + 1).flatMap(n => [
-    { agentRetentionDays: n }, { autoResumeOnRestart: n % 2 === 0 },
+  const rounds: SettingsGiven[] = Array.from({ length: 20 }, (_, n) => n + 1).flatMap(n => [
+    { agentRetentionDays: n }, { autoResumeOnRestart: n % 2 === 0 }, { resumeAfterOutage: n % 2 === 1 },
   ])
   const answers = await Promise.all(rounds.map(set => client.call('POST /settings/patch', { set })))
   for (const [n, { settings }] of answers.entries()) t.match(settings, rounds[n]!, 'an answer holds what it set')
   const now = await client.call('GET /settings')
-  t.same(kept(daemon), { ...foreign, resumeAfterOutage: 'yes', ...now })
-  for (const last of [{ agentRetentionDays: 90, autoResumeOnRestart: true }, { agentRetentionDays: 91, autoResumeOnRestart: false }] satisfies Settings[]) {
+  t.same(kept(daemon), { ...foreign, iqSearch: 'yes', ...now })
+  for (const last of [{ agentRetentionDays: 90, autoResumeOnRestart: true, resumeAfterOutage: false }, { agentRetentionDays: 91, autoResumeOnRestart: false, resumeAfterOutage: true }] satisfies Settings[]) {
     const sets = Object.entries(last).map(([key, value]): SettingsGiven => ({ [key]: value }))
     await Promise.all(sets.map(set => client.call('POST /settings/patch', { set })))
     t.same(await client.call('GET /settings'), last)
-    t.same(kept(daemon), { ...foreign, resumeAfterOutage: 'yes', ...last })
+    t.same(kept(daemon), { ...foreign, iqSearch: 'yes', ...last })
   }
 })
 

@@ -6,7 +6,7 @@ import { Refusal } from '../../../sdk/index.js'
 import type { CardDraft, ToolResult, TurnIo } from '../adapter.js'
 import type { CardReply, Frame, ToolContent } from '../frames.js'
 import { change } from '../tools/content.js'
-import { done, failed, type Tool } from '../tools/tool.js'
+import { done, failed, type Tool, type ToolContext } from '../tools/tool.js'
 import { tools } from '../tools/tools.js'
 import { stamp } from '../tools/tree.js'
 
@@ -86,6 +86,12 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     }
   }
 
+  const never = () => Promise.reject(new Error('that goes to the client'))
+  /** What this process does by itself, in the tree it was started in. */
+  const here: ToolContext = {
+    root: cwd, signal, shell: never, code: never, reach: never, person: { attends: false, ask: never, approved: () => {} },
+  }
+
   const perform = async (name: string, input: { readonly [field: string]: unknown }, tool: Tool): Promise<ToolResult> => {
     const { path = '', content = '', old = '', new: next = '', command: words = '', offset, limit } = input as { [field: string]: string }
     switch (name) {
@@ -98,13 +104,13 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
       case 'Edit':
         return rewrite(path, before => edited(path, old, next, before))
       case 'Read': {
-        const local = await tool.run(input, { root: cwd, signal, shell: () => Promise.reject(new Error('commands go to the client')) })
+        const local = await tool.run(input, here)
         if (!local.ok || local.content.some(({ type }) => type === 'image')) return local
         const { content } = await client.request('fs/read_text_file', { sessionId, path: seen(path), ...(offset && { line: Number(offset) }), ...(limit && { limit: Number(limit) }) })
         return done(content)
       }
       default:
-        return tool.run(input, { root: cwd, signal, shell: () => Promise.reject(new Error('commands go to the client')) })
+        return tool.run(input, here)
     }
   }
 
@@ -165,7 +171,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
 class Sentence extends Error {}
 
 /** The updates that tell the client of a frame. */
-export const updatesOf = (frame: Frame, round: number, block: number): SessionUpdate[] => {
+export const updatesOf = (frame: Frame, round: number, block: number, context?: { used: number; size: number }): SessionUpdate[] => {
   switch (frame.kind) {
     case 'delta':
       return [{ sessionUpdate: 'agent_message_chunk', messageId: `${round}-${block}`, content: { type: 'text', text: frame.text } }]
@@ -178,9 +184,12 @@ export const updatesOf = (frame: Frame, round: number, block: number): SessionUp
         sessionUpdate: 'available_commands_update',
         availableCommands: frame.items.map(({ name, description, hint }) => ({ name, description, ...(hint && { input: { hint } }) })),
       }]
+    case 'context_usage':
+      return [{ sessionUpdate: 'usage_update', used: frame.tokens, size: frame.contextWindow }]
     case 'usage': {
       const { inputTokens = 0, outputTokens = 0, costUsd = 0 } = frame
-      return [{ sessionUpdate: 'usage_update', used: Math.min(inputTokens + outputTokens, WINDOW), size: WINDOW, cost: { amount: costUsd, currency: 'USD' } }]
+      const counted = { used: Math.min(inputTokens + outputTokens, WINDOW), size: WINDOW }
+      return [{ sessionUpdate: 'usage_update', ...(context ?? counted), cost: { amount: costUsd, currency: 'USD' } }]
     }
     default:
       return []

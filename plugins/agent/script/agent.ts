@@ -6,15 +6,19 @@ import { Readable, Writable } from 'node:stream'
 import type { CardReply, Frame } from '../frames.js'
 import { commandsOf, SHORTCUTS } from './adapter.js'
 import { agentIo, updatesOf } from './agent-io.js'
-import type { Command } from './command.js'
-import { Interpreter } from './interpreter.js'
+import { interpret } from './interpreter.js'
 import { outline, outside } from './outside.js'
 import { literal } from './variables.js'
+import type { Command } from './verb.js'
+import { verbs } from './verbs.js'
 
 const MODES = [{ id: 'default', name: 'Work' }, { id: 'plan', name: 'Plan' }]
 
+/** A command that no line of a script stands for. */
+const added = (name: 'say' | 'plan', text: string): Command => ({ line: 1, name, verb: verbs.get(name)!, input: { text: literal(text) } })
+
 /** What a session says that is to go on where an earlier process was. */
-const LOST: readonly Command[] = [{ line: 1, action: { verb: 'say', text: 'The rest of the script was lost with the process that ran it; send it again.' } }]
+const LOST = 'The rest of the script was lost with the process that ran it; send it again.'
 
 /** A script under way; it may have stopped at its plan. */
 interface Running {
@@ -64,12 +68,12 @@ class Session {
   async #script(words: string, { conversationId, run }: { conversationId: string; run: string }, client: AgentContext, stop: AbortController): Promise<PromptResponse> {
     this.#round++
     await client.notify('session/update', { sessionId: this.id, update: updatesOf({ kind: 'commands', items: [...SHORTCUTS] }, this.#round, 0)[0]! })
-    const found = words ? commandsOf(words) : LOST
+    const found = words ? commandsOf(words) : [added('say', LOST)]
     if ('message' in found) throw new RequestError(-32603, found.message, { code: found.code })
     const planning = this.mode === 'plan'
-    const own = found.some(({ action }) => action.verb === 'plan')
+    const own = found.some(({ name }) => name === 'plan')
     // A script that names no plan of its own is told first, and run when it is approved.
-    const commands = planning && !own ? [{ line: 0, action: { verb: 'plan' as const, text: literal(outline(found)) } }, ...found] : found
+    const commands = planning && !own ? [added('plan', outline(found)), ...found] : found
     const [waits, approval] = [Promise.withResolvers<void>(), Promise.withResolvers<CardReply>()]
     const io = agentIo({
       id: this.id, cwd: this.#cwd, client, signal: stop.signal, round: this.#round,
@@ -79,11 +83,11 @@ class Session {
         return approval.promise
       },
     })
-    const script = new Interpreter(outside(commands, planning), {
+    const script = interpret(outside(commands, planning), {
       conversationId, run, attempt: 1, prompt: words, words, attachments: [], mentions: [], harness: 'vendor-code', model: 'script',
       permissionMode: 'default', attended: true,
     }, io)
-    const over = this.#told(script.run(), client)
+    const over = this.#told(script, client)
     const ended = await Promise.race([over.then(() => true), waits.promise.then(() => false)])
     if (ended) return { stopReason: stop.signal.aborted ? 'cancelled' : 'end_turn' }
     over.catch(() => {})
@@ -94,16 +98,13 @@ class Session {
   /** Tells the client of a script's frames. */
   async #told(frames: AsyncIterable<Frame>, client: AgentContext): Promise<void> {
     let block = 0
+    let context: { used: number; size: number } | undefined
     for await (const frame of frames) {
-      // The verb `die`: what an agent program can do and a provider of the daemon's own cannot.
-      if (frame.kind === 'tool_call' && frame.name === 'Die') {
-        process.stderr.write('the script told this agent program to die\n')
-        process.exit(1)
-      }
       if (frame.kind === 'text_end') block++
       if (frame.kind === 'error') throw new RequestError(-32603, frame.message, frame.code && { code: frame.code })
+      if (frame.kind === 'context_usage') context = { used: frame.tokens, size: frame.contextWindow }
       const counted = frame.kind === 'usage' ? { ...frame, costUsd: (this.#costUsd += frame.costUsd ?? 0) } : frame
-      for (const update of updatesOf(counted, this.#round, block)) await client.notify('session/update', { sessionId: this.id, update })
+      for (const update of updatesOf(counted, this.#round, block, context)) await client.notify('session/update', { sessionId: this.id, update })
     }
   }
 }

@@ -1,25 +1,36 @@
-import type { Action, Command } from './command.js'
 import { literal } from './variables.js'
+import { type Command, verb } from './verb.js'
+import { verbs } from './verbs.js'
 
 /** Verbs that an agent program can do with what the Agent Client Protocol offers. */
-const VERBS = new Set<Action['verb']>([
-  'say', 'think', 'expect', 'fail', 'wait', 'usage', 'stop', 'permit',
+const DOABLE = new Set([
+  'say', 'think', 'expect', 'fail', 'stop', 'wait', 'usage', 'context', 'permit',
   'run', 'list', 'delete', 'image', 'read', 'write', 'append', 'edit', 'move', 'todo',
 ])
 
-const doable = ({ action }: Command, planning: boolean): boolean =>
-  VERBS.has(action.verb) || (action.verb === 'plan' && planning) || (action.verb === 'absent' && action.name === 'die')
+/** What an agent program can do and a provider of the daemon's own cannot. */
+const die = verb({
+  ...verbs.get('die')!,
+  run: () => {
+    process.stderr.write('the script told this agent program to die\n')
+    process.exit(1)
+  },
+})
 
-const nameOf = (action: Action): string => (action.verb === 'absent' ? action.name : action.verb)
+const forWords = ({ input }: Command): boolean => 'words' in input && input.words === true
 
 /** The script as an agent program runs it: what it cannot do it says, and goes on. */
-export const outside = (commands: readonly Command[], planning: boolean): readonly Command[] =>
-  commands.map(command => (doable(command, planning) ? command
-    : { ...command, action: { verb: 'say', text: literal(`${nameOf(command.action)}: not available here`) } }))
+export const outside = (commands: readonly Command[], planning: boolean): readonly Command[] => commands.map(command => {
+  const { name } = command
+  if (name === 'die') return { ...command, verb: die }
+  if (command.verb.native || (DOABLE.has(name) && !forWords(command)) || (name === 'plan' && planning)) return command
+  const text = literal(`${forWords(command) ? `${name} words` : name} is not available here: the client has no way to do it.`)
+  return { ...command, name: 'say', verb: verbs.get('say')!, input: { text } }
+})
 
 /** The script in words, for a plan that nobody wrote into it. */
 export const outline = (commands: readonly Command[]): string =>
-  ['This is what I would do:', ...commands.map(({ action, times }, at) => {
-    const what = 'path' in action ? action.path : 'text' in action ? action.text : 'from' in action ? `${action.from} -> ${action.to}` : ''
-    return `${at + 1}. ${times === undefined ? '' : `${times} times: `}${nameOf(action)} ${what.split('\n', 1)[0]!.slice(0, 120)}`.trimEnd()
+  ['This is what I would do:', ...commands.map(({ name, input, times }, at) => {
+    const what = Object.values(input).find(value => typeof value === 'string') ?? ''
+    return `${at + 1}. ${times === undefined ? '' : `${times} times: `}${name} ${what.split('\n', 1)[0]!.slice(0, 120)}`.trimEnd()
   })].join('\n')

@@ -1,7 +1,8 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
+import type { Reach } from '../../../sdk/node/addresses.js'
 import { codeOf } from '../../../sdk/node/paths.js'
-import type { ToolResult } from '../adapter.js'
-import type { Location, ToolCategory, ToolContent } from '../frames.js'
+import type { CardDraft, ToolResult } from '../adapter.js'
+import type { CardReply, Location, ToolCategory, ToolContent } from '../frames.js'
 
 /** What became of a command of the agent's shell. */
 export interface ShellResult {
@@ -18,6 +19,16 @@ export interface ShellOptions {
   readonly onOutput?: (text: string) => void
 }
 
+/** Who watches the turn. */
+export interface Person {
+  /** Whether a card could be answered. */
+  readonly attends: boolean
+  /** Parks the turn on a card; undefined: nobody answered. */
+  ask(card: CardDraft): Promise<CardReply | undefined>
+  /** What the plan says may now be done. */
+  approved(): void
+}
+
 /** Where a tool works, and what it may use there. */
 export interface ToolContext {
   /** The real folder of the private copy or of the workspace. */
@@ -25,6 +36,11 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Runs a command behind the wall, in a folder inside `root`. */
   readonly shell: (command: string, cwd: string, options: ShellOptions) => Promise<ShellResult>
+  /** Runs JavaScript behind the wall, in the folder the turn starts in. */
+  readonly code: (source: string, options: ShellOptions) => Promise<ShellResult>
+  /** Which addresses of the network the turn may ask. */
+  readonly reach: () => Promise<Reach>
+  readonly person: Person
   /** Hears a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }
@@ -34,7 +50,10 @@ export interface Description {
   readonly target?: string
   readonly locations?: Location[]
   readonly command?: string
+  /** The program text of a call that is no command of the shell. */
+  readonly code?: string
   readonly path?: string
+  readonly url?: string
 }
 
 /** A tool of the sandbox. Every method but `check` is given what `check` returned. */

@@ -39,7 +39,7 @@ const attached = async ({ path, absolute, mime, bytes }: Attachment, images: boo
 
 const WORKING = 'Work in the current folder. It is a private place: you may change what the task needs.'
 const PLANNING = 'Make a plan only: look at what you need, change nothing and run nothing that changes anything. Answer with the plan. It is shown to a person; when they approve it you will be told to carry it out.'
-const RESUMED = 'The sandbox was restarted while you were working on this. What you did so far is in the files: look at them and go on from there. This is what was asked:'
+const RESUMED = 'You were interrupted while you worked on this. What you did so far is in the files: look at them and go on from there. This is what was asked:'
 
 /** What a program is told at the beginning of a turn: notes, the words, and what is attached. */
 export const opening = async (
