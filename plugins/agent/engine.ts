@@ -6,7 +6,10 @@ import type { Conversations } from './conversations.js'
 import type { Conversation, ConversationState, TurnInput } from './contract.js'
 import { framesOf } from './frame-log.js'
 import type { Frame, RunEnd } from './frames.js'
+import { ownFrames } from './helper-frames.js'
+import { USUAL_LIMITS } from './helpers.js'
 import type { Lanes } from './lanes.js'
+import { lateAfter } from './late.js'
 import type { Providers } from './providers.js'
 import { shown, type Queue } from './queue.js'
 import type { EntryFields, Message } from './run-entry.js'
@@ -115,7 +118,8 @@ export class Engine {
     const turn = new Turn(this.#parts.host, fields, past)
     turn.cancel = () => this.stop(turn.conversationId)
     turn.afterAnswer = async card => {
-      if (card.kind === 'permission' || turn.stopping) return
+      // The tree is not moved under a helper that works in it.
+      if (card.kind === 'permission' || turn.stopping || turn.record.helpers.open.length) return
       await this.#parts.workshop.refresh(turn, this.#parts.conversations.get(turn.conversationId))
     }
     this.#turns.set(turn.conversationId, turn)
@@ -185,7 +189,7 @@ export class Engine {
     const replies = answered?.map(({ card, reply }) => ({ card, reply }))
     host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
     return {
-      conversationId, run, attempt, harness, model, permissionMode,
+      conversationId, run, attempt, depth: 0, harness, model, permissionMode, helpers: ground.helpers ?? USUAL_LIMITS,
       prompt: ground.preamble + input.prompt,
       words: input.prompt,
       attachments: ground.attachments,
@@ -203,7 +207,7 @@ export class Engine {
   async #since(turn: Turn, after: number): Promise<Frame[]> {
     await turn.log.settled()
     const events = await this.#parts.host.journal.read<{ event: Frame }>(framesOf(turn.run), after)
-    return events.map(({ event }) => event)
+    return ownFrames(events.map(({ event }) => event))
   }
 
   #fail(turn: Turn, error: unknown): void {
@@ -307,7 +311,7 @@ export class Engine {
       totals: {
         turns: totals.turns + 1,
         toolUses: totals.toolUses + record.toolUses,
-        helpers: totals.helpers,
+        helpers: totals.helpers + record.helpers.all.length,
         costUsd: totals.costUsd + record.costUsd,
         inputTokens: totals.inputTokens + record.inputTokens,
         outputTokens: totals.outputTokens + record.outputTokens,
@@ -390,18 +394,4 @@ export class Engine {
     timer.unref()
     host.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
   }
-}
-
-/** Resolves so long after a signal: whatever has not ended by then is left behind. */
-const lateAfter = (signal: AbortSignal, ms: number): { passed: Promise<undefined>; over: () => void } => {
-  const { promise: passed, resolve } = Promise.withResolvers<undefined>()
-  let timer: NodeJS.Timeout | undefined
-  const start = () => void (timer = setTimeout(resolve, ms, undefined))
-  if (signal.aborted) start()
-  signal.addEventListener('abort', start, { once: true })
-  const over = () => {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', start)
-  }
-  return { passed, over }
 }

@@ -12,6 +12,7 @@ import { Copies } from './copies.js'
 import { Delivery } from './delivery.js'
 import { Engine } from './engine.js'
 import { Forks } from './forks.js'
+import { USUAL_LIMITS } from './helpers.js'
 import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
 import { programs } from './programs.js'
@@ -44,6 +45,10 @@ export const activate = async (host: Host): Promise<void> => {
   const { workspace, hidden } = place
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
+  const helped = new Changes(key => {
+    host.call('kernel.events.publish', { domain: 'subagents', key })
+      .catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
+  })
   const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
@@ -52,8 +57,13 @@ export const activate = async (host: Host): Promise<void> => {
   const remembered = new Remembered(store, log)
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors })
-  const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
+  const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
+  const limits = async () => {
+    const { subagentsAtOnce, subagentsPerTurn, subagentDepth } = (await settings()) ?? {}
+    return { atOnce: subagentsAtOnce ?? USUAL_LIMITS.atOnce, perTurn: subagentsPerTurn ?? USUAL_LIMITS.perTurn, depth: subagentDepth ?? USUAL_LIMITS.depth }
+  }
+  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors, limits, staff: { providers, log } })
+  const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
   const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn) })
@@ -76,7 +86,7 @@ export const activate = async (host: Host): Promise<void> => {
   for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
   for (const id of dropped) await conversations.remove(id)
 
-  const resumes = async () => (await host.serves('settings.get')) && (await host.call('settings.get')).autoResumeOnRestart
+  const resumes = async () => (await settings())?.autoResumeOnRestart ?? false
   host.boot('Turns of the last run', async () => {
     await recoverRewinds(rewinding)
     await forks.recover()

@@ -17,11 +17,12 @@ export interface Message {
   readonly at: number
 }
 
-/** A card that is up; `held`: the permission gate raised it for a call, not the adapter. */
+/** A card that is up; `held`: the permission gate raised it for a call, not the adapter; `helper`: who asks, when not the turn's own agent. */
 export interface ParkedCard {
   readonly card: Card
   readonly at: number
   readonly held?: boolean
+  readonly helper?: string
 }
 
 /** What a restart needs to know of a run in flight. */

@@ -1,5 +1,6 @@
 import type { AnsweredCard, TranscriptMessage, ToolCard } from './contract.js'
 import type { Card, ErrorFrame, Frame, ResolvedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
+import { HelperRecord } from './helper-record.js'
 
 /** A row of the record before it has its place there. */
 export type Row = Omit<TranscriptMessage, 'index'>
@@ -25,6 +26,7 @@ export class RunRecord {
   readonly #open = new Map<string, ToolCard>()
   readonly #cards = new Map<string, { row: AnsweredCard; resolved?: ResolvedFrame }>()
   readonly #said = new Set<string>()
+  readonly helpers = new HelperRecord()
   #current: Row | undefined
   #prose = false
   #last: ToolCard | undefined
@@ -109,6 +111,9 @@ export class RunRecord {
         return this.#call(frame)
       case 'tool_call_update':
         return this.#update(frame)
+      case 'subagent':
+      case 'subagent_update':
+        return this.helpers.add(frame)
       case 'todos':
         this.todo = (frame.items.find(item => item.status === 'in_progress') ?? frame.items.find(item => item.status === 'pending'))?.content
         return
@@ -178,8 +183,10 @@ export class RunRecord {
     const card: ToolCard = { ...call }
     const parent = parentToolUseId === undefined ? undefined : this.#tools.get(parentToolUseId)
     if (parent) (parent.children ??= []).push(card)
-    else (this.#assistant().tools ??= []).push(card)
-    this.#prose = false
+    else {
+      ;(this.#assistant().tools ??= []).push(card)
+      this.#prose = false
+    }
     this.#tools.set(card.id, card)
     this.#last = card
     this.toolUses++

@@ -4,12 +4,13 @@ import { Refusal, refuse } from '../../sdk/index.js'
 import type { Log } from '../../sdk/index.js'
 import { inside } from '../../sdk/node/paths.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
-import type { TurnRequest } from './adapter.js'
+import type { HelperLimits, TurnRequest } from './adapter.js'
 import type { Anchors } from './anchors.js'
 import type { Conversation, CopyRepo } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
 import type { Premises } from './delivery.js'
+import type { Staff } from './helpers.js'
 import type { Lanes } from './lanes.js'
 import type { Remembered } from './remembered.js'
 import { pinsOf } from './pins.js'
@@ -28,6 +29,9 @@ export interface WorkshopParts {
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
   readonly locks: Lanes
   readonly log: Log
+  readonly staff: Staff
+  /** How many helpers a turn may have, as it begins. */
+  readonly limits: () => Promise<HelperLimits>
   readonly remembered: Remembered
   readonly anchors: Anchors
 }
@@ -73,6 +77,7 @@ export class TurnWorkshop implements Workshop {
     if (actsAs && !again) turn.log.push({ kind: 'notice', level: 'warning', text: `there is no persona ${actsAs}: this turn has no account and no tools` })
     const allowedTools = actsAs ? [] : input.allowedTools
     return {
+      helpers: await this.#parts.limits(),
       root,
       cwd: conversation.startIn ? await inside(root, conversation.startIn).catch(() => root) : root,
       preamble: preambleOf(notes),
@@ -139,11 +144,12 @@ export class TurnWorkshop implements Workshop {
   }
 
   io(turn: Turn, ground: Ground) {
-    const { remembered } = this.#parts
+    const { remembered, staff } = this.#parts
     // Every ground of this workshop was made by `prepare`.
     const { root, wall } = ground as Tree
     const { conversationId } = turn
     return turnIo(turn, ground, {
+      staff,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(root, ground.cwd, wall),
     })
@@ -168,11 +174,11 @@ const toolbox = (root: string, cwd: string, wall: Omit<WallSpec, 'cwd' | 'env'>)
       throw error
     }
   },
-  run: async (name, input, signal) => {
+  run: async (name, input, signal, crew) => {
     const tool = tools[name]!
     try {
       const shell = turnShell(wall, root, signal)
-      const context = { root, signal, shell: (command: string, at: string, options: { timeoutMs: number }) => shell(command, at === root ? cwd : at, options) }
+      const context = { root, signal, crew, shell: (command: string, at: string, options: { timeoutMs: number }) => shell(command, at === root ? cwd : at, options) }
       return await tool.run(tool.check(input), context)
     } catch (error) {
       if (!signal.aborted) throw error

@@ -37,11 +37,12 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
     refresh: nothing,
     io: (turn, ground) => turnIo(turn, ground, {
       remembered: { names: () => new Set(), add: () => {} },
+      staff: { providers, log },
       toolbox: { face: () => ({ refused: 'no tools here' }), run: () => Promise.reject(new Error('no tools')), stamp: async () => undefined },
     }),
   }
   const emitted: string[] = []
-  const host = { journal, log, cards, changed: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
+  const host = { journal, log, cards, changed: () => {}, helped: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
   const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs })
   const premises = { landing: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
   const none = { repositories: async () => [] }

@@ -50,7 +50,9 @@ t.test('every command becomes what it says', async t => {
     ['usage 1 2 0.5', { verb: 'usage', input: 1, output: 2, costUsd: 0.5 }],
     ['refuse rate_limit too much', { verb: 'refuse', code: 'rate_limit', text: 'too much' }],
     ['outage', { verb: 'outage', times: 1 }],
-    ['helper& look\n| say hi\n| | not ours', { verb: 'absent', name: 'helper&', text: 'look' }],
+    ['helper look\n| say hi\n| write a\n| | ours', { verb: 'helper', description: 'look', prompt: 'say hi\nwrite a\n| ours', background: false }],
+    ['helper& look', { verb: 'helper', description: 'look', prompt: 'look', background: true }],
+    ['join', { verb: 'join' }],
     ['fetch http://x', { verb: 'absent', name: 'fetch', text: 'http://x' }],
   ]
   for (const [words, expected] of table) t.same(action(words), expected, words)
@@ -72,7 +74,7 @@ t.test('a line that does not parse is named before anything runs', async t => {
     ['permit Shell', 1, /TOOL: SENTENCE/], ['wait', 1, /wait MS/], ['wait -1', 1, /wait MS/], ['wait 99999999999', 1, /at most/], ['wait words x', 1, /wait/],
     ['mode root', 1, /bypassPermissions/], ['usage 1', 1, /IN OUT/], ['usage 1 2 x', 1, /usage/], ['refuse nope x', 1, /CODE/], ['refuse constructor x', 1, /CODE/],
     ['repeat 3', 1, /repeat N/], ['repeat x say a', 1, /repeat N/], ['repeat 0 say a', 1, /1 to 10000/], ['repeat 10001 say a', 1, /10001/],
-    ['repeat 2 repeat 2 say a', 1, /another repeat/], ['ask Q\n| a\n| a', 1, /differ/], ['ask', 1, /QUESTION/], ['run', 1, /COMMAND/],
+    ['repeat 2 repeat 2 say a', 1, /another repeat/], ['ask Q\n| a\n| a', 1, /differ/], ['ask', 1, /QUESTION/], ['helper', 1, /helper DESCRIPTION/], ['helper&', 1, /helper& DESCRIPTION/], ['join x', 1, /join alone/], ['join\n| x', 2, /takes no lines/], ['run', 1, /COMMAND/],
   ]
   for (const [words, line, message] of bad) t.match(parse(words), { kind: 'syntax', line, message }, words)
 })
@@ -145,7 +147,7 @@ class World {
     for (const { card, reply } of answered) this.log.push({ kind: 'resolved', requestId: card.requestId, reply })
     return {
       conversationId: 'c-1', run: 'r-1', attempt, prompt: words, words, attachments: [], mentions: [], harness: 'native', model: 'script',
-      permissionMode: mode, attended,
+      permissionMode: mode, attended, depth: 0, helpers: { atOnce: 20, perTurn: 200, depth: 3 },
       ...(attempt > 1 && {
         ...(this.state !== undefined && { state: structuredClone(this.state) }),
         since: this.log.slice(this.stateAt), resume: { reason: open.length ? 'answered' : 'restart', replies: answered },
@@ -174,6 +176,7 @@ class World {
         await this.frame({ kind: 'tool_call_update', id, status: ok ? 'completed' : 'failed', content })
         return { ok, text, content, ...(exit !== undefined && { exit }) }
       },
+      helper: async () => ({ status: 'failed', summary: 'no helpers here' }),
       stamp: async path => this.files.get(path),
       state: async value => {
         await this.step()
@@ -324,10 +327,10 @@ t.test('an unattended turn raises no card and goes on', async t => {
 })
 
 t.test('what this sandbox lacks is a failed tool call with a reason, and the script goes on', async t => {
-  const { log, prose } = await play('fetch http://x\nhelper h\n| say no\nverdict done x\nsay on')
+  const { log, prose } = await play('fetch http://x\nbrowse h\n| say no\nverdict done x\nsay on')
   const calls = log.filter(frame => frame.kind === 'tool_call')
   const updates = log.filter(frame => frame.kind === 'tool_call_update')
-  t.match(calls, [{ id: 'c1', name: 'Fetch', target: 'http://x' }, { id: 'c2', name: 'Delegate' }, { id: 'c3' }])
+  t.match(calls, [{ id: 'c1', name: 'Fetch', target: 'http://x' }, { id: 'c2', name: 'Browser' }, { id: 'c3' }])
   t.match(updates, [{ id: 'c1', status: 'failed', content: [{ text: /^fetch is not available/ }] }, { id: 'c2' }, { id: 'c3' }])
   t.equal(prose, 'on\n')
 })

@@ -35,6 +35,7 @@ const place = (t: Test): Place => {
   const context: ToolContext = {
     root,
     signal: new AbortController().signal,
+    crew: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },
     shell: async (command, cwd, { timeoutMs }) => {
       const ran = promisify(execFile)('sh', ['-c', command], { cwd, timeout: timeoutMs }).then(({ stdout }) => ({ exit: 0, output: stdout }))
       return { truncated: false, timedOut: false, ...(await ran.catch(error => ({ exit: error.code ?? 143, timedOut: error.killed, output: error.stdout }))) }

@@ -1,5 +1,10 @@
 import type { ErrorCode, PermissionMode, QuestionOption, TodoItem, ToolCategory } from '../frames.js'
 
+/** A line that starts helpers or waits for them; what a helper is told is its own script, whose variables are its own too. */
+export type HelperAction =
+  | { readonly verb: 'helper'; readonly description: string; readonly prompt: string; readonly background: boolean }
+  | { readonly verb: 'join' }
+
 /** A line that becomes the call of a sandbox tool. Texts still hold their variables. */
 export type ToolAction =
   | { readonly verb: 'run'; readonly text: string }
@@ -9,6 +14,7 @@ export type ToolAction =
   | { readonly verb: 'edit'; readonly path: string; readonly old: string; readonly new: string }
   | { readonly verb: 'move'; readonly from: string; readonly to: string }
   | { readonly verb: 'todo'; readonly items: readonly TodoItem[] }
+  | HelperAction
 
 /** A line that asks something of a person. */
 export type CardAction =
@@ -60,9 +66,6 @@ export const ABSENT = {
   offer: { tool: 'Offer', category: 'other', needs: 'offers of services, capabilities and payments' },
   need: { tool: 'Need', category: 'other', needs: 'the list of needs' },
   propose: { tool: 'Propose', category: 'other', needs: 'approvals' },
-  helper: { tool: 'Delegate', category: 'other', needs: 'helper agents' },
-  'helper&': { tool: 'Delegate', category: 'other', needs: 'helper agents' },
-  join: { tool: 'Join', category: 'other', needs: 'helper agents' },
   verdict: { tool: 'Verdict', category: 'other', needs: 'a loop or workflow that asked for a document' },
   context: { tool: 'Context', category: 'other', needs: 'a count of the model\'s context' },
   compact: { tool: 'Compact', category: 'other', needs: 'a model whose context can be compacted' },

@@ -14,6 +14,8 @@ image PATH                   shows a picture
 ask QUESTION                 asks; below it lines "| label: description" (ask* takes several); $answer
 plan TEXT                    puts up a plan; a no ends the turn
 permit TOOL: SENTENCE        asks for permission; $answer is once, always or deny
+helper DESCRIPTION           gives a helper the | lines below as its script (its own lines carry one | more); $out is what it said last
+helper& DESCRIPTION, join    the same beside the rest of this script; join waits for all of them
 wait MS, wait words [MS]     waits, or waits for words said into the turn; $words
 mode MODE                    default, acceptEdits, plan or bypassPermissions
 usage IN OUT [USD]           what the turn counts as having cost

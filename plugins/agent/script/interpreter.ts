@@ -185,6 +185,8 @@ export class Interpreter {
       case 'move':
       case 'run':
       case 'todo':
+      case 'helper':
+      case 'join':
         return this.#act(action)
       default:
         return this.#plain(action)
@@ -234,7 +236,7 @@ export class Interpreter {
   async *#act(action: ToolAction): Step {
     const use = useOf(action, raw => this.#text(raw))
     const { ok, text, exit } = plain(yield* this.#tool(use))
-    const tells = action.verb === 'read' || action.verb === 'list' || action.verb === 'run'
+    const tells = action.verb === 'read' || action.verb === 'list' || action.verb === 'run' || action.verb === 'helper' || action.verb === 'join'
     if (tells || !ok) this.#note({ out: kept(chomp(text)) })
     if (action.verb === 'run') this.#note({ exit: String(exit ?? (ok ? 0 : 1)) })
     if (action.verb === 'todo' && ok && !this.#replay.has('todos')) {

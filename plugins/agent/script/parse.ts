@@ -1,5 +1,6 @@
 import type { Action, Command } from './command.js'
-import { type Argument, isVerb, LINELESS, Malformed, read } from './verbs.js'
+import { Malformed } from './malformed.js'
+import { type Argument, isVerb, LINELESS, read } from './verbs.js'
 
 /** What the words of a turn are to the provider `script`. */
 export type Parsed =

@@ -1,5 +1,6 @@
 import type { ToolCategory } from '../frames.js'
 import type { ToolAction } from './command.js'
+import { helperUse } from './helper-verbs.js'
 
 /** A tool call as the interpreter makes it. */
 export interface Use {
@@ -16,6 +17,9 @@ export interface Use {
 /** The call that a line stands for, its variables replaced by `text`. */
 export const useOf = (action: ToolAction, text: (raw: string) => string): Use => {
   switch (action.verb) {
+    case 'helper':
+    case 'join':
+      return helperUse(action, text)
     case 'run': {
       const command = text(action.text)
       return { name: 'Shell', category: 'execute', target: command, input: { command }, once: true }

@@ -1,14 +1,13 @@
 import type { ErrorCode, PermissionMode, QuestionOption, TodoItem } from '../frames.js'
 import { ABSENT, type AbsentVerb, type Action } from './command.js'
+import { readHelper, readJoin } from './helper-verbs.js'
+import { Malformed } from './malformed.js'
 
 /** What stands behind a verb on its line, and the `|` lines below it. */
 export interface Argument {
   readonly text: string
   readonly lines: readonly string[]
 }
-
-/** A command that does not parse; the message says what was expected and found. */
-export class Malformed extends Error {}
 
 const MOST_WAIT_MS = 86_400_000
 const MODES: readonly string[] = ['default', 'acceptEdits', 'plan', 'bypassPermissions'] satisfies PermissionMode[]
@@ -134,6 +133,9 @@ const READERS: { readonly [verb: string]: Reader } = {
     return { verb: 'refuse', code: code as ErrorCode, text: message }
   },
   outage: ({ text }) => ({ verb: 'outage', times: text === '' ? 1 : whole('outage [TIMES]', text, 1000) }),
+  helper: readHelper,
+  'helper&': readHelper,
+  join: readJoin,
   stop: ({ text }) => (text === '' ? { verb: 'stop' } : malformed('stop alone on its line', `stop ${text}`)),
 }
 
@@ -142,7 +144,7 @@ const isAbsent = (verb: string): verb is AbsentVerb => Object.hasOwn(ABSENT, ver
 /** Verbs under which a line that begins with `|` makes no sense. */
 export const LINELESS: ReadonlySet<string> = new Set([
   'todo', 'read', 'list', 'delete', 'image', 'move', 'run', 'permit', 'wait', 'mode', 'usage', 'refuse', 'outage',
-  'stop',
+  'stop', 'join',
 ])
 
 /** Whether a word is a verb of the language. */

@@ -1,6 +1,6 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
 import { codeOf } from '../../../sdk/node/paths.js'
-import type { ToolResult } from '../adapter.js'
+import type { HelperOutcome, HelperSpec, ToolResult } from '../adapter.js'
 import type { Location, ToolCategory, ToolContent } from '../frames.js'
 
 /** What became of a command of the agent's shell. */
@@ -18,6 +18,20 @@ export interface ShellOptions {
   readonly onOutput?: (text: string) => void
 }
 
+/** A helper that was waited for, as it stands. */
+export interface Joined extends HelperOutcome {
+  readonly id: string
+  readonly description?: string
+}
+
+/** The helpers of whoever makes a call. */
+export interface Crew {
+  /** Runs a helper for this call; one in the background has only begun when it answers. */
+  delegate(spec: HelperSpec): Promise<HelperOutcome>
+  /** Waits for helpers in the background: those named, or all that were not waited for yet. */
+  join(ids?: readonly string[], timeoutMs?: number): Promise<Joined[]>
+}
+
 /** Where a tool works, and what it may use there. */
 export interface ToolContext {
   /** The real folder of the private copy or of the workspace. */
@@ -27,6 +41,7 @@ export interface ToolContext {
   readonly shell: (command: string, cwd: string, options: ShellOptions) => Promise<ShellResult>
   /** Hears a command's output as it comes. */
   readonly onOutput?: (text: string) => void
+  readonly crew: Crew
 }
 
 /** What a call's frames and its gate show of the input. */

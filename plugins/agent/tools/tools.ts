@@ -1,4 +1,5 @@
 import { appendFile, deleteFile, editFile, moveFile, writeFile } from './changing.js'
+import { delegate, join } from './delegate.js'
 import { listFolder, readFile } from './reading.js'
 import { shell } from './shell.js'
 import { todo } from './todo.js'
@@ -15,4 +16,6 @@ export const tools: { readonly [name: string]: Tool } = {
   Move: moveFile,
   Shell: shell,
   Todo: todo,
+  Delegate: delegate,
+  Join: join,
 }

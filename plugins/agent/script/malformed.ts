@@ -1,0 +1,2 @@
+/** A command that does not parse; the message says what was expected and found. */
+export class Malformed extends Error {}
