@@ -225,9 +225,11 @@ export class Turn {
 
   /** Takes down every card without an answer, or those of a helper. */
   withdrawCards(of?: (helper: string | undefined) => boolean): void {
-    for (const [requestId, { helper }] of this.#up) if (!of || of(helper)) this.#withdraw(requestId)
+    const down = [...this.#up].filter(([, { helper }]) => !of || of(helper))
+    for (const [requestId] of down) this.#withdraw(requestId)
     // The turn goes on, and a restart is not to look for them.
-    if (of) return void this.entry.change({ parked: this.#parked }).catch(() => {})
+    if (of && down.length) void this.entry.change({ parked: this.#parked }).catch(() => {})
+    if (of) return
     for (const { requestId } of this.record.openCards) {
       this.#host.cards.settle(requestId, this.conversationId)
       this.log.push({ kind: 'resolved', requestId })
