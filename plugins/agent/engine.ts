@@ -32,6 +32,8 @@ export interface EngineParts {
   readonly locks: Lanes
   /** Lands the work of a turn that ended well, when it was told to. */
   readonly land?: (turn: Turn) => Promise<void>
+  /** Keeps what the helpers of a turn did, once every frame of it is written. */
+  readonly keep?: (turn: Turn) => Promise<void>
   /** How long after a stop an adapter is waited for. */
   readonly patienceMs?: number
 }
@@ -64,6 +66,11 @@ export class Engine {
   /** The live turn of a conversation. */
   live(conversationId: string): Turn | undefined {
     return this.#turns.get(conversationId)
+  }
+
+  /** Every turn under way. */
+  get turns(): readonly Turn[] {
+    return [...this.#turns.values()]
   }
 
   /** A conversation with its live turn and its queue. */
@@ -260,6 +267,7 @@ export class Engine {
     await entry.change({ ending: end })
     if (end === 'completed' && !record.done) await this.#parts.land?.(turn)
     await transcripts.add(conversationId, run, record.rows)
+    await this.#parts.keep?.(turn)
     if (end === 'completed') providers.answered(entry.fields.provider)
     await this.#account(turn, end)
     turn.leave()

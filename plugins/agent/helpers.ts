@@ -3,7 +3,7 @@ import { Refusal, refuse } from '../../sdk/index.js'
 import type { HelperLimits, HelperOutcome, HelperSpec, ProviderAdapter, TurnRequest } from './adapter.js'
 import type { Frame, HelperStatus, SubagentUpdateFrame, UsageFrame } from './frames.js'
 import { endHelper, type HelperEnd } from './helper-end.js'
-import { isUnder, underHelper } from './helper-frames.js'
+import { underHelper } from './helper-frames.js'
 import { lateAfter } from './late.js'
 import type { Providers } from './providers.js'
 import type { Joined } from './tools/tool.js'
@@ -58,6 +58,7 @@ export class Helpers {
       kind: 'subagent', id, subagentKind: 'subagent', description: description.slice(0, 200).toWellFormed(), model,
       ...(agentType !== undefined && { agentType }), ...(background && { background }),
     })
+    turn.record.helpers.ask(id, spec.prompt)
     const stop = new AbortController()
     const seat: Seat = { signal: AbortSignal.any([by.signal, stop.signal]), mode: by.mode, depth: by.depth + 1, helper: id }
     const ended = this.#run(adapter, this.#request(spec, adapter, model, seat), seat, stop)
@@ -103,8 +104,7 @@ export class Helpers {
 
   /** The helper that started this one; undefined: the turn's own agent. */
   #starter(id: string): string | undefined {
-    const above = this.#parts.turn.record.helpers.all.filter(other => isUnder(other.id, id))
-    return above.sort((one, other) => other.id.length - one.id.length)[0]?.id
+    return this.#parts.turn.record.helpers.above(id).at(-1)
   }
 
   /** The limit that stands in the way of one more helper. */

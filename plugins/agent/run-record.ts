@@ -88,7 +88,8 @@ export class RunRecord {
     return this.#cards.get(requestId)
   }
 
-  add(frame: Frame): void {
+  /** @param at When the frame came, which it does not tell. */
+  add(frame: Frame, at = Date.now()): void {
     switch (frame.kind) {
       case 'session':
         this.sessionId = frame.sessionId
@@ -113,7 +114,7 @@ export class RunRecord {
         return this.#update(frame)
       case 'subagent':
       case 'subagent_update':
-        return this.helpers.add(frame)
+        return this.helpers.add(frame, at)
       case 'todos':
         this.todo = (frame.items.find(item => item.status === 'in_progress') ?? frame.items.find(item => item.status === 'pending'))?.content
         return

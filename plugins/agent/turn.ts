@@ -75,7 +75,7 @@ export class Turn {
       ...(input.attachments && { attachments: input.attachments }),
     })
     const before = past?.frames ?? []
-    for (const frame of before) this.record.add(frame)
+    for (const frame of before) this.record.add(frame, fields.startedAt)
     this.#sequence = before.filter(({ kind }) => kind === 'plan' || kind === 'question' || kind === 'permission').length
     this.entry = new RunEntry(host.journal, fields, past?.lines)
     this.begun = past ? Promise.resolve() : this.entry.open()
