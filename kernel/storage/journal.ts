@@ -1,15 +1,15 @@
 import { setMaxListeners } from 'node:events'
 import type { Writable } from 'node:stream'
 import type { AppendOptions } from '../../sdk/host.js'
+import { namesBelow } from '../../sdk/node/disk.js'
+import { controlEvent, formatOf, lines } from '../../sdk/node/journal/format.js'
+import type { Control } from '../../sdk/node/journal/format.js'
+import type { LogFile } from '../../sdk/node/journal/log-file.js'
+import { OpenJournal } from '../../sdk/node/journal/open-journal.js'
+import { Watcher } from '../../sdk/node/journal/watcher.js'
+import type { Idle } from '../../sdk/node/journal/watcher.js'
+import { placeOf } from '../../sdk/node/names.js'
 import { refuse } from '../../sdk/refusal.js'
-import { namesBelow } from './disk.js'
-import { controlEvent, formatOf, lines } from './journal-format.js'
-import type { Control } from './journal-format.js'
-import type { LogFile } from './log-file.js'
-import { placeOf } from './names.js'
-import { OpenJournal } from './open-journal.js'
-import { Watcher } from './watcher.js'
-import type { Idle } from './watcher.js'
 
 /** How much of the journals stays open and in memory. */
 export interface JournalOptions {
@@ -80,6 +80,17 @@ export class JournalStore {
   /** Replaces the whole journal in one step; whoever follows the old one is done. */
   async rewrite(name: string, entries: readonly unknown[]): Promise<void> {
     await this.#journal(name).rewrite(entries.map(json))
+  }
+
+  /** Gives a journal another name, its bytes as they are; whoever follows it, or has that name, is done. */
+  async rename(name: string, to: string): Promise<void> {
+    const { extension } = formatOf(to)
+    if (extension !== formatOf(name).extension) refuse('invalid', `${to}: expected a name for a journal of the same kind as ${name}`)
+    const path = placeOf(this.#folder, to, extension, 2)
+    const replaced = this.#journals.get(to)
+    this.#journals.delete(to)
+    await replaced?.shut()
+    await this.#journal(name).move(path)
   }
 
   /** Removes a journal; whoever follows it is done. */

@@ -77,10 +77,7 @@ const entries = async ({ journal, log, queue }: RestartParts): Promise<Found[]> 
       continue
     }
     log.error('the entry of a run cannot be read: it is kept aside as journal bad/<run>, and the run counts as over', { run })
-    if (lines) {
-      await journal.rewrite(`bad/${run}`, lines)
-      await journal.remove(name)
-    }
+    await journal.rename(name, `bad/${run}`)
     const message = queue.message(run)
     if (message) found.push({ fields: lost(message), lines: 0 })
   }

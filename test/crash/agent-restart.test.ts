@@ -180,6 +180,25 @@ t.test('an entry that cannot be read is kept aside, and the start goes on', asyn
   t.match(readFileSync(join(where.data, 'journals', 'agent', 'bad', `${run}.jsonl`), 'utf8'), '{"state":7}')
 })
 
+t.test('an entry with a broken line in its middle is kept aside once, byte for byte', async t => {
+  const where = folders(t, { goesOn: true })
+  const daemon = await spawnDaemon(t, where)
+  const { run } = await daemon.client.call('POST /agent', { conversationId: 'b', prompt: 'say a\nwait 60000' })
+  await framesOf(daemon.once, 'b').until(({ kind }) => kind === 'text_end')
+  await daemon.kill9()
+  const entry = join(where.data, 'journals', 'agent', 'runs', `${run}.jsonl`)
+  const [first, ...rest] = readFileSync(entry, 'utf8').split('\n')
+  const broken = [first, 'no JSON', ...rest].join('\n')
+  writeFileSync(entry, broken)
+  const next = await spawnDaemon(t, where)
+  t.same(done(await framesOf(next.client, 'b', { run }).all()), [{ kind: 'done', reason: 'interrupted' }])
+  t.match(next.stderr(), /kept aside/)
+  t.equal(readFileSync(join(where.data, 'journals', 'agent', 'bad', `${run}.jsonl`), 'utf8'), broken)
+  await next.kill9()
+  const third = await spawnDaemon(t, where)
+  t.notMatch(third.stderr(), /kept aside/, 'the next start knows nothing of it')
+})
+
 t.test('an entry that was begun and never written means the message is still to come', async t => {
   const where = folders(t)
   const daemon = await spawnDaemon(t, where)

@@ -1,8 +1,9 @@
-import { rm } from 'node:fs/promises'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { Refusal } from '../../sdk/refusal.js'
-import { replaceFile, syncFolder } from './disk.js'
-import type { Format } from './journal-format.js'
+import { Refusal } from '../../refusal.js'
+import { flushFolders, replaceFile } from '../disk.js'
+import { flushFolder } from '../files.js'
+import type { Format } from './format.js'
 import { LogFile } from './log-file.js'
 import type { Addition } from './log-file.js'
 import { Wakes } from './wakes.js'
@@ -105,7 +106,18 @@ export class OpenJournal {
     return this.#alone(async () => {
       if (!this.#ready?.exists) return
       await rm(path, { force: true })
-      await syncFolder(dirname(path))
+      await flushFolder(dirname(path))
+    })
+  }
+
+  /** Puts the file elsewhere, in the place of what is there; a journal that has none is left alone. */
+  move(to: string): Promise<void> {
+    const { root, path } = this.#site
+    return this.#alone(async () => {
+      if (!this.#ready?.exists) return
+      await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+      await rename(path, to)
+      await Promise.all([flushFolders(root, to), flushFolder(dirname(path))])
     })
   }
 
