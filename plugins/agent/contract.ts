@@ -262,12 +262,19 @@ export interface OpenCard {
   title: string
   raisedAt: Millis
 }
+/** How many helpers are at work, and how many there were. */
+export interface HelperCount {
+  running: Count
+  total: Count
+}
 /** What the live turn is doing now. */
 export interface LiveTurn {
   run: RunId
   state: 'running' | 'parked' | 'stopping'
   startedAt: Millis
   cards: OpenCard[]
+  /** Of this turn; absent: it had none. */
+  helpers?: HelperCount
   tool?: string
   target?: string
   todo?: string

@@ -8,7 +8,7 @@ import { lateAfter } from './late.js'
 import type { Providers } from './providers.js'
 import type { Joined } from './tools/tool.js'
 import type { Turn } from './turn.js'
-import type { Ground, Seat, WorkingIo } from './turn-io.js'
+import type { Ground, Worker, WorkingIo } from './turn-io.js'
 
 /** What holds where the sandbox has no settings. */
 export const USUAL_LIMITS: HelperLimits = { atOnce: 20, perTurn: 200, depth: 3 }
@@ -22,7 +22,7 @@ export interface Staff {
 interface HelpersParts extends Staff {
   readonly turn: Turn
   readonly ground: Ground
-  readonly io: (seat: Seat) => WorkingIo
+  readonly io: (worker: Worker) => WorkingIo
 }
 
 interface Working {
@@ -45,7 +45,7 @@ export class Helpers {
   }
 
   /** Runs a helper for a call; one in the background has only begun when this returns. */
-  async delegate(spec: HelperSpec, id: string, by: Seat): Promise<HelperOutcome> {
+  async delegate(spec: HelperSpec, id: string, by: Worker): Promise<HelperOutcome> {
     const { turn } = this.#parts
     const known = this.#working.get(id)?.ended ?? this.#past(id)
     if (known) return known
@@ -60,14 +60,14 @@ export class Helpers {
     })
     turn.record.helpers.ask(id, spec.prompt)
     const stop = new AbortController()
-    const seat: Seat = { signal: AbortSignal.any([by.signal, stop.signal]), mode: by.mode, depth: by.depth + 1, helper: id }
-    const ended = this.#run(adapter, this.#request(spec, adapter, model, seat), seat, stop)
+    const worker: Worker = { signal: AbortSignal.any([by.signal, stop.signal]), mode: by.mode, depth: by.depth + 1, helper: id }
+    const ended = this.#run(adapter, this.#request(spec, adapter, model, worker), worker, stop)
     this.#working.set(id, { stop, ended, ...(by.helper !== undefined && { by: by.helper }) })
     return background ? { status: 'running', summary: `helper ${id} is at work; Join waits for it` } : ended
   }
 
   /** Waits for helpers in the background: those named, or all that were not waited for yet. */
-  async join(by: Seat, ids?: readonly string[], timeoutMs?: number): Promise<Joined[]> {
+  async join(by: Worker, ids?: readonly string[], timeoutMs?: number): Promise<Joined[]> {
     const mine = this.#parts.turn.record.helpers.all.filter(({ id, background }) => background && this.#starter(id) === by.helper).map(({ id }) => id)
     const unknown = ids?.find(id => !mine.includes(id))
     if (unknown !== undefined) {
@@ -108,7 +108,7 @@ export class Helpers {
   }
 
   /** The limit that stands in the way of one more helper. */
-  #beyond({ depth }: Seat): string | undefined {
+  #beyond({ depth }: Worker): string | undefined {
     const { turn, ground } = this.#parts
     const limits = ground.helpers ?? USUAL_LIMITS
     const { all, open } = turn.record.helpers
@@ -125,7 +125,7 @@ export class Helpers {
     return providers.serving(model) ?? `no provider has a model ${JSON.stringify(model.slice(0, 120))}: leave model out, or take one of ${own.models.join(', ')}`
   }
 
-  #request({ prompt }: HelperSpec, adapter: ProviderAdapter, model: string, { depth, mode }: Seat): TurnRequest {
+  #request({ prompt }: HelperSpec, adapter: ProviderAdapter, model: string, { depth, mode }: Worker): TurnRequest {
     const { turn, ground } = this.#parts
     const { harness } = turn.entry.fields
     return {
@@ -136,25 +136,27 @@ export class Helpers {
     }
   }
 
-  async #run(adapter: ProviderAdapter, request: TurnRequest, seat: Seat, stop: AbortController): Promise<HelperOutcome> {
-    const { turn, io: seated } = this.#parts
-    const id = seat.helper!
-    const io = seated(seat)
+  async #run(adapter: ProviderAdapter, request: TurnRequest, worker: Worker, stop: AbortController): Promise<HelperOutcome> {
+    const { turn } = this.#parts
+    const id = worker.helper!
+    const io = this.#parts.io(worker)
     const said = new Heard()
-    const late = lateAfter(seat.signal, PATIENCE_MS)
-    const frames = adapter.run(request, io)[Symbol.asyncIterator]()
+    const late = lateAfter(worker.signal, PATIENCE_MS)
+    let frames: AsyncIterator<Frame> | undefined
     try {
+      frames = adapter.run(request, io)[Symbol.asyncIterator]()
       await Promise.race([this.#listen(adapter, frames, id, said), late.passed])
     } catch (error) {
-      said.failure ??= seat.signal.aborted ? undefined : this.#sentence(error)
+      said.failure ??= worker.signal.aborted ? undefined : this.#sentence(error)
     }
-    const end = said.end(seat.signal.aborted)
+    const end = said.end(worker.signal.aborted)
     // Whatever it left behind ends with it.
     stop.abort()
-    void Promise.resolve(frames.return?.()).catch(() => {})
+    void Promise.resolve(frames?.return?.()).catch(() => {})
     await Promise.race([io.idle(), late.passed])
     late.over()
-    if (turn.record.helpers.isOpen(id)) {
+    // Frozen, it is left for the next start of the daemon to find.
+    if (!turn.frozen && turn.record.helpers.isOpen(id)) {
       const { usage, tokens } = said
       if (usage) {
         turn.log.push({ kind: 'subagent_update', id, tokens })
@@ -209,13 +211,13 @@ const within = async (work: Promise<unknown>, signal: AbortSignal, ms: number | 
 class Heard {
   failure: string | undefined
   usage: UsageFrame | undefined
-  #block: string[] = []
+  #block = ''
   #last = ''
 
   add(frame: Frame): void {
     switch (frame.kind) {
       case 'delta':
-        this.#block.push(frame.text)
+        if (this.#block.length <= MOST_SUMMARY) this.#block = (this.#block + frame.text).trimStart()
         return
       case 'text_end':
         return this.#close()
@@ -240,8 +242,8 @@ class Heard {
   }
 
   #close(): void {
-    const text = this.#block.join('').trim()
-    this.#block = []
+    const text = this.#block.trimEnd()
+    this.#block = ''
     if (text) this.#last = text.length > MOST_SUMMARY ? `${text.slice(0, MOST_SUMMARY).toWellFormed()}…` : text
   }
 }

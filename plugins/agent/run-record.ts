@@ -70,7 +70,7 @@ export class RunRecord {
 
   /** What the turn is doing now. */
   get tool(): ToolCard | undefined {
-    return this.#last && this.#open.has(this.#last.id) ? this.#last : undefined
+    return this.#last && this.#open.has(this.#last.id) ? this.#last : this.openTools.at(-1)
   }
 
   /** Cards without a `resolved`. */

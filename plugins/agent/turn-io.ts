@@ -63,7 +63,7 @@ export interface IoParts {
 }
 
 /** Who works through an io: the turn's own agent, or the helper that a call started. */
-export interface Seat {
+export interface Worker {
   readonly signal: AbortSignal
   readonly mode: PermissionMode
   readonly depth: number
@@ -77,21 +77,21 @@ const never = new Promise<never>(() => {})
 
 /** The engine's work for one adapter in one turn. */
 export const turnIo = (turn: Turn, ground: Ground, parts: IoParts): WorkingIo => {
-  const helpers: Helpers = new Helpers({ ...parts.staff, turn, ground, io: seat => seatedIo(turn, ground, parts, helpers, seat) })
-  return seatedIo(turn, ground, parts, helpers, { signal: turn.signal, mode: turn.entry.fields.permissionMode, depth: 0 })
+  const helpers: Helpers = new Helpers({ ...parts.staff, turn, ground, io: worker => workerIo(turn, ground, parts, helpers, worker) })
+  return workerIo(turn, ground, parts, helpers, { signal: turn.signal, mode: turn.entry.fields.permissionMode, depth: 0 })
 }
 
-const seatedIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts, helpers: Helpers, seat: Seat): WorkingIo => {
-  const { signal, helper } = seat
-  let { mode } = seat
+const workerIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts, helpers: Helpers, worker: Worker): WorkingIo => {
+  const { signal, helper } = worker
+  let { mode } = worker
   const own = (id: string): string => (helper === undefined ? id : callOf(helper, id))
   /** What comes from a helper after its end was written is nobody's any more. */
   const push = (frame: Frame): void => {
     if (helper === undefined || turn.record.helpers.isOpen(helper)) turn.log.push(frame)
   }
   const crewOf = (id: string): Crew => ({
-    delegate: spec => helpers.delegate(spec, id, { ...seat, mode }),
-    join: (ids, timeoutMs) => helpers.join(seat, ids, timeoutMs),
+    delegate: spec => helpers.delegate(spec, id, { ...worker, mode }),
+    join: (ids, timeoutMs) => helpers.join(worker, ids, timeoutMs),
   })
   const busy = new Set<Promise<unknown>>()
   const tracked = <T>(work: Promise<T>): Promise<T> => {
@@ -113,7 +113,7 @@ const seatedIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts, 
 
   /** Its card goes up as one of the turn's. */
   const asHelper = async (id: string, draft: CardDraft, held: boolean): Promise<CardReply | undefined> => {
-    if (signal.aborted) return undefined
+    if (signal.aborted || !turn.message.attended) return undefined
     push({ kind: 'subagent_update', id, status: 'blocked' })
     const reply = await turn.raise(draft, held, id)
     if (turn.frozen) return never
@@ -169,7 +169,7 @@ const seatedIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts, 
     waitWords: async ms => (helper === undefined ? unlessFrozen(turn.words.next(signal, ms)) : undefined),
     raise: card => raise(card),
     tool: (name, input, id) => unlessFrozen(tracked(tool(name, input, own(id)))),
-    helper: (spec, id) => unlessFrozen(tracked(helpers.delegate(spec, own(id), { ...seat, mode }))),
+    helper: (spec, id) => unlessFrozen(tracked(helpers.delegate(spec, own(id), { ...worker, mode }))),
     stamp: path => toolbox.stamp(path),
     state: async value => {
       if (turn.frozen) return never

@@ -29,7 +29,7 @@ export type AfterAnswer = (card: Card) => Promise<void>
 
 const TITLE = 120
 /** Frames after which the board shows something else. */
-const SHOWN = new Set<Frame['kind']>(['tool_call', 'tool_call_update', 'todos', 'plan', 'question', 'permission', 'resolved', 'queue'])
+const SHOWN = new Set<Frame['kind']>(['tool_call', 'tool_call_update', 'subagent', 'subagent_update', 'todos', 'plan', 'question', 'permission', 'resolved', 'queue'])
 
 const titleOf = (card: Card): string => {
   const text = card.kind === 'plan' ? card.text : card.kind === 'question' ? card.questions[0]?.question ?? '' : card.title ?? card.toolName
@@ -140,7 +140,7 @@ export class Turn {
 
   /** The live turn as the fleet shows it. */
   get live(): LiveTurn {
-    const { tool, todo } = this.record
+    const { tool, todo, helpers } = this.record
     const cards = [...this.#up.values()].map(({ card, at }): OpenCard => (
       { requestId: card.requestId, kind: card.kind, title: titleOf(card), raisedAt: at }
     ))
@@ -149,6 +149,7 @@ export class Turn {
       state: this.state,
       startedAt: this.entry.fields.startedAt,
       cards,
+      ...(helpers.all.length > 0 && { helpers: { running: helpers.open.length, total: helpers.all.length } }),
       ...(tool && { tool: tool.name }),
       ...(tool?.target && { target: tool.target }),
       ...(todo && { todo }),

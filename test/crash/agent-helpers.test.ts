@@ -3,13 +3,17 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 import type { Client } from '../../sdk/client.js'
-import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { framesOf } from '../support/turns.js'
 
 const LOST = 'interrupted by a restart'
 
-/** Runs a script until a frame fits, kills the daemon there, and starts the next one on the same folders. */
-const killed = async (t: Test, prompt: string, fits: (frame: Frame) => boolean, { goesOn = true, before = async (_: Client, _frames: readonly Frame[]) => {} } = {}) => {
+/** Runs a script until a frame fits, ends the daemon there, and starts the next one on the same folders. */
+const killed = async (t: Test, prompt: string, fits: (frame: Frame) => boolean, {
+  goesOn = true,
+  before = async (_: Client, _frames: readonly Frame[]) => {},
+  end = (daemon: RunningDaemon): Promise<unknown> => daemon.kill9(),
+} = {}) => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)
@@ -20,7 +24,7 @@ const killed = async (t: Test, prompt: string, fits: (frame: Frame) => boolean, 
   const watched = framesOf(daemon.once, 'h')
   await watched.until(fits)
   await before(daemon.client, watched.seen.map(({ event }) => event))
-  await daemon.kill9()
+  await end(daemon)
   await watched.all().catch(() => {})
   const next = await spawnDaemon(t, { workspace, data })
   return { next, run, frames: async () => (await framesOf(next.client, 'h', { run }).all()).map(({ event }) => event) }
@@ -58,6 +62,14 @@ t.test('helpers in the background are gone after a restart, and join says so', a
   t.match(ends(frames), [{ id: 'c1:c1', status: 'failed', error: LOST }, { id: 'c1', status: 'failed', error: LOST }])
   t.same(openCalls(frames), [])
   t.equal(textOf(frames), `c1 (one): failed: ${LOST}`)
+})
+
+t.test('a clean end leaves a helper to the next start, by the same rules as a kill', async t => {
+  const { frames: rest } = await killed(t, 'helper works\n| run sleep 60\nsay it said $out', begun('c1:c1'), { end: daemon => daemon.terminate() })
+  const frames = await rest()
+  t.match(ends(frames), [{ id: 'c1', status: 'failed', error: LOST }])
+  t.same(openCalls(frames), [])
+  t.equal(textOf(frames), `it said ${LOST}`)
 })
 
 t.test('where turns do not go on, the helper ends with its run', async t => {

@@ -135,6 +135,32 @@ t.test('a helper that throws has failed: a bug with a fixed sentence, a refusal 
   t.equal(logged.length, 1)
 })
 
+t.test('a provider that throws before its first frame has failed too, and a long answer is held to its limit', async t => {
+  const { io, frames } = ioOf(t, ({ words }) => {
+    if (words === 'bug') throw new Error('before anything')
+    return (async function* () {
+      for (let n = 0; n < 5000; n++) yield { kind: 'delta' as const, text: ' word' }
+    })()
+  })
+  await io.helper({ ...ask, prompt: 'bug', background: true }, 'a')
+  t.match(await io.tool('Join', {}, 'j'), { ok: false, text: /a \(d\): failed: the helper failed unexpectedly/ })
+  const { summary } = await io.helper(ask, 'b')
+  t.match(summary, /^word word.*…$/)
+  t.equal(summary.length, 4001)
+  t.equal((await frames()).filter(({ kind }) => kind === 'subagent').length, 2)
+})
+
+t.test('a turn that is left for the next start leaves its helpers as they are', async t => {
+  const { io, turn, frames } = ioOf(t, waits)
+  void io.helper(ask, 'a')
+  await turn.log.settled()
+  const before = (await frames()).length
+  await turn.freeze()
+  await io.idle()
+  t.equal((await frames()).length, before)
+  t.match(turn.record.helpers.open, [{ id: 'a' }])
+})
+
 t.test('Join waits for those named, for all, or for a time, and only for helpers of one\'s own', async t => {
   const go = Promise.withResolvers<void>()
   const { io, textOf } = ioOf(t, async function* (request, inner) {

@@ -130,12 +130,14 @@ t.test('a helper that fails or that nobody waits for is told so, and the turn go
 })
 
 t.test('a stop ends the helpers with the turn, their commands too', async t => {
-  const daemon = await daemonWith(t, ['agent'])
+  const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client } = daemon
   const script = ['helper& beside', '| wait 60000', 'helper outer', inside(1, 'helper inner'), inside(2, 'run trap "" TERM; sleep 619')]
   await client.call('POST /agent', { conversationId: 's', prompt: script.join('\n') })
   const watched = framesOf(client, 's')
   await watched.until(frame => frame.kind === 'tool_call_update' && frame.id === 'c2:c1:c1' && frame.status === 'in_progress')
+  const card = async () => (await client.call('GET /agents')).agents.find(({ id }) => id === 's')
+  t.match(await card(), { subagents: { running: 3, total: 3 }, activity: { tool: 'Shell' } })
   const before = Date.now()
   await client.call('POST /agent/stop', { conversationId: 's' })
   t.ok(Date.now() - before < 15_000)
@@ -145,6 +147,7 @@ t.test('a stop ends the helpers with the turn, their commands too', async t => {
   for (const id of ['c2', 'c2:c1', 'c2:c1:c1']) t.match(result(frames, id), { status: 'failed' }, id)
   t.match(frames.at(-1), { kind: 'done', reason: 'stopped' })
   t.match((await state(daemon, 's')).conversation, { lastEnd: 'stopped', totals: { helpers: 3 } })
+  t.match(await card(), { subagents: { running: 0, total: 3 } })
 })
 
 t.test('a helper asks as the turn would, and its answer is its own', async t => {
