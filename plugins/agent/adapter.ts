@@ -1,7 +1,7 @@
 import type { Env } from '../../sdk/node/run.js'
 import type { Walled } from '../../sdk/node/wall.js'
 import type {
-  Card, CardReply, Command, ConversationId, EditorContext, ErrorCode, Frame, Harness, PermissionMode, ProviderId, RunId,
+  Card, CardReply, Command, ConversationId, EditorContext, ErrorCode, Frame, Harness, HelperStatus, PermissionMode, ProviderId, RunId,
   ToolCategory, ToolContent, TranscriptMessage,
 } from './contract.js'
 
@@ -24,6 +24,8 @@ export interface TurnRequest {
   readonly run: RunId
   /** 1, and one more after a restart and after an outage. */
   readonly attempt: number
+  /** 0: not a helper. */
+  readonly depth: number
   /** The notes in front, then the words. */
   readonly prompt: string
   readonly words: string
@@ -44,6 +46,31 @@ export interface TurnRequest {
   readonly resume?: { readonly reason: 'restart' | 'answered' | 'outage'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
   /** A person or a token started the turn and watches: cards may go up. */
   readonly attended: boolean
+  readonly helpers: HelperLimits
+}
+
+/** How many helpers a turn may have at work, how many in all, and how deep they may start helpers themselves. */
+export interface HelperLimits {
+  readonly atOnce: number
+  readonly perTurn: number
+  readonly depth: number
+}
+
+/** What a helper is asked to do. */
+export interface HelperSpec {
+  readonly description: string
+  readonly prompt: string
+  readonly agentType?: string
+  /** Left out: the model of whoever asks. */
+  readonly model?: string
+  /** Work goes on beside it; it ends with the turn at the latest. */
+  readonly background?: boolean
+}
+
+/** What became of a helper, in its last words or in the sentence it failed on. */
+export interface HelperOutcome {
+  readonly status: HelperStatus
+  readonly summary: string
 }
 
 export type Words = { readonly messageId?: string; readonly text: string; readonly attachments: readonly string[] }
@@ -97,6 +124,11 @@ export interface TurnIo {
   permit(call: GatedCall): Promise<Permission>
   /** The command that runs a program in the turn's tree, behind its wall; the tree outlives the turn, and so may the program. */
   walled(program: TreeProgram): Promise<TreeCommand>
+  /**
+   * Runs a helper that the tool call `callId` of the adapter's own started, and answers when it has ended, or begun when it
+   * works in the background. Beyond a limit it has failed at once. The tool `Delegate` comes to the same.
+   */
+  helper(spec: HelperSpec, callId: string): Promise<HelperOutcome>
   /** What a path of the turn's tree holds now, as a hash (`stamp` of `tools/`); undefined when nothing is there. */
   stamp(path: string): Promise<string | undefined>
   /** Saves what the adapter needs to go on after a restart; survives `kill -9` when it returns. At most 4 MiB. */

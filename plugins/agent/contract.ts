@@ -4,9 +4,11 @@ import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type {
   Card, CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId,
 } from './frames.js'
-import type { TranscriptPage } from './record.js'
+import type { HelperSession } from './helper-session.js'
+import type { TranscriptMessage, TranscriptPage } from './record.js'
 
 export type * from './frames.js'
+export type * from './helper-session.js'
 export type * from './record.js'
 
 /** The caller's idempotency id, kept 30 days; minted as `m-…` when left out. */
@@ -264,12 +266,19 @@ export interface OpenCard {
   title: string
   raisedAt: Millis
 }
+/** How many helpers are at work, and how many there were. */
+export interface HelperCount {
+  running: Count
+  total: Count
+}
 /** What the live turn is doing now. */
 export interface LiveTurn {
   run: RunId
   state: 'running' | 'parked' | 'stopping'
   startedAt: Millis
   cards: OpenCard[]
+  /** Of this turn; absent: it had none. */
+  helpers?: HelperCount
   tool?: string
   target?: string
   todo?: string
@@ -442,6 +451,10 @@ export interface Agent {
   'agent.search'(input: { query: string; caseSensitive?: boolean }): Matches
   /** Adds a line in the agent's voice with no turn behind it; the provider's memory is cleared. */
   'agent.place'(input: { id: string; text: string; by: string }): Ok
+  /** Helpers of turns under way and of those that ended within a week, newest first; `before` pages by `startedAt`. */
+  'agent.helpers'(input: { conversationId?: string; status?: 'live' | 'all'; limit?: Positive; before?: Millis }): { sessions: HelperSession[]; next?: Millis }
+  /** One helper's record, live while its turn is under way. */
+  'agent.helperTranscript'(input: { id: string }): { messages: TranscriptMessage[] }
   /** The repositories of a private copy with their folders on this machine. */
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
   /** Commits what the copy holds uncommitted, per repository, and answers the tips. */

@@ -6,7 +6,10 @@ import type { Conversations } from './conversations.js'
 import type { Conversation, ConversationState, TurnInput } from './contract.js'
 import { framesOf } from './frame-log.js'
 import type { Frame, RunEnd } from './frames.js'
+import { ownFrames } from './helper-frames.js'
+import { USUAL_LIMITS } from './helpers.js'
 import type { Lanes } from './lanes.js'
+import { lateAfter } from './late.js'
 import { resumableOf } from './outage.js'
 import type { PlannedResumes } from './planned-resumes.js'
 import type { Providers } from './providers.js'
@@ -33,6 +36,8 @@ export interface EngineParts {
   readonly land?: (turn: Turn) => Promise<void>
   /** Resumes what an outage ended. */
   readonly resumes?: Pick<PlannedResumes, 'told' | 'settled'>
+  /** Keeps what the helpers of a turn did, once every frame of it is written. */
+  readonly keep?: (turn: Turn) => Promise<void>
   /** How long after a stop an adapter is waited for. */
   readonly patienceMs?: number
 }
@@ -65,6 +70,11 @@ export class Engine {
   /** The live turn of a conversation. */
   live(conversationId: string): Turn | undefined {
     return this.#turns.get(conversationId)
+  }
+
+  /** Every turn under way. */
+  get turns(): readonly Turn[] {
+    return [...this.#turns.values()]
   }
 
   /** A conversation with its live turn and its queue. */
@@ -125,7 +135,8 @@ export class Engine {
     const turn = new Turn(this.#parts.host, fields, past)
     turn.cancel = () => this.stop(turn.conversationId)
     turn.afterAnswer = async card => {
-      if ((card.kind !== 'plan' && card.kind !== 'question') || turn.stopping) return
+      // The tree is not moved under a helper that works in it.
+      if ((card.kind !== 'plan' && card.kind !== 'question') || turn.stopping || turn.record.helpers.open.length) return
       await this.#parts.workshop.refresh(turn, this.#parts.conversations.get(turn.conversationId))
     }
     this.#turns.set(turn.conversationId, turn)
@@ -196,7 +207,7 @@ export class Engine {
     const replies = answered?.map(({ card, reply }) => ({ card, reply }))
     host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
     return {
-      conversationId, run, attempt, harness, model, permissionMode,
+      conversationId, run, attempt, depth: 0, harness, model, permissionMode, helpers: ground.helpers ?? USUAL_LIMITS,
       prompt: ground.preamble + input.prompt,
       words: input.prompt,
       attachments: ground.attachments,
@@ -221,7 +232,7 @@ export class Engine {
   async #since(turn: Turn, after: number): Promise<Frame[]> {
     await turn.log.settled()
     const events = await this.#parts.host.journal.read<{ event: Frame }>(framesOf(turn.run), after)
-    return events.map(({ event }) => event)
+    return ownFrames(events.map(({ event }) => event))
   }
 
   #fail(turn: Turn, error: unknown): void {
@@ -274,6 +285,7 @@ export class Engine {
     await entry.change({ ending: end })
     if (end === 'completed' && !record.done) await this.#parts.land?.(turn)
     await transcripts.add(conversationId, run, record.rows)
+    await this.#parts.keep?.(turn)
     if (end === 'completed') providers.answered(entry.fields.provider)
     await this.#account(turn, end)
     turn.leave()
@@ -327,7 +339,7 @@ export class Engine {
       totals: {
         turns: totals.turns + 1,
         toolUses: totals.toolUses + record.toolUses,
-        helpers: totals.helpers,
+        helpers: totals.helpers + record.helpers.all.length,
         costUsd: totals.costUsd + record.costUsd,
         inputTokens: totals.inputTokens + record.inputTokens,
         outputTokens: totals.outputTokens + record.outputTokens,
@@ -410,18 +422,4 @@ export class Engine {
     timer.unref()
     host.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
   }
-}
-
-/** Resolves so long after a signal: whatever has not ended by then is left behind. */
-const lateAfter = (signal: AbortSignal, ms: number): { passed: Promise<undefined>; over: () => void } => {
-  const { promise: passed, resolve } = Promise.withResolvers<undefined>()
-  let timer: NodeJS.Timeout | undefined
-  const start = () => void (timer = setTimeout(resolve, ms, undefined))
-  if (signal.aborted) start()
-  signal.addEventListener('abort', start, { once: true })
-  const over = () => {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', start)
-  }
-  return { passed, over }
 }

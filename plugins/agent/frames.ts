@@ -142,6 +142,29 @@ export interface ToolCallUpdateFrame {
   content?: ToolContent[]
   locations?: Location[]
 }
+/** A helper was started; `id` is the tool call that started it, which its own frames name as their parent. */
+export interface SubagentFrame {
+  kind: 'subagent'
+  id: string
+  subagentKind: 'subagent' | 'delegate'
+  agentType?: string
+  description?: string
+  model?: string
+  background?: boolean
+  terminal?: string
+}
+export type HelperStatus = 'pending' | 'running' | 'blocked' | 'completed' | 'failed' | 'killed' | 'paused'
+/** How a helper moved; what is left out is as before. */
+export interface SubagentUpdateFrame {
+  kind: 'subagent_update'
+  id: string
+  status?: HelperStatus
+  tokens?: Count
+  toolUses?: Count
+  lastTool?: string
+  summary?: string
+  error?: string
+}
 export interface TodosFrame {
   kind: 'todos'
   items: TodoItem[]
@@ -304,7 +327,7 @@ export interface DoneFrame {
 export type Frame =
   | SessionFrame | WorktreeFrame | PreambleFrame | InitFrame | ResumedFrame | CheckpointFrame | ModeFrame
   | SteerFrame | DeltaFrame | TextEndFrame | ThinkingFrame
-  | ToolCallFrame | ToolCallUpdateFrame | TodosFrame | CommandsFrame
+  | ToolCallFrame | ToolCallUpdateFrame | SubagentFrame | SubagentUpdateFrame | TodosFrame | CommandsFrame
   | UsageFrame | RateLimitFrame | AccountUsageFrame | FastModeFrame | ProviderRetryFrame | ContextUsageFrame | CompactFrame
   | Card | ServiceFrame | ServiceReceiptFrame | CapabilityOutcomeFrame | PaymentReceiptFrame | ResolvedFrame
   | QueueFrame | NoticeFrame | ErrorFrame | LandedFrame | DoneFrame

@@ -31,6 +31,9 @@ const KINDS: { readonly [category in ToolCategory]: Kind } = {
   fetch: 'reaches out', other: 'reaches out',
 }
 
+/** Whatever a helper does passes the gate by itself, so that starting it and waiting for it need no yes. */
+const HARMLESS = new Set(['Delegate', 'Join'])
+
 const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rule } } = {
   default: { looks: 'go', changes: 'ask', executes: 'ask', 'reaches out': 'ask' },
   acceptEdits: { looks: 'go', changes: 'go', executes: 'ask', 'reaches out': 'ask' },
@@ -48,7 +51,7 @@ export const decide = (call: GatedCall, { mode, allowedTools, remembered, attend
     const rest = allowedTools.length > 0 ? `it may use ${allowedTools.slice(0, 20).join(', ')}` : 'it may use none'
     return { verdict: 'refuse', reason: `this turn may not use ${name}: ${rest}` }
   }
-  const rule = RULES[mode][KINDS[call.category]]
+  const rule = RULES[mode][HARMLESS.has(name) ? 'looks' : KINDS[call.category]]
   if (rule === 'go') return GO
   if (rule !== 'ask') {
     if (rule === 'only reading' && call.command !== undefined && isReadOnly(call.command)) return GO

@@ -12,6 +12,8 @@ import { Copies } from './copies.js'
 import { Delivery } from './delivery.js'
 import { Engine } from './engine.js'
 import { Forks } from './forks.js'
+import { HelperArchive } from './helper-archive.js'
+import { USUAL_LIMITS } from './helpers.js'
 import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
 import { PlannedResumes } from './planned-resumes.js'
@@ -28,6 +30,7 @@ import { SearchIndex } from './search-index.js'
 import { steer } from './steer.js'
 import { switchAccount } from './switch-account.js'
 import { Transcripts } from './transcripts.js'
+import type { Turn } from './turn.js'
 import { Peers } from './vendor/peers.js'
 import { vendorOn } from './vendor/turn.js'
 import { TurnWorkshop, premises } from './workshop.js'
@@ -47,6 +50,10 @@ export const activate = async (host: Host): Promise<void> => {
   const { workspace, hidden } = place
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
+  const helped = new Changes(key => {
+    host.call('kernel.events.publish', { domain: 'subagents', key })
+      .catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
+  })
   const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
@@ -57,15 +64,25 @@ export const activate = async (host: Host): Promise<void> => {
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
   const listeners = async () => (await host.call('kernel.listeners')).listeners
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors, listeners })
-  const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
+  const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
+  const limits = async () => {
+    const { subagentsAtOnce, subagentsPerTurn, subagentDepth } = (await settings()) ?? {}
+    return { atOnce: subagentsAtOnce ?? USUAL_LIMITS.atOnce, perTurn: subagentsPerTurn ?? USUAL_LIMITS.perTurn, depth: subagentDepth ?? USUAL_LIMITS.depth }
+  }
+  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors, listeners, limits, staff: { providers, log } })
+  const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
-  const setting = async (key: 'autoResumeOnRestart' | 'resumeAfterOutage') => (await host.serves('settings.get')) && (await host.call('settings.get'))[key]
+  const setting = async (key: 'autoResumeOnRestart' | 'resumeAfterOutage') => (await settings())?.[key] ?? false
   const resumes = new PlannedResumes({
     engine: () => engine, conversations, queue, lanes, log, changed, setting: () => setting('resumeAfterOutage'), signal: host.signal,
   })
-  const engine: Engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn), resumes })
+  const archive: HelperArchive = new HelperArchive({ journal, live: () => engine.turns })
+  // What is lost here is a second account of what the run's record tells.
+  const keep = (turn: Turn) => archive.keep(turn).catch(error => log.warn('what helpers did could not be kept', { run: turn.run, error: String(error) }))
+  const engine: Engine = new Engine({
+    host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn), resumes, keep,
+  })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks })
 
@@ -75,13 +92,13 @@ export const activate = async (host: Host): Promise<void> => {
     const { repos, branch } = conversations.get(id)
     await peers.forget(id)
     if (branch) await copies.remove(id, repos)
-    await Promise.all([remembered.forget(id), anchors.forget(id)])
+    await Promise.all([remembered.forget(id), anchors.forget(id), archive.forget(id)])
   }
   const index = new SearchIndex(place.folder)
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
   const board = new Board({ engine, conversations, queue, transcripts, copies, search, lanes, locks, changed, clear })
 
-  await Promise.all([conversations.load(), providers.load(), remembered.load()])
+  await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load()])
   const { opened, dropped } = await queue.load()
   for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
   for (const id of dropped) await conversations.remove(id)
@@ -96,10 +113,11 @@ export const activate = async (host: Host): Promise<void> => {
     resumes.begin()
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
+    await archive.sweep()
     if (isolated.length) void workshop.warm()
   })
   const sweeper = setInterval(() => {
-    sweep({ engine, conversations, journal }).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
+    Promise.all([sweep({ engine, conversations, journal }), archive.sweep()]).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
   }, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
   // Once a turn has its processor back: the next private copy is then there at once.
@@ -165,6 +183,8 @@ export const activate = async (host: Host): Promise<void> => {
     'agent.purge': ({ id }) => done(board.purge(id)),
     'agent.search': ({ query, caseSensitive = false }) => search.find(query, caseSensitive),
     'agent.place': ({ id, text, by }) => done(board.place(id, text, by)),
+    'agent.helpers': query => archive.list(query),
+    'agent.helperTranscript': async ({ id }) => ({ messages: await archive.transcript(id) }),
     'checkouts.repos': async ({ id }) => {
       const { branch, repos } = conversations.get(id)
       return { repos: branch ? await copies.resolve(id, repos) : [] }

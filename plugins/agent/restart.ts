@@ -6,6 +6,7 @@ import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
 import { framesOf } from './frame-log.js'
 import type { Frame } from './frames.js'
+import { buryHelpers } from './helper-end.js'
 import type { Queue } from './queue.js'
 import { entryFrom, entryOf, type EntryFields, type Message } from './run-entry.js'
 import type { Turn } from './turn.js'
@@ -94,7 +95,7 @@ const lost = (message: Message): EntryFields => ({
 })
 
 const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boolean): Promise<void> => {
-  const { engine, conversations, queue, journal, log } = parts
+  const { engine, conversations, queue, cards, journal, log } = parts
   const { run, conversationId } = fields.message
   if (!conversations.find(conversationId)) {
     await journal.remove(entryOf(run))
@@ -113,6 +114,7 @@ const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boo
     // What is to land waits until everything has started.
     return parts.lands(conversationId, fields.message.input) ? undefined : finished
   }
+  await buryHelpers(turn, cards)
   await forsake(parts, turn)
   if (turn.entry.fields.parked.length) return park(parts, turn)
   const goesOn = fields.boots < MOST_BOOTS && Date.now() - fields.startedAt < OLDEST_MS && (await parts.resumes())

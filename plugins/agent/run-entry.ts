@@ -32,11 +32,12 @@ export interface Message {
   readonly resumed?: AfterOutage
 }
 
-/** A card that is up; `held`: it was raised for a tool call, which takes the answer when it is made again. */
+/** A card that is up; `held`: it was raised for a tool call, which takes the answer when it is made again; `helper`: who asks, when not the turn's own agent. */
 export interface ParkedCard {
   readonly card: Card
   readonly at: number
   readonly held?: boolean
+  readonly helper?: string
 }
 
 /** What a restart needs to know of a run in flight. */

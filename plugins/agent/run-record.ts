@@ -1,5 +1,6 @@
 import type { AnsweredCard, TranscriptMessage, ToolCard } from './contract.js'
 import type { Card, ErrorFrame, Frame, ResolvedFrame, ResumedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
+import { HelperRecord } from './helper-record.js'
 
 /** A row of the record before it has its place there. */
 export type Row = Omit<TranscriptMessage, 'index'>
@@ -29,6 +30,7 @@ export class RunRecord {
   readonly #open = new Map<string, ToolCard>()
   readonly #cards = new Map<string, { row: AnsweredCard; resolved?: ResolvedFrame }>()
   readonly #said = new Set<string>()
+  readonly helpers = new HelperRecord()
   #current: Row | undefined
   #prose = false
   #last: ToolCard | undefined
@@ -75,7 +77,7 @@ export class RunRecord {
 
   /** What the turn is doing now. */
   get tool(): ToolCard | undefined {
-    return this.#last && this.#open.has(this.#last.id) ? this.#last : undefined
+    return this.#last && this.#open.has(this.#last.id) ? this.#last : this.openTools.at(-1)
   }
 
   /** Cards without a `resolved`. */
@@ -93,7 +95,8 @@ export class RunRecord {
     return this.#cards.get(requestId)
   }
 
-  add(frame: Frame): void {
+  /** @param at When the frame came, which it does not tell. */
+  add(frame: Frame, at = Date.now()): void {
     switch (frame.kind) {
       case 'session':
         this.sessionId = frame.sessionId
@@ -116,6 +119,9 @@ export class RunRecord {
         return this.#call(frame)
       case 'tool_call_update':
         return this.#update(frame)
+      case 'subagent':
+      case 'subagent_update':
+        return this.helpers.add(frame, at)
       case 'todos':
         this.todo = (frame.items.find(item => item.status === 'in_progress') ?? frame.items.find(item => item.status === 'pending'))?.content
         return
@@ -191,8 +197,10 @@ export class RunRecord {
     const card: ToolCard = { ...call }
     const parent = parentToolUseId === undefined ? undefined : this.#tools.get(parentToolUseId)
     if (parent) (parent.children ??= []).push(card)
-    else (this.#assistant().tools ??= []).push(card)
-    this.#prose = false
+    else {
+      ;(this.#assistant().tools ??= []).push(card)
+      this.#prose = false
+    }
     this.#tools.set(card.id, card)
     this.#last = card
     this.toolUses++

@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { refuse } from '../../sdk/index.js'
-import type { CardDraft, GatedCall, ToolResult, TreeCommand, TreeProgram, TurnIo, TurnRequest } from './adapter.js'
+import type { CardDraft, GatedCall, HelperLimits, ToolResult, TreeCommand, TreeProgram, TurnIo, TurnRequest } from './adapter.js'
 import type { CardReply, Conversation } from './contract.js'
-import type { Location, PermissionMode, ToolCategory } from './frames.js'
+import type { Frame, Location, PermissionMode, ToolCategory } from './frames.js'
 import { decide } from './gate.js'
-import type { Person } from './tools/tool.js'
+import { callOf } from './helper-frames.js'
+import { Helpers, moved, type Staff } from './helpers.js'
+import type { Company, Crew, Person } from './tools/tool.js'
 import type { Turn } from './turn.js'
 
 /** Where a turn stands: its tree, and what is said to the provider before the words. */
@@ -18,6 +20,8 @@ export interface Ground {
   readonly attachments: TurnRequest['attachments']
   readonly mentions: readonly string[]
   readonly allowedTools?: readonly string[]
+  /** Left out: the usual ones. */
+  readonly helpers?: HelperLimits
 }
 
 /** What a call shows before it runs. */
@@ -35,7 +39,7 @@ export interface CallFace {
 export interface Toolbox {
   /** How a call shows; undefined: there is no such tool, or its input does not fit. */
   face(name: string, input: object): CallFace | { refused: string }
-  run(name: string, input: object, signal: AbortSignal, person: Person): Promise<ToolResult>
+  run(name: string, input: object, signal: AbortSignal, company: Company): Promise<ToolResult>
   stamp(path: string): Promise<string | undefined>
   walled(program: TreeProgram): Promise<TreeCommand>
 }
@@ -58,6 +62,15 @@ export interface IoParts {
   readonly toolbox: Toolbox
   /** Tools a person allowed for the rest of the conversation. */
   readonly remembered: { names(): ReadonlySet<string>; add(name: string): void }
+  readonly staff: Staff
+}
+
+/** Who works through an io: the turn's own agent, or the helper that a call started. */
+export interface Worker {
+  readonly signal: AbortSignal
+  readonly mode: PermissionMode
+  readonly depth: number
+  readonly helper?: string
 }
 
 const MOST_STATE = 4 * 1024 * 1024
@@ -66,8 +79,23 @@ const MOST_STATE = 4 * 1024 * 1024
 const never = new Promise<never>(() => {})
 
 /** The engine's work for one adapter in one turn. */
-export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts): WorkingIo => {
-  let mode = turn.entry.fields.permissionMode
+export const turnIo = (turn: Turn, ground: Ground, parts: IoParts): WorkingIo => {
+  const helpers: Helpers = new Helpers({ ...parts.staff, turn, ground, io: worker => workerIo(turn, ground, parts, helpers, worker) })
+  return workerIo(turn, ground, parts, helpers, { signal: turn.signal, mode: turn.entry.fields.permissionMode, depth: 0 })
+}
+
+const workerIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts, helpers: Helpers, worker: Worker): WorkingIo => {
+  const { signal, helper } = worker
+  let { mode } = worker
+  const own = (id: string): string => (helper === undefined ? id : callOf(helper, id))
+  /** What comes from a helper after its end was written is nobody's any more. */
+  const push = (frame: Frame): void => {
+    if (helper === undefined || turn.record.helpers.isOpen(helper)) turn.log.push(frame)
+  }
+  const crewOf = (id: string): Crew => ({
+    delegate: spec => helpers.delegate(spec, id, { ...worker, mode }),
+    join: (ids, timeoutMs) => helpers.join(worker, ids, timeoutMs),
+  })
   const busy = new Set<Promise<unknown>>()
   const tracked = <T>(work: Promise<T>): Promise<T> => {
     const settled = work.catch(() => {}).finally(() => busy.delete(settled))
@@ -81,8 +109,19 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
   }
 
   const raise = async (draft: CardDraft, held = false): Promise<CardReply | undefined> => {
+    if (helper !== undefined) return asHelper(helper, draft, held)
     const reply = (held && (await takeAnswer(turn, draft))) || (await turn.raise(draft, held))
     return turn.frozen ? never : reply
+  }
+
+  /** Its card goes up as one of the turn's. */
+  const asHelper = async (id: string, draft: CardDraft, held: boolean): Promise<CardReply | undefined> => {
+    if (signal.aborted || !turn.message.attended) return undefined
+    push({ kind: 'subagent_update', id, status: 'blocked' })
+    const reply = await turn.raise(draft, held, id)
+    if (turn.frozen) return never
+    if (!signal.aborted) push({ kind: 'subagent_update', id, status: 'running' })
+    return reply
   }
 
   const permit = async (call: GatedCall): Promise<string | undefined> => {
@@ -101,7 +140,7 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
 
   const setMode = (to: PermissionMode): void => {
     mode = to
-    turn.log.push({ kind: 'mode', mode: to })
+    if (helper === undefined) turn.log.push({ kind: 'mode', mode: to })
   }
 
   const person: Person = {
@@ -112,7 +151,7 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
   }
 
   const refused = (id: string, reason: string): ToolResult => {
-    turn.log.push({ kind: 'tool_call_update', id, status: 'failed', content: [{ type: 'text', text: reason }] })
+    push({ kind: 'tool_call_update', id, status: 'failed', content: [{ type: 'text', text: reason }] })
     return { ok: false, content: [{ type: 'text', text: reason }], text: reason }
   }
 
@@ -122,34 +161,39 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
     const unknown = 'refused' in face
     const { category, target, locations, ...shown } = unknown ? { category: 'other' as const } as CallFace : face
     if (!known) {
-      turn.log.push({
+      push({
         kind: 'tool_call', id, name, category, status: 'pending',
-        ...(target && { target: target.slice(0, 200) }), ...(locations && { locations }),
+        ...(target && { target: target.slice(0, 200) }), ...(locations && { locations }), ...(helper !== undefined && { parentToolUseId: helper }),
       })
+      if (helper !== undefined) push(moved(turn, helper, name))
     }
     if (unknown) return refused(id, face.refused)
     const reason = await permit({ id, name, category, ...shown })
-    if (turn.signal.aborted) return refused(id, 'stopped')
+    if (signal.aborted) return refused(id, 'stopped')
     if (reason !== undefined) return refused(id, reason)
-    turn.log.push({ kind: 'tool_call_update', id, status: 'in_progress' })
-    const result = await toolbox.run(name, input, turn.signal, person)
-    turn.log.push({ kind: 'tool_call_update', id, status: result.ok ? 'completed' : 'failed', content: result.content })
+    push({ kind: 'tool_call_update', id, status: 'in_progress' })
+    const result = await toolbox.run(name, input, signal, { person, crew: crewOf(id) })
+    push({ kind: 'tool_call_update', id, status: result.ok ? 'completed' : 'failed', content: result.content })
     return result
   }
 
   return {
-    signal: turn.signal,
-    takeWords: () => turn.words.take(),
-    waitWords: ms => unlessFrozen(turn.words.next(turn.signal, ms)),
+    signal,
+    // Words are said to the turn's own agent.
+    takeWords: () => (helper === undefined ? turn.words.take() : []),
+    waitWords: async ms => (helper === undefined ? unlessFrozen(turn.words.next(signal, ms)) : undefined),
     raise: card => raise(card),
-    tool: (name, input, id) => unlessFrozen(tracked(tool(name, input, id))),
+    tool: (name, input, id) => unlessFrozen(tracked(tool(name, input, own(id)))),
+    helper: (spec, id) => unlessFrozen(tracked(helpers.delegate(spec, own(id), { ...worker, mode }))),
     permit: call => unlessFrozen(tracked(permit(call).then(reason => reason === undefined
-      ? { allow: !turn.signal.aborted, always: remembered.names().has(call.name) }
+      ? { allow: !signal.aborted, always: remembered.names().has(call.name) }
       : { allow: false, reason }))),
     walled: program => toolbox.walled(program),
     stamp: path => toolbox.stamp(path),
     state: async value => {
       if (turn.frozen) return never
+      // A helper is not taken up again after a restart.
+      if (helper !== undefined) return undefined
       const json = JSON.stringify(value)
       if (json.length > MOST_STATE) refuse('too-large', `state: expected at most ${MOST_STATE} bytes, found ${json.length}`)
       await turn.log.settled()
@@ -158,7 +202,10 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
       if (turn.frozen) return never
     },
     mode: setMode,
-    idle: async () => void (await Promise.all(busy)),
+    idle: async () => {
+      await helpers.end(helper)
+      await Promise.all(busy)
+    },
   }
 }
 

@@ -5,13 +5,14 @@ import type { Log } from '../../sdk/index.js'
 import type { Listener, Reach } from '../../sdk/node/addresses.js'
 import { inside } from '../../sdk/node/paths.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
-import type { TurnRequest } from './adapter.js'
+import type { HelperLimits, TurnRequest } from './adapter.js'
 import type { Anchors } from './anchors.js'
 import type { Conversation, CopyRepo } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
 import type { Synced } from './copies-states.js'
 import type { Premises } from './delivery.js'
+import type { Staff } from './helpers.js'
 import type { Lanes } from './lanes.js'
 import type { Remembered } from './remembered.js'
 import { pinsOf } from './pins.js'
@@ -30,6 +31,9 @@ export interface WorkshopParts {
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
   readonly locks: Lanes
   readonly log: Log
+  readonly staff: Staff
+  /** How many helpers a turn may have, as it begins. */
+  readonly limits: () => Promise<HelperLimits>
   readonly remembered: Remembered
   readonly anchors: Anchors
   /** The addresses the daemon itself listens on. */
@@ -77,6 +81,7 @@ export class TurnWorkshop implements Workshop {
     if (actsAs && !again) turn.log.push({ kind: 'notice', level: 'warning', text: `there is no persona ${actsAs}: this turn has no account and no tools` })
     const allowedTools = actsAs ? [] : input.allowedTools
     return {
+      helpers: await this.#parts.limits(),
       root,
       cwd: conversation.startIn ? await inside(root, conversation.startIn).catch(() => root) : root,
       preamble: preambleOf(notes),
@@ -144,11 +149,12 @@ export class TurnWorkshop implements Workshop {
   }
 
   io(turn: Turn, ground: Ground) {
-    const { remembered, listeners } = this.#parts
+    const { remembered, listeners, staff } = this.#parts
     // Every ground of this workshop was made by `prepare`.
     const { wall } = ground as Tree
     const { conversationId } = turn
     return turnIo(turn, ground, {
+      staff,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() })),
     })
@@ -173,10 +179,10 @@ const toolbox = ({ root, cwd }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, rea
       throw error
     }
   },
-  run: async (name, input, signal, person) => {
+  run: async (name, input, signal, company) => {
     const tool = tools[name]!
     try {
-      return await tool.run(tool.check(input), { root, signal, reach, person, ...turnPrograms(wall, { root, cwd }, signal) })
+      return await tool.run(tool.check(input), { root, signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal) })
     } catch (error) {
       if (!signal.aborted) throw error
       return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }

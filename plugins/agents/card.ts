@@ -42,6 +42,14 @@ const activityOf = (live: LiveTurn | undefined): AgentActivity | undefined => {
   return { ...(tool !== undefined && { tool }), ...(target !== undefined && { target }), ...(todo !== undefined && { todo }) }
 }
 
+const subagentsOf = ({ conversation, live }: ConversationState): AgentCard['subagents'] => {
+  const { running = 0, total = 0 } = live?.helpers ?? {}
+  const { totals, lastRun, lastEnd } = conversation
+  // A run that is being written down is in the totals already.
+  const all = totals.helpers + (lastEnd !== undefined && lastRun === live?.run ? 0 : total)
+  return all > 0 ? { running, total: all } : undefined
+}
+
 /** Leaves out what is not there. */
 const present = <T extends object>(fields: { [K in keyof T]?: T[K] | undefined }): Partial<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>
@@ -89,6 +97,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       autoLand: conversation.autoLand,
       resumeAfterOutage: conversation.resumeAfterOutage,
       landRequested: conversation.landRequested,
+      subagents: subagentsOf(state),
       diff: facts.standing.diff,
       landedPresence: facts.standing.presence,
       startedAt: live?.startedAt,

@@ -2,8 +2,8 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type {
-  ConflictReason, ConversationId, Harness, LandConflict, LandRequest, Matches, MessageId, OpenCard, ProviderId, QueuedMessage,
-  RunEnd, RunId, TranscriptPage, WaitingMessages,
+  ConflictReason, ConversationId, Harness, HelperCount, LandConflict, LandRequest, Matches, MessageId, OpenCard, ProviderId,
+  QueuedMessage, RunEnd, RunId, TranscriptPage, WaitingMessages,
 } from '../agent/contract.js'
 
 export type AgentStatus =
@@ -75,6 +75,8 @@ export interface AgentCard {
   attention: AgentAttention
   turns?: Count
   toolUses?: Count
+  /** Helpers it ever had, and those at work; absent: it had none. */
+  subagents?: HelperCount
   diff?: DiffTotals
   /** Only when some landed work has since been thrown away. */
   landedPresence?: LandedPresence

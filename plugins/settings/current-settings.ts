@@ -9,6 +9,9 @@ export const DEFAULTS: Settings = {
   agentRetentionDays: 3,
   autoResumeOnRestart: false,
   resumeAfterOutage: false,
+  subagentsAtOnce: 20,
+  subagentsPerTurn: 200,
+  subagentDepth: 3,
 }
 const MOST_TOLD = 20
 

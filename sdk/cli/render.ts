@@ -1,4 +1,5 @@
-import type { AttachData, Card, CardReply, Frame, LandConflict, TodoItem, ToolCallFrame, ToolContent } from '../../plugins/agent/contract.js'
+import type { AttachData, Card, CardReply, Frame, LandConflict, SubagentFrame, TodoItem, ToolCallFrame, ToolContent } from '../../plugins/agent/contract.js'
+import { HelperLines } from './helper-lines.js'
 import { compare } from './patch.js'
 import { oneLine, plain, short, stylesOf, type Styles } from './text.js'
 
@@ -15,11 +16,18 @@ export interface RenderOptions {
   readonly columns?: number
 }
 
+/** Words or thoughts that may go on, of the turn's own agent or of a helper. */
+interface Prose {
+  readonly kind: 'words' | 'thinking'
+  readonly parent?: string
+}
+
 interface Pen {
   readonly styles: Styles
   readonly columns?: number
   /** What the unfinished line holds; a tool's line on a pipe waits for its outcome. */
-  open?: 'words' | 'thinking' | ToolCallFrame
+  open?: Prose | ToolCallFrame
+  readonly helpers: HelperLines
   readonly tools: Map<string, ToolCallFrame>
   /** The private copy as last told: it is told again after every pause. */
   copy?: string
@@ -29,7 +37,8 @@ const DRAW_OVER = '\r\u001b[K'
 
 /** A fresh drawing of one run. */
 export const createRender = ({ colour = false, columns }: RenderOptions = {}): Render => {
-  const pen: Pen = { styles: stylesOf(colour), tools: new Map(), ...(columns !== undefined && { columns }) }
+  const styles = stylesOf(colour)
+  const pen: Pen = { styles, tools: new Map(), helpers: new HelperLines(styles), ...(columns !== undefined && { columns }) }
   return event => {
     if (event.kind === 'frame') return safelyDrawn(pen, event.event)
     if (event.kind === 'attached') return ''
@@ -42,7 +51,7 @@ const closed = (pen: Pen): string => {
   const { open, columns } = pen
   delete pen.open
   if (!open) return ''
-  return typeof open === 'object' && columns === undefined ? `${headOf(pen, open)}\n` : '\n'
+  return open.kind === 'tool_call' && columns === undefined ? `${headOf(pen, open)}\n` : '\n'
 }
 
 /** A known kind whose fields a newer daemon changed is shown like an unknown one. */
@@ -55,22 +64,34 @@ const safelyDrawn = (pen: Pen, frame: Frame): string => {
 }
 
 const drawn = (pen: Pen, frame: Frame): string => {
-  if (frame.kind === 'delta') return flowing(pen, 'words', plain(frame.text))
-  if (frame.kind === 'thinking') return flowing(pen, 'thinking', plain(frame.text))
-  if (frame.kind === 'text_end') return closed(pen)
+  if (frame.kind === 'delta') return flowing(pen, 'words', frame)
+  if (frame.kind === 'thinking') return flowing(pen, 'thinking', frame)
+  if (frame.kind === 'text_end') return flows(pen, 'words', frame.parentToolUseId) ? closed(pen) : ''
+  if (frame.kind === 'subagent') return helperShown(pen, frame)
   if (frame.kind === 'tool_call') return toolShown(pen, frame)
   if (frame.kind === 'tool_call_update') return toolMoved(pen, frame)
   const lines = linesOf(pen, frame)
   return lines.length ? `${closed(pen)}${lines.join('\n')}\n` : ''
 }
 
-const flowing = (pen: Pen, kind: 'words' | 'thinking', text: string): string => {
-  const before = pen.open === kind ? '' : closed(pen)
-  pen.open = kind
-  return before + (kind === 'thinking' ? pen.styles.dim(text) : text)
+const flows = ({ open }: Pen, kind: Prose['kind'], parent: string | undefined): boolean =>
+  open?.kind === kind && open.parent === parent
+
+const flowing = (pen: Pen, kind: Prose['kind'], { text, parentToolUseId: parent }: { readonly text: string; readonly parentToolUseId?: string }): string => {
+  const indent = pen.helpers.indent(parent)
+  const before = flows(pen, kind, parent) ? '' : closed(pen) + indent + pen.helpers.speaker(parent)
+  pen.open = { kind, ...(parent !== undefined && { parent }) }
+  const words = indent ? plain(text).replaceAll('\n', `\n${indent}`) : plain(text)
+  return before + (kind === 'thinking' ? pen.styles.dim(words) : words)
 }
 
-const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 'text_end' | 'tool_call' | 'tool_call_update' }>): string[] => {
+/** The call that started it stands above what the helper does. */
+const helperShown = (pen: Pen, frame: SubagentFrame): string => {
+  pen.helpers.begin(frame, pen.tools.get(frame.id)?.parentToolUseId)
+  return pen.open?.kind === 'tool_call' ? closed(pen) : ''
+}
+
+const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 'text_end' | 'tool_call' | 'tool_call_update' | 'subagent' }>): string[] => {
   const { dim, red, green, yellow } = pen.styles
   switch (frame.kind) {
     case 'session':
@@ -116,8 +137,10 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
       return [`> ${plain(frame.text)}${frame.by ? dim(` (${oneLine(frame.by)})`) : ''}`]
     case 'todos':
       return frame.items.map(item => todo(pen.styles, item))
+    case 'subagent_update':
+      return pen.helpers.move(frame)
     case 'usage':
-      return [dim(usage(frame))]
+      return [pen.helpers.usageIndent() + dim(usage(frame))]
     case 'plan':
     case 'question':
     case 'permission':
@@ -171,22 +194,23 @@ const toolMoved = (pen: Pen, { id, status, content }: Frame & { kind: 'tool_call
     return ''
   }
   pen.tools.delete(id)
-  const unfinished = typeof pen.open === 'object' && pen.open.id === id
+  const unfinished = pen.open?.kind === 'tool_call' && pen.open.id === id
   if (!unfinished) return closed(pen) + toolLines(pen, call)
   delete pen.open
   return (pen.columns === undefined ? '' : DRAW_OVER) + toolLines(pen, call)
 }
 
-const headOf = ({ styles: { green, red, dim }, columns = 200 }: Pen, { status, name, target, parentToolUseId }: ToolCallFrame): string => {
+const headOf = ({ styles: { green, red, dim }, helpers, columns = 200 }: Pen, { status, name, target, parentToolUseId }: ToolCallFrame): string => {
   const mark = status === 'completed' ? green('✓') : status === 'failed' ? red('✗') : dim('▸')
-  const words = short(plain(`${name}${target ? ` ${target}` : ''}`), Math.max(20, columns - 5))
-  return `${parentToolUseId ? '  ' : ''}${mark} ${words}`
+  const indent = helpers.indent(parentToolUseId)
+  const words = short(plain(`${name}${target ? ` ${target}` : ''}`), Math.max(20, columns - 5 - indent.length))
+  return `${indent}${mark} ${words}`
 }
 
 /** A list the agent keeps for itself is told by the frame of its kind, not by the tool that wrote it. */
 const toolLines = (pen: Pen, call: ToolCallFrame): string => {
   const content = call.category === 'think' && call.status === 'completed' ? [] : (call.content ?? [])
-  const lines = content.flatMap(one => contentLines(one, pen.styles)).map(line => `${call.parentToolUseId ? '    ' : '  '}${line}`)
+  const lines = content.flatMap(one => contentLines(one, pen.styles)).map(line => `${pen.helpers.indent(call.parentToolUseId)}  ${line}`)
   return [headOf(pen, call), ...lines].map(line => `${line}\n`).join('')
 }
 

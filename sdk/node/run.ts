@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { access, constants as fsConstants, stat } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { refuse } from '../refusal.js'
@@ -17,6 +18,8 @@ export interface RunOptions {
   readonly input?: string | Uint8Array
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
+  /** It is behind a wall, which is killed at once when it is to end. */
+  readonly walled?: boolean
   /** The most bytes kept of each of the two outputs: the first half and the last. */
   readonly maxBytes?: number
   /** Hears every piece of output as it comes, kept or not. */
@@ -136,6 +139,28 @@ export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
   }
 }
 
+/**
+ * Ends a program behind a wall with everything in it, also while the wall is still being built.
+ *
+ * Until then the process inside hears no SIGTERM, does not end with its parent yet, and may have left the group already.
+ */
+export const killWalled = (pid: number): void => {
+  let children: string[] = []
+  try {
+    children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+  } catch {
+    // A system without that file has only the group.
+  }
+  for (const child of children) {
+    try {
+      process.kill(Number(child), 'SIGKILL')
+    } catch {
+      // It is gone.
+    }
+  }
+  signalGroup(pid, 'SIGKILL')
+}
+
 /** Refuses with the program's name and how to install it. */
 export const missingProgram = (program: string): never => {
   const name = program.split('/').at(-1) ?? program
@@ -154,10 +179,10 @@ const failedStart = async (error: unknown, program: string, cwd: string): Promis
  * Runs a program to its end in a process group of its own, which is gone when this answers.
  *
  * When the time is over the result says so; an aborted signal is thrown. Either way the group is asked to end and,
- * after 2 s, killed.
+ * after 2 s, killed; behind a wall it is killed at once.
  */
 export const run = async (program: string, args: readonly string[], options: RunOptions): Promise<RunResult> => {
-  const { cwd, env, input, signal, timeoutMs, maxBytes = MAX_BYTES, onOutput } = options
+  const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES, onOutput } = options
   signal?.throwIfAborted()
   const child: ChildProcess = spawn(program, args, {
     cwd, env: { ...env }, detached: true, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
@@ -174,8 +199,10 @@ export const run = async (program: string, args: readonly string[], options: Run
   let killer: NodeJS.Timeout | undefined
   const stop = () => {
     if (pid === undefined || killer) return
-    signalGroup(pid, 'SIGTERM')
-    killer = setTimeout(() => signalGroup(pid, 'SIGKILL'), GRACE_MS)
+    const kill = () => (walled ? killWalled(pid) : signalGroup(pid, 'SIGKILL'))
+    if (walled) kill()
+    else signalGroup(pid, 'SIGTERM')
+    killer = setTimeout(kill, GRACE_MS)
   }
   const late = timeoutMs === undefined ? undefined : setTimeout(() => {
     timedOut = true

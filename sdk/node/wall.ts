@@ -295,5 +295,5 @@ export const runWalled = async (
   kind?: WallKind,
 ): Promise<RunResult> => {
   const command = await walled(spec, program, args, kind)
-  return run(command.program, command.args, { ...options, cwd: command.cwd, env: command.env })
+  return run(command.program, command.args, { ...options, cwd: command.cwd, env: command.env, walled: command.enforced })
 }

@@ -29,7 +29,7 @@ const NO_TOOLS: Toolbox = {
 const asking: Toolbox = {
   ...NO_TOOLS,
   face: (name, input) => ({ category: 'think', ...tools[name]!.describe(tools[name]!.check(input)) }),
-  run: (name, input, signal, person) => tools[name]!.run(tools[name]!.check(input), { signal, person } as ToolContext),
+  run: (name, input, signal, company) => tools[name]!.run(tools[name]!.check(input), { signal, ...company } as ToolContext),
 }
 
 /** An engine without tools or trees, on an adapter made of one function. */
@@ -50,11 +50,11 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
     refresh: nothing,
     io: (turn, ground) => turnIo(turn, ground, {
       remembered: { names: () => new Set(), add: () => {} },
-      toolbox,
+      toolbox, staff: { providers, log },
     }),
   }
   const emitted: string[] = []
-  const host = { journal, log, cards, changed: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
+  const host = { journal, log, cards, changed: () => {}, helped: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
   const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs })
   const premises = { landing: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
   const none = { repositories: async () => [] }

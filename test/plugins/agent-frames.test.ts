@@ -104,6 +104,8 @@ const SCENES: { readonly [kind: string]: Scene } = {
   tool_call: script('read README.md'),
   tool_call_update: script('code\n| console.log(6 * 7)\nexpect 42'),
   todos: script('todo [ ] a | [~] b | [x] c'),
+  subagent: script('helper look\n| say hi'),
+  subagent_update: script('helper look\n| say hi'),
   usage: script('usage 10 20 0.5'),
   rate_limit_info: script('limit 85 60000'),
   account_usage: script('limit 100'),

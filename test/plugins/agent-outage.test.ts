@@ -76,12 +76,13 @@ const breaker = (
   const [lanes, locks, heard, end] = [new Lanes(), new Lanes(), new EventEmitter(), new AbortController()]
   const conversations = new Conversations(memoryStore(), log)
   const queue = new Queue(journal, () => conversations.stored())
+  const providers = new Providers(memoryStore(), log, [adapter])
   const workshop: Workshop = {
     prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
     refresh: async () => {},
     io: (turn, ground) => turnIo(turn, ground, {
-      remembered: { names: () => new Set(), add: () => {} },
-      toolbox: { face: () => ({ refused: 'none' }), run: () => Promise.reject(new Error('none')), stamp: async () => undefined, walled: () => Promise.reject(new Error('no programs')) },
+      remembered: { names: () => new Set(), add: () => {} }, staff: { providers, log },
+      toolbox: { face: () => ({ refused: 'none' }), run: () => Promise.reject(new Error('none')), stamp: async () => undefined, walled: () => Promise.reject(new Error('none')) },
     }),
   }
   const changed = (id: string) => void heard.emit('changed', id)
@@ -89,8 +90,8 @@ const breaker = (
     engine: () => engine, conversations, queue, lanes, log, changed, setting: async () => armed, signal: end.signal,
   }, { delays: [1, 1, 1, 1, 1, 1], mostMs: HOUR, probeMs: HOUR, random: () => 0.5, ...times })
   const engine: Engine = new Engine({
-    host: { journal, log, cards: new Cards(), changed, emit: (event: string, data: unknown) => void heard.emit(event, data), signal: end.signal },
-    conversations, queue, transcripts: new Transcripts(journal), providers: new Providers(memoryStore(), log, [adapter]), workshop, lanes, locks, resumes,
+    host: { journal, log, cards: new Cards(), changed, helped: () => {}, emit: (event: string, data: unknown) => void heard.emit(event, data), signal: end.signal },
+    conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, resumes,
   })
   t.teardown(async () => {
     end.abort()

@@ -62,7 +62,9 @@ t.test('every command becomes what it says', async t => {
     ['offer service a-b 3', { verb: 'offer', offer: 'service', slug: 'a-b', credits: 3 }],
     ['offer capability forge', { verb: 'offer', offer: 'capability', card: 'forge' }],
     ['offer payment https://x/$n 1.50', { verb: 'offer', offer: 'payment', url: 'https://x/$n', amount: '1.50' }],
-    ['helper& look\n| say hi\n| | not ours', { verb: 'helper&', text: 'look' }],
+    ['helper look\n| say hi\n| write a\n| | ours', { verb: 'helper', description: 'look', prompt: 'say hi\nwrite a\n| ours' }],
+    ['helper& look', { verb: 'helper&', description: 'look', prompt: 'look' }],
+    ['join', { verb: 'join' }],
     ['fetch http://x', { verb: 'fetch', url: 'http://x' }],
   ]
   for (const [words, expected] of table) t.same(action(words), expected, words)
@@ -91,7 +93,7 @@ t.test('a line that does not parse is named before anything runs', async t => {
     ['offer capability a b', 1, /CARD/], ['offer payment https://x', 1, /AMOUNT/], ['offer payment https://x free', 1, /AMOUNT/], ['offer payment https://x 1 2', 1, /AMOUNT/],
     ['search', 1, /search QUERY/], ['browse a b', 1, /browse URL/], ['handover phone x', 1, /handover/], ['need key', 1, /TITLE/], ['verdict maybe x', 1, /verdict/], ['die now', 1, /die/],
     ['repeat 3', 1, /repeat N/], ['repeat x say a', 1, /repeat N/], ['repeat 0 say a', 1, /1 to 10000/], ['repeat 10001 say a', 1, /10001/],
-    ['repeat 2 repeat 2 say a', 1, /another repeat/], ['ask Q\n| a\n| a', 1, /differ/], ['ask', 1, /QUESTION/], ['run', 1, /COMMAND/],
+    ['repeat 2 repeat 2 say a', 1, /another repeat/], ['ask Q\n| a\n| a', 1, /differ/], ['ask', 1, /QUESTION/], ['helper', 1, /helper DESCRIPTION/], ['helper&', 1, /helper& DESCRIPTION/], ['join x', 1, /join alone/], ['join\n| x', 2, /takes no lines/], ['run', 1, /COMMAND/],
   ]
   for (const [words, line, message] of bad) t.match(parse(words), { kind: 'syntax', line, message }, words)
 })
@@ -166,7 +168,7 @@ class World {
     for (const { card, reply } of answered) this.log.push({ kind: 'resolved', requestId: card.requestId, reply })
     return {
       conversationId: 'c-1', run: 'r-1', attempt, prompt: words, words, attachments: [], mentions: [], harness: 'native', model: 'script',
-      permissionMode: mode, attended,
+      permissionMode: mode, attended, depth: 0, helpers: { atOnce: 20, perTurn: 200, depth: 3 },
       ...(attempt > 1 && {
         ...(this.state !== undefined && { state: structuredClone(this.state) }),
         since: this.log.slice(this.stateAt), resume: { reason: open.length ? 'answered' : 'restart', replies: answered },
@@ -197,6 +199,7 @@ class World {
       },
       permit: async () => ({ allow: true }),
       walled: () => Promise.reject(new Error('the interpreter starts no programs')),
+      helper: async () => ({ status: 'failed', summary: 'no helpers here' }),
       stamp: async path => this.files.get(path),
       state: async value => {
         await this.step()
@@ -347,10 +350,10 @@ t.test('an unattended turn raises no card and goes on', async t => {
 })
 
 t.test('what this sandbox lacks is a failed tool call with a reason, and the script goes on', async t => {
-  const { log, prose } = await play('browse http://x\nhelper h\n| say no\nverdict done x\nsay on')
+  const { log, prose } = await play('browse http://x\nneed key h\n| say no\nverdict done x\nsay on')
   const calls = log.filter(frame => frame.kind === 'tool_call')
   const updates = log.filter(frame => frame.kind === 'tool_call_update')
-  t.match(calls, [{ id: 'c1', name: 'Browser', target: 'http://x' }, { id: 'c2', name: 'Delegate' }, { id: 'c3' }])
+  t.match(calls, [{ id: 'c1', name: 'Browser', target: 'http://x' }, { id: 'c2', name: 'Need' }, { id: 'c3' }])
   t.match(updates, [{ id: 'c1', status: 'failed', content: [{ text: /^browse is not available/ }] }, { id: 'c2' }, { id: 'c3' }])
   t.equal(prose, 'on\n')
 })

@@ -41,6 +41,7 @@ const place = (t: Test): Place => {
     code: async () => ({ exit: 0, output: '', truncated: false, timedOut: false }),
     reach: async () => ({ near: true, listeners: [] }),
     person: { attends: false, ask: async () => undefined, approved: () => {} },
+    crew: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },
     shell: async (command, cwd, { timeoutMs }) => {
       const ran = promisify(execFile)('sh', ['-c', command], { cwd, timeout: timeoutMs }).then(({ stdout }) => ({ exit: 0, output: stdout }))
       return { truncated: false, timedOut: false, ...(await ran.catch(error => ({ exit: error.code ?? 143, timedOut: error.killed, output: error.stdout }))) }

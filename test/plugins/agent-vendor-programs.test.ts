@@ -58,7 +58,7 @@ const world = (t: Test, source: string, { permit = async () => ({ allow: true })
     ({ program, args: [...args], env: listEnv(env), cwd: join(root, cwd), enforced: false, root, seen: { root, cwd: join(root, cwd) } })
   const never = async () => Promise.reject(new Error('not here'))
   const io: TurnIo = {
-    signal: stop.signal, walled, takeWords: () => [], waitWords: async () => undefined, tool: never, stamp: never, state: never,
+    signal: stop.signal, walled, takeWords: () => [], waitWords: async () => undefined, tool: never, helper: never, stamp: never, state: never,
     permit: async call => {
       gated.push(call)
       return permit(call)
@@ -70,7 +70,7 @@ const world = (t: Test, source: string, { permit = async () => ({ allow: true })
   const turn = async (request: Partial<TurnRequest> = {}, heard: (frame: Frame) => void = () => {}) => {
     const whole: TurnRequest = {
       conversationId: 'c', run: 'r', attempt: 1, prompt: 'go', words: 'go', attachments: [], mentions: [], harness: 'vendor-code', model: 'one',
-      permissionMode: 'default', attended: true, ...request,
+      permissionMode: 'default', attended: true, depth: 0, helpers: { atOnce: 0, perTurn: 0, depth: 0 }, ...request,
     }
     const frames: Frame[] = []
     for await (const frame of vendorOn(peers)('test', program, whole, io)) {

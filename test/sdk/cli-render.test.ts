@@ -81,6 +81,67 @@ t.test('every frame has its lines', async t => {
   for (const [frames, lines] of table) t.equal(drawn([frames].flat()), lines, JSON.stringify(frames).slice(0, 60))
 })
 
+const delegated = (id: string, description: string, more: object = {}): object[] => [
+  { kind: 'tool_call', id, name: 'Delegate', category: 'other', status: 'pending', target: description, ...more },
+  { kind: 'subagent', id, subagentKind: 'subagent', description, ...('background' in more && { background: true }) },
+]
+const ended = (id: string, text: string, status = 'completed') => ({ kind: 'tool_call_update', id, status, content: [{ type: 'text', text }] })
+
+t.test('what a helper says and does stands below the call that started it, deeper for each helper between', async t => {
+  t.equal(drawn([
+    ...delegated('c1', 'look around'),
+    { kind: 'thinking', text: 'hm', parentToolUseId: 'c1' },
+    { kind: 'tool_call', id: 'c1:c1', name: 'Shell', category: 'execute', status: 'pending', target: 'ls', parentToolUseId: 'c1' },
+    { kind: 'subagent_update', id: 'c1', toolUses: 1, lastTool: 'Shell' }, ended('c1:c1', 'a\nb'),
+    ...delegated('c1:c2', 'look deeper', { parentToolUseId: 'c1' }),
+    { kind: 'delta', text: 'found\nnothing', parentToolUseId: 'c1:c2' }, { kind: 'text_end', parentToolUseId: 'c1:c2' },
+    { kind: 'subagent_update', id: 'c1:c2', status: 'completed', summary: 'found\nnothing' }, ended('c1:c2', 'found\nnothing'),
+    { kind: 'delta', text: 'done', parentToolUseId: 'c1' }, { kind: 'text_end', parentToolUseId: 'c1' },
+    { kind: 'subagent_update', id: 'c1', tokens: 2 }, { kind: 'usage', inputTokens: 2 }, { kind: 'subagent_update', id: 'c1', status: 'completed', summary: 'done' }, ended('c1', 'done'),
+    { kind: 'delta', text: 'so it is' }, { kind: 'text_end' }, { kind: 'usage', inputTokens: 1 },
+  ]), `▸ Delegate look around
+  hm
+  ✓ Shell ls
+    a
+    b
+  ▸ Delegate look deeper
+    found
+    nothing
+  ✓ Delegate look deeper
+    found
+    nothing
+  done
+  usage: 2 tokens in
+✓ Delegate look around
+  done
+so it is
+usage: 1 tokens in
+`)
+})
+
+t.test('a helper in the background says who it is, and is told when it ends', async t => {
+  const begun = (id: string, description: string) => [...delegated(id, description, { background: true }), ended(id, `helper ${id} is at work`)]
+  t.equal(drawn([
+    ...begun('c1', 'one'), ...begun('c2', 'two'),
+    { kind: 'delta', text: 'I ' }, { kind: 'delta', text: 'it', parentToolUseId: 'c1' }, { kind: 'text_end', parentToolUseId: 'c2' }, { kind: 'delta', text: '!', parentToolUseId: 'c1' }, { kind: 'delta', text: 'go on' },
+    { kind: 'subagent_update', id: 'c1', status: 'blocked' }, { kind: 'subagent_update', id: 'c1', status: 'running' },
+    { kind: 'subagent_update', id: 'c1', status: 'failed', error: 'it broke' }, { kind: 'subagent_update', id: 'c2', status: 'killed' }, { kind: 'subagent_update', id: 'c9', status: 'completed', summary: 'x\ny' },
+  ]), `▸ Delegate one
+✓ Delegate one
+  helper c1 is at work
+▸ Delegate two
+✓ Delegate two
+  helper c2 is at work
+I 
+  one: it!
+go on
+helper one asks:
+✗ helper one: it broke
+helper two was stopped
+✓ helper c9: x y
+`)
+})
+
 const call = (id: string, status: string) => ({ kind: 'tool_call', id, name: 'Shell', category: 'execute', status, target: 'x '.repeat(60) })
 
 t.test('a tool that takes its time is told before what comes between, and once when nothing does', async t => {

@@ -73,6 +73,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
   const command = async (words: string): Promise<ToolResult> => {
     const { terminalId } = await client.request('terminal/create', { sessionId, command: words, cwd })
     const kill = () => void client.request('terminal/kill', { sessionId, terminalId }).catch(() => {})
+    if (signal.aborted) kill()
     signal.addEventListener('abort', kill, { once: true })
     try {
       const { exitCode } = await client.request('terminal/wait_for_exit', { sessionId, terminalId })
@@ -90,6 +91,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
   /** What this process does by itself, in the tree it was started in. */
   const here: ToolContext = {
     root: cwd, signal, shell: never, code: never, reach: never, person: { attends: false, ask: never, approved: () => {} },
+    crew: { delegate: never, join: never },
   }
 
   const perform = async (name: string, input: { readonly [field: string]: unknown }, tool: Tool): Promise<ToolResult> => {
@@ -158,6 +160,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     waitWords: ms => delay(ms ?? 0, undefined, { signal }).then(() => undefined, () => undefined),
     raise,
     tool,
+    helper: never,
     permit: () => Promise.reject(new Error('an agent program asks by tool')),
     walled: () => Promise.reject(new Error('an agent program starts no programs')),
     stamp: path => stamp(cwd, path),

@@ -85,7 +85,7 @@ class Session {
     })
     const script = interpret(outside(commands, planning), {
       conversationId, run, attempt: 1, prompt: words, words, attachments: [], mentions: [], harness: 'vendor-code', model: 'script',
-      permissionMode: 'default', attended: true,
+      permissionMode: 'default', attended: true, depth: 0, helpers: { atOnce: 0, perTurn: 0, depth: 0 },
     }, io)
     const over = this.#told(script, client)
     const ended = await Promise.race([over.then(() => true), waits.promise.then(() => false)])

@@ -4,6 +4,7 @@ import { accounting } from './verbs/accounting.js'
 import { asking } from './verbs/asking.js'
 import { failing } from './verbs/failing.js'
 import { files } from './verbs/files.js'
+import { helping } from './verbs/helping.js'
 import { offers } from './verbs/offers.js'
 import { running } from './verbs/running.js'
 import { standing } from './verbs/standing.js'
@@ -11,5 +12,5 @@ import { words } from './verbs/words.js'
 
 /** The language: every verb but `repeat`, which is a way to say another one. */
 export const verbs: ReadonlyMap<string, Verb> = new Map(
-  [words, files, running, asking, offers, standing, accounting, failing, absent].flatMap(group => Object.entries(group)),
+  [words, files, running, helping, asking, offers, standing, accounting, failing, absent].flatMap(group => Object.entries(group)),
 )

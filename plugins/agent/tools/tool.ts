@@ -1,7 +1,7 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
 import type { Reach } from '../../../sdk/node/addresses.js'
 import { codeOf } from '../../../sdk/node/paths.js'
-import type { CardDraft, ToolResult } from '../adapter.js'
+import type { CardDraft, HelperOutcome, HelperSpec, ToolResult } from '../adapter.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../frames.js'
 
 /** What became of a command of the agent's shell. */
@@ -29,8 +29,28 @@ export interface Person {
   approved(): void
 }
 
+/** A helper that was waited for, as it stands. */
+export interface Joined extends HelperOutcome {
+  readonly id: string
+  readonly description?: string
+}
+
+/** The helpers of whoever makes a call. */
+export interface Crew {
+  /** Runs a helper for this call; one in the background has only begun when it answers. */
+  delegate(spec: HelperSpec): Promise<HelperOutcome>
+  /** Waits for helpers in the background: those named, or all that were not waited for yet. */
+  join(ids?: readonly string[], timeoutMs?: number): Promise<Joined[]>
+}
+
+/** Who else is there for a call: whoever watches, and the helpers. */
+export interface Company {
+  readonly person: Person
+  readonly crew: Crew
+}
+
 /** Where a tool works, and what it may use there. */
-export interface ToolContext {
+export interface ToolContext extends Company {
   /** The real folder of the private copy or of the workspace. */
   readonly root: string
   readonly signal: AbortSignal
@@ -40,7 +60,6 @@ export interface ToolContext {
   readonly code: (source: string, options: ShellOptions) => Promise<ShellResult>
   /** Which addresses of the network the turn may ask. */
   readonly reach: () => Promise<Reach>
-  readonly person: Person
   /** Hears a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }

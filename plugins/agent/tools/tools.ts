@@ -2,6 +2,7 @@ import { ask, plan } from './asking.js'
 import { appendFile, deleteFile, editFile, moveFile, writeFile } from './changing.js'
 import { code } from './code.js'
 import { fetchPage } from './fetch.js'
+import { delegate, join } from './delegate.js'
 import { listFolder, readFile } from './reading.js'
 import { shell } from './shell.js'
 import { todo } from './todo.js'
@@ -22,4 +23,6 @@ export const tools: { readonly [name: string]: Tool } = {
   Todo: todo,
   Ask: ask,
   Plan: plan,
+  Delegate: delegate,
+  Join: join,
 }

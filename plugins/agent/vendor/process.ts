@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { codeOf } from '../../../sdk/node/paths.js'
-import { signalGroup } from '../../../sdk/node/run.js'
+import { killWalled, signalGroup } from '../../../sdk/node/run.js'
 import type { Walled } from '../../../sdk/node/wall.js'
 
 const MOST_ERRORS = 2000
@@ -10,12 +10,16 @@ const GRACE_MS = 2000
 /** A child with its outputs, in a process group of its own. */
 export class AgentProcess {
   readonly #child: ChildProcess & { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable }
+  readonly #walled: boolean
   #errors = ''
+  /** Its leader has ended: its number may soon be somebody else's. */
+  #gone = false
   #over = false
   /** How it ended, as the rest of a sentence about it. */
   readonly ended: Promise<string>
 
-  constructor({ program, args, env, cwd }: Walled) {
+  constructor({ program, args, env, cwd, enforced }: Walled) {
+    this.#walled = enforced
     this.#child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
     const { stdin, stderr } = this.#child
     // A program may end without reading what it is told: its end says so.
@@ -24,7 +28,10 @@ export class AgentProcess {
     const { promise, resolve } = Promise.withResolvers<string>()
     this.#child.once('error', error => resolve(`could not be started (${codeOf(error) ?? 'unknown'})`))
     // The leader's end is the group's; its last words on standard error may still be on their way.
-    this.#child.once('exit', () => this.#signal('SIGKILL'))
+    this.#child.once('exit', () => {
+      this.#gone = true
+      this.#signal('SIGKILL')
+    })
     this.#child.once('close', (code, by) => resolve(by ? `was ended by ${by}` : `ended with exit code ${code}`))
     this.ended = promise
     void promise.then(() => (this.#over = true))
@@ -60,6 +67,9 @@ export class AgentProcess {
   }
 
   #signal(signal: NodeJS.Signals): void {
-    if (this.#child.pid !== undefined) signalGroup(this.#child.pid, signal)
+    const { pid } = this.#child
+    if (pid === undefined) return
+    if (this.#walled && !this.#gone) killWalled(pid)
+    else signalGroup(pid, signal)
   }
 }

@@ -28,18 +28,21 @@ export class Terminals {
   /** Hears that a command has ended. */
   readonly #onEnd: (id: string) => void
 
+  /** The turn is over: nothing starts any more. */
+  #closed = false
+
   constructor(onEnd: (id: string) => void) {
     this.#onEnd = onEnd
   }
 
   /** Starts a command; undefined when too many are there already. */
-  start({ program, args, cwd, env }: TreeCommand, most = MOST_OUTPUT): string | undefined {
+  start({ program, args, cwd, env, enforced }: TreeCommand, most = MOST_OUTPUT): string | undefined {
     const open = [...this.#terminals.values()].filter(({ released }) => !released)
-    if (open.length >= MOST) return undefined
+    if (this.#closed || open.length >= MOST) return undefined
     const id = `terminal-${randomUUID()}`
     const stop = new AbortController()
     const ended = run(program, args, {
-      cwd, env, maxBytes: 2, signal: stop.signal, timeoutMs: MOST_MS, onOutput: piece => this.#add(id, piece),
+      cwd, env, walled: enforced, maxBytes: 2, signal: stop.signal, timeoutMs: MOST_MS, onOutput: piece => this.#add(id, piece),
     }).then(
       ({ code, signal }): TerminalEnd => (signal ? { signal } : { exitCode: code }),
       (): TerminalEnd => ({ signal: 'SIGTERM' }),
@@ -84,6 +87,7 @@ export class Terminals {
 
   /** Ends every command and resolves when they are gone. */
   async close(): Promise<void> {
+    this.#closed = true
     for (const id of this.#terminals.keys()) this.release(id)
     await Promise.all([...this.#terminals.values()].map(({ ended }) => ended))
   }

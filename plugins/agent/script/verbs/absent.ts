@@ -39,13 +39,6 @@ const ABSENT: { readonly [name: string]: Absence } = {
   propose: {
     form: 'propose PLATFORM TARGET', fits: /^\S+\s+\S/, lines: true, tool: 'Propose', category: 'other', needs: 'approvals',
   },
-  helper: {
-    form: 'helper DESCRIPTION', fits: /./, lines: true, tool: 'Delegate', category: 'other', needs: 'helper agents',
-  },
-  'helper&': {
-    form: 'helper& DESCRIPTION', fits: /./, lines: true, tool: 'Delegate', category: 'other', needs: 'helper agents',
-  },
-  join: { form: 'join', fits: /^$/, tool: 'Join', category: 'other', needs: 'helper agents' },
   verdict: {
     form: 'verdict done REASON, verdict not-done REASON', fits: /^(?:done|not-done)\s+\S/, lines: true, tool: 'Verdict',
     category: 'other', needs: 'a loop or workflow that asked for a document',
