@@ -220,6 +220,26 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.same(left(), [])
       t.ok(workspace)
     })
+
+    t.test('ending the command while its wall is being built leaves nothing behind, whatever the moment', async t => {
+      const { shared, root } = place(t)
+      const mine = () => readdirSync('/proc').filter(pid => /^\d+$/.test(pid)).filter(pid => {
+        try {
+          return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`MARK=${root}`)
+        } catch {
+          return false
+        }
+      })
+      const started = Date.now()
+      await Promise.all(Array.from({ length: 30 }, async (_, moment) => {
+        const spec = { ...shared, env: { ...shared.env, MARK: root } }
+        const signal = AbortSignal.timeout(moment * 2)
+        await t.rejects(runWalled(spec, 'sh', ['-c', 'trap "" TERM; sleep 3572'], { signal }, kind), { name: 'TimeoutError' }, `${moment * 2} ms`)
+      }))
+      t.ok(Date.now() - started < 60_000)
+      for (let i = 0; i < 40 && mine().length > 0; i++) await new Promise(resolve => setTimeout(resolve, 25))
+      t.same(mine(), [])
+    })
   })
 }
 
