@@ -7,6 +7,7 @@ import type { Conversation, ConversationState, TurnInput } from './contract.js'
 import { framesOf } from './frame-log.js'
 import type { Frame, RunEnd } from './frames.js'
 import type { Lanes } from './lanes.js'
+import { Leg, seat } from './leg.js'
 import type { Providers } from './providers.js'
 import { shown, type Queue } from './queue.js'
 import type { EntryFields, Message } from './run-entry.js'
@@ -31,14 +32,17 @@ export interface EngineParts {
   readonly land?: (turn: Turn) => Promise<void>
   /** How long after a stop an adapter is waited for. */
   readonly patienceMs?: number
+  /** How long a call in hand may keep a turn from going on elsewhere. */
+  readonly holdMs?: number
 }
 
-/** Why a turn goes on after a restart. */
+/** Why a turn goes on after a restart or a move. */
 export interface Resume {
-  readonly reason: 'restart' | 'answered'
+  readonly reason: 'restart' | 'answered' | 'switched'
 }
 
 const PATIENCE_MS = 10_000
+const HOLD_MS = 30_000
 const ENDING_RETRIES = [500, 2_000, 5_000]
 const FRAMES_KEPT_MS = 60_000
 
@@ -84,6 +88,7 @@ export class Engine {
     const startedAt = Date.now()
     const turn = this.adopt({
       message, startedAt, attempt: 1, boots: 0, provider: adapter.id, harness, model, permissionMode, parked: [],
+      ...(effort !== undefined && { effort }), ...(thinking !== undefined && { thinking }), ...(fast !== undefined && { fast }),
     })
     void conversations.update(conversationId, {
       provider: adapter.id, harness, model, permissionMode, effort, thinking, fast, actsAs,
@@ -138,8 +143,12 @@ export class Engine {
     const late = lateAfter(turn.signal, patienceMs)
     try {
       const ground = await Promise.race([this.#prepare(turn), late.passed])
-      if (ground && !turn.signal.aborted) await this.#run(turn, ground, resume, late.passed)
+      for (let why = resume; ground && !turn.signal.aborted; why = { reason: 'switched' }) {
+        await seat(turn)
+        if (turn.frozen || turn.signal.aborted || !(await this.#run(turn, ground, why))) return
+      }
     } finally {
+      turn.worked = true
       late.over()
     }
   }
@@ -152,45 +161,63 @@ export class Engine {
     return workshop.prepare(turn, conversation)
   }
 
-  async #run(turn: Turn, ground: Ground, resume: Resume | undefined, late: Promise<undefined>): Promise<void> {
-    const { providers, workshop } = this.#parts
-    const adapter = providers.get(turn.entry.fields.provider)
-    const io = workshop.io(turn, ground)
-    const frames = adapter.run(await this.#request(turn, ground, resume), io)[Symbol.asyncIterator]()
+  /** Runs the adapter of the seat the turn has; answers whether the turn goes on in another one. */
+  async #run(turn: Turn, ground: Ground, resume: Resume | undefined): Promise<boolean> {
+    const { providers, workshop, patienceMs = PATIENCE_MS, holdMs = HOLD_MS } = this.#parts
+    const { provider, harness } = turn.entry.fields
+    const adapter = providers.get(provider)
+    const leg = new Leg(turn, { asks: adapter.abilities(harness).state, holdMs })
+    const late = lateAfter(leg.signal, patienceMs)
+    const io = workshop.io(turn, ground, leg)
+    const request = await this.#request(turn, ground, resume)
+    turn.leg = leg
+    // Told to go on elsewhere while its request was made.
+    if (turn.entry.fields.moving) leg.move()
+    const frames = adapter.run(request, io)[Symbol.asyncIterator]()
     const consume = async () => {
       for (;;) {
         const { value, done } = await frames.next()
-        if (done || turn.frozen || turn.leaving) return
+        if (done || leg.over || turn.leaving) return
         if (value.kind === 'done') continue
         providers.heard(adapter.id, value)
         turn.log.push(value)
+        leg.rest()
         await turn.log.room()
       }
     }
     try {
-      await Promise.race([consume(), late])
+      await Promise.race([consume().catch(error => (leg.left ? undefined : Promise.reject(error))), late.passed])
     } finally {
       void Promise.resolve(frames.return?.()).catch(() => {})
-      await Promise.race([io.idle(), late])
+      await Promise.race([io.idle(), late.passed])
+      turn.leg = undefined
+      leg.end()
+      late.over()
     }
+    return leg.left
   }
 
   async #request(turn: Turn, ground: Ground, resume: Resume | undefined): Promise<TurnRequest> {
     const { transcripts, host } = this.#parts
     const { message, entry, run, conversationId } = turn
-    const { harness, model, permissionMode, attempt, state, stateSeq, answered } = entry.fields
+    const { harness, model, effort, thinking, fast, attempt, state, stateSeq, answered } = entry.fields
     const { input } = message
     const history = await transcripts.history(conversationId)
     const since = resume && (await this.#since(turn, stateSeq ?? 0))
+    turn.words.drop(new Set(since?.flatMap(frame => (frame.kind === 'steer' && frame.messageId ? [frame.messageId] : []))))
     const replies = answered?.map(({ card, reply }) => ({ card, reply }))
     host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
     return {
-      conversationId, run, attempt, harness, model, permissionMode,
+      conversationId, run, attempt, harness, model,
+      permissionMode: turn.record.mode ?? entry.fields.permissionMode,
       prompt: ground.preamble + input.prompt,
       words: input.prompt,
       attachments: ground.attachments,
       mentions: ground.mentions,
       attended: message.attended,
+      ...(effort !== undefined && { effort }),
+      ...(thinking !== undefined && { thinking }),
+      ...(fast !== undefined && { fast }),
       ...(input.editorContext && { editorContext: input.editorContext }),
       ...(ground.allowedTools && { allowedTools: ground.allowedTools }),
       ...(history.length && { history }),

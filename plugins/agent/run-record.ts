@@ -1,5 +1,5 @@
 import type { AnsweredCard, TranscriptMessage, ToolCard } from './contract.js'
-import type { Card, ErrorFrame, Frame, ResolvedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
+import type { Card, ErrorFrame, Frame, PermissionMode, ResolvedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
 
 /** A row of the record before it has its place there. */
 export type Row = Omit<TranscriptMessage, 'index'>
@@ -39,6 +39,10 @@ export class RunRecord {
   outputTokens = 0
   /** How many landings the frames tell of. */
   landings = 0
+  /** How often the run went on elsewhere. */
+  switches = 0
+  /** The permission mode the frames end in. */
+  mode: PermissionMode | undefined
   /** Everything that stands before the provider's first frame is in the log. */
   prepared = false
 
@@ -59,6 +63,11 @@ export class RunRecord {
   /** What was put in front of the words. */
   get notes(): TurnNote[] | undefined {
     return this.#rows[0]?.notes
+  }
+
+  /** Whether a block of prose is open. */
+  get speaking(): boolean {
+    return this.#prose
   }
 
   /** Calls that have neither completed nor failed. */
@@ -136,6 +145,16 @@ export class RunRecord {
       case 'error':
         this.failure ??= frame
         return this.#row({ role: 'notice', text: frame.message, run: this.#run })
+      case 'switched':
+        this.switches++
+        if (frame.kept === 'session') return
+        this.sessionId = undefined
+        this.#current = undefined
+        this.#prose = false
+        return
+      case 'mode':
+        this.mode = frame.mode
+        return
       case 'landed':
         this.landings++
         return

@@ -1,9 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { refuse } from '../../sdk/index.js'
-import type { CardDraft, GatedCall, ToolResult, TurnIo, TurnRequest } from './adapter.js'
+import type { CardDraft, GatedCall, ToolResult, TurnIo, TurnRequest, Words } from './adapter.js'
 import type { CardReply, Conversation } from './contract.js'
 import type { Location, ToolCategory } from './frames.js'
 import { decide } from './gate.js'
+import type { Leg } from './leg.js'
 import type { Turn } from './turn.js'
 
 /** Where a turn stands: its tree, and what is said to the provider before the words. */
@@ -46,7 +48,7 @@ export interface Workshop {
   prepare(turn: Turn, conversation: Conversation): Promise<Ground>
   /** Brings the tree up to date after a plan or a question was answered. */
   refresh(turn: Turn, conversation: Conversation): Promise<void>
-  io(turn: Turn, ground: Ground): WorkingIo
+  io(turn: Turn, ground: Ground, leg: Leg): WorkingIo
 }
 
 /** What an adapter may do through a turn. */
@@ -58,32 +60,32 @@ export interface IoParts {
 
 const MOST_STATE = 4 * 1024 * 1024
 
-/** Nothing more happens in a turn that is left for the next start of the daemon. */
+/** Nothing more happens for an adapter whose turn goes on elsewhere, or at the next start of the daemon. */
 const never = new Promise<never>(() => {})
 
 /** The engine's work for one adapter in one turn. */
-export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts): WorkingIo => {
-  let mode = turn.entry.fields.permissionMode
+export const turnIo = (turn: Turn, ground: Ground, leg: Leg, { toolbox, remembered }: IoParts): WorkingIo => {
   const busy = new Set<Promise<unknown>>()
   const tracked = <T>(work: Promise<T>): Promise<T> => {
     const settled = work.catch(() => {}).finally(() => busy.delete(settled))
     busy.add(settled)
     return work
   }
-  /** What comes back to an adapter whose turn is frozen would be taken for the call's end. */
-  const unlessFrozen = async <T>(work: Promise<T>): Promise<T> => {
+  /** What comes back to an adapter that is over would be taken for the call's end. */
+  const unlessOver = async <T>(work: Promise<T>): Promise<T> => {
     const value = await work
-    return turn.frozen ? never : value
+    return leg.over ? never : value
   }
 
   const raise = async (draft: CardDraft, held = false): Promise<CardReply | undefined> => {
-    const reply = (held && (await takeAnswer(turn, draft))) || (await turn.raise(draft, held))
-    return turn.frozen ? never : reply
+    if (leg.over) return never
+    const reply = (held && (await takeAnswer(turn, draft))) || (await leg.parked(turn.raise(draft, held)))
+    return leg.over ? never : reply
   }
 
   const permit = async (call: GatedCall): Promise<string | undefined> => {
     const verdict = decide(call, {
-      mode, remembered: remembered.names(), attended: turn.message.attended,
+      mode: turn.record.mode ?? turn.entry.fields.permissionMode, remembered: remembered.names(), attended: turn.message.attended,
       ...(ground.allowedTools && { allowedTools: ground.allowedTools }),
     })
     if (verdict.verdict === 'go') return undefined
@@ -113,33 +115,51 @@ export const turnIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoPa
     }
     if (unknown) return refused(id, face.refused)
     const reason = await permit({ id, name, category, ...(command !== undefined && { command }), ...(path !== undefined && { path }) })
-    if (turn.signal.aborted) return refused(id, 'stopped')
+    if (leg.signal.aborted) return refused(id, leg.left ? leg.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     turn.log.push({ kind: 'tool_call_update', id, status: 'in_progress' })
-    const result = await toolbox.run(name, input, turn.signal)
+    const result = await toolbox.run(name, input, leg.signal)
+    // Left behind by its turn, which closed the call.
+    if (!turn.record.openTools.some(call => call.id === id)) return result
+    if (leg.left && !result.ok) return refused(id, leg.excuse)
     turn.log.push({ kind: 'tool_call_update', id, status: result.ok ? 'completed' : 'failed', content: result.content })
+    leg.rest()
     return result
   }
 
+  /** Waits for words; with nothing else in hand that is a gap too. */
+  const waitWords = async (ms?: number): Promise<Words | undefined> => {
+    const words = await turn.words.next(busy.size ? leg.signal : AbortSignal.any([leg.signal, leg.leaving]), ms)
+    if (!words && !busy.size && leg.leaving.aborted) leg.cut()
+    return words
+  }
+
+  const gap = async (ms = 0): Promise<boolean> => {
+    if (ms > 0) await delay(ms, undefined, { signal: AbortSignal.any([leg.signal, leg.leaving]) }).catch(() => {})
+    if (leg.over) return never
+    return busy.size === 0 && !leg.signal.aborted && leg.gap()
+  }
+
   return {
-    signal: turn.signal,
-    takeWords: () => turn.words.take(),
-    waitWords: ms => unlessFrozen(turn.words.next(turn.signal, ms)),
+    signal: leg.signal,
+    gap,
+    takeWords: () => (leg.over ? [] : turn.words.take()),
+    waitWords: ms => unlessOver(waitWords(ms)),
     raise: card => raise(card),
-    tool: (name, input, id) => unlessFrozen(tracked(tool(name, input, id))),
+    tool: (name, input, id) => (leg.over ? never : unlessOver(tracked(tool(name, input, id)))),
     stamp: path => toolbox.stamp(path),
     state: async value => {
-      if (turn.frozen) return never
+      if (leg.over) return never
       const json = JSON.stringify(value)
       if (json.length > MOST_STATE) refuse('too-large', `state: expected at most ${MOST_STATE} bytes, found ${json.length}`)
       await turn.log.settled()
+      if (leg.over) return never
       const answered = (turn.entry.fields.answered ?? []).filter(({ held }) => held)
       await turn.entry.change({ state: value, stateSeq: turn.log.seq, unheard: [...turn.words.left], answered })
-      if (turn.frozen) return never
+      if (leg.over) return never
     },
     mode: to => {
-      mode = to
-      turn.log.push({ kind: 'mode', mode: to })
+      if (!leg.over) turn.log.push({ kind: 'mode', mode: to })
     },
     idle: async () => void (await Promise.all(busy)),
   }

@@ -4,7 +4,8 @@ import type { Cards } from './cards.js'
 import type { CardReply, LiveTurn, OpenCard } from './contract.js'
 import { FrameLog } from './frame-log.js'
 import type { Card, Frame, RunEnd } from './frames.js'
-import { RunEntry, type EntryFields, type Message, type ParkedCard } from './run-entry.js'
+import type { Leg } from './leg.js'
+import { RunEntry, type EntryFields, type Message, type Moving, type ParkedCard } from './run-entry.js'
 import type { SaidWords } from './queue.js'
 import { RunRecord } from './run-record.js'
 import { WordBox } from './words.js'
@@ -42,6 +43,10 @@ export class Turn {
   readonly words = new WordBox()
   /** Where this turn's message will stand in the record. */
   index = 0
+  /** What its adapter does now; undefined before and between. */
+  leg: Leg | undefined
+  /** Its adapter is done: it goes on nowhere. */
+  worked = false
   readonly #host: TurnHost
   readonly #stop = new AbortController()
   readonly #up = new Map<string, UpCard>()
@@ -234,6 +239,12 @@ export class Turn {
     await this.entry.change({ stopping: true }).catch(() => {})
     this.withdrawCards()
     this.#stop.abort()
+  }
+
+  /** Goes on elsewhere at the next gap, unless another move comes before; durable when it returns. */
+  async move(to: Omit<Moving, 'nth'>): Promise<void> {
+    await this.entry.change({ moving: { ...to, nth: this.record.switches + 1 } })
+    this.leg?.move()
   }
 
   /** From here on the turn only ends. */

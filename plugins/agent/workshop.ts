@@ -11,6 +11,7 @@ import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
 import type { Premises } from './delivery.js'
 import type { Lanes } from './lanes.js'
+import type { Leg } from './leg.js'
 import type { Remembered } from './remembered.js'
 import { pinsOf } from './pins.js'
 import { notesOf, preambleOf } from './preamble.js'
@@ -138,12 +139,12 @@ export class TurnWorkshop implements Workshop {
     }
   }
 
-  io(turn: Turn, ground: Ground) {
+  io(turn: Turn, ground: Ground, leg: Leg) {
     const { remembered } = this.#parts
     // Every ground of this workshop was made by `prepare`.
     const { root, wall } = ground as Tree
     const { conversationId } = turn
-    return turnIo(turn, ground, {
+    return turnIo(turn, ground, leg, {
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(root, ground.cwd, wall),
     })

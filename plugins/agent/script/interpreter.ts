@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { CardDraft, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
 import type { CardReply, Frame, PermissionMode } from '../frames.js'
 import { ABSENT, type CardAction, type Command, type PlainAction, type ToolAction } from './command.js'
@@ -37,6 +36,7 @@ interface Outcome {
 type Step = AsyncGenerator<Frame, void>
 
 const STOPPED = Symbol('stopped')
+const MOVED = Symbol('moved')
 const MOST_KEPT = 64 * 1024
 const QUIET_REPEATS = 64
 const PIECE = 2048
@@ -80,6 +80,7 @@ export class Interpreter {
     try {
       yield* this.#commandsLeft()
     } catch (error) {
+      if (error === MOVED) return
       if (error instanceof End) end = error
       else if (error !== STOPPED && !this.#io.signal.aborted) throw error
     }
@@ -93,7 +94,7 @@ export class Interpreter {
     while (this.#saved.at < this.#commands.length) {
       const command = this.#commands[this.#saved.at]!
       if (this.#saved.done < (command.times ?? 1)) {
-        this.#goOn()
+        await this.#gap()
         this.#hear(this.#io.takeWords())
         yield* this.#step(command.action)
       }
@@ -120,6 +121,12 @@ export class Interpreter {
 
   #note(change: Partial<Saved>): void {
     this.#saved = { ...this.#saved, ...change }
+  }
+
+  /** Waits where nothing is in hand, unless the turn goes on elsewhere. */
+  async #gap(ms?: number): Promise<void> {
+    if (await this.#until(this.#io.gap(ms))) throw MOVED
+    this.#goOn()
   }
 
   #goOn(): void {
@@ -339,7 +346,7 @@ export class Interpreter {
 
   async #wait(ms: number): Promise<void> {
     const left = await this.#left(ms)
-    if (left > 0) await this.#until(delay(left, undefined, { signal: this.#io.signal }))
+    if (left > 0) await this.#gap(left)
   }
 
   async #waitWords(ms?: number): Promise<void> {
