@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ContractSchema } from '../sdk/contract.js'
-import type { KernelInfo } from '../sdk/kernel.js'
+import { pathToFileURL } from 'node:url'
+import type { Handlers } from '../sdk/contract.js'
+import type { Kernel, KernelInfo } from '../sdk/kernel.js'
+import type { Live } from '../sdk/node/live/live.js'
+import { refuse } from '../sdk/refusal.js'
 import type { Boot } from './boot.js'
 import type { FileStore } from './storage/files.js'
 import type { LoadedPlugin } from './loader.js'
@@ -42,37 +45,10 @@ export const describeDaemon = (root: string, identity: Identity, boot: Boot, plu
 }
 
 const fixedPart = async (root: string, identity: Identity, plugins: readonly LoadedPlugin[]): Promise<Omit<KernelInfo, 'boot'>> => {
+  const { shapesOf } = await import(pathToFileURL(join(root, 'openapi', 'shapes.js')).href) as { shapesOf(plugin: LoadedPlugin): { [id: string]: string } }
   const shapes = Object.assign({}, ...plugins.map(shapesOf)) as { [id: string]: string }
   const routes = [...plugins.flatMap(({ manifest }) => Object.values(manifest.routes).map(({ id }) => id)), ...Object.keys(OWN_ROUTES)]
   return { ...identity, version: versionOf(root), build: await buildOf(root), routes: routes.sort(), shapes }
-}
-
-const shapesOf = ({ manifest, contract }: LoadedPlugin): { [id: string]: string } => {
-  const schema = contract.schema()
-  return Object.fromEntries(schema.functions
-    .filter(({ name }) => manifest.routes[name])
-    .map(call => [manifest.routes[call.name]!.id, hash(JSON.stringify(sorted(withRefs(call, schema))))]))
-}
-
-/** The same value however its keys and the members of its lists were met: the compiler orders a union as it comes upon it. */
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, inner]) => [key, sorted(inner)]))
-}
-
-/** A call's schema together with every component it names, in the order they are met. */
-const withRefs = (call: unknown, { components }: ContractSchema): unknown[] => {
-  const met = new Map<string, unknown>()
-  const visit = (value: unknown): void => {
-    for (const [, name] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-      if (met.has(name!)) continue
-      met.set(name!, components.schemas?.[name!])
-      visit(met.get(name!) ?? {})
-    }
-  }
-  visit(call)
-  return [call, ...met]
 }
 
 const versionOf = (root: string): string =>
@@ -86,4 +62,15 @@ const buildOf = async (root: string): Promise<string> => {
   return digest.digest('hex').slice(0, 16)
 }
 
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12)
+/** The calls by which groups reach the stream. */
+export const liveCalls = (live: Live): Pick<Handlers<Kernel>, `kernel.events.${'publish' | 'show'}`> => ({
+  'kernel.events.publish': ({ domain, key }, { caller: { kind, actor } }) => {
+    if (kind !== 'plugin') refuse('forbidden', `a group publishes as itself, found a caller of kind ${kind}`)
+    live.bump(actor.slice('sandbox:'.length), domain, key)
+    return { ok: true }
+  },
+  'kernel.events.show': ({ frames }) => {
+    live.show(frames)
+    return { ok: true }
+  },
+})

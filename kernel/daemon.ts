@@ -4,23 +4,24 @@ import { createServer, type Server } from 'node:http'
 import { dirname, join } from 'node:path'
 import type { AddressInfo } from 'node:net'
 import { createAuth, type Auth } from './auth/auth.js'
-import { loginSocketPath, openLoginSocket, type LoginSocket } from './auth/socket.js'
+import { loginSocketPath, openLoginSocket } from './auth/socket.js'
 import { Boot } from './boot.js'
 import { Calls } from './calls.js'
 import { StartError, stateFolder, type Config } from './config.js'
-import { describeDaemon, readIdentity } from './contract.js'
+import { describeDaemon, liveCalls, readIdentity } from './contract.js'
 import { Events } from './events.js'
 import { App } from './http/app.js'
 import { limitConnections } from './http/connections.js'
 import { serveOwn } from './http/own.js'
 import { OpenStreams } from './http/streams.js'
 import { loadPlugins, stopAll, type LoadedPlugin } from './loader.js'
-import { Live, liveCalls } from './live.js'
+import type { LineSocket } from '../sdk/node/line-socket.js'
+import { Live } from '../sdk/node/live/live.js'
 import { pluginLog, type Logger } from './log.js'
 import type { Kernel } from './services.js'
 import { FileStore } from './storage/files.js'
 import { JournalStore } from './storage/journal.js'
-import { openSeal } from './storage/seal.js'
+import { openSeal } from '../sdk/node/seal.js'
 import { openStore } from './storage/store.js'
 
 /** A daemon that is up. */
@@ -99,14 +100,16 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     ...(options.only && { only: options.only }), ...(options.apart && { apart: options.apart }),
   })
 
-  const app = new App({ kernel, auth, streams, log, http: deployment.http ?? {} })
+  const uploads = join(data, 'uploads')
+  rmSync(uploads, { recursive: true, force: true })
+  const app = new App({ kernel, auth, streams, log, uploads, http: deployment.http ?? {} })
   for (const plugin of plugins) app.add(plugin)
   serveOwn(app, root, identity, boot, plugins)
   const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0 }, app.koa.callback())
   limitConnections(server)
   const note = join(data, 'daemon.json')
   let url = ''
-  let socket: LoginSocket | undefined
+  let socket: LineSocket | undefined
   const stop = async () => {
     server.close()
     await stopAll(plugins)

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 enableCompileCache()
-const { closeInherited } = await import('./inherited.js')
+const { closeInherited } = await import('../sdk/node/inherited.js')
 closeInherited()
 const { readConfig, StartError } = await import('./config.js')
 const { holdFolder } = await import('./folder.js')

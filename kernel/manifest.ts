@@ -2,8 +2,19 @@ import typia, { type tags } from 'typia'
 import type { Domain } from '../sdk/kernel.js'
 import type { Role, Scope } from '../sdk/types.js'
 
+/** How a body beside JSON comes: a text is the field `text`; of a form each field, and each file of one in parts, is a field. */
+export type BodyForm = 'text' | 'form' | 'multipart'
+
+/** What body a call takes, where it is not JSON of at most 1 MiB. */
+export interface BodyAccess {
+  /** The largest body in bytes. */
+  body?: number & tags.Type<'uint32'>
+  /** The forms of body the call takes beside JSON. */
+  forms?: BodyForm[]
+}
+
 /** A route that asks for no general credential; the call checks what it needs itself. */
-export interface OpenAccess {
+export interface OpenAccess extends BodyAccess {
   /** The published operation id, `group.name`. */
   id: string
   open: true
@@ -12,7 +23,7 @@ export interface OpenAccess {
 }
 
 /** Who may use a route. */
-export interface RouteAccess {
+export interface RouteAccess extends BodyAccess {
   /** The published operation id, `group.name`. */
   id: string
   /** The least role of a person. */
@@ -23,8 +34,6 @@ export interface RouteAccess {
   early?: true
   /** Answers carry an ETag and `if-none-match` is honoured (RFC 9110, section 13). */
   etag?: true
-  /** The largest JSON body in bytes, where it is not 1 MiB. */
-  body?: number & tags.Type<'uint32'>
 }
 
 export type Access = OpenAccess | RouteAccess

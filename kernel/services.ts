@@ -5,7 +5,7 @@ import { refuse } from '../sdk/refusal.js'
 import type { Boot } from './boot.js'
 import type { Calls, Principal } from './calls.js'
 import { KERNEL, type Events } from './events.js'
-import type { Live } from './live.js'
+import type { Live } from '../sdk/node/live/live.js'
 import type { FileStore } from './storage/files.js'
 import type { JournalStore } from './storage/journal.js'
 

@@ -111,7 +111,7 @@ const describe = (
   const open = 'open' in access
   const { parameters, body } = inputOf(group, call, schemas)
   const success = replyOf(group, call, schemas)
-  const limit = 'body' in access && access.body ? `At most ${size(access.body)}.` : undefined
+  const limit = access.body ? `At most ${size(access.body)}.` : undefined
   return {
     tags: [tag],
     operationId: access.id,
@@ -124,7 +124,7 @@ const describe = (
       requestBody: {
         ...(limit && { description: limit }),
         required: needed(resolve(body, schemas)),
-        content: { 'application/json': { schema: body } },
+        content: contentOf(body, access),
       },
     }),
     responses: {
@@ -146,6 +146,13 @@ const describe = (
     'x-group': group,
   }
 }
+
+const contentOf = (body: Schema, { forms = [] }: Access): oas31.ContentObject => ({
+  'application/json': { schema: body },
+  ...(forms.includes('text') && { 'text/*': { schema: { type: 'string' } } }),
+  ...(forms.includes('form') && { 'application/x-www-form-urlencoded': { schema: body } }),
+  ...(forms.includes('multipart') && { 'multipart/form-data': { schema: body } }),
+})
 
 const size = (bytes: number): string =>
   bytes % 1048576 === 0 ? `${bytes / 1048576} MiB` : bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Failures } from '../../sdk/node/failures.js'
 import { refuse } from '../../sdk/refusal.js'
-import { Kept, type KeptFiles } from './kept.js'
-import { Failures } from './limits.js'
-import { hashOf, holds } from './secret.js'
+import { Kept, type KeptFiles } from '../../sdk/node/kept.js'
+import { hashOf, holds } from '../../sdk/node/secret.js'
 import type { Spent } from './sessions.js'
 
 const MINUTE = 60_000

@@ -1,3 +1,4 @@
+import { secondsUntil } from '../../sdk/node/failures.js'
 import { refuse } from '../../sdk/refusal.js'
 
 const MINUTE = 60_000
@@ -5,38 +6,6 @@ const KEYS = 10_000
 const CALLS = 1200
 const AT_ONCE = 64
 const STREAMS = 16
-
-/** Counts failures by key in a sliding window; memory is bounded, the keys longest unheard of go first. */
-export class Failures {
-  readonly #limit: number
-  readonly #window: number
-  readonly #now: () => number
-  readonly #times = new Map<string, number[]>()
-
-  constructor(limit: number, window: number, now: () => number) {
-    this.#limit = limit
-    this.#window = window
-    this.#now = now
-  }
-
-  /** Seconds until a failure would be heard again; undefined while it is. */
-  wait(key: string): number | undefined {
-    const times = this.#recent(key)
-    return times.length < this.#limit ? undefined : secondsUntil(times[0]! + this.#window, this.#now())
-  }
-
-  add(key: string): void {
-    const times = [...this.#recent(key), this.#now()].slice(-this.#limit)
-    this.#times.delete(key)
-    this.#times.set(key, times)
-    if (this.#times.size > KEYS) this.#times.delete(this.#times.keys().next().value!)
-  }
-
-  #recent(key: string): number[] {
-    const since = this.#now() - this.#window
-    return (this.#times.get(key) ?? []).filter(time => time > since)
-  }
-}
 
 interface Use {
   since: number
@@ -101,8 +70,6 @@ export class CallLimits {
     }
   }
 }
-
-const secondsUntil = (end: number, now: number): number => Math.max(1, Math.ceil((end - now) / 1000))
 
 const once = (work: () => void): (() => void) => {
   let done = false

@@ -1,8 +1,8 @@
 import type { OpenedSession } from '../../sdk/kernel.js'
 import { refuse } from '../../sdk/refusal.js'
-import { Kept, type KeptFiles } from './kept.js'
-import { LastUse } from './last-use.js'
-import { holds, newSecret, readSecret } from './secret.js'
+import { Kept, type KeptFiles } from '../../sdk/node/kept.js'
+import { LastUse } from '../../sdk/node/last-use.js'
+import { holds, newSecret, readSecret } from '../../sdk/node/secret.js'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

@@ -12,7 +12,8 @@ import type { LoadedPlugin } from '../loader.js'
 import type { Logger } from '../log.js'
 import type { Access } from '../manifest.js'
 import type { Kernel } from '../services.js'
-import { readJson, readQuery } from './input.js'
+import { readForm } from './forms.js'
+import { readFields, readJson, readQuery } from './input.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
 import { sendBytes, sendRefusal, sendStream, sendValue, type ReplyContext } from './reply.js'
 import { Routes } from './routes.js'
@@ -26,6 +27,8 @@ export interface AppOptions {
   readonly streams: OpenStreams
   readonly log: Logger
   readonly http: NonNullable<Deployment['http']>
+  /** Where files of forms lie until their call is answered. */
+  readonly uploads: string
 }
 
 /** Who was let in, and what to call when the call is over or its stream has begun. */
@@ -69,10 +72,15 @@ export class App {
           const { caller, leave } = this.#admitted(ctx, access, arrival)
           try {
             if (!access.early) await kernel.boot.gate(manifest.name)
-            const input = method === 'GET'
-              ? { ...readQuery(ctx.querystring, call, contract.schema()), ...params }
-              : { ...(await readJson(ctx.req, ('body' in access && access.body) || JSON_LIMIT)), ...params }
-            await this.#answer(ctx, call, input, { caller, leave }, arrival, 'etag' in access && access.etag === true)
+            const { body = JSON_LIMIT, forms = [] } = access
+            const form = forms.length > 0 ? await readForm(ctx, forms, body, this.#options.uploads) : undefined
+            try {
+              const input = method === 'GET' ? readQuery(ctx.querystring, call, contract.schema())
+                : form ? readFields(form.fields, 'body', call, contract.schema()) : await readJson(ctx.req, body)
+              await this.#answer(ctx, call, { ...input, ...params }, { caller, leave }, arrival, 'etag' in access && access.etag === true)
+            } finally {
+              await form?.forget()
+            }
           } finally {
             leave()
           }

@@ -1,11 +1,13 @@
 import { readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Files } from '../../sdk/host.js'
+import { namesBelow, replaceFile } from '../../sdk/node/disk.js'
+import { flushFolder } from '../../sdk/node/files.js'
+import { Locks } from '../../sdk/node/lock.js'
+import { placeOf } from '../../sdk/node/names.js'
+import { codeOf } from '../../sdk/node/paths.js'
 import { refuse } from '../../sdk/refusal.js'
-import { codeOf, namesBelow, replaceFile, syncFolder } from './disk.js'
-import { placeOf } from './names.js'
-import type { Seal } from './seal.js'
-import { Turns } from './turns.js'
+import type { Seal } from '../../sdk/node/seal.js'
 
 const EXTENSION = '.json'
 
@@ -13,7 +15,7 @@ const EXTENSION = '.json'
 export class FileStore implements Files {
   readonly #folder: string
   readonly #seal: Seal | undefined
-  readonly #turns = new Turns()
+  readonly #locks = new Locks()
 
   constructor(folder: string, seal?: Seal) {
     this.#folder = folder
@@ -38,14 +40,14 @@ export class FileStore implements Files {
     const path = this.#path(name)
     const plain = Buffer.from(JSON.stringify(value) ?? refuse('invalid', `${name}: expected a JSON value`))
     const bytes = this.#seal ? this.#seal.seal(name, plain) : plain
-    await this.#turns.take(name, () => replaceFile(this.#folder, path, bytes))
+    await this.#locks.with(name, () => replaceFile(this.#folder, path, bytes))
   }
 
   async remove(name: string): Promise<void> {
     const path = this.#path(name)
-    await this.#turns.take(name, async () => {
+    await this.#locks.with(name, async () => {
       await rm(path, { force: true })
-      await syncFolder(dirname(path)).catch(error => {
+      await flushFolder(dirname(path)).catch(error => {
         if (codeOf(error) !== 'ENOENT') throw error
       })
     })

@@ -1,15 +1,15 @@
 import { setMaxListeners } from 'node:events'
 import type { Writable } from 'node:stream'
 import type { AppendOptions } from '../../sdk/host.js'
+import { namesBelow } from '../../sdk/node/disk.js'
+import { controlEvent, formatOf, lines } from '../../sdk/node/journal/format.js'
+import type { Control } from '../../sdk/node/journal/format.js'
+import type { LogFile } from '../../sdk/node/journal/log-file.js'
+import { OpenJournal } from '../../sdk/node/journal/open-journal.js'
+import { Watcher } from '../../sdk/node/journal/watcher.js'
+import type { Idle } from '../../sdk/node/journal/watcher.js'
+import { placeOf } from '../../sdk/node/names.js'
 import { refuse } from '../../sdk/refusal.js'
-import { namesBelow } from './disk.js'
-import { controlEvent, formatOf, lines } from './journal-format.js'
-import type { Control } from './journal-format.js'
-import type { LogFile } from './log-file.js'
-import { placeOf } from './names.js'
-import { OpenJournal } from './open-journal.js'
-import { Watcher } from './watcher.js'
-import type { Idle } from './watcher.js'
 
 /** How much of the journals stays open and in memory. */
 export interface JournalOptions {

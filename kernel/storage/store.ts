@@ -2,9 +2,9 @@ import { closeSync, openSync } from 'node:fs'
 import type { KeyvSqlite } from '@keyv/sqlite'
 import type { Keyv } from 'keyv'
 import type { Store } from '../../sdk/host.js'
+import { writeFailure } from '../../sdk/node/disk.js'
+import { Locks } from '../../sdk/node/lock.js'
 import { refuse } from '../../sdk/refusal.js'
-import { writeFailure } from './disk.js'
-import { Turns } from './turns.js'
 
 const ADAPTERS = new Map([
   ['redis', '@keyv/redis'], ['rediss', '@keyv/redis'], ['postgres', '@keyv/postgres'], ['postgresql', '@keyv/postgres'],
@@ -39,13 +39,13 @@ interface Table {
 export const openStore = (uri: string): DocumentStore => {
   const file = fileOf(uri)
   const stores = new Map<string, PluginStore>()
-  const openings = new Turns()
+  const openings = new Locks()
   let closed = false
   return {
     of: plugin => {
       if (closed) refuse('unavailable', CLOSED)
       // One after the other: switching a new file to its journal mode fails while another connection is on it.
-      const open = (): Promise<Table> => openings.take('open', () => openTable(file, tableOf(plugin)))
+      const open = (): Promise<Table> => openings.with('open', () => openTable(file, tableOf(plugin)))
       const store = stores.get(plugin) ?? new PluginStore(open)
       stores.set(plugin, store)
       return store
@@ -59,7 +59,7 @@ export const openStore = (uri: string): DocumentStore => {
 
 class PluginStore implements Store {
   readonly #open: () => Promise<Table>
-  readonly #turns = new Turns()
+  readonly #writes = new Locks()
   #table: Promise<Table> | undefined
   #closed = false
 
@@ -98,7 +98,7 @@ class PluginStore implements Store {
 
   async close(): Promise<void> {
     this.#closed = true
-    await this.#turns.done()
+    await this.#writes.settled()
     const table = await this.#table?.catch(() => undefined)
     await table?.sqlite.close()
   }
@@ -120,7 +120,7 @@ class PluginStore implements Store {
   /** In turn, since the driver runs the statements of one connection in any order. */
   async #write(key: string, work: (table: Table) => Promise<unknown>): Promise<void> {
     this.#check()
-    await this.#turns.take(key, async () => work(await this.#ready())).catch(error => {
+    await this.#writes.with(key, async () => work(await this.#ready())).catch(error => {
       throw writeFailure(error)
     })
   }

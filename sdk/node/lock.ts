@@ -36,6 +36,11 @@ export class Locks {
     }
   }
 
+  /** Resolves when everyone who has asked so far is done. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#queues.keys()].map(key => this.with(key, () => {})))
+  }
+
   #wait(queue: Waiter[], signal?: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const leave = () => {

@@ -6,7 +6,7 @@ import type { SystemEvent } from '../../plugins/system/contract.js'
 import type { AgentCard, Roster } from '../../plugins/agents/contract.js'
 import { createClient } from '../../sdk/client.js'
 import type { LiveFrame } from '../../sdk/kernel.js'
-import { TestClock } from '../kernel/live-support.js'
+import { TestClock } from '../sdk/node/live/support.js'
 import { daemonWith, type Support } from '../support/daemon.js'
 import { cardOf, openEvents } from './events-support.js'
 

@@ -16,7 +16,7 @@ import type { Scope } from '../../sdk/types.js'
 
 /** The folder of the built program. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))
-const manifests = join(root, '..', 'manifests')
+const ours = join(root, '..', 'manifests')
 
 export interface Support extends Daemon {
   readonly workspace: string
@@ -42,6 +42,8 @@ export interface SupportOptions {
   deployment?: Deployment
   workspace?: string
   data?: string
+  /** Where the manifests are, in place of those of the product. */
+  manifests?: string
 }
 
 /** A daemon in this process with the named groups (all: `[]`), its replies checked against their contracts. */
@@ -57,7 +59,7 @@ export const daemonWith = async (t: Test, groups: readonly string[], options: Su
       workspace, data, host: '127.0.0.1', port: 0, store: `sqlite://${join(data, 'store.sqlite')}`, json: true,
       deployment: options.deployment ?? {},
     },
-    root, manifests, log: createLog(true, line => logged.push(line)), checked: true,
+    root, manifests: options.manifests ?? ours, log: createLog(true, line => logged.push(line)), checked: true,
     ...(groups.length > 0 && { only: groups }),
     ...(options.apart && { apart: options.apart }),
     extra: kernel => {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { CallLimits, Failures } from '../../../kernel/auth/limits.js'
+import { CallLimits } from '../../../kernel/auth/limits.js'
+import { Failures } from '../../../sdk/node/failures.js'
 import { MINUTE, refusalOf } from './memory.js'
 
 t.test('failures of one address are heard up to the limit and again when the window has moved on', async t => {

@@ -4,7 +4,7 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { FileStore } from '../../../kernel/storage/files.js'
-import { openSeal } from '../../../kernel/storage/seal.js'
+import { openSeal } from '../../../sdk/node/seal.js'
 
 t.test('a document comes back as it was written, in a file of the owner alone', async t => {
   const folder = t.testdir()

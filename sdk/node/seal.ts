@@ -1,7 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { codeOf, syncFolder } from './disk.js'
+import { flushFolder } from './files.js'
+import { codeOf } from './paths.js'
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
@@ -71,7 +72,7 @@ const readKey = async (file: string): Promise<Buffer> => {
     await link(temporary, file).catch(error => {
       if (codeOf(error) !== 'EEXIST') throw error
     })
-    await syncFolder(dirname(file))
+    await flushFolder(dirname(file))
   } finally {
     await rm(temporary, { force: true })
   }

@@ -1,11 +1,12 @@
 import { close, constants, fdatasync, ftruncateSync, mkdirSync, openSync, read } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { codeOf, syncFolders, writeAll, writeFailure } from './disk.js'
-import { entriesOf, PIECE, stretches, valuesOf } from './journal-format.js'
-import type { Format } from './journal-format.js'
-import { scan, STRIDE } from './journal-scan.js'
-import type { Mark } from './journal-scan.js'
+import { flushFolders, writeAll, writeFailure } from '../disk.js'
+import { codeOf } from '../paths.js'
+import { entriesOf, PIECE, stretches, valuesOf } from './format.js'
+import type { Format } from './format.js'
+import { scan, STRIDE } from './scan.js'
+import type { Mark } from './scan.js'
 import { Tail } from './tail.js'
 
 const readAt = promisify(read)
@@ -144,7 +145,7 @@ export class LogFile {
     if (this.#fd === undefined) return
     await syncData(this.#fd)
     if (!this.#isNew) return
-    await syncFolders(this.#root, this.#path)
+    await flushFolders(this.#root, this.#path)
     this.#isNew = false
   }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { Handlers, Watch } from '../sdk/contract.js'
-import type { BootProgress, Kernel, LiveFrame } from '../sdk/kernel.js'
-import { Refusal, refuse } from '../sdk/refusal.js'
-import { Burst, few, REAL, type Clock } from './live-burst.js'
-import { Watcher, type Change, type Entry, type Sink, type Source, type Wire } from './live-watcher.js'
+import type { Watch } from '../../contract.js'
+import type { BootProgress, LiveFrame } from '../../kernel.js'
+import { Refusal, refuse } from '../../refusal.js'
+import { Burst, few, REAL, type Clock } from './burst.js'
+import { Watcher, type Change, type Entry, type Sink, type Source, type Wire } from './watcher.js'
 
 export interface LiveOptions {
   /** How far the start has come. */
@@ -264,19 +264,6 @@ export class Live implements Source {
     void watcher.closed.then(cancel)
   }
 }
-
-/** The calls by which groups reach the stream. */
-export const liveCalls = (live: Live): Pick<Handlers<Kernel>, `kernel.events.${'publish' | 'show'}`> => ({
-  'kernel.events.publish': ({ domain, key }, { caller: { kind, actor } }) => {
-    if (kind !== 'plugin') refuse('forbidden', `a group publishes as itself, found a caller of kind ${kind}`)
-    live.bump(actor.slice('sandbox:'.length), domain, key)
-    return { ok: true }
-  },
-  'kernel.events.show': ({ frames }) => {
-    live.show(frames)
-    return { ok: true }
-  },
-})
 
 const STOPPING = { reason: 'stopping', retryMs: RETRY_MS }
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Live } from '../../kernel/live.js'
-import { Refusal } from '../../sdk/refusal.js'
-import { bench, EPOCH, TestClock, type Got } from './live-support.js'
+import { Live } from '../../../../sdk/node/live/live.js'
+import { Refusal } from '../../../../sdk/refusal.js'
+import { bench, EPOCH, TestClock, type Got } from './support.js'
 
 const seqs = (got: readonly Got[]): number[] => got.map(({ id }) => Number(id.split('-')[1]))
 

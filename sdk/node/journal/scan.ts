@@ -1,7 +1,7 @@
 import { read } from 'node:fs'
 import { promisify } from 'node:util'
-import { entriesOf, stretches } from './journal-format.js'
-import type { Format } from './journal-format.js'
+import { entriesOf, stretches } from './format.js'
+import type { Format } from './format.js'
 
 const readAt = promisify(read)
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { refuse } from '../../sdk/refusal.js'
+import { refuse } from '../refusal.js'
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 /** What files of the kernel end with; a folder with such a name could stand where a file belongs. */

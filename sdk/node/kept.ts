@@ -1,5 +1,4 @@
-import type { Files } from '../../sdk/host.js'
-import { StartError } from '../config.js'
+import type { Files } from '../host.js'
 
 /** What is kept goes through these. */
 export type KeptFiles = Pick<Files, 'read' | 'write' | 'remove'>
@@ -28,7 +27,7 @@ export class Kept<T extends object> {
   static async open<T extends object>(files: KeptFiles, name: string, empty: T): Promise<Kept<T>> {
     const written = await files.read<Written<T>>(name)
     if (written && written.version !== 1) {
-      throw new StartError(`${name}: expected version 1, found ${written.version}; start the daemon that wrote it`)
+      throw new Error(`${name}: expected version 1, found ${written.version}; start the daemon that wrote it`)
     }
     return new Kept(files, name, empty, written?.value ?? empty)
   }

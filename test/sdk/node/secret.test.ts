@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hashOf, holds, newSecret, readSecret } from '../../../kernel/auth/secret.js'
+import { hashOf, holds, newSecret, readSecret } from '../../../sdk/node/secret.js'
 
 t.test('a credential is its prefix, 16 bytes of id and 32 bytes of secret', async t => {
   const { id, text, hash } = newSecret('sbs')

@@ -1,8 +1,8 @@
-import { Live } from '../../kernel/live.js'
-import type { Clock } from '../../kernel/live-burst.js'
-import type { Sink } from '../../kernel/live-watcher.js'
-import type { Watch } from '../../sdk/contract.js'
-import { EventParser } from '../../sdk/events.js'
+import { Live } from '../../../../sdk/node/live/live.js'
+import type { Clock } from '../../../../sdk/node/live/burst.js'
+import type { Sink } from '../../../../sdk/node/live/watcher.js'
+import type { Watch } from '../../../../sdk/contract.js'
+import { EventParser } from '../../../../sdk/events.js'
 
 /** Time that stands still until it is moved. */
 export class TestClock implements Clock {

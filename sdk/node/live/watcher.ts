@@ -1,4 +1,4 @@
-import type { Watch } from '../sdk/contract.js'
+import type { Watch } from '../../contract.js'
 
 /** The bytes of one frame, the same for everybody who receives it. */
 export interface Wire {

@@ -1,8 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { Refusal } from '../../sdk/refusal.js'
-import { replaceFile, syncFolder } from './disk.js'
-import type { Format } from './journal-format.js'
+import { Refusal } from '../../refusal.js'
+import { replaceFile } from '../disk.js'
+import { flushFolder } from '../files.js'
+import type { Format } from './format.js'
 import { LogFile } from './log-file.js'
 import type { Addition } from './log-file.js'
 import { Wakes } from './wakes.js'
@@ -105,7 +106,7 @@ export class OpenJournal {
     return this.#alone(async () => {
       if (!this.#ready?.exists) return
       await rm(path, { force: true })
-      await syncFolder(dirname(path))
+      await flushFolder(dirname(path))
     })
   }
 

@@ -1,13 +1,12 @@
 import { constants, writeSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
-import { Refusal } from '../../sdk/refusal.js'
+import { Refusal } from '../refusal.js'
+import { flushFolder } from './files.js'
 import { prefixFolder } from './names.js'
+import { codeOf } from './paths.js'
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'])
-
-/** The system's error code of a failure, if it has one. */
-export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException | undefined)?.code
 
 const NO_ROOM = 'the disk is full and the change was not kept: free some space and try again'
 
@@ -24,20 +23,10 @@ export const writeAll = (fd: number, bytes: Uint8Array, at: number): void => {
   }
 }
 
-/** Makes a folder's entries survive a power cut. */
-export const syncFolder = async (folder: string): Promise<void> => {
-  const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
 /** Makes the entries of a file's folder, and of every folder between it and the root, survive a power cut. */
-export const syncFolders = async (root: string, path: string): Promise<void> => {
+export const flushFolders = async (root: string, path: string): Promise<void> => {
   let folder = dirname(path)
-  for (; !relative(root, folder).startsWith('..'); folder = dirname(folder)) await syncFolder(folder)
+  for (; !relative(root, folder).startsWith('..'); folder = dirname(folder)) await flushFolder(folder)
 }
 
 /** Replaces a file in one step: whoever reads sees the old bytes or the new ones, also after a power cut. */
@@ -59,7 +48,7 @@ export const replaceFile = async (root: string, path: string, bytes: Uint8Array)
     await rm(temporary, { force: true }).catch(() => {})
     throw writeFailure(error)
   }
-  await (made ? syncFolders(root, path) : syncFolder(dirname(path)))
+  await (made ? flushFolders(root, path) : flushFolder(dirname(path)))
 }
 
 /** The names of the files below a root that begin with a prefix, without their extension, sorted. */

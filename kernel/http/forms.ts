@@ -1,0 +1,92 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Context as KoaContext } from 'koa'
+import { Refusal } from '../../sdk/refusal.js'
+import type { BodyForm } from '../manifest.js'
+import { named } from './input.js'
+
+/** A file that came in a form, on the disk until the call is answered. */
+export interface ReceivedFile {
+  readonly path: string
+  /** As the sender calls it: any text, never a path to write to. */
+  readonly name: string
+  readonly type: string
+  readonly bytes: number
+}
+
+/** A body that was no JSON, by its fields; `forget` removes the files it brought. */
+export interface Form {
+  readonly fields: ReadonlyMap<string, readonly unknown[]>
+  readonly forget: () => Promise<void>
+}
+
+const TYPES: { readonly [form in BodyForm]: string } = {
+  text: 'text/*',
+  form: 'application/x-www-form-urlencoded',
+  multipart: 'multipart/form-data',
+}
+const FIELDS = 1000
+const FILES = 20
+const SILENCE = 30_000
+
+/** Reads a body of a type that the call takes beside JSON: a text as the field `text`, a form as its fields; undefined: it is of none of them. */
+export const readForm = async (ctx: KoaContext, forms: readonly BodyForm[], limit: number, folder: string): Promise<Form | undefined> => {
+  const form = forms.find(one => ctx.request.is(TYPES[one]))
+  if (!form) return undefined
+  if (Number(ctx.req.headers['content-length']) > limit) throw tooLarge(limit)
+  const { koaBody, HttpMethodEnum } = await import('koa-body')
+  const place = form === 'multipart' ? await received(folder) : undefined
+  const forget = async () => void (place && (await rm(place, { recursive: true, force: true })))
+  const read = koaBody({
+    // A form is read as a text and then as a query is: its own parser would make objects of some names and drop others.
+    json: false, urlencoded: false, text: form !== 'multipart', textTypes: [TYPES[form]], textLimit: limit, multipart: form === 'multipart',
+    parsedMethods: Object.values(HttpMethodEnum),
+    formidable: {
+      ...(place && { uploadDir: place }), maxFields: FIELDS, maxFiles: FILES, maxFieldsSize: limit, maxFileSize: limit, maxTotalFileSize: limit,
+      allowEmptyFiles: true, minFileSize: 0,
+    },
+  })
+  ctx.req.setTimeout(SILENCE, () => ctx.req.destroy())
+  try {
+    await read(ctx, async () => {})
+    return { fields: fieldsOf(ctx, form), forget }
+  } catch (error) {
+    await forget()
+    throw refusalOf(error, limit)
+  } finally {
+    ctx.req.setTimeout(0)
+  }
+}
+
+const received = async (folder: string): Promise<string> => {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  return mkdtemp(join(folder, 'form-'))
+}
+
+const fieldsOf = ({ request }: KoaContext, form: BodyForm): Form['fields'] => {
+  const body = request.body as string | { [field: string]: unknown }
+  if (typeof body === 'string') return form === 'text' ? new Map([['text', [body]]]) : named(new URLSearchParams(body))
+  const files = Object.entries(request.files ?? {}).map(([field, file]) => [field, [file].flat().map(fileOf)] as const)
+  return new Map([...Object.entries(body).map(([field, value]) => [field, [value].flat()] as const), ...files])
+}
+
+/** What the parser of forms says of a file. */
+interface Parsed {
+  readonly filepath: string
+  readonly originalFilename: string | null
+  readonly mimetype: string | null
+  readonly size: number
+}
+
+const fileOf = ({ filepath, originalFilename, mimetype, size }: Parsed): ReceivedFile =>
+  ({ path: filepath, name: originalFilename ?? '', type: mimetype ?? 'application/octet-stream', bytes: size })
+
+const tooLarge = (limit: number): Refusal => new Refusal('too-large', `the body is larger than the ${limit} bytes this call takes`)
+
+/** The readers name what is wrong by a status: too large, a coding they do not know, or a body that does not hold what its type says. */
+const refusalOf = (error: unknown, limit: number): unknown => {
+  const { status, httpCode = status, message } = error as { status?: number; httpCode?: number; message: string }
+  if (error instanceof Refusal || httpCode === undefined || httpCode >= 500) return error
+  if (httpCode === 413) return tooLarge(limit)
+  return new Refusal(httpCode === 415 ? 'unsupported' : 'invalid', `the body cannot be read: ${message.slice(0, 120)}`)
+}

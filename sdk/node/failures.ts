@@ -1,0 +1,36 @@
+const KEYS = 10_000
+
+/** Counts failures by key in a sliding window; memory is bounded, the keys longest unheard of go first. */
+export class Failures {
+  readonly #limit: number
+  readonly #window: number
+  readonly #now: () => number
+  readonly #times = new Map<string, number[]>()
+
+  constructor(limit: number, window: number, now: () => number) {
+    this.#limit = limit
+    this.#window = window
+    this.#now = now
+  }
+
+  /** Seconds until a failure would be heard again; undefined while it is. */
+  wait(key: string): number | undefined {
+    const times = this.#recent(key)
+    return times.length < this.#limit ? undefined : secondsUntil(times[0]! + this.#window, this.#now())
+  }
+
+  add(key: string): void {
+    const times = [...this.#recent(key), this.#now()].slice(-this.#limit)
+    this.#times.delete(key)
+    this.#times.set(key, times)
+    if (this.#times.size > KEYS) this.#times.delete(this.#times.keys().next().value!)
+  }
+
+  #recent(key: string): number[] {
+    const since = this.#now() - this.#window
+    return (this.#times.get(key) ?? []).filter(time => time > since)
+  }
+}
+
+/** Whole seconds until a moment, at least one: what `retry-after` says. */
+export const secondsUntil = (end: number, now: number): number => Math.max(1, Math.ceil((end - now) / 1000))
