@@ -1,5 +1,6 @@
 import { lstat, mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import { readPlain, writeAtomic } from '../../sdk/node/files.js'
 import { git, GitFailure } from '../../sdk/node/git.js'
 import { contains } from '../../sdk/node/paths.js'
@@ -222,6 +223,7 @@ export const addTree = async (
   const fresh = branch ? ['--no-track', '-b', branch, copy, head] : ['--detach', copy, head]
   const what = branch && kept ? [copy, branch] : fresh
   await git(dir, ['worktree', 'add', '-f', '--no-checkout', ...what])
+  failpoint('agent.copy.registered')
   const entry = await entryOf(common, copy)
   if (!entry) throw new Error(`git added no worktree for ${copy}`)
   // Behind the wall a shared turn sees no copies, and its `git worktree prune` would take their entries away.
@@ -234,6 +236,7 @@ export const attachTree = async (source: Repository, entry: string, copy: string
   const { common, head } = source
   const place = join(common, 'worktrees', entry)
   await writeAtomic(join(place, 'gitdir'), `${join(copy, '.git')}\n`, { mode: 0o644 })
+  failpoint('agent.spare.pointed')
   await clearPlaces(common, branch)
   await git(common, ['update-ref', '--no-deref', `refs/heads/${branch}`, head], { env: { GIT_DIR: common } })
   await git(place, ['symbolic-ref', 'HEAD', `refs/heads/${branch}`], { env: { GIT_DIR: place } })
@@ -248,6 +251,7 @@ const dropEntry = async (common: string, copy: string): Promise<void> => {
 /** Takes a tree's entry and its branch away, parked or not; what is gone already is fine. */
 export const forgetTree = async (common: string, copy: string, branch: string): Promise<void> => {
   await dropEntry(common, copy)
+  failpoint('agent.copy.dropped')
   await deleteBranch(common, branch)
   await inRefs(common, ['update-ref', '--no-deref', '-d', parkedOf(branch)])
 }
@@ -273,6 +277,7 @@ const moveRef = async (common: string, from: string, to: string): Promise<void> 
 /** Takes a tree's entry away and puts its branch where no list of branches shows it. */
 export const parkTree = async (common: string, copy: string, branch: string): Promise<void> => {
   await dropEntry(common, copy)
+  failpoint('agent.copy.detached')
   await clearPlaces(common, branch)
   await moveRef(common, `refs/heads/${branch}`, parkedOf(branch))
 }

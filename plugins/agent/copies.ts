@@ -3,6 +3,7 @@ import { lstat, mkdir, readdir, realpath, rename, rm, symlink } from 'node:fs/pr
 import { dirname, join } from 'node:path'
 import { refuse, type Log } from '../../sdk/index.js'
 import { readJson, writeAtomic } from '../../sdk/node/files.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import { git } from '../../sdk/node/git.js'
 import { Locks } from '../../sdk/node/lock.js'
 import { listEnv, ownProgram, run } from '../../sdk/node/run.js'
@@ -146,11 +147,13 @@ export class Copies {
     await this.#locks.with(id, async () => {
       const made = await this.#made(id)
       const place = await this.#trash(dir)
+      failpoint('agent.copy.trashed')
       await Promise.all(repos.map(async ({ repo }) => {
         const known = made?.repos.find(each => each.repo === repo) ?? (await repositoryAt(this.#options, repo))
         const common = known?.common
         if (common) await this.#locks.with(common, () => forgetTree(common, join(dir, pathOf(repo)), `agent/${id}`))
       }))
+      failpoint('agent.copy.forgotten')
       await rm(this.#note(id), { force: true })
       if (place) this.#delete(place)
     })
@@ -167,7 +170,9 @@ export class Copies {
       }
       // From here on the copy counts as half-made: a crash leaves one that the next turn makes anew from its branch.
       await rm(this.#note(id), { force: true })
+      failpoint('agent.copy.retiring')
       const place = await this.#trash(dir)
+      failpoint('agent.copy.away')
       for (const { repo } of repos) {
         const common = (made?.repos.find(each => each.repo === repo) ?? (await repositoryAt(this.#options, repo)))?.common
         if (common) await this.#locks.with(common, () => parkTree(common, join(dir, pathOf(repo)), `agent/${id}`))
@@ -304,7 +309,9 @@ export class Copies {
     const mark = this.#mark(id, copy.repo)
     await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
     await writeAtomic(mark, tip)
+    failpoint('agent.copy.marked')
     const stopped = await rebaseTree(tree, main.head, from)
+    failpoint('agent.copy.rebased')
     await rm(mark, { force: true })
     return stopped
   }
@@ -342,7 +349,9 @@ export class Copies {
       repos.push(before && kept ? { ...before } : fresh)
     }
     made.shown = await this.#share(dir, sources)
+    failpoint('agent.copy.filled')
     await this.#write(id, made)
+    failpoint('agent.copy.made')
     return repos
   }
 
@@ -355,6 +364,7 @@ export class Copies {
     const copy = join(dir, pathOf(repo))
     const { kept, entry } = await this.#locks.with(common, () => addTree(source, copy, branch, rebuild))
     made.repos.push({ repo, common, entry, head })
+    failpoint('agent.copy.added')
     // A nested tree is filled into the folder its parent's branch left for it.
     await fillTree(this.#tree(id, made, repo))
     return kept
@@ -372,10 +382,13 @@ export class Copies {
       if (!made || !same || !(await whole(spare, made.repos))) return undefined
       // From here on a crash leaves a half-made copy, which the next call makes anew.
       await rm(this.#note(SPARE))
+      failpoint('agent.spare.claimed')
       await rename(spare, dir)
+      failpoint('agent.spare.moved')
       for (const [index, source] of sources.entries()) {
         const { entry, head } = made.repos[index]!
         await attachTree(source, entry, join(dir, pathOf(source.repo)), `agent/${id}`)
+        failpoint('agent.spare.attached')
         if (head !== source.head) await fillTree(this.#tree(id, made, source.repo))
       }
       return made

@@ -1,6 +1,7 @@
 import { Refusal } from '../../sdk/index.js'
 import type { Journals } from '../../sdk/index.js'
 import { GitFailure } from '../../sdk/node/git.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { TurnRequest } from './adapter.js'
 import type { Conversations } from './conversations.js'
 import type { Conversation, ConversationState, TurnInput } from './contract.js'
@@ -281,10 +282,13 @@ export class Engine {
     }
     await this.#written(turn)
     await entry.change({ ending: end })
+    failpoint('agent.turn.ending')
     if (end === 'completed' && !record.done) await this.#parts.land?.(turn)
     await transcripts.add(conversationId, run, record.rows)
+    failpoint('agent.turn.recorded')
     if (end === 'completed') providers.answered(entry.fields.provider)
     await this.#account(turn, end)
+    failpoint('agent.turn.counted')
     turn.leave()
     const waiting = queue.waiting(conversationId)
     const paused = end !== 'completed' && waiting.length > 0
@@ -293,8 +297,10 @@ export class Engine {
       log.push({ kind: 'done', reason: end })
     }
     await this.#written(turn)
+    failpoint('agent.turn.done')
     await queue.ended(conversationId, run, paused)
     await entry.remove()
+    failpoint('agent.turn.removed')
     this.#turns.delete(conversationId)
     const follows = goesOn && end === 'completed' && !this.#closing && conversations.find(conversationId)
     const next = follows ? queue.take(conversationId) : undefined
@@ -370,10 +376,13 @@ export class Engine {
     const { queue, conversations, host } = this.#parts
     await this.#forget(conversationId)
     const { lastRun } = conversations.get(conversationId)
+    failpoint('agent.erase.begun')
     await clear()
+    failpoint('agent.erase.cleared')
     if (lastRun) await host.journal.remove(framesOf(lastRun))
     await queue.drop(conversationId)
     await conversations.remove(conversationId)
+    failpoint('agent.erase.over')
   }
 
   async #forget(conversationId: string): Promise<void> {

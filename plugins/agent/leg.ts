@@ -1,3 +1,4 @@
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { Seat } from './run-entry.js'
 import type { Turn } from './turn.js'
 
@@ -114,11 +115,13 @@ export const seat = async (turn: Turn): Promise<void> => {
       log.push({ kind: 'switched', provider: to.provider, harness: to.harness, model: to.model, kept })
     }
     await log.settled()
+    failpoint('agent.move.shown')
     if (turn.frozen) return
     if (entry.fields.moving !== moving) continue
     words.offerAgain(entry.fields.unheard ?? [])
     const answered = entry.fields.answered?.filter(({ held }) => held)
     const anew = kept === 'record' && { state: undefined, stateSeq: undefined, unheard: undefined, answered }
     await entry.change({ effort: undefined, thinking: undefined, fast: undefined, ...to, ...anew, moving: undefined })
+    failpoint('agent.move.seated')
   }
 }

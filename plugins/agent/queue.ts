@@ -1,4 +1,5 @@
 import type { Journals } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { Conversation, Delivery, Started } from './contract.js'
 import type { QueuedMessage, QueuedWhy } from './frames.js'
 import type { Message } from './run-entry.js'
@@ -172,6 +173,7 @@ export class Queue {
   /** Accepts a message: when it returns, the message and its answer survive anything. */
   async accept(acceptance: Acceptance): Promise<void> {
     await this.#append({ line: 'accept', ...acceptance }, true)
+    failpoint('agent.queue.accepted')
   }
 
   /** Takes the head of the queue for the turn that starts now. */
@@ -194,6 +196,7 @@ export class Queue {
   /** A run is over; `paused` holds back the messages that wait. */
   async ended(conversationId: string, run: string, paused: boolean): Promise<void> {
     await this.#append({ line: 'ended', conversationId, run, paused }, true)
+    failpoint('agent.queue.ended')
   }
 
   /** Takes a waiting message back; its id stays used. */
@@ -204,6 +207,7 @@ export class Queue {
   /** Puts what waits in this order; `paused` holds it back. */
   async order(conversationId: string, messageIds: readonly string[], paused: boolean): Promise<void> {
     await this.#append({ line: 'ordered', conversationId, messageIds, paused }, true)
+    failpoint('agent.queue.ordered')
   }
 
   /** Holds back the messages that wait until somebody says something new. */
@@ -214,6 +218,7 @@ export class Queue {
   /** Forgets what waits in a conversation. The ledger keeps its answers. */
   async drop(conversationId: string): Promise<void> {
     await this.#append({ line: 'dropped', conversationId }, true)
+    failpoint('agent.queue.dropped')
   }
 
   async #append(line: Line, flush: boolean): Promise<void> {

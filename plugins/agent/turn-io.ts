@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { refuse } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { CardDraft, GatedCall, ToolResult, TurnIo, TurnRequest, Words } from './adapter.js'
 import type { CardReply, Conversation } from './contract.js'
 import type { Location, ToolCategory } from './frames.js'
@@ -156,6 +157,7 @@ export const turnIo = (turn: Turn, ground: Ground, leg: Leg, { toolbox, remember
       if (leg.over) return never
       const answered = (turn.entry.fields.answered ?? []).filter(({ held }) => held)
       await turn.entry.change({ state: value, stateSeq: turn.log.seq, unheard: [...turn.words.left], answered })
+      failpoint('agent.turn.saved')
       if (leg.over) return never
     },
     mode: to => {

@@ -1,4 +1,5 @@
 import type { Host, Log } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { CardDraft } from './adapter.js'
 import type { Cards } from './cards.js'
 import type { CardReply, LiveTurn, OpenCard } from './contract.js'
@@ -80,7 +81,7 @@ export class Turn {
     for (const frame of before) this.record.add(frame)
     this.#sequence = before.filter(({ kind }) => kind === 'plan' || kind === 'question' || kind === 'permission').length
     this.entry = new RunEntry(host.journal, fields, past?.lines)
-    this.begun = past ? Promise.resolve() : this.entry.open()
+    this.begun = past ? Promise.resolve() : this.entry.open().then(() => failpoint('agent.turn.entered'))
     this.begun.catch(() => {})
     this.log = new FrameLog(host.journal, run, {
       seq: before.length,
@@ -179,6 +180,7 @@ export class Turn {
     const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
     this.#up.set(requestId, { ...parked, answered: resolve })
     await this.entry.change({ parked: this.#parked })
+    failpoint('agent.card.parked')
     // Taken down before it was up: nobody is to see it any more.
     if (!this.#up.has(requestId)) return promise
     this.#host.cards.raise({ card, conversationId: this.conversationId, answer: (reply, by) => this.#answer(requestId, reply, by) })
@@ -196,10 +198,12 @@ export class Turn {
     if (!up) return
     await this.log.write({ kind: 'resolved', requestId, reply, by })
     if (this.log.broken) throw new Error('the answer could not be written')
+    failpoint('agent.card.resolved')
     const { card, held } = up
     const answered = [...(this.entry.fields.answered ?? []), { card, reply, ...(held && { held }) }]
     this.#up.delete(requestId)
     await this.entry.change({ parked: this.#parked, answered })
+    failpoint('agent.card.answered')
     this.#host.emit('card.resolved', { conversationId: this.conversationId, run: this.run, requestId, kind: card.kind })
     this.#host.changed(this.conversationId)
     if (reply.kind === 'question' && reply.cancelled) return this.cancel()
@@ -237,6 +241,7 @@ export class Turn {
     this.#stopping = true
     this.#host.changed(this.conversationId)
     await this.entry.change({ stopping: true }).catch(() => {})
+    failpoint('agent.turn.stopping')
     this.withdrawCards()
     this.#stop.abort()
   }
@@ -244,6 +249,7 @@ export class Turn {
   /** Goes on elsewhere at the next gap, unless another move comes before; durable when it returns. */
   async move(to: Omit<Moving, 'nth'>): Promise<void> {
     await this.entry.change({ moving: { ...to, nth: this.record.switches + 1 } })
+    failpoint('agent.move.told')
     this.leg?.move()
   }
 
