@@ -89,8 +89,10 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const identity = await readIdentity(files, () => randomBytes(16).toString('hex'))
   const socketPath = loginSocketPath(data)
   let plugins: readonly LoadedPlugin[] = []
+  let url = ''
   const info = describeDaemon(root, identity, boot, () => plugins)
   kernel.calls.add('kernel.info', 'kernel', info)
+  kernel.calls.add('kernel.listeners', 'kernel', async () => ({ listeners: url ? [{ host: config.host, port: portOf(url) }] : [] }))
   for (const [call, answer] of Object.entries({ ...auth.handlers, ...liveCalls(live) })) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
@@ -108,7 +110,6 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0 }, app.koa.callback())
   limitConnections(server)
   const note = join(data, 'daemon.json')
-  let url = ''
   let socket: LineSocket | undefined
   const stop = async () => {
     server.close()
@@ -146,6 +147,8 @@ const listen = (server: Server, { host, port }: Config): Promise<string> =>
       resolve(`http://${host.includes(':') ? `[${host}]` : host}:${bound}`)
     })
   })
+
+const portOf = (url: string): number => Number(new URL(url).port || 80)
 
 const isLoopbackHost = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.')
 

@@ -33,6 +33,7 @@ interface Asked {
   key: string
   value: unknown
   journal: string
+  to: string
   entries: unknown[]
   flush?: AppendOptions['flush']
   tail: { event: 'message' | 'done' | 'error'; data: unknown }[]
@@ -132,6 +133,8 @@ export class PluginLink implements Link {
         return journals.stat(journal)
       case 'host.journal.rewrite':
         return journals.rewrite(journal, asked.entries)
+      case 'host.journal.rename':
+        return journals.rename(journal, `${plugin}/${asked.to}`)
       case 'host.journal.remove':
         return journals.remove(journal)
       case 'host.journal.list':

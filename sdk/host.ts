@@ -34,6 +34,8 @@ export interface Journals {
   stat(journal: string): Promise<{ entries: number; closed: boolean } | undefined>
   /** Replaces the whole journal in one step: readers see the old one or the new one. */
   rewrite(journal: string, entries: readonly unknown[]): Promise<void>
+  /** Gives a journal another name, its bytes as they are; whatever has that name goes. */
+  rename(journal: string, to: string): Promise<void>
   remove(journal: string): Promise<void>
   /** Names that begin with a prefix. */
   list(prefix: string): Promise<string[]>
@@ -142,6 +144,7 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
       read: (journal, after = 0) => ask('host.journal.read', { journal, after }),
       stat: journal => ask('host.journal.stat', { journal }),
       rewrite: (journal, entries) => ask('host.journal.rewrite', { journal, entries }),
+      rename: (journal, to) => ask('host.journal.rename', { journal, to }),
       remove: journal => ask('host.journal.remove', { journal }),
       list: prefix => ask('host.journal.list', { prefix }),
       follow: (journal, after) => ({ journal: `${id}/${journal}`, after }),

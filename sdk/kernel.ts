@@ -87,6 +87,8 @@ export interface LiveFrame {
 export interface Kernel {
   /** What this daemon is and how far its start has come. */
   'kernel.info'(): KernelInfo
+  /** The addresses this daemon listens on: never a target of a request made for somebody else. */
+  'kernel.listeners'(): { listeners: { host: string; port: number }[] }
   /** Whether the sandbox has an owner, and whether the local sign-in is on. */
   'kernel.identity.state'(): { claimed: boolean; local: boolean; claim: 'first' | 'code' }
   /** A fresh nonce that a provider's identity token must carry. */

@@ -6,47 +6,48 @@ export interface Credential {
   readonly value: string
 }
 
-const HEADERS = [
+/** Credential headers, the one that counts first. */
+const KINDS = new Map<string, Credential['kind']>([
   ['x-sandbox-control', 'token'],
   ['x-sandbox-turn', 'turn'],
   ['x-sandbox-extension', 'extension'],
   ['x-sandbox-run', 'run'],
   ['authorization', 'bearer'],
-] as const
+])
+const ONCE = new Set(['host', 'origin', 'content-type', ...KINDS.keys()])
+const LENGTHS = new Set(['content-length', 'transfer-encoding'])
 
-const ONCE = ['host', 'origin', 'content-type']
+/** The headers that decide, by their lower-case names; refuses a head that two readers could read differently. */
+export type Head = ReadonlyMap<string, string>
 
-/** Refuses a head that two readers could read differently: the raw list, since a server joins or drops doubles. */
-export const checkHead = (rawHeaders: readonly string[]): void => {
-  for (const name of ONCE) single(rawHeaders, name)
-  if (valuesOf(rawHeaders, 'content-length').length && valuesOf(rawHeaders, 'transfer-encoding').length) {
-    refuse('invalid', 'expected content-length or transfer-encoding, found both')
+/** Reads the raw list, since a server joins or drops doubles. */
+export const readHead = (rawHeaders: readonly string[]): Head => {
+  const head = new Map<string, string>()
+  const lengths = new Set<string>()
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase()
+    if (LENGTHS.has(name)) lengths.add(name)
+    if (!ONCE.has(name)) continue
+    if (head.has(name)) refuse('invalid', `expected header ${name} once, found it again`)
+    head.set(name, rawHeaders[at + 1]!.trim())
   }
+  if (lengths.size > 1) refuse('invalid', 'expected content-length or transfer-encoding, found both')
+  return head
 }
 
 /** The credential that counts: the first header of the order that is present and not empty, right or wrong. */
-export const readCredential = (rawHeaders: readonly string[]): Credential | undefined => {
-  checkHead(rawHeaders)
-  const found = HEADERS.map(([name, kind]) => ({ name, kind, value: single(rawHeaders, name) }))
-  const first = found.find(({ value }) => value !== undefined && value !== '')
-  if (!first) return undefined
-  const value = first.kind === 'bearer' ? bearerOf(first.value!) : plain(first.name, first.value!)
-  return { kind: first.kind, value }
+export const readCredential = (head: Head): Credential | undefined => {
+  for (const [name, kind] of KINDS) {
+    const value = head.get(name)
+    if (value) return { kind, value: kind === 'bearer' ? bearerOf(value) : plain(name, value) }
+  }
+  return undefined
 }
 
 /** The bearer of an open route, which reads its own proof; the other credential headers are not judged there. */
-export const readBearer = (rawHeaders: readonly string[]): string | undefined => {
-  const value = single(rawHeaders, 'authorization')
+export const readBearer = (head: Head): string | undefined => {
+  const value = head.get('authorization')
   return value ? bearerOf(value) : undefined
-}
-
-const valuesOf = (rawHeaders: readonly string[], name: string): string[] =>
-  rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === name)
-
-const single = (rawHeaders: readonly string[], name: string): string | undefined => {
-  const values = valuesOf(rawHeaders, name)
-  if (values.length > 1) refuse('invalid', `expected header ${name} once, found it ${values.length} times`)
-  return values[0]?.trim()
 }
 
 const bearerOf = (value: string): string => {

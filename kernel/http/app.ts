@@ -6,7 +6,7 @@ import type { Caller } from '../../sdk/types.js'
 import { isStream } from '../../sdk/wire.js'
 import { admit } from '../auth/admit.js'
 import type { Auth } from '../auth/auth.js'
-import { checkHead, readCredential } from '../auth/credential.js'
+import { readCredential } from '../auth/credential.js'
 import type { Deployment } from '../config.js'
 import type { LoadedPlugin } from '../loader.js'
 import type { Logger } from '../log.js'
@@ -14,8 +14,9 @@ import type { Access } from '../manifest.js'
 import type { Kernel } from '../services.js'
 import { readForm } from './forms.js'
 import { readFields, readJson, readQuery } from './input.js'
+import { Lines } from './lines.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
-import { sendBytes, sendRefusal, sendStream, sendValue, type ReplyContext } from './reply.js'
+import { refuseMethod, sendBytes, sendRefusal, sendStream, sendValue, type Reply, type ReplyContext } from './reply.js'
 import { Routes } from './routes.js'
 import type { OpenStreams } from './streams.js'
 
@@ -48,12 +49,12 @@ export class App {
     const arrive = createArrival(options.http)
     this.koa.silent = true
     this.koa.use(async ctx => {
-      for (const [name, value] of GENERAL) ctx.res.setHeader(name, value)
+      ctx.respond = false
+      const reply: Reply = { res: ctx.res, lines: new Lines(), head: ctx.method === 'HEAD' }
       try {
-        const arrival = arrive(ctx.req)
-        await this.#serve(ctx, arrival)
+        await this.#serve(ctx, arrive(ctx.req), reply)
       } catch (error) {
-        this.#fail(ctx, error)
+        this.#fail(ctx, reply, error)
       }
     })
   }
@@ -64,10 +65,8 @@ export class App {
     for (const [call, access] of Object.entries(manifest.routes)) {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')
-      this.#routes.add(method, path, async (ctx, params) => {
-        const arrival = ctx.state.arrival as Arrival
-        const head = ctx.method === 'HEAD'
-        if (head && streams(contract.schema(), call)) refuseMethod(ctx)
+      this.#routes.add(method, path, async (ctx, params, reply, arrival) => {
+        if (reply.head && streams(contract.schema(), call)) refuseMethod(reply, `${ctx.path} is a stream: HEAD has nothing to tell of it`)
         else {
           const { caller, leave } = this.#admitted(ctx, access, arrival)
           try {
@@ -77,7 +76,7 @@ export class App {
             try {
               const input = method === 'GET' ? readQuery(ctx.querystring, call, contract.schema())
                 : form ? readFields(form.fields, 'body', call, contract.schema()) : await readJson(ctx.req, body)
-              await this.#answer(ctx, call, { ...input, ...params }, { caller, leave }, arrival, 'etag' in access && access.etag === true)
+              await this.#answer(ctx, call, { ...input, ...params }, { caller, leave }, arrival, reply, 'etag' in access && access.etag === true)
             } finally {
               await form?.forget()
             }
@@ -91,36 +90,29 @@ export class App {
 
   /** Serves one of the kernel's own routes, which ask for no credential. */
   own(path: string, answer: (arrival: Arrival) => Promise<Bytes | object> | Bytes | object): void {
-    this.#routes.add('GET', path, async ctx => {
-      const value = await answer(ctx.state.arrival as Arrival)
-      const reply = this.#reply(ctx, new AbortController().signal)
-      ctx.respond = false
+    this.#routes.add('GET', path, async (ctx, _params, begun, arrival) => {
+      const value = await answer(arrival)
+      const reply = this.#reply(ctx, begun, new AbortController().signal)
       return isBytes(value) ? sendBytes(reply, value) : sendValue(reply, value, false)
     })
   }
 
-  async #serve(ctx: KoaContext, arrival: Arrival): Promise<void> {
-    ctx.state.arrival = arrival
-    if (arrival.origin) {
-      for (const [name, value] of SHARED) ctx.res.setHeader(name, value)
-      ctx.res.setHeader('access-control-allow-origin', arrival.origin)
-    }
-    ctx.res.setHeader('vary', 'Origin')
+  async #serve(ctx: KoaContext, arrival: Arrival, reply: Reply): Promise<void> {
+    if (arrival.origin) reply.lines.setAll(SHARED).set('access-control-allow-origin', arrival.origin)
     if (!arrival.ownHost && ctx.path !== '/health') {
       refuse('forbidden', `this sandbox is not known as ${ctx.req.headers.host}: add the name to http.hosts, or use a loopback address`)
     }
     if (arrival.foreign) refuse('forbidden', arrival.foreign)
-    if (ctx.method === 'OPTIONS') return preflight(ctx, arrival)
-    await this.#routes.serve(ctx)
+    if (ctx.method === 'OPTIONS') return preflight(ctx, arrival, reply)
+    await this.#routes.serve(ctx, reply, arrival)
   }
 
   #admitted(ctx: KoaContext, access: Access, arrival: Arrival): Admitted {
     if ('open' in access) {
-      checkHead(ctx.req.rawHeaders)
       if (arrival.bearer !== undefined) refusePlain(arrival, this.#options.http)
       return { caller: STRANGER, leave: () => {} }
     }
-    const credential = readCredential(ctx.req.rawHeaders)
+    const credential = readCredential(arrival.head)
     if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
     refusePlain(arrival, this.#options.http)
     const { auth } = this.#options
@@ -128,7 +120,7 @@ export class App {
     return { caller, leave: auth.limits.enter(caller.sessionId ?? caller.tokenId ?? caller.actor) }
   }
 
-  async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, etag: boolean): Promise<void> {
+  async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, begun: Reply, etag: boolean): Promise<void> {
     const { kernel, streams } = this.#options
     const controller = new AbortController()
     ctx.res.once('close', () => ctx.res.writableFinished || controller.abort())
@@ -140,8 +132,7 @@ export class App {
     }
     const context: Context = { caller, signal: controller.signal, trusted: false, http }
     const value = await kernel.calls.answer(call, input, context)
-    const reply = this.#reply(ctx, controller.signal)
-    ctx.respond = false
+    const reply = this.#reply(ctx, begun, controller.signal)
     if (isBytes(value)) return sendBytes(reply, value)
     if (!isStream(value)) return sendValue(reply, value, etag)
     const end = streams.enter(caller, controller)
@@ -153,55 +144,41 @@ export class App {
     }
   }
 
-  #reply(ctx: KoaContext, signal: AbortSignal): ReplyContext {
+  #reply(ctx: KoaContext, begun: Reply, signal: AbortSignal): ReplyContext {
     const match = ctx.req.headers['if-none-match']
     const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
     return {
-      res: ctx.res, journals: this.#options.kernel.journals, signal, head: ctx.method === 'HEAD',
+      ...begun, journals: this.#options.kernel.journals, signal,
       ...(match !== undefined && { ifNoneMatch: match }),
       live: this.#options.kernel.live, ...(lastEventId !== undefined && { lastEventId }),
     }
   }
 
-  #fail(ctx: KoaContext, error: unknown): void {
+  #fail(ctx: KoaContext, reply: Reply, error: unknown): void {
     const refusal = Refusal.from(error)
     if (refusal.reason === 'failed') {
       this.#options.log.error({ err: refusal.cause ?? refusal, method: ctx.method, path: ctx.path }, 'a request failed')
     }
-    ctx.respond = false
-    if (!ctx.req.complete) ctx.res.setHeader('connection', 'close')
-    sendRefusal({ res: ctx.res, head: ctx.method === 'HEAD' }, refusal)
+    if (!ctx.req.complete) reply.lines.set('connection', 'close')
+    sendRefusal(reply, refusal)
   }
 }
 
 const STRANGER: Caller = { kind: 'session', actor: 'stranger', role: 'viewer' }
 
-const GENERAL = Object.entries({
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'cross-origin-resource-policy': 'same-origin',
-  'cache-control': 'no-store',
-})
-
-const SHARED = Object.entries({
+const SHARED = {
   'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',
   'access-control-allow-headers': 'authorization, content-type, x-sandbox-control, last-event-id, if-match, if-none-match, range',
   'access-control-expose-headers': 'etag, content-range, content-disposition, retry-after, x-sandbox-build',
-})
-
-/** The answer to `OPTIONS`, the same for every path (Fetch standard, CORS preflight). */
-const preflight = (ctx: KoaContext, { origin }: Arrival): void => {
-  if (origin) {
-    ctx.set('access-control-max-age', '600')
-    if (ctx.get('access-control-request-private-network') === 'true') ctx.set('access-control-allow-private-network', 'true')
-  }
-  ctx.status = 204
 }
 
-const refuseMethod = (ctx: KoaContext): void => {
-  ctx.status = 405
-  ctx.body = { message: `${ctx.path} is a stream: HEAD has nothing to tell of it`, reason: 'invalid' }
+/** The answer to `OPTIONS`, the same for every path (Fetch standard, CORS preflight). */
+const preflight = (ctx: KoaContext, { origin }: Arrival, { res, lines }: Reply): void => {
+  if (origin) {
+    lines.set('access-control-max-age', 600)
+    if (ctx.get('access-control-request-private-network') === 'true') lines.set('access-control-allow-private-network', 'true')
+  }
+  lines.write(res, 204).end()
 }
 
 const streams = (schema: ReturnType<LoadedPlugin['contract']['schema']>, call: string): boolean => {

@@ -1,12 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { readBearer } from '../auth/credential.js'
+import { readBearer, readHead, type Head } from '../auth/credential.js'
 import type { Deployment } from '../config.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { HttpFacts } from '../../sdk/types.js'
 
 /** Where a request comes from and where it was sent, judged before anything else is done with it. */
 export interface Arrival extends HttpFacts {
+  /** The headers that decide, each of them given once. */
+  readonly head: Head
   /** The `Host` named is one of the sandbox's own. */
   readonly ownHost: boolean
   /** The origin that may read the answer; absent: none was sent, or it is not allowed. */
@@ -27,18 +29,20 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
   return req => {
     const peer = plainAddress(req.socket.remoteAddress)
     const proxied = proxies.has(peer)
-    const host = oneHost(req)
+    const head = readHead(req.rawHeaders)
+    const host = head.get('host') ?? refuse('invalid', 'expected one Host header, found none')
     const loopbackName = LOOPBACK.test(host)
     const loopbackPeer = isLoopback(peer) && !FORWARDING.some(name => name in req.headers)
     const tls = (req.socket as TLSSocket).encrypted === true || (proxied && req.headers['x-forwarded-proto'] === 'https')
     const base = `${tls ? 'https' : 'http'}://${host}`
     const ownHost = (loopbackName && isLoopback(plainAddress(req.socket.localAddress))) || hosts.has(host.toLowerCase())
-    const origin = req.headers.origin
+    const origin = head.get('origin')
     const allowed = origin !== undefined && origin !== 'null' && (origin === base || patterns.some(pattern => pattern.test(origin)))
     const address = proxied ? clientOf(req, proxies) ?? peer : peer
-    const bearer = req.headers.authorization === undefined ? undefined : readBearer(req.rawHeaders)
+    const bearer = readBearer(head)
     const userAgent = req.headers['user-agent']
     return {
+      head,
       address,
       base,
       ownHost,
@@ -66,13 +70,6 @@ const foreignOf = (req: IncomingMessage, origin: string | undefined, allowed: bo
     return { foreign: 'a page of another site may not call this sandbox: add its origin to http.origins' }
   }
   return {}
-}
-
-/** The one Host of a request; an absolute-form target must name the same (RFC 9112, section 3.2). */
-const oneHost = (req: IncomingMessage): string => {
-  const named = req.headersDistinct.host ?? []
-  if (named.length !== 1) refuse('invalid', `expected one Host header, found ${named.length}`)
-  return named[0]!
 }
 
 /** The last address of `x-forwarded-for` that is no trusted proxy. */

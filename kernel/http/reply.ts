@@ -7,17 +7,24 @@ import type { Live } from '../../sdk/node/live/live.js'
 import type { Sink } from '../../sdk/node/live/watcher.js'
 import { isPosition, isWatch } from '../services.js'
 import type { JournalStore } from '../storage/journal.js'
+import type { Lines } from './lines.js'
 
-/** Everything an answer is written with. */
-export interface ReplyContext {
+/** What any answer is written with. */
+export interface Reply {
   readonly res: ServerResponse
+  readonly lines: Lines
+  /** The head alone was asked for. */
+  readonly head: boolean
+}
+
+/** What the answer of a call is written with. */
+export interface ReplyContext extends Reply {
   readonly journals: JournalStore
   readonly live: Live
   readonly signal: AbortSignal
   /** Headers of the request that decide the form of the answer. */
   readonly ifNoneMatch?: string
   readonly lastEventId?: string
-  readonly head: boolean
 }
 
 const HEARTBEAT = 15_000
@@ -25,40 +32,44 @@ const HEAD_WAIT = 1_000
 const COMMENT = Buffer.from(': \n\n')
 
 /** Writes a value as one JSON answer; with `etag` also its tag, and 304 where the asker holds it (RFC 9110, section 13.1.2). */
-export const sendValue = ({ res, head, ifNoneMatch }: ReplyContext, value: unknown, etag: boolean): void => {
+export const sendValue = (reply: ReplyContext, value: unknown, etag: boolean): void => {
+  const { res, lines, ifNoneMatch } = reply
   const body = JSON.stringify(value)
   if (etag) {
     const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
-    res.setHeader('etag', tag)
-    res.setHeader('cache-control', 'no-cache')
-    if (ifNoneMatch?.split(',').some(one => one.trim().replace(/^W\//, '') === tag)) return void res.writeHead(304).end()
+    lines.set('etag', tag).set('cache-control', 'no-cache')
+    if (ifNoneMatch?.split(',').some(one => one.trim().replace(/^W\//, '') === tag)) return void lines.write(res, 304).end()
   }
-  sendJson(res, 200, body, head)
+  sendJson(reply, 200, body)
 }
 
 /** One string, so that head and body leave in one write. */
-const sendJson = (res: ServerResponse, status: number, body: string, head: boolean): void => {
-  res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) })
+const sendJson = ({ res, lines, head }: Reply, status: number, body: string): void => {
+  lines.set('content-type', 'application/json; charset=utf-8').set('content-length', Buffer.byteLength(body)).write(res, status)
   res.end(head ? undefined : body)
 }
 
 /** Writes bytes with their type; a handler's own headers win over the general ones. */
 export const sendBytes = (context: ReplyContext, value: Bytes): void => {
-  const { res, head, ifNoneMatch } = context
+  const { res, lines, head, ifNoneMatch } = context
   const body = Buffer.from(value.data as string)
   const tag = value.headers?.etag
-  if (tag && ifNoneMatch === tag) return void res.writeHead(304, { ...value.headers }).end()
-  res.writeHead(200, { ...value.headers, 'content-type': value['content-type'], 'content-length': body.length })
+  lines.setAll(value.headers ?? {})
+  if (tag && ifNoneMatch === tag) return void lines.write(res, 304).end()
+  lines.set('content-type', value['content-type']).set('content-length', body.length).write(res, 200)
   res.end(head ? undefined : body)
 }
 
 /** Writes a refusal, or ends an answer that has begun. */
-export const sendRefusal = ({ res, head }: Pick<ReplyContext, 'res' | 'head'>, refusal: Refusal): void => {
-  if (res.headersSent) return void res.destroy()
+export const sendRefusal = (reply: Reply, refusal: Refusal): void => {
+  if (reply.res.headersSent) return void reply.res.destroy()
   const { retryAfter } = refusal.detail
-  if (retryAfter !== undefined) res.setHeader('retry-after', Math.max(1, Math.ceil(retryAfter)))
-  sendJson(res, refusal.status, JSON.stringify(refusal.body), head)
+  if (retryAfter !== undefined) reply.lines.set('retry-after', Math.max(1, Math.ceil(retryAfter)))
+  sendJson(reply, refusal.status, JSON.stringify(refusal.body))
 }
+
+/** Says that a path does not take this method. */
+export const refuseMethod = (reply: Reply, message: string): void => sendJson(reply, 405, JSON.stringify({ message, reason: 'invalid' }))
 
 /**
  * Writes events as they come, and then the journal or the sandbox's own events that they go on with.
@@ -72,7 +83,7 @@ export const sendStream = async (context: ReplyContext, events: AsyncIterable<un
   let next = iterator.next()
   try {
     await Promise.race([next, delay(HEAD_WAIT, undefined, { signal, ref: false }).catch(() => {})])
-    begin(res)
+    begin(context)
     for (;;) {
       const { value, done } = await withHeartbeat(res, next)
       if (signal.aborted) return
@@ -93,10 +104,10 @@ export const sendStream = async (context: ReplyContext, events: AsyncIterable<un
 }
 
 /** The body ends with the connection, so that stored bytes go to the socket as they are, without chunk heads. */
-const begin = (res: ServerResponse): void => {
+const begin = ({ res, lines }: Reply): void => {
   res.removeHeader('transfer-encoding')
   res.shouldKeepAlive = false
-  res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no', connection: 'close' })
+  lines.setAll({ 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no', connection: 'close' }).write(res, 200)
   res.flushHeaders()
   res.write('retry: 1000\n\n')
 }

@@ -1,9 +1,11 @@
 import Router from '@koa/router'
 import type { Context as KoaContext } from 'koa'
 import { refuse } from '../../sdk/refusal.js'
+import type { Arrival } from './origin.js'
+import { refuseMethod, type Reply } from './reply.js'
 
 /** What answers one route; `params` are the decoded path parameters. */
-export type RouteHandler = (ctx: KoaContext, params: { [name: string]: string }) => Promise<void>
+export type RouteHandler = (ctx: KoaContext, params: { [name: string]: string }, reply: Reply, arrival: Arrival) => Promise<void>
 
 const METHODS = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
@@ -25,7 +27,7 @@ export class Routes {
     this.#sorted = false
   }
 
-  async serve(ctx: KoaContext): Promise<void> {
+  async serve(ctx: KoaContext, reply: Reply, arrival: Arrival): Promise<void> {
     if (!this.#sorted) this.#build()
     const path = checkedPath(ctx.req.url ?? '')
     const router = this.#routers.get(path.split('/', 2)[1]!)
@@ -38,12 +40,10 @@ export class Routes {
     if (!nearest || slashed) return refuse('not-found', `nothing is served at ${ctx.method} ${path.slice(0, 200)}`)
     if (!layer) {
       const others = new Set(matched!.path.flatMap(({ methods }) => methods))
-      ctx.set('allow', METHODS.filter(one => others.has(one)).join(', '))
-      ctx.status = 405
-      ctx.body = { message: `${path} does not take ${ctx.method}, only ${[...others].join(', ')}`, reason: 'invalid' }
-      return
+      reply.lines.set('allow', METHODS.filter(one => others.has(one)).join(', '))
+      return refuseMethod(reply, `${path} does not take ${ctx.method}, only ${[...others].join(', ')}`)
     }
-    await (layer.stack[0] as unknown as (ctx: KoaContext, params: object) => Promise<void>)(ctx, params)
+    await (layer.stack[0] as unknown as RouteHandler)(ctx, params, reply, arrival)
   }
 
   /** Literal segments before parameters, so that `/agents/search` is not taken for an id. */

@@ -82,6 +82,17 @@ export class JournalStore {
     await this.#journal(name).rewrite(entries.map(json))
   }
 
+  /** Gives a journal another name, its bytes as they are; whoever follows it, or has that name, is done. */
+  async rename(name: string, to: string): Promise<void> {
+    const { extension } = formatOf(to)
+    if (extension !== formatOf(name).extension) refuse('invalid', `${to}: expected a name for a journal of the same kind as ${name}`)
+    const path = placeOf(this.#folder, to, extension, 2)
+    const replaced = this.#journals.get(to)
+    this.#journals.delete(to)
+    await replaced?.shut()
+    await this.#journal(name).move(path)
+  }
+
   /** Removes a journal; whoever follows it is done. */
   async remove(name: string): Promise<void> {
     await this.#journal(name).remove()

@@ -1,5 +1,5 @@
 import type {
-  Card, CardReply, Command, ConversationId, EditorContext, ErrorCode, Frame, Harness, PermissionMode, ProviderId, RunId,
+  Card, CardReply, Command, ConversationId, EditorContext, ErrorCode, Frame, Harness, HelperStatus, PermissionMode, ProviderId, RunId,
   ToolCategory, ToolContent, TranscriptMessage,
 } from './contract.js'
 
@@ -20,8 +20,10 @@ export interface Abilities {
 export interface TurnRequest {
   readonly conversationId: ConversationId
   readonly run: RunId
-  /** 1, and 2 after a restart. */
+  /** 1, and one more after a restart and after an outage. */
   readonly attempt: number
+  /** 0: not a helper. */
+  readonly depth: number
   /** The notes in front, then the words. */
   readonly prompt: string
   readonly words: string
@@ -38,15 +40,40 @@ export interface TurnRequest {
   /** The record so far, when no session can be resumed. */
   readonly history?: readonly TranscriptMessage[]
   /**
-   * What `io.state` saved last, after a restart or a move; `since` are this run's frames appended after it was saved.
+   * What `io.state` saved last, after a restart, an outage or a move; `since` are this run's frames appended after it was saved.
    *
    * Without a state, `since` are all frames of the run: an adapter that takes over from another one goes on from them.
    */
   readonly state?: unknown
   readonly since?: readonly Frame[]
-  readonly resume?: { readonly reason: 'restart' | 'answered' | 'switched'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
+  readonly resume?: { readonly reason: 'restart' | 'answered' | 'outage' | 'switched'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
   /** A person or a token started the turn and watches: cards may go up. */
   readonly attended: boolean
+  readonly helpers: HelperLimits
+}
+
+/** How many helpers a turn may have at work, how many in all, and how deep they may start helpers themselves. */
+export interface HelperLimits {
+  readonly atOnce: number
+  readonly perTurn: number
+  readonly depth: number
+}
+
+/** What a helper is asked to do. */
+export interface HelperSpec {
+  readonly description: string
+  readonly prompt: string
+  readonly agentType?: string
+  /** Left out: the model of whoever asks. */
+  readonly model?: string
+  /** Work goes on beside it; it ends with the turn at the latest. */
+  readonly background?: boolean
+}
+
+/** What became of a helper, in its last words or in the sentence it failed on. */
+export interface HelperOutcome {
+  readonly status: HelperStatus
+  readonly summary: string
 }
 
 export type Words = { readonly messageId?: string; readonly text: string; readonly attachments: readonly string[] }
@@ -77,6 +104,11 @@ export interface TurnIo {
    * After a restart an adapter may ask again for a call that never finished: same id, same input.
    */
   tool(name: string, input: object, callId: string): Promise<ToolResult>
+  /**
+   * Runs a helper that the tool call `callId` of the adapter's own started, and answers when it has ended, or begun when it
+   * works in the background. Beyond a limit it has failed at once. The tool `Delegate` comes to the same.
+   */
+  helper(spec: HelperSpec, callId: string): Promise<HelperOutcome>
   /** What a path of the turn's tree holds now, as a hash (`stamp` of `tools/`); undefined when nothing is there. */
   stamp(path: string): Promise<string | undefined>
   /** Saves what the adapter needs to go on after a restart; survives `kill -9` when it returns. At most 4 MiB. */
@@ -113,5 +145,8 @@ export interface GatedCall {
   readonly name: string
   readonly category: ToolCategory
   readonly command?: string
+  /** The program text of a call that is no command of the shell. */
+  readonly code?: string
   readonly path?: string
+  readonly url?: string
 }

@@ -1,5 +1,6 @@
 import { Refusal, refuse } from '../../sdk/index.js'
 import type { Host } from '../../sdk/index.js'
+import type { TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Turn } from './turn.js'
 
@@ -25,13 +26,18 @@ export class AutoLand {
     refuse('unprocessable', 'autoLand: this sandbox runs without its fleet and lands nothing; leave autoLand out')
   }
 
+  /** Whether what a turn does is to land when it ends well: its own word, else its conversation's. */
+  wanted(conversationId: string, { autoLand }: Pick<TurnInput, 'autoLand'>): boolean {
+    return autoLand ?? this.#parts.conversations.find(conversationId)?.autoLand ?? false
+  }
+
   /** Lands the work of a turn that ended well; what does not land waits for a person and never fails the turn. */
   async land(turn: Turn): Promise<void> {
     const { host, conversations, ready } = this.#parts
-    const { conversationId: id, log, record, message: { input } } = turn
-    if (!input.autoLand || !conversations.find(id)?.branch) return
+    const { conversationId: id, log, record, message: { input, outsider } } = turn
+    if (!this.wanted(id, input) || !conversations.find(id)?.branch) return
     // Words from outside, or of somebody who may not land, had a part in the work: a person looks first.
-    if (turn.entry.fields.outsiders || input.outsideWake) return log.push({ kind: 'landed', landed: false, held: true })
+    if (outsider || turn.entry.fields.outsiders || input.outsideWake) return log.push({ kind: 'landed', landed: false, held: true })
     await ready
     const told = record.landings
     try {

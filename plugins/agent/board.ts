@@ -52,6 +52,11 @@ export class Board {
     await conversations.update(id, { landRequested: request })
   }
 
+  async autoLand(id: string, autoLand: boolean | undefined): Promise<void> {
+    const { conversations } = this.#parts
+    await conversations.update(conversations.get(id).id, { autoLand })
+  }
+
   /** The messages that wait, and the live run. */
   waiting(id: string): WaitingMessages & { running?: string } {
     const { engine, conversations } = this.#parts
@@ -93,12 +98,13 @@ export class Board {
 
   /** Puts a conversation away. One that is away already stays so. */
   async archive(id: string): Promise<void> {
-    const { conversations, copies } = this.#parts
+    const { conversations, copies, queue } = this.#parts
     await this.#quiet(id, 'archive it', async () => {
       const { archivedAt, branch, repos } = conversations.get(id)
       if (archivedAt !== undefined) return
       if (branch) await copies.retire(id, repos)
       failpoint('agent.archive.retired')
+      await queue.resume(id)
       await conversations.update(id, { archivedAt: this.#moment() })
     })
   }

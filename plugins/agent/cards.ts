@@ -33,6 +33,11 @@ export class Cards {
     return (this.#open.get(requestId) ?? this.#answered.get(requestId))?.conversationId
   }
 
+  /** The kind of a card that is up or was answered. */
+  kindOf(requestId: string): Card['kind'] | undefined {
+    return this.#open.get(requestId)?.card.kind ?? this.#answered.get(requestId)?.reply?.kind
+  }
+
   /** Answers a card. The first answer wins; the very same one again is as good. */
   async reply(reply: CardReply, by: string): Promise<void> {
     const { requestId } = reply

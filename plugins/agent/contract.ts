@@ -2,11 +2,13 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type {
-  CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId,
+  Card, CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId,
 } from './frames.js'
-import type { TranscriptPage } from './record.js'
+import type { HelperSession } from './helper-session.js'
+import type { TranscriptMessage, TranscriptPage } from './record.js'
 
 export type * from './frames.js'
+export type * from './helper-session.js'
 export type * from './record.js'
 
 /** The caller's idempotency id, kept 30 days; minted as `m-…` when left out. */
@@ -248,6 +250,10 @@ export interface Conversation {
   lastEnd?: RunEnd
   /** The sentence the last run died on. */
   failure?: string
+  /** Its own word, over what the rules say, on landing by itself after a clean turn. */
+  autoLand?: boolean
+  /** Its own word, over the setting, on turns that died of an outage being run again. */
+  resumeAfterOutage?: boolean
   conflicts?: LandConflict[]
   landRequested?: LandRequest
   totals: Totals
@@ -256,9 +262,14 @@ export interface Conversation {
 }
 export interface OpenCard {
   requestId: string
-  kind: 'plan' | 'question' | 'permission'
+  kind: Card['kind']
   title: string
   raisedAt: Millis
+}
+/** How many helpers are at work, and how many there were. */
+export interface HelperCount {
+  running: Count
+  total: Count
 }
 /** What the live turn is doing now. */
 export interface LiveTurn {
@@ -266,6 +277,8 @@ export interface LiveTurn {
   state: 'running' | 'parked' | 'stopping'
   startedAt: Millis
   cards: OpenCard[]
+  /** Of this turn; absent: it had none. */
+  helpers?: HelperCount
   tool?: string
   target?: string
   todo?: string
@@ -274,6 +287,8 @@ export interface LiveTurn {
 export interface ConversationState {
   conversation: Conversation
   live?: LiveTurn
+  /** An outage ended its newest run, which is run again at this time. */
+  resumesAt?: Millis
   waiting: Count
   queuePaused: boolean
 }
@@ -348,7 +363,8 @@ export interface Agent {
    * Answer a card; the turn picks up where it stopped.
    *
    * The first answer wins: the very same answer again is fine, a different one is refused. `cancelled` ends the turn as
-   * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`.
+   * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`. An offer takes at
+   * least a maintainer, and no token answers the two that move money.
    */
   'POST /agent/reply'(input: CardReply): Ok
 
@@ -368,7 +384,7 @@ export interface Agent {
   /**
    * Stop the turn; answers when it has fully ended, at most 15 s later.
    *
-   * Files already written stay written, and nothing lands. With nothing running it answers at once.
+   * Files already written stay written, and nothing lands. A planned resume after an outage is dropped. With nothing running it answers at once.
    */
   'POST /agent/stop'(input: { conversationId: Text }): Ok
 
@@ -423,6 +439,10 @@ export interface Agent {
   'agent.orderQueue'(input: { id: string; messageIds: string[]; start?: boolean }): WaitingMessages & { run?: RunId }
   /** Writes down that somebody asked for a landing; without a request nobody does any more. */
   'agent.requestLand'(input: { id: string; request?: LandRequest }): Ok
+  /** Writes down whether clean turns land by themselves; without a word the rules decide again. */
+  'agent.autoLand'(input: { id: string; autoLand?: boolean }): Ok
+  /** Writes down whether an outage is waited out; turned on, a turn that died of one within the last hour is picked up. */
+  'agent.resumeAfterOutage'(input: { id: string; resumeAfterOutage?: boolean }): Ok
   /** Puts a conversation away: what its copy holds is committed, the checkout goes, the branch is parked. */
   'agent.archive'(input: { id: string }): Ok
   /** Brings a conversation back; its next turn rebuilds the copy. */
@@ -433,6 +453,10 @@ export interface Agent {
   'agent.search'(input: { query: string; caseSensitive?: boolean }): Matches
   /** Adds a line in the agent's voice with no turn behind it; the provider's memory is cleared. */
   'agent.place'(input: { id: string; text: string; by: string }): Ok
+  /** Helpers of turns under way and of those that ended within a week, newest first; `before` pages by `startedAt`. */
+  'agent.helpers'(input: { conversationId?: string; status?: 'live' | 'all'; limit?: Positive; before?: Millis }): { sessions: HelperSession[]; next?: Millis }
+  /** One helper's record, live while its turn is under way. */
+  'agent.helperTranscript'(input: { id: string }): { messages: TranscriptMessage[] }
   /** The repositories of a private copy with their folders on this machine. */
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
   /** Commits what the copy holds uncommitted, per repository, and answers the tips. */

@@ -1,8 +1,8 @@
 import { lstat, mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { readPlain, writeAtomic } from '../../sdk/node/files.js'
-import { git, GitFailure } from '../../sdk/node/git.js'
+import { git } from '../../sdk/node/git.js'
 import { contains } from '../../sdk/node/paths.js'
 
 /** A repository of the workspace: `root`, or its path from the workspace root. */
@@ -10,29 +10,12 @@ export interface Repository {
   readonly repo: string
   /** The main checkout. */
   readonly dir: string
-  /** The real path of its common git dir. */
+  /** The real path of its own git dir, and of the one its worktrees share. */
+  readonly gitdir: string
   readonly common: string
   /** The commit the main checkout stands on. */
   readonly head: string
 }
-
-/** Where the workspace and the daemon's own files are. */
-export interface Ground {
-  readonly workspace: string
-  readonly data: string
-}
-
-/** Folders of untracked dependencies, by name. */
-export const DEPENDENCIES: ReadonlySet<string> = new Set(['node_modules', '.venv', 'vendor'])
-
-const SKIPPED = new Set([
-  '.git', '.sandbox', ...DEPENDENCIES, 'venv', '__pycache__', 'target', 'dist', 'build', 'out', '.cache', '.next',
-  '.gradle', '.tox',
-])
-const MAX_DEPTH = 4
-const MAX_FOLDERS = 20_000
-const MAX_REPOSITORIES = 50
-const MAX_DEPENDENCIES = 50
 
 /** Whether there is anything at a path, a broken link too. */
 export const exists = (path: string): Promise<boolean> => lstat(path).then(() => true, () => false)
@@ -49,57 +32,6 @@ export const below = (repo: string, path: string): string | undefined => {
 
 /** A repository's path from the workspace root; empty for the root. */
 export const pathOf = (repo: string): string => (repo === 'root' ? '' : repo)
-
-/** The folders at most four levels deep that hold a `.git`, parents first. */
-const candidates = async (workspace: string): Promise<string[]> => {
-  const found: string[] = []
-  let level = ['']
-  let seen = 0
-  for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth++) {
-    const next: string[] = []
-    for (const path of level) {
-      if (++seen > MAX_FOLDERS) return found
-      const entries = await readdir(join(workspace, path), { withFileTypes: true }).catch(() => [])
-      for (const entry of entries) {
-        if (entry.name === '.git' && !entry.isSymbolicLink() && found.length < MAX_REPOSITORIES) found.push(path)
-        else if (entry.isDirectory() && !SKIPPED.has(entry.name)) next.push(path ? `${path}/${entry.name}` : entry.name)
-      }
-    }
-    level = next
-  }
-  return found
-}
-
-/** The repository at a path, when it has a commit and its git dir is one the sandbox may use. */
-export const repositoryAt = async ({ workspace, data }: Ground, repo: string): Promise<Repository | undefined> => {
-  const dir = join(workspace, pathOf(repo))
-  if ((await realpath(dir).catch(() => undefined)) !== dir) return undefined
-  if (!(await lstat(join(dir, '.git')).catch(() => undefined))) return undefined
-  // rev-parse reads refs and settings and starts no program, so it needs no wall.
-  const answer = await git(dir, ['rev-parse', '--git-common-dir', 'HEAD^{commit}']).catch((error: unknown) => {
-    if (error instanceof GitFailure) return undefined
-    throw error
-  })
-  const [path = '', head = ''] = answer?.text.trim().split('\n') ?? []
-  const common = await realpath(resolve(dir, path)).catch(() => undefined)
-  if (!answer || !common) return undefined
-  // A pointer that a turn wrote must not lead into the daemon's own files.
-  if (contains(data, common) && !contains(join(data, 'gitdirs'), common)) return undefined
-  return { repo, dir, common, head }
-}
-
-/** Every repository of the workspace that has a commit, parents first; two checkouts of one repository count once. */
-export const findRepositories = async (ground: Ground): Promise<Repository[]> => {
-  const found: Repository[] = []
-  const commons = new Set<string>()
-  for (const path of await candidates(ground.workspace)) {
-    const repository = await repositoryAt(ground, path || 'root')
-    if (!repository || commons.has(repository.common)) continue
-    commons.add(repository.common)
-    found.push(repository)
-  }
-  return found
-}
 
 /**
  * The commit after which a branch's own work begins, seen from where the main line is now.
@@ -121,20 +53,6 @@ export const workBegins = async (
   const [landed, apart] = await Promise.all([changed(base, landedTip), changed(landedTip, main.head)])
   const differing = new Set(apart)
   return landed.some(path => differing.has(path)) ? base : landedTip
-}
-
-/** The untracked dependency folders of a main checkout, as paths from its own root. */
-export const dependenciesOf = async ({ dir }: Repository): Promise<string[]> => {
-  // Only names are listed: no content is read, so no filter of the repository runs.
-  const { text } = await git(dir, ['ls-files', '--others', '--ignored', '--exclude-standard', '--directory', '-z'])
-  const found: string[] = []
-  for (const entry of text.split('\0')) {
-    const path = entry.replace(/\/$/, '')
-    if (!entry.endsWith('/') || !DEPENDENCIES.has(path.split('/').at(-1) ?? '')) continue
-    if ((await realpath(join(dir, path)).catch(() => undefined)) === join(dir, path)) found.push(path)
-    if (found.length === MAX_DEPENDENCIES) break
-  }
-  return found
 }
 
 /** The name of a copy's entry among the worktrees of a repository. */
@@ -196,13 +114,6 @@ const clearHeads = async (common: string): Promise<void> => {
   }))
 }
 
-const deleteBranch = async (common: string, branch: string): Promise<void> => {
-  await clearPlaces(common, branch)
-  // Not followed: a branch that a turn turned into a pointer at another one must not take that one with it.
-  const options = { env: { GIT_DIR: common }, ok: [0, 1, 128] }
-  await git(common, ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`], options)
-}
-
 /**
  * Adds an empty tree on a branch, or on none; with `rebuild` a branch that exists is kept.
  *
@@ -218,7 +129,7 @@ export const addTree = async (
   const kept = rebuild && (await git(dir, ['rev-parse', '--verify', '-q', ref], { ok: [0, 1, 128] })).code === 0
   const old = await entryOf(common, copy)
   if (old) await rm(join(common, 'worktrees', old), { recursive: true, force: true })
-  if (branch && !kept) await deleteBranch(common, branch)
+  if (branch && !kept) await dropBranch(common, branch)
   await mkdir(dirname(copy), { recursive: true })
   const fresh = branch ? ['--no-track', '-b', branch, copy, head] : ['--detach', copy, head]
   const what = branch && kept ? [copy, branch] : fresh
@@ -231,6 +142,10 @@ export const addTree = async (
   return { kept, entry }
 }
 
+/** Where a tree's HEAD points: a branch, or a commit of its own. */
+const writeHead = (place: string, target: string): Promise<void> =>
+  writeAtomic(join(place, 'HEAD'), `${target}\n`, { mode: 0o644 })
+
 /** Gives a tree that was moved to another folder its place and a new branch; files and index stay as they are. */
 export const attachTree = async (source: Repository, entry: string, copy: string, branch: string): Promise<void> => {
   const { common, head } = source
@@ -238,31 +153,43 @@ export const attachTree = async (source: Repository, entry: string, copy: string
   await writeAtomic(join(place, 'gitdir'), `${join(copy, '.git')}\n`, { mode: 0o644 })
   failpoint('agent.spare.pointed')
   await clearPlaces(common, branch)
-  await git(common, ['update-ref', '--no-deref', `refs/heads/${branch}`, head], { env: { GIT_DIR: common } })
-  await git(place, ['symbolic-ref', 'HEAD', `refs/heads/${branch}`], { env: { GIT_DIR: place } })
+  await Promise.all([
+    changeRefs(common, [`update refs/heads/${branch} ${head}`]),
+    writeHead(place, `ref: refs/heads/${branch}`),
+  ])
 }
 
-const dropEntry = async (common: string, copy: string): Promise<void> => {
-  const entry = await entryOf(common, copy)
+/** Puts a tree that is on no branch on another commit; files and index stay as they are. */
+export const detachTree = ({ common }: Repository, entry: string, commit: string): Promise<void> =>
+  writeHead(join(common, 'worktrees', entry), commit)
+
+/** Takes a tree's entry away; what is gone already is fine. */
+export const dropEntry = async (common: string, copy: string, known?: string): Promise<void> => {
+  const entry = known ?? (await entryOf(common, copy))
   if (entry) await rm(join(common, 'worktrees', entry), { recursive: true, force: true })
   await rmdir(join(common, 'worktrees')).catch(() => {})
 }
 
-/** Takes a tree's entry and its branch away, parked or not; what is gone already is fine. */
-export const forgetTree = async (common: string, copy: string, branch: string): Promise<void> => {
-  await dropEntry(common, copy)
-  failpoint('agent.copy.dropped')
-  await deleteBranch(common, branch)
-  await inRefs(common, ['update-ref', '--no-deref', '-d', parkedOf(branch)])
+/** Takes a branch away, parked or not, in one step; what is gone already is fine. */
+export const dropBranch = async (common: string, branch: string): Promise<void> => {
+  await clearPlaces(common, branch)
+  const refs = [`refs/heads/${branch}`, parkedOf(branch)].map(ref => `delete ${ref}`)
+  const { code } = await changeRefs(common, refs, [0, 1, 128])
+  // One of the two that git cannot read must not keep the other.
+  if (code !== 0) for (const ref of refs) await changeRefs(common, [ref], [0, 1, 128])
 }
 
 const parkedOf = (branch: string): string => `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`
 
-const inRefs = (common: string, args: readonly string[], input?: string) =>
-  git(common, args, { env: { GIT_DIR: common }, ...(input === undefined ? { ok: [0, 1, 128] } : { input }) })
+const inRefs = (common: string, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
+  git(common, args, { env: { GIT_DIR: common }, ...options })
+
+/** Changes refs as these lines say, all or none; a ref is changed itself, not what a turn made it point at. */
+const changeRefs = (common: string, lines: readonly string[], ok = [0]) =>
+  inRefs(common, ['update-ref', '--stdin'], { input: lines.map(line => `option no-deref\n${line}\n`).join(''), ok })
 
 const commitOf = async (common: string, ref: string): Promise<string | undefined> => {
-  const { code, text } = await inRefs(common, ['rev-parse', '--verify', '-q', `${ref}^{commit}`])
+  const { code, text } = await inRefs(common, ['rev-parse', '--verify', '-q', `${ref}^{commit}`], { ok: [0, 1, 128] })
   return code === 0 ? text.trim() : undefined
 }
 
@@ -270,8 +197,7 @@ const commitOf = async (common: string, ref: string): Promise<string | undefined
 const moveRef = async (common: string, from: string, to: string): Promise<void> => {
   const commit = await commitOf(common, from)
   if (commit === undefined) return
-  const step = (line: string) => `option no-deref\n${line}\n`
-  await inRefs(common, ['update-ref', '--stdin'], step(`update ${to} ${commit}`) + step(`delete ${from}`))
+  await changeRefs(common, [`update ${to} ${commit}`, `delete ${from}`])
 }
 
 /** Takes a tree's entry away and puts its branch where no list of branches shows it. */

@@ -7,6 +7,8 @@ export interface Synced {
   readonly blocked: string[]
   /** Each repository that was behind. */
   readonly reports: CheckoutSync[]
+  /** The state the copy is in, when no branch moved: nothing in it is uncommitted. */
+  readonly checkpoint?: Checkpoint
 }
 
 /** The commit each repository of a copy stands on. */
@@ -19,4 +21,11 @@ export interface Tip {
 export interface Checkpoint {
   readonly id: string
   readonly commits: Tip[]
+}
+
+/** A copy that was made ready. */
+export interface Opened {
+  readonly repos: CopyRepo[]
+  /** The state it is in, when it was made anew: nothing in it is uncommitted. */
+  readonly checkpoint?: Checkpoint
 }

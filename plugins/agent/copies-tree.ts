@@ -96,6 +96,12 @@ export const fillTree = async (tree: Tree): Promise<void> => {
   await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard'])
 }
 
+/** Moves a clean tree from one commit to another; only what differs between the two is touched. */
+export const moveTree = async (tree: Tree, from: string, to: string): Promise<void> => {
+  const { code } = await inTree(tree, [...SETTINGS, 'read-tree', '-m', '-u', from, to], { ok: [0, 1, 128] })
+  if (code !== 0) await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard', to])
+}
+
 /** Puts a tree back on its branch at a commit, as it was then; ignored and foreign files stay. */
 export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
   // What an agent began and left (a rebase, a merge, a HEAD elsewhere) would turn the next command against it.

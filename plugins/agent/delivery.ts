@@ -45,7 +45,8 @@ const SAID_BYTES = 128 * 1024
 const TITLE = 80
 const TITLE_FROM_PROMPT = 60
 
-const id = (letter: string): string => `${letter}-${randomUUID().replaceAll('-', '').slice(0, 20)}`
+/** A new id: a letter for its kind, then what nobody can guess. */
+export const minted = (letter: string): string => `${letter}-${randomUUID().replaceAll('-', '').slice(0, 20)}`
 
 /** Decides what becomes of a message: it starts a turn, is said into the running one, or waits. */
 export class Delivery {
@@ -60,7 +61,7 @@ export class Delivery {
   async deliver(input: TurnInput, caller: Caller): Promise<Started> {
     wellFormed(input)
     const { messageId } = input
-    if (messageId === undefined) return this.#decide(input, id('m'), caller)
+    if (messageId === undefined) return this.#decide(input, minted('m'), caller)
     for (;;) {
       const known = this.#parts.queue.known(messageId)
       if (known) return this.#again(known, input, caller)
@@ -88,7 +89,7 @@ export class Delivery {
 
   async #decide(input: TurnInput, messageId: string, caller: Caller): Promise<Started> {
     const { conversations, providers, premises, lanes, engine } = this.#parts
-    const conversationId = input.conversationId ?? id('c')
+    const conversationId = input.conversationId ?? minted('c')
     this.#reach(conversationId, caller)
     possible(input, caller)
     if (input.autoLand) await premises.landing()
@@ -104,7 +105,7 @@ export class Delivery {
       const outsider = !landsAlone(caller) && { outsider: true }
       const message: Message = {
         ...outsider,
-        run: id('r'), conversationId, messageId, input, by: caller.actor, attended: attends(caller) && input.unattended !== true, at,
+        run: minted('r'), conversationId, messageId, input, by: caller.actor, attended: attends(caller) && input.unattended !== true, at,
       }
       return this.#accept(message, conversation ?? this.#opened(message, caller, starts), !conversation)
     })
@@ -204,7 +205,7 @@ export class Delivery {
     const { provider, harness, model, permissionMode, effort, thinking, fast } = turn.entry.fields
     const adapter = providers.get(provider)
     if (!adapter.abilities(harness).words || Buffer.byteLength(input.prompt) > SAID_BYTES) return 'no-mid-turn-words'
-    const { actsAs } = conversations.get(conversationId)
+    const { actsAs, autoLand = false } = conversations.get(conversationId)
     const running = {
       adapter, harness, model, permissionMode,
       ...(effort !== undefined && { effort }),
@@ -212,7 +213,7 @@ export class Delivery {
       ...(fast !== undefined && { fast }),
       ...(actsAs !== undefined && { actsAs }),
     }
-    if (differs(input, turn.message.input, running)) return 'other-options'
+    if (differs(input, { autoLand, ...turn.message.input }, running)) return 'other-options'
     return queue.waiting(conversationId).length ? 'behind-others' : undefined
   }
 }

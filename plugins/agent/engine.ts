@@ -7,8 +7,13 @@ import type { Conversations } from './conversations.js'
 import type { Conversation, ConversationState, TurnInput } from './contract.js'
 import { framesOf } from './frame-log.js'
 import type { Frame, RunEnd } from './frames.js'
+import { ownFrames } from './helper-frames.js'
+import { USUAL_LIMITS } from './helpers.js'
 import type { Lanes } from './lanes.js'
+import { lateAfter } from './late.js'
 import { Leg, seat } from './leg.js'
+import { resumableOf } from './outage.js'
+import type { PlannedResumes } from './planned-resumes.js'
 import type { Providers } from './providers.js'
 import { shown, type Queue } from './queue.js'
 import type { EntryFields, Message } from './run-entry.js'
@@ -31,15 +36,19 @@ export interface EngineParts {
   readonly locks: Lanes
   /** Lands the work of a turn that ended well, when it was told to. */
   readonly land?: (turn: Turn) => Promise<void>
+  /** Resumes what an outage ended. */
+  readonly resumes?: Pick<PlannedResumes, 'told' | 'settled'>
+  /** Keeps what the helpers of a turn did, once every frame of it is written. */
+  readonly keep?: (turn: Turn) => Promise<void>
   /** How long after a stop an adapter is waited for. */
   readonly patienceMs?: number
   /** How long a call in hand may keep a turn from going on elsewhere. */
   readonly holdMs?: number
 }
 
-/** Why a turn goes on after a restart or a move. */
+/** Why a turn goes on after a restart, an outage or a move. */
 export interface Resume {
-  readonly reason: 'restart' | 'answered' | 'switched'
+  readonly reason: 'restart' | 'answered' | 'outage' | 'switched'
 }
 
 const PATIENCE_MS = 10_000
@@ -68,13 +77,20 @@ export class Engine {
     return this.#turns.get(conversationId)
   }
 
+  /** Every turn under way. */
+  get turns(): readonly Turn[] {
+    return [...this.#turns.values()]
+  }
+
   /** A conversation with its live turn and its queue. */
   state(conversation: Conversation): ConversationState {
     const turn = this.#turns.get(conversation.id)
     const { queue } = this.#parts
+    const resumesAt = turn ? undefined : queue.resumable(conversation.id)?.at
     return {
       conversation: structuredClone(conversation),
       ...(turn && !turn.leaving && { live: turn.live }),
+      ...(resumesAt !== undefined && { resumesAt }),
       waiting: queue.waiting(conversation.id).length,
       queuePaused: queue.paused(conversation.id),
     }
@@ -83,14 +99,18 @@ export class Engine {
   /** Starts a turn for a message the queue holds durably. */
   start(message: Message): Turn {
     const { conversations, host, queue } = this.#parts
-    const { conversationId, run, input, by } = message
+    const { conversationId, run, input, by, resumed } = message
     const before = conversations.get(conversationId)
     const { adapter, harness, model, permissionMode, effort, thinking, fast, actsAs } = this.#options(input, before)
     const startedAt = Date.now()
     const turn = this.adopt({
-      message, startedAt, attempt: 1, boots: 0, provider: adapter.id, harness, model, permissionMode, parked: [],
+      message, startedAt, attempt: resumed?.attempt ?? 1, boots: 0, provider: adapter.id, harness, model, permissionMode, parked: [],
+      ...(resumed?.state !== undefined && { state: resumed.state }),
+      ...(resumed?.unheard && { unheard: [...resumed.unheard] }),
       ...(effort !== undefined && { effort }), ...(thinking !== undefined && { thinking }), ...(fast !== undefined && { fast }),
     })
+    for (const words of resumed?.unheard ?? []) turn.words.put(words)
+    if (resumed) turn.log.push({ kind: 'resumed', reason: 'outage', attempt: resumed.attempt, resumedFrom: resumed.from })
     void conversations.update(conversationId, {
       provider: adapter.id, harness, model, permissionMode, effort, thinking, fast, actsAs,
       lastRun: run, lastEnd: undefined, failure: undefined, lastBy: by, updatedAt: startedAt, archivedAt: undefined,
@@ -98,7 +118,7 @@ export class Engine {
     if (before.lastRun && before.lastRun !== run) this.#expire(before.lastRun)
     const waiting = queue.waiting(conversationId)
     if (waiting.length) turn.log.push({ kind: 'queue', messages: shown(waiting), paused: false })
-    void this.drive(turn)
+    void this.drive(turn, resumed && { reason: 'outage' })
     const waiters = this.#arrivals.get(run)
     this.#arrivals.delete(run)
     for (const arrived of waiters ?? []) arrived(turn)
@@ -121,7 +141,8 @@ export class Engine {
     const turn = new Turn(this.#parts.host, fields, past)
     turn.cancel = () => this.stop(turn.conversationId)
     turn.afterAnswer = async card => {
-      if (card.kind === 'permission' || turn.stopping) return
+      // The tree is not moved under a helper that works in it.
+      if ((card.kind !== 'plan' && card.kind !== 'question') || turn.stopping || turn.record.helpers.open.length) return
       await this.#parts.workshop.refresh(turn, this.#parts.conversations.get(turn.conversationId))
     }
     this.#turns.set(turn.conversationId, turn)
@@ -164,7 +185,7 @@ export class Engine {
 
   /** Runs the adapter of the seat the turn has; answers whether the turn goes on in another one. */
   async #run(turn: Turn, ground: Ground, resume: Resume | undefined): Promise<boolean> {
-    const { providers, workshop, patienceMs = PATIENCE_MS, holdMs = HOLD_MS } = this.#parts
+    const { providers, resumes, workshop, patienceMs = PATIENCE_MS, holdMs = HOLD_MS } = this.#parts
     const { provider, harness } = turn.entry.fields
     const adapter = providers.get(provider)
     const leg = new Leg(turn, { asks: adapter.abilities(harness).state, holdMs })
@@ -181,7 +202,7 @@ export class Engine {
         if (done || leg.over || turn.leaving) return
         if (value.kind === 'done') continue
         providers.heard(adapter.id, value)
-        turn.log.push(value)
+        turn.log.push((await resumes?.told(turn, value)) ?? value)
         leg.rest()
         await turn.log.room()
       }
@@ -209,7 +230,7 @@ export class Engine {
     const replies = answered?.map(({ card, reply }) => ({ card, reply }))
     host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
     return {
-      conversationId, run, attempt, harness, model,
+      conversationId, run, attempt, depth: 0, harness, model, helpers: ground.helpers ?? USUAL_LIMITS,
       permissionMode: turn.record.mode ?? entry.fields.permissionMode,
       prompt: ground.preamble + input.prompt,
       words: input.prompt,
@@ -231,7 +252,7 @@ export class Engine {
   async #since(turn: Turn, after: number): Promise<Frame[]> {
     await turn.log.settled()
     const events = await this.#parts.host.journal.read<{ event: Frame }>(framesOf(turn.run), after)
-    return events.map(({ event }) => event)
+    return ownFrames(events.map(({ event }) => event))
   }
 
   #fail(turn: Turn, error: unknown): void {
@@ -286,6 +307,7 @@ export class Engine {
     if (end === 'completed' && !record.done) await this.#parts.land?.(turn)
     await transcripts.add(conversationId, run, record.rows)
     failpoint('agent.turn.recorded')
+    await this.#parts.keep?.(turn)
     if (end === 'completed') providers.answered(entry.fields.provider)
     await this.#account(turn, end)
     failpoint('agent.turn.counted')
@@ -298,13 +320,14 @@ export class Engine {
     }
     await this.#written(turn)
     failpoint('agent.turn.done')
-    await queue.ended(conversationId, run, paused)
+    await queue.ended(conversationId, run, paused, resumableOf(turn, end, Date.now()))
     await entry.remove()
     failpoint('agent.turn.removed')
     this.#turns.delete(conversationId)
     const follows = goesOn && end === 'completed' && !this.#closing && conversations.find(conversationId)
     const next = follows ? queue.take(conversationId) : undefined
     if (next) this.start(next)
+    this.#parts.resumes?.settled(turn, end)
     host.changed(conversationId)
     await this.closeFrames(run, end, next?.run)
     return end
@@ -337,10 +360,11 @@ export class Engine {
       failure: end === 'failed' ? record.failure?.message ?? 'the turn failed' : undefined,
       updatedAt: Date.now(),
       ...(record.sessionId && { session: { id: record.sessionId, provider: entry.fields.provider, harness: entry.fields.harness } }),
+      ...(record.context && { contextTokens: record.context.tokens, contextWindow: record.context.window }),
       totals: {
         turns: totals.turns + 1,
         toolUses: totals.toolUses + record.toolUses,
-        helpers: totals.helpers,
+        helpers: totals.helpers + record.helpers.all.length,
         costUsd: totals.costUsd + record.costUsd,
         inputTokens: totals.inputTokens + record.inputTokens,
         outputTokens: totals.outputTokens + record.outputTokens,
@@ -426,18 +450,4 @@ export class Engine {
     timer.unref()
     host.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
   }
-}
-
-/** Resolves so long after a signal: whatever has not ended by then is left behind. */
-const lateAfter = (signal: AbortSignal, ms: number): { passed: Promise<undefined>; over: () => void } => {
-  const { promise: passed, resolve } = Promise.withResolvers<undefined>()
-  let timer: NodeJS.Timeout | undefined
-  const start = () => void (timer = setTimeout(resolve, ms, undefined))
-  if (signal.aborted) start()
-  signal.addEventListener('abort', start, { once: true })
-  const over = () => {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', start)
-  }
-  return { passed, over }
 }

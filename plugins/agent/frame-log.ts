@@ -1,4 +1,5 @@
 import type { Journals } from '../../sdk/index.js'
+import { CARD_KINDS } from './card-kinds.js'
 import type { FrameEvent } from './contract.js'
 import type { DeltaFrame, Frame } from './frames.js'
 import { DELTA_BYTES, capped, pieces, thinned, weigh } from './frame-caps.js'
@@ -8,7 +9,7 @@ const MOST = { frames: 100_000, bytes: 128 * 1024 * 1024 }
 const BATCH = 256
 const BACKLOG = 2_000
 const RETRIES = [50, 500, 2_000]
-const FLUSHED = new Set(['plan', 'question', 'permission', 'resolved', 'error', 'done'])
+const FLUSHED = new Set<string>([...CARD_KINDS, 'resolved', 'error', 'done'])
 
 /** The journal of a run's frames. */
 export const framesOf = (run: string): string => `frames/${run}`

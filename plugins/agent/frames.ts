@@ -1,5 +1,8 @@
-import type { Count, Millis, Positive, Text } from '../../sdk/types.js'
+import type { Count, Millis, Positive } from '../../sdk/types.js'
 import type { tags } from 'typia'
+import type { Card, CardReply } from './card.js'
+
+export type * from './card.js'
 
 /** Chosen by the caller, or minted as `c-…`. */
 export type ConversationId = string & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$'>
@@ -55,66 +58,6 @@ export interface Command {
   description: string
   hint?: string
 }
-
-// Cards -------------------------------------------------------------------------------------------------------------
-
-export interface QuestionOption {
-  label: string
-  description: string
-  preview?: string
-}
-export interface Question {
-  question: string
-  header: string
-  multiSelect: boolean
-  options: QuestionOption[]
-}
-export interface PlanCard {
-  kind: 'plan'
-  requestId: string
-  text: string
-}
-export interface QuestionCard {
-  kind: 'question'
-  requestId: string
-  questions: Question[]
-}
-/** `alwaysLabel` is present only when "always" can be remembered. */
-export interface PermissionCard {
-  kind: 'permission'
-  requestId: string
-  toolName: string
-  title?: string
-  displayName?: string
-  description?: string
-  reason?: string
-  path?: string
-  alwaysLabel?: string
-}
-/** What an agent asks of a person; the turn is parked until it is answered. */
-export type Card = PlanCard | QuestionCard | PermissionCard
-
-export interface PlanReply {
-  kind: 'plan'
-  requestId: Text
-  approve: boolean
-  feedback?: string
-}
-/** A value is an option's label or the person's own words; a question left out counts as skipped. */
-export interface QuestionReply {
-  kind: 'question'
-  requestId: Text
-  answers?: { [question: string]: string | string[] }
-  cancelled?: boolean
-}
-export interface PermissionReply {
-  kind: 'permission'
-  requestId: Text
-  decision: 'once' | 'always' | 'deny'
-  feedback?: string
-}
-/** A person's answer to a card. */
-export type CardReply = PlanReply | QuestionReply | PermissionReply
 
 // Frames ------------------------------------------------------------------------------------------------------------
 
@@ -208,6 +151,29 @@ export interface ToolCallUpdateFrame {
   content?: ToolContent[]
   locations?: Location[]
 }
+/** A helper was started; `id` is the tool call that started it, which its own frames name as their parent. */
+export interface SubagentFrame {
+  kind: 'subagent'
+  id: string
+  subagentKind: 'subagent' | 'delegate'
+  agentType?: string
+  description?: string
+  model?: string
+  background?: boolean
+  terminal?: string
+}
+export type HelperStatus = 'pending' | 'running' | 'blocked' | 'completed' | 'failed' | 'killed' | 'paused'
+/** How a helper moved; what is left out is as before. */
+export interface SubagentUpdateFrame {
+  kind: 'subagent_update'
+  id: string
+  status?: HelperStatus
+  tokens?: Count
+  toolUses?: Count
+  lastTool?: string
+  summary?: string
+  error?: string
+}
 export interface TodosFrame {
   kind: 'todos'
   items: TodoItem[]
@@ -226,6 +192,94 @@ export interface UsageFrame {
   cacheCreationTokens?: Count
   durationMs?: Count
   numTurns?: Count
+}
+/** How far a limit of the provider's is used up, as it told with its last answer; `utilization` is percent. */
+export interface RateLimitFrame {
+  kind: 'rate_limit_info'
+  account?: string
+  status: 'allowed' | 'allowed_warning' | 'rejected'
+  resetsAt?: Millis
+  rateLimitType?: string
+  utilization?: number & tags.Minimum<0> & tags.Maximum<100>
+}
+/** One limit of an account: `kind` is the provider's own key of it, `utilization` percent used. */
+export interface LimitWindow {
+  kind: string
+  label?: string
+  utilization: number & tags.Minimum<0> & tags.Maximum<100>
+  /** After it the window is dropped. */
+  resetsAt?: Millis
+  measuredAt: Millis
+}
+export interface AccountUsageFrame {
+  kind: 'account_usage'
+  account?: string
+  windows: LimitWindow[]
+}
+export interface FastModeFrame {
+  kind: 'fast_mode'
+  state: 'off' | 'cooldown' | 'on'
+  reason?: string
+}
+/** The provider's server is asked again; `status` is what it answered before. */
+export interface ProviderRetryFrame {
+  kind: 'provider_retry'
+  attempt: Positive
+  maxAttempts?: Positive
+  nextAttemptAt?: Millis
+  status?: Count
+}
+/** How much of the model's context is in use. */
+export interface ContextUsageFrame {
+  kind: 'context_usage'
+  tokens: Count
+  contextWindow: Count
+}
+/** The context was made shorter. */
+export interface CompactFrame {
+  kind: 'compact'
+  trigger: string
+  preTokens?: Count
+  postTokens?: Count
+}
+/** What a service that a person let run tells of itself. */
+export interface ServiceFrame {
+  kind: 'service_event'
+  requestId: string
+  event: ServiceStatus | ServiceResult
+}
+export interface ServiceStatus {
+  event: 'status'
+  text: string
+}
+export interface ServiceResult {
+  event: 'result'
+  data: unknown
+}
+/** What became of a run of a service; `simulated`: nothing was bought. */
+export interface ServiceReceiptFrame {
+  kind: 'service_receipt'
+  requestId: string
+  outcome: 'ok' | 'refunded' | 'refused'
+  credits: number
+  remaining?: number
+  simulated?: boolean
+}
+export interface CapabilityOutcomeFrame {
+  kind: 'capability_outcome'
+  requestId: string
+  outcome: 'connected' | 'unfinished'
+  id?: string
+}
+/** What became of a payment; `simulated`: nothing was paid. */
+export interface PaymentReceiptFrame {
+  kind: 'payment_receipt'
+  requestId: string
+  outcome: 'paid' | 'failed'
+  amountUsd: string
+  transaction?: string
+  network?: string
+  simulated?: boolean
 }
 /** What became of a card; no reply: nobody answered. */
 export interface ResolvedFrame {
@@ -252,11 +306,20 @@ export type ErrorCode =
   | 'trial-unavailable' | 'trial-model-unavailable' | 'trial-exhausted' | 'unknown-command' | 'model-invalid'
   | 'subscription-required' | 'agent-busy' | 'harness-missing' | 'harness-crashed' | 'context-full' | 'runner-lost'
   | 'script-syntax'
+/** When a turn that died of an outage is run again, and for the how many-th time of how many. */
+export interface OutageNote {
+  retryAt: Millis
+  attempt: Positive
+  maxAttempts: Positive
+}
 export interface ErrorFrame {
   kind: 'error'
   message: string
   code?: ErrorCode
   resetsAt?: Millis
+  /** After an outage: whether the turn is run again by itself, or would be if somebody turned that on. */
+  autoResume?: 'scheduled' | 'available'
+  outage?: OutageNote
 }
 export interface LandedFrame {
   kind: 'landed'
@@ -273,8 +336,9 @@ export interface DoneFrame {
 export type Frame =
   | SessionFrame | WorktreeFrame | PreambleFrame | InitFrame | SwitchedFrame | ResumedFrame | CheckpointFrame | ModeFrame
   | SteerFrame | DeltaFrame | TextEndFrame | ThinkingFrame
-  | ToolCallFrame | ToolCallUpdateFrame | TodosFrame | CommandsFrame | UsageFrame
-  | PlanCard | QuestionCard | PermissionCard | ResolvedFrame
+  | ToolCallFrame | ToolCallUpdateFrame | SubagentFrame | SubagentUpdateFrame | TodosFrame | CommandsFrame
+  | UsageFrame | RateLimitFrame | AccountUsageFrame | FastModeFrame | ProviderRetryFrame | ContextUsageFrame | CompactFrame
+  | Card | ServiceFrame | ServiceReceiptFrame | CapabilityOutcomeFrame | PaymentReceiptFrame | ResolvedFrame
   | QueueFrame | NoticeFrame | ErrorFrame | LandedFrame | DoneFrame
 
 // Queue and landing records that frames carry ------------------------------------------------------------------------

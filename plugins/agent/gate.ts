@@ -31,6 +31,9 @@ const KINDS: { readonly [category in ToolCategory]: Kind } = {
   fetch: 'reaches out', other: 'reaches out',
 }
 
+/** Whatever a helper does passes the gate by itself, so that starting it and waiting for it need no yes. */
+const HARMLESS = new Set(['Delegate', 'Join'])
+
 const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rule } } = {
   default: { looks: 'go', changes: 'ask', executes: 'ask', 'reaches out': 'ask' },
   acceptEdits: { looks: 'go', changes: 'go', executes: 'ask', 'reaches out': 'ask' },
@@ -48,7 +51,7 @@ export const decide = (call: GatedCall, { mode, allowedTools, remembered, attend
     const rest = allowedTools.length > 0 ? `it may use ${allowedTools.slice(0, 20).join(', ')}` : 'it may use none'
     return { verdict: 'refuse', reason: `this turn may not use ${name}: ${rest}` }
   }
-  const rule = RULES[mode][KINDS[call.category]]
+  const rule = RULES[mode][HARMLESS.has(name) ? 'looks' : KINDS[call.category]]
   if (rule === 'go') return GO
   if (rule !== 'ask') {
     if (rule === 'only reading' && call.command !== undefined && isReadOnly(call.command)) return GO
@@ -67,12 +70,12 @@ const bounded = (text: string): string => {
   return hidden > 0 ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${hidden} more characters are not shown]` : text
 }
 
-const cardOf = ({ name, command, path }: GatedCall, reason: string): PermissionDraft => {
-  const shown = command ?? path
+const cardOf = ({ name, command, code, path, url }: GatedCall, reason: string): PermissionDraft => {
+  const shown = command ?? code ?? url ?? path
   return {
     kind: 'permission',
     toolName: name,
-    title: command === undefined ? `${name}${path === undefined ? '' : ` ${path}`}` : 'Run a command',
+    title: command !== undefined ? 'Run a command' : code !== undefined ? 'Run code' : url !== undefined ? 'Fetch a page' : `${name}${path === undefined ? '' : ` ${path}`}`,
     ...(shown !== undefined && { description: bounded(shown) }),
     reason,
     ...(path !== undefined && { path }),

@@ -1,4 +1,5 @@
 import { failpoint } from '../../sdk/node/failpoint.js'
+import { endHelpers } from './helper-end.js'
 import type { Seat } from './run-entry.js'
 import type { Turn } from './turn.js'
 
@@ -64,7 +65,8 @@ export class Leg {
 
   /** Leaves an adapter that never asks, when it has no call open. */
   rest(): void {
-    if (this.leaving.aborted && !this.#options.asks && !this.#parked && !this.#turn.record.openTools.length) this.cut()
+    const { openTools, helpers } = this.#turn.record
+    if (this.leaving.aborted && !this.#options.asks && !this.#parked && !openTools.length && !helpers.open.length) this.cut()
   }
 
   /** Ends the adapter where it is. */
@@ -89,6 +91,7 @@ export class Leg {
   end(): void {
     clearTimeout(this.#timer)
     if (!this.#left || this.#turn.frozen) return
+    endHelpers(this.#turn, false)
     for (const { id } of this.#turn.record.openTools) this.#turn.closeTool(id, this.excuse)
   }
 

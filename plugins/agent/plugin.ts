@@ -12,8 +12,11 @@ import { Copies } from './copies.js'
 import { Delivery } from './delivery.js'
 import { Engine } from './engine.js'
 import { Forks } from './forks.js'
+import { HelperArchive } from './helper-archive.js'
+import { USUAL_LIMITS } from './helpers.js'
 import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
+import { PlannedResumes } from './planned-resumes.js'
 import { programs } from './programs.js'
 import { Providers } from './providers.js'
 import { Queue } from './queue.js'
@@ -27,6 +30,7 @@ import { SearchIndex } from './search-index.js'
 import { steer } from './steer.js'
 import { switchAccount } from './switch-account.js'
 import { Transcripts } from './transcripts.js'
+import type { Turn } from './turn.js'
 import { TurnWorkshop, premises } from './workshop.js'
 
 const SWEEP_MS = 6 * 3_600_000
@@ -44,6 +48,10 @@ export const activate = async (host: Host): Promise<void> => {
   const { workspace, hidden } = place
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
+  const helped = new Changes(key => {
+    host.call('kernel.events.publish', { domain: 'subagents', key })
+      .catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
+  })
   const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
@@ -51,12 +59,27 @@ export const activate = async (host: Host): Promise<void> => {
   const providers = new Providers(store, log, [scriptAdapter])
   const remembered = new Remembered(store, log)
   const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
+  const listeners = async () => (await host.call('kernel.listeners')).listeners
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors })
-  const turnHost = { journal, log, cards, changed, emit: host.emit, signal: host.signal }
+  const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
+  const limits = async () => {
+    const { subagentsAtOnce, subagentsPerTurn, subagentDepth } = (await settings()) ?? {}
+    return { atOnce: subagentsAtOnce ?? USUAL_LIMITS.atOnce, perTurn: subagentsPerTurn ?? USUAL_LIMITS.perTurn, depth: subagentDepth ?? USUAL_LIMITS.depth }
+  }
+  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors, listeners, limits, staff: { providers, log } })
+  const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
-  const engine = new Engine({ host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn) })
+  const setting = async (key: 'autoResumeOnRestart' | 'resumeAfterOutage') => (await settings())?.[key] ?? false
+  const resumes = new PlannedResumes({
+    engine: () => engine, conversations, queue, lanes, log, changed, setting: () => setting('resumeAfterOutage'), signal: host.signal,
+  })
+  const archive: HelperArchive = new HelperArchive({ journal, live: () => engine.turns })
+  // What is lost here is a second account of what the run's record tells.
+  const keep = (turn: Turn) => archive.keep(turn).catch(error => log.warn('what helpers did could not be kept', { run: turn.run, error: String(error) }))
+  const engine: Engine = new Engine({
+    host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn), resumes, keep,
+  })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks })
 
@@ -65,32 +88,37 @@ export const activate = async (host: Host): Promise<void> => {
   const clear = async (id: string) => {
     const { repos, branch } = conversations.get(id)
     if (branch) await copies.remove(id, repos)
-    await Promise.all([remembered.forget(id), anchors.forget(id)])
+    await Promise.all([remembered.forget(id), anchors.forget(id), archive.forget(id)])
   }
   const index = new SearchIndex(place.folder)
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
   const board = new Board({ engine, conversations, queue, transcripts, copies, search, lanes, locks, changed, clear })
 
-  await Promise.all([conversations.load(), providers.load(), remembered.load()])
+  await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load()])
   const { opened, dropped } = await queue.load()
   for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
   for (const id of dropped) await conversations.remove(id)
 
-  const resumes = async () => (await host.serves('settings.get')) && (await host.call('settings.get')).autoResumeOnRestart
   host.boot('Turns of the last run', async () => {
     await recoverRewinds(rewinding)
     await forks.recover()
-    await restart({ engine, conversations, queue, cards, journal, log, resumes })
+    await restart({
+      engine, conversations, queue, cards, journal, log,
+      resumes: () => setting('autoResumeOnRestart'), lands: (id, input) => landing.wanted(id, input),
+    })
+    resumes.begin()
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
+    await archive.sweep()
     if (isolated.length) void workshop.warm()
   })
   const sweeper = setInterval(() => {
-    sweep({ engine, conversations, journal }).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
+    Promise.all([sweep({ engine, conversations, journal }), archive.sweep()]).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
   }, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
   // Once a turn has its processor back: the next private copy is then there at once.
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && workshop.warm()))
+  host.on('settings.changed', ({ keys }) => void (keys.includes('resumeAfterOutage') && resumes.recheck()))
   host.stopping(async () => {
     await engine.close()
     await workshop.idle()
@@ -112,7 +140,7 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'POST /agent/stop': async ({ conversationId }, { caller }) => {
       reach(caller, conversations.get(conversationId))
-      await engine.stop(conversationId)
+      await resumes.stop(conversationId)
       return { ok: true }
     },
     'POST /agent/rewind': (input, { signal }) => rewind(rewinding, input, signal),
@@ -143,11 +171,15 @@ export const activate = async (host: Host): Promise<void> => {
     'agent.unqueue': ({ id, messageId }) => board.unqueue(id, messageId),
     'agent.orderQueue': ({ id, messageIds, start = false }) => board.order(id, messageIds, start),
     'agent.requestLand': ({ id, request }) => done(board.requestLand(id, request)),
+    'agent.autoLand': ({ id, autoLand }) => done(board.autoLand(id, autoLand)),
+    'agent.resumeAfterOutage': ({ id, resumeAfterOutage }) => done(resumes.choose(id, resumeAfterOutage)),
     'agent.archive': ({ id }) => done(board.archive(id)),
     'agent.unarchive': ({ id }) => done(board.unarchive(id)),
     'agent.purge': ({ id }) => done(board.purge(id)),
     'agent.search': ({ query, caseSensitive = false }) => search.find(query, caseSensitive),
     'agent.place': ({ id, text, by }) => done(board.place(id, text, by)),
+    'agent.helpers': query => archive.list(query),
+    'agent.helperTranscript': async ({ id }) => ({ messages: await archive.transcript(id) }),
     'checkouts.repos': async ({ id }) => {
       const { branch, repos } = conversations.get(id)
       return { repos: branch ? await copies.resolve(id, repos) : [] }

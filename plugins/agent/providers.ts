@@ -51,6 +51,11 @@ export class Providers {
     return this.#adapters.get(id)
   }
 
+  /** The first provider that has a model. */
+  serving(model: string): ProviderAdapter | undefined {
+    return [...this.#adapters.values()].find(({ models }) => models.includes(model))
+  }
+
   /** The shortcuts a provider last published. */
   commands(id?: string): Command[] {
     const adapter = this.get(id)

@@ -2,6 +2,8 @@ import type { Journals } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import type { Conversation, Delivery, Started } from './contract.js'
 import type { QueuedMessage, QueuedWhy } from './frames.js'
+import type { Resumable } from './outage.js'
+import type { Line } from './queue-lines.js'
 import type { Message } from './run-entry.js'
 
 /** What became of a message, kept so that the same message sent again gets the same answer. */
@@ -39,50 +41,14 @@ export interface Acceptance {
   readonly said?: SaidWords
 }
 
-interface AcceptLine extends Acceptance {
-  readonly line: 'accept'
-}
-/** A run is over: its message, and what was said into it, are done with. */
-interface EndedLine {
-  readonly line: 'ended'
-  readonly conversationId: string
-  readonly run: string
-  readonly paused: boolean
-}
-/** A waiting message was taken back. */
-interface WithdrawnLine {
-  readonly line: 'withdrawn'
-  readonly conversationId: string
-  readonly messageId: string
-}
-/** What waits got another order, or its pause was lifted. */
-interface OrderedLine {
-  readonly line: 'ordered'
-  readonly conversationId: string
-  readonly messageIds: readonly string[]
-  readonly paused: boolean
-}
-interface DroppedLine {
-  readonly line: 'dropped'
-  readonly conversationId: string
-}
-/** A ledger row whose message is done with, or a pause; written when the journal is compacted. */
-interface RowLine {
-  readonly line: 'row'
-  readonly row: LedgerRow
-}
-interface PausedLine {
-  readonly line: 'paused'
-  readonly conversationId: string
-}
-type Line = AcceptLine | EndedLine | WithdrawnLine | OrderedLine | DroppedLine | RowLine | PausedLine
-
 interface Waiting {
   /** The message whose turn is under way, or is to start first. */
   current?: Message
   messages: WaitingMessage[]
   said: SaidWords[]
   paused: boolean
+  /** Until the next turn: the newest one died of an outage, and can be run again. */
+  resumable?: Resumable
 }
 
 const JOURNAL = 'queue'
@@ -94,7 +60,8 @@ const DEAD_BYTES = 32 * 1024 * 1024
 export const MOST_WAITING = 50
 
 const isWaiting = (message: Message | WaitingMessage): message is WaitingMessage => 'why' in message
-const size = ({ message, said }: Acceptance): number => (message?.input.prompt.length ?? 0) + (said?.text.length ?? 0)
+const size = ({ message, said }: Pick<Acceptance, 'message' | 'said'>): number =>
+  (message?.input.prompt.length ?? 0) + (said?.text.length ?? 0) + (JSON.stringify(message?.resumed)?.length ?? 0)
 
 /** The messages that wait and the ledger of those accepted: one journal, so that accepting is one durable step. */
 export class Queue {
@@ -180,7 +147,7 @@ export class Queue {
   take(conversationId: string): WaitingMessage | undefined {
     const waiting = this.#conversations.get(conversationId)
     const next = waiting?.messages.shift()
-    if (waiting && next) waiting.current = next
+    if (waiting && next) this.#begin(waiting, next)
     return next
   }
 
@@ -190,13 +157,29 @@ export class Queue {
     const message = waiting.messages.find(other => other.run === run)
     if (!message) return
     waiting.messages = waiting.messages.filter(other => other !== message)
-    waiting.current = message
+    this.#begin(waiting, message)
   }
 
-  /** A run is over; `paused` holds back the messages that wait. */
-  async ended(conversationId: string, run: string, paused: boolean): Promise<void> {
-    await this.#append({ line: 'ended', conversationId, run, paused }, true)
+  /** A run is over; `paused` holds back the messages that wait, and what an outage ended can be resumed. */
+  async ended(conversationId: string, run: string, paused: boolean, resumable?: Resumable): Promise<void> {
+    await this.#append({ line: 'ended', conversationId, run, paused, ...(resumable && { resumable }) }, true)
     failpoint('agent.queue.ended')
+  }
+
+  /** What an outage ended and nothing followed yet. */
+  resumable(conversationId: string): Resumable | undefined {
+    return this.#conversations.get(conversationId)?.resumable
+  }
+
+  /** Every conversation whose newest run an outage ended. */
+  get resumables(): readonly (readonly [conversationId: string, resumable: Resumable])[] {
+    return [...this.#conversations].flatMap(([id, { resumable }]) => (resumable ? [[id, resumable] as const] : []))
+  }
+
+  /** Another word on what an outage ended; without one it is not resumed any more. */
+  async resume(conversationId: string, resumable?: Resumable): Promise<void> {
+    if (!resumable && !this.resumable(conversationId)) return
+    await this.#append({ line: 'resumable', conversationId, ...(resumable && { resumable }) }, true)
   }
 
   /** Takes a waiting message back; its id stays used. */
@@ -239,7 +222,7 @@ export class Queue {
         if (said) waiting.said.push(said)
         if (message && isWaiting(message)) waiting.messages.push(message)
         if (message && !isWaiting(message)) {
-          waiting.current = message
+          this.#begin(waiting, message)
           waiting.paused = false
         }
         const { line: _line, ...acceptance } = line
@@ -255,9 +238,13 @@ export class Queue {
         if (waiting.current?.run === line.run) delete waiting.current
         waiting.messages = waiting.messages.filter(({ run }) => run !== line.run)
         waiting.paused = line.paused && waiting.messages.length > 0
+        this.#resumes(waiting, line.resumable)
         this.#tidy(line.conversationId)
         return
       }
+      case 'resumable':
+        this.#resumes(this.#of(line.conversationId), line.resumable)
+        return this.#tidy(line.conversationId)
       case 'withdrawn': {
         const waiting = this.#of(line.conversationId)
         const row = this.#ledger.get(line.messageId)
@@ -299,8 +286,23 @@ export class Queue {
   }
 
   #tidy(conversationId: string): void {
-    const { current, messages, said } = this.#of(conversationId)
-    if (!current && !messages.length && !said.length) this.#conversations.delete(conversationId)
+    const { current, messages, said, resumable } = this.#of(conversationId)
+    if (!current && !messages.length && !said.length && !resumable) this.#conversations.delete(conversationId)
+  }
+
+  /** A turn begins: what came before it is not run again. */
+  #begin(waiting: Waiting, message: Message): void {
+    waiting.current = message
+    this.#resumes(waiting, undefined)
+  }
+
+  #resumes(waiting: Waiting, resumable: Resumable | undefined): void {
+    if (waiting.resumable) {
+      this.#dead += 1
+      this.#deadBytes += size(waiting.resumable)
+    }
+    delete waiting.resumable
+    if (resumable) waiting.resumable = resumable
   }
 
   #bury(messageId: string): void {
@@ -337,6 +339,7 @@ export class Queue {
     for (const [messageId, row] of this.#ledger) if (!this.#acceptances.has(messageId)) lines.push({ line: 'row', row })
     for (const { opened: _stored, ...acceptance } of this.#ordered()) lines.push({ line: 'accept', ...acceptance })
     for (const [conversationId, { paused }] of this.#conversations) if (paused) lines.push({ line: 'paused', conversationId })
+    for (const [conversationId, resumable] of this.resumables) lines.push({ line: 'resumable', conversationId, resumable })
     await this.#journals.rewrite(JOURNAL, lines)
   }
 

@@ -1,6 +1,7 @@
 import { refuse } from '../../sdk/index.js'
 import type { Caller, Journals } from '../../sdk/index.js'
-import { reach } from './access.js'
+import { decides, reach } from './access.js'
+import { isOffer } from './card-kinds.js'
 import type { Cards } from './cards.js'
 import type { CardReply } from './contract.js'
 import type { Conversations } from './conversations.js'
@@ -21,6 +22,7 @@ export const reply = async ({ cards, conversations, journal }: ReplyParts, answe
   const conversation = conversationId === undefined ? undefined : conversations.find(conversationId)
   if (!conversation) return refuse('not-found', `there is no card ${JSON.stringify(requestId.slice(0, 80))}`)
   reach(caller, conversation)
+  for (const kind of new Set([answer.kind, cards.kindOf(requestId)])) if (kind && isOffer({ kind })) decides(caller, kind)
   await cards.reply(answer, caller.actor)
 }
 

@@ -1,9 +1,12 @@
 import type { Journals, Log } from '../../sdk/index.js'
+import { isOffer, titleOf } from './card-kinds.js'
 import type { Cards } from './cards.js'
+import type { TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
 import { framesOf } from './frame-log.js'
 import type { Frame } from './frames.js'
+import { buryHelpers } from './helper-end.js'
 import type { Queue } from './queue.js'
 import { entryFrom, entryOf, type EntryFields, type Message } from './run-entry.js'
 import type { Turn } from './turn.js'
@@ -18,6 +21,8 @@ export interface RestartParts {
   readonly log: Log
   /** Whether running turns go on by themselves (`autoResumeOnRestart`). */
   readonly resumes: () => Promise<boolean>
+  /** Whether what a turn did is to land by itself. */
+  readonly lands: (conversationId: string, input: TurnInput) => boolean
 }
 
 interface Found {
@@ -76,10 +81,7 @@ const entries = async ({ journal, log, queue }: RestartParts): Promise<Found[]> 
       continue
     }
     log.error('the entry of a run cannot be read: it is kept aside as journal bad/<run>, and the run counts as over', { run })
-    if (lines) {
-      await journal.rewrite(`bad/${run}`, lines)
-      await journal.remove(name)
-    }
+    await journal.rename(name, `bad/${run}`)
     const message = queue.message(run)
     if (message) found.push({ fields: lost(message), lines: 0 })
   }
@@ -93,7 +95,7 @@ const lost = (message: Message): EntryFields => ({
 })
 
 const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boolean): Promise<void> => {
-  const { engine, conversations, queue, journal, log } = parts
+  const { engine, conversations, queue, cards, journal, log } = parts
   const { run, conversationId } = fields.message
   if (!conversations.find(conversationId)) {
     await journal.remove(entryOf(run))
@@ -110,9 +112,11 @@ const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boo
   if (over || fields.stopping) {
     const finished = engine.finish(turn, over ?? 'stopped')
     // What is to land waits until everything has started.
-    return fields.message.input.autoLand ? undefined : finished
+    return parts.lands(conversationId, fields.message.input) ? undefined : finished
   }
-  if (fields.parked.length) return park(parts, turn)
+  await buryHelpers(turn, cards)
+  await forsake(parts, turn)
+  if (turn.entry.fields.parked.length) return park(parts, turn)
   const goesOn = fields.boots < MOST_BOOTS && Date.now() - fields.startedAt < OLDEST_MS && (await parts.resumes())
   if (!goesOn) return engine.finish(turn, 'interrupted')
   const attempt = fields.attempt + 1
@@ -127,6 +131,22 @@ const hearAgain = (queue: Queue, turn: Turn): void => {
   for (const words of queue.said(turn.conversationId, turn.run)) {
     if (!turn.record.said(words.messageId)) void turn.say(words)
   }
+}
+
+/** Takes down the offers: what stood behind them died with the last daemon. */
+const forsake = async ({ cards }: RestartParts, turn: Turn): Promise<void> => {
+  const dead = turn.entry.fields.parked.filter(({ card }) => isOffer(card) && !turn.record.card(card.requestId)?.resolved?.reply)
+  if (!dead.length) return
+  for (const { card } of dead) {
+    const { requestId } = card
+    const shown = turn.record.card(requestId)
+    if (!shown) continue
+    cards.settle(requestId, turn.conversationId)
+    if (shown.resolved) continue
+    await turn.log.write({ kind: 'resolved', requestId })
+    await turn.log.write({ kind: 'notice', level: 'warning', text: `a restart took back the offer "${titleOf(card)}": what stood behind it is gone` })
+  }
+  await turn.entry.change({ parked: turn.entry.fields.parked.filter(parked => !dead.includes(parked)) })
 }
 
 /** Puts the cards up again; the turn goes on when the last of them is answered. */

@@ -116,6 +116,7 @@ const complete = async (parts: RewindParts, { id, repos }: Conversation, { index
   failpoint('agent.rewind.forgotten')
   await queue.pause(id)
   failpoint('agent.rewind.paused')
+  await queue.resume(id)
   await conversations.update(id, {
     repos: repos.map((repo): CopyRepo => ({ ...repo, base: anchor.repos.find(each => each.repo === repo.repo)?.base ?? repo.base })),
     session: undefined, lastRun: undefined, lastEnd: undefined, failure: undefined, conflicts: undefined,

@@ -3,6 +3,20 @@ import type { Words } from './adapter.js'
 import type { CardReply, TurnInput } from './contract.js'
 import type { Card, Harness, PermissionMode, RunEnd } from './frames.js'
 
+/** What a run has from the one before it of the same message, which an outage of the provider ended. */
+export interface AfterOutage {
+  readonly from: string
+  /** The runs of the message, this one included. */
+  readonly attempt: number
+  /** How often an outage was waited out for the message, this time included. */
+  readonly tries: number
+  /** When an outage first ended a run of the message. */
+  readonly since: number
+  /** What the adapter had saved, and the words it had not taken. */
+  readonly state?: unknown
+  readonly unheard?: readonly Words[]
+}
+
 /** A message that waits for its turn, or whose turn is under way. */
 export interface Message {
   readonly run: string
@@ -15,13 +29,15 @@ export interface Message {
   /** A person or a token stands behind it: cards may go up. */
   readonly attended: boolean
   readonly at: number
+  readonly resumed?: AfterOutage
 }
 
-/** A card that is up; `held`: the permission gate raised it for a call, not the adapter. */
+/** A card that is up; `held`: it was raised for a tool call, which takes the answer when it is made again; `helper`: who asks, when not the turn's own agent. */
 export interface ParkedCard {
   readonly card: Card
   readonly at: number
   readonly held?: boolean
+  readonly helper?: string
 }
 
 /** What a turn runs on. */

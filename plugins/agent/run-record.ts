@@ -1,5 +1,6 @@
 import type { AnsweredCard, TranscriptMessage, ToolCard } from './contract.js'
-import type { Card, ErrorFrame, Frame, PermissionMode, ResolvedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
+import type { Card, ErrorFrame, Frame, PermissionMode, ResolvedFrame, ResumedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
+import { HelperRecord } from './helper-record.js'
 
 /** A row of the record before it has its place there. */
 export type Row = Omit<TranscriptMessage, 'index'>
@@ -13,18 +14,23 @@ export interface OpeningWords {
   readonly messageId: string
   readonly errand?: string
   readonly attachments?: readonly string[]
+  /** An earlier run of the message left them in the record. */
+  readonly known?: boolean
 }
 
 const OVER = new Set(['completed', 'failed'])
+const WHY = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' } as const satisfies { [reason in ResumedFrame['reason']]: string }
 
 /** What the frames of a run add up to: its rows, its open calls and cards, what it cost and how it stands. */
 export class RunRecord {
   readonly #run: string
+  readonly #known: boolean
   readonly #rows: Row[]
   readonly #tools = new Map<string, ToolCard>()
   readonly #open = new Map<string, ToolCard>()
   readonly #cards = new Map<string, { row: AnsweredCard; resolved?: ResolvedFrame }>()
   readonly #said = new Set<string>()
+  readonly helpers = new HelperRecord()
   #current: Row | undefined
   #prose = false
   #last: ToolCard | undefined
@@ -37,6 +43,8 @@ export class RunRecord {
   costUsd = 0
   inputTokens = 0
   outputTokens = 0
+  /** How much of the model's context was in use, as last told. */
+  context: { readonly tokens: number; readonly window: number } | undefined
   /** How many landings the frames tell of. */
   landings = 0
   /** How often the run went on elsewhere. */
@@ -46,8 +54,9 @@ export class RunRecord {
   /** Everything that stands before the provider's first frame is in the log. */
   prepared = false
 
-  constructor({ run, text, sentAt, by, messageId, errand, attachments }: OpeningWords) {
+  constructor({ run, text, sentAt, by, messageId, errand, attachments, known }: OpeningWords) {
     this.#run = run
+    this.#known = known ?? false
     this.#rows = [{
       role: 'user', text, run, sentAt, by, messageId,
       ...(errand && { errand }),
@@ -57,7 +66,7 @@ export class RunRecord {
 
   /** The rows the run leaves behind. */
   get rows(): readonly Row[] {
-    return this.#rows.filter(({ role, text, thinking, tools, cards }) => role !== 'assistant' || text || thinking || tools || cards)
+    return this.#rows.slice(this.#known ? 1 : 0).filter(({ role, text, thinking, tools, cards }) => role !== 'assistant' || text || thinking || tools || cards)
   }
 
   /** What was put in front of the words. */
@@ -77,7 +86,7 @@ export class RunRecord {
 
   /** What the turn is doing now. */
   get tool(): ToolCard | undefined {
-    return this.#last && this.#open.has(this.#last.id) ? this.#last : undefined
+    return this.#last && this.#open.has(this.#last.id) ? this.#last : this.openTools.at(-1)
   }
 
   /** Cards without a `resolved`. */
@@ -95,7 +104,8 @@ export class RunRecord {
     return this.#cards.get(requestId)
   }
 
-  add(frame: Frame): void {
+  /** @param at When the frame came, which it does not tell. */
+  add(frame: Frame, at = Date.now()): void {
     switch (frame.kind) {
       case 'session':
         this.sessionId = frame.sessionId
@@ -118,6 +128,9 @@ export class RunRecord {
         return this.#call(frame)
       case 'tool_call_update':
         return this.#update(frame)
+      case 'subagent':
+      case 'subagent_update':
+        return this.helpers.add(frame, at)
       case 'todos':
         this.todo = (frame.items.find(item => item.status === 'in_progress') ?? frame.items.find(item => item.status === 'pending'))?.content
         return
@@ -129,7 +142,13 @@ export class RunRecord {
       case 'plan':
       case 'question':
       case 'permission':
+      case 'service_offer':
+      case 'capability_offer':
+      case 'payment_offer':
         return this.#card(frame)
+      case 'context_usage':
+        this.context = { tokens: frame.tokens, window: frame.contextWindow }
+        return
       case 'resolved':
         return this.#resolved(frame)
       case 'steer':
@@ -141,7 +160,7 @@ export class RunRecord {
           ...(frame.attachments?.length && { attachments: frame.attachments }),
         })
       case 'resumed':
-        return this.#row({ role: 'notice', text: `went on after a ${frame.reason}`, run: this.#run })
+        return this.#row({ role: 'notice', text: `went on after ${WHY[frame.reason]}`, run: this.#run })
       case 'error':
         this.failure ??= frame
         return this.#row({ role: 'notice', text: frame.message, run: this.#run })
@@ -197,8 +216,10 @@ export class RunRecord {
     const card: ToolCard = { ...call }
     const parent = parentToolUseId === undefined ? undefined : this.#tools.get(parentToolUseId)
     if (parent) (parent.children ??= []).push(card)
-    else (this.#assistant().tools ??= []).push(card)
-    this.#prose = false
+    else {
+      ;(this.#assistant().tools ??= []).push(card)
+      this.#prose = false
+    }
     this.#tools.set(card.id, card)
     this.#last = card
     this.toolUses++

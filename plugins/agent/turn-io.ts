@@ -2,11 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { refuse } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import type { CardDraft, GatedCall, ToolResult, TurnIo, TurnRequest, Words } from './adapter.js'
+import type { CardDraft, GatedCall, HelperLimits, ToolResult, TurnIo, TurnRequest, Words } from './adapter.js'
 import type { CardReply, Conversation } from './contract.js'
-import type { Location, ToolCategory } from './frames.js'
+import type { Frame, Location, PermissionMode, ToolCategory } from './frames.js'
 import { decide } from './gate.js'
+import { callOf } from './helper-frames.js'
+import { Helpers, moved, type Staff } from './helpers.js'
 import type { Leg } from './leg.js'
+import type { Company, Crew, Person } from './tools/tool.js'
 import type { Turn } from './turn.js'
 
 /** Where a turn stands: its tree, and what is said to the provider before the words. */
@@ -20,6 +23,8 @@ export interface Ground {
   readonly attachments: TurnRequest['attachments']
   readonly mentions: readonly string[]
   readonly allowedTools?: readonly string[]
+  /** Left out: the usual ones. */
+  readonly helpers?: HelperLimits
 }
 
 /** What a call shows before it runs. */
@@ -28,14 +33,16 @@ export interface CallFace {
   readonly target?: string
   readonly locations?: Location[]
   readonly command?: string
+  readonly code?: string
   readonly path?: string
+  readonly url?: string
 }
 
 /** The sandbox tools, bound to one turn's tree. */
 export interface Toolbox {
   /** How a call shows; undefined: there is no such tool, or its input does not fit. */
   face(name: string, input: object): CallFace | { refused: string }
-  run(name: string, input: object, signal: AbortSignal): Promise<ToolResult>
+  run(name: string, input: object, signal: AbortSignal, company: Company): Promise<ToolResult>
   stamp(path: string): Promise<string | undefined>
 }
 
@@ -57,6 +64,15 @@ export interface IoParts {
   readonly toolbox: Toolbox
   /** Tools a person allowed for the rest of the conversation. */
   readonly remembered: { names(): ReadonlySet<string>; add(name: string): void }
+  readonly staff: Staff
+}
+
+/** Who works through an io: the turn's own agent, or the helper that a call started. */
+export interface Worker {
+  readonly signal: AbortSignal
+  readonly mode: PermissionMode
+  readonly depth: number
+  readonly helper?: string
 }
 
 const MOST_STATE = 4 * 1024 * 1024
@@ -65,7 +81,27 @@ const MOST_STATE = 4 * 1024 * 1024
 const never = new Promise<never>(() => {})
 
 /** The engine's work for one adapter in one turn. */
-export const turnIo = (turn: Turn, ground: Ground, leg: Leg, { toolbox, remembered }: IoParts): WorkingIo => {
+export const turnIo = (turn: Turn, ground: Ground, leg: Leg, parts: IoParts): WorkingIo => {
+  const helpers: Helpers = new Helpers({ ...parts.staff, turn, ground, io: worker => workerIo(turn, ground, leg, parts, helpers, worker) })
+  return workerIo(turn, ground, leg, parts, helpers, { signal: leg.signal, mode: turn.record.mode ?? turn.entry.fields.permissionMode, depth: 0 })
+}
+
+const workerIo = (
+  turn: Turn, ground: Ground, leg: Leg, { toolbox, remembered }: IoParts, helpers: Helpers, worker: Worker,
+): WorkingIo => {
+  const { signal, helper } = worker
+  let { mode } = worker
+  /** A helper of an adapter that is over ends by its signal, and says how. */
+  const over = (): boolean => (helper === undefined ? leg.over : turn.frozen)
+  const own = (id: string): string => (helper === undefined ? id : callOf(helper, id))
+  /** What comes from a helper after its end was written is nobody's any more. */
+  const push = (frame: Frame): void => {
+    if (helper === undefined || turn.record.helpers.isOpen(helper)) turn.log.push(frame)
+  }
+  const crewOf = (id: string): Crew => ({
+    delegate: spec => helpers.delegate(spec, id, { ...worker, mode }),
+    join: (ids, timeoutMs) => helpers.join(worker, ids, timeoutMs),
+  })
   const busy = new Set<Promise<unknown>>()
   const tracked = <T>(work: Promise<T>): Promise<T> => {
     const settled = work.catch(() => {}).finally(() => busy.delete(settled))
@@ -75,13 +111,24 @@ export const turnIo = (turn: Turn, ground: Ground, leg: Leg, { toolbox, remember
   /** What comes back to an adapter that is over would be taken for the call's end. */
   const unlessOver = async <T>(work: Promise<T>): Promise<T> => {
     const value = await work
-    return leg.over ? never : value
+    return over() ? never : value
   }
 
   const raise = async (draft: CardDraft, held = false): Promise<CardReply | undefined> => {
-    if (leg.over) return never
+    if (over()) return never
+    if (helper !== undefined) return asHelper(helper, draft, held)
     const reply = (held && (await takeAnswer(turn, draft))) || (await leg.parked(turn.raise(draft, held)))
-    return leg.over ? never : reply
+    return over() ? never : reply
+  }
+
+  /** Its card goes up as one of the turn's. */
+  const asHelper = async (id: string, draft: CardDraft, held: boolean): Promise<CardReply | undefined> => {
+    if (signal.aborted || !turn.message.attended) return undefined
+    push({ kind: 'subagent_update', id, status: 'blocked' })
+    const reply = await leg.parked(turn.raise(draft, held, id))
+    if (turn.frozen) return never
+    if (!signal.aborted) push({ kind: 'subagent_update', id, status: 'running' })
+    return reply
   }
 
   const permit = async (call: GatedCall): Promise<string | undefined> => {
@@ -98,8 +145,21 @@ export const turnIo = (turn: Turn, ground: Ground, leg: Leg, { toolbox, remember
     return undefined
   }
 
+  const setMode = (to: PermissionMode): void => {
+    if (over()) return
+    mode = to
+    if (helper === undefined) turn.log.push({ kind: 'mode', mode: to })
+  }
+
+  const person: Person = {
+    attends: turn.message.attended,
+    // Held: after a restart the call is made again, and takes the answer it had.
+    ask: card => raise(card, true),
+    approved: () => setMode(mode === 'plan' ? 'bypassPermissions' : mode),
+  }
+
   const refused = (id: string, reason: string): ToolResult => {
-    turn.log.push({ kind: 'tool_call_update', id, status: 'failed', content: [{ type: 'text', text: reason }] })
+    push({ kind: 'tool_call_update', id, status: 'failed', content: [{ type: 'text', text: reason }] })
     return { ok: false, content: [{ type: 'text', text: reason }], text: reason }
   }
 
@@ -107,50 +167,59 @@ export const turnIo = (turn: Turn, ground: Ground, leg: Leg, { toolbox, remember
     const face = toolbox.face(name, input)
     const known = turn.record.openTools.some(call => call.id === id)
     const unknown = 'refused' in face
-    const { category, target, locations, command, path } = unknown ? { category: 'other' as const } as CallFace : face
+    const { category, target, locations, ...shown } = unknown ? { category: 'other' as const } as CallFace : face
     if (!known) {
-      turn.log.push({
+      push({
         kind: 'tool_call', id, name, category, status: 'pending',
-        ...(target && { target: target.slice(0, 200) }), ...(locations && { locations }),
+        ...(target && { target: target.slice(0, 200) }), ...(locations && { locations }), ...(helper !== undefined && { parentToolUseId: helper }),
       })
+      if (helper !== undefined) push(moved(turn, helper, name))
     }
     if (unknown) return refused(id, face.refused)
-    const reason = await permit({ id, name, category, ...(command !== undefined && { command }), ...(path !== undefined && { path }) })
-    if (leg.signal.aborted) return refused(id, leg.left ? leg.excuse : 'stopped')
+    const reason = await permit({ id, name, category, ...shown })
+    if (signal.aborted) return refused(id, leg.left ? leg.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
-    turn.log.push({ kind: 'tool_call_update', id, status: 'in_progress' })
-    const result = await toolbox.run(name, input, leg.signal)
+    push({ kind: 'tool_call_update', id, status: 'in_progress' })
+    const result = await toolbox.run(name, input, signal, { person, crew: crewOf(id) })
     // Left behind by its turn, which closed the call.
     if (!turn.record.openTools.some(call => call.id === id)) return result
     if (leg.left && !result.ok) return refused(id, leg.excuse)
-    turn.log.push({ kind: 'tool_call_update', id, status: result.ok ? 'completed' : 'failed', content: result.content })
+    push({ kind: 'tool_call_update', id, status: result.ok ? 'completed' : 'failed', content: result.content })
     leg.rest()
     return result
   }
 
+  /** A call that has not ended, or a helper that works in the background. */
+  const inHand = (): boolean => busy.size > 0 || turn.record.helpers.open.length > 0
+
   /** Waits for words; with nothing else in hand that is a gap too. */
   const waitWords = async (ms?: number): Promise<Words | undefined> => {
-    const words = await turn.words.next(busy.size ? leg.signal : AbortSignal.any([leg.signal, leg.leaving]), ms)
-    if (!words && !busy.size && leg.leaving.aborted) leg.cut()
+    const words = await turn.words.next(inHand() ? signal : AbortSignal.any([signal, leg.leaving]), ms)
+    if (!words && !inHand() && leg.leaving.aborted) leg.cut()
     return words
   }
 
   const gap = async (ms = 0): Promise<boolean> => {
-    if (ms > 0) await delay(ms, undefined, { signal: AbortSignal.any([leg.signal, leg.leaving]) }).catch(() => {})
-    if (leg.over) return never
-    return busy.size === 0 && !leg.signal.aborted && leg.gap()
+    const own = helper === undefined
+    if (ms > 0) await delay(ms, undefined, { signal: own ? AbortSignal.any([signal, leg.leaving]) : signal }).catch(() => {})
+    if (over()) return never
+    return own && !inHand() && !signal.aborted && leg.gap()
   }
 
   return {
-    signal: leg.signal,
+    signal,
+    // The turn moves and words are said to it between the calls of its own agent.
     gap,
-    takeWords: () => (leg.over ? [] : turn.words.take()),
-    waitWords: ms => unlessOver(waitWords(ms)),
+    takeWords: () => (helper !== undefined || over() ? [] : turn.words.take()),
+    waitWords: async ms => (helper === undefined ? unlessOver(waitWords(ms)) : undefined),
     raise: card => raise(card),
-    tool: (name, input, id) => (leg.over ? never : unlessOver(tracked(tool(name, input, id)))),
+    tool: (name, input, id) => (over() ? never : unlessOver(tracked(tool(name, input, own(id))))),
+    helper: (spec, id) => (over() ? never : unlessOver(tracked(helpers.delegate(spec, own(id), { ...worker, mode })))),
     stamp: path => toolbox.stamp(path),
     state: async value => {
-      if (leg.over) return never
+      if (over()) return never
+      // A helper is not taken up again after a restart.
+      if (helper !== undefined) return undefined
       const json = JSON.stringify(value)
       if (json.length > MOST_STATE) refuse('too-large', `state: expected at most ${MOST_STATE} bytes, found ${json.length}`)
       await turn.log.settled()
@@ -160,10 +229,11 @@ export const turnIo = (turn: Turn, ground: Ground, leg: Leg, { toolbox, remember
       failpoint('agent.turn.saved')
       if (leg.over) return never
     },
-    mode: to => {
-      if (!leg.over) turn.log.push({ kind: 'mode', mode: to })
+    mode: setMode,
+    idle: async () => {
+      await helpers.end(helper)
+      await Promise.all(busy)
     },
-    idle: async () => void (await Promise.all(busy)),
   }
 }
 

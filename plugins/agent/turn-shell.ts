@@ -1,21 +1,29 @@
 import { join, relative } from 'node:path'
 import { listEnv, type RunOptions } from '../../sdk/node/run.js'
 import { runWalled, type WallSpec } from '../../sdk/node/wall.js'
-import type { ShellResult, ToolContext } from './tools/tool.js'
+import type { ShellOptions, ShellResult, ToolContext } from './tools/tool.js'
 
 const MOST_OUTPUT = 1024 * 1024
 const SHELL = 'sh'
 /** The command is an argument of its own; both outputs go one way, in the order they come. */
 const BOTH = 'exec sh -c "$1" 2>&1'
+/** The program text comes as input: an argument could be too long for it, and others see arguments. */
+const SOURCE = 'exec "$1" - 2>&1'
 
-/** The agent's shell in one tree: behind the wall, in a process group of its own that ends with the turn. */
-export const turnShell =
-  (wall: Omit<WallSpec, 'cwd' | 'env'>, root: string, signal: AbortSignal): ToolContext['shell'] =>
-  async (command, cwd, { timeoutMs, onOutput }): Promise<ShellResult> => {
-    const seen = join(wall.workspace, relative(root, cwd))
+/** The programs of a turn in one tree: behind the wall, each in a process group of its own that ends with the turn. */
+export const turnPrograms = (
+  wall: Omit<WallSpec, 'cwd' | 'env'>, { root, cwd }: { readonly root: string; readonly cwd: string }, signal: AbortSignal,
+): Pick<ToolContext, 'shell' | 'code'> => {
+  const ran = async (script: string, argument: string, at: string, { timeoutMs, onOutput }: ShellOptions, input?: string): Promise<ShellResult> => {
+    const seen = join(wall.workspace, relative(root, at))
     const options: Omit<RunOptions, 'cwd' | 'env'> = {
-      signal, timeoutMs, maxBytes: MOST_OUTPUT, ...(onOutput && { onOutput: piece => onOutput(piece.toString()) }),
+      signal, timeoutMs, maxBytes: MOST_OUTPUT, ...(input !== undefined && { input }), ...(onOutput && { onOutput: piece => onOutput(piece.toString()) }),
     }
-    const result = await runWalled({ ...wall, cwd: seen, env: listEnv({ PWD: seen }) }, SHELL, ['-c', BOTH, SHELL, command], options)
+    const result = await runWalled({ ...wall, cwd: seen, env: listEnv({ PWD: seen }) }, SHELL, ['-c', script, SHELL, argument], options)
     return { exit: result.code, output: result.stdout.toString() + result.stderr, truncated: result.truncated, timedOut: result.timedOut }
   }
+  return {
+    shell: (command, at, options) => ran(BOTH, command, at === root ? cwd : at, options),
+    code: (source, options) => ran(SOURCE, process.execPath, cwd, options, source),
+  }
+}

@@ -1,10 +1,12 @@
 import type { Host, Log } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import type { CardDraft } from './adapter.js'
+import { CARD_KINDS, isCard, titleOf } from './card-kinds.js'
 import type { Cards } from './cards.js'
 import type { CardReply, LiveTurn, OpenCard } from './contract.js'
 import { FrameLog } from './frame-log.js'
 import type { Card, Frame, RunEnd } from './frames.js'
+import { endHelpers } from './helper-end.js'
 import type { Leg } from './leg.js'
 import { RunEntry, type EntryFields, type Message, type Moving, type ParkedCard } from './run-entry.js'
 import type { SaidWords } from './queue.js'
@@ -17,6 +19,8 @@ export type TurnHost = Pick<Host, 'journal' | 'emit'> & {
   readonly cards: Cards
   /** Hears that a conversation, its turn or its queue shows something else. */
   readonly changed: (conversationId: string) => void
+  /** Hears that a helper of a run was started, moved or ended. */
+  readonly helped: (helper: string) => void
 }
 
 interface UpCard extends ParkedCard {
@@ -28,12 +32,9 @@ export type AfterAnswer = (card: Card) => Promise<void>
 
 const TITLE = 120
 /** Frames after which the board shows something else. */
-const SHOWN = new Set<Frame['kind']>(['tool_call', 'tool_call_update', 'todos', 'plan', 'question', 'permission', 'resolved', 'queue'])
+const SHOWN = new Set<Frame['kind']>(['tool_call', 'tool_call_update', 'subagent', 'subagent_update', 'todos', ...CARD_KINDS, 'resolved', 'queue'])
 
-const titleOf = (card: Card): string => {
-  const text = card.kind === 'plan' ? card.text : card.kind === 'question' ? card.questions[0]?.question ?? '' : card.title ?? card.toolName
-  return (text.trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
-}
+const lineOf = (card: Card): string => (titleOf(card).trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
 
 /** One live turn: its frames, its cards, the words said into it, and whether it is to stop. */
 export class Turn {
@@ -76,10 +77,11 @@ export class Turn {
       run, text: input.prompt, sentAt: at, by, messageId,
       ...(input.errand && { errand: input.errand }),
       ...(input.attachments && { attachments: input.attachments }),
+      ...(message.resumed && { known: true }),
     })
     const before = past?.frames ?? []
-    for (const frame of before) this.record.add(frame)
-    this.#sequence = before.filter(({ kind }) => kind === 'plan' || kind === 'question' || kind === 'permission').length
+    for (const frame of before) this.record.add(frame, fields.startedAt)
+    this.#sequence = before.filter(isCard).length
     this.entry = new RunEntry(host.journal, fields, past?.lines)
     this.begun = past ? Promise.resolve() : this.entry.open().then(() => failpoint('agent.turn.entered'))
     this.begun.catch(() => {})
@@ -89,6 +91,7 @@ export class Turn {
       onFrame: frame => {
         this.record.add(frame)
         if (SHOWN.has(frame.kind)) host.changed(message.conversationId)
+        if (frame.kind === 'subagent' || frame.kind === 'subagent_update') host.helped(`${run}:${frame.id}`)
       },
       onBroken: error => {
         host.log.error('the frame log of a run cannot be written: the turn stops', { run, error: String(error) })
@@ -142,15 +145,16 @@ export class Turn {
 
   /** The live turn as the fleet shows it. */
   get live(): LiveTurn {
-    const { tool, todo } = this.record
+    const { tool, todo, helpers } = this.record
     const cards = [...this.#up.values()].map(({ card, at }): OpenCard => (
-      { requestId: card.requestId, kind: card.kind, title: titleOf(card), raisedAt: at }
+      { requestId: card.requestId, kind: card.kind, title: lineOf(card), raisedAt: at }
     ))
     return {
       run: this.run,
       state: this.state,
       startedAt: this.entry.fields.startedAt,
       cards,
+      ...(helpers.all.length > 0 && { helpers: { running: helpers.open.length, total: helpers.all.length } }),
       ...(tool && { tool: tool.name }),
       ...(tool?.target && { target: tool.target }),
       ...(todo && { todo }),
@@ -167,10 +171,10 @@ export class Turn {
   }
 
   /** Puts a card up and waits for its answer; undefined: nobody answered, or nobody is there to answer. */
-  async raise(draft: CardDraft, held = false): Promise<CardReply | undefined> {
+  async raise(draft: CardDraft, held = false, helper?: string): Promise<CardReply | undefined> {
     if (!this.message.attended || this.#stopping || this.#settling || this.#frozen) return undefined
-    const card = { ...draft, requestId: `${this.run}.${++this.#sequence}` } as Card
-    return this.park({ card, at: Date.now(), ...(held && { held }) })
+    const card = { ...draft, requestId: `${this.run}.${helper === undefined ? '' : 'h'}${++this.#sequence}` } as Card
+    return this.park({ card, at: Date.now(), ...(held && { held }), ...(helper !== undefined && { helper }) })
   }
 
   /** Puts a card up that has its id, a restored one too. */
@@ -199,8 +203,10 @@ export class Turn {
     await this.log.write({ kind: 'resolved', requestId, reply, by })
     if (this.log.broken) throw new Error('the answer could not be written')
     failpoint('agent.card.resolved')
-    const { card, held } = up
-    const answered = [...(this.entry.fields.answered ?? []), { card, reply, ...(held && { held }) }]
+    const { card, held, helper } = up
+    // A helper is not taken up again after a restart, and an answer to it is nobody else's.
+    const mine = helper === undefined ? [{ card, reply, ...(held && { held }) }] : []
+    const answered = [...(this.entry.fields.answered ?? []), ...mine]
     this.#up.delete(requestId)
     await this.entry.change({ parked: this.#parked, answered })
     failpoint('agent.card.answered')
@@ -226,9 +232,13 @@ export class Turn {
     up?.answered(undefined)
   }
 
-  /** Takes down every card without an answer. */
-  withdrawCards(): void {
-    for (const requestId of this.#up.keys()) this.#withdraw(requestId)
+  /** Takes down every card without an answer, or those of a helper. */
+  withdrawCards(of?: (helper: string | undefined) => boolean): void {
+    const down = [...this.#up].filter(([, { helper }]) => !of || of(helper))
+    for (const [requestId] of down) this.#withdraw(requestId)
+    // The turn goes on, and a restart is not to look for them.
+    if (of && down.length) void this.entry.change({ parked: this.#parked }).catch(() => {})
+    if (of) return
     for (const { requestId } of this.record.openCards) {
       this.#host.cards.settle(requestId, this.conversationId)
       this.log.push({ kind: 'resolved', requestId })
@@ -278,6 +288,7 @@ export class Turn {
   /** Closes what must not stay open behind a run that ends so. */
   close(end: RunEnd): void {
     this.withdrawCards()
+    endHelpers(this, end === 'interrupted')
     const text = end === 'stopped' ? 'stopped' : 'interrupted by a restart'
     for (const { id } of this.record.openTools) this.closeTool(id, end === 'stopped' || end === 'interrupted' ? text : 'the turn ended before this call')
   }

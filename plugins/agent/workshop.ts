@@ -2,14 +2,17 @@ import { stat } from 'node:fs/promises'
 import { extname, join, relative } from 'node:path'
 import { Refusal, refuse } from '../../sdk/index.js'
 import type { Log } from '../../sdk/index.js'
+import type { Listener, Reach } from '../../sdk/node/addresses.js'
 import { inside } from '../../sdk/node/paths.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
-import type { TurnRequest } from './adapter.js'
+import type { HelperLimits, TurnRequest } from './adapter.js'
 import type { Anchors } from './anchors.js'
 import type { Conversation, CopyRepo } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
+import type { Synced } from './copies-states.js'
 import type { Premises } from './delivery.js'
+import type { Staff } from './helpers.js'
 import type { Lanes } from './lanes.js'
 import type { Leg } from './leg.js'
 import type { Remembered } from './remembered.js'
@@ -19,7 +22,7 @@ import { stamp } from './tools/tree.js'
 import { tools } from './tools/tools.js'
 import type { Turn } from './turn.js'
 import { turnIo, type Ground, type Toolbox, type Workshop } from './turn-io.js'
-import { turnShell } from './turn-shell.js'
+import { turnPrograms } from './turn-shell.js'
 
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
@@ -29,8 +32,13 @@ export interface WorkshopParts {
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
   readonly locks: Lanes
   readonly log: Log
+  readonly staff: Staff
+  /** How many helpers a turn may have, as it begins. */
+  readonly limits: () => Promise<HelperLimits>
   readonly remembered: Remembered
   readonly anchors: Anchors
+  /** The addresses the daemon itself listens on. */
+  readonly listeners: () => Promise<readonly Listener[]>
 }
 
 interface Tree extends Ground {
@@ -74,6 +82,7 @@ export class TurnWorkshop implements Workshop {
     if (actsAs && !again) turn.log.push({ kind: 'notice', level: 'warning', text: `there is no persona ${actsAs}: this turn has no account and no tools` })
     const allowedTools = actsAs ? [] : input.allowedTools
     return {
+      helpers: await this.#parts.limits(),
       root,
       cwd: conversation.startIn ? await inside(root, conversation.startIn).catch(() => root) : root,
       preamble: preambleOf(notes),
@@ -87,17 +96,17 @@ export class TurnWorkshop implements Workshop {
   /** The private copy as a turn finds it: made or repaired, brought up to date, its state kept. */
   async #copy(turn: Turn, { id, repos: before, starts }: Conversation, branch: string, again: boolean) {
     const { copies, conversations, anchors } = this.#parts
-    let repos = await copies.ensure(id, before, starts)
+    const opened = await copies.open(id, before, starts)
     if (again) return undefined
-    const sync = before.length ? await this.#sync(turn, id, repos) : undefined
-    repos = sync?.repos ?? repos
+    const sync = before.length ? await this.#sync(turn, id, opened.repos) : undefined
+    const { repos, checkpoint } = sync ?? opened
     await conversations.update(id, { repos, starts: undefined })
     const shown = sync && { commits: sync.commits, blocked: sync.blocked }
     turn.log.push(await worktree(branch, repos, shown))
-    const { id: checkpoint, commits } = await copies.checkpoint(id, repos)
+    const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
     const kept = commits.map(({ repo, tip }) => ({ repo, tip, base: repos.find(each => each.repo === repo)?.base ?? tip }))
-    await anchors.keep(id, { id: checkpoint, run: turn.run, index: turn.index, repos: kept })
-    turn.log.push({ kind: 'checkpoint', id: checkpoint, index: turn.index })
+    await anchors.keep(id, { id: state, run: turn.run, index: turn.index, repos: kept })
+    turn.log.push({ kind: 'checkpoint', id: state, index: turn.index })
     return shown
   }
 
@@ -112,10 +121,11 @@ export class TurnWorkshop implements Workshop {
 
   /** Resolves when nothing is made ready any more. */
   async idle(): Promise<void> {
+    await this.#parts.copies.close()
     await this.#warming
   }
 
-  async #sync(turn: Turn, id: string, repos: readonly CopyRepo[]) {
+  async #sync(turn: Turn, id: string, repos: readonly CopyRepo[]): Promise<Omit<Synced, 'reports'>> {
     try {
       return await this.#parts.copies.sync(id, repos)
     } catch (error) {
@@ -140,13 +150,14 @@ export class TurnWorkshop implements Workshop {
   }
 
   io(turn: Turn, ground: Ground, leg: Leg) {
-    const { remembered } = this.#parts
+    const { remembered, listeners, staff } = this.#parts
     // Every ground of this workshop was made by `prepare`.
-    const { root, wall } = ground as Tree
+    const { wall } = ground as Tree
     const { conversationId } = turn
     return turnIo(turn, ground, leg, {
+      staff,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
-      toolbox: toolbox(root, ground.cwd, wall),
+      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() })),
     })
   }
 }
@@ -158,7 +169,7 @@ const worktree = async (branch: string, repos: readonly CopyRepo[], sync?: { com
 }
 
 /** The sandbox tools in one tree. */
-const toolbox = (root: string, cwd: string, wall: Omit<WallSpec, 'cwd' | 'env'>): Toolbox => ({
+const toolbox = ({ root, cwd }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>): Toolbox => ({
   face: (name, input) => {
     const tool = tools[name]
     if (!tool || !Object.hasOwn(tools, name)) return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
@@ -169,12 +180,10 @@ const toolbox = (root: string, cwd: string, wall: Omit<WallSpec, 'cwd' | 'env'>)
       throw error
     }
   },
-  run: async (name, input, signal) => {
+  run: async (name, input, signal, company) => {
     const tool = tools[name]!
     try {
-      const shell = turnShell(wall, root, signal)
-      const context = { root, signal, shell: (command: string, at: string, options: { timeoutMs: number }) => shell(command, at === root ? cwd : at, options) }
-      return await tool.run(tool.check(input), context)
+      return await tool.run(tool.check(input), { root, signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal) })
     } catch (error) {
       if (!signal.aborted) throw error
       return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
@@ -202,7 +211,7 @@ const real = async (workspace: string, paths: readonly string[]): Promise<string
 }
 
 /** What a message must pass before anything is written down. */
-export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>, landing: Premises['landing']): Premises => ({
+export const premises = (workspace: string, copies: Pick<Copies, 'possible' | 'repositories'>, landing: Premises['landing']): Premises => ({
   landing,
   attachments: async paths => {
     for (const path of paths) {
@@ -216,9 +225,8 @@ export const premises = (workspace: string, copies: Pick<Copies, 'repositories'>
     if (!(await stat(folder)).isDirectory()) refuse('unprocessable', `startIn: expected a folder at ${path}, found a file`)
   },
   isolation: async ({ worktreeBase = [] }) => {
-    const repositories = await copies.repositories()
-    if (!repositories.length) refuse('unprocessable', 'isolated: the workspace holds no git repository with a commit; make one with git init and git commit, or leave isolated out')
-    return pinsOf(worktreeBase, repositories)
+    if (!(await copies.possible())) refuse('unprocessable', 'isolated: the workspace holds no git repository with a commit; make one with git init and git commit, or leave isolated out')
+    return worktreeBase.length ? pinsOf(worktreeBase, await copies.repositories()) : []
   },
 })
 

@@ -16,9 +16,10 @@ export interface CardFacts {
   readonly landedRun?: string
 }
 
-/** The status of a card: the live turn, else how the last run ended until its work lands, else the standing of the work. */
-export const statusOf = ({ conversation, live }: ConversationState, { standing, landedRun }: CardFacts): AgentStatus => {
+/** The status of a card: the live turn, else the one that is to come after an outage, else how the last run ended until its work lands, else the standing of the work. */
+export const statusOf = ({ conversation, live, resumesAt }: ConversationState, { standing, landedRun }: CardFacts): AgentStatus => {
   if (live) return LIVE[live.state]
+  if (resumesAt !== undefined) return 'resuming'
   const { lastEnd, lastRun, conflicts } = conversation
   const ended = lastEnd && ENDED[lastEnd]
   if (ended && !(landedRun !== undefined && landedRun === lastRun)) return ended
@@ -39,6 +40,14 @@ const activityOf = (live: LiveTurn | undefined): AgentActivity | undefined => {
   const { tool, target, todo } = live ?? {}
   if (tool === undefined && todo === undefined) return undefined
   return { ...(tool !== undefined && { tool }), ...(target !== undefined && { target }), ...(todo !== undefined && { todo }) }
+}
+
+const subagentsOf = ({ conversation, live }: ConversationState): AgentCard['subagents'] => {
+  const { running = 0, total = 0 } = live?.helpers ?? {}
+  const { totals, lastRun, lastEnd } = conversation
+  // A run that is being written down is in the totals already.
+  const all = totals.helpers + (lastEnd !== undefined && lastRun === live?.run ? 0 : total)
+  return all > 0 ? { running, total: all } : undefined
 }
 
 /** Leaves out what is not there. */
@@ -85,7 +94,10 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       contextTokens: conversation.contextTokens,
       contextWindow: conversation.contextWindow,
       activity: activityOf(live),
+      autoLand: conversation.autoLand,
+      resumeAfterOutage: conversation.resumeAfterOutage,
       landRequested: conversation.landRequested,
+      subagents: subagentsOf(state),
       diff: facts.standing.diff,
       landedPresence: facts.standing.presence,
       startedAt: live?.startedAt,

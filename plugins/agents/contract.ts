@@ -2,12 +2,12 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type {
-  ConflictReason, ConversationId, Harness, LandConflict, LandRequest, Matches, MessageId, OpenCard, ProviderId, QueuedMessage,
-  RunEnd, RunId, TranscriptPage, WaitingMessages,
+  ConflictReason, ConversationId, Harness, HelperCount, LandConflict, LandRequest, Matches, MessageId, OpenCard, ProviderId,
+  QueuedMessage, RunEnd, RunId, TranscriptPage, WaitingMessages,
 } from '../agent/contract.js'
 
 export type AgentStatus =
-  | 'idle' | 'running' | 'awaiting' | 'stopping' | 'stopped' | 'ready' | 'landed' | 'conflict' | 'error' | 'interrupted'
+  | 'idle' | 'running' | 'awaiting' | 'stopping' | 'stopped' | 'resuming' | 'ready' | 'landed' | 'conflict' | 'error' | 'interrupted'
 
 /** What the agent is doing now. */
 export interface AgentActivity {
@@ -51,6 +51,9 @@ export interface AgentCard {
   branch?: string
   /** Short commit of the root repository the branch sits on. */
   base?: string
+  /** Whether clean turns land by themselves, and whether an outage is waited out; absent: as the sandbox says. */
+  autoLand?: boolean
+  resumeAfterOutage?: boolean
   /** Somebody asks for the work to be landed; the landing or discard that answers it takes it away. */
   landRequested?: LandRequest
   openedBy: string
@@ -72,6 +75,8 @@ export interface AgentCard {
   attention: AgentAttention
   turns?: Count
   toolUses?: Count
+  /** Helpers it ever had, and those at work; absent: it had none. */
+  subagents?: HelperCount
   diff?: DiffTotals
   /** Only when some landed work has since been thrown away. */
   landedPresence?: LandedPresence
@@ -323,6 +328,21 @@ export interface Agents {
 
   /** Set the title a person chose; no generated title replaces it. */
   'POST /agents/{id}/rename'(input: { id: Text; title: string & tags.MinLength<1> & tags.MaxLength<80> }): AgentCard
+
+  /**
+   * Choose whether this conversation's work lands by itself after a clean turn; null follows the rules again.
+   *
+   * It is read when a turn ends, so it counts for the one now running. Words of somebody who may not land, and a wake
+   * from outside, leave the work to a person.
+   */
+  'POST /agents/{id}/auto-land'(input: { id: Text; autoLand: boolean | null }): AgentCard
+
+  /**
+   * Choose whether turns of this conversation are run again after an outage of their provider; null follows the setting.
+   *
+   * Turning it on picks up a turn that died of an outage within the last 60 minutes.
+   */
+  'POST /agents/{id}/resume-after-outage'(input: { id: Text; resumeAfterOutage: boolean | null }): AgentCard
 
   /** Stamp the read mark of a conversation. */
   'POST /agents/{id}/seen'(input: { id: Text }): AgentCard

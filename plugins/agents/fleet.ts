@@ -256,6 +256,7 @@ export class Fleet {
     if (outcomes.length > 0) {
       standings.forget(id)
       if (landed && left.length === 0 && settled !== undefined) await notes.noteLanded(id, settled)
+      await host.call('kernel.events.publish', { domain: 'landings', key: id })
       host.emit('agent.landed', {
         agentId: id, ...(title !== undefined && { title }), branch, outcome: 'landed',
         repos: done.flatMap(({ outcome, from, repo }) => (outcome ? [{ repo, from, dir: repo === 'root' ? '.' : repo }] : [])),

@@ -16,7 +16,7 @@ export interface MarksDeps {
   readonly now: () => number
 }
 
-/** What people put on a card: its title, that they read it, that they ask for a landing. */
+/** What people put on a card: its title, that they read it, how its turns end, that they ask for a landing. */
 export class Marks {
   readonly #deps: MarksDeps
 
@@ -54,6 +54,20 @@ export class Marks {
     const { work } = await standings.of(state.conversation)
     if (work !== 'outstanding') refuse('conflict', `nothing of ${id} is outstanding: there is nothing to ask for`)
     await host.call('agent.requestLand', { id, request: { email: email ?? actor, ...(name !== undefined && { name }), at: now() } })
+    return this.#card(id)
+  }
+
+  /** Chooses whether clean turns land by themselves; null follows the rules. */
+  async autoLand(id: string, autoLand: boolean | null): Promise<AgentCard> {
+    const { host } = this.#deps
+    withBranch(await host.call('agent.conversation', { id }), 'there is nothing to land')
+    await host.call('agent.autoLand', { id, ...(autoLand !== null && { autoLand }) })
+    return this.#card(id)
+  }
+
+  /** Chooses whether an outage is waited out; null follows the setting. */
+  async resumeAfterOutage(id: string, resumeAfterOutage: boolean | null): Promise<AgentCard> {
+    await this.#deps.host.call('agent.resumeAfterOutage', { id, ...(resumeAfterOutage !== null && { resumeAfterOutage }) })
     return this.#card(id)
   }
 

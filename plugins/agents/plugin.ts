@@ -127,6 +127,8 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /agents/{id}/rename': ({ id, title }) => marks.rename(id, title),
     'POST /agents/{id}/seen': ({ id }) => marks.seen(id),
     'POST /agents/seen': ({ ids }) => marks.seenAll(ids),
+    'POST /agents/{id}/auto-land': ({ id, autoLand }) => marks.autoLand(id, autoLand),
+    'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }) => marks.resumeAfterOutage(id, resumeAfterOutage),
     'POST /agents/{id}/request-land': ({ id }, { caller }) => marks.requestLand(id, caller),
     'GET /agents/{id}/queue': ({ id }) => host.call('agent.queue', { id }),
     'DELETE /agents/{id}/queue/{messageId}': input => host.call('agent.unqueue', input),

@@ -8,6 +8,14 @@ export interface Settings {
   agentRetentionDays: number & tags.Minimum<0> & tags.Maximum<365>
   /** Go on by itself with a turn that a restart of the sandbox cut off; off unless set. */
   autoResumeOnRestart: boolean
+  /** Run a turn that an outage of its provider ended again, once the provider may be back; off unless set. */
+  resumeAfterOutage: boolean
+  /** Helpers of one turn that may be at work at once, 20 unless set. */
+  subagentsAtOnce: number & tags.Minimum<1> & tags.Maximum<200>
+  /** Helpers that one turn may have in all, 200 unless set. */
+  subagentsPerTurn: number & tags.Minimum<1> & tags.Maximum<2000>
+  /** How deep helpers may start helpers of their own, 3 unless set. */
+  subagentDepth: number & tags.Minimum<1> & tags.Maximum<10>
 }
 /** Settings to write; a key that is none of them is refused. */
 export interface SettingsGiven extends Partial<Settings> {}

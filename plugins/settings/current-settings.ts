@@ -8,6 +8,10 @@ import { FILE, type Kept, type SettingsFile } from './settings-file.js'
 export const DEFAULTS: Settings = {
   agentRetentionDays: 3,
   autoResumeOnRestart: false,
+  resumeAfterOutage: false,
+  subagentsAtOnce: 20,
+  subagentsPerTurn: 200,
+  subagentDepth: 3,
 }
 const MOST_TOLD = 20
 

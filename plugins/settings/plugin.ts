@@ -8,7 +8,11 @@ export const contract = settings
 /** Keeps how agents behave in this sandbox, for the groups that go by it. */
 export const activate = async (host: Host): Promise<void> => {
   const file = new SettingsFile(host.place.workspace)
-  const current = new CurrentSettings(file, host.log, what => host.emit('settings.changed', what))
+  const current = new CurrentSettings(file, host.log, what => {
+    host.emit('settings.changed', what)
+    host.call('kernel.events.publish', { domain: 'settings' })
+      .catch(error => host.log.warn('nobody could be told that the settings changed', { error: String(error) }))
+  })
   // What was left behind is in nobody's way, so a sweep that fails must not keep the settings from being read.
   host.boot('Settings', () => file.sweep().catch(error => host.log.info('leftovers of the settings stay', { error: String(error) })))
 

@@ -1,16 +1,23 @@
 import { createInterface } from 'node:readline'
-import type { Card, CardReply, Question } from '../../plugins/agent/contract.js'
+import type { Card, CardReply, Frame, Question } from '../../plugins/agent/contract.js'
 import { quoted } from './text.js'
 import { misused, type Terminal } from './verb.js'
 
 const YES = new Set(['yes', 'y', 'approve', 'ok'])
 const NO = new Set(['no', 'n', 'reject'])
 
+const CARDS: { readonly [kind in Card['kind']]: true } = {
+  plan: true, question: true, permission: true, service_offer: true, capability_offer: true, payment_offer: true,
+}
+
+/** Whether a frame is a card, which somebody is to answer. */
+export const isCard = (frame: Frame): frame is Card => Object.hasOwn(CARDS, frame.kind)
+
 /** What a card can be answered with, in one line. */
 export const choices = (card: Card): string => {
   if (card.kind === 'plan') return 'yes, or no and what to change'
   if (card.kind === 'permission') return card.alwaysLabel ? 'once, always or deny' : 'once or deny'
-  return 'a number, a label or your own words for each question'
+  return card.kind === 'question' ? 'a number, a label or your own words for each question' : 'yes or no'
 }
 
 /** The reply that words on the command line mean; words left over or missing are a usage error. */
@@ -29,9 +36,20 @@ export const replyFrom = (card: Card, words: readonly string[]): CardReply => {
     if (decision !== 'once' && decision !== 'always' && decision !== 'deny') return misused(`expected ${choices(card)}, found ${first || 'nothing'}`)
     return { kind: 'permission', requestId, decision, ...(feedback && { feedback }) }
   }
+  if (card.kind !== 'question') return offerReply(card, words)
   if (words.length > card.questions.length) misused(`expected ${card.questions.length} answers, found ${words.length}: quote an answer of several words`)
   const answers = Object.fromEntries(card.questions.flatMap((question, at) => (words[at] ? [[question.question, chosen(question, words[at])]] : [])))
   return { kind: 'question', requestId, ...(Object.keys(answers).length && { answers }) }
+}
+
+const offerReply = (card: Exclude<Card, { kind: 'plan' | 'permission' | 'question' }>, words: readonly string[]): CardReply => {
+  const { kind, requestId } = card
+  const word = (words[0] ?? '').toLowerCase()
+  if (words.length > 1 || (!YES.has(word) && !NO.has(word))) {
+    return misused(`expected ${choices(card)}, found ${words.join(' ') || 'nothing'}`)
+  }
+  const yes = YES.has(word)
+  return kind === 'capability_offer' ? { kind, requestId, connect: yes } : { kind, requestId, approve: yes }
 }
 
 const chosen = ({ options, multiSelect }: Question, words: string): string | string[] => {
@@ -40,13 +58,26 @@ const chosen = ({ options, multiSelect }: Question, words: string): string | str
   return words.split(',').map(word => one(word.trim())).filter(Boolean)
 }
 
+/** The words that answer a card without thinking; an offer is never taken so. */
+const usual = (card: Card, ofQuestion: (question: Question) => string): string[] => {
+  switch (card.kind) {
+    case 'plan':
+      return ['yes']
+    case 'permission':
+      return ['once']
+    case 'question':
+      return card.questions.map(ofQuestion)
+    default:
+      return ['no']
+  }
+}
+
 /** The answer nobody had to think about: the first choice there is. */
-export const firstChoice = (card: Card): CardReply =>
-  replyFrom(card, card.kind === 'plan' ? ['yes'] : card.kind === 'permission' ? ['once'] : card.questions.map(({ options }) => (options.length ? '1' : '')))
+export const firstChoice = (card: Card): CardReply => replyFrom(card, usual(card, ({ options }) => (options.length ? '1' : '')))
 
 /** The command that answers a card from another terminal. */
 export const answerCommand = (card: Card): string => {
-  const words = card.kind === 'plan' ? ['yes'] : card.kind === 'permission' ? ['once'] : card.questions.map(({ options }) => options[0]?.label ?? 'your words')
+  const words = usual(card, ({ options }) => options[0]?.label ?? 'your words')
   return ['npx sandbox answer', ...[card.requestId, ...words].map(quoted)].join(' ')
 }
 

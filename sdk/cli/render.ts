@@ -1,4 +1,5 @@
-import type { AttachData, Card, CardReply, Frame, LandConflict, TodoItem, ToolCallFrame, ToolContent } from '../../plugins/agent/contract.js'
+import type { AttachData, Card, CardReply, Frame, LandConflict, SubagentFrame, TodoItem, ToolCallFrame, ToolContent } from '../../plugins/agent/contract.js'
+import { HelperLines } from './helper-lines.js'
 import { compare } from './patch.js'
 import { oneLine, plain, short, stylesOf, type Styles } from './text.js'
 
@@ -15,11 +16,18 @@ export interface RenderOptions {
   readonly columns?: number
 }
 
+/** Words or thoughts that may go on, of the turn's own agent or of a helper. */
+interface Prose {
+  readonly kind: 'words' | 'thinking'
+  readonly parent?: string
+}
+
 interface Pen {
   readonly styles: Styles
   readonly columns?: number
   /** What the unfinished line holds; a tool's line on a pipe waits for its outcome. */
-  open?: 'words' | 'thinking' | ToolCallFrame
+  open?: Prose | ToolCallFrame
+  readonly helpers: HelperLines
   readonly tools: Map<string, ToolCallFrame>
   /** The private copy as last told: it is told again after every pause. */
   copy?: string
@@ -29,7 +37,8 @@ const DRAW_OVER = '\r\u001b[K'
 
 /** A fresh drawing of one run. */
 export const createRender = ({ colour = false, columns }: RenderOptions = {}): Render => {
-  const pen: Pen = { styles: stylesOf(colour), tools: new Map(), ...(columns !== undefined && { columns }) }
+  const styles = stylesOf(colour)
+  const pen: Pen = { styles, tools: new Map(), helpers: new HelperLines(styles), ...(columns !== undefined && { columns }) }
   return event => {
     if (event.kind === 'frame') return safelyDrawn(pen, event.event)
     if (event.kind === 'attached') return ''
@@ -42,7 +51,7 @@ const closed = (pen: Pen): string => {
   const { open, columns } = pen
   delete pen.open
   if (!open) return ''
-  return typeof open === 'object' && columns === undefined ? `${headOf(pen, open)}\n` : '\n'
+  return open.kind === 'tool_call' && columns === undefined ? `${headOf(pen, open)}\n` : '\n'
 }
 
 /** A known kind whose fields a newer daemon changed is shown like an unknown one. */
@@ -55,22 +64,34 @@ const safelyDrawn = (pen: Pen, frame: Frame): string => {
 }
 
 const drawn = (pen: Pen, frame: Frame): string => {
-  if (frame.kind === 'delta') return flowing(pen, 'words', plain(frame.text))
-  if (frame.kind === 'thinking') return flowing(pen, 'thinking', plain(frame.text))
-  if (frame.kind === 'text_end') return closed(pen)
+  if (frame.kind === 'delta') return flowing(pen, 'words', frame)
+  if (frame.kind === 'thinking') return flowing(pen, 'thinking', frame)
+  if (frame.kind === 'text_end') return flows(pen, 'words', frame.parentToolUseId) ? closed(pen) : ''
+  if (frame.kind === 'subagent') return helperShown(pen, frame)
   if (frame.kind === 'tool_call') return toolShown(pen, frame)
   if (frame.kind === 'tool_call_update') return toolMoved(pen, frame)
   const lines = linesOf(pen, frame)
   return lines.length ? `${closed(pen)}${lines.join('\n')}\n` : ''
 }
 
-const flowing = (pen: Pen, kind: 'words' | 'thinking', text: string): string => {
-  const before = pen.open === kind ? '' : closed(pen)
-  pen.open = kind
-  return before + (kind === 'thinking' ? pen.styles.dim(text) : text)
+const flows = ({ open }: Pen, kind: Prose['kind'], parent: string | undefined): boolean =>
+  open?.kind === kind && open.parent === parent
+
+const flowing = (pen: Pen, kind: Prose['kind'], { text, parentToolUseId: parent }: { readonly text: string; readonly parentToolUseId?: string }): string => {
+  const indent = pen.helpers.indent(parent)
+  const before = flows(pen, kind, parent) ? '' : closed(pen) + indent + pen.helpers.speaker(parent)
+  pen.open = { kind, ...(parent !== undefined && { parent }) }
+  const words = indent ? plain(text).replaceAll('\n', `\n${indent}`) : plain(text)
+  return before + (kind === 'thinking' ? pen.styles.dim(words) : words)
 }
 
-const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 'text_end' | 'tool_call' | 'tool_call_update' }>): string[] => {
+/** The call that started it stands above what the helper does. */
+const helperShown = (pen: Pen, frame: SubagentFrame): string => {
+  pen.helpers.begin(frame, pen.tools.get(frame.id)?.parentToolUseId)
+  return pen.open?.kind === 'tool_call' ? closed(pen) : ''
+}
+
+const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 'text_end' | 'tool_call' | 'tool_call_update' | 'subagent' }>): string[] => {
   const { dim, red, green, yellow } = pen.styles
   switch (frame.kind) {
     case 'session':
@@ -91,18 +112,43 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'switched':
       return [yellow(`goes on with ${frame.model === undefined ? '' : `model ${oneLine(frame.model)} of `}${oneLine(frame.provider)}${frame.kept === 'record' ? ', from the record' : ''}`)]
     case 'resumed':
-      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`)]
+      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : frame.reason === 'outage' ? 'an outage' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`)]
     case 'mode':
       return [dim(`permission mode ${oneLine(frame.mode)}`)]
+    case 'rate_limit_info':
+      return [limit(pen.styles, frame)]
+    case 'account_usage':
+      return [dim(`limits: ${frame.windows.map(({ kind, label, utilization }) => `${oneLine(label ?? kind)} ${utilization} %`).join(', ') || 'none'}`)]
+    case 'fast_mode':
+      return [dim(`fast mode ${oneLine(frame.state)}${frame.reason ? `: ${plain(frame.reason)}` : ''}`)]
+    case 'provider_retry':
+      return [yellow(`the provider is asked again (attempt ${frame.attempt}${frame.maxAttempts === undefined ? '' : ` of ${frame.maxAttempts}`})`)]
+    case 'context_usage':
+      return [dim(`context: ${frame.tokens} of ${frame.contextWindow} tokens`)]
+    case 'compact':
+      return [dim(`the context was made shorter${compacted(frame)}`)]
+    case 'service_event':
+      return [dim(frame.event.event === 'status' ? `service: ${plain(frame.event.text)}` : `service result: ${short(plain(JSON.stringify(frame.event.data)), 200)}`)]
+    case 'service_receipt':
+      return [dim(`service: ${oneLine(frame.outcome)}, ${frame.credits} credits${simulated(frame)}`)]
+    case 'capability_outcome':
+      return [dim(frame.outcome === 'connected' ? `connected${frame.id ? `: ${oneLine(frame.id)}` : ''}` : 'not connected')]
+    case 'payment_receipt':
+      return [dim(`payment of $${oneLine(frame.amountUsd)}: ${oneLine(frame.outcome)}${simulated(frame)}`)]
     case 'steer':
       return [`> ${plain(frame.text)}${frame.by ? dim(` (${oneLine(frame.by)})`) : ''}`]
     case 'todos':
       return frame.items.map(item => todo(pen.styles, item))
+    case 'subagent_update':
+      return pen.helpers.move(frame)
     case 'usage':
-      return [dim(usage(frame))]
+      return [pen.helpers.usageIndent() + dim(usage(frame))]
     case 'plan':
     case 'question':
     case 'permission':
+    case 'service_offer':
+    case 'capability_offer':
+    case 'payment_offer':
       return cardLines(frame, pen.styles)
     case 'resolved':
       return [dim(`${frame.reply ? `answered: ${plain(answerWords(frame.reply))}` : 'nobody answered'}${frame.by ? ` (${oneLine(frame.by)})` : ''}`)]
@@ -111,7 +157,10 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'notice':
       return [frame.level === 'warning' ? yellow(`warning: ${plain(frame.text)}`) : dim(`note: ${plain(frame.text)}`)]
     case 'error':
-      return [red(`error: ${plain(frame.message)}`)]
+      return [
+        red(`error: ${plain(frame.message)}`),
+        ...(frame.outage ? [yellow(`the turn is taken up again by itself (try ${frame.outage.attempt} of ${frame.outage.maxAttempts})`)] : []),
+      ]
     case 'landed':
       return frame.landed ? [green('landed: the work is in the workspace')]
         : frame.held ? [yellow('not landed: held back')] : [yellow('not landed:'), ...conflictLines(frame.conflicts ?? [])]
@@ -147,22 +196,23 @@ const toolMoved = (pen: Pen, { id, status, content }: Frame & { kind: 'tool_call
     return ''
   }
   pen.tools.delete(id)
-  const unfinished = typeof pen.open === 'object' && pen.open.id === id
+  const unfinished = pen.open?.kind === 'tool_call' && pen.open.id === id
   if (!unfinished) return closed(pen) + toolLines(pen, call)
   delete pen.open
   return (pen.columns === undefined ? '' : DRAW_OVER) + toolLines(pen, call)
 }
 
-const headOf = ({ styles: { green, red, dim }, columns = 200 }: Pen, { status, name, target, parentToolUseId }: ToolCallFrame): string => {
+const headOf = ({ styles: { green, red, dim }, helpers, columns = 200 }: Pen, { status, name, target, parentToolUseId }: ToolCallFrame): string => {
   const mark = status === 'completed' ? green('✓') : status === 'failed' ? red('✗') : dim('▸')
-  const words = short(plain(`${name}${target ? ` ${target}` : ''}`), Math.max(20, columns - 5))
-  return `${parentToolUseId ? '  ' : ''}${mark} ${words}`
+  const indent = helpers.indent(parentToolUseId)
+  const words = short(plain(`${name}${target ? ` ${target}` : ''}`), Math.max(20, columns - 5 - indent.length))
+  return `${indent}${mark} ${words}`
 }
 
 /** A list the agent keeps for itself is told by the frame of its kind, not by the tool that wrote it. */
 const toolLines = (pen: Pen, call: ToolCallFrame): string => {
   const content = call.category === 'think' && call.status === 'completed' ? [] : (call.content ?? [])
-  const lines = content.flatMap(one => contentLines(one, pen.styles)).map(line => `${call.parentToolUseId ? '    ' : '  '}${line}`)
+  const lines = content.flatMap(one => contentLines(one, pen.styles)).map(line => `${pen.helpers.indent(call.parentToolUseId)}  ${line}`)
   return [headOf(pen, call), ...lines].map(line => `${line}\n`).join('')
 }
 
@@ -195,6 +245,20 @@ const usage = ({ inputTokens, outputTokens, costUsd, durationMs }: Frame & { kin
     durationMs !== undefined && `${(durationMs / 1000).toFixed(1)} s`,
   ].filter(Boolean).join(', ')}`
 
+const limit = ({ dim, yellow, red }: Styles, { status, utilization, resetsAt }: Frame & { kind: 'rate_limit_info' }): string => {
+  const used = utilization === undefined ? '' : `, ${utilization} % used`
+  const renews = resetsAt === undefined ? '' : `, renews ${new Date(resetsAt).toISOString()}`
+  const colour = status === 'rejected' ? red : status === 'allowed_warning' ? yellow : dim
+  return colour(`limit: ${status === 'rejected' ? 'spent' : status === 'allowed_warning' ? 'nearly spent' : 'fine'}${used}${renews}`)
+}
+
+const compacted = ({ preTokens, postTokens }: Frame & { kind: 'compact' }): string => {
+  if (preTokens === undefined) return postTokens === undefined ? '' : `: ${postTokens} tokens left`
+  return `: ${preTokens} tokens before${postTokens === undefined ? '' : `, ${postTokens} after`}`
+}
+
+const simulated = (receipt: { simulated?: boolean }): string => (receipt.simulated ? ' (simulated)' : '')
+
 /** A card as a person reads it. */
 export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
   if (card.kind === 'plan') return [bold('The agent asks whether to follow this plan:'), ...plain(card.text).split('\n').map(line => `  ${line}`)]
@@ -202,16 +266,30 @@ export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
     const what = plain(card.title ?? card.displayName ?? card.toolName)
     return [bold(`The agent asks for permission: ${what}`), ...[card.description, card.path, card.reason].flatMap(line => (line ? [dim(`  ${plain(line)}`)] : []))]
   }
+  if (card.kind !== 'question') return offerLines(card, bold, dim)
   return card.questions.flatMap(({ question, options, multiSelect }) => [
     bold(`The agent asks: ${plain(question)}${multiSelect ? ' (any number of these)' : ''}`),
     ...options.map(({ label, description }, at) => `  ${at + 1}. ${oneLine(label)}${description ? dim(`  ${plain(description)}`) : ''}`),
   ])
 }
 
+type Offer = Exclude<Card, { kind: 'plan' | 'permission' | 'question' }>
+
+const offerLines = (card: Offer, bold: Styles['bold'], dim: Styles['dim']): string[] => {
+  const { kind, offer } = card
+  const [head, ...more] =
+    kind === 'service_offer' ? [`run the service ${offer.name} of ${offer.publisher} for ${offer.creditsPerRun} credits`, offer.description, offer.request]
+      : kind === 'capability_offer' ? [`connect ${offer.name}`]
+        : [`pay $${offer.amountUsd} to ${offer.payTo}`, offer.url, offer.description, `${offer.assetName} on ${offer.network}; today $${offer.spentTodayUsd} of $${offer.dailyCapUsd}`]
+  return [bold(`The agent asks to ${oneLine(head!)}`), ...[...more, offer.why].flatMap(line => (line ? [dim(`  ${oneLine(line)}`)] : []))]
+}
+
 /** An answer in a few words. */
 export const answerWords = (reply: CardReply): string => {
   if (reply.kind === 'plan') return `${reply.approve ? 'yes' : 'no'}${reply.feedback ? `, ${reply.feedback}` : ''}`
   if (reply.kind === 'permission') return `${reply.decision}${reply.feedback ? `, ${reply.feedback}` : ''}`
+  if (reply.kind === 'capability_offer') return reply.connect ? 'yes' : 'no'
+  if (reply.kind !== 'question') return reply.approve ? 'yes' : 'no'
   if (reply.cancelled) return 'cancelled'
   return Object.values(reply.answers ?? {}).flat().join(', ') || 'skipped'
 }

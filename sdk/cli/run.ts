@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Card, PermissionMode, Started, TurnInput } from '../../plugins/agent/contract.js'
 import type { Client } from '../client.js'
 import { Unreached } from '../client.js'
-import { replyFrom } from './cards.js'
+import { isCard, replyFrom } from './cards.js'
 import { connected, type Connection } from './connection.js'
 import { answering, type Followed, followRun } from './follow.js'
 import { answerWords } from './render.js'
@@ -83,7 +83,7 @@ export const answer: Verb = {
   summary: 'answer what an agent asks',
   notes: [
     'CARD is the id that run printed, or the conversation when only one card waits there.',
-    'A question takes a number, a label or your own words for each question; a plan yes, or no and what to change; a permission once, always or deny.',
+    'A question takes a number, a label or your own words for each question; a plan yes, or no and what to change; a permission once, always or deny; an offer yes or no.',
   ],
   flags: {
     conversation: { value: 'ID', help: 'where the card is, for a token that may not read the fleet' },
@@ -170,7 +170,7 @@ const waitingCard = async (client: Client, id: string, conversation: string | un
   for await (const event of await client.call('POST /agent/attach', { conversationId }, { signal })) {
     if (event.kind === 'attached') known = event.seq
     if (event.kind !== 'frame') continue
-    if ('requestId' in event.event && event.event.kind !== 'resolved' && event.event.requestId === requestId) return event.event
+    if (isCard(event.event) && event.event.requestId === requestId) return event.event
     if (event.seq >= known) break
   }
   throw new Failure(EXIT.failed, `no card ${plain(requestId)} in conversation ${plain(conversationId)}`)

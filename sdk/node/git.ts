@@ -62,7 +62,14 @@ const SETTINGS = [
 /** Commands that would run a diff program or a text converter of the repository unless told not to. */
 const SHOWING = new Set(['diff', 'log', 'show', 'diff-tree', 'diff-index', 'diff-files', 'format-patch', 'whatchanged'])
 
-const guarded = ([command = '', ...rest]: readonly string[]): string[] => {
+/** The arguments before git's command: settings, each a pair. */
+const settingsOf = (args: readonly string[]): readonly string[] => {
+  let end = 0
+  while (args[end] === '-c') end += 2
+  return args.slice(0, end)
+}
+
+const guarded = (command: string, rest: readonly string[]): string[] => {
   if (SHOWING.has(command)) return [command, '--no-ext-diff', '--no-textconv', ...rest]
   return command === 'blame' ? [command, '--no-textconv', ...rest] : [command, ...rest]
 }
@@ -99,12 +106,13 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   const ceiling = dirname(wall ? dir : await realpath(dir))
   const by = identity && identityEnv(identity)
   const env = listEnv({ ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env })
-  const all = [...SETTINGS, '--no-pager', ...guarded(args)]
+  const settings = settingsOf(args)
+  const [command = '', ...rest] = args.slice(settings.length)
+  const all = [...SETTINGS, ...settings, '--no-pager', ...guarded(command, rest)]
   const how = { signal, input, maxBytes, timeoutMs }
   const { code, stdout, stderr, truncated, timedOut } = wall
     ? await runWalled({ ...wall, cwd: dir, env }, 'git', all, how)
     : await run((await ownProgram('git')) ?? 'git', all, { ...how, cwd: dir, env })
-  const command = args[0] ?? ''
   if (timedOut) throw new GitFailure(command, code, `did not end within ${timeoutMs / 1000} s`)
   if (truncated) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)
   if (!ok.includes(code)) throw new GitFailure(command, code, stderr)

@@ -180,6 +180,25 @@ t.test('an entry that cannot be read is kept aside, and the start goes on', asyn
   t.match(readFileSync(join(where.data, 'journals', 'agent', 'bad', `${run}.jsonl`), 'utf8'), '{"state":7}')
 })
 
+t.test('an entry with a broken line in its middle is kept aside once, byte for byte', async t => {
+  const where = folders(t, { goesOn: true })
+  const daemon = await spawnDaemon(t, where)
+  const { run } = await daemon.client.call('POST /agent', { conversationId: 'b', prompt: 'say a\nwait 60000' })
+  await framesOf(daemon.once, 'b').until(({ kind }) => kind === 'text_end')
+  await daemon.kill9()
+  const entry = join(where.data, 'journals', 'agent', 'runs', `${run}.jsonl`)
+  const [first, ...rest] = readFileSync(entry, 'utf8').split('\n')
+  const broken = [first, 'no JSON', ...rest].join('\n')
+  writeFileSync(entry, broken)
+  const next = await spawnDaemon(t, where)
+  t.same(done(await framesOf(next.client, 'b', { run }).all()), [{ kind: 'done', reason: 'interrupted' }])
+  t.match(next.stderr(), /kept aside/)
+  t.equal(readFileSync(join(where.data, 'journals', 'agent', 'bad', `${run}.jsonl`), 'utf8'), broken)
+  await next.kill9()
+  const third = await spawnDaemon(t, where)
+  t.notMatch(third.stderr(), /kept aside/, 'the next start knows nothing of it')
+})
+
 t.test('an entry that was begun and never written means the message is still to come', async t => {
   const where = folders(t)
   const daemon = await spawnDaemon(t, where)
@@ -189,4 +208,27 @@ t.test('an entry that was begun and never written means the message is still to 
   writeFileSync(join(where.data, 'journals', 'agent', 'runs', `${run}.jsonl`), '{"mess')
   const next = await spawnDaemon(t, where)
   t.same(texts(await framesOf(next.client, 'e', { run }).all()), ['once'])
+})
+
+t.test('an offer does not survive a kill: it is taken back with a notice, and the script goes on without it', async t => {
+  const where = folders(t, { goesOn: true })
+  const daemon = await spawnDaemon(t, where)
+  const { run } = await daemon.client.call('POST /agent', { conversationId: 'o', prompt: 'offer service translate 3\nsay took $answer' })
+  const { frame, seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'service_offer')
+  const { requestId } = frame as Extract<Frame, { kind: 'service_offer' }>
+  const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
+  t.match(rest.slice(0, 3).map(({ event }) => event), [{ kind: 'resolved', requestId, reply: undefined }, { kind: 'notice', level: 'warning' }, { kind: 'resumed', attempt: 2 }])
+  t.equal(rest.filter(({ event }) => event.kind === 'service_offer').length, 0)
+  t.same(texts(rest), ['took no'])
+  const late = await next.client.call('POST /agent/reply', { kind: 'service_offer', requestId, approve: true }).catch((error: unknown) => error)
+  t.match(late, { status: 409 })
+})
+
+t.test('an offer that was up in a turn that does not go on is taken back, and the turn ends as interrupted', async t => {
+  const where = folders(t)
+  const daemon = await spawnDaemon(t, where)
+  const { run } = await daemon.client.call('POST /agent', { conversationId: 'o', prompt: 'offer payment https://shop.example/a 1\nsay never' })
+  const { seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'payment_offer')
+  const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
+  t.match(rest.map(({ event }) => event), [{ kind: 'resolved' }, { kind: 'notice' }, { kind: 'done', reason: 'interrupted' }])
 })

@@ -13,17 +13,28 @@ import { Providers } from '../../plugins/agent/providers.js'
 import { Queue } from '../../plugins/agent/queue.js'
 import { switchAccount } from '../../plugins/agent/switch-account.js'
 import { Transcripts } from '../../plugins/agent/transcripts.js'
-import { turnIo, type Workshop } from '../../plugins/agent/turn-io.js'
+import type { ToolContext } from '../../plugins/agent/tools/tool.js'
+import { tools } from '../../plugins/agent/tools/tools.js'
+import { turnIo, type Toolbox, type Workshop } from '../../plugins/agent/turn-io.js'
 import type { Caller, Journals } from '../../sdk/index.js'
 import { journalsIn, memoryStore } from '../support/journals.js'
 
 const CALLER: Caller = { kind: 'session', actor: 'ada@example.org', role: 'owner' }
 const nothing = async () => {}
 
+const NO_TOOLS: Toolbox = {
+  face: () => ({ refused: 'no tools here' }), run: () => Promise.reject(new Error('no tools')), stamp: async () => undefined,
+}
+/** The tools that put cards to people. */
+const asking: Toolbox = {
+  ...NO_TOOLS,
+  face: (name, input) => ({ category: 'think', ...tools[name]!.describe(tools[name]!.check(input)) }),
+  run: (name, input, signal, company) => tools[name]!.run(tools[name]!.check(input), { signal, ...company } as ToolContext),
+}
+
 /** An engine without tools or trees, on an adapter made of one function. */
 const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>, {
-  words = true, patienceMs = 200, holdMs = 30_000, journal = journalsIn(t), state = true,
-  tool = (_signal: AbortSignal): Promise<ToolResult> => Promise.reject(new Error('no tools')), others = [] as ProviderAdapter[],
+  words = true, patienceMs = 200, holdMs = 30_000, journal = journalsIn(t), toolbox = NO_TOOLS, state = true, others = [] as ProviderAdapter[],
 } = {}) => {
   const adapter: ProviderAdapter = {
     id: 'test', label: 'Test', harnesses: ['native'], ownHarness: 'native', models: ['one'], commands: [], run,
@@ -41,11 +52,11 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
     refresh: nothing,
     io: (turn, ground, leg) => turnIo(turn, ground, leg, {
       remembered: { names: () => new Set(), add: () => {} },
-      toolbox: { face: () => ({ category: 'execute' }), run: (_name, _input, signal) => tool(signal), stamp: async () => undefined },
+      toolbox, staff: { providers, log },
     }),
   }
   const emitted: string[] = []
-  const host = { journal, log, cards, changed: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
+  const host = { journal, log, cards, changed: () => {}, helped: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
   const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs, holdMs })
   const premises = { landing: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
   const none = { repositories: async () => [] }
@@ -155,6 +166,10 @@ t.test('a turn whose frames cannot be written any more is stopped, and ended as 
   t.match((await frames(run)).at(-1), { reason: 'failed' })
 })
 
+/** Tools that are one function. */
+const shellOf = (run: (signal: AbortSignal) => Promise<ToolResult>): Toolbox =>
+  ({ face: () => ({ category: 'execute' }), run: (_name, _input, signal) => run(signal), stamp: async () => undefined })
+
 /** Resolves when a signal is aborted. */
 const aborted = (signal: AbortSignal) => new Promise<void>(resolve => {
   if (signal.aborted) resolve()
@@ -173,11 +188,11 @@ t.test('a call that keeps a turn from going on elsewhere is cut short after a wh
     void io.state({ at: 2 })
     yield { kind: 'delta', text: await Promise.race([result, Promise.resolve('nothing')]) }
   }, {
-    holdMs: 30, tool: async signal => {
+    holdMs: 30, toolbox: shellOf(async signal => {
       begun.resolve()
       await aborted(signal)
       return { ok: false, text: 'stopped', content: [] }
-    },
+    }),
   })
   const { run } = await send({})
   await begun.promise
@@ -198,7 +213,7 @@ t.test('an adapter that ignores being cut short is left behind with its call', a
   const { engine, send, move, frames } = engineOn(t, async function* ({ resume }, io) {
     if (resume) return yield { kind: 'delta', text: 'on' }
     await io.tool('Shell', {}, 'c1')
-  }, { holdMs: 10, patienceMs: 50, tool: () => (begun.resolve(), new Promise(() => {})) })
+  }, { holdMs: 10, patienceMs: 50, toolbox: shellOf(() => (begun.resolve(), new Promise(() => {}))) })
   const { run } = await send({})
   await begun.promise
   await move({ fast: true })
@@ -254,4 +269,29 @@ t.test('another provider goes on from the record and all frames of the run, once
   t.match((await frames(run)).map(({ kind }) => kind), ['session', 'delta', 'tool_call', 'tool_call_update', 'switched', 'delta', 'done'])
   t.match(requests, [{ model: 'two', harness: 'vendor-code', resume: { reason: 'switched' }, state: undefined, since: { length: 5 } }])
   t.match(conversations.get('c'), { provider: 'other', model: 'two', session: undefined })
+})
+
+t.test('the tools Ask and Plan put up cards, and a yes to a plan leaves plan mode', async t => {
+  const told: string[] = []
+  const questions = [{ question: 'Which?', options: [{ label: 'a' }, { label: 'b' }] }, { question: 'How many?', options: [] }]
+  const { send, frames, cards, engine } = engineOn(t, async function* (_, io) {
+    told.push((await io.tool('Ask', { questions }, 'c1')).text, (await io.tool('Plan', { text: 'all of it' }, 'c2')).text)
+  }, { toolbox: asking })
+  const { run } = await send({ permissionMode: 'plan' })
+  const up = async () => {
+    for (;;) {
+      const card = engine.live('c')?.live.cards[0]
+      if (card) return card.requestId
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+  await cards.reply({ kind: 'question', requestId: await up(), answers: { 'Which?': ['a', 'b'] } }, 'ada')
+  await cards.reply({ kind: 'plan', requestId: await up(), approve: true, feedback: 'gladly' }, 'ada')
+  await engine.live('c')?.ended
+  t.same(told, ['Which?: a, b\nHow many?: (skipped)', 'the plan was approved: gladly'])
+  t.same((await frames(run)).map(({ kind }) => kind), [
+    'tool_call', 'tool_call_update', 'question', 'resolved', 'tool_call_update',
+    'tool_call', 'tool_call_update', 'plan', 'resolved', 'mode', 'tool_call_update', 'done',
+  ])
+  t.match((await frames(run)).find(({ kind }) => kind === 'mode'), { mode: 'bypassPermissions' })
 })

@@ -29,6 +29,14 @@ t.test('a tool the turn may not use is refused in every mode, and an empty list 
   t.equal(decide(call('edit'), state('default', { allowedTools: ['Tool'] })).verdict, 'ask', 'and being allowed is not being agreed to')
 })
 
+t.test('a helper is started and waited for without a yes, by a turn that may', t => {
+  for (const name of ['Delegate', 'Join']) {
+    for (const mode of ['default', 'acceptEdits', 'plan', 'bypassPermissions'] as const) t.equal(decide(call('other', { name }), state(mode)).verdict, 'go')
+    t.equal(decide(call('other', { name }), state('default', { allowedTools: ['Read'] })).verdict, 'refuse')
+  }
+  t.end()
+})
+
 t.test('what a person said always to goes, but not in plan mode', async t => {
   const remembered = new Set(['Tool'])
   t.equal(decide(call('execute'), state('default', { remembered })).verdict, 'go')

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import type { Conversation, TurnInput } from '../../plugins/agent/contract.js'
+import type { Resumable } from '../../plugins/agent/outage.js'
 import { Queue, type WaitingMessage } from '../../plugins/agent/queue.js'
 import type { Message } from '../../plugins/agent/run-entry.js'
 import type { Journals } from '../../sdk/index.js'
@@ -106,6 +107,42 @@ t.test('a journal of finished messages is compacted while new ones arrive, and k
   t.equal(again.queue.current('c')?.run, 'r-0')
   t.same(runs(again.queue), ['r-1'])
   t.match(again.queue.said('c', 'r-0'), [{ text: 'words' }])
+})
+
+t.test('what an outage ended is kept until a turn begins, over starts and compactions', async t => {
+  const journals = journalsIn(t)
+  const { queue } = await opened(journals)
+  const next = (n: number): Resumable => ({ failedAt: 1, at: 2, message: { ...message(n), run: `r-${n}-2`, resumed: { from: `r-${n}`, attempt: 2, tries: 1, since: 1 } } })
+  const died = async (id: string, n: number) => {
+    const of = { ...message(n), conversationId: id }
+    await start(queue, of, of)
+    await queue.ended(id, of.run, false, { ...next(n), message: { ...next(n).message, conversationId: id } })
+  }
+  await died('kept', 1)
+  await died('again', 2)
+  await died('message', 3)
+  await died('forgone', 4)
+  await died('dropped', 5)
+  const { message: again } = queue.resumable('again')!
+  await queue.accept({ row: queue.known('m-2')!, message: again })
+  const instead = { ...message(6), conversationId: 'message' }
+  await start(queue, instead, instead)
+  await queue.resume('forgone')
+  await queue.drop('dropped')
+  const left = (of: Queue) => [of.resumables.map(([id, { message: { run }, at }]) => [id, run, at]), of.busy.map(id => of.current(id)?.run).toSorted()]
+  const whole = [[['kept', 'r-1-2', 2]], ['r-2-2', 'r-6']]
+  t.same(left(queue), whole)
+  t.same(left((await opened(journals)).queue), whole)
+  const big = 'x'.repeat(1024 * 1024)
+  for (let n = 10; n < 50; n++) {
+    const of = { ...message(n, big), conversationId: `c-${n}` }
+    await start(queue, of, of)
+    await queue.ended(of.conversationId, of.run, false)
+  }
+  t.ok(((await journals.stat('queue'))?.entries ?? 0) < 80, 'the journal was compacted')
+  const { queue: last } = await opened(journals)
+  t.same(left(last), whole)
+  t.match([last.known('m-2'), last.current('again')?.resumed], [{ run: 'r-2' }, { from: 'r-2' }], 'a message has its first answer though another run of it is under way')
 })
 
 t.test('a dropped conversation leaves its answers and nothing else', async t => {

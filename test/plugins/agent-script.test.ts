@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { TurnIo, TurnRequest, Words } from '../../plugins/agent/adapter.js'
+import { isCard } from '../../plugins/agent/card-kinds.js'
 import type { Card, CardReply, Frame, PermissionMode } from '../../plugins/agent/frames.js'
 import { scriptAdapter } from '../../plugins/agent/script/adapter.js'
 import { DEMO, HELP } from '../../plugins/agent/script/help.js'
 import { parse } from '../../plugins/agent/script/parse.js'
+import { verbs } from '../../plugins/agent/script/verbs.js'
 
 // The language ------------------------------------------------------------------------------------------------------
 
@@ -13,7 +15,10 @@ const script = (words: string) => {
   if (parsed.kind !== 'script') throw new Error(`${words}: ${JSON.stringify(parsed)}`)
   return parsed.commands
 }
-const action = (words: string) => script(words)[0]!.action
+const action = (words: string) => {
+  const { name, input } = script(words)[0]!
+  return { verb: name, ...input }
+}
 
 t.test('the first line that is neither blank nor a comment decides what a prompt is', async t => {
   const kinds: [string, string][] = [
@@ -42,21 +47,30 @@ t.test('every command becomes what it says', async t => {
     ['edit a.txt\n| - old\n| + new\n| +   more', { verb: 'edit', path: 'a.txt', old: 'old', new: 'new\n  more' }],
     ['edit a.txt\n|-old', { verb: 'edit', path: 'a.txt', old: 'old', new: '' }],
     ['move a b -> c', { verb: 'move', from: 'a b', to: 'c' }],
-    ['run echo a | wc', { verb: 'run', text: 'echo a | wc' }],
+    ['run echo a | wc', { verb: 'run', command: 'echo a | wc' }],
     ['ask Which?\n| a: first: one\n| b', { verb: 'ask', question: 'Which?', several: false, options: [{ label: 'a', description: 'first: one' }, { label: 'b', description: '' }] }],
-    ['ask* Which?', { verb: 'ask', question: 'Which?', several: true, options: [] }],
+    ['ask* Which?', { verb: 'ask*', question: 'Which?', several: true, options: [] }],
     ['permit Shell: may I', { verb: 'permit', tool: 'Shell', sentence: 'may I' }],
-    ['wait 20', { verb: 'wait', ms: 20 }], ['wait words', { verb: 'wait words' }], ['wait words 5', { verb: 'wait words', ms: 5 }],
+    ['wait 20', { verb: 'wait', words: false, ms: 20 }], ['wait words', { verb: 'wait', words: true }], ['wait words 5', { verb: 'wait', words: true, ms: 5 }],
     ['mode plan', { verb: 'mode', mode: 'plan' }],
     ['usage 1 2 0.5', { verb: 'usage', input: 1, output: 2, costUsd: 0.5 }],
     ['refuse rate_limit too much', { verb: 'refuse', code: 'rate_limit', text: 'too much' }],
     ['outage', { verb: 'outage', times: 1 }],
-    ['helper& look\n| say hi\n| | not ours', { verb: 'absent', name: 'helper&', text: 'look' }],
-    ['fetch http://x', { verb: 'absent', name: 'fetch', text: 'http://x' }],
+    ['context 10 200', { verb: 'context', tokens: 10, window: 200 }], ['compact', { verb: 'compact' }],
+    ['limit 100', { verb: 'limit', percent: 100 }], ['limit 0 5000', { verb: 'limit', percent: 0, resetMs: 5000 }],
+    ['fast cooldown', { verb: 'fast', state: 'cooldown' }], ['retry 3 10', { verb: 'retry', times: 3, ms: 10 }],
+    ['code\n| a()\n|\n| b()', { verb: 'code', source: 'a()\n\nb()' }],
+    ['offer service a-b 3', { verb: 'offer', offer: 'service', slug: 'a-b', credits: 3 }],
+    ['offer capability forge', { verb: 'offer', offer: 'capability', card: 'forge' }],
+    ['offer payment https://x/$n 1.50', { verb: 'offer', offer: 'payment', url: 'https://x/$n', amount: '1.50' }],
+    ['helper look\n| say hi\n| write a\n| | ours', { verb: 'helper', description: 'look', prompt: 'say hi\nwrite a\n| ours' }],
+    ['helper& look', { verb: 'helper&', description: 'look', prompt: 'look' }],
+    ['join', { verb: 'join' }],
+    ['fetch http://x', { verb: 'fetch', url: 'http://x' }],
   ]
   for (const [words, expected] of table) t.same(action(words), expected, words)
-  t.match(script('repeat 3 say $n'), [{ times: 3, action: { verb: 'say', text: '$n' } }])
-  t.match(script('repeat 2 append a\n| x'), [{ times: 2, action: { content: 'x\n' } }])
+  t.match(script('repeat 3 say $n'), [{ times: 3, name: 'say', input: { text: '$n' } }])
+  t.match(script('repeat 2 append a\n| x'), [{ times: 2, input: { content: 'x\n' } }])
 })
 
 t.test('what stands behind the end of a script is not read', async t => {
@@ -72,8 +86,15 @@ t.test('a line that does not parse is named before anything runs', async t => {
     ['edit a\n| x', 1, /- old/], ['edit a', 1, /at least one/], ['move a', 1, /FROM -> TO/], ['move a -> b -> c', 1, /FROM -> TO/],
     ['permit Shell', 1, /TOOL: SENTENCE/], ['wait', 1, /wait MS/], ['wait -1', 1, /wait MS/], ['wait 99999999999', 1, /at most/], ['wait words x', 1, /wait/],
     ['mode root', 1, /bypassPermissions/], ['usage 1', 1, /IN OUT/], ['usage 1 2 x', 1, /usage/], ['refuse nope x', 1, /CODE/], ['refuse constructor x', 1, /CODE/],
+    ['context 1', 1, /TOKENS WINDOW/], ['context 1 0', 1, /window from 1/], ['context a b', 1, /TOKENS/], ['context 1 2 3', 1, /TOKENS/],
+    ['compact now', 1, /compact alone/], ['limit', 1, /PERCENT/], ['limit 101', 1, /to 100/], ['limit -1', 1, /PERCENT/], ['limit 5 x', 1, /RESET_MS/], ['limit 5 6 7', 1, /PERCENT/],
+    ['fast', 1, /fast on/], ['fast maybe', 1, /fast on/], ['retry 2', 1, /TIMES MS/], ['retry 0 5', 1, /TIMES MS/], ['retry 1001 1', 1, /1000 times/], ['retry 1000 86400000', 1, /in all/],
+    ['code', 1, /lines that begin/], ['code x', 1, /code alone/], ['code x\n| y', 1, /code alone/], ['fetch', 1, /fetch URL/], ['fetch http://x\n| y', 2, /takes no lines/],
+    ['offer', 1, /offer service/], ['offer house', 1, /offer service/], ['offer service x', 1, /CREDITS/], ['offer service x 1.5', 1, /CREDITS/], ['offer capability', 1, /CARD/],
+    ['offer capability a b', 1, /CARD/], ['offer payment https://x', 1, /AMOUNT/], ['offer payment https://x free', 1, /AMOUNT/], ['offer payment https://x 1 2', 1, /AMOUNT/],
+    ['search', 1, /search QUERY/], ['browse a b', 1, /browse URL/], ['handover phone x', 1, /handover/], ['need key', 1, /TITLE/], ['verdict maybe x', 1, /verdict/], ['die now', 1, /die/],
     ['repeat 3', 1, /repeat N/], ['repeat x say a', 1, /repeat N/], ['repeat 0 say a', 1, /1 to 10000/], ['repeat 10001 say a', 1, /10001/],
-    ['repeat 2 repeat 2 say a', 1, /another repeat/], ['ask Q\n| a\n| a', 1, /differ/], ['ask', 1, /QUESTION/], ['run', 1, /COMMAND/],
+    ['repeat 2 repeat 2 say a', 1, /another repeat/], ['ask Q\n| a\n| a', 1, /differ/], ['ask', 1, /QUESTION/], ['helper', 1, /helper DESCRIPTION/], ['helper&', 1, /helper& DESCRIPTION/], ['join x', 1, /join alone/], ['join\n| x', 2, /takes no lines/], ['run', 1, /COMMAND/],
   ]
   for (const [words, line, message] of bad) t.match(parse(words), { kind: 'syntax', line, message }, words)
 })
@@ -94,7 +115,9 @@ t.test('a prompt of a mebibyte is read in a moment, however it is made', async t
 
 t.test('the demo is a script and the help names every verb it has', async t => {
   t.ok(script(DEMO).length > 6)
-  for (const verb of ['say', 'todo', 'append', 'edit', 'ask', 'permit', 'wait words', 'repeat', 'refuse', 'outage', '$conversation']) t.match(HELP, verb)
+  const shown = HELP.split('\n').map(line => /^([a-z]+[*&]?)(?: |$)/.exec(line)?.[1]).filter(verb => verb !== undefined)
+  t.same(new Set(shown), new Set([...verbs.keys(), 'repeat']))
+  for (const name of ['answer', 'exit', 'out', 'words', 'n', 'run', 'conversation']) t.match(HELP, `$${name}`)
 })
 
 // A world that can die at any moment ----------------------------------------------------------------------------------
@@ -146,7 +169,7 @@ class World {
     for (const { card, reply } of answered) this.log.push({ kind: 'resolved', requestId: card.requestId, reply })
     return {
       conversationId: 'c-1', run: 'r-1', attempt, prompt: words, words, attachments: [], mentions: [], harness: 'native', model: 'script',
-      permissionMode: mode, attended,
+      permissionMode: mode, attended, depth: 0, helpers: { atOnce: 20, perTurn: 200, depth: 3 },
       ...(attempt > 1 && {
         ...(this.state !== undefined && { state: structuredClone(this.state) }),
         since: this.log.slice(this.stateAt), resume: { reason: open.length ? 'answered' : 'restart', replies: answered },
@@ -179,6 +202,7 @@ class World {
         await this.frame({ kind: 'tool_call_update', id, status: ok ? 'completed' : 'failed', content })
         return { ok, text, content, ...(exit !== undefined && { exit }) }
       },
+      helper: async () => ({ status: 'failed', summary: 'no helpers here' }),
       stamp: async path => this.files.get(path),
       state: async value => {
         await this.step()
@@ -236,7 +260,7 @@ class World {
   }
 
   get cards(): Card[] {
-    return this.log.filter(frame => frame.kind === 'question' || frame.kind === 'plan' || frame.kind === 'permission')
+    return this.log.filter(isCard)
   }
 
   get kinds(): string[] {
@@ -329,11 +353,11 @@ t.test('an unattended turn raises no card and goes on', async t => {
 })
 
 t.test('what this sandbox lacks is a failed tool call with a reason, and the script goes on', async t => {
-  const { log, prose } = await play('fetch http://x\nhelper h\n| say no\nverdict done x\nsay on')
+  const { log, prose } = await play('browse http://x\nneed key h\n| say no\nverdict done x\nsay on')
   const calls = log.filter(frame => frame.kind === 'tool_call')
   const updates = log.filter(frame => frame.kind === 'tool_call_update')
-  t.match(calls, [{ id: 'c1', name: 'Fetch', target: 'http://x' }, { id: 'c2', name: 'Delegate' }, { id: 'c3' }])
-  t.match(updates, [{ id: 'c1', status: 'failed', content: [{ text: /^fetch is not available/ }] }, { id: 'c2' }, { id: 'c3' }])
+  t.match(calls, [{ id: 'c1', name: 'Browser', target: 'http://x' }, { id: 'c2', name: 'Need' }, { id: 'c3' }])
+  t.match(updates, [{ id: 'c1', status: 'failed', content: [{ text: /^browse is not available/ }] }, { id: 'c2' }, { id: 'c3' }])
   t.equal(prose, 'on\n')
 })
 
@@ -413,6 +437,14 @@ plan go
 repeat 5 say n $n
 mode acceptEdits
 fetch http://x
+offer service translate 3
+offer capability forge
+offer payment https://x 1
+context 5 9
+compact
+limit 50
+fast on
+retry 3 1
 wait 1
 read b.txt
 say $out $answer end`
@@ -421,6 +453,15 @@ const REPLIES: CardReply[] = [
   { kind: 'question', requestId: '0', answers: { 'Which?': 'x' } },
   { kind: 'permission', requestId: '1', decision: 'once' },
   { kind: 'plan', requestId: '2', approve: true },
+  { kind: 'service_offer', requestId: '3', approve: true },
+  { kind: 'capability_offer', requestId: '4', connect: true },
+  { kind: 'payment_offer', requestId: '5', approve: true },
+]
+
+/** Kinds of frames that one run of it holds once. */
+const ONCE = [
+  'thinking', 'todos', 'usage', 'session', 'question', 'plan', 'permission', 'service_offer', 'service_receipt', 'capability_offer',
+  'capability_outcome', 'payment_offer', 'payment_receipt', 'context_usage', 'compact', 'rate_limit_info', 'account_usage', 'fast_mode',
 ]
 
 t.test('a turn killed at any moment and started again says and does everything exactly once', async t => {
@@ -434,7 +475,8 @@ t.test('a turn killed at any moment and started again says and does everything e
     world.dieAt = Infinity
     await world.run(2)
     const same = world.prose === whole.prose && JSON.stringify([...world.files]) === JSON.stringify([...whole.files])
-      && ['thinking', 'todos', 'usage', 'session', 'question', 'plan', 'permission'].every(kind => world.kinds.filter(k => k === kind).length === 1)
+      && ONCE.every(kind => world.kinds.filter(k => k === kind).length === 1)
+      && world.find('service_event').length === 2 && world.find('provider_retry').map(({ attempt }) => attempt).join() === '1,2,3'
     if (!same) {
       wrong++
       t.same({ prose: world.prose, files: [...world.files], kinds: world.kinds }, { prose: whole.prose, files: [...whole.files], kinds: whole.kinds }, `killed at step ${dieAt}`)

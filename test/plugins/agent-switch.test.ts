@@ -179,6 +179,31 @@ t.test('a stop before the move took effect wins', async t => {
   t.match(await state(daemon, 's'), { conversation: { model: 'script-fast', lastEnd: 'stopped' } })
 })
 
+t.test('a helper at work in the background keeps a turn where it is until it has ended', async t => {
+  const { client, workspace } = await daemonWith(t, ['agent'])
+  await client.call('POST /agent', { conversationId: 's', prompt: `helper& look\n| run ${HELD}\nsay begun\njoin\nsay on` })
+  const watched = framesOf(client, 's')
+  await watched.until(({ kind }) => kind === 'text_end')
+  await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
+  writeFileSync(join(workspace, 'go'), '')
+  const frames = (await watched.all()).map(({ event }) => event)
+  const ended = frames.findIndex(frame => frame.kind === 'subagent_update' && frame.status === 'completed')
+  t.ok(ended >= 0 && ended < frames.findIndex(({ kind }) => kind === 'switched'))
+  t.equal(texts(frames).at(-1), 'on')
+})
+
+t.test('what an outage ended after a move is resumed where the turn was', async t => {
+  const { client, kernel } = await daemonWith(t, ['agent'])
+  await client.call('POST /agent', { conversationId: 's', model: 'script', prompt: 'wait words 60000\noutage 9' })
+  const watched = framesOf(client, 's')
+  await watched.until(({ kind }) => kind === 'init')
+  await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
+  await client.call('POST /agent/steer', { conversationId: 's', text: 'on' })
+  t.match((await watched.all()).at(-1)?.event, { kind: 'done', reason: 'failed' })
+  const lines = await kernel.journals.read<{ resumable?: object }>('agent/queue')
+  t.match(lines.find(({ resumable }) => resumable), { resumable: { message: { input: { model: 'script-fast' } } } })
+})
+
 for (const goesOn of [true, false]) {
   t.test(`killed before the move took effect, ${goesOn ? 'the turn goes on there' : 'the conversation is there'} after the restart`, async t => {
     const where = { workspace: join(folderOf(t), 'workspace'), data: join(folderOf(t), 'data') }

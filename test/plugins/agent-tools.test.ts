@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import type { Test } from 'tap'
 import { Refusal } from '../../sdk/index.js'
 import type { ToolResult } from '../../plugins/agent/adapter.js'
+import type { CardReply } from '../../plugins/agent/frames.js'
 import type { ToolContext } from '../../plugins/agent/tools/tool.js'
 import { cut } from '../../plugins/agent/tools/content.js'
 import { tools } from '../../plugins/agent/tools/tools.js'
@@ -35,6 +38,10 @@ const place = (t: Test): Place => {
   const context: ToolContext = {
     root,
     signal: new AbortController().signal,
+    code: async () => ({ exit: 0, output: '', truncated: false, timedOut: false }),
+    reach: async () => ({ near: true, listeners: [] }),
+    person: { attends: false, ask: async () => undefined, approved: () => {} },
+    crew: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },
     shell: async (command, cwd, { timeoutMs }) => {
       const ran = promisify(execFile)('sh', ['-c', command], { cwd, timeout: timeoutMs }).then(({ stdout }) => ({ exit: 0, output: stdout }))
       return { truncated: false, timedOut: false, ...(await ran.catch(error => ({ exit: error.code ?? 143, timedOut: error.killed, output: error.stdout }))) }
@@ -257,4 +264,60 @@ t.test('a stamp changes with the content and is absent where nothing may be look
   t.not(await stamp(root, 'notes.txt'), before)
   t.type(await stamp(root, 'src'), 'string')
   for (const path of ['nope', 'no/pe', '../outside/target.txt', 'out.txt', '.git/config', '', '/etc/passwd']) t.equal(await stamp(root, path), undefined, path)
+})
+
+const person = (replies: readonly object[]) => {
+  const said: string[] = []
+  const left = [...replies]
+  return { said, person: { attends: true, ask: async () => left.shift() as CardReply | undefined, approved: () => void said.push('approved') } }
+}
+
+t.test('Ask and Plan give what the person said', async t => {
+  const { call } = place(t)
+  const ask = { questions: [{ question: 'Which?', options: [{ label: 'a', description: 'one' }] }] }
+  const answers = (reply: object) => call('Ask', ask, person([{ kind: 'question', requestId: 'q', ...reply }]))
+  t.match(await answers({ answers: { 'Which?': 'my own words' } }), { ok: true, text: 'Which?: my own words' })
+  t.match(await answers({}), { ok: true, text: 'Which?: (skipped)' })
+  t.match(await answers({ cancelled: true }), { ok: false, text: /cancelled/ })
+  t.match(await call('Ask', ask, person([])), { ok: false, text: 'nobody answered' })
+  t.match(await call('Ask', ask), { ok: false, text: /nobody watches/ })
+  const [yes, no] = [person([{ kind: 'plan', requestId: 'p', approve: true }]), person([{ kind: 'plan', requestId: 'p', approve: false, feedback: 'smaller' }])]
+  t.match(await call('Plan', { text: 'do' }, yes), { ok: true })
+  t.match(await call('Plan', { text: 'do' }, no), { ok: false, text: /not approved: smaller/ })
+  t.same([yes.said, no.said], [['approved'], []])
+})
+
+t.test('Ask, Plan, Code and Fetch refuse input that does not fit, and name the field', async t => {
+  const bad: [string, unknown, RegExp][] = [
+    ['Ask', {}, /questions/], ['Ask', { questions: [] }, /at least one/], ['Ask', { questions: [{ question: 'a' }] }, /options/],
+    ['Ask', { questions: [{ question: 'a', options: [{}] }] }, /questions\.0\.options\.0.*label/], ['Ask', { questions: [{ question: 'a', options: [{ label: 'x' }, { label: 'x' }] }] }, /differ/],
+    ['Ask', { questions: [{ question: 'a', options: [] }, { question: 'a', options: [] }] }, /differ/], ['Plan', { text: '' }, /text/],
+    ['Code', {}, /source/], ['Code', { source: '' }, /source/], ['Code', { source: 'x', timeoutMs: 0 }, /timeoutMs/],
+    ['Fetch', {}, /url/], ['Fetch', { url: 'file:///etc/passwd' }, /http or https/], ['Fetch', { url: '/relative' }, /http or https/],
+    ['Fetch', { url: 'http://x', method: 'CONNECT' }, /method/], ['Fetch', { url: 'http://x', body: 'b' }, /none with GET/],
+    ['Fetch', { url: 'http://x', headers: { host: 'y' } }, /headers\.host/], ['Fetch', { url: 'http://x', headers: { 'a b': 'y' } }, /headers\.a b/],
+    ['Fetch', { url: 'http://x', headers: { a: 'y\r\nb: c' } }, /headers\.a/], ['Fetch', { url: 'http://x', headers: ['a'] }, /headers/],
+  ]
+  for (const [name, input, message] of bad) t.throws(() => tools[name]!.check(input), { message }, JSON.stringify(input))
+})
+
+t.test('Fetch gives the text of a page, names what is none, and fails with what a server refuses', async t => {
+  const { call } = place(t)
+  const server = createServer(({ url, method }, response) => {
+    if (url === '/latin') return response.writeHead(200, { 'content-type': 'text/plain; charset=latin1' }).end(Buffer.from('caf\xe9', 'latin1'))
+    if (url === '/picture') return response.writeHead(200, { 'content-type': 'image/png' }).end('png')
+    if (url === '/no') return response.writeHead(403).end('go away')
+    if (url === '/odd') return response.writeHead(200, { 'content-type': 'text/plain; charset=nonsense' }).end('plain')
+    return response.end(`${method} ${url}`)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  t.match(await call('Fetch', { url: `${url}/a` }), { ok: true, text: 'GET /a' })
+  t.match(await call('Fetch', { url, method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } }), { ok: true, text: 'POST /' })
+  t.match(await call('Fetch', { url: `${url}/latin` }), { ok: true, text: 'café' })
+  t.match(await call('Fetch', { url: `${url}/odd` }), { ok: true, text: 'plain' })
+  t.match(await call('Fetch', { url: `${url}/picture` }), { ok: true, text: '[3 bytes of image/png: no text]' })
+  t.match(await call('Fetch', { url: `${url}/no` }), { ok: false, text: /^403 Forbidden from .*\ngo away$/ })
+  t.match(await call('Fetch', { url }, { reach: async () => ({ near: false, listeners: [] }) }), { ok: false, text: /loopback/ })
 })

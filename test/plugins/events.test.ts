@@ -8,6 +8,7 @@ import { createClient } from '../../sdk/client.js'
 import type { LiveFrame } from '../../sdk/kernel.js'
 import { TestClock } from '../sdk/node/live/support.js'
 import { daemonWith, type Support } from '../support/daemon.js'
+import { runTurn } from '../support/turns.js'
 import { cardOf, openEvents } from './events-support.js'
 
 const FIRST = ['hello', 'agents', 'presence', 'attention']
@@ -161,6 +162,16 @@ t.test('a call that changes access has its domain told before it answers', async
   while (domains.size < 2) for (const domain of (await events.until('runtimeChanged')).domains) domains.add(domain)
   t.same([...domains].sort(), ['members', 'sessions'])
   t.match((await openEvents(t, daemon).then(one => one.until('hello'))).versions, { sessions: 3, members: 1 })
+})
+
+t.test('a landing and a change of the settings have their domains told', async t => {
+  const daemon = await daemonWith(t, [])
+  const events = await openEvents(t, daemon)
+  await runTurn(daemon.client, 'c1', 'write a.txt\n| a', { isolated: true })
+  await daemon.client.call('POST /agents/{id}/land', { id: 'c1' })
+  t.match(await events.until('runtimeChanged', ({ domains }) => domains.includes('landings')), { keys: ['c1'] })
+  await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 9 } })
+  t.ok(await events.until('runtimeChanged', ({ domains }) => domains.includes('settings')))
 })
 
 t.test('a group bumps the domains of its manifest, as itself', async t => {

@@ -51,9 +51,11 @@ t.test('a control token reads by its scope and never writes', async t => {
 t.test('a key that is no setting and a value that does not fit are refused by name, and nothing is written', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const bad: [key: string, value: unknown][] = [
-    ['terseOutput', true], ['x', 1], ['toString', 1], ['resumeAfterOutage', true], ['subagentsAtOnce', 20], ['subagentsPerTurn', 200], ['subagentDepth', 3],
+    ['terseOutput', true], ['x', 1], ['toString', 1], ['workspaceMap', true],
     ['agentRetentionDays', -1], ['agentRetentionDays', 366], ['agentRetentionDays', '3'], ['agentRetentionDays', [3]], ['agentRetentionDays', null],
-    ['autoResumeOnRestart', 1], ['autoResumeOnRestart', null],
+    ['autoResumeOnRestart', 1], ['autoResumeOnRestart', null], ['resumeAfterOutage', 'yes'], ['resumeAfterOutage', null],
+    ['subagentsAtOnce', 0], ['subagentsAtOnce', 201], ['subagentsAtOnce', '20'], ['subagentsPerTurn', 0], ['subagentsPerTurn', 2001],
+    ['subagentDepth', 0], ['subagentDepth', 11], ['subagentDepth', true],
   ]
   for (const [key, value] of bad) {
     const body = JSON.stringify({ agentRetentionDays: 2, [key]: value })
@@ -62,7 +64,7 @@ t.test('a key that is no setting and a value that does not fit are refused by na
   }
   t.equal((await post(daemon, '/settings', '{"agentRetentionDays":1e999}')).status, 400)
   t.equal((await post(daemon, '/settings', '{"__proto__":{"agentRetentionDays":2}}')).status, 400)
-  for (const body of ['{"sets":{}}', '{"set":[]}', '{"set":null}', '{"unset":["x"]}', '{"unset":["subagentDepth"]}', '{"unset":"agentRetentionDays"}', '{"revision":1}', '{"agentRetentionDays":2}']) {
+  for (const body of ['{"sets":{}}', '{"set":[]}', '{"set":null}', '{"unset":["x"]}', '{"unset":["workspaceMap"]}', '{"unset":"agentRetentionDays"}', '{"revision":1}', '{"agentRetentionDays":2}']) {
     t.equal((await post(daemon, '/settings/patch', body)).status, 400, body)
   }
   t.match(await post(daemon, '/settings/patch', '{"set":{"agentRetentionDays":2},"unset":["agentRetentionDays"]}'), { status: 400, body: { message: 'in both' } })
@@ -77,11 +79,11 @@ t.test('a read takes any query', async t => {
 
 t.test('settings are written whole: a key left out takes its default, and a key of no setting stays', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  write(daemon, '{"terseOutput":true,"subagentDepth":5,"rules":[{"id":"a"}]}')
+  write(daemon, '{"terseOutput":true,"stableSystemPrompt":true,"rules":[{"id":"a"}]}')
   t.same(await daemon.client.call('POST /settings', { agentRetentionDays: 0.5, autoResumeOnRestart: true }), { ok: true })
   const now = { ...DEFAULTS, agentRetentionDays: 0.5, autoResumeOnRestart: true }
   t.same(await daemon.client.call('GET /settings'), now)
-  t.same(kept(daemon), { terseOutput: true, subagentDepth: 5, rules: [{ id: 'a' }], ...now })
+  t.same(kept(daemon), { terseOutput: true, stableSystemPrompt: true, rules: [{ id: 'a' }], ...now })
   await daemon.client.call('POST /settings', {})
   t.same(await daemon.client.call('GET /settings'), DEFAULTS)
   t.equal(kept(daemon).terseOutput, true)
@@ -89,8 +91,8 @@ t.test('settings are written whole: a key left out takes its default, and a key 
 
 t.test('a patch changes what it names and no more', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  write(daemon, '{"agentRetentionDays":5,"autoResumeOnRestart":"often","subagentDepth":5,"workspaceMap":true}')
-  const left = { autoResumeOnRestart: 'often', subagentDepth: 5, workspaceMap: true }
+  write(daemon, '{"agentRetentionDays":5,"autoResumeOnRestart":"often","stableSystemPrompt":true,"workspaceMap":true}')
+  const left = { autoResumeOnRestart: 'often', stableSystemPrompt: true, workspaceMap: true }
   t.same((await daemon.client.call('POST /settings/patch', { unset: ['agentRetentionDays'] })).settings, DEFAULTS)
   t.same(kept(daemon), left, 'what does not fit is left to the person')
   const { settings, revision } = await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 9 } })
@@ -120,10 +122,10 @@ t.test('a file edited by hand counts at the next read, and what does not fit in 
   const daemon = await daemonWith(t, ['settings'])
   const read = () => daemon.client.call('GET /settings')
   t.same(await read(), DEFAULTS)
-  write(daemon, '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","subagentDepth":7,"__proto__":{"agentRetentionDays":1}}')
+  write(daemon, '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","iqSearch":7,"__proto__":{"agentRetentionDays":1}}')
   for (let n = 0; n < 3; n++) t.same(await read(), { ...DEFAULTS, autoResumeOnRestart: true })
   t.equal(warnings(daemon).length, 1)
-  t.match(warnings(daemon)[0], /agentRetentionDays: its value does not fit.*default 3.*hurry: no setting.*subagentDepth: no setting/)
+  t.match(warnings(daemon)[0], /agentRetentionDays: its value does not fit.*default 3.*hurry: no setting.*iqSearch: no setting/)
   t.notMatch(warnings(daemon)[0], 's3cret')
   write(daemon, '{"agentRetentionDays":8}')
   t.same(await read(), { ...DEFAULTS, agentRetentionDays: 8 })
@@ -221,23 +223,23 @@ t.test('other groups are told which keys changed and by whom', async t => {
   ])
 })
 
-t.test('fifty changes at once of one key and the other lose none, and none of a key of no setting', async t => {
+t.test('changes at once of one key and the others lose none, and none of a key of no setting', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  const foreign = { workspaceMap: true, subagentDepth: 5, rules: [{ id: 'a' }] }
-  write(daemon, JSON.stringify({ ...foreign, resumeAfterOutage: 'yes' }))
+  const foreign = { workspaceMap: true, stableSystemPrompt: true, rules: [{ id: 'a' }] }
+  write(daemon, JSON.stringify({ ...foreign, iqSearch: 'yes' }))
   const { client } = daemon
-  const rounds: SettingsGiven[] = Array.from({ length: 25 }, (_, n) => n + 1).flatMap(n => [
-    { agentRetentionDays: n }, { autoResumeOnRestart: n % 2 === 0 },
+  const rounds: SettingsGiven[] = Array.from({ length: 20 }, (_, n) => n + 1).flatMap(n => [
+    { agentRetentionDays: n }, { autoResumeOnRestart: n % 2 === 0 }, { resumeAfterOutage: n % 2 === 1 },
   ])
   const answers = await Promise.all(rounds.map(set => client.call('POST /settings/patch', { set })))
   for (const [n, { settings }] of answers.entries()) t.match(settings, rounds[n]!, 'an answer holds what it set')
-  const now = await client.call('GET /settings')
-  t.same(kept(daemon), { ...foreign, resumeAfterOutage: 'yes', ...now })
-  for (const last of [{ agentRetentionDays: 90, autoResumeOnRestart: true }, { agentRetentionDays: 91, autoResumeOnRestart: false }] satisfies Settings[]) {
+  const { agentRetentionDays, autoResumeOnRestart, resumeAfterOutage } = await client.call('GET /settings')
+  t.same(kept(daemon), { ...foreign, iqSearch: 'yes', agentRetentionDays, autoResumeOnRestart, resumeAfterOutage })
+  for (const last of [{ ...DEFAULTS, agentRetentionDays: 90, autoResumeOnRestart: true }, { ...DEFAULTS, agentRetentionDays: 91, resumeAfterOutage: true, subagentDepth: 7 }] satisfies Settings[]) {
     const sets = Object.entries(last).map(([key, value]): SettingsGiven => ({ [key]: value }))
     await Promise.all(sets.map(set => client.call('POST /settings/patch', { set })))
     t.same(await client.call('GET /settings'), last)
-    t.same(kept(daemon), { ...foreign, resumeAfterOutage: 'yes', ...last })
+    t.same(kept(daemon), { ...foreign, iqSearch: 'yes', ...last })
   }
 })
 

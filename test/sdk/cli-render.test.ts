@@ -11,6 +11,14 @@ const drawn = (frames: readonly unknown[], colour = false): string => {
   return frames.map((event, at) => render({ kind: 'frame', seq: at + 1, event } as AttachData)).join('')
 }
 
+const service: Card = { kind: 'service_offer', requestId: 'o', offer: {
+  slug: 't', name: 'Translate', publisher: 'Words', description: 'It translates.', creditsPerRun: 3, request: 'one page',
+} }
+const capability: Card = { kind: 'capability_offer', requestId: 'o', offer: { card: 'forge', name: 'The\nforge', why: 'for the issue' } }
+const payment: Card = { kind: 'payment_offer', requestId: 'o', offer: {
+  url: 'https://shop.example', payTo: 'shop', network: 'chain', asset: 'usd', assetName: 'dollars', amountUsd: '1.50', spentTodayUsd: '0', dailyCapUsd: '5',
+} }
+
 t.test('every frame has its lines', async t => {
   const table: readonly [Frame | Frame[], string][] = [
     [{ kind: 'session', sessionId: 's' }, ''],
@@ -21,17 +29,42 @@ t.test('every frame has its lines', async t => {
     [{ kind: 'init', model: 'm' }, 'model m\n'],
     [{ kind: 'switched', provider: 'script', harness: 'native', model: 'script-fast', kept: 'record' }, 'goes on with model script-fast of script, from the record\n'],
     [{ kind: 'resumed', reason: 'restart', attempt: 2 }, 'taken up again after a restart (attempt 2)\n'],
+    [{ kind: 'resumed', reason: 'outage', attempt: 3, resumedFrom: 'r-1' }, 'taken up again after an outage (attempt 3)\n'],
     [{ kind: 'mode', mode: 'plan' }, 'permission mode plan\n'],
     [{ kind: 'steer', text: 'faster', sentAt: 1, by: 'ada@example.org' }, '> faster (ada@example.org)\n'],
     [{ kind: 'usage', inputTokens: 5, outputTokens: 6, costUsd: 0.01, durationMs: 1500 }, 'usage: 5 tokens in, 6 out, $0.0100, 1.5 s\n'],
     [{ kind: 'plan', requestId: 'p', text: 'one\ntwo' }, 'The agent asks whether to follow this plan:\n  one\n  two\n'],
     [{ kind: 'permission', requestId: 'p', toolName: 'Shell', title: 'Run rm', reason: 'it deletes' }, 'The agent asks for permission: Run rm\n  it deletes\n'],
+    [{ kind: 'rate_limit_info', status: 'allowed_warning', utilization: 85, resetsAt: 0 }, 'limit: nearly spent, 85 % used, renews 1970-01-01T00:00:00.000Z\n'],
+    [{ kind: 'rate_limit_info', status: 'rejected' }, 'limit: spent\n'],
+    [{ kind: 'account_usage', windows: [{ kind: 'day', label: 'a day', utilization: 10, measuredAt: 1 }, { kind: 'week', utilization: 20, measuredAt: 1 }] }, 'limits: a day 10 %, week 20 %\n'],
+    [{ kind: 'account_usage', windows: [] }, 'limits: none\n'],
+    [{ kind: 'fast_mode', state: 'cooldown', reason: 'too many' }, 'fast mode cooldown: too many\n'],
+    [{ kind: 'provider_retry', attempt: 2, maxAttempts: 8, status: 529 }, 'the provider is asked again (attempt 2 of 8)\n'],
+    [{ kind: 'context_usage', tokens: 900, contextWindow: 1000 }, 'context: 900 of 1000 tokens\n'],
+    [{ kind: 'compact', trigger: 'auto', preTokens: 900, postTokens: 100 }, 'the context was made shorter: 900 tokens before, 100 after\n'],
+    [{ kind: 'compact', trigger: 'auto' }, 'the context was made shorter\n'],
+    [service, 'The agent asks to run the service Translate of Words for 3 credits\n  It translates.\n  one page\n'],
+    [{ kind: 'service_event', requestId: 'o', event: { event: 'status', text: 'half' } }, 'service: half\n'],
+    [{ kind: 'service_event', requestId: 'o', event: { event: 'result', data: { a: 1 } } }, 'service result: {"a":1}\n'],
+    [{ kind: 'service_receipt', requestId: 'o', outcome: 'ok', credits: 3, simulated: true }, 'service: ok, 3 credits (simulated)\n'],
+    [capability, 'The agent asks to connect The\\nforge\n  for the issue\n'],
+    [{ kind: 'capability_outcome', requestId: 'o', outcome: 'connected', id: 'forge' }, 'connected: forge\n'],
+    [{ kind: 'capability_outcome', requestId: 'o', outcome: 'unfinished' }, 'not connected\n'],
+    [payment, 'The agent asks to pay $1.50 to shop\n  https://shop.example\n  dollars on chain; today $0 of $5\n'],
+    [{ kind: 'payment_receipt', requestId: 'o', outcome: 'paid', amountUsd: '1.50' }, 'payment of $1.50: paid\n'],
+    [{ kind: 'resolved', requestId: 'o', reply: { kind: 'payment_offer', requestId: 'o', approve: true } }, 'answered: yes\n'],
+    [{ kind: 'resolved', requestId: 'o', reply: { kind: 'capability_offer', requestId: 'o', connect: false } }, 'answered: no\n'],
     [{ kind: 'resolved', requestId: 'p' }, 'nobody answered\n'],
     [{ kind: 'resolved', requestId: 'p', reply: { kind: 'permission', requestId: 'p', decision: 'deny', feedback: 'no' } }, 'answered: deny, no\n'],
     [{ kind: 'queue', messages: [], paused: true }, '0 messages wait, paused\n'],
     [{ kind: 'notice', level: 'info', text: 'a' }, 'note: a\n'],
     [{ kind: 'notice', level: 'warning', text: 'a' }, 'warning: a\n'],
     [{ kind: 'error', message: 'no model' }, 'error: no model\n'],
+    [
+      { kind: 'error', message: 'gone', code: 'provider-outage', autoResume: 'scheduled', outage: { retryAt: 1, attempt: 1, maxAttempts: 6 } },
+      'error: gone\nthe turn is taken up again by itself (try 1 of 6)\n',
+    ],
     [{ kind: 'landed', landed: true }, 'landed: the work is in the workspace\n'],
     [{ kind: 'landed', landed: false, held: true }, 'not landed: held back\n'],
     [{ kind: 'landed', landed: false, conflicts: [{ repo: 'root', paths: [], clean: 0 }] }, 'not landed:\nroot: its main checkout is gone\n'],
@@ -47,6 +80,67 @@ t.test('every frame has its lines', async t => {
     ], '  ✓ Edit\n    a\n    - 2\n    + 3\n'],
   ]
   for (const [frames, lines] of table) t.equal(drawn([frames].flat()), lines, JSON.stringify(frames).slice(0, 60))
+})
+
+const delegated = (id: string, description: string, more: object = {}): object[] => [
+  { kind: 'tool_call', id, name: 'Delegate', category: 'other', status: 'pending', target: description, ...more },
+  { kind: 'subagent', id, subagentKind: 'subagent', description, ...('background' in more && { background: true }) },
+]
+const ended = (id: string, text: string, status = 'completed') => ({ kind: 'tool_call_update', id, status, content: [{ type: 'text', text }] })
+
+t.test('what a helper says and does stands below the call that started it, deeper for each helper between', async t => {
+  t.equal(drawn([
+    ...delegated('c1', 'look around'),
+    { kind: 'thinking', text: 'hm', parentToolUseId: 'c1' },
+    { kind: 'tool_call', id: 'c1:c1', name: 'Shell', category: 'execute', status: 'pending', target: 'ls', parentToolUseId: 'c1' },
+    { kind: 'subagent_update', id: 'c1', toolUses: 1, lastTool: 'Shell' }, ended('c1:c1', 'a\nb'),
+    ...delegated('c1:c2', 'look deeper', { parentToolUseId: 'c1' }),
+    { kind: 'delta', text: 'found\nnothing', parentToolUseId: 'c1:c2' }, { kind: 'text_end', parentToolUseId: 'c1:c2' },
+    { kind: 'subagent_update', id: 'c1:c2', status: 'completed', summary: 'found\nnothing' }, ended('c1:c2', 'found\nnothing'),
+    { kind: 'delta', text: 'done', parentToolUseId: 'c1' }, { kind: 'text_end', parentToolUseId: 'c1' },
+    { kind: 'subagent_update', id: 'c1', tokens: 2 }, { kind: 'usage', inputTokens: 2 }, { kind: 'subagent_update', id: 'c1', status: 'completed', summary: 'done' }, ended('c1', 'done'),
+    { kind: 'delta', text: 'so it is' }, { kind: 'text_end' }, { kind: 'usage', inputTokens: 1 },
+  ]), `▸ Delegate look around
+  hm
+  ✓ Shell ls
+    a
+    b
+  ▸ Delegate look deeper
+    found
+    nothing
+  ✓ Delegate look deeper
+    found
+    nothing
+  done
+  usage: 2 tokens in
+✓ Delegate look around
+  done
+so it is
+usage: 1 tokens in
+`)
+})
+
+t.test('a helper in the background says who it is, and is told when it ends', async t => {
+  const begun = (id: string, description: string) => [...delegated(id, description, { background: true }), ended(id, `helper ${id} is at work`)]
+  t.equal(drawn([
+    ...begun('c1', 'one'), ...begun('c2', 'two'),
+    { kind: 'delta', text: 'I ' }, { kind: 'delta', text: 'it', parentToolUseId: 'c1' }, { kind: 'text_end', parentToolUseId: 'c2' }, { kind: 'delta', text: '!', parentToolUseId: 'c1' }, { kind: 'delta', text: 'go on' },
+    { kind: 'subagent_update', id: 'c1', status: 'blocked' }, { kind: 'subagent_update', id: 'c1', status: 'running' },
+    { kind: 'subagent_update', id: 'c1', status: 'failed', error: 'it broke' }, { kind: 'subagent_update', id: 'c2', status: 'killed' }, { kind: 'subagent_update', id: 'c9', status: 'completed', summary: 'x\ny' },
+  ]), `▸ Delegate one
+✓ Delegate one
+  helper c1 is at work
+▸ Delegate two
+✓ Delegate two
+  helper c2 is at work
+I 
+  one: it!
+go on
+helper one asks:
+✗ helper one: it broke
+helper two was stopped
+✓ helper c9: x y
+`)
 })
 
 const call = (id: string, status: string) => ({ kind: 'tool_call', id, name: 'Shell', category: 'execute', status, target: 'x '.repeat(60) })
@@ -123,9 +217,12 @@ t.test('words become the reply a card takes', async t => {
     [permission, ['always'], { decision: 'always' }],
     [permission, ['y'], { decision: 'once' }],
     [permission, ['deny', 'not here'], { decision: 'deny', feedback: 'not here' }],
+    [service, ['yes'], { approve: true }],
+    [capability, ['Y'], { connect: true }],
+    [payment, ['no'], { approve: false }],
   ]
   for (const [card, words, reply] of replies) t.same(replyFrom(card, words), { kind: card.kind, requestId: card.requestId, ...reply })
-  for (const [card, words] of [[plan, ['maybe']], [plan, []], [permission, ['never']], [question, ['1', '2', '3']]] as [Card, string[]][]) {
+  for (const [card, words] of [[plan, ['maybe']], [plan, []], [permission, ['never']], [service, []], [payment, ['always']], [payment, ['yes', 'please']], [question, ['1', '2', '3']]] as [Card, string[]][]) {
     t.throws(() => replyFrom(card, words), { code: 2 })
   }
   t.same(replyFrom(question, []), { kind: 'question', requestId: 'q' }, 'no answer at all skips every question')
@@ -136,6 +233,8 @@ t.test('a card names the command that answers it, and has a first choice', async
   t.equal(answerCommand(plan), 'npx sandbox answer p yes')
   t.match(firstChoice(question), { answers: { 'One?': 'Yes', 'Many?': ['a'] } })
   t.match(firstChoice(permission), { decision: 'once' })
+  t.match(firstChoice(payment), { approve: false }, 'and nothing is bought by itself')
+  t.equal(answerCommand(service), 'npx sandbox answer o no')
 })
 
 /** A terminal in which a person types. */

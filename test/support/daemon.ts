@@ -137,7 +137,7 @@ export interface RunningDaemon {
 }
 
 /** The real program in a process of its own; `starter` is what comes before it on the command line. */
-export const spawnDaemon = async (t: Test, { workspace, data, env, args = [], starter = [] }: {
+export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, env, args = [], starter = [] }: {
   workspace: string; data: string; env?: NodeJS.ProcessEnv; args?: string[]; starter?: readonly string[]
 }): Promise<RunningDaemon> => {
   const [program = '', ...rest] = [...starter, process.execPath, join(root, 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args]

@@ -14,6 +14,7 @@ export const journalsIn = (t: Test): Journals => {
     read: (name, after) => store.read(`agent/${name}`, after),
     stat: name => store.stat(`agent/${name}`),
     rewrite: (name, entries) => store.rewrite(`agent/${name}`, entries),
+    rename: (name, to) => store.rename(`agent/${name}`, `agent/${to}`),
     remove: name => store.remove(`agent/${name}`),
     list: async prefix => (await store.list(`agent/${prefix}`)).map(name => name.slice('agent/'.length)),
     follow: (name, after) => ({ journal: `agent/${name}`, after }),

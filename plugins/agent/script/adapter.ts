@@ -1,11 +1,13 @@
 import type { ProviderAdapter, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
 import type { Command as Shortcut, Frame } from '../frames.js'
-import type { Command } from './command.js'
 import { DEMO, HELP } from './help.js'
-import { Interpreter, isSaved } from './interpreter.js'
+import { interpret } from './interpreter.js'
 import { parse } from './parse.js'
 import { Replay } from './replay.js'
+import { isSaved } from './saved.js'
 import { literal } from './variables.js'
+import type { Command } from './verb.js'
+import { verbs } from './verbs.js'
 
 const SHORTCUTS: readonly Shortcut[] = [
   { name: 'help', description: 'Shows the language of this provider.' },
@@ -15,7 +17,7 @@ const SHORTCUTS: readonly Shortcut[] = [
 const POINTER =
   'This provider runs scripts and needs no model; send /help to see their language, or /demo to see one at work.'
 
-const said = (text: string): Command[] => [{ line: 1, action: { verb: 'say', text: literal(text) } }]
+const said = (text: string): Command[] => [{ line: 1, name: 'say', verb: verbs.get('say')!, input: { text: literal(text) } }]
 
 /** The commands that the words of a turn stand for, or why there are none. */
 const commandsOf = (words: string): readonly Command[] | TurnFailure => {
@@ -49,14 +51,14 @@ function* opening({ conversationId, model, harness, since = [] }: TurnRequest): 
 }
 
 async function* run(request: TurnRequest, io: TurnIo): AsyncGenerator<Frame, void> {
-  if (request.state === undefined) yield* opening(request)
-  else if (!isSaved(request.state)) {
+  if (request.state !== undefined && !isSaved(request.state)) {
     const message = 'what this turn saved before the restart cannot be read; send the message again'
     return yield { kind: 'error', message }
   }
+  if (request.state === undefined || request.resume?.reason === 'outage') yield* opening(request)
   const commands = commandsOf(request.words)
   if ('message' in commands) return yield { kind: 'error', ...commands }
-  yield* new Interpreter(commands, request, io).run()
+  yield* interpret(commands, request, io)
 }
 
 /** The built-in offline provider: scripts in place of a model, with the real tools, cards and rules. */

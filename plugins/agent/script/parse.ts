@@ -1,5 +1,6 @@
-import type { Action, Command } from './command.js'
-import { type Argument, isVerb, LINELESS, Malformed, read } from './verbs.js'
+import { Malformed } from './argument.js'
+import type { Command, Verb } from './verb.js'
+import { verbs } from './verbs.js'
 
 /** What the words of a turn are to the provider `script`. */
 export type Parsed =
@@ -14,7 +15,8 @@ const VERB = /^([a-z]+[*&]?)(?=\s|$)/
 
 interface Draft {
   readonly line: number
-  readonly verb: string
+  readonly name: string
+  readonly verb: Verb
   readonly text: string
   readonly times?: number
   readonly lines: string[]
@@ -30,15 +32,15 @@ export const parse = (words: string): Parsed => {
     if (row.startsWith('#') || row.trim() === '') continue
     const above = drafts.at(-1)
     if (above && row.startsWith('|')) {
-      if (LINELESS.has(above.verb)) return wrong(at + 1, `${above.verb} takes no lines that begin with |`)
+      if (above.verb.lineless) return wrong(at + 1, `${above.name} takes no lines that begin with |`)
       above.lines.push(row.slice(row.startsWith('| ') ? 2 : 1))
       continue
     }
-    const verb = VERB.exec(row)?.[1]
-    const known = verb !== undefined && isVerb(verb)
+    const name = VERB.exec(row)?.[1]
+    const known = name !== undefined && (name === 'repeat' || verbs.has(name))
     if (!above && !known) return first(row)
     if (!known) return wrong(at + 1, `expected a command, found "${shown(row)}"`)
-    const draft = drafted(at + 1, verb, row.slice(verb.length).trim())
+    const draft = drafted(at + 1, name, row.slice(name.length).trim())
     if (typeof draft === 'string') return wrong(at + 1, draft)
     drafts.push(draft)
   }
@@ -51,37 +53,33 @@ const first = (row: string): Parsed => {
   return name === undefined ? { kind: 'plain' } : { kind: 'slash', name }
 }
 
-const drafted = (line: number, verb: string, text: string): Draft | string => {
-  if (verb !== 'repeat') return { line, verb, text, lines: [] }
-  const [, count, inner] = /^(\d{1,9})\s+([a-z]+[*&]?)(?=\s|$)/.exec(text) ?? []
-  if (count === undefined || inner === undefined || !isVerb(inner)) {
+const drafted = (line: number, name: string, text: string): Draft | string => {
+  const plain = verbs.get(name)
+  if (plain) return { line, name, verb: plain, text, lines: [] }
+  const [, count, inner = ''] = /^(\d{1,9})\s+([a-z]+[*&]?)(?=\s|$)/.exec(text) ?? []
+  const verb = verbs.get(inner)
+  if (count === undefined || (!verb && inner !== 'repeat')) {
     return `expected repeat N COMMAND, found "repeat ${shown(text)}"`
   }
   if (Number(count) < 1 || Number(count) > MOST_REPEATS) {
     return `expected a count from 1 to ${MOST_REPEATS}, found ${count}`
   }
-  if (inner === 'repeat') return 'repeat takes a command, found another repeat'
+  if (!verb) return 'repeat takes a command, found another repeat'
   const rest = text.slice(count.length).trimStart().slice(inner.length).trim()
-  return { line, verb: inner, text: rest, times: Number(count), lines: [] }
+  return { line, name: inner, verb, text: rest, times: Number(count), lines: [] }
 }
 
 const finished = (drafts: readonly Draft[]): Parsed => {
   const commands: Command[] = []
-  for (const { line, verb, text, lines, times } of drafts) {
-    const action = attempt(verb, { text, lines })
-    if (typeof action === 'string') return wrong(line, action)
-    commands.push({ line, action, ...(times !== undefined && { times }) })
+  for (const { line, name, verb, text, lines, times } of drafts) {
+    try {
+      commands.push({ line, name, verb, input: verb.read({ text, lines }), ...(times !== undefined && { times }) })
+    } catch (error) {
+      if (error instanceof Malformed) return wrong(line, error.message)
+      throw error
+    }
   }
   return { kind: 'script', commands }
-}
-
-const attempt = (verb: string, argument: Argument): Action | string => {
-  try {
-    return read(verb, argument)
-  } catch (error) {
-    if (error instanceof Malformed) return error.message
-    throw error
-  }
 }
 
 const wrong = (line: number, message: string): Parsed => ({ kind: 'syntax', line, message })

@@ -1,3 +1,4 @@
+import { isCard } from '../card-kinds.js'
 import type { Card, CardReply, Frame, ToolContent } from '../frames.js'
 
 /** What the log says of a tool call of the command that was in hand when the daemon died. */
@@ -10,6 +11,7 @@ export interface PastCall {
 
 /** What became of a card before the daemon died; no reply: nobody answered. */
 export interface PastCard {
+  readonly requestId: string
   readonly reply?: CardReply
 }
 
@@ -28,7 +30,7 @@ export class Replay {
   readonly #thoughts: string[] = []
   readonly #calls = new Map<string, CallRecord>()
   readonly #cards: { kind: Card['kind']; requestId: string; past?: PastCard }[] = []
-  readonly #kinds = new Set<string>()
+  readonly #kinds = new Map<string, number>()
   /** Words said into the turn, oldest first. */
   readonly heard: { messageId?: string; text: string }[] = []
   #half: string[] = []
@@ -39,7 +41,7 @@ export class Replay {
 
   #read(frame: Frame): void {
     if ('parentToolUseId' in frame && frame.parentToolUseId !== undefined) return
-    this.#kinds.add(frame.kind)
+    this.#kinds.set(frame.kind, this.count(frame.kind) + 1)
     switch (frame.kind) {
       case 'delta':
         return void this.#half.push(frame.text)
@@ -58,17 +60,15 @@ export class Replay {
         if (call && frame.content) call.content = frame.content
         return
       }
-      case 'plan':
-      case 'question':
-      case 'permission':
-        this.#hold(frame.kind === 'permission')
-        return void this.#cards.push({ kind: frame.kind, requestId: frame.requestId })
       case 'resolved': {
         const card = this.#cards.find(({ requestId }) => requestId === frame.requestId)
-        if (card) card.past = frame.reply ? { reply: frame.reply } : {}
+        if (card) card.past = { requestId: frame.requestId, ...(frame.reply && { reply: frame.reply }) }
         return this.#hold(false)
       }
     }
+    if (!isCard(frame)) return
+    this.#hold(frame.kind === 'permission')
+    this.#cards.push({ kind: frame.kind, requestId: frame.requestId })
   }
 
   #hold(held: boolean): void {
@@ -77,7 +77,12 @@ export class Replay {
 
   /** Whether a frame of this kind was written. */
   has(kind: Frame['kind']): boolean {
-    return this.#kinds.has(kind)
+    return this.count(kind) > 0
+  }
+
+  /** How many frames of this kind were written. */
+  count(kind: Frame['kind']): number {
+    return this.#kinds.get(kind) ?? 0
   }
 
   /** The next block of prose: what of it was written, and whether it was ended. */

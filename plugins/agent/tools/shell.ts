@@ -1,10 +1,9 @@
 import { inside } from '../../../sdk/node/paths.js'
-import { cut, textContent } from './content.js'
+import { ended } from './program.js'
 import { Fields, tool } from './tool.js'
 
 const MOST_MS = 3_600_000
 const USUAL_MS = 600_000
-const MOST_RESULT = 256 * 1024
 
 interface ShellInput {
   readonly command: string
@@ -28,10 +27,6 @@ export const shell = tool<ShellInput>({
     ({ target: command.length > 200 ? `${command.slice(0, 200).toWellFormed()}…` : command, command }),
   run: async ({ command, cwd, timeoutMs }, { root, shell, onOutput }) => {
     const folder = cwd === undefined || cwd === '.' ? root : await inside(root, cwd)
-    const { exit, output, timedOut } = await shell(command, folder, { timeoutMs, ...(onOutput && { onOutput }) })
-    const note = timedOut ? `[ended after ${timeoutMs} ms]` : exit === 0 ? '' : `[exit ${exit}]`
-    const ending = note && `${output === '' || output.endsWith('\n') ? '' : '\n'}${note}`
-    const ok = exit === 0 && !timedOut
-    return { ok, exit, text: cut(output, MOST_RESULT) + ending, content: textContent(output + ending) }
+    return ended(await shell(command, folder, { timeoutMs, ...(onOutput && { onOutput }) }), timeoutMs)
   },
 })

@@ -1,7 +1,8 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
+import type { Reach } from '../../../sdk/node/addresses.js'
 import { codeOf } from '../../../sdk/node/paths.js'
-import type { ToolResult } from '../adapter.js'
-import type { Location, ToolCategory, ToolContent } from '../frames.js'
+import type { CardDraft, HelperOutcome, HelperSpec, ToolResult } from '../adapter.js'
+import type { CardReply, Location, ToolCategory, ToolContent } from '../frames.js'
 
 /** What became of a command of the agent's shell. */
 export interface ShellResult {
@@ -18,13 +19,47 @@ export interface ShellOptions {
   readonly onOutput?: (text: string) => void
 }
 
+/** Who watches the turn. */
+export interface Person {
+  /** Whether a card could be answered. */
+  readonly attends: boolean
+  /** Parks the turn on a card; undefined: nobody answered. */
+  ask(card: CardDraft): Promise<CardReply | undefined>
+  /** What the plan says may now be done. */
+  approved(): void
+}
+
+/** A helper that was waited for, as it stands. */
+export interface Joined extends HelperOutcome {
+  readonly id: string
+  readonly description?: string
+}
+
+/** The helpers of whoever makes a call. */
+export interface Crew {
+  /** Runs a helper for this call; one in the background has only begun when it answers. */
+  delegate(spec: HelperSpec): Promise<HelperOutcome>
+  /** Waits for helpers in the background: those named, or all that were not waited for yet. */
+  join(ids?: readonly string[], timeoutMs?: number): Promise<Joined[]>
+}
+
+/** Who else is there for a call: whoever watches, and the helpers. */
+export interface Company {
+  readonly person: Person
+  readonly crew: Crew
+}
+
 /** Where a tool works, and what it may use there. */
-export interface ToolContext {
+export interface ToolContext extends Company {
   /** The real folder of the private copy or of the workspace. */
   readonly root: string
   readonly signal: AbortSignal
   /** Runs a command behind the wall, in a folder inside `root`. */
   readonly shell: (command: string, cwd: string, options: ShellOptions) => Promise<ShellResult>
+  /** Runs JavaScript behind the wall, in the folder the turn starts in. */
+  readonly code: (source: string, options: ShellOptions) => Promise<ShellResult>
+  /** Which addresses of the network the turn may ask. */
+  readonly reach: () => Promise<Reach>
   /** Hears a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }
@@ -34,7 +69,10 @@ export interface Description {
   readonly target?: string
   readonly locations?: Location[]
   readonly command?: string
+  /** The program text of a call that is no command of the shell. */
+  readonly code?: string
   readonly path?: string
+  readonly url?: string
 }
 
 /** A tool of the sandbox. Every method but `check` is given what `check` returned. */

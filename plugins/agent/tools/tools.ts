@@ -1,4 +1,8 @@
+import { ask, plan } from './asking.js'
 import { appendFile, deleteFile, editFile, moveFile, writeFile } from './changing.js'
+import { code } from './code.js'
+import { fetchPage } from './fetch.js'
+import { delegate, join } from './delegate.js'
 import { listFolder, readFile } from './reading.js'
 import { shell } from './shell.js'
 import { todo } from './todo.js'
@@ -14,5 +18,11 @@ export const tools: { readonly [name: string]: Tool } = {
   Delete: deleteFile,
   Move: moveFile,
   Shell: shell,
+  Code: code,
+  Fetch: fetchPage,
   Todo: todo,
+  Ask: ask,
+  Plan: plan,
+  Delegate: delegate,
+  Join: join,
 }

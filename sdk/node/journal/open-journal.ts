@@ -1,7 +1,7 @@
-import { rm } from 'node:fs/promises'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Refusal } from '../../refusal.js'
-import { replaceFile } from '../disk.js'
+import { flushFolders, replaceFile } from '../disk.js'
 import { failpoint } from '../failpoint.js'
 import { flushFolder } from '../files.js'
 import type { Format } from './format.js'
@@ -111,6 +111,17 @@ export class OpenJournal {
       if (!this.#ready?.exists) return
       await rm(path, { force: true })
       await flushFolder(dirname(path))
+    })
+  }
+
+  /** Puts the file elsewhere, in the place of what is there; a journal that has none is left alone. */
+  move(to: string): Promise<void> {
+    const { root, path } = this.#site
+    return this.#alone(async () => {
+      if (!this.#ready?.exists) return
+      await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+      await rename(path, to)
+      await Promise.all([flushFolders(root, to), flushFolder(dirname(path))])
     })
   }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Credential, readBearer, readCredential } from '../../../kernel/auth/credential.js'
+import { type Credential, readBearer, readCredential, readHead } from '../../../kernel/auth/credential.js'
 import { refusalOf } from './memory.js'
 
 const good: [name: string, headers: string[], found: Credential | undefined][] = [
@@ -21,7 +21,7 @@ const good: [name: string, headers: string[], found: Credential | undefined][] =
 ]
 
 t.test('the first header present and not empty decides', async t => {
-  for (const [name, headers, found] of good) t.strictSame(readCredential(headers), found, name)
+  for (const [name, headers, found] of good) t.strictSame(readCredential(readHead(headers)), found, name)
 })
 
 const bad: [name: string, headers: string[], status: number][] = [
@@ -43,16 +43,16 @@ const bad: [name: string, headers: string[], status: number][] = [
 ]
 
 t.test('a head that two readers could read differently is refused', async t => {
-  for (const [name, headers, status] of bad) t.equal((await refusalOf(() => readCredential(headers))).status, status, name)
+  for (const [name, headers, status] of bad) t.equal((await refusalOf(() => readCredential(readHead(headers)))).status, status, name)
 })
 
 t.test('no refusal repeats the credential', async t => {
-  const { message } = await refusalOf(() => readCredential(['x-sandbox-control', 'sbc_secret, other']))
+  const { message } = await refusalOf(() => readCredential(readHead(['x-sandbox-control', 'sbc_secret, other'])))
   t.notMatch(message, 'sbc_secret')
 })
 
 t.test('an open route reads its own bearer and nothing else', async t => {
-  t.equal(readBearer(['x-sandbox-control', 'a b', 'authorization', 'Bearer v']), 'v')
-  t.equal(readBearer([]), undefined)
-  t.equal((await refusalOf(() => readBearer(['authorization', 'Bearer a', 'authorization', 'Bearer a']))).status, 400)
+  t.equal(readBearer(readHead(['x-sandbox-control', 'a b', 'authorization', 'Bearer v'])), 'v')
+  t.equal(readBearer(readHead([])), undefined)
+  t.equal((await refusalOf(() => readBearer(readHead(['authorization', 'Bearer a', 'authorization', 'Bearer a'])))).status, 400)
 })

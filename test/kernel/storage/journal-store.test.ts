@@ -86,6 +86,28 @@ t.test('a rewrite is one step between the appends before it and those after it',
   for (const read of seen) t.ok(read === JSON.stringify(old) || read === JSON.stringify(next))
 })
 
+t.test('a journal that gets another name keeps its bytes, also those that are no entries', async t => {
+  const folder = t.testdir()
+  const store = new JournalStore(folder)
+  await store.append('agent/runs/a', [1])
+  await store.append('agent/bad/a', ['old', 'older'])
+  await store.append('agent/runs/a', [2])
+  await store.rename('agent/runs/a', 'agent/bad/a')
+  t.same(await store.read('agent/bad/a'), [1, 2])
+  t.equal(await store.append('agent/bad/a', [3]), 3)
+  t.equal(await store.stat('agent/runs/a'), undefined)
+  t.equal(await store.append('agent/runs/a', ['new']), 1)
+  await store.shutdown()
+  writeFileSync(join(folder, 'agent/runs/a.jsonl'), '1\nno entry\n2\n')
+  const again = new JournalStore(folder)
+  await t.rejects(again.read('agent/runs/a'))
+  await again.rename('agent/runs/a', 'agent/bad/b')
+  t.equal(readFileSync(join(folder, 'agent/bad/b.jsonl'), 'utf8'), '1\nno entry\n2\n')
+  await again.rename('agent/runs/none', 'agent/bad/none')
+  t.same(await again.list('agent/'), ['agent/bad/a', 'agent/bad/b'])
+  await t.rejects(again.rename('agent/bad/a', 'agent/frames/a'), /of the same kind/)
+})
+
 t.test('a half rewrite that a crash left changes nothing', async t => {
   const folder = t.testdir()
   await new JournalStore(folder).append('agent/queue', [1])

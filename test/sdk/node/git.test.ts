@@ -28,6 +28,7 @@ t.test('a code that is no answer is thrown in the words of git', async t => {
   const error = await git(dir, ['rev-parse', '--verify', 'none']).catch((error: unknown) => error)
   t.type(error, GitFailure)
   t.match(error, { code: 128, message: /^git rev-parse: fatal: Needed a single revision/ })
+  await t.rejects(git(dir, ['-c', 'user.name=x', 'rev-parse', '--verify', 'none']), { message: /^git rev-parse: / }, 'settings before it are not the command')
   await t.rejects(git(dir, ['log', '-p'], { maxBytes: 10 }), { message: /more than 10 bytes/ })
 })
 
@@ -62,7 +63,7 @@ t.test('nothing that the repository names is run', async t => {
   await git(dir, ['add', '-A'])
   await git(dir, ['diff', '--cached'])
   await git(dir, ['commit', '-qm', 'second'], { identity: IDENTITY })
-  for (const args of [['log', '-p'], ['show', 'HEAD'], ['blame', 'a.txt'], ['diff-tree', '-p', 'HEAD~1', 'HEAD'], ['format-patch', '--stdout', '-1']])
+  for (const args of [['log', '-p'], ['show', 'HEAD'], ['blame', 'a.txt'], ['diff-tree', '-p', 'HEAD~1', 'HEAD'], ['format-patch', '--stdout', '-1'], ['-c', 'user.name=x', 'diff', 'HEAD~1']])
     await git(dir, args)
   for (const remote of ['origin', 'ssh', 'file']) await t.rejects(git(dir, ['fetch', remote]), /not allowed/)
   await t.rejects(git(dir, ['cat-file', '-p', '1234567890123456789012345678901234567890']))

@@ -1,0 +1,211 @@
+import { lstatSync, readdirSync } from 'node:fs'
+import { lstat, realpath } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { git, GitFailure } from '../../sdk/node/git.js'
+import { contains } from '../../sdk/node/paths.js'
+import { below, pathOf, type Repository } from './copies-repos.js'
+
+/** Where the workspace and the daemon's own files are. */
+export interface Ground {
+  readonly workspace: string
+  readonly data: string
+}
+
+/** What the workspace holds now. */
+export interface Seen {
+  /** Every repository that has a commit, parents first; two checkouts of one repository count once. */
+  readonly repositories: Repository[]
+  /** Folders with the name of dependencies, as paths from the workspace root. */
+  readonly named: readonly string[]
+}
+
+/** A folder of the workspace as it was read; while its stamp is the same, so is what it holds. */
+interface Folder {
+  readonly stamp: string
+  readonly git: boolean
+  readonly inner: readonly string[]
+  readonly named: readonly string[]
+}
+
+/** What git said of a repository's ignored folders when it was last asked about all of them. */
+interface Ignored {
+  readonly folders: ReadonlySet<string>
+  readonly dependencies: readonly string[]
+}
+
+/** Folders of untracked dependencies, by name. */
+const DEPENDENCIES: ReadonlySet<string> = new Set(['node_modules', '.venv', 'vendor'])
+const SKIPPED = new Set([
+  '.git', '.sandbox', ...DEPENDENCIES, 'venv', '__pycache__', 'target', 'dist', 'build', 'out', '.cache', '.next',
+  '.gradle', '.tox',
+])
+/** How deep repositories are looked for. */
+const MAX_DEPTH = 4
+const MAX_FOLDERS = 20_000
+const MAX_REPOSITORIES = 50
+const MAX_DEPENDENCIES = 50
+const MAX_NAMED = 500
+/** A folder that changed less long ago may have changed again in the same tick of its file system's clock. */
+const RACY_MS = 2_000
+const BATCH = 200
+
+const EMPTY: Folder = { stamp: '', git: false, inner: [], named: [] }
+
+const stampOf = (path: string): { stamp: string; changed: number } | undefined => {
+  try {
+    const { dev, ino, ctimeNs } = lstatSync(path, { bigint: true })
+    return { stamp: `${dev} ${ino} ${ctimeNs}`, changed: Number(ctimeNs / 1_000_000n) }
+  } catch {
+    return undefined
+  }
+}
+
+const readFolder = (path: string, stamp: string): Folder => {
+  const found = { stamp, git: false, inner: [] as string[], named: [] as string[] }
+  try {
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      if (entry.name === '.git') found.git = !entry.isSymbolicLink()
+      else if (!entry.isDirectory()) continue
+      else if (DEPENDENCIES.has(entry.name)) found.named.push(entry.name)
+      else if (!SKIPPED.has(entry.name)) found.inner.push(entry.name)
+    }
+  } catch {
+    return EMPTY
+  }
+  return found
+}
+
+/** The repository at a path, when it has a commit and its git dir is one the sandbox may use. */
+export const repositoryAt = async ({ workspace, data }: Ground, repo: string): Promise<Repository | undefined> => {
+  const dir = join(workspace, pathOf(repo))
+  if ((await realpath(dir).catch(() => undefined)) !== dir) return undefined
+  if (!(await lstat(join(dir, '.git')).catch(() => undefined))) return undefined
+  // rev-parse reads refs and settings and starts no program, so it needs no wall.
+  const answer = await git(dir, ['rev-parse', '--git-dir', '--git-common-dir', 'HEAD^{commit}']).catch((error: unknown) => {
+    if (error instanceof GitFailure) return undefined
+    throw error
+  })
+  const [own = '', shared = '', head = ''] = answer?.text.trim().split('\n') ?? []
+  const real = (path: string) => realpath(resolve(dir, path)).catch(() => undefined)
+  const [gitdir, common] = await Promise.all([real(own), real(shared)])
+  if (!answer || !gitdir || !common) return undefined
+  // A pointer that a turn wrote must not lead into the daemon's own files.
+  if (contains(data, common) && !contains(join(data, 'gitdirs'), common)) return undefined
+  return { repo, dir, gitdir, common, head }
+}
+
+/**
+ * Finds the repositories of the workspace and their untracked dependencies.
+ *
+ * A folder is read again only when its stamp moved, so a look at a workspace that stayed as it was reads no folder.
+ */
+export class Look {
+  readonly #ground: Ground
+  #folders: ReadonlyMap<string, Folder> = new Map()
+  /** By common git dir. */
+  readonly #ignored = new Map<string, Ignored>()
+  #last: readonly Repository[] = []
+
+  constructor(ground: Ground) {
+    this.#ground = ground
+  }
+
+  /** What the workspace holds now. */
+  async now(): Promise<Seen> {
+    const { gits, named } = await this.#walk()
+    const each = await Promise.all(gits.map(path => repositoryAt(this.#ground, path || 'root')))
+    const commons = new Set<string>()
+    const repositories = each.filter(repository => {
+      if (!repository || commons.has(repository.common)) return false
+      return commons.add(repository.common)
+    }) as Repository[]
+    this.#last = repositories
+    return { repositories, named }
+  }
+
+  /** Whether there is a repository to work in; where one was seen before, a glance at it is enough. */
+  async some(): Promise<boolean> {
+    const still = this.#last.some(({ dir }) => stampOf(join(dir, '.git')))
+    return still || (await this.now()).repositories.length > 0
+  }
+
+  /** The untracked dependency folders of a main checkout, as paths from its own root. */
+  async dependencies(repository: Repository, { repositories, named }: Seen): Promise<string[]> {
+    const { dir, repo, common } = repository
+    const known = this.#ignored.get(common)
+    if (!known) return this.study(repository)
+    const others = repositories.map(other => pathOf(other.repo)).filter(path => path !== '' && below(repo, path) && path !== pathOf(repo))
+    const own = named.filter(path => !others.some(other => contains(other, path))).flatMap(path => below(repo, path) ?? [])
+    const asked = [...new Set([...known.dependencies, ...own])].slice(0, MAX_NAMED)
+    if (asked.length === 0) return []
+    const answered = new Set(await ignoredFolders(dir, asked))
+    return this.#real(dir, asked.filter(path => answered.has(path)))
+  }
+
+  /** Asks git about every folder of a main checkout: the answer is right, and takes as long as the checkout is large. */
+  async study({ dir, common }: Repository): Promise<string[]> {
+    const folders = await ignoredFolders(dir, [])
+    const dependencies = await this.#real(dir, folders.filter(path => DEPENDENCIES.has(path.split('/').at(-1) ?? '')))
+    this.#ignored.set(common, { folders: new Set(folders.slice(0, MAX_FOLDERS)), dependencies })
+    return dependencies
+  }
+
+  async #real(dir: string, paths: readonly string[]): Promise<string[]> {
+    const found: string[] = []
+    for (const path of paths) {
+      if ((await realpath(join(dir, path)).catch(() => undefined)) === join(dir, path)) found.push(path)
+      if (found.length === MAX_DEPENDENCIES) break
+    }
+    return found
+  }
+
+  /** Goes through the folders level by level; below the depth of repositories what git ignores is left out. */
+  async #walk(): Promise<{ gits: string[]; named: string[] }> {
+    const { workspace } = this.#ground
+    const ignored = this.#ignoredPaths()
+    const folders = new Map<string, Folder>()
+    const gits: string[] = []
+    const named: string[] = []
+    let level: readonly { path: string; ignored: boolean }[] = [{ path: '', ignored: false }]
+    for (let depth = 0; level.length > 0; depth++) {
+      const next: { path: string; ignored: boolean }[] = []
+      for (const { path, ignored: below } of level) {
+        if (folders.size === MAX_FOLDERS) break
+        const folder = this.#folder(join(workspace, path), path)
+        folders.set(path, folder)
+        if (folders.size % BATCH === 0) await new Promise<void>(resolve => setImmediate(resolve))
+        if (folder.git && depth <= MAX_DEPTH && gits.length < MAX_REPOSITORIES) gits.push(path)
+        const at = (name: string) => (path ? `${path}/${name}` : name)
+        for (const name of folder.named) named.push(at(name))
+        // A repository may lie in a folder that the one around it ignores.
+        const shut = !folder.git && (below || ignored.has(path))
+        if (depth < MAX_DEPTH || !shut) for (const name of folder.inner) next.push({ path: at(name), ignored: shut })
+      }
+      level = next
+    }
+    this.#folders = folders
+    return { gits, named }
+  }
+
+  #folder(place: string, path: string): Folder {
+    const now = stampOf(place)
+    if (!now) return EMPTY
+    const known = this.#folders.get(path)
+    if (known?.stamp === now.stamp) return known
+    // The stamp is older than what is read: a change in between shows in the next one.
+    return readFolder(place, Date.now() - now.changed < RACY_MS ? '' : now.stamp)
+  }
+
+  #ignoredPaths(): ReadonlySet<string> {
+    const paths = this.#last.map(({ repo, common }) => [...(this.#ignored.get(common)?.folders ?? [])].map(path => join(pathOf(repo), path)))
+    return new Set(paths.flat())
+  }
+}
+
+/** The untracked folders that git ignores as a whole, of these or of all. */
+const ignoredFolders = async (dir: string, paths: readonly string[]): Promise<string[]> => {
+  // Only names are listed: no content is read, so no filter of the repository runs.
+  const args = ['ls-files', '--others', '--ignored', '--exclude-standard', '--directory', '-z', ...(paths.length ? ['--', ...paths] : [])]
+  const { text } = await git(dir, args, { env: { GIT_LITERAL_PATHSPECS: '1' } })
+  return text.split('\0').flatMap(entry => (entry.endsWith('/') ? [entry.slice(0, -1)] : []))
+}

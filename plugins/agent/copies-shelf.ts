@@ -1,0 +1,114 @@
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { refuse } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
+import { readJson, writeAtomic } from '../../sdk/node/files.js'
+import type { Locks } from '../../sdk/node/lock.js'
+import type { WallSpec } from '../../sdk/node/wall.js'
+import { addTree, below, pathOf, patternOf, type Repository, type TreeEntry } from './copies-repos.js'
+import { fillTree, type Tree } from './copies-tree.js'
+
+/** A finished copy, as written down beside it: without this note a copy is half-made. */
+export interface Made {
+  repos: (TreeEntry & { head: string })[]
+  /** Dependency folders shown inside, as paths from the workspace root. */
+  shown: string[]
+}
+
+/** What the wall of a turn needs to know. */
+export type TurnWall = Omit<WallSpec, 'cwd' | 'env'>
+
+/** Where the shelf is, and what lies around it. */
+export interface ShelfOptions {
+  readonly workspace: string
+  /** The plugin's own folder. */
+  readonly folder: string
+  readonly data: string
+  /** Folders elsewhere that nothing behind a wall may see. */
+  readonly hidden?: readonly string[]
+}
+
+/** Where private copies stand, each with the note that says it is whole. */
+export class Shelf {
+  readonly #options: ShelfOptions
+  readonly #locks: Locks
+
+  constructor(options: ShelfOptions, locks: Locks) {
+    this.#options = options
+    this.#locks = locks
+  }
+
+  /** The folder of a copy, made or not. */
+  place(id: string): string {
+    return join(this.checkouts, id)
+  }
+
+  /** The folder all copies lie in. */
+  get checkouts(): string {
+    return join(this.#options.folder, 'checkouts')
+  }
+
+  /** The ids of which there is a folder or a note. */
+  async ids(): Promise<string[]> {
+    const names = (path: string) => readdir(path).catch(() => [] as string[])
+    const notes = await names(join(this.#options.folder, 'made'))
+    return [...(await names(this.checkouts)), ...notes.map(name => name.replace(/\.json$/, ''))]
+  }
+
+  /** What is written down of a finished copy. */
+  made(id: string): Promise<Made | undefined> {
+    return readJson<Made>(this.#note(id))
+  }
+
+  /** Writes down that a copy is finished. */
+  async finish(id: string, made: Made): Promise<void> {
+    failpoint('agent.copy.filled')
+    await mkdir(dirname(this.#note(id)), { recursive: true, mode: 0o700 })
+    await writeAtomic(this.#note(id), JSON.stringify(made), { flush: true })
+    failpoint('agent.copy.made')
+  }
+
+  /** From here on a copy counts as half-made: a crash leaves one that is made anew. */
+  async unfinish(id: string): Promise<void> {
+    await rm(this.#note(id), { force: true })
+  }
+
+  /** Adds a filled tree to a copy that is being made, and answers whether its branch was there and was kept. */
+  async add(made: Made, id: string, source: Repository, branch?: string, rebuild?: boolean): Promise<boolean> {
+    const { repo, common, head } = source
+    const copy = join(this.place(id), pathOf(repo))
+    // Two additions at once read each other's half-written entries and fail.
+    const { kept, entry } = await this.#locks.with(common, () => addTree(source, copy, branch, rebuild))
+    made.repos.push({ repo, common, entry, head })
+    failpoint('agent.copy.added')
+    // A nested tree is filled into the folder its parent's branch left for it.
+    await fillTree(this.tree(id, made, repo))
+    return kept
+  }
+
+  /** One working tree of a copy. */
+  tree(id: string, { repos, shown }: Made, repo: string): Tree {
+    if (!repos.some(each => each.repo === repo)) refuse('not-found', `the private copy has no repository ${repo}`)
+    const { workspace } = this.#options
+    return { repo, branch: `agent/${id}`, workspace, wall: this.wall(id, { repos, shown }), foreign: foreignTo(repo, { repos, shown }) }
+  }
+
+  /** The wall around a copy. */
+  wall(id: string, made: Made): TurnWall {
+    const { workspace, data, hidden = [] } = this.#options
+    const gitdirs = made.repos.map(({ repo, common, entry }) => ({
+      path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`, exclude: foreignTo(repo, made).map(patternOf),
+    }))
+    return { workspace, data, hide: hidden, copy: { dir: this.place(id), gitdirs } }
+  }
+
+  #note(id: string): string {
+    return join(this.#options.folder, 'made', `${id}.json`)
+  }
+}
+
+/** What lies in a repository's tree and is not its own. */
+const foreignTo = (repo: string, { repos, shown }: Made): string[] => {
+  const others = repos.map(each => pathOf(each.repo)).filter(path => path !== '' && path !== pathOf(repo))
+  return ['.sandbox', ...[...others, ...shown].flatMap(path => below(repo, path) ?? [])]
+}

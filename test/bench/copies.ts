@@ -1,0 +1,180 @@
+// What a private copy costs beside git's own worktrees: `node dist/test/bench/copies.js [files …]`. Only the ratios count.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { CheckoutRepo } from '../../plugins/agent/contract.js'
+import { inGit, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { framesOf } from '../support/turns.js'
+
+const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [6_700, 50_000]
+/** What is to be reached: a copy visible and a discard, in ms. */
+const TARGETS: { readonly [files: number]: readonly [visible: number, discard: number] } = { 6_700: [30, 20], 50_000: [100, 20] }
+const ROUNDS = 5
+const FILES_A_FOLDER = 12
+const DEPENDENCIES = 200
+
+const top = realpathSync(mkdtempSync(join(tmpdir(), 'bench-copies-')))
+const endings: (() => unknown)[] = []
+
+const timed = async (work: () => unknown): Promise<number> => {
+  const started = performance.now()
+  await work()
+  return performance.now() - started
+}
+const median = (times: readonly number[]): number => [...times].sort((one, other) => one - other)[times.length >> 1] ?? NaN
+const ms = (time: number): string => `${time.toFixed(time < 10 ? 1 : 0)} ms`
+const row = (what: string, times: readonly number[], against: number, target?: number): void => {
+  const wanted = target === undefined ? '' : `target ${target} ms ${median(times) <= target ? 'reached' : 'MISSED'}`
+  console.log(`  ${what.padEnd(58)} ${ms(median(times)).padStart(9)}  best ${ms(Math.min(...times)).padStart(8)}  ${(median(times) / against).toFixed(3)}x  ${wanted}`)
+}
+
+const text = (seed: number): string => `export const value${seed} = ${seed}\n`.repeat(60)
+const nameOf = (file: number): string => {
+  const folder = Math.floor(file / FILES_A_FOLDER)
+  return `packages/p${folder % 40}/src/s${Math.floor(folder / 40) % 20}/f${Math.floor(folder / 800)}/file-${file}.ts`
+}
+
+/** A repository of so many files, and a folder of dependencies that git ignores. */
+const makeRepository = (workspace: string, files: number): void => {
+  mkdirSync(workspace, { recursive: true })
+  inGit(workspace, 'init', '-q', '-b', 'main')
+  const file = (name: string, body: string) => `M 100644 inline ${name}\ndata ${body.length}\n${body}\n`
+  const stream = ['commit refs/heads/main\ncommitter Ada <ada@example.org> 1700000000 +0000\ndata 5\nfirst\n', file('.gitignore', 'node_modules/\n')]
+  for (let seed = 0; seed < files - 1; seed++) stream.push(file(nameOf(seed), text(seed)))
+  execFileSync('git', ['fast-import', '--quiet'], { cwd: workspace, input: stream.join(''), maxBuffer: 1 << 30 })
+  inGit(workspace, 'reset', '-q', '--hard')
+  for (let seed = 0; seed < DEPENDENCIES; seed++) {
+    mkdirSync(join(workspace, `node_modules/dep-${seed}/lib`), { recursive: true })
+    writeFileSync(join(workspace, `node_modules/dep-${seed}/lib/index.js`), text(seed))
+  }
+}
+
+/** What git itself needs for the same. */
+const baselines = async (workspace: string) => {
+  const copy = join(top, 'baseline')
+  const times = { add: [] as number[], remove: [] as number[], delete: [] as number[] }
+  for (let round = 0; round < 3; round++) {
+    times.add.push(await timed(() => inGit(workspace, 'worktree', 'add', '-q', '-b', `baseline-${round}`, copy)))
+    times.remove.push(await timed(() => inGit(workspace, 'worktree', 'remove', copy)))
+    inGit(workspace, 'worktree', 'add', '-q', '--force', copy, `baseline-${round}`)
+    times.delete.push(await timed(() => execFileSync('rm', ['-rf', copy])))
+    inGit(workspace, 'worktree', 'prune')
+    inGit(workspace, 'branch', '-q', '-D', `baseline-${round}`)
+  }
+  return { add: median(times.add), remove: median(times.remove), delete: median(times.delete) }
+}
+
+const start = async (workspace: string, name: string): Promise<RunningDaemon> => {
+  const data = join(top, name)
+  mkdirSync(data, { mode: 0o700 })
+  return spawnDaemon({ teardown: ending => void endings.push(ending as () => unknown) }, { workspace, data })
+}
+
+/** Waits until nothing works in the background: the spare stands at HEAD and the trash is empty. */
+const quiet = async ({ data, workspace }: RunningDaemon): Promise<void> => {
+  const head = inGit(workspace, 'rev-parse', 'HEAD').trim()
+  const ready = () => {
+    const note = join(data, 'agent', 'made', '.spare.json')
+    const trash = join(data, 'agent', 'trash')
+    if (existsSync(trash) && readdirSync(trash).length > 0) return false
+    return existsSync(note) && (JSON.parse(readFileSync(note, 'utf8')) as { repos: { head: string }[] }).repos[0]?.head === head
+  }
+  for (let waited = 0; !ready() && waited < 20_000; waited += 50) await setTimeout(50)
+  await setTimeout(300)
+}
+
+let conversations = 0
+/** A conversation's first turn: until its copy is told of, and until its agent's first word. */
+const firstTurn = async ({ client }: RunningDaemon) => {
+  const conversationId = `c-${++conversations}`
+  const started = performance.now()
+  await client.call('POST /agent', { conversationId, prompt: 'say hello', isolated: true })
+  const frames = framesOf(client, conversationId)
+  await frames.until(({ kind }) => kind === 'worktree')
+  const told = performance.now() - started
+  await frames.until(({ kind }) => kind === 'delta')
+  const spoken = performance.now() - started
+  await frames.all()
+  return { conversationId, told, spoken }
+}
+
+const many = async <T>(rounds: number, work: (round: number) => Promise<T>): Promise<T[]> => {
+  const results: T[] = []
+  for (let round = 0; round < rounds; round++) results.push(await work(round))
+  return results
+}
+
+const change = (workspace: string, files: number, seed: number): void => {
+  for (let file = 0; file < files; file++) writeFileSync(join(workspace, nameOf(file)), `${text(file)}// ${seed}\n`)
+  inGit(workspace, 'commit', '-qam', `change ${files}`)
+}
+
+const measure = async (files: number): Promise<void> => {
+  const workspace = join(top, `work-${files}`)
+  makeRepository(workspace, files)
+  const git = await baselines(workspace)
+  const [visible, discard] = TARGETS[files] ?? []
+  console.log(`${files} files: git worktree add ${ms(git.add)}, git worktree remove ${ms(git.remove)}, rm -rf ${ms(git.delete)}`)
+
+  const cold = await many(2, async round => {
+    const daemon = await start(workspace, `cold-${files}-${round}`)
+    await daemon.client.call('GET /agents')
+    const turn = await firstTurn(daemon)
+    await daemon.client.call('POST /agents/{id}/discard', { id: turn.conversationId })
+    await quiet(daemon)
+    await daemon.terminate()
+    rmSync(join(workspace, '.git', 'worktrees'), { recursive: true, force: true })
+    return turn
+  })
+  row('first turn without a spare, until the agent speaks', cold.map(({ spoken }) => spoken), git.add)
+
+  const daemon = await start(workspace, `warm-${files}`)
+  const first = await firstTurn(daemon)
+  await daemon.client.call('POST /agents/{id}/discard', { id: first.conversationId })
+  const made: string[] = []
+  const turns = async (before: (round: number) => void | Promise<void>) => many(ROUNDS, async round => {
+    await quiet(daemon)
+    await before(round)
+    const turn = await firstTurn(daemon)
+    made.push(turn.conversationId)
+    return turn
+  })
+  const shown = (what: string, found: readonly { told: number; spoken: number }[]) => {
+    row(`${what}, worktree told`, found.map(({ told }) => told), git.add, visible)
+    row(`${what}, until the agent speaks`, found.map(({ spoken }) => spoken), git.add, visible)
+  }
+  shown('first turn from the spare', await turns(() => {}))
+  shown('HEAD moved by 1 file just before', await turns(round => change(workspace, 1, round)))
+  shown('HEAD moved by 100 files just before', await turns(round => change(workspace, 100, round)))
+  shown('HEAD moved by 100 files, spare had time to follow', await turns(async round => {
+    change(workspace, 100, 100 + round)
+    await quiet(daemon)
+  }))
+
+  const discarded = async (id: string) => timed(() => daemon.client.call('POST /agents/{id}/discard', { id }))
+  const calm = await many(ROUNDS, async () => {
+    await quiet(daemon)
+    return discarded(made.pop()!)
+  })
+  row('discard', calm, git.remove, discard)
+  row('discard against rm -rf', calm, git.delete)
+  const busy = await many(3, async () => {
+    await quiet(daemon)
+    return discarded((await firstTurn(daemon)).conversationId)
+  })
+  row('discard right after the turn, the next spare being made', busy, git.remove)
+  await quiet(daemon)
+  const { repos } = await daemon.client.call('GET /agents/{id}/diff', { id: made[0]! }) as { repos: readonly Pick<CheckoutRepo, 'repo'>[] }
+  if (repos.length !== 1) throw new Error(`expected the work of one repository, found ${repos.length}`)
+  await daemon.terminate()
+}
+
+try {
+  for (const files of SIZES) await measure(files)
+} finally {
+  for (const ending of endings) await ending()
+  rmSync(top, { recursive: true, force: true })
+}
+process.exit(0)
