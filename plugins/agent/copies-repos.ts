@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs'
 import { lstat, mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failpoint } from '../../sdk/node/failpoint.js'
@@ -16,6 +17,8 @@ export interface Repository {
   /** The commit the main checkout stands on. */
   readonly head: string
 }
+
+const MOST_PACKED = 16 * 1024 * 1024
 
 /** Whether there is anything at a path, a broken link too. */
 export const exists = (path: string): Promise<boolean> => lstat(path).then(() => true, () => false)
@@ -173,10 +176,19 @@ export const dropEntry = async (common: string, copy: string, known?: string): P
 /** Takes a branch away, parked or not, in one step; what is gone already is fine. */
 export const dropBranch = async (common: string, branch: string): Promise<void> => {
   await clearPlaces(common, branch)
-  const refs = [`refs/heads/${branch}`, parkedOf(branch)].map(ref => `delete ${ref}`)
+  // Only what is there: git leaves the folders of a ref that it was to delete and did not find.
+  const refs = [`refs/heads/${branch}`, parkedOf(branch)].filter(ref => mayBe(common, ref)).map(ref => `delete ${ref}`)
+  if (refs.length === 0) return
   const { code } = await changeRefs(common, refs, [0, 1, 128])
   // One of the two that git cannot read must not keep the other.
   if (code !== 0) for (const ref of refs) await changeRefs(common, [ref], [0, 1, 128])
+}
+
+/** Whether a ref may be there: as a file of its own, in whatever form, or among those packed, as far as these can be read. */
+const mayBe = (common: string, ref: string): boolean => {
+  const is = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  const packed = join(common, 'packed-refs')
+  return is(join(common, ref)) || (is(packed) && (readPlain(packed, MOST_PACKED) ?? ref).includes(ref))
 }
 
 const parkedOf = (branch: string): string => `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`

@@ -7,7 +7,7 @@ let left = Number(passings)
 
 /** Ends this process as `kill -9` does where the environment variable SANDBOX_FAILPOINT names this point, after doing `last`. */
 export const failpoint = (point: string, last?: () => void): void => {
-  if (point !== armed || --left > 0) return
+  if (point !== armed || --left !== 0) return
   last?.()
   kill(pid, 'SIGKILL')
 }
