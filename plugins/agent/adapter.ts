@@ -13,7 +13,7 @@ export interface Abilities {
   readonly questions: boolean
   readonly commands: boolean
   readonly terminals: boolean
-  /** Continues from `io.state` after a restart. */
+  /** Continues from `io.state` after a restart and under another model, and asks for every `io.gap`. */
   readonly state: boolean
   readonly offline: boolean
 }
@@ -34,16 +34,23 @@ export interface TurnRequest {
   readonly editorContext?: EditorContext
   readonly harness: Harness
   readonly model: string
+  readonly effort?: string
+  readonly thinking?: boolean
+  readonly fast?: boolean
   readonly permissionMode: PermissionMode
   readonly allowedTools?: readonly string[]
   /** The provider's session that the conversation has. */
   readonly sessionId?: string
   /** The record so far, when no session can be resumed. */
   readonly history?: readonly TranscriptMessage[]
-  /** What `io.state` saved last, after a restart or an outage; `since` are this run's frames appended after it was saved. */
+  /**
+   * What `io.state` saved last, after a restart, an outage or a move; `since` are this run's frames appended after it was saved.
+   *
+   * Without a state, `since` are all frames of the run: an adapter that takes over from another one goes on from them.
+   */
   readonly state?: unknown
   readonly since?: readonly Frame[]
-  readonly resume?: { readonly reason: 'restart' | 'answered' | 'outage'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
+  readonly resume?: { readonly reason: 'restart' | 'answered' | 'outage' | 'switched'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
   /** A person or a token started the turn and watches: cards may go up. */
   readonly attended: boolean
   readonly helpers: HelperLimits
@@ -106,8 +113,14 @@ export type CardDraft = NoId<Card>
 
 /** What the engine does for an adapter while a turn runs. */
 export interface TurnIo {
-  /** Stop: `run` must end within 5 s of it. */
+  /** Stop, or the turn goes on elsewhere without waiting longer: `run` must end within 5 s of it. */
   readonly signal: AbortSignal
+  /**
+   * A place with nothing in hand and the state saved, between tool calls; kept for `ms` when that is given.
+   *
+   * True: the turn goes on elsewhere, and `run` returns without another word.
+   */
+  gap(ms?: number): Promise<boolean>
   /** Words said since the last look, oldest first. */
   takeWords(): Words[]
   /** The next words, or undefined after `ms` or on stop. */

@@ -1,4 +1,5 @@
 import { refuse } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { LandRequest, WaitingMessages } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
@@ -102,6 +103,7 @@ export class Board {
       const { archivedAt, branch, repos } = conversations.get(id)
       if (archivedAt !== undefined) return
       if (branch) await copies.retire(id, repos)
+      failpoint('agent.archive.retired')
       await queue.resume(id)
       await conversations.update(id, { archivedAt: this.#moment() })
     })
@@ -125,6 +127,7 @@ export class Board {
       await engine.erase(id, async () => {
         await clear(id)
         await transcripts.remove(id)
+        failpoint('agent.purge.removed')
       })
       // Last: the index takes up nothing of a conversation that is gone.
       search.forget(id)

@@ -123,10 +123,10 @@ export interface SwitchInput {
   effort?: string
   thinking?: boolean
   fast?: boolean
-  /** Left out: `now`, which a turn under way refuses. */
+  /** Left out: `now`, which a turn under way follows at its next gap. */
   when?: 'now' | 'next'
 }
-/** When the move counts, and what the next turn goes on from: the provider's session, or the record. */
+/** When the move counts, the turn under way that goes on there, and what from: the provider's session, or the record. */
 export interface Switched {
   applied: 'now' | 'next'
   run?: RunId
@@ -399,7 +399,9 @@ export interface Agent {
   /**
    * Move a conversation to another account, model, provider or harness.
    *
-   * It is written down for the next turn; a turn under way goes on as it began. Work, copy and queue are untouched.
+   * A turn under way goes on there at its next gap between tool calls, in the same run; a call in hand is cut short after
+   * 30 s. One that waits for an answer moves with the answer. Without a turn, and with `when` "next", it is written down for
+   * the next one. A second move replaces one that has not happened. Work, copy and queue are untouched.
    */
   'POST /agent/switch-account'(input: SwitchInput): Switched
 

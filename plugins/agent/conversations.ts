@@ -1,5 +1,6 @@
 import { refuse } from '../../sdk/index.js'
 import type { Log, Store } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { Conversation } from './contract.js'
 
 /** What is left of a conversation taken off the board: who may bring it back. */
@@ -85,6 +86,7 @@ export class Conversations {
     this.#changed(id)
     await this.#writing.get(id)?.catch(() => {})
     await this.#store.set(GONE + id, gone)
+    failpoint('agent.erase.noted')
     await this.#store.delete(LIVE + id)
   }
 

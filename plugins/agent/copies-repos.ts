@@ -1,6 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { lstat, mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import { readPlain, writeAtomic } from '../../sdk/node/files.js'
 import { git } from '../../sdk/node/git.js'
 import { contains } from '../../sdk/node/paths.js'
@@ -136,6 +137,7 @@ export const addTree = async (
   const fresh = branch ? ['--no-track', '-b', branch, copy, head] : ['--detach', copy, head]
   const what = branch && kept ? [copy, branch] : fresh
   await git(dir, ['worktree', 'add', '-f', '--no-checkout', ...what])
+  failpoint('agent.copy.registered')
   const entry = await entryOf(common, copy)
   if (!entry) throw new Error(`git added no worktree for ${copy}`)
   // Behind the wall a shared turn sees no copies, and its `git worktree prune` would take their entries away.
@@ -152,6 +154,7 @@ export const attachTree = async (source: Repository, entry: string, copy: string
   const { common, head } = source
   const place = join(common, 'worktrees', entry)
   await writeAtomic(join(place, 'gitdir'), `${join(copy, '.git')}\n`, { mode: 0o644 })
+  failpoint('agent.spare.pointed')
   await clearPlaces(common, branch)
   await Promise.all([
     changeRefs(common, [`update refs/heads/${branch} ${head}`]),
@@ -212,6 +215,7 @@ const moveRef = async (common: string, from: string, to: string): Promise<void> 
 /** Takes a tree's entry away and puts its branch where no list of branches shows it. */
 export const parkTree = async (common: string, copy: string, branch: string): Promise<void> => {
   await dropEntry(common, copy)
+  failpoint('agent.copy.detached')
   await clearPlaces(common, branch)
   await moveRef(common, `refs/heads/${branch}`, parkedOf(branch))
 }

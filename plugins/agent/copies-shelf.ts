@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import { readJson, writeAtomic } from '../../sdk/node/files.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import type { WallSpec } from '../../sdk/node/wall.js'
@@ -61,8 +62,10 @@ export class Shelf {
 
   /** Writes down that a copy is finished. */
   async finish(id: string, made: Made): Promise<void> {
+    failpoint('agent.copy.filled')
     await mkdir(dirname(this.#note(id)), { recursive: true, mode: 0o700 })
     await writeAtomic(this.#note(id), JSON.stringify(made), { flush: true })
+    failpoint('agent.copy.made')
   }
 
   /** From here on a copy counts as half-made: a crash leaves one that is made anew. */
@@ -77,6 +80,7 @@ export class Shelf {
     // Two additions at once read each other's half-written entries and fail.
     const { kept, entry } = await this.#locks.with(common, () => addTree(source, copy, branch, rebuild))
     made.repos.push({ repo, common, entry, head })
+    failpoint('agent.copy.added')
     // A nested tree is filled into the folder its parent's branch left for it.
     await fillTree(this.tree(id, made, repo))
     return kept

@@ -1,6 +1,7 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import type { Look } from './copies-look.js'
 import { attachTree, detachTree, pathOf, whole, type Repository } from './copies-repos.js'
@@ -60,10 +61,13 @@ export class Spare {
       const made = await this.#whole()
       if (!made || !same(made, sources)) return undefined
       await shelf.unfinish(SPARE)
+      failpoint('agent.spare.claimed')
       await rename(shelf.place(SPARE), shelf.place(id))
+      failpoint('agent.spare.moved')
       await Promise.all(sources.map(async (source, at) => {
         const { entry } = made.repos[at]!
         await attachTree(source, entry, join(shelf.place(id), pathOf(source.repo)), `agent/${id}`)
+        failpoint('agent.spare.attached')
       }))
       await this.#move(id, made, sources)
       return made

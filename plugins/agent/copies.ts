@@ -1,6 +1,7 @@
 import { mkdir, readdir, realpath, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse, type Log } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import { writeAtomic } from '../../sdk/node/files.js'
 import { git } from '../../sdk/node/git.js'
 import { Locks } from '../../sdk/node/lock.js'
@@ -150,12 +151,15 @@ export class Copies {
     await this.#locks.with(id, async () => {
       const made = await this.#shelf.made(id)
       const place = await this.#trash.put(dir)
+      failpoint('agent.copy.trashed')
       await Promise.all(repos.map(async ({ repo }) => {
         const { common, entry } = await this.#gitdir(made, repo)
         if (!common) return
         const forgotten = this.#locks.with(common, () => dropEntry(common, join(dir, pathOf(repo)), entry))
+          .then(() => failpoint('agent.copy.dropped'))
         await Promise.all([forgotten, dropBranch(common, `agent/${id}`)])
       }))
+      failpoint('agent.copy.forgotten')
       await this.#shelf.unfinish(id)
       if (place) this.#trash.delete(place)
     })
@@ -171,7 +175,9 @@ export class Copies {
         for (const { repo } of made.repos) await this.#commitAll(this.#shelf.tree(id, made, repo))
       }
       await this.#shelf.unfinish(id)
+      failpoint('agent.copy.retiring')
       const place = await this.#trash.put(dir)
+      failpoint('agent.copy.away')
       for (const { repo } of repos) {
         const { common } = await this.#gitdir(made, repo)
         if (common) await this.#locks.with(common, () => parkTree(common, join(dir, pathOf(repo)), `agent/${id}`))
@@ -273,7 +279,9 @@ export class Copies {
     const mark = this.#mark(id, copy.repo)
     await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
     await writeAtomic(mark, tip)
+    failpoint('agent.copy.marked')
     const stopped = await rebaseTree(tree, main.head, from)
+    failpoint('agent.copy.rebased')
     await rm(mark, { force: true })
     return stopped
   }

@@ -203,10 +203,10 @@ export class Delivery {
     if (turn.stopping) return 'stopping'
     if (turn.state === 'parked') return 'parked'
     if (input.errand) return 'errand'
-    const { provider, harness, model, permissionMode } = turn.entry.fields
+    const { provider, harness, model, permissionMode, effort, thinking, fast } = turn.entry.fields
     const adapter = providers.get(provider)
     if (!adapter.abilities(harness).words || Buffer.byteLength(input.prompt) > SAID_BYTES) return 'no-mid-turn-words'
-    const { effort, thinking, fast, actsAs, autoLand = false } = conversations.get(conversationId)
+    const { actsAs, autoLand = false } = conversations.get(conversationId)
     const running = {
       adapter, harness, model, permissionMode,
       ...(effort !== undefined && { effort }),

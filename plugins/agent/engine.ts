@@ -1,6 +1,7 @@
 import { Refusal } from '../../sdk/index.js'
 import type { Journals } from '../../sdk/index.js'
 import { GitFailure } from '../../sdk/node/git.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { TurnRequest } from './adapter.js'
 import type { Conversations } from './conversations.js'
 import type { Conversation, ConversationState, TurnInput } from './contract.js'
@@ -10,6 +11,7 @@ import { ownFrames } from './helper-frames.js'
 import { USUAL_LIMITS } from './helpers.js'
 import type { Lanes } from './lanes.js'
 import { lateAfter } from './late.js'
+import { Leg, seat } from './leg.js'
 import { resumableOf } from './outage.js'
 import type { PlannedResumes } from './planned-resumes.js'
 import type { Providers } from './providers.js'
@@ -40,14 +42,17 @@ export interface EngineParts {
   readonly keep?: (turn: Turn) => Promise<void>
   /** How long after a stop an adapter is waited for. */
   readonly patienceMs?: number
+  /** How long a call in hand may keep a turn from going on elsewhere. */
+  readonly holdMs?: number
 }
 
-/** Why a turn goes on after a restart or an outage. */
+/** Why a turn goes on after a restart, an outage or a move. */
 export interface Resume {
-  readonly reason: 'restart' | 'answered' | 'outage'
+  readonly reason: 'restart' | 'answered' | 'outage' | 'switched'
 }
 
 const PATIENCE_MS = 10_000
+const HOLD_MS = 30_000
 const ENDING_RETRIES = [500, 2_000, 5_000]
 const FRAMES_KEPT_MS = 60_000
 
@@ -102,6 +107,7 @@ export class Engine {
       message, startedAt, attempt: resumed?.attempt ?? 1, boots: 0, provider: adapter.id, harness, model, permissionMode, parked: [],
       ...(resumed?.state !== undefined && { state: resumed.state }),
       ...(resumed?.unheard && { unheard: [...resumed.unheard] }),
+      ...(effort !== undefined && { effort }), ...(thinking !== undefined && { thinking }), ...(fast !== undefined && { fast }),
     })
     for (const words of resumed?.unheard ?? []) turn.words.put(words)
     if (resumed) turn.log.push({ kind: 'resumed', reason: 'outage', attempt: resumed.attempt, resumedFrom: resumed.from })
@@ -159,8 +165,12 @@ export class Engine {
     const late = lateAfter(turn.signal, patienceMs)
     try {
       const ground = await Promise.race([this.#prepare(turn), late.passed])
-      if (ground && !turn.signal.aborted) await this.#run(turn, ground, resume, late.passed)
+      for (let why = resume; ground && !turn.signal.aborted; why = { reason: 'switched' }) {
+        await seat(turn)
+        if (turn.frozen || turn.signal.aborted || !(await this.#run(turn, ground, why))) return
+      }
     } finally {
+      turn.worked = true
       late.over()
     }
   }
@@ -173,46 +183,64 @@ export class Engine {
     return workshop.prepare(turn, conversation)
   }
 
-  async #run(turn: Turn, ground: Ground, resume: Resume | undefined, late: Promise<undefined>): Promise<void> {
-    const { providers, resumes, workshop } = this.#parts
-    const adapter = providers.get(turn.entry.fields.provider)
-    const io = workshop.io(turn, ground)
-    const frames = adapter.run(await this.#request(turn, ground, resume), io)[Symbol.asyncIterator]()
+  /** Runs the adapter of the seat the turn has; answers whether the turn goes on in another one. */
+  async #run(turn: Turn, ground: Ground, resume: Resume | undefined): Promise<boolean> {
+    const { providers, resumes, workshop, patienceMs = PATIENCE_MS, holdMs = HOLD_MS } = this.#parts
+    const { provider, harness } = turn.entry.fields
+    const adapter = providers.get(provider)
+    const leg = new Leg(turn, { asks: adapter.abilities(harness).state, holdMs })
+    const late = lateAfter(leg.signal, patienceMs)
+    const io = workshop.io(turn, ground, leg)
+    const request = await this.#request(turn, ground, resume)
+    turn.leg = leg
+    // Told to go on elsewhere while its request was made.
+    if (turn.entry.fields.moving) leg.move()
+    const frames = adapter.run(request, io)[Symbol.asyncIterator]()
     const consume = async () => {
       for (;;) {
         const { value, done } = await frames.next()
-        if (done || turn.frozen || turn.leaving) return
+        if (done || leg.over || turn.leaving) return
         if (value.kind === 'done') continue
         providers.heard(adapter.id, value)
         turn.log.push((await resumes?.told(turn, value)) ?? value)
+        leg.rest()
         await turn.log.room()
       }
     }
     try {
-      await Promise.race([consume(), late])
+      await Promise.race([consume().catch(error => (leg.left ? undefined : Promise.reject(error))), late.passed])
     } finally {
       void Promise.resolve(frames.return?.()).catch(() => {})
-      await Promise.race([io.idle(), late])
+      await Promise.race([io.idle(), late.passed])
+      turn.leg = undefined
+      leg.end()
+      late.over()
     }
+    return leg.left
   }
 
   async #request(turn: Turn, ground: Ground, resume: Resume | undefined): Promise<TurnRequest> {
     const { transcripts, host } = this.#parts
     const { message, entry, run, conversationId } = turn
-    const { harness, model, permissionMode, attempt, state, stateSeq, answered } = entry.fields
+    const { harness, model, effort, thinking, fast, attempt, state, stateSeq, answered } = entry.fields
     const { input } = message
     const history = await transcripts.history(conversationId)
     const sessionId = this.#session(turn)
     const since = resume && (await this.#since(turn, stateSeq ?? 0))
+    turn.words.drop(new Set(since?.flatMap(frame => (frame.kind === 'steer' && frame.messageId ? [frame.messageId] : []))))
     const replies = answered?.map(({ card, reply }) => ({ card, reply }))
     host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
     return {
-      conversationId, run, attempt, depth: 0, harness, model, permissionMode, helpers: ground.helpers ?? USUAL_LIMITS,
+      conversationId, run, attempt, depth: 0, harness, model, helpers: ground.helpers ?? USUAL_LIMITS,
+      permissionMode: turn.record.mode ?? entry.fields.permissionMode,
       prompt: ground.preamble + input.prompt,
       words: input.prompt,
       attachments: ground.attachments,
       mentions: ground.mentions,
       attended: message.attended,
+      ...(effort !== undefined && { effort }),
+      ...(thinking !== undefined && { thinking }),
+      ...(fast !== undefined && { fast }),
       ...(input.editorContext && { editorContext: input.editorContext }),
       ...(ground.allowedTools && { allowedTools: ground.allowedTools }),
       ...(sessionId !== undefined && { sessionId }),
@@ -283,11 +311,14 @@ export class Engine {
     }
     await this.#written(turn)
     await entry.change({ ending: end })
+    failpoint('agent.turn.ending')
     if (end === 'completed' && !record.done) await this.#parts.land?.(turn)
     await transcripts.add(conversationId, run, record.rows)
+    failpoint('agent.turn.recorded')
     await this.#parts.keep?.(turn)
     if (end === 'completed') providers.answered(entry.fields.provider)
     await this.#account(turn, end)
+    failpoint('agent.turn.counted')
     turn.leave()
     const waiting = queue.waiting(conversationId)
     const paused = end !== 'completed' && waiting.length > 0
@@ -296,8 +327,10 @@ export class Engine {
       log.push({ kind: 'done', reason: end })
     }
     await this.#written(turn)
+    failpoint('agent.turn.done')
     await queue.ended(conversationId, run, paused, resumableOf(turn, end, Date.now()))
     await entry.remove()
+    failpoint('agent.turn.removed')
     this.#turns.delete(conversationId)
     const follows = goesOn && end === 'completed' && !this.#closing && conversations.find(conversationId)
     const next = follows ? queue.take(conversationId) : undefined
@@ -375,10 +408,13 @@ export class Engine {
     const { queue, conversations, host } = this.#parts
     await this.#forget(conversationId)
     const { lastRun } = conversations.get(conversationId)
+    failpoint('agent.erase.begun')
     await clear()
+    failpoint('agent.erase.cleared')
     if (lastRun) await host.journal.remove(framesOf(lastRun))
     await queue.drop(conversationId)
     await conversations.remove(conversationId)
+    failpoint('agent.erase.over')
   }
 
   async #forget(conversationId: string): Promise<void> {

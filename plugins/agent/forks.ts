@@ -1,5 +1,6 @@
 import { refuse } from '../../sdk/index.js'
 import type { Caller, Journals, Log } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import { reaches } from './access.js'
 import type { Anchors } from './anchors.js'
 import type { CopyStart, ForkSource, TranscriptMessage } from './contract.js'
@@ -55,6 +56,7 @@ export class Forks {
     const { transcripts, journal } = this.#parts
     const { messages } = await transcripts.page(conversationId, keep, keep)
     await journal.rewrite(forkOf(fork), messages)
+    failpoint('agent.fork.prepared')
   }
 
   /** Makes the rows the beginning of the fork's record; where they cannot be written, its message stands without them. */
@@ -72,6 +74,7 @@ export class Forks {
     if (rows.length && !(await transcripts.count(fork))) {
       await transcripts.add(fork, forkOf(fork), rows.map(({ index: _place, checkpointId: _state, ...row }) => row))
     }
+    failpoint('agent.fork.begun')
     await journal.remove(forkOf(fork))
   }
 

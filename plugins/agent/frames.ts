@@ -84,6 +84,15 @@ export interface InitFrame {
   harness?: Harness
   account?: string
 }
+/** The run goes on elsewhere from here, with its provider's session or with the record. */
+export interface SwitchedFrame {
+  kind: 'switched'
+  provider: ProviderId
+  harness: Harness
+  account?: string
+  model?: string
+  kept: 'session' | 'record'
+}
 export interface ResumedFrame {
   kind: 'resumed'
   reason: 'restart' | 'outage' | 'auth'
@@ -325,7 +334,7 @@ export interface DoneFrame {
 }
 /** One item of a run. */
 export type Frame =
-  | SessionFrame | WorktreeFrame | PreambleFrame | InitFrame | ResumedFrame | CheckpointFrame | ModeFrame
+  | SessionFrame | WorktreeFrame | PreambleFrame | InitFrame | SwitchedFrame | ResumedFrame | CheckpointFrame | ModeFrame
   | SteerFrame | DeltaFrame | TextEndFrame | ThinkingFrame
   | ToolCallFrame | ToolCallUpdateFrame | SubagentFrame | SubagentUpdateFrame | TodosFrame | CommandsFrame
   | UsageFrame | RateLimitFrame | AccountUsageFrame | FastModeFrame | ProviderRetryFrame | ContextUsageFrame | CompactFrame

@@ -46,8 +46,13 @@ export const outageTold = (error: ErrorFrame, { resumed }: Message, armed: boole
   return { ...error, autoResume: 'scheduled', outage: { retryAt, attempt: tries + 1, maxAttempts: times.delays.length } }
 }
 
+/** The choices of a run that went on elsewhere, as its message would have made them. */
+const seatOf = ({ record, entry: { fields } }: Turn) =>
+  record.switches ? { agent: fields.provider, harness: fields.harness, model: fields.model } : {}
+
 /** What can be resumed of a run that has ended; its frames tell, so that a crash in the middle of its end changes nothing. */
-export const resumableOf = ({ message, run, record, entry, words }: Turn, end: RunEnd, now: number): Resumable | undefined => {
+export const resumableOf = (turn: Turn, end: RunEnd, now: number): Resumable | undefined => {
+  const { message, run, record, entry, words } = turn
   const { failure } = record
   if (end !== 'failed' || failure?.code !== 'provider-outage' || !failure.autoResume) return undefined
   const { attempt, state, unheard = [], outsiders } = entry.fields
@@ -60,6 +65,7 @@ export const resumableOf = ({ message, run, record, entry, words }: Turn, end: R
     ...(at !== undefined && { at }),
     message: {
       ...message,
+      input: { ...message.input, ...seatOf(turn) },
       ...(outsiders && { outsider: true }),
       run: minted('r'),
       resumed: {

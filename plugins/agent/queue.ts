@@ -1,4 +1,5 @@
 import type { Journals } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { Conversation, Delivery, Started } from './contract.js'
 import type { QueuedMessage, QueuedWhy } from './frames.js'
 import type { Resumable } from './outage.js'
@@ -139,6 +140,7 @@ export class Queue {
   /** Accepts a message: when it returns, the message and its answer survive anything. */
   async accept(acceptance: Acceptance): Promise<void> {
     await this.#append({ line: 'accept', ...acceptance }, true)
+    failpoint('agent.queue.accepted')
   }
 
   /** Takes the head of the queue for the turn that starts now. */
@@ -161,6 +163,7 @@ export class Queue {
   /** A run is over; `paused` holds back the messages that wait, and what an outage ended can be resumed. */
   async ended(conversationId: string, run: string, paused: boolean, resumable?: Resumable): Promise<void> {
     await this.#append({ line: 'ended', conversationId, run, paused, ...(resumable && { resumable }) }, true)
+    failpoint('agent.queue.ended')
   }
 
   /** What an outage ended and nothing followed yet. */
@@ -187,6 +190,7 @@ export class Queue {
   /** Puts what waits in this order; `paused` holds it back. */
   async order(conversationId: string, messageIds: readonly string[], paused: boolean): Promise<void> {
     await this.#append({ line: 'ordered', conversationId, messageIds, paused }, true)
+    failpoint('agent.queue.ordered')
   }
 
   /** Holds back the messages that wait until somebody says something new. */
@@ -197,6 +201,7 @@ export class Queue {
   /** Forgets what waits in a conversation. The ledger keeps its answers. */
   async drop(conversationId: string): Promise<void> {
     await this.#append({ line: 'dropped', conversationId }, true)
+    failpoint('agent.queue.dropped')
   }
 
   async #append(line: Line, flush: boolean): Promise<void> {

@@ -1,6 +1,7 @@
 import { refuse } from '../../sdk/index.js'
 import type { Journals, Log } from '../../sdk/index.js'
 import { GitFailure } from '../../sdk/node/git.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { Anchor, Anchors } from './anchors.js'
 import type { Conversation, CopyRepo } from './contract.js'
 import type { Conversations } from './conversations.js'
@@ -71,6 +72,7 @@ const goBack = async (parts: RewindParts, conversation: Conversation, index: num
   const before = await asked(copies.commitRest(id, conversation.repos))
   const begun: Begun = { index, anchor, before, last: await transcripts.last(id) }
   await journal.append(begunOf(id), [begun], { flush: true })
+  failpoint('agent.rewind.begun')
   return { snapshot: anchor.id, dropped: await complete(parts, conversation, begun) }
 }
 
@@ -102,21 +104,27 @@ const complete = async (parts: RewindParts, { id, repos }: Conversation, { index
   let dropped: number
   try {
     await asked(copies.restore(id, anchor.repos))
+    failpoint('agent.rewind.restored')
     dropped = await transcripts.cut(id, index)
+    failpoint('agent.rewind.cut')
   } catch (error) {
     await copies.restore(id, before)
     await journal.remove(begunOf(id))
     throw error
   }
   await anchors.cut(id, index)
+  failpoint('agent.rewind.forgotten')
   await queue.pause(id)
+  failpoint('agent.rewind.paused')
   await queue.resume(id)
   await conversations.update(id, {
     repos: repos.map((repo): CopyRepo => ({ ...repo, base: anchor.repos.find(each => each.repo === repo.repo)?.base ?? repo.base })),
     session: undefined, lastRun: undefined, lastEnd: undefined, failure: undefined, conflicts: undefined,
     contextTokens: undefined, contextWindow: undefined, updatedAt: Date.now(),
   })
+  failpoint('agent.rewind.told')
   await journal.remove(begunOf(id))
+  failpoint('agent.rewind.over')
   return dropped
 }
 

@@ -40,17 +40,31 @@ export interface ParkedCard {
   readonly helper?: string
 }
 
+/** What a turn runs on. */
+export interface Seat {
+  provider: string
+  harness: Harness
+  model: string
+  effort?: string | undefined
+  thinking?: boolean | undefined
+  fast?: boolean | undefined
+}
+
+/** Where a turn is to go on at its next gap, and from what; `nth`: which of its moves this is. */
+export interface Moving extends Seat {
+  readonly nth: number
+  readonly kept: 'session' | 'record'
+}
+
 /** What a restart needs to know of a run in flight. */
-export interface EntryFields {
+export interface EntryFields extends Seat {
   message: Message
   startedAt: number
   attempt: number
   /** Restarts after which the turn went on without anybody's answer. */
   boots: number
-  provider: string
-  harness: Harness
-  model: string
   permissionMode: PermissionMode
+  moving?: Moving
   state?: unknown
   /** How many frames the log held when `state` was saved. */
   stateSeq?: number
@@ -65,6 +79,12 @@ export interface EntryFields {
   /** How the run ends, once that is certain. */
   ending?: RunEnd
 }
+
+/** What changes of an entry; undefined: the field goes. */
+type Change = { [field in keyof EntryFields]?: EntryFields[field] | undefined }
+
+/** A line of an entry's journal; `gone` names the fields that no longer hold. */
+type Line = Partial<EntryFields> & { gone?: string[] }
 
 const MOST_LINES = 200
 const MOST_BYTES = 8 * 1024 * 1024
@@ -98,10 +118,11 @@ export class RunEntry {
     return this.#write(this.#fields)
   }
 
-  /** Changes what the entry says; in the journal when it returns. */
-  change(patch: Partial<EntryFields>): Promise<void> {
-    this.#fields = { ...this.#fields, ...patch }
-    return this.#write(patch)
+  /** Changes what the entry says, a field that is undefined goes; in the journal when it returns. */
+  change(patch: Change): Promise<void> {
+    const line = lineOf(patch)
+    this.#fields = merged([this.#fields, line]) as EntryFields
+    return this.#write(line)
   }
 
   /** The run is over: nothing is written after this. */
@@ -110,7 +131,7 @@ export class RunEntry {
     return this.#next(() => this.#journals.remove(this.#name))
   }
 
-  #write(line: Partial<EntryFields>): Promise<void> {
+  #write(line: Line): Promise<void> {
     const state = line.state === undefined ? 0 : JSON.stringify(line.state).length
     return this.#next(async () => {
       if (this.#removed) return
@@ -132,9 +153,24 @@ export class RunEntry {
   }
 }
 
+const lineOf = (patch: Change): Line => {
+  const gone = Object.entries(patch).filter(([, value]) => value === undefined).map(([field]) => field)
+  const kept = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined))
+  return { ...kept, ...(gone.length && { gone }) }
+}
+
+const merged = (lines: readonly Line[]): Partial<EntryFields> => {
+  const fields: Line = {}
+  for (const { gone = [], ...line } of lines) {
+    Object.assign(fields, line)
+    for (const field of gone) delete fields[field as keyof EntryFields]
+  }
+  return fields
+}
+
 /** The entry that the lines of its journal make, or undefined when they make none. */
 export const entryFrom = (lines: readonly unknown[]): EntryFields | undefined => {
-  const fields = Object.assign({}, ...lines.filter(line => typeof line === 'object' && line !== null)) as Partial<EntryFields>
+  const fields = merged(lines.filter(line => typeof line === 'object' && line !== null) as Line[])
   const { message, startedAt, attempt, boots, provider, harness, parked } = fields
   const whole =
     typeof message === 'object' && typeof message.run === 'string' && typeof message.conversationId === 'string' &&

@@ -1,5 +1,5 @@
 import type { AnsweredCard, TranscriptMessage, ToolCard } from './contract.js'
-import type { Card, ErrorFrame, Frame, ResolvedFrame, ResumedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
+import type { Card, ErrorFrame, Frame, PermissionMode, ResolvedFrame, ResumedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
 import { HelperRecord } from './helper-record.js'
 
 /** A row of the record before it has its place there. */
@@ -47,6 +47,10 @@ export class RunRecord {
   context: { readonly tokens: number; readonly window: number } | undefined
   /** How many landings the frames tell of. */
   landings = 0
+  /** How often the run went on elsewhere. */
+  switches = 0
+  /** The permission mode the frames end in. */
+  mode: PermissionMode | undefined
   /** Everything that stands before the provider's first frame is in the log. */
   prepared = false
 
@@ -68,6 +72,11 @@ export class RunRecord {
   /** What was put in front of the words. */
   get notes(): TurnNote[] | undefined {
     return this.#rows[0]?.notes
+  }
+
+  /** Whether a block of prose is open. */
+  get speaking(): boolean {
+    return this.#prose
   }
 
   /** Calls that have neither completed nor failed. */
@@ -155,6 +164,16 @@ export class RunRecord {
       case 'error':
         this.failure ??= frame
         return this.#row({ role: 'notice', text: frame.message, run: this.#run })
+      case 'switched':
+        this.switches++
+        if (frame.kept === 'session') return
+        this.sessionId = undefined
+        this.#current = undefined
+        this.#prose = false
+        return
+      case 'mode':
+        this.mode = frame.mode
+        return
       case 'landed':
         this.landings++
         return

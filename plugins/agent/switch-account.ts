@@ -14,7 +14,12 @@ export interface SwitchParts {
   readonly lanes: Lanes
 }
 
-/** Writes down what a conversation's next turn runs on; its work, copy and queue are untouched. */
+/**
+ * Moves a conversation: a turn under way goes on there at its next gap, otherwise its next turn runs there.
+ *
+ * Answers once the choice is durable. A turn that ends before its next gap ends where it was; one that waits for an answer
+ * moves with the answer.
+ */
 export const switchAccount = async (parts: SwitchParts, input: SwitchInput): Promise<Switched> => {
   const { engine, conversations, providers, lanes } = parts
   const { conversationId, account, when, ...wanted } = input
@@ -27,13 +32,18 @@ export const switchAccount = async (parts: SwitchParts, input: SwitchInput): Pro
     if (live?.stopping) refuse('conflict', `the turn of ${conversationId} is stopping: wait until it has ended, then move the conversation`)
     if (account !== undefined) refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
     const { adapter, harness, model, effort, thinking, fast } = optionsOf(wanted, before, providers)
-    if (live && when !== 'next')
-      refuse('unprocessable', 'when: this sandbox cannot move a turn under way yet; pass when "next", or stop the turn first')
     const stays = before.provider === adapter.id && before.harness === harness
-    const kept = stays && (before.session ?? live?.record.sessionId) !== undefined ? 'session' : 'record'
+    const later = stays && (before.session ?? live?.record.sessionId) !== undefined ? 'session' : 'record'
     await conversations.update(conversationId, {
-      provider: adapter.id, harness, model, effort, thinking, fast, updatedAt: Date.now(), ...(kept === 'record' && { session: undefined }),
+      provider: adapter.id, harness, model, effort, thinking, fast, updatedAt: Date.now(), ...(later === 'record' && { session: undefined }),
     })
-    return { applied: 'next', kept }
+    if (!live || live.worked || when === 'next') return { applied: 'next', kept: later }
+    const { fields } = live.entry
+    const same = fields.provider === adapter.id && fields.harness === harness
+    const kept = same && adapter.abilities(harness).state ? 'session' : 'record'
+    await live.move({ provider: adapter.id, harness, model, effort, thinking, fast, kept })
+    // It may have come to its end while that was written.
+    const moves = !live.worked || !live.entry.fields.moving
+    return moves ? { applied: 'now', run: live.run, kept } : { applied: 'next', kept: later }
   })
 }

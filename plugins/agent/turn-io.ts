@@ -1,11 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { refuse } from '../../sdk/index.js'
-import type { CardDraft, GatedCall, HelperLimits, ToolResult, TreeCommand, TreeProgram, TurnIo, TurnRequest } from './adapter.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
+import type { CardDraft, GatedCall, HelperLimits, ToolResult, TreeCommand, TreeProgram, TurnIo, TurnRequest, Words } from './adapter.js'
 import type { CardReply, Conversation } from './contract.js'
 import type { Frame, Location, PermissionMode, ToolCategory } from './frames.js'
 import { decide } from './gate.js'
 import { callOf } from './helper-frames.js'
 import { Helpers, moved, type Staff } from './helpers.js'
+import type { Leg } from './leg.js'
 import type { Company, Crew, Person } from './tools/tool.js'
 import type { Turn } from './turn.js'
 
@@ -54,7 +57,7 @@ export interface Workshop {
   prepare(turn: Turn, conversation: Conversation): Promise<Ground>
   /** Brings the tree up to date after a plan or a question was answered. */
   refresh(turn: Turn, conversation: Conversation): Promise<void>
-  io(turn: Turn, ground: Ground): WorkingIo
+  io(turn: Turn, ground: Ground, leg: Leg): WorkingIo
 }
 
 /** What an adapter may do through a turn. */
@@ -75,18 +78,22 @@ export interface Worker {
 
 const MOST_STATE = 4 * 1024 * 1024
 
-/** Nothing more happens in a turn that is left for the next start of the daemon. */
+/** Nothing more happens for an adapter whose turn goes on elsewhere, or at the next start of the daemon. */
 const never = new Promise<never>(() => {})
 
 /** The engine's work for one adapter in one turn. */
-export const turnIo = (turn: Turn, ground: Ground, parts: IoParts): WorkingIo => {
-  const helpers: Helpers = new Helpers({ ...parts.staff, turn, ground, io: worker => workerIo(turn, ground, parts, helpers, worker) })
-  return workerIo(turn, ground, parts, helpers, { signal: turn.signal, mode: turn.entry.fields.permissionMode, depth: 0 })
+export const turnIo = (turn: Turn, ground: Ground, leg: Leg, parts: IoParts): WorkingIo => {
+  const helpers: Helpers = new Helpers({ ...parts.staff, turn, ground, io: worker => workerIo(turn, ground, leg, parts, helpers, worker) })
+  return workerIo(turn, ground, leg, parts, helpers, { signal: leg.signal, mode: turn.record.mode ?? turn.entry.fields.permissionMode, depth: 0 })
 }
 
-const workerIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts, helpers: Helpers, worker: Worker): WorkingIo => {
+const workerIo = (
+  turn: Turn, ground: Ground, leg: Leg, { toolbox, remembered }: IoParts, helpers: Helpers, worker: Worker,
+): WorkingIo => {
   const { signal, helper } = worker
   let { mode } = worker
+  /** A helper of an adapter that is over ends by its signal, and says how. */
+  const over = (): boolean => (helper === undefined ? leg.over : turn.frozen)
   const own = (id: string): string => (helper === undefined ? id : callOf(helper, id))
   /** What comes from a helper after its end was written is nobody's any more. */
   const push = (frame: Frame): void => {
@@ -102,23 +109,24 @@ const workerIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts, 
     busy.add(settled)
     return work
   }
-  /** What comes back to an adapter whose turn is frozen would be taken for the call's end. */
-  const unlessFrozen = async <T>(work: Promise<T>): Promise<T> => {
+  /** What comes back to an adapter that is over would be taken for the call's end. */
+  const unlessOver = async <T>(work: Promise<T>): Promise<T> => {
     const value = await work
-    return turn.frozen ? never : value
+    return over() ? never : value
   }
 
   const raise = async (draft: CardDraft, held = false): Promise<CardReply | undefined> => {
+    if (over()) return never
     if (helper !== undefined) return asHelper(helper, draft, held)
-    const reply = (held && (await takeAnswer(turn, draft))) || (await turn.raise(draft, held))
-    return turn.frozen ? never : reply
+    const reply = (held && (await takeAnswer(turn, draft))) || (await leg.parked(turn.raise(draft, held)))
+    return over() ? never : reply
   }
 
   /** Its card goes up as one of the turn's. */
   const asHelper = async (id: string, draft: CardDraft, held: boolean): Promise<CardReply | undefined> => {
     if (signal.aborted || !turn.message.attended) return undefined
     push({ kind: 'subagent_update', id, status: 'blocked' })
-    const reply = await turn.raise(draft, held, id)
+    const reply = await leg.parked(turn.raise(draft, held, id))
     if (turn.frozen) return never
     if (!signal.aborted) push({ kind: 'subagent_update', id, status: 'running' })
     return reply
@@ -126,7 +134,7 @@ const workerIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts, 
 
   const permit = async (call: GatedCall): Promise<string | undefined> => {
     const verdict = decide(call, {
-      mode, remembered: remembered.names(), attended: turn.message.attended,
+      mode: turn.record.mode ?? turn.entry.fields.permissionMode, remembered: remembered.names(), attended: turn.message.attended,
       ...(ground.allowedTools && { allowedTools: ground.allowedTools }),
     })
     if (verdict.verdict === 'go') return undefined
@@ -139,6 +147,7 @@ const workerIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts, 
   }
 
   const setMode = (to: PermissionMode): void => {
+    if (over()) return
     mode = to
     if (helper === undefined) turn.log.push({ kind: 'mode', mode: to })
   }
@@ -169,37 +178,61 @@ const workerIo = (turn: Turn, ground: Ground, { toolbox, remembered }: IoParts, 
     }
     if (unknown) return refused(id, face.refused)
     const reason = await permit({ id, name, category, ...shown })
-    if (signal.aborted) return refused(id, 'stopped')
+    if (signal.aborted) return refused(id, leg.left ? leg.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
     const result = await toolbox.run(name, input, signal, { person, crew: crewOf(id) })
+    // Left behind by its turn, which closed the call.
+    if (!turn.record.openTools.some(call => call.id === id)) return result
+    if (leg.left && !result.ok) return refused(id, leg.excuse)
     push({ kind: 'tool_call_update', id, status: result.ok ? 'completed' : 'failed', content: result.content })
+    leg.rest()
     return result
+  }
+
+  /** A call that has not ended, or a helper that works in the background. */
+  const inHand = (): boolean => busy.size > 0 || turn.record.helpers.open.length > 0
+
+  /** Waits for words; with nothing else in hand that is a gap too. */
+  const waitWords = async (ms?: number): Promise<Words | undefined> => {
+    const words = await turn.words.next(inHand() ? signal : AbortSignal.any([signal, leg.leaving]), ms)
+    if (!words && !inHand() && leg.leaving.aborted) leg.cut()
+    return words
+  }
+
+  const gap = async (ms = 0): Promise<boolean> => {
+    const own = helper === undefined
+    if (ms > 0) await delay(ms, undefined, { signal: own ? AbortSignal.any([signal, leg.leaving]) : signal }).catch(() => {})
+    if (over()) return never
+    return own && !inHand() && !signal.aborted && leg.gap()
   }
 
   return {
     signal,
-    // Words are said to the turn's own agent.
-    takeWords: () => (helper === undefined ? turn.words.take() : []),
-    waitWords: async ms => (helper === undefined ? unlessFrozen(turn.words.next(signal, ms)) : undefined),
+    // The turn moves and words are said to it between the calls of its own agent.
+    gap,
+    takeWords: () => (helper !== undefined || over() ? [] : turn.words.take()),
+    waitWords: async ms => (helper === undefined ? unlessOver(waitWords(ms)) : undefined),
     raise: card => raise(card),
-    tool: (name, input, id) => unlessFrozen(tracked(tool(name, input, own(id)))),
-    helper: (spec, id) => unlessFrozen(tracked(helpers.delegate(spec, own(id), { ...worker, mode }))),
-    permit: call => unlessFrozen(tracked(permit(call).then(reason => reason === undefined
+    tool: (name, input, id) => (over() ? never : unlessOver(tracked(tool(name, input, own(id))))),
+    helper: (spec, id) => (over() ? never : unlessOver(tracked(helpers.delegate(spec, own(id), { ...worker, mode })))),
+    permit: call => (over() ? never : unlessOver(tracked(permit(call).then(reason => reason === undefined
       ? { allow: !signal.aborted, always: remembered.names().has(call.name) }
-      : { allow: false, reason }))),
+      : { allow: false, reason })))),
     walled: program => toolbox.walled(program),
     stamp: path => toolbox.stamp(path),
     state: async value => {
-      if (turn.frozen) return never
+      if (over()) return never
       // A helper is not taken up again after a restart.
       if (helper !== undefined) return undefined
       const json = JSON.stringify(value)
       if (json.length > MOST_STATE) refuse('too-large', `state: expected at most ${MOST_STATE} bytes, found ${json.length}`)
       await turn.log.settled()
+      if (leg.over) return never
       const answered = (turn.entry.fields.answered ?? []).filter(({ held }) => held)
       await turn.entry.change({ state: value, stateSeq: turn.log.seq, unheard: [...turn.words.left], answered })
-      if (turn.frozen) return never
+      failpoint('agent.turn.saved')
+      if (leg.over) return never
     },
     mode: setMode,
     idle: async () => {

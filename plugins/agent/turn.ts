@@ -1,4 +1,5 @@
 import type { Host, Log } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { CardDraft } from './adapter.js'
 import { CARD_KINDS, isCard, titleOf } from './card-kinds.js'
 import type { Cards } from './cards.js'
@@ -6,7 +7,8 @@ import type { CardReply, LiveTurn, OpenCard } from './contract.js'
 import { FrameLog } from './frame-log.js'
 import type { Card, Frame, RunEnd } from './frames.js'
 import { endHelpers } from './helper-end.js'
-import { RunEntry, type EntryFields, type Message, type ParkedCard } from './run-entry.js'
+import type { Leg } from './leg.js'
+import { RunEntry, type EntryFields, type Message, type Moving, type ParkedCard } from './run-entry.js'
 import type { SaidWords } from './queue.js'
 import { RunRecord } from './run-record.js'
 import { WordBox } from './words.js'
@@ -43,6 +45,10 @@ export class Turn {
   readonly words = new WordBox()
   /** Where this turn's message will stand in the record. */
   index = 0
+  /** What its adapter does now; undefined before and between. */
+  leg: Leg | undefined
+  /** Its adapter is done: it goes on nowhere. */
+  worked = false
   readonly #host: TurnHost
   readonly #stop = new AbortController()
   readonly #up = new Map<string, UpCard>()
@@ -77,7 +83,7 @@ export class Turn {
     for (const frame of before) this.record.add(frame, fields.startedAt)
     this.#sequence = before.filter(isCard).length
     this.entry = new RunEntry(host.journal, fields, past?.lines)
-    this.begun = past ? Promise.resolve() : this.entry.open()
+    this.begun = past ? Promise.resolve() : this.entry.open().then(() => failpoint('agent.turn.entered'))
     this.begun.catch(() => {})
     this.log = new FrameLog(host.journal, run, {
       seq: before.length,
@@ -178,6 +184,7 @@ export class Turn {
     const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
     this.#up.set(requestId, { ...parked, answered: resolve })
     await this.entry.change({ parked: this.#parked })
+    failpoint('agent.card.parked')
     // Taken down before it was up: nobody is to see it any more.
     if (!this.#up.has(requestId)) return promise
     this.#host.cards.raise({ card, conversationId: this.conversationId, answer: (reply, by) => this.#answer(requestId, reply, by) })
@@ -195,12 +202,14 @@ export class Turn {
     if (!up) return
     await this.log.write({ kind: 'resolved', requestId, reply, by })
     if (this.log.broken) throw new Error('the answer could not be written')
+    failpoint('agent.card.resolved')
     const { card, held, helper } = up
     // A helper is not taken up again after a restart, and an answer to it is nobody else's.
     const mine = helper === undefined ? [{ card, reply, ...(held && { held }) }] : []
     const answered = [...(this.entry.fields.answered ?? []), ...mine]
     this.#up.delete(requestId)
     await this.entry.change({ parked: this.#parked, answered })
+    failpoint('agent.card.answered')
     this.#host.emit('card.resolved', { conversationId: this.conversationId, run: this.run, requestId, kind: card.kind })
     this.#host.changed(this.conversationId)
     if (reply.kind === 'question' && reply.cancelled) return this.cancel()
@@ -242,8 +251,16 @@ export class Turn {
     this.#stopping = true
     this.#host.changed(this.conversationId)
     await this.entry.change({ stopping: true }).catch(() => {})
+    failpoint('agent.turn.stopping')
     this.withdrawCards()
     this.#stop.abort()
+  }
+
+  /** Goes on elsewhere at the next gap, unless another move comes before; durable when it returns. */
+  async move(to: Omit<Moving, 'nth'>): Promise<void> {
+    await this.entry.change({ moving: { ...to, nth: this.record.switches + 1 } })
+    failpoint('agent.move.told')
+    this.leg?.move()
   }
 
   /** From here on the turn only ends. */

@@ -17,6 +17,16 @@ export class WordBox {
     return [...this.#words]
   }
 
+  /** Puts back words that were taken by an adapter that did not come to them. */
+  offerAgain(words: readonly Words[]): void {
+    this.#words = [...words, ...this.#words.filter(each => !words.includes(each))]
+  }
+
+  /** Drops the words that reach the adapter otherwise. */
+  drop(messageIds: ReadonlySet<string>): void {
+    this.#words = this.#words.filter(({ messageId }) => messageId === undefined || !messageIds.has(messageId))
+  }
+
   /** All words there are, oldest first. */
   take(): Words[] {
     return this.#words.splice(0)

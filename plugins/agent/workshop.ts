@@ -14,6 +14,7 @@ import type { Synced } from './copies-states.js'
 import type { Premises } from './delivery.js'
 import type { Staff } from './helpers.js'
 import type { Lanes } from './lanes.js'
+import type { Leg } from './leg.js'
 import type { Remembered } from './remembered.js'
 import { pinsOf } from './pins.js'
 import { notesOf, preambleOf } from './preamble.js'
@@ -148,12 +149,12 @@ export class TurnWorkshop implements Workshop {
     }
   }
 
-  io(turn: Turn, ground: Ground) {
+  io(turn: Turn, ground: Ground, leg: Leg) {
     const { remembered, listeners, staff } = this.#parts
     // Every ground of this workshop was made by `prepare`.
     const { wall } = ground as Tree
     const { conversationId } = turn
-    return turnIo(turn, ground, {
+    return turnIo(turn, ground, leg, {
       staff,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() })),

@@ -1,4 +1,5 @@
 import { Refusal, refuse, type Caller, type Host, type Ok } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import { GitFailure } from '../../sdk/node/git.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import { codeOf } from '../../sdk/node/paths.js'
@@ -120,6 +121,7 @@ export class Fleet {
       const { live } = await host.call('agent.conversation', { id })
       if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then discard`)
       await host.call('agent.discard', { id })
+      failpoint('agents.discard.told')
       standings.forget(id)
       await notes.forget(id)
       host.emit('agent.removed', { agentId: id, how: 'discarded' })
@@ -247,7 +249,9 @@ export class Fleet {
       const frame = { kind: 'landed' as const, landed, ...listed, ...(held && { held }) }
       await host.call('agent.landed', { id, repos: outcomes, ...listed, frame })
     }
+    failpoint('agents.landing.told')
     for (const { record } of done) if (record) await records.remove(record)
+    failpoint('agents.landing.over')
     const [left, resolving] = [paths(done, 'left'), paths(done, 'resolving')]
     if (outcomes.length > 0) {
       standings.forget(id)

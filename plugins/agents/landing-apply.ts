@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, copyFile, constants, lstat, mkdir, open, readlink, rename, symlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import { TEMPORARY } from '../../sdk/node/files.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import type { Bench } from './bench.js'
@@ -158,6 +159,7 @@ const stage = (main: string, out: string, steps: readonly Step[], moves: readonl
   return perFolder(main, waiting, async (folder, some) => {
     for (const { path, source, permissions } of some) {
       await place(folder ?? moved(path), splitPath(path).name, source, permissions)
+      failpoint('agents.landing.waiting')
     }
   })
 }
@@ -209,6 +211,7 @@ const removeAll = async (main: string, moves: readonly Move[], done: Done): Prom
       const { name } = splitPath(move.path)
       if (!folder || stampOf(await folder.stat(name)) !== move.stamp) moved(move.path)
       else await unlink(folder.at(name))
+      failpoint('agents.landing.unlinked')
       done.moves.push(move)
     }
   })
@@ -229,6 +232,7 @@ const putAllInPlace = async (main: string, moves: readonly Move[], done: Done): 
       if (!folder || (now !== stamp && !(stamp === 'folder' && now === 'absent'))) moved(path)
       else if (stamp === 'folder' || folderOf(temporary!) !== dir) await putInPlace(main, move)
       else await rename(folder.at(splitPath(temporary!).name), folder.at(name))
+      failpoint('agents.landing.renamed')
       done.moves.push(move)
       done.written.set(path, stampOf(await folder?.stat(name)))
     }
@@ -271,12 +275,15 @@ export const applyLanding = async (
   const { moves, made } = await stagingOf(main, id, steps)
   const staging: LandingRecord = { id, ...subject, state: 'staging', moves, made }
   await records.write(staging)
+  failpoint('agents.landing.staging')
   const moving: LandingRecord = { ...staging, state: 'moving' }
   try {
     for (const path of made) await makeFolder(main, path)
     await stage(main, out, steps, moves)
+    failpoint('agents.landing.staged')
     await verify(main, moves)
     await records.write(moving)
+    failpoint('agents.landing.moving')
   } catch (error) {
     await dropTemporaries(main, staging)
     await records.remove(staging)
@@ -285,9 +292,12 @@ export const applyLanding = async (
   const done: Done = { moves: [], written: new Map() }
   try {
     await removeAll(main, moves, done)
+    failpoint('agents.landing.cleared')
     await putAllInPlace(main, moves, done)
+    failpoint('agents.landing.placed')
     const applied: LandingRecord = { ...moving, state: 'applied' }
     await records.write(applied)
+    failpoint('agents.landing.applied')
     return applied
   } catch (error) {
     // A disk too full to write this down must not keep the tree from being put back.

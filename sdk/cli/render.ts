@@ -109,6 +109,8 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
       return [dim(`told the agent first: ${frame.notes.map(note => short(plain(note.title), 60)).join(', ')}`)]
     case 'init':
       return [dim(['model', oneLine(frame.model), ...(frame.provider ? ['of', oneLine(frame.provider)] : [])].join(' '))]
+    case 'switched':
+      return [yellow(`goes on with ${frame.model === undefined ? '' : `model ${oneLine(frame.model)} of `}${oneLine(frame.provider)}${frame.kept === 'record' ? ', from the record' : ''}`)]
     case 'resumed':
       return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : frame.reason === 'outage' ? 'an outage' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`)]
     case 'mode':

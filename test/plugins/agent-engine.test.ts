@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
-import type { ProviderAdapter, TurnIo, TurnRequest } from '../../plugins/agent/adapter.js'
+import type { ProviderAdapter, ToolResult, TurnIo, TurnRequest } from '../../plugins/agent/adapter.js'
 import { Anchors } from '../../plugins/agent/anchors.js'
 import { Cards } from '../../plugins/agent/cards.js'
-import type { Frame, TurnInput } from '../../plugins/agent/contract.js'
+import type { Frame, SwitchInput, TurnInput } from '../../plugins/agent/contract.js'
 import { Conversations } from '../../plugins/agent/conversations.js'
 import { Delivery } from '../../plugins/agent/delivery.js'
 import { Engine } from '../../plugins/agent/engine.js'
@@ -11,6 +11,7 @@ import { framesOf } from '../../plugins/agent/frame-log.js'
 import { Lanes } from '../../plugins/agent/lanes.js'
 import { Providers } from '../../plugins/agent/providers.js'
 import { Queue } from '../../plugins/agent/queue.js'
+import { switchAccount } from '../../plugins/agent/switch-account.js'
 import { Transcripts } from '../../plugins/agent/transcripts.js'
 import type { ToolContext } from '../../plugins/agent/tools/tool.js'
 import { tools } from '../../plugins/agent/tools/tools.js'
@@ -33,36 +34,39 @@ const asking: Toolbox = {
 }
 
 /** An engine without tools or trees, on an adapter made of one function. */
-const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>, { words = true, patienceMs = 200, journal = journalsIn(t), toolbox = NO_TOOLS } = {}) => {
+const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>, {
+  words = true, patienceMs = 200, holdMs = 30_000, journal = journalsIn(t), toolbox = NO_TOOLS, state = true, others = [] as ProviderAdapter[],
+} = {}) => {
   const adapter: ProviderAdapter = {
     id: 'test', label: 'Test', harnesses: ['native'], ownHarness: 'native', models: ['one'], commands: [], run,
-    abilities: () => ({ words, permissions: 'modes', questions: true, commands: false, terminals: false, state: true, offline: true }),
+    abilities: () => ({ words, permissions: 'modes', questions: true, commands: false, terminals: false, state, offline: true }),
   }
   const logged: string[] = []
   const say = (message: string) => void logged.push(message)
   const log = { info: () => {}, warn: say, error: say }
   const conversations = new Conversations(memoryStore(), log)
   const queue = new Queue(journal, () => conversations.stored())
-  const providers = new Providers(memoryStore(), log, [adapter])
+  const providers = new Providers(memoryStore(), log, [adapter, ...others])
   const [lanes, locks, cards] = [new Lanes(), new Lanes(), new Cards()]
   const workshop: Workshop = {
     prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
     refresh: nothing,
-    io: (turn, ground) => turnIo(turn, ground, {
+    io: (turn, ground, leg) => turnIo(turn, ground, leg, {
       remembered: { names: () => new Set(), add: () => {} },
       toolbox, staff: { providers, log },
     }),
   }
   const emitted: string[] = []
   const host = { journal, log, cards, changed: () => {}, helped: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
-  const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs })
+  const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs, holdMs })
   const premises = { landing: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
   const none = { repositories: async () => [] }
   const forks = new Forks({ conversations, transcripts: new Transcripts(journal), anchors: new Anchors(journal), copies: none, journal, log })
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises, forks })
   const send = (input: Partial<TurnInput>) => delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, CALLER)
   const frames = async (run: string) => (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
-  return { engine, conversations, queue, cards, send, frames, logged, emitted, journal }
+  const move = (input: Omit<SwitchInput, 'conversationId'>) => switchAccount({ engine, conversations, providers, lanes }, { conversationId: 'c', ...input })
+  return { engine, conversations, queue, cards, send, move, frames, logged, emitted, journal }
 }
 
 t.test('an adapter that ignores a stop is left behind, and the conversation is free', async t => {
@@ -167,6 +171,111 @@ t.test('a harness the provider does not have is refused, and leaves no trace', a
   const { send, conversations } = engineOn(t, async function* () {})
   await t.rejects(send({ harness: 'vendor-code' }), { reason: 'unprocessable', message: /provider test has no harness vendor-code: expected native/ })
   t.equal(conversations.find('c'), undefined)
+})
+
+/** Tools that are one function. */
+const shellOf = (run: (signal: AbortSignal) => Promise<ToolResult>): Toolbox =>
+  ({ face: () => ({ category: 'execute' }), run: (_name, _input, signal) => run(signal), stamp: async () => undefined, walled: () => Promise.reject(new Error('no programs here')) })
+
+/** Resolves when a signal is aborted. */
+const aborted = (signal: AbortSignal) => new Promise<void>(resolve => {
+  if (signal.aborted) resolve()
+  signal.addEventListener('abort', () => resolve(), { once: true })
+})
+
+t.test('a call that keeps a turn from going on elsewhere is cut short after a while, and its adapter is heard no more', async t => {
+  const begun = Promise.withResolvers<void>()
+  const requests: TurnRequest[] = []
+  const { engine, send, move, frames } = engineOn(t, async function* (request, io) {
+    requests.push(request)
+    if (request.resume) return yield { kind: 'delta', text: `on as ${request.model}` }
+    await io.state({ at: 1 })
+    const result = io.tool('Shell', {}, 'c1').then(() => 'heard')
+    await aborted(io.signal)
+    void io.state({ at: 2 })
+    yield { kind: 'delta', text: await Promise.race([result, Promise.resolve('nothing')]) }
+  }, {
+    holdMs: 30, toolbox: shellOf(async signal => {
+      begun.resolve()
+      await aborted(signal)
+      return { ok: false, text: 'stopped', content: [] }
+    }),
+  })
+  const { run } = await send({})
+  await begun.promise
+  t.same(await move({ effort: 'high' }), { applied: 'now', run, kept: 'session' })
+  await engine.live('c')?.ended
+  t.match(await frames(run), [
+    { kind: 'tool_call', id: 'c1' }, { kind: 'tool_call_update', status: 'in_progress' },
+    { kind: 'tool_call_update', id: 'c1', status: 'failed', content: [{ text: /cut short: .* model one of test/ }] },
+    { kind: 'switched', provider: 'test', model: 'one', kept: 'session' },
+    { kind: 'delta', text: 'on as one' }, { kind: 'done', reason: 'completed' },
+  ])
+  t.equal((await frames(run)).length, 6)
+  t.match(requests[1], { effort: 'high', state: { at: 1 }, resume: { reason: 'switched' }, since: { length: 4 } })
+})
+
+t.test('an adapter that ignores being cut short is left behind with its call', async t => {
+  const begun = Promise.withResolvers<void>()
+  const { engine, send, move, frames } = engineOn(t, async function* ({ resume }, io) {
+    if (resume) return yield { kind: 'delta', text: 'on' }
+    await io.tool('Shell', {}, 'c1')
+  }, { holdMs: 10, patienceMs: 50, toolbox: shellOf(() => (begun.resolve(), new Promise(() => {}))) })
+  const { run } = await send({})
+  await begun.promise
+  await move({ fast: true })
+  await engine.live('c')?.ended
+  t.match((await frames(run)).slice(2), [{ kind: 'tool_call_update', status: 'failed' }, { kind: 'switched' }, { kind: 'delta' }, { kind: 'done', reason: 'completed' }])
+})
+
+t.test('nobody hurries the person whom a moving turn asks', async t => {
+  const { engine, send, move, frames, cards } = engineOn(t, async function* ({ resume }, io) {
+    if (resume) return
+    await io.raise({ kind: 'plan', text: 'do it' })
+    await io.state('answered')
+    if (!(await io.gap())) yield { kind: 'delta', text: 'not moved' }
+  }, { holdMs: 5 })
+  const { run } = await send({})
+  await engine.live('c')!.log.opened
+  const [plan] = await frames(run)
+  await move({ fast: true })
+  await new Promise(resolve => setTimeout(resolve, 30))
+  t.equal(engine.live('c')?.state, 'parked')
+  await cards.reply({ kind: 'plan', requestId: (plan as { requestId: string }).requestId, approve: true }, 'ada@example.org')
+  await engine.live('c')?.ended
+  t.match((await frames(run)).map(({ kind }) => kind), ['plan', 'resolved', 'switched', 'done'])
+})
+
+t.test('another provider goes on from the record and all frames of the run, once no call is open', async t => {
+  const open = Promise.withResolvers<void>()
+  const requests: TurnRequest[] = []
+  const other: ProviderAdapter = {
+    id: 'other', label: 'Other', harnesses: ['vendor-code'], ownHarness: 'vendor-code', models: ['two'], commands: [],
+    abilities: () => ({ words: false, permissions: 'plan', questions: false, commands: false, terminals: false, state: false, offline: true }),
+    run: async function* (request) {
+      requests.push(request)
+      yield { kind: 'delta', text: 'taken over' }
+    },
+  }
+  const { engine, send, move, frames, conversations } = engineOn(t, async function* (_, io) {
+    yield { kind: 'session', sessionId: 'mine' }
+    yield { kind: 'delta', text: 'half a sen' }
+    yield { kind: 'tool_call', id: 'c1', name: 'Own', category: 'other', status: 'in_progress' }
+    await open.promise
+    yield { kind: 'tool_call_update', id: 'c1', status: 'completed' }
+    yield { kind: 'delta', text: 'and then' }
+    await aborted(io.signal)
+    yield { kind: 'delta', text: 'too late' }
+  }, { state: false, others: [other] })
+  const { run } = await send({})
+  while ((await frames(run)).at(-1)?.kind !== 'tool_call') await new Promise(resolve => setImmediate(resolve))
+  t.same(await move({ agent: 'other' }), { applied: 'now', run, kept: 'record' })
+  t.notOk(requests.length, 'a call is open')
+  open.resolve()
+  await engine.live('c')?.ended
+  t.match((await frames(run)).map(({ kind }) => kind), ['session', 'delta', 'tool_call', 'tool_call_update', 'switched', 'delta', 'done'])
+  t.match(requests, [{ model: 'two', harness: 'vendor-code', resume: { reason: 'switched' }, state: undefined, since: { length: 5 } }])
+  t.match(conversations.get('c'), { provider: 'other', model: 'two', session: undefined })
 })
 
 t.test('the tools Ask and Plan put up cards, and a yes to a plan leaves plan mode', async t => {

@@ -95,6 +95,10 @@ const SCENES: { readonly [kind: string]: Scene } = {
   preamble: script('say hi', { mentions: ['README.md'] }),
   init: script('say hi'),
   commands: script('say hi'),
+  switched: meanwhile(async (client, conversationId) => {
+    await client.call('POST /agent/switch-account', { conversationId, model: 'script-fast' })
+    await client.call('POST /agent/steer', { conversationId, text: 'go' })
+  }),
   resumed: restarted,
   mode: script('mode acceptEdits'),
   steer: meanwhile((client, conversationId) => client.call('POST /agent/steer', { conversationId, text: 'go' })),

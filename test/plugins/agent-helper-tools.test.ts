@@ -4,6 +4,7 @@ import { Cards } from '../../plugins/agent/cards.js'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { framesOf } from '../../plugins/agent/frame-log.js'
 import { ownFrames } from '../../plugins/agent/helper-frames.js'
+import { Leg } from '../../plugins/agent/leg.js'
 import { Providers } from '../../plugins/agent/providers.js'
 import type { ToolContext } from '../../plugins/agent/tools/tool.js'
 import { tools } from '../../plugins/agent/tools/tools.js'
@@ -28,7 +29,8 @@ const ioOf = (t: Test, run: Run, helpers: HelperLimits = { atOnce: 5, perTurn: 5
   const host = { journal, log, cards: new Cards(), changed: () => {}, helped: (key: string) => void helped.push(key), emit: () => {} }
   const message = { run: 'r-1', conversationId: 'c', messageId: 'm', input: { prompt: 'go' }, by: 'ada@example.org', attended: true, at: 0 }
   const turn = new Turn(host, { message, startedAt: 0, attempt: 1, boots: 0, provider: 'test', harness: 'native', model: 'one', permissionMode: 'plan', parked: [] })
-  const io: WorkingIo = turnIo(turn, { root: '/', cwd: '/', preamble: '', attachments: [], mentions: [], helpers, allowedTools: ['Delegate', 'Join'] }, {
+  const leg = new Leg(turn, { asks: true, holdMs: 30_000 })
+  const io: WorkingIo = turnIo(turn, { root: '/', cwd: '/', preamble: '', attachments: [], mentions: [], helpers, allowedTools: ['Delegate', 'Join'] }, leg, {
     remembered: { names: () => new Set(), add: () => {} },
     staff: { providers, log },
     toolbox: {

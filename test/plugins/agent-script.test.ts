@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { TurnIo, TurnRequest, Words } from '../../plugins/agent/adapter.js'
 import { isCard } from '../../plugins/agent/card-kinds.js'
@@ -179,6 +180,10 @@ class World {
   io(): TurnIo {
     return {
       signal: this.stop.signal,
+      gap: async ms => {
+        if (ms) await delay(ms, undefined, { signal: this.stop.signal }).catch(() => {})
+        return false
+      },
       takeWords: () => this.setup.said?.splice(0).map(words) ?? [],
       waitWords: async () => this.setup.said?.splice(0, 1).map(words)[0],
       raise: async draft => {

@@ -58,7 +58,7 @@ const world = (t: Test, source: string, { permit = async () => ({ allow: true })
     ({ program, args: [...args], env: listEnv(env), cwd: join(root, cwd), enforced: false, root, seen: { root, cwd: join(root, cwd) } })
   const never = async () => Promise.reject(new Error('not here'))
   const io: TurnIo = {
-    signal: stop.signal, walled, takeWords: () => [], waitWords: async () => undefined, tool: never, helper: never, stamp: never, state: never,
+    signal: stop.signal, walled, gap: async () => false, takeWords: () => [], waitWords: async () => undefined, tool: never, helper: never, stamp: never, state: never,
     permit: async call => {
       gated.push(call)
       return permit(call)

@@ -27,6 +27,7 @@ t.test('every frame has its lines', async t => {
     [{ kind: 'worktree', branch: 'agent/a', base: 'b'.repeat(40), unenforced: true }, 'in a private copy on agent/a, from bbbbbbbbbbbb\nwarning: this machine cannot wall the turn into its copy\n'],
     [{ kind: 'preamble', notes: [{ title: 'Rules', text: 'x' }, { title: 'Place', text: 'y' }] }, 'told the agent first: Rules, Place\n'],
     [{ kind: 'init', model: 'm' }, 'model m\n'],
+    [{ kind: 'switched', provider: 'script', harness: 'native', model: 'script-fast', kept: 'record' }, 'goes on with model script-fast of script, from the record\n'],
     [{ kind: 'resumed', reason: 'restart', attempt: 2 }, 'taken up again after a restart (attempt 2)\n'],
     [{ kind: 'resumed', reason: 'outage', attempt: 3, resumedFrom: 'r-1' }, 'taken up again after an outage (attempt 3)\n'],
     [{ kind: 'mode', mode: 'plan' }, 'permission mode plan\n'],

@@ -154,10 +154,16 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     return { kind: 'permission', requestId: 'client', decision: await allowed({ toolCallId: callOf('permit'), title, kind: 'other' }) }
   }
 
+  const paused = (ms = 0): Promise<void> => delay(ms, undefined, { signal }).catch(() => {})
+
   return {
     signal,
     takeWords: () => [],
-    waitWords: ms => delay(ms ?? 0, undefined, { signal }).then(() => undefined, () => undefined),
+    waitWords: async ms => void (await paused(ms)),
+    gap: async ms => {
+      if (ms) await paused(ms)
+      return false
+    },
     raise,
     tool,
     helper: never,

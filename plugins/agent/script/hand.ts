@@ -20,6 +20,8 @@ export type Step = AsyncGenerator<Frame, void>
 
 /** Thrown where the turn is to stop: nothing more is done. */
 export const STOPPED = Symbol('stopped')
+/** Thrown where the turn goes on elsewhere: somebody else says the rest. */
+export const MOVED = Symbol('moved')
 const QUIET_REPEATS = 64
 
 /** Thrown where the script ends before its last line; with a failure the turn fails. */
@@ -127,6 +129,12 @@ export class Hand {
     if (this.io.signal.aborted) throw STOPPED
   }
 
+  /** Waits where nothing is in hand; throws when the turn goes on elsewhere, or is to stop. */
+  async gap(ms?: number): Promise<void> {
+    if (await this.until(this.io.gap(ms))) throw MOVED
+    this.goOn()
+  }
+
   /** Waits for work, but never past a stop. */
   until<T>(work: Promise<T>): Promise<T> {
     const { signal } = this.io
@@ -140,7 +148,8 @@ export class Hand {
 
   /** Waits so long, also across a restart. */
   async wait(ms: number): Promise<void> {
-    await this.sleep(await this.left(ms))
+    const left = await this.left(ms)
+    if (left > 0) await this.gap(left)
   }
 
   /** Waits so long, but never past a stop. */

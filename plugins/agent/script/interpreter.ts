@@ -1,6 +1,6 @@
 import type { TurnIo, TurnRequest } from '../adapter.js'
 import type { Frame } from '../frames.js'
-import { End, Hand, STOPPED, type Step } from './hand.js'
+import { End, Hand, MOVED, STOPPED, type Step } from './hand.js'
 import type { Command } from './verb.js'
 
 /** Runs a script in the place of the model in the tool loop: its frames, from the first command that is not finished. */
@@ -11,6 +11,7 @@ export async function* interpret(commands: readonly Command[], request: TurnRequ
     if (hand.saved.mode !== request.permissionMode) io.mode(hand.saved.mode)
     yield* commandsLeft(hand)
   } catch (error) {
+    if (error === MOVED) return
     if (error instanceof End) end = error
     else if (error !== STOPPED && !io.signal.aborted) throw error
   }
@@ -21,7 +22,7 @@ export async function* interpret(commands: readonly Command[], request: TurnRequ
 async function* commandsLeft(hand: Hand): Step {
   for (let command = hand.command; command; command = hand.command) {
     if (hand.saved.done < (command.times ?? 1)) {
-      hand.goOn()
+      await hand.gap()
       hand.hear(hand.io.takeWords())
       yield* done(command, hand)
     }

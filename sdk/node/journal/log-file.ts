@@ -2,6 +2,7 @@ import { close, constants, fdatasync, ftruncateSync, mkdirSync, openSync, read }
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { flushFolders, writeAll, writeFailure } from '../disk.js'
+import { failpoint } from '../failpoint.js'
 import { codeOf } from '../paths.js'
 import { entriesOf, PIECE, stretches, valuesOf } from './format.js'
 import type { Format } from './format.js'
@@ -100,7 +101,9 @@ export class LogFile {
     const put = (): void => {
       if (text === '') return
       const bytes = this.#tail.add(text)
-      writeAll(this.#writable(), bytes, at)
+      const fd = this.#writable()
+      failpoint('journal.append.torn', () => writeAll(fd, bytes.subarray(0, bytes.length >> 1), at))
+      writeAll(fd, bytes, at)
       const due = at - (this.#marks.at(-1)?.at ?? 0) >= STRIDE
       if (due && dataEnd === undefined) this.#marks.push({ position: first, at })
       at += bytes.length

@@ -2,6 +2,7 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Refusal } from '../../refusal.js'
 import { flushFolders, replaceFile } from '../disk.js'
+import { failpoint } from '../failpoint.js'
 import { flushFolder } from '../files.js'
 import type { Format } from './format.js'
 import { LogFile } from './log-file.js'
@@ -98,7 +99,10 @@ export class OpenJournal {
   rewrite(jsons: readonly string[]): Promise<void> {
     const { root, path, format } = this.#site
     const text = jsons.map((json, i) => format.entry(i + 1, json)).join('')
-    return this.#alone(() => replaceFile(root, path, Buffer.from(text)))
+    return this.#alone(() => {
+      failpoint('journal.rewrite')
+      return replaceFile(root, path, Buffer.from(text))
+    })
   }
 
   remove(): Promise<void> {
@@ -189,7 +193,9 @@ export class OpenJournal {
       return
     }
     try {
+      failpoint('journal.append')
       const positions = log.append(items)
+      failpoint('journal.append.written')
       items.forEach((item, i) => {
         const done = (): void => item.done(positions[i] ?? log.entries)
         if (item.flush) this.#unsynced.push({ done, fail: item.fail })
@@ -213,7 +219,7 @@ export class OpenJournal {
     const waiting = this.#unsynced
     this.#unsynced = []
     this.#syncing = log.sync().then(
-      () => waiting.forEach(({ done }) => done()),
+      () => (failpoint('journal.flushed'), waiting.forEach(({ done }) => done())),
       error => waiting.forEach(({ fail }) => fail(error)),
     ).finally(() => {
       this.#syncing = undefined

@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { FrameEvent } from '../../plugins/agent/contract.js'
+import { inner } from '../plugins/agent-support.js'
+import { treeOf } from '../plugins/agents-support.js'
+import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
+
+/** A workspace and its data: one daemon after another runs on them. */
+export interface Where {
+  readonly workspace: string
+  readonly data: string
+}
+
+const LATE_MS = 10_000
+
+/** Two fresh folders whose turns go on by themselves after a restart. */
+export const whereIn = (t: Test, files: { readonly [path: string]: string } = {}): Where => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace, { '.sandbox/config/settings.json': '{"autoResumeOnRestart":true}\n', 'README.md': '# work\n', ...files })
+  return where
+}
+
+/** Drives the real program until it dies at the point; what is asked of it then fails with it. */
+export const dies = async (t: Test, where: Where, point: string, drive: (daemon: RunningDaemon) => Promise<unknown>): Promise<void> => {
+  const daemon = await spawnDaemon(t, { ...where, env: { SANDBOX_FAILPOINT: point } }).catch(() => undefined)
+  // Killed in what it does at its start.
+  if (!daemon) return
+  const died = once(daemon.process, 'exit')
+  const driven = drive(daemon).then(() => undefined, (error: unknown) => error)
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<'late'>(resolve => void driven.then(() => (timer = setTimeout(resolve, LATE_MS, 'late'))))
+  const end = await Promise.race([died, late])
+  clearTimeout(timer)
+  if (end === 'late') throw new Error(`${point} was not passed`, { cause: await driven })
+  t.same(end, [null, 'SIGKILL'], `died at ${point}`)
+  await driven
+}
+
+/** The frames of a run as they lie in its journal: numbered without a gap, `done` at most once and then last. */
+export const kept = async (t: Test, { kernel }: Support, run: string, seen: readonly { seq: number; event: object }[] = []) => {
+  const frames = await kernel.journals.read<FrameEvent>(`agent/frames/${run}`)
+  if (!frames.length) return []
+  t.same(frames.map(({ seq }) => seq), frames.map((_, index) => index + 1), 'positions have no gap')
+  t.same(frames.slice(0, seen.length).map(({ seq, event }) => ({ seq, event })), seen, 'what was seen before is as it was')
+  t.ok(frames.findIndex(({ event }) => event.kind === 'done') === frames.length - 1, 'done is there once, and last')
+  return frames.map(({ event }) => event)
+}
+
+/** Ends a daemon and answers everything a restart could change; frames of older runs are kept a moment only, and go with it. */
+const endOf = async (daemon: Support) => {
+  const { workspace, data, client } = daemon
+  const { conversations } = await inner(daemon, 'agent.conversations', {} as never)
+  const newest = new Set(conversations.map(({ conversation: { lastRun } }) => `agent/frames/${lastRun}.events`))
+  const { agents } = await client.call('GET /agents')
+  const { agents: archived } = await client.call('GET /agents/archived', {})
+  // A spare copy that is being made is whole after this.
+  await daemon.stop()
+  return {
+    agents, archived,
+    tree: treeOf(workspace),
+    refs: inGit(workspace, 'for-each-ref') + readFileSync(join(workspace, '.git/HEAD'), 'utf8'),
+    worktrees: inGit(workspace, 'worktree', 'list', '--porcelain'),
+    journals: Object.entries(treeOf(join(data, 'journals'))).filter(([name]) => !name.startsWith('agent/frames/r-') || newest.has(name)),
+  }
+}
+
+/** What a step that was cut off may not leave behind once the daemon has started again and has nothing to do. */
+const halfDone = ({ workspace, data }: Where): string[] => [
+  ...globSync('{.git/**/*.lock,**/.sandbox-write-*}', { cwd: workspace }),
+  ...['rewinds', 'forks', 'runs', 'bad'].flatMap(name => globSync(`journals/agent/${name}/*`, { cwd: data })),
+  ...globSync(['files/agents/landings/*', 'agent/rebasing/*', 'agents/benches/*'], { cwd: data }),
+  ...inGit(workspace, 'worktree', 'list', '--porcelain').split('\n').filter(line => line.startsWith('worktree ') && !existsSync(line.slice(9))),
+  ...folders(join(data, 'agent', 'checkouts')).filter(id => id !== '.spare' && !existsSync(join(data, 'agent', 'made', `${id}.json`))),
+]
+
+const folders = (path: string): string[] => (existsSync(path) ? readdirSync(path) : [])
+
+/** Starts the next daemon, lets `look` judge it, and proves that another start finds nothing left to do. */
+export const after = async (t: Test, where: Where, look: (daemon: Support) => Promise<unknown>): Promise<void> => {
+  const next = await daemonWith(t, [], where)
+  await look(next)
+  const before = await endOf(next)
+  t.same(halfDone(where), [], 'nothing is left half-done')
+  t.same(await endOf(await daemonWith(t, [], where)), before, 'another restart changes nothing')
+}
