@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
@@ -215,4 +215,25 @@ t.test('a conversation that is discarded takes its process with it, and so does 
   t.equal(programs(workspace).length, 1)
   await daemon.stop()
   t.same(programs(workspace), [])
+})
+
+t.test('a turn under way moves into the agent program and out of it, and nothing it did is done again', async t => {
+  const { client, workspace } = await daemonWith(t, ['agent'])
+  for (const [from, to] of [['native', 'vendor-code'], ['vendor-code', 'native']] as const) {
+    const go = `go-${from}`
+    const script = `write ${from}.txt\n| made\nrun echo ran >> ${from}.log; until [ -e ${go} ]; do sleep 0.02; done\nsay $out never said`
+    await client.call('POST /agent', { conversationId: from, prompt: script, harness: from })
+    const watched = framesOf(client, from)
+    await watched.until(frame => frame.kind === 'tool_call' && frame.name === 'Shell')
+    t.match(await client.call('POST /agent/switch-account', { conversationId: from, harness: to }), { applied: 'now', kept: 'record' })
+    writeFileSync(join(workspace, go), '')
+    const frames = (await watched.all()).map(({ event }) => event)
+    const at = frames.findIndex(({ kind }) => kind === 'switched')
+    t.match(frames[at], { kind: 'switched', harness: to, kept: 'record' })
+    t.match(frames.slice(at).find(({ kind }) => kind === 'init'), { harness: to })
+    t.match(said(frames.slice(at)), /^The rest of the script was lost/)
+    t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+    t.equal(readFileSync(join(workspace, `${from}.log`), 'utf8'), 'ran\n')
+    t.match((await runTurn(client, from, 'say on')).find(({ kind }) => kind === 'init'), { harness: to })
+  }
 })

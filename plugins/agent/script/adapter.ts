@@ -22,6 +22,9 @@ const POINTER =
 
 const said = (text: string): Command[] => [{ line: 1, name: 'say', verb: verbs.get('say')!, input: { text: literal(text) } }]
 
+/** What is said where a script is to go on that ran elsewhere: none of its effects is repeated. */
+export const LOST = 'The rest of the script was lost with the process that ran it; send it again.'
+
 /** The commands that the words of a turn stand for, or why there are none. */
 export const commandsOf = (words: string): readonly Command[] | TurnFailure => {
   const parsed = parse(words)
@@ -53,12 +56,25 @@ function* opening({ conversationId, model, harness, since = [] }: TurnRequest): 
   if (!past.has('commands')) yield { kind: 'commands', items: [...SHORTCUTS] }
 }
 
-async function* run(request: TurnRequest, io: TurnIo): AsyncGenerator<Frame, void> {
+function* lost({ since = [] }: TurnRequest): Generator<Frame> {
+  if (!since.some(({ kind }) => kind === 'delta')) yield { kind: 'delta', text: LOST }
+  yield { kind: 'text_end' }
+}
+
+/** Where the frames of a turn that came here from elsewhere begin to be this provider's. */
+const arrival = (since: readonly Frame[]): number => since.findLastIndex(frame => frame.kind === 'switched' && frame.kept === 'record') + 1
+
+async function* run(whole: TurnRequest, io: TurnIo): AsyncGenerator<Frame, void> {
+  const { since = [] } = whole
+  const from = arrival(since)
+  const begunElsewhere = since.slice(0, from).some(({ kind }) => kind === 'delta' || kind === 'tool_call')
+  const request = from ? { ...whole, since: since.slice(from) } : whole
   if (request.state !== undefined && !isSaved(request.state)) {
     const message = 'what this turn saved before the restart cannot be read; send the message again'
     return yield { kind: 'error', message }
   }
   if (request.state === undefined || request.resume?.reason === 'outage') yield* opening(request)
+  if (request.state === undefined && begunElsewhere) return yield* lost(request)
   const commands = commandsOf(request.words)
   if ('message' in commands) return yield { kind: 'error', ...commands }
   yield* interpret(commands, request, io)

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { isAbsolute } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import type { CardReply, Frame } from '../frames.js'
-import { commandsOf, SHORTCUTS } from './adapter.js'
+import { commandsOf, LOST, SHORTCUTS } from './adapter.js'
 import { agentIo, updatesOf } from './agent-io.js'
 import { interpret } from './interpreter.js'
 import { outline, outside } from './outside.js'
@@ -16,9 +16,6 @@ const MODES = [{ id: 'default', name: 'Work' }, { id: 'plan', name: 'Plan' }]
 
 /** A command that no line of a script stands for. */
 const added = (name: 'say' | 'plan', text: string): Command => ({ line: 1, name, verb: verbs.get(name)!, input: { text: literal(text) } })
-
-/** What a session says that is to go on where an earlier process was. */
-const LOST = 'The rest of the script was lost with the process that ran it; send it again.'
 
 /** A script under way; it may have stopped at its plan. */
 interface Running {

@@ -1,7 +1,7 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import { readFile } from 'node:fs/promises'
 import type { TurnRequest } from '../adapter.js'
-import type { TranscriptMessage } from '../contract.js'
+import { RunRecord, type Row } from '../run-record.js'
 import type { TreePaths } from './tree-paths.js'
 
 const MOST_IMAGE = 5 * 1024 * 1024
@@ -10,10 +10,10 @@ const MOST_HISTORY = 120_000
 /** Words for the model that no person said. */
 const note = (text: string): ContentBlock => ({ type: 'text', text, annotations: { audience: ['assistant'] } })
 
-const ROLES: { readonly [role in TranscriptMessage['role']]: string } = { user: 'Person', assistant: 'You', notice: 'Sandbox' }
+const ROLES: { readonly [role in Row['role']]: string } = { user: 'Person', assistant: 'You', notice: 'Sandbox' }
 
 /** What was said before, the newest in full as far as it goes. */
-const historyOf = (rows: readonly TranscriptMessage[]): string => {
+const historyOf = (rows: readonly Row[]): string => {
   const said: string[] = []
   let left = MOST_HISTORY
   for (const { role, text, tools } of rows.toReversed()) {
@@ -24,6 +24,13 @@ const historyOf = (rows: readonly TranscriptMessage[]): string => {
     said.unshift(row)
   }
   return said.length > 0 ? `What was said and done in this conversation before, oldest first:\n\n${said.join('\n\n')}` : ''
+}
+
+/** What this turn said and did before it was interrupted, or went on here. */
+const soFar = ({ run, words, since = [] }: TurnRequest): readonly Row[] => {
+  const record = new RunRecord({ run, text: words, sentAt: 0, by: '', messageId: '' })
+  for (const frame of since) record.add(frame)
+  return since.length > 0 ? record.rows : []
 }
 
 type Attachment = TurnRequest['attachments'][number]
@@ -47,7 +54,7 @@ export const opening = async (
 ): Promise<ContentBlock[]> => {
   const { prompt, words, history = [], attachments, resume, permissionMode } = request
   const preamble = prompt.slice(0, prompt.length - words.length)
-  const before = knows.session ? '' : historyOf(history)
+  const before = knows.session ? '' : historyOf([...history, ...(resume ? soFar(request) : [])])
   const notes = [knows.session ? '' : WORKING, before, preamble, resume ? RESUMED : ''].map(text => text.trim()).filter(Boolean)
   return [
     ...notes.map(note),
