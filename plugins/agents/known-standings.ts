@@ -22,7 +22,7 @@ export interface Known {
 const FILE = 'standings'
 /** What is found out otherwise than before is kept apart by this. */
 const VERSION = 1
-const MOST_BYTES = 32 * 1024 * 1024
+const MOST_BYTES = 16 * 1024 * 1024
 /** What an answer takes beside its paths. */
 const SMALL = 600
 const SAVE_MS = 10_000

@@ -35,7 +35,8 @@ export const activate = async (host: Host): Promise<void> => {
     records: new LandingRecords(host.files), now: Date.now,
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
-  const roster = new RosterBook({ files: host.files, standings, conversations, notes })
+  const conversation = (id: string) => host.call('agent.conversation', { id })
+  const roster = new RosterBook({ files: host.files, standings, conversations, conversation, notes })
   const archive = new Archive({ host, roster, notes, standings, conversations })
   const marks = new Marks({ host, roster, notes, standings, conversations, now: Date.now })
   await Promise.all([notes.open(), roster.open(), standings.open()])
@@ -136,6 +137,7 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /agents/archive': ({ ids }) => archive.put(ids),
     'POST /agents/unarchive': ({ ids }) => archive.takeBack(ids),
     'POST /agents/purge': ({ ids }) => archive.purge(ids),
+    'agents.cards': ({ ids }) => roster.some(ids),
   })
   host.on('turn.settled', ({ conversationId: id }) => {
     // A conversation may be gone by the time its end is heard of.

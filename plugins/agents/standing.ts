@@ -179,7 +179,7 @@ export class Standings {
       const work = branchOf(here)
       const changes = await changesBetween(bench, repo, await forkPoint(bench, work), tip)
       const totals = totalsOf(changes)
-      const merged = head !== undefined && await bench.contains(head, tip)
+      const merged = head !== undefined && await bench.mergeBase(head, tip) === tip
       if (merged) return { outstanding: false, totals, presence: NOTHING_LANDED, paths: '', stamp: NOWHERE }
       const before = landedTip !== undefined && await bench.has(landedTip) ? landedTip : undefined
       const landed = before === undefined ? [] : await changesBetween(bench, repo, await forkPoint(bench, { ...work, tip: before }), before)

@@ -12,7 +12,8 @@ import { inGit, root } from './daemon.js'
 export interface Seeded {
   readonly id: string
   readonly status: AgentStatus
-  readonly files: number
+  /** What its branch changed. */
+  readonly paths: readonly string[]
 }
 
 /** A fleet on the disk, as daemons before left it. */
@@ -25,9 +26,10 @@ export interface Fleet {
 
 /** An hour ago: what is older than the settings keep it is put away by itself. */
 const NOW = Date.now() - 3_600_000
-/** The kinds of conversations, in turn: what became of their work. */
+/** What became of the work of conversations, in turn. */
 const KINDS = ['ready', 'ready', 'merged', 'picked', 'none', 'shared', 'diverged', 'failed', 'held', 'ready'] as const
-type Kind = (typeof KINDS)[number]
+/** What became of the work of a conversation. */
+export type Kind = (typeof KINDS)[number]
 
 const STATUS: { readonly [kind in Kind]: AgentStatus } = {
   ready: 'ready', merged: 'landed', picked: 'landed', none: 'idle', shared: 'idle', diverged: 'ready', failed: 'error', held: 'landed',
@@ -80,13 +82,13 @@ interface Planned {
 }
 
 /** Which commits there are: those of the main line, those of each conversation, and the main line's again. */
-const planned = (stream: Import, count: number, archived: number): { plans: Planned[]; head: number } => {
+const planned = (stream: Import, kinds: readonly Kind[], count: number, archived: number): { plans: Planned[]; head: number } => {
   // A file for each: what lands of one must not take away what landed of another.
   const files = Array.from({ length: count + archived }, (_, file) => [pathOf(file), lines(`first ${file}`)] as const)
   const first = stream.commit(Object.fromEntries(files), undefined)
   const base = stream.commit({ 'README.md': '# fleet\n' }, first)
   const plans = Array.from({ length: count + archived }, (_, at): Planned => {
-    const kind = at < count ? KINDS[at % KINDS.length]! : 'ready'
+    const kind = at < count ? kinds[at % kinds.length]! : 'ready'
     if (kind === 'none' || kind === 'shared') return { kind, base, tip: base, work: {} }
     const work = {
       [`work/${kind}-${at}/notes.md`]: `# notes of ${at}\n`,
@@ -130,13 +132,14 @@ const talkOf = (at: number): { role: 'user' | 'assistant'; text: string }[] => [
  *
  * The records are written by the storage the daemon reads them with.
  */
-export const makeFleet = async (folder: string, count: number, archived = 20): Promise<Fleet> => {
+export const makeFleet = async (folder: string, count: number, kinds: readonly Kind[] = KINDS): Promise<Fleet> => {
+  const archived = 20
   const workspace = join(folder, 'workspace')
   const dataFolder = join(folder, 'data')
   for (const made of [workspace, dataFolder]) mkdirSync(made, { recursive: true, mode: 0o700 })
   inGit(workspace, 'init', '-q', '-b', 'main')
   const stream = new Import()
-  const { plans, head } = planned(stream, count, archived)
+  const { plans, head } = planned(stream, kinds, count, archived)
   const idOf = (at: number) => `c-${String(at).padStart(4, '0')}`
   stream.ref('refs/heads/main', head)
   for (const [at, { kind, tip }] of plans.entries()) {
@@ -153,7 +156,7 @@ export const makeFleet = async (folder: string, count: number, archived = 20): P
     await journals.append(`agent/transcripts/${id}`, [{ run: `r-${at}`, rows: talkOf(at) }])
   }
   await Promise.all([store.close(), journals.shutdown()])
-  const seeded = plans.map(({ kind, work }, at): Seeded => ({ id: idOf(at), status: STATUS[kind], files: Object.keys(work).length }))
+  const seeded = plans.map(({ kind, work }, at): Seeded => ({ id: idOf(at), status: STATUS[kind], paths: Object.keys(work) }))
   return { workspace, data: dataFolder, live: seeded.slice(0, count), archived: seeded.slice(count).map(({ id }) => id) }
 }
 
