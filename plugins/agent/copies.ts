@@ -323,6 +323,7 @@ export class Copies {
     const named = await Promise.all(known.map(({ repo }) => repositoryAt(this.#options, repo)))
     const sources = named.filter(source => source !== undefined)
     if (sources.length === 0) noRepository()
+    await this.#save(id)
     await this.#clear(id)
     const made: Made = { repos: [], shown: [] }
     const repos: CopyRepo[] = []
@@ -334,6 +335,17 @@ export class Copies {
     made.shown = await this.#share(id, await this.#dependencies(sources, seen))
     await this.#shelf.finish(id, made)
     return repos
+  }
+
+  /** Commits what the trees of a damaged copy hold that are whole themselves: it is made again from its branches. */
+  async #save(id: string): Promise<void> {
+    const made = await this.#shelf.made(id)
+    if (!made) return
+    const sound: Made = { repos: [], shown: made.shown }
+    for (const entry of made.repos) if (await whole(this.dir(id), [entry])) sound.repos.push(entry)
+    await this.#settle(id, sound)
+    // What belongs to the others stays foreign to these.
+    for (const { repo } of sound.repos) await commitTree({ ...this.#shelf.tree(id, sound, repo), foreign: this.#shelf.tree(id, made, repo).foreign }, MESSAGE)
   }
 
   /** Puts away whatever is in a copy's place. */

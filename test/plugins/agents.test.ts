@@ -177,6 +177,25 @@ t.test('work that main takes in by another road is landed by itself, and a faile
   t.same([status, failure], ['landed', undefined])
 })
 
+t.test('a conflict that a person ends by merging the branch by hand is landed in the next roster', async t => {
+  const { client, workspace } = await daemonWith(t, GROUPS)
+  await runTurn(client, 'c-1', WORK, { isolated: true })
+  writeFileSync(join(workspace, 'README.md'), '# mine\n')
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: false })
+  t.match((await client.call('GET /agents')).agents, [{ status: 'conflict', attention: { conflict: true } }])
+  inGit(workspace, 'checkout', '-q', '--', 'README.md')
+  writeFileSync(join(workspace, 'mine.txt'), 'mine\n')
+  inGit(workspace, 'add', 'mine.txt')
+  inGit(workspace, 'commit', '-qm', 'the main line moved')
+  inGit(workspace, 'merge', '-q', '--no-ff', '-m', 'by hand', 'agent/c-1')
+  t.match((await client.call('GET /agents')).agents, [{ status: 'landed', attention: { conflict: false } }])
+  const { repos, conflicts } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
+  t.same([conflicts, repos[0]?.changes.filter(({ landed }) => !landed)], [undefined, []])
+  t.same((await client.call('GET /agents/{id}/conflicts', { id: 'c-1' })).files, [])
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.equal(inGit(workspace, 'status', '--porcelain'), '', 'nothing is left to do')
+})
+
 t.test('uncommitted work of a running turn is in the diff, and reading it moves nothing', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
   await client.call('POST /agent', { conversationId: 'c-1', isolated: true, prompt: 'write package.json\n| {"name": "thing"}\nwrite src/a.bin\n| a\nrun printf "\\0\\1" > src/a.bin\nask Go on?\n| yes: on' })
