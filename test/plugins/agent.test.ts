@@ -28,7 +28,7 @@ t.test('the demo answers at once, writes its file and asks its question', async 
   const answers = { [asked!.question]: asked!.options[0]!.label }
   t.same(await client.call('POST /agent/reply', { kind: 'question', requestId: card.requestId, answers }), { ok: true })
   const frames = await watched.all()
-  const order = ['thinking', 'todos', 'tool_call', 'question', 'resolved', 'delta', 'done']
+  const order = ['thinking', 'tool_call', 'question', 'resolved', 'delta', 'done']
   const firsts = new Set(frames.map(({ event }) => event.kind).filter(kind => order.includes(kind)))
   t.same([...firsts], order, 'it thinks, works, asks and says')
   t.same(frames.map(({ seq }) => seq), frames.map((_, index) => index + 1), 'positions count from 1 without a gap')

@@ -6,9 +6,9 @@ import { daemonWith, inGit, type Support } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
 
 const GROUPS = ['system', 'agent', 'agents']
-const NESTED = ['nested/one', 'second repo']
+const NESTED = ['second repo', 'nested/one']
 const LONG = Array.from({ length: 40 }, (_, at) => `line ${at + 1}\n`).join('')
-const EDIT = '- line 3\n| + agent'
+const EDIT = '- line 25\n| + agent'
 
 /** Every file and folder, with modes and hashes, and none of git's own. */
 const treeOf = (folder: string) => bytesOf(folder, /(^|\/)\.git$|^\.sandbox$/)
