@@ -365,15 +365,16 @@ export class Copies {
     return each.flat()
   }
 
-  /** Shows dependencies inside: a mount behind the wall, a link where there is none. */
+  /** Shows dependencies inside: a mount behind the wall, links to what is in them where there is none. */
   async #share(id: string, dependencies: readonly { from: string; path: string }[]): Promise<string[]> {
     const enforced = (await wallKind()) !== 'none'
     const shown: string[] = []
     for (const { from, path } of dependencies) {
       const place = join(this.dir(id), path)
       if (await exists(place)) continue
-      await mkdir(enforced ? place : dirname(place), { recursive: true })
-      if (!enforced) await symlink(from, place)
+      await mkdir(place, { recursive: true })
+      // A link in the folder's own place is no folder to git: `node_modules/` would not ignore it.
+      if (!enforced) for (const name of await readdir(from)) await symlink(join(from, name), join(place, name))
       shown.push(path)
     }
     return shown

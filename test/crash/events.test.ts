@@ -19,6 +19,8 @@ t.test('after a kill the stream begins anew in another epoch, and holds what had
   t.equal(await cut.catch(() => undefined), undefined, 'a cut is no end')
 
   const second = await spawnDaemon(t, where)
+  // Answered once the start is complete.
+  await second.client.call('GET /agents')
   for (const from of [before.last, `${before.last.split('-')[0]}-1`]) {
     const after = await openEvents(t, second, '?roster=delta', { 'last-event-id': from })
     const hello = await after.until('hello')

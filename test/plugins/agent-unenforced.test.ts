@@ -24,6 +24,7 @@ t.test('where no wall can be built the frame and the info say so, and a turn sti
   const frames = await runTurn(client, 'u', 'append a.txt\n| two\nrun pwd; echo x > b.txt', { isolated: true })
   t.match(frames[0], { kind: 'worktree', branch: 'agent/u', unenforced: true })
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+  t.match((await client.call('GET /info')).programs.find(({ name }) => name === 'bwrap'), { present: false })
   const copy = join(data, 'agent/checkouts/u')
   t.same([readFileSync(join(copy, 'a.txt'), 'utf8'), readFileSync(join(copy, 'b.txt'), 'utf8')], ['one\ntwo\n', 'x\n'])
   t.equal(inGit(workspace, 'status', '--porcelain'), '')
@@ -32,13 +33,13 @@ t.test('where no wall can be built the frame and the info say so, and a turn sti
   await terminate()
 })
 
-t.test('where no wall can be built dependencies are links into the main checkout, and never work', async t => {
+t.test('where no wall can be built dependencies are links into the main checkout, and nobody commits them', async t => {
   const { client, workspace, data, terminate } = await started(t, { 'a.txt': 'one\n', '.gitignore': 'node_modules/\n' })
   mkdirSync(join(workspace, 'node_modules/dep'), { recursive: true })
   writeFileSync(join(workspace, 'node_modules/dep/index.js'), 'dep\n')
   const frames = await runTurn(client, 'u', 'run cat node_modules/dep/index.js\nexpect dep\nwrite b.txt\n| b\nrun git add -A; git commit -qm own; true', { isolated: true })
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
-  t.ok(lstatSync(join(data, 'agent/checkouts/u/node_modules')).isSymbolicLink())
+  t.ok(lstatSync(join(data, 'agent/checkouts/u/node_modules/dep')).isSymbolicLink())
   await runTurn(client, 'u', 'append b.txt\n| more')
   const { repos } = await client.call('GET /agents/{id}/diff', { id: 'u' })
   t.same(repos[0]!.changes.map(({ path }) => path), ['b.txt'])

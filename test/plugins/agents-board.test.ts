@@ -351,7 +351,7 @@ t.test('messages to a provider that takes no words run in the order a person gav
   const where = folders(t)
   const one = await spawnDaemon(t, where)
   await one.client.call('POST /agent', { conversationId: 'v', harness: 'vendor-code', prompt: 'say first\nwait 60000' })
-  await framesOf(one.client, 'v').until(({ kind }) => kind === 'text_end')
+  await framesOf(one.client, 'v').until(({ kind }) => kind === 'delta')
   for (const word of ['a', 'b', 'c']) {
     t.match(await one.client.call('POST /agent', { conversationId: 'v', messageId: `m-${word}`, prompt: `say ${word}` }), { delivery: 'queued' })
   }
