@@ -2,6 +2,7 @@ import { lstatSync, readdirSync } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { git, GitFailure } from '../../sdk/node/git.js'
+import { readPlain } from '../../sdk/node/files.js'
 import { contains } from '../../sdk/node/paths.js'
 import { below, pathOf, type Repository } from './copies-repos.js'
 
@@ -31,6 +32,8 @@ interface Folder {
 interface Ignored {
   readonly folders: ReadonlySet<string>
   readonly dependencies: readonly string[]
+  /** What it said of some of them, and what that hung on. */
+  last?: { readonly rules: string; readonly folders: readonly string[] } | undefined
 }
 
 /** Folders of untracked dependencies, by name. */
@@ -75,6 +78,37 @@ const readFolder = (path: string, stamp: string): Folder => {
   return found
 }
 
+/** A repository as git told of it, and what its files said then. */
+interface Asked {
+  /** Undefined: it has to be asked again. */
+  readonly mark: string | undefined
+  readonly repository: Repository
+}
+
+const COMMIT = /^[0-9a-f]{40,64}\n?$/
+const BRANCH = /^ref: (refs\/heads\/[^\0]+)\n$/
+const MOST_PACKED = 1024 * 1024
+
+/**
+ * All that decides where a checkout stands, read without git: while it is the same, so is git's answer. Undefined where
+ * the files do not say the same as git did, such as with refs in a table.
+ */
+const markOf = ({ dir, gitdir, common, head: told }: Repository): string | undefined => {
+  const link = join(dir, '.git')
+  const found = lstatSync(link, { throwIfNoEntry: false })
+  const head = readPlain(join(gitdir, 'HEAD'))
+  if (!found || head === undefined) return undefined
+  const branch = BRANCH.exec(head)?.[1]
+  const commit = branch === undefined ? head : commitOf(common, branch)
+  if (!commit || !COMMIT.test(commit) || commit.trim() !== told) return undefined
+  return JSON.stringify([found.isFile() ? readPlain(link) : [found.dev, found.ino], readPlain(join(gitdir, 'commondir')), branch])
+}
+
+const commitOf = (common: string, branch: string): string | undefined => {
+  if (branch.split('/').includes('..')) return undefined
+  return readPlain(join(common, branch)) ?? readPlain(join(common, 'packed-refs'), MOST_PACKED)?.split('\n').find(line => line.endsWith(` ${branch}`))?.split(' ')[0]
+}
+
 /** The repository at a path, when it has a commit and its git dir is one the sandbox may use. */
 export const repositoryAt = async ({ workspace, data }: Ground, repo: string): Promise<Repository | undefined> => {
   const dir = join(workspace, pathOf(repo))
@@ -104,6 +138,8 @@ export class Look {
   #folders: ReadonlyMap<string, Folder> = new Map()
   /** By common git dir. */
   readonly #ignored = new Map<string, Ignored>()
+  /** By name. */
+  #asked: ReadonlyMap<string, Asked> = new Map()
   #last: readonly Repository[] = []
 
   constructor(ground: Ground) {
@@ -113,14 +149,27 @@ export class Look {
   /** What the workspace holds now. */
   async now(): Promise<Seen> {
     const { gits, named } = await this.#walk()
-    const each = await Promise.all(gits.map(path => repositoryAt(this.#ground, path || 'root')))
+    const asked = await Promise.all(gits.map(path => this.#repositoryAt(path || 'root')))
+    this.#asked = new Map(asked.flatMap(found => (found ? [[found.repository.repo, found]] : [])))
     const commons = new Set<string>()
-    const repositories = each.filter(repository => {
-      if (!repository || commons.has(repository.common)) return false
-      return commons.add(repository.common)
-    }) as Repository[]
+    const repositories = asked.flatMap(found => {
+      if (!found || commons.has(found.repository.common)) return []
+      commons.add(found.repository.common)
+      return [found.repository]
+    })
     this.#last = repositories
     return { repositories, named }
+  }
+
+  /** Asks git only when something moved since it was asked. */
+  async #repositoryAt(repo: string): Promise<Asked | undefined> {
+    const known = this.#asked.get(repo)
+    if (known?.mark !== undefined && markOf(known.repository) === known.mark) {
+      const { dir } = known.repository
+      if ((await realpath(dir).catch(() => undefined)) === dir) return known
+    }
+    const repository = await repositoryAt(this.#ground, repo)
+    return repository && { repository, mark: markOf(repository) }
   }
 
   /** Whether there is a repository to work in; where one was seen before, a glance at it is enough. */
@@ -138,15 +187,19 @@ export class Look {
     const own = named.filter(path => !others.some(other => contains(other, path))).flatMap(path => below(repo, path) ?? [])
     const asked = [...new Set([...known.dependencies, ...own])].slice(0, MAX_NAMED)
     if (asked.length === 0) return []
-    const answered = new Set(await ignoredFolders(dir, asked))
-    return this.#real(dir, asked.filter(path => answered.has(path)))
+    const rules = rulesOf(repository, asked)
+    const still = rules !== undefined && known.last?.rules === rules ? known.last.folders : undefined
+    const folders = still ?? (await ignoredFolders(dir, asked))
+    if (!still) known.last = rules === undefined ? undefined : { rules, folders }
+    return this.#real(dir, asked.filter(path => folders.includes(path)))
   }
 
   /** Asks git about every folder of a main checkout: the answer is right, and takes as long as the checkout is large. */
   async study({ dir, common }: Repository): Promise<string[]> {
     const folders = await ignoredFolders(dir, [])
     const dependencies = await this.#real(dir, folders.filter(path => DEPENDENCIES.has(path.split('/').at(-1) ?? '')))
-    this.#ignored.set(common, { folders: new Set(folders.slice(0, MAX_FOLDERS)), dependencies })
+    const last = this.#ignored.get(common)?.last
+    this.#ignored.set(common, { folders: new Set(folders.slice(0, MAX_FOLDERS)), dependencies, last })
     return dependencies
   }
 
@@ -200,6 +253,20 @@ export class Look {
     const paths = this.#last.map(({ repo, common }) => [...(this.#ignored.get(common)?.folders ?? [])].map(path => join(pathOf(repo), path)))
     return new Set(paths.flat())
   }
+}
+
+/**
+ * All that decides which of these folders git ignores; undefined where rules lie elsewhere too, or while a change may go
+ * unseen because it came in the same tick of the file system's clock.
+ */
+const rulesOf = ({ dir, gitdir, common }: Repository, asked: readonly string[]): string | undefined => {
+  const config = readPlain(join(common, 'config'))
+  if (config === undefined || /excludesfile|include|worktreeconfig/i.test(config)) return undefined
+  const around = asked.flatMap(path => path.split('/').map((_, depth, parts) => parts.slice(0, depth).join('/')))
+  const ignores = [...new Set(around)].map(folder => join(dir, folder, '.gitignore'))
+  const stamps = [join(gitdir, 'index'), join(common, 'info/exclude'), ...ignores].map(stampOf)
+  if (stamps.some(stamp => stamp && Date.now() - stamp.changed < RACY_MS)) return undefined
+  return JSON.stringify([asked, config, stamps.map(stamp => stamp?.stamp)])
 }
 
 /** The untracked folders that git ignores as a whole, of these or of all. */

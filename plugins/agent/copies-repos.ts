@@ -1,10 +1,10 @@
-import { lstatSync } from 'node:fs'
 import { lstat, mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { readPlain, writeAtomic } from '../../sdk/node/files.js'
 import { git } from '../../sdk/node/git.js'
 import { contains } from '../../sdk/node/paths.js'
+import { clearPlaces, dropBranch, parkBranch, putBranch } from './copies-refs.js'
 
 /** A repository of the workspace: `root`, or its path from the workspace root. */
 export interface Repository {
@@ -17,8 +17,6 @@ export interface Repository {
   /** The commit the main checkout stands on. */
   readonly head: string
 }
-
-const MOST_PACKED = 16 * 1024 * 1024
 
 /** Whether there is anything at a path, a broken link too. */
 export const exists = (path: string): Promise<boolean> => lstat(path).then(() => true, () => false)
@@ -94,19 +92,6 @@ export const whole = async (dir: string, repos: readonly TreeEntry[]): Promise<b
   return (await Promise.all(each)).every(Boolean)
 }
 
-/**
- * Takes away what is no plain file where git keeps one of a copy's own: a pipe there would hold git up for ever, and a
- * link would have it write to wherever it leads.
- */
-export const clearPlaces = async (common: string, branch: string, entry?: string): Promise<void> => {
-  const own = entry === undefined ? [] : ['index', 'logs/HEAD', 'ORIG_HEAD'].map(name => join('worktrees', entry, name))
-  await Promise.all([...own, `refs/heads/${branch}`, `logs/refs/heads/${branch}`].map(async name => {
-    const path = join(common, name)
-    const found = await lstat(path).catch(() => undefined)
-    if (found && !found.isFile()) await rm(path, { recursive: true, force: true })
-  }))
-}
-
 /** Git reads where every tree of a repository stands before it adds one: a pipe among them would hold up all others. */
 const clearHeads = async (common: string): Promise<void> => {
   const folder = join(common, 'worktrees')
@@ -155,11 +140,7 @@ export const attachTree = async (source: Repository, entry: string, copy: string
   const place = join(common, 'worktrees', entry)
   await writeAtomic(join(place, 'gitdir'), `${join(copy, '.git')}\n`, { mode: 0o644 })
   failpoint('agent.spare.pointed')
-  await clearPlaces(common, branch)
-  await Promise.all([
-    changeRefs(common, [`update refs/heads/${branch} ${head}`]),
-    writeHead(place, `ref: refs/heads/${branch}`),
-  ])
+  await Promise.all([putBranch(common, branch, head), writeHead(place, `ref: refs/heads/${branch}`)])
 }
 
 /** Puts a tree that is on no branch on another commit; files and index stay as they are. */
@@ -173,58 +154,11 @@ export const dropEntry = async (common: string, copy: string, known?: string): P
   await rmdir(join(common, 'worktrees')).catch(() => {})
 }
 
-/** Takes a branch away, parked or not, in one step; what is gone already is fine. */
-export const dropBranch = async (common: string, branch: string): Promise<void> => {
-  await clearPlaces(common, branch)
-  // Only what is there: git leaves the folders of a ref that it was to delete and did not find.
-  const refs = [`refs/heads/${branch}`, parkedOf(branch)].filter(ref => mayBe(common, ref)).map(ref => `delete ${ref}`)
-  if (refs.length === 0) return
-  const { code } = await changeRefs(common, refs, [0, 1, 128])
-  // One of the two that git cannot read must not keep the other.
-  if (code !== 0) for (const ref of refs) await changeRefs(common, [ref], [0, 1, 128])
-}
-
-/** Whether a ref may be there: as a file of its own, in whatever form, or among those packed, as far as these can be read. */
-const mayBe = (common: string, ref: string): boolean => {
-  const is = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined
-  const packed = join(common, 'packed-refs')
-  return is(join(common, ref)) || (is(packed) && (readPlain(packed, MOST_PACKED) ?? ref).includes(ref))
-}
-
-const parkedOf = (branch: string): string => `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`
-
-const inRefs = (common: string, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
-  git(common, args, { env: { GIT_DIR: common }, ...options })
-
-/** Changes refs as these lines say, all or none; a ref is changed itself, not what a turn made it point at. */
-const changeRefs = (common: string, lines: readonly string[], ok = [0]) =>
-  inRefs(common, ['update-ref', '--stdin'], { input: lines.map(line => `option no-deref\n${line}\n`).join(''), ok })
-
-const commitOf = async (common: string, ref: string): Promise<string | undefined> => {
-  const { code, text } = await inRefs(common, ['rev-parse', '--verify', '-q', `${ref}^{commit}`], { ok: [0, 1, 128] })
-  return code === 0 ? text.trim() : undefined
-}
-
-/** Moves a ref to another name in one step; where there is no such ref nothing happens. */
-const moveRef = async (common: string, from: string, to: string): Promise<void> => {
-  const commit = await commitOf(common, from)
-  if (commit === undefined) return
-  await changeRefs(common, [`update ${to} ${commit}`, `delete ${from}`])
-}
-
 /** Takes a tree's entry away and puts its branch where no list of branches shows it. */
 export const parkTree = async (common: string, copy: string, branch: string): Promise<void> => {
   await dropEntry(common, copy)
   failpoint('agent.copy.detached')
-  await clearPlaces(common, branch)
-  await moveRef(common, `refs/heads/${branch}`, parkedOf(branch))
-}
-
-/** Puts a parked branch back; one that was never parked, or is back already, stays as it is. */
-export const unparkBranch = async (common: string, branch: string): Promise<void> => {
-  const ref = `refs/heads/${branch}`
-  await clearPlaces(common, branch)
-  if ((await commitOf(common, ref)) === undefined) await moveRef(common, parkedOf(branch), ref)
+  await parkBranch(common, branch)
 }
 
 /** Entries among the worktrees of a repository whose copy lies below a folder. */

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../../sdk/index.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { listEnv, ownProgram, run } from '../../sdk/node/run.js'
+
+const LATER_MS = 50
 
 /** Where thrown away folders go: out of the way in one step, and deleted in the background. */
 export class Trash {
@@ -29,10 +32,15 @@ export class Trash {
     }
   }
 
-  /** Deletes in a process of its own: a hundred thousand files would keep the daemon's own file calls waiting. */
+  /**
+   * Deletes in a process of its own: a hundred thousand files would keep the daemon's own file calls waiting.
+   *
+   * Starting it holds up whatever the daemon does, so that comes after the answer to whoever threw it away.
+   */
   delete(place: string): void {
     const failed = (error: unknown) => this.#log?.warn('a copy could not be deleted', { error: String(error) })
-    const deletion = ownProgram('rm')
+    const deletion = delay(LATER_MS)
+      .then(() => ownProgram('rm'))
       .then(program => run(program ?? 'rm', ['-rf', '--', place], { cwd: '/', env: listEnv() }))
       .then(({ code, stderr }) => (code === 0 ? undefined : Promise.reject(new Error(stderr.slice(0, 500)))))
       .catch(failed)

@@ -8,9 +8,8 @@ import { Locks } from '../../sdk/node/lock.js'
 import { wallKind } from '../../sdk/node/wall.js'
 import type { CheckoutRepo, CheckoutSync, CopyRepo, CopyStart } from './contract.js'
 import { Look, repositoryAt, type Seen } from './copies-look.js'
-import {
-  clearPlaces, dropBranch, dropEntry, entriesBelow, exists, parkTree, pathOf, unparkBranch, whole, workBegins, type Repository,
-} from './copies-repos.js'
+import { clearPlaces, dropBranch, unparkBranch } from './copies-refs.js'
+import { dropEntry, entriesBelow, exists, parkTree, pathOf, whole, workBegins, type Repository } from './copies-repos.js'
 import { Shelf, type Made, type ShelfOptions, type TurnWall } from './copies-shelf.js'
 import { Spare } from './copies-spare.js'
 import type { Checkpoint, Opened, Synced, Tip } from './copies-states.js'

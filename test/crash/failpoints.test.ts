@@ -88,7 +88,7 @@ cases('a turn and a message behind it', [
 ], turns(false))
 
 cases('a turn whose copy is the spare', [
-  'agent.spare.claimed', 'agent.spare.moved', 'agent.spare.pointed', 'agent.spare.attached',
+  'agent.spare.claimed', 'agent.spare.moved', 'agent.spare.pointed', 'agent.branch.locked', 'agent.spare.attached',
 ], turns(true))
 
 cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
@@ -246,7 +246,7 @@ const nothingOf = (t: Test, { workspace, data }: Where, id: string) => {
 }
 
 cases('a discard', [
-  'agent.copy.trashed', 'agent.copy.dropped', 'agent.copy.forgotten', 'agent.erase.begun', 'agent.erase.cleared', 'agent.queue.dropped',
+  'agent.copy.trashed', 'agent.branch.locked', 'agent.copy.dropped', 'agent.copy.forgotten', 'agent.erase.begun', 'agent.erase.cleared', 'agent.queue.dropped',
   'agent.erase.noted', 'agent.erase.over', 'agents.discard.told',
 ], async (t, point) => {
   const where = whereIn(t)
