@@ -10,7 +10,7 @@ import type { CheckoutRepo, CheckoutSync, CopyRepo, CopyStart } from './contract
 import { Look, repositoryAt, type Seen } from './copies-look.js'
 import { clearPlaces, dropBranch, unparkBranch } from './copies-refs.js'
 import { dropEntry, entriesBelow, exists, parkTree, pathOf, whole, workBegins, type Repository } from './copies-repos.js'
-import { Shelf, type Made, type ShelfOptions, type TurnWall } from './copies-shelf.js'
+import { keeping, Shelf, type Made, type ShelfOptions, type TurnWall } from './copies-shelf.js'
 import { Spare } from './copies-spare.js'
 import type { Checkpoint, Opened, Synced, Tip } from './copies-states.js'
 import { Trash } from './copies-trash.js'
@@ -85,6 +85,10 @@ export class Copies {
       const now: CopyRepo[] = []
       const tips: Tip[] = []
       for (const repo of repos) {
+        if (!standsIn(made)(repo)) {
+          now.push({ ...repo })
+          continue
+        }
         const main = await repositoryAt(this.#options, repo.repo)
         const tree = this.#shelf.tree(id, made, repo.repo)
         const { attached, tip } = await commitTree(tree, MESSAGE)
@@ -107,12 +111,12 @@ export class Copies {
     })
   }
 
-  /** Commits what the copy holds uncommitted and answers the tips. */
+  /** Commits what the copy holds uncommitted and answers the tips; a repository that is gone has none. */
   async commitRest(id: string, repos: readonly CopyRepo[], message: string = MESSAGE): Promise<Tip[]> {
     return this.#locks.with(id, async () => {
       const made = await this.#usable(id)
       const tips: Tip[] = []
-      for (const { repo } of repos) {
+      for (const { repo } of repos.filter(standsIn(made))) {
         const { tip } = await commitTree(this.#shelf.tree(id, made, repo), message)
         tips.push({ repo, tip })
       }
@@ -248,9 +252,9 @@ export class Copies {
       ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
   }
 
-  /** A copy git can work on: what a turn left where git keeps files of its own is cleared away. */
+  /** What of a copy git can work on, without repositories that are gone: what a turn left where git keeps files of its own is cleared away. */
   async #usable(id: string): Promise<Made> {
-    const made = await this.#need(id)
+    const made = await keeping(await this.#need(id), ({ common }) => exists(common))
     for (const { common, entry } of made.repos) await clearPlaces(common, `agent/${id}`, entry)
     if (await whole(this.dir(id), made.repos)) return made
     return refuse('conflict', 'the private copy is damaged: say something to its agent, and it is made again from its branch')
@@ -340,11 +344,9 @@ export class Copies {
   async #save(id: string): Promise<void> {
     const made = await this.#shelf.made(id)
     if (!made) return
-    const sound: Made = { repos: [], shown: made.shown }
-    for (const entry of made.repos) if (await whole(this.dir(id), [entry])) sound.repos.push(entry)
+    const sound = await keeping(made, entry => whole(this.dir(id), [entry]))
     await this.#settle(id, sound)
-    // What belongs to the others stays foreign to these.
-    for (const { repo } of sound.repos) await commitTree({ ...this.#shelf.tree(id, sound, repo), foreign: this.#shelf.tree(id, made, repo).foreign }, MESSAGE)
+    for (const { repo } of sound.repos) await commitTree(this.#shelf.tree(id, sound, repo), MESSAGE)
   }
 
   /** Puts away whatever is in a copy's place. */
@@ -385,6 +387,9 @@ const checkpointOf = (commits: Tip[]): Checkpoint => {
   const root = commits.find(({ repo }) => repo === 'root') ?? commits[0]
   return { id: `branch:${root?.tip ?? ''}`, commits }
 }
+
+/** Whether a repository has a tree in a copy. */
+const standsIn = ({ repos }: Made) => ({ repo }: Pick<CopyRepo, 'repo'>): boolean => repos.some(each => each.repo === repo)
 
 const noRepository = (): never =>
   refuse('unprocessable', 'expected a git repository with at least one commit in the workspace, found none: '

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { AgentCard } from '../../plugins/agents/contract.js'
@@ -140,6 +140,24 @@ t.test('two repositories land independently, and one of them that cannot is told
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\n')
   t.equal(readFileSync(join(nested, 'n.txt'), 'utf8'), 'mine\n')
   t.match((await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.map(({ repo, changes }) => [repo, changes[0]?.landed]), [['root', true], ['nested', false]])
+})
+
+t.test('work of a conversation is not lost when a person takes one of its repositories away', async t => {
+  const { client, workspace } = await daemonWith(t, GROUPS, { files: { 'a.txt': 'a\n', '.gitignore': 'nested\n' } })
+  const nested = join(workspace, 'nested')
+  makeWorkspace(nested, { 'n.txt': 'n\n' })
+  await runTurn(client, 'c-1', 'write a.txt\n| agent\nwrite nested/n.txt\n| agent\nsay done', { isolated: true })
+  rmSync(nested, { recursive: true })
+  const changes = async () => (await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.map(({ repo, changes }) => [repo, changes.map(({ path }) => path)])
+  t.same(await changes(), [['root', ['a.txt']]], 'what cannot be read is left out')
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: false, conflicts: [{ repo: 'nested', paths: [], clean: 0 }] })
+  t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\n', 'the other one landed')
+  t.same((await client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, [])
+  t.equal((await runTurn(client, 'c-1', 'append a.txt\n| on')).at(-1)?.kind, 'done')
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\non\n')
+  t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'landed', attention: { conflict: false } })
+  t.notOk(existsSync(nested))
 })
 
 t.test('the revision of the roster only grows, over a restart too', async t => {
