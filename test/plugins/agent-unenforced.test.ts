@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -11,15 +12,19 @@ const UNWALLED = [
   'for p in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do for n in bwrap setpriv; do [ ! -e $p/$n ] || mount --bind /dev/null $p/$n || exit; done; done; exec "$@"', 'sh',
 ]
 
+const NO_WALL = (await wallKind()) === 'none'
+const [PROGRAM = '', ...ARGS] = UNWALLED
+const options = () => ({ skip: !NO_WALL && spawnSync(PROGRAM, [...ARGS, 'true']).status !== 0 && 'this machine takes its programs from nobody' })
+
 /** The real program on a machine that can build no wall. */
 const started = async (t: Test, files: { [path: string]: string }) => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace, files)
-  return spawnDaemon(t, { ...where, starter: (await wallKind()) === 'none' ? [] : UNWALLED })
+  return spawnDaemon(t, { ...where, starter: NO_WALL ? [] : UNWALLED })
 }
 
-t.test('where no wall can be built the frame and the info say so, and a turn still begins in its own copy', async t => {
+t.test('where no wall can be built the frame and the info say so, and a turn still begins in its own copy', options(), async t => {
   const { client, workspace, data, terminate } = await started(t, { 'a.txt': 'one\n' })
   const frames = await runTurn(client, 'u', 'append a.txt\n| two\nrun pwd; echo x > b.txt', { isolated: true })
   t.match(frames[0], { kind: 'worktree', branch: 'agent/u', unenforced: true })
@@ -33,7 +38,7 @@ t.test('where no wall can be built the frame and the info say so, and a turn sti
   await terminate()
 })
 
-t.test('where no wall can be built dependencies are links into the main checkout, and nobody commits them', async t => {
+t.test('where no wall can be built dependencies are links into the main checkout, and nobody commits them', options(), async t => {
   const { client, workspace, data, terminate } = await started(t, { 'a.txt': 'one\n', '.gitignore': 'node_modules/\n' })
   mkdirSync(join(workspace, 'node_modules/dep'), { recursive: true })
   writeFileSync(join(workspace, 'node_modules/dep/index.js'), 'dep\n')

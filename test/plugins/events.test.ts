@@ -1,12 +1,10 @@
 import { createConnection, type Socket } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
-import { Board } from '../../plugins/system/board.js'
 import type { SystemEvent } from '../../plugins/system/contract.js'
 import type { AgentCard, Roster } from '../../plugins/agents/contract.js'
 import { createClient } from '../../sdk/client.js'
 import type { LiveFrame } from '../../sdk/kernel.js'
-import { TestClock } from '../sdk/node/live/support.js'
 import { daemonWith } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
 import { cardOf, openEvents, say } from './events-support.js'
@@ -330,57 +328,4 @@ t.test('all of it holds with the group in a process of its own', async t => {
   const stopped = daemon.stop()
   t.match(await watching.end(), { event: 'done' })
   await stopped
-})
-
-t.test('the fleet is read once a second at most, one reading at a time, and not for nobody', async t => {
-  const clock = new TestClock()
-  let [readings, rev] = [0, 0]
-  const shown: LiveFrame[][] = []
-  const held: (() => void)[] = []
-  let hold = false
-  const board = new Board({
-    read: async () => {
-      readings += 1
-      if (hold) await new Promise<void>(resolve => held.push(resolve))
-      return { agents: [cardOf('c1', { updatedAt: rev })], rev, held: [] }
-    },
-    show: async frames => shown.push(frames),
-    failed: error => t.fail(String(error)),
-    after: (ms, run) => clock.after(ms, run),
-  })
-  const settled = () => new Promise(setImmediate)
-  const leave = await board.watched()
-  t.equal(readings, 0, 'nor before the groups are up')
-  board.ready()
-  await settled()
-  t.match([readings, shown.splice(0)], [1, [[{ data: { kind: 'agents' } }]]])
-  for (let n = 0; n < 10; n++) {
-    rev += 1
-    board.changed()
-  }
-  await settled()
-  t.equal(readings, 1)
-  clock.pass(1_000)
-  await settled()
-  t.match([readings, shown.splice(0).length], [2, 1])
-  clock.pass(1_000)
-  board.changed()
-  await settled()
-  t.match([readings, shown.splice(0)], [3, []], 'nothing was another, so nothing is told')
-  hold = true
-  const arriving = [board.watched(), board.watched(), board.watched()]
-  await settled()
-  const late = board.watched()
-  clock.pass(2_000)
-  for (const one of [...arriving, late]) (await one)()
-  t.equal(readings, 4, 'they share a reading, and wait no longer than 2 s for it')
-  hold = false
-  held.splice(0).forEach(resolve => resolve())
-  await settled()
-  t.equal(readings, 5, 'and the one who came meanwhile is owed the next')
-  leave()
-  clock.pass(5_000)
-  board.changed()
-  await settled()
-  t.equal(readings, 5)
 })

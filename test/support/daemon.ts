@@ -141,7 +141,7 @@ export interface RunningDaemon {
 export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, env, args = [], starter = [] }: {
   workspace: string; data: string; env?: NodeJS.ProcessEnv; args?: string[]; starter?: readonly string[]
 }): Promise<RunningDaemon> => {
-  const [program = '', ...rest] = [...starter, process.execPath, join(root, 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args]
+  const [program = '', ...rest] = [...starter, process.execPath, join(root, 'bundle', 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args]
   const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env },
   })
