@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { onceIn } from '../support/changes.js'
 import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
+import { stuckProgram } from '../support/stuck.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { after, whereIn, type Where } from './failpoints.js'
 
@@ -19,16 +20,15 @@ const placeIn = (t: Test) => {
   inGit(workspace, 'commit', '-qm', 'second')
   const later = inGit(workspace, 'rev-parse', 'HEAD').trim()
   inGit(workspace, 'checkout', '-q', 'main')
-  const slow = join(dirname(workspace), 'slow')
-  writeFileSync(slow, `#!/bin/sh\n: > '${slow}.on'\nsleep 3574\n`, { mode: 0o755 })
+  const { path, reached } = stuckProgram(t)
   return {
     where, later,
     stick: () => {
       mkdirSync(join(workspace, '.git/info'), { recursive: true })
       writeFileSync(join(workspace, '.git/info/attributes'), 'b.txt filter=f\n')
-      inGit(workspace, 'config', 'filter.f.smudge', slow)
+      inGit(workspace, 'config', 'filter.f.smudge', path)
     },
-    stuck: () => onceIn(dirname(workspace), () => existsSync(`${slow}.on`)),
+    stuck: reached,
     loosen: () => void inGit(workspace, 'config', '--unset', 'filter.f.smudge'),
   }
 }

@@ -6,7 +6,7 @@ import t from 'tap'
 import { Copies } from '../../plugins/agent/copies.js'
 import { listEnv } from '../../sdk/node/run.js'
 import { runWalled, wallKind } from '../../sdk/node/wall.js'
-import { onceIn } from '../support/changes.js'
+import { openFolder, stuckProgram } from '../support/stuck.js'
 import { BYTES, bytesOf, commit, env, git, place } from './agent-copies-support.js'
 
 const walled = { skip: (await wallKind()) === 'none' && !process.env.CI && 'no wall starts here' }
@@ -185,16 +185,15 @@ t.test('a half-made copy is made again, and a whole one is left alone', async t 
 
 t.test('a daemon killed while it fills a copy leaves nothing that the next one cannot repair', async t => {
   const { dir, workspace, data, again } = place(t)
-  const slow = join(workspace, '..', 'slow')
-  writeFileSync(slow, `#!/bin/sh\n: > '${slow}.on'\nsleep 3572\n`, { mode: 0o755 })
-  git(workspace, 'config', 'filter.f.smudge', slow)
+  const { path, reached } = stuckProgram(t)
+  git(workspace, 'config', 'filter.f.smudge', path)
   mkdirSync(join(workspace, '.git/info'), { recursive: true })
   writeFileSync(join(workspace, '.git/info/attributes'), '*.txt filter=f\n')
   const code = `
     const { Copies } = await import(${JSON.stringify(new URL('../../plugins/agent/copies.js', import.meta.url).href)})
     await new Copies(${JSON.stringify({ workspace, data, folder: join(data, 'plugins/agent') })}).ensure('c-1', [])`
   const daemon = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'inherit' })
-  await onceIn(join(workspace, '..'), () => existsSync(`${slow}.on`))
+  await reached()
   daemon.kill('SIGKILL')
   await once(daemon, 'exit')
   git(workspace, 'config', '--unset', 'filter.f.smudge')
@@ -311,11 +310,12 @@ t.test('dependencies of the main checkout are readable inside, and never committ
 
 t.test('no program that the repository names runs outside the wall', walled, async t => {
   const { copies, workspace, dir, data } = place(t)
-  const seen = join(workspace, '..', 'seen')
-  const ran = join(workspace, '..', 'ran')
+  const open = openFolder(t)
+  const seen = join(open, 'seen')
+  const ran = join(open, 'ran')
   writeFileSync(seen, '')
   // Outside the wall the data folder holds something; inside it holds nothing but git dirs.
-  const spy = join(workspace, '..', 'spy')
+  const spy = join(open, 'spy')
   writeFileSync(spy, `#!/bin/sh\necho "$0 $*" >> '${ran}'\n[ -e '${data}/plugins' ] && echo "$0 $*" >> '${seen}'\ncat\nexit 0\n`)
   chmodSync(spy, 0o755)
   for (const hook of ['pre-commit', 'post-commit', 'post-checkout', 'reference-transaction', 'pre-rebase', 'post-rewrite', 'post-index-change']) {
