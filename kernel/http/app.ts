@@ -159,6 +159,7 @@ export class App {
     if (refusal.reason === 'failed') {
       this.#options.log.error({ err: refusal.cause ?? refusal, method: ctx.method, path: ctx.path }, 'a request failed')
     }
+    ctx.res.shouldKeepAlive &&= ctx.req.complete
     if (!ctx.req.complete) reply.lines.set('connection', 'close')
     sendRefusal(reply, refusal)
   }
