@@ -156,7 +156,8 @@ export class App {
 
   #fail(ctx: KoaContext, reply: Reply, error: unknown): void {
     const refusal = Refusal.from(error)
-    if (refusal.reason === 'failed') {
+    // Work that was broken off because its asker left is no failure of anybody.
+    if (refusal.reason === 'failed' && !(ctx.res.closed && (error as Error).name === 'AbortError')) {
       this.#options.log.error({ err: refusal.cause ?? refusal, method: ctx.method, path: ctx.path }, 'a request failed')
     }
     ctx.res.shouldKeepAlive &&= ctx.req.complete
