@@ -72,7 +72,7 @@ export class PlannedResumes {
     const { conversations, lanes } = this.#parts
     return lanes.run(conversations.get(id).id, async () => {
       conversations.get(id)
-      await conversations.update(id, { resumeAfterOutage: wanted })
+      await conversations.change(id, { resumeAfterOutage: wanted })
       await this.#weigh(id, true)
     })
   }

@@ -36,6 +36,7 @@ export class RosterBook {
   async open(): Promise<void> {
     const stored = await this.#deps.files.read<{ ceiling: number }>(FILE)
     this.#rev = this.#ceiling = stored?.ceiling ?? 0
+    await this.#reserve()
   }
 
   /** The revision of the roster made last. */
@@ -90,12 +91,14 @@ export class RosterBook {
   async #revision(agents: readonly AgentCard[]): Promise<number> {
     const signature = hash('sha256', JSON.stringify(agents))
     if (signature === this.#signature) return this.#rev
-    if (this.#rev + 1 > this.#ceiling) {
-      const ceiling = this.#rev + AHEAD
-      await this.#deps.files.write(FILE, { ceiling })
-      this.#ceiling = ceiling
-    }
+    if (this.#rev + AHEAD / 2 >= this.#ceiling) await this.#reserve()
     this.#signature = signature
     return ++this.#rev
+  }
+
+  /** Sets revisions aside long before they are needed, so that a disk that takes nothing does not hide the board. */
+  async #reserve(): Promise<void> {
+    const ceiling = this.#rev + AHEAD
+    await this.#deps.files.write(FILE, { ceiling }).then(() => (this.#ceiling = ceiling), () => {})
   }
 }
