@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, realpathSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { isAbsolute, join, resolve, sep } from 'node:path'
+import { join, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import typia, { type tags } from 'typia'
+import { stateFolder } from '../sdk/node/state-folder.js'
 
 /** Settings of a deployment: the file that `--config` names. */
 export interface Deployment {
@@ -63,12 +63,6 @@ export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Con
     json: flags.json ?? false,
     deployment: file ? readDeployment(resolve(file)) : {},
   }
-}
-
-/** Where daemons keep their data unless told otherwise: one folder a workspace below it. */
-export const stateFolder = (env: NodeJS.ProcessEnv): string => {
-  const base = env.XDG_STATE_HOME
-  return join(base && isAbsolute(base) ? base : join(homedir(), '.local', 'state'), 'sandbox')
 }
 
 const defaultData = (workspace: string, env: NodeJS.ProcessEnv): string =>

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import type { Handlers } from '../sdk/contract.js'
 import type { Kernel, KernelInfo } from '../sdk/kernel.js'
 import type { Live } from '../sdk/node/live/live.js'
+import { packageVersion } from '../sdk/node/package.js'
 import { refuse } from '../sdk/refusal.js'
 import type { Boot } from './boot.js'
 import type { FileStore } from './storage/files.js'
@@ -48,15 +49,12 @@ const fixedPart = async (root: string, identity: Identity, plugins: readonly Loa
   const { shapesOf } = await import(pathToFileURL(join(root, 'openapi', 'shapes.js')).href) as { shapesOf(plugin: LoadedPlugin): { [id: string]: string } }
   const shapes = Object.assign({}, ...plugins.map(shapesOf)) as { [id: string]: string }
   const routes = [...plugins.flatMap(({ manifest }) => Object.values(manifest.routes).map(({ id }) => id)), ...Object.keys(OWN_ROUTES)]
-  return { ...identity, version: versionOf(root), build: await buildOf(root), routes: routes.sort(), shapes }
+  return { ...identity, version: packageVersion(root), build: await buildOf(root), routes: routes.sort(), shapes }
 }
 
-const versionOf = (root: string): string =>
-  (JSON.parse(readFileSync(join(root, '..', 'package.json'), 'utf8')) as { version: string }).version
-
 const buildOf = async (root: string): Promise<string> => {
-  const folders = ['kernel', 'plugins', 'sdk'].map(async folder =>
-    (await readdir(join(root, folder), { recursive: true })).filter(file => file.endsWith('.js')).map(file => join(folder, file)))
+  const folders = ['chunks', 'kernel', 'plugins', 'sdk'].map(async folder =>
+    (await readdir(join(root, folder), { recursive: true }).catch(() => [])).filter(file => file.endsWith('.js')).map(file => join(folder, file)))
   const digest = createHash('sha256')
   for (const file of (await Promise.all(folders)).flat().sort()) digest.update(file).update(readFileSync(join(root, file)))
   return digest.digest('hex').slice(0, 16)

@@ -1,8 +1,10 @@
-import { enableCompileCache } from 'node:module'
+import { flushCompileCache } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { packageFolder } from '../sdk/node/package.js'
+import { keepCompiled } from '../sdk/node/state-folder.js'
 
-enableCompileCache()
+keepCompiled(process.env)
 const { closeInherited } = await import('../sdk/node/inherited.js')
 closeInherited()
 const { readConfig, StartError } = await import('./config.js')
@@ -20,7 +22,7 @@ const run = async (): Promise<void> => {
   const log = createLog(config.json)
   const hints: string[] = []
   try {
-    const daemon = await startDaemon({ config, root, manifests: join(root, '..', 'manifests'), log, say: line => hints.push(line) })
+    const daemon = await startDaemon({ config, root, manifests: join(packageFolder(root), 'manifests'), log, say: line => hints.push(line) })
     let stopping = false
     const stop = async () => {
       if (stopping) return
@@ -35,6 +37,7 @@ const run = async (): Promise<void> => {
     process.on('uncaughtException', error => log.error({ err: error }, 'an error was thrown and nobody caught it'))
     announce(daemon, config, hints)
     await daemon.ready
+    flushCompileCache()
   } catch (error) {
     release()
     throw error

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { Place } from '../sdk/host.js'
 import { Refusal } from '../sdk/refusal.js'
 import { Peer, type Pipe } from '../sdk/wire.js'
@@ -11,8 +12,7 @@ import { PluginLink, type Kernel } from './services.js'
 /** Activates a group in a process of its own, behind the same link that a group in this process has. */
 export const activateApart = async (kernel: Kernel, manifest: PluginManifest, entry: string, place: Place): Promise<() => Promise<void>> => {
   const { name } = manifest
-  const program = fileURLToPath(import.meta.resolve('../sdk/child.js'))
-  const child = fork(program, [name, pathToFileURL(entry).href, JSON.stringify(place)], { serialization: 'advanced' })
+  const child = fork(join(place.root, 'sdk', 'child.js'), [name, pathToFileURL(entry).href, JSON.stringify(place)], { serialization: 'advanced' })
   const peer = new Peer(child as unknown as Pipe)
   const link = new PluginLink(kernel, principalOf(manifest), (call, input, context) =>
     peer.request(call, input, { signal: context.signal, context }))

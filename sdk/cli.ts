@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import { enableCompileCache } from 'node:module'
-import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { packageVersion } from './node/package.js'
+import { keepCompiled } from './node/state-folder.js'
 
-enableCompileCache()
+keepCompiled(process.env)
 const { runProgram } = await import('./cli/program.js')
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -23,7 +23,7 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   env,
   cwd: process.cwd(),
   root,
-  version: (JSON.parse(readFileSync(join(root, '..', 'package.json'), 'utf8')) as { version: string }).version,
+  version: packageVersion(root),
   colour: stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
   ...(stdout.isTTY && env.TERM !== 'dumb' && { columns: stdout.columns }),
   interactive: stdin.isTTY === true && stdout.isTTY === true,

@@ -42,15 +42,10 @@ export class SearchIndex {
     this.#path = join(folder, 'search.sqlite')
   }
 
-  /** How far a record is in the index. */
-  mark(id: string): Mark | undefined {
-    const row = this.#db.prepare('select lines, tail from known where id = ?').get(id)
-    return row && { lines: Number(row.lines), tail: String(row.tail) }
-  }
-
-  /** The conversations that have something in the index. */
-  get ids(): string[] {
-    return this.#db.prepare('select id from known').all().map(({ id }) => String(id))
+  /** How far each record that has something in the index is in it. */
+  get marks(): Map<string, Mark> {
+    const rows = this.#db.prepare('select id, lines, tail from known').all()
+    return new Map(rows.map(({ id, lines, tail }) => [String(id), { lines: Number(lines), tail: String(tail) }]))
   }
 
   /** Adds what follows in a record, and moves its mark there, in one step. */

@@ -120,11 +120,12 @@ export class Search {
 
   async #pass(): Promise<void> {
     const { conversations, index, signal, transcripts } = this.#parts
-    for (const id of index.ids) if (!conversations.find(id)) index.forget(id)
+    const marks = index.marks
+    for (const id of marks.keys()) if (!conversations.find(id)) index.forget(id)
     for (const { id } of conversations.all) {
       signal.throwIfAborted()
       const now = await transcripts.mark(id)
-      const known = index.mark(id)
+      const known = marks.get(id)
       if (now.lines === (known?.lines ?? 0) && now.tail === (known?.tail ?? '')) continue
       await this.#take(id, known)
     }

@@ -26,6 +26,12 @@ interface Count {
   readonly tail: string
 }
 
+/** How many lines a record has, and what tells the last one from any other. */
+interface RecordEnd {
+  readonly lines: number
+  readonly tail: string
+}
+
 /** A stretch of a record: its rows, and what tells its line from any other. */
 export interface SettledLine {
   readonly key: string
@@ -36,10 +42,11 @@ const keyOf = ({ run, placed }: Settled): string => run ?? placed ?? ''
 
 /** What was said and done, conversation by conversation: one append-only record each, one line per settled run. */
 export class Transcripts {
-  readonly #journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite'>
+  readonly #journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite' | 'stat'>
   readonly #counts = new Map<string, Promise<Count>>()
+  readonly #ends = new Map<string, Promise<RecordEnd>>()
 
-  constructor(journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite'>) {
+  constructor(journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite' | 'stat'>) {
     this.#journals = journals
   }
 
@@ -65,7 +72,7 @@ export class Transcripts {
     const from = settled.findIndex(line => (rows += line.rows.length) > index)
     if (from === -1) return 0
     await this.#journals.rewrite(transcriptOf(conversationId), settled.slice(0, from))
-    this.#counts.delete(conversationId)
+    this.#forget(conversationId)
     return settled.slice(from).reduce((sum, line) => sum + line.rows.length, 0)
   }
 
@@ -90,12 +97,14 @@ export class Transcripts {
   /** Deletes a record for good. */
   async remove(conversationId: string): Promise<void> {
     await this.#journals.remove(transcriptOf(conversationId))
-    this.#counts.delete(conversationId)
+    this.#forget(conversationId)
   }
 
   /** How many lines a record has and what its last one is: while both stay, so does the record. */
-  async mark(conversationId: string): Promise<{ lines: number; tail: string }> {
-    const { runs: lines, tail } = await this.#count(conversationId)
+  async mark(conversationId: string): Promise<RecordEnd> {
+    const counted = this.#counts.get(conversationId)
+    if (!counted) return this.#end(conversationId)
+    const { runs: lines, tail } = await counted
     return { lines, tail }
   }
 
@@ -134,6 +143,28 @@ export class Transcripts {
   #numbered(settled: readonly Settled[], from: number): TranscriptMessage[] {
     let index = from
     return settled.flatMap(({ rows }) => rows.map(row => ({ index: index++, ...row })))
+  }
+
+  /** Where a record ends that nothing else was asked about yet: its last line is all that is read. */
+  #end(conversationId: string): Promise<RecordEnd> {
+    const known = this.#ends.get(conversationId)
+    if (known) return known
+    const read = async () => {
+      const journal = transcriptOf(conversationId)
+      const { entries: lines } = (await this.#journals.stat(journal)) ?? { entries: 0 }
+      const [last] = lines > 0 ? await this.#journals.read<Settled>(journal, lines - 1) : []
+      return { lines, tail: last ? keyOf(last) : '' }
+    }
+    const end = read()
+    this.#ends.set(conversationId, end)
+    end.catch(() => this.#ends.delete(conversationId))
+    return end
+  }
+
+  /** What is known of a record is no longer so. */
+  #forget(conversationId: string): void {
+    this.#counts.delete(conversationId)
+    this.#ends.delete(conversationId)
   }
 
   #count(conversationId: string) {

@@ -30,6 +30,7 @@ export class Bench {
   readonly #env: { readonly [name: string]: string }
   readonly #signal: AbortSignal | undefined
   readonly #empty: string
+  readonly #answers = new Map<string, Promise<GitAnswer>>()
 
   private constructor(folder: string, env: { readonly [name: string]: string }, signal?: AbortSignal) {
     this.folder = folder
@@ -73,6 +74,14 @@ export class Bench {
     })
   }
 
+  /** Runs a command about commits and trees alone once: these never change, and so neither does what git says of them. */
+  once(args: readonly string[], options: Pick<BenchOptions, 'ok'> = {}): Promise<GitAnswer> {
+    const question = args.join('\0')
+    const answer = this.#answers.get(question) ?? this.git(args, options)
+    this.#answers.set(question, answer)
+    return answer
+  }
+
   /** The file of an index by its name. */
   index(name: string): string {
     return join(this.folder, `index-${name}`)
@@ -88,7 +97,7 @@ export class Bench {
   /** Whether a commit is contained in another one's history; one that is gone is in none. */
   async contains(descendant: string, ancestor: string): Promise<boolean> {
     if (descendant === ancestor) return true
-    return (await this.git(['merge-base', '--is-ancestor', ancestor, descendant], { ok: [0, 1, 128] })).code === 0
+    return (await this.once(['merge-base', '--is-ancestor', ancestor, descendant], { ok: [0, 1, 128] })).code === 0
   }
 
   /** Whether an object is there to be read. */
@@ -98,7 +107,7 @@ export class Bench {
 
   /** The newest commit two histories share. */
   async mergeBase(one: string, other: string): Promise<string | undefined> {
-    const { text } = await this.git(['merge-base', one, other], { ok: [0, 1] })
+    const { text } = await this.once(['merge-base', one, other], { ok: [0, 1] })
     return text.trim() || undefined
   }
 

@@ -90,6 +90,13 @@ export interface AgentCard {
 export interface HeldWake {
   id: string
 }
+/** Cards that somebody asked for by name. */
+export interface Cards {
+  agents: AgentCard[]
+  gone: string[]
+  /** That of the roster they are part of. */
+  rev: Count
+}
 export interface Roster {
   agents: AgentCard[]
   /** Only grows; drop a roster older than one you hold. */
@@ -387,6 +394,9 @@ export interface Agents {
    * Without `ids` the whole archive. One that fails stays in the archive.
    */
   'POST /agents/purge'(input: { ids?: Ids }): { removed: ConversationId[]; failed?: Failure[] }
+
+  /** Some cards as they are now, for whoever heard that they may be others; those that are not on the board are gone. */
+  'agents.cards'(input: { ids: string[] }): Cards
 }
 
 export interface AgentsEvents {

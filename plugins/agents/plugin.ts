@@ -27,7 +27,7 @@ export const activate = async (host: Host): Promise<void> => {
   await rm(benches, { recursive: true, force: true })
   const refs = new Refs()
   const failed = (message: string, fields: object) => host.log.warn(message, fields)
-  const standings = new Standings({ workspace, benches, refs, signal: host.signal, failed })
+  const standings = new Standings({ workspace, benches, refs, signal: host.signal, files: host.files, failed })
   const notes = new RunNotes(host)
   const turns = new Locks()
   const fleet = new Fleet({
@@ -35,10 +35,11 @@ export const activate = async (host: Host): Promise<void> => {
     records: new LandingRecords(host.files), now: Date.now,
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
-  const roster = new RosterBook({ files: host.files, standings, conversations, notes })
+  const conversation = (id: string) => host.call('agent.conversation', { id })
+  const roster = new RosterBook({ files: host.files, standings, conversations, conversation, notes })
   const archive = new Archive({ host, roster, notes, standings, conversations })
   const marks = new Marks({ host, roster, notes, standings, conversations, now: Date.now })
-  await Promise.all([notes.open(), roster.open()])
+  await Promise.all([notes.open(), roster.open(), standings.open()])
 
   /** One conversation with its branch and the repositories of its copy. */
   const work = async (id: string) => {
@@ -136,12 +137,16 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /agents/archive': ({ ids }) => archive.put(ids),
     'POST /agents/unarchive': ({ ids }) => archive.takeBack(ids),
     'POST /agents/purge': ({ ids }) => archive.purge(ids),
+    'agents.cards': ({ ids }) => roster.some(ids),
   })
   host.on('turn.settled', ({ conversationId: id }) => {
     // A conversation may be gone by the time its end is heard of.
     void host.call('agent.conversation', { id }).then(state => notes.commit(state)).catch(() => {})
   })
   new Retention({ host, archive, now: Date.now }).begin()
-  host.stopping(() => notes.close())
+  host.stopping(async () => {
+    await notes.close()
+    await standings.close()
+  })
   host.boot('landings that were cut off', () => fleet.recover())
 }

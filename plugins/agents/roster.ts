@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
-import type { Files } from '../../sdk/index.js'
+import { Refusal, type Files } from '../../sdk/index.js'
+import { Locks } from '../../sdk/node/lock.js'
 import type { ConversationState } from '../agent/contract.js'
 import { cardOf } from './card.js'
-import type { AgentCard, Roster } from './contract.js'
+import type { AgentCard, Cards, Roster } from './contract.js'
 import type { RunNotes } from './run-notes.js'
 import type { Round, Standings } from './standing.js'
 
@@ -10,12 +11,14 @@ const FILE = 'roster'
 /** How many revisions are set aside at a time, so that most of them cost no write. */
 const AHEAD = 1000
 const PARALLEL = 4
+const READING = 'reading'
 
 /** What a roster is made from. */
 export interface RosterDeps {
   readonly files: Pick<Files, 'read' | 'write'>
   readonly standings: Standings
   readonly conversations: () => Promise<ConversationState[]>
+  readonly conversation: (id: string) => Promise<ConversationState>
   readonly notes: Pick<RunNotes, 'commit' | 'landed'>
 }
 
@@ -24,7 +27,11 @@ export class RosterBook {
   readonly #deps: RosterDeps
   #rev = 0
   #ceiling = 0
-  #signature = ''
+  /** What every card on the board was when it was read last. */
+  readonly #signatures = new Map<string, string>()
+  #told = false
+  /** One reading at a time: what was read earlier must not be told as what is newer. */
+  readonly #readings = new Locks()
   #running: Promise<Roster> | undefined
   #next: Promise<Roster> | undefined
 
@@ -80,19 +87,43 @@ export class RosterBook {
     return made
   }
 
-  async #make(): Promise<Roster> {
-    const states = (await this.#deps.conversations())
-      .filter(({ conversation }) => conversation.archivedAt === undefined)
-      .sort((one, other) => other.conversation.updatedAt - one.conversation.updatedAt)
-    const agents = await this.cards(states)
-    return { agents, rev: await this.#revision(agents), held: [] }
+  /** These cards as they are now, with the revision of the board; those that are not on it are gone. */
+  some(ids: readonly string[]): Promise<Cards> {
+    return this.#readings.with(READING, async () => {
+      const states = await Promise.all(ids.map(id => this.#deps.conversation(id).catch((error: unknown) => {
+        if (Refusal.from(error).reason === 'not-found') return undefined
+        throw error
+      })))
+      const there = states.filter(state => state !== undefined && isOnBoard(state)) as ConversationState[]
+      const agents = await this.cards(there)
+      const found = new Set(agents.map(({ id }) => id))
+      const gone = ids.filter(id => !found.has(id))
+      return { agents, gone, rev: await this.#revision(agents, gone) }
+    })
   }
 
-  async #revision(agents: readonly AgentCard[]): Promise<number> {
-    const signature = hash('sha256', JSON.stringify(agents))
-    if (signature === this.#signature) return this.#rev
+  #make(): Promise<Roster> {
+    return this.#readings.with(READING, async () => {
+      const states = (await this.#deps.conversations())
+        .filter(isOnBoard)
+        .sort((one, other) => other.conversation.updatedAt - one.conversation.updatedAt)
+      const agents = await this.cards(states)
+      const found = new Set(agents.map(({ id }) => id))
+      return { agents, rev: await this.#revision(agents, [...this.#signatures.keys()].filter(id => !found.has(id))), held: [] }
+    })
+  }
+
+  /** The revision of the board with these cards on it and those that are gone off it. */
+  async #revision(agents: readonly AgentCard[], gone: readonly string[]): Promise<number> {
+    const moved = agents.map(card => [card.id, hash('sha256', JSON.stringify(card))] as const)
+      .filter(([id, signature]) => this.#signatures.get(id) !== signature)
+    const left = gone.filter(id => this.#signatures.has(id))
+    // What was told before a restart is not known.
+    if (this.#told && moved.length === 0 && left.length === 0) return this.#rev
     if (this.#rev + AHEAD / 2 >= this.#ceiling) await this.#reserve()
-    this.#signature = signature
+    this.#told = true
+    for (const [id, signature] of moved) this.#signatures.set(id, signature)
+    for (const id of left) this.#signatures.delete(id)
     return ++this.#rev
   }
 
@@ -102,3 +133,5 @@ export class RosterBook {
     await this.#deps.files.write(FILE, { ceiling }).then(() => (this.#ceiling = ceiling), () => {})
   }
 }
+
+const isOnBoard = ({ conversation }: ConversationState): boolean => conversation.archivedAt === undefined

@@ -1,11 +1,14 @@
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Files } from '../../sdk/index.js'
 import type { CheckoutRepo, Conversation } from '../agent/contract.js'
 import { totalsOf } from './changes.js'
 import type { Bench } from './bench.js'
 import type { DiffTotals, LandedPresence } from './contract.js'
 import { stampOf } from './folder.js'
 import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders.js'
+import { headMove } from './head-move.js'
+import { hashing, KnownStandings, NOWHERE, pathsOf, type Known } from './known-standings.js'
 import { planLanding } from './landing-plan.js'
 import { branchOf, onBench, tipOf, type Repository } from './repository.js'
 import { forkPoint, outstandingSpan } from './span.js'
@@ -20,23 +23,14 @@ export interface Standing {
   readonly presence?: LandedPresence
 }
 
-/** How one repository stood when it was looked at. */
-interface Known {
-  /** Tip, HEAD and what is written down: other commits, another answer. */
-  readonly key: string
-  readonly outstanding: boolean
-  readonly totals: DiffTotals
-  readonly presence: LandedPresence
-  /** The stamps of the working tree's paths the answer rests on. */
-  readonly stamps: readonly (readonly [path: string, stamp: string])[]
-}
-
 /** What standings need of the daemon. */
 export interface StandingDeps {
   readonly workspace: string
   readonly benches: string
   readonly refs: Refs
   readonly signal: AbortSignal
+  /** Where answers outlive a restart; left out: nowhere. */
+  readonly files?: Pick<Files, 'read' | 'write'>
   /** Hears of a repository that could not be read. */
   readonly failed: (message: string, fields: object) => void
 }
@@ -63,15 +57,29 @@ export const folderOf = (workspace: string, repo: string): string => (repo === '
  * How the work of every conversation stands against main.
  *
  * Commits and, where content decided, the stamps of the touched files say whether an answer still holds: while nothing
- * moves, no process is started.
+ * moves, no process is started. Where main's HEAD moved, one comparison of both heads tells which answers it leaves as
+ * they are.
  */
 export class Standings {
   readonly #deps: StandingDeps
-  readonly #known = new Map<string, Known>()
+  readonly #known: KnownStandings
+  /** The moves of main that are being followed. */
+  readonly #following = new Map<string, Promise<void>>()
   #looks = 0
 
   constructor(deps: StandingDeps) {
     this.#deps = deps
+    this.#known = new KnownStandings(deps)
+  }
+
+  /** Takes up the answers an earlier start left. */
+  open(): Promise<void> {
+    return this.#known.open()
+  }
+
+  /** Writes down what was found since. */
+  close(): Promise<void> {
+    return this.#known.close()
   }
 
   /** Starts a round of looking: what the repositories share is read once in it. */
@@ -102,61 +110,92 @@ export class Standings {
 
   /** Forgets a conversation that is gone. */
   forget(id: string): void {
-    for (const key of this.#known.keys()) if (key.startsWith(`${id} `)) this.#known.delete(key)
+    this.#known.forget(id)
   }
 
   async #look(id: string, here: Repository, branch: string): Promise<Known> {
-    const { checkout: { repo, base, landedTip, left = [] }, tip, head, main } = here
-    const key = JSON.stringify([tip, head.commit, base, landedTip, left])
+    const { checkout: { repo, base, landedTip, left = [] }, tip, head: { commit: head = '' }, main } = here
+    const work = JSON.stringify([tip, base, landedTip, left])
     const name = `${id} ${repo}`
+    const before = this.#known.get(name)
+    if (before?.work === work && before.head !== head) await this.#follow(here, before.head, head)
     const known = this.#known.get(name)
-    if (known?.key === key && await this.#holds(main, known)) return known
-    if (tip === base && landedTip === undefined) return this.#keep(name, { key, outstanding: false, totals: NOTHING, presence: NOTHING_LANDED, stamps: [] })
+    if (known?.work === work && known.head === head && await this.#holds(main, known)) return known
+    const commits = [tip, ...(landedTip === undefined ? [] : [landedTip])]
+    const found = { repo, head, work, commits }
+    if (tip === base && landedTip === undefined) {
+      return this.#known.keep(name, { ...found, outstanding: false, totals: NOTHING, presence: NOTHING_LANDED, paths: '', stamp: NOWHERE })
+    }
     try {
-      return this.#keep(name, await this.#measure(key, here))
+      return this.#known.keep(name, { ...found, ...await this.#measure(here) })
     } catch (error) {
       if (this.#deps.signal.aborted) throw error
       this.#deps.failed('a repository could not be compared', { conversation: id, repo, branch, error: String(error) })
       // Work that cannot be compared is never said to be in main.
-      return { key: '', outstanding: true, totals: NOTHING, presence: NOTHING_LANDED, stamps: [] }
+      return { ...found, outstanding: true, totals: NOTHING, presence: NOTHING_LANDED, paths: '', stamp: '' }
     }
   }
 
-  #keep(name: string, known: Known): Known {
-    this.#known.set(name, known)
-    return known
+  /** Carries what is known under one HEAD of a repository over to another, as far as the move leaves it as it is. */
+  #follow(here: Repository, from: string, to: string): Promise<void> {
+    const move = `${here.main}\0${from}\0${to}`
+    const following = this.#following.get(move) ?? this.#carry(here, from, to).finally(() => this.#following.delete(move))
+    this.#following.set(move, following)
+    return following
   }
 
-  async #holds(main: string, { stamps }: Known): Promise<boolean> {
-    for (const [path, before] of stamps) {
+  async #carry(here: Repository, from: string, to: string): Promise<void> {
+    const { checkout: { repo } } = here
+    const { benches, failed, signal } = this.#deps
+    const known = this.#known.under(repo, from)
+    const commits = new Set(known.flatMap(([, each]) => each.commits))
+    const moved = from === '' || to === '' ? undefined : await onBench(benches, here, bench => headMove(bench, from, to, commits), signal).catch(error => {
+      if (signal.aborted) throw error
+      failed('a move of the main line could not be followed', { repo, error: String(error) })
+      return undefined
+    })
+    for (const [name, each] of known) {
+      // It may have been looked at meanwhile.
+      if (this.#known.get(name) !== each) continue
+      const same = moved && !each.commits.some(moved.parts) && !pathsOf(each.paths).some(moved.differs)
+      if (same) this.#known.keep(name, { ...each, head: to })
+      else this.#known.drop(name)
+    }
+  }
+
+  async #holds(main: string, { paths, stamp: before }: Known): Promise<boolean> {
+    const stamps = hashing()
+    for (const path of pathsOf(paths)) {
       if (++this.#looks % BATCH === 0) await new Promise<void>(resolve => setImmediate(resolve))
-      if (stamp(main, path) !== before) return false
+      stamps.add(stamp(main, path))
     }
-    return true
+    return stamps.end() === before
   }
 
-  #measure(key: string, here: Repository): Promise<Known> {
+  #measure(here: Repository): Promise<Pick<Known, 'outstanding' | 'totals' | 'presence' | 'paths' | 'stamp'>> {
     const { checkout: { repo, landedTip, left = [] }, main, tip, head: { commit: head } } = here
     return onBench(this.#deps.benches, here, async bench => {
       const work = branchOf(here)
       const changes = await changesBetween(bench, repo, await forkPoint(bench, work), tip)
       const totals = totalsOf(changes)
-      const merged = head !== undefined && await bench.contains(head, tip)
-      if (merged) return { key, outstanding: false, totals, presence: NOTHING_LANDED, stamps: [] }
+      const merged = head !== undefined && await bench.mergeBase(head, tip) === tip
+      if (merged) return { outstanding: false, totals, presence: NOTHING_LANDED, paths: '', stamp: NOWHERE }
       const before = landedTip !== undefined && await bench.has(landedTip) ? landedTip : undefined
       const landed = before === undefined ? [] : await changesBetween(bench, repo, await forkPoint(bench, { ...work, tip: before }), before)
       const { from } = await outstandingSpan(bench, work)
       const held = tip === landedTip && left.length === 0
       const touched = held ? [] : await changesBetween(bench, repo, from, tip)
-      const paths = new Set([...landed, ...touched].flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source])))
+      const paths = [...new Set([...landed, ...touched].flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source])))]
       // Taken before the tree is read: a file that moves meanwhile is looked at again.
-      const stamps = [...paths].map(path => [path, stamp(main, path)] as const)
+      const stamps = hashing()
+      for (const path of paths) stamps.add(stamp(main, path))
+      const rests = { paths: paths.join('\0'), stamp: stamps.end() }
       const presence = before === undefined || landed.length === 0 ? NOTHING_LANDED : await this.#presence(bench, here, before)
-      if (held) return { key, outstanding: false, totals, presence, stamps }
+      if (held) return { outstanding: false, totals, presence, ...rests }
       const { changes: owed, there } = await planLanding(bench, {
         repo, main, workspace: this.#deps.workspace, from, to: tip, cumulative: false, ...(head !== undefined && { head }),
       })
-      return { key, outstanding: owed.some(({ path }) => !there.has(path)), totals, presence, stamps }
+      return { outstanding: owed.some(({ path }) => !there.has(path)), totals, presence, ...rests }
     }, this.#deps.signal)
   }
 

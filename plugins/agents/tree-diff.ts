@@ -84,7 +84,7 @@ const statusOf = (from: string | undefined, { before, after }: Pair): ChangeStat
 
 /** What changed between two trees, renames found, with the lines that came and went; what is never work is left out. */
 export const changesBetween = async (bench: Bench, repo: string, from: string, to: string): Promise<Change[]> => {
-  const { text } = await bench.git(['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-abbrev', '-M', '-l1000', from, to])
+  const { text } = await bench.once(['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-abbrev', '-M', '-l1000', from, to])
   const { raws, rest } = parseRaw(text.split('\0'))
   const counts = parseCounts(rest)
   return raws.flatMap(raw => {

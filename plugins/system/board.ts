@@ -1,6 +1,5 @@
-import type { Host } from '../../sdk/index.js'
 import type { LiveFrame } from '../../sdk/kernel.js'
-import type { AgentCard, Roster } from '../agents/contract.js'
+import type { AgentCard, Cards, Roster } from '../agents/contract.js'
 import type { AgentEvent, AgentsEvent, AttentionEvent } from './contract.js'
 
 /** Runs something later, unless the answer is called before. */
@@ -9,6 +8,8 @@ export type After = (ms: number, run: () => void) => () => void
 /** What the board needs of the daemon. */
 export interface BoardParts {
   readonly read: () => Promise<Roster>
+  /** Reads only these cards; undefined: the whole board is to be read. */
+  readonly some?: (ids: string[]) => Promise<Cards | undefined>
   readonly show: (frames: LiveFrame[]) => Promise<unknown>
   readonly failed: (error: unknown) => void
   readonly after?: After
@@ -16,14 +17,24 @@ export interface BoardParts {
 
 const PAUSE = 1_000
 const PATIENCE = 2_000
+/** How long cards are read one by one before the whole board is again: what moves in git alone nobody tells of. */
+const WHOLE = 10_000
 
 const timer: After = (ms, run) => {
   const started = setTimeout(run, ms).unref()
   return () => clearTimeout(started)
 }
 
+/** A card as it was told last. */
+interface Told {
+  readonly card: AgentCard
+  readonly json: string
+}
+
 /**
  * The fleet as watchers see it: read when something may have changed, at most once a second, and told as what differs.
+ *
+ * Of a change that one card is known to have made, only that card is read.
  *
  * While nobody watches nothing is read. Whoever comes next has it read first, so that no change in between is lost.
  */
@@ -31,7 +42,12 @@ export class Board {
   readonly #parts: BoardParts
   readonly #after: After
   /** Each card as it was told last; undefined before the first reading. */
-  #told: Map<string, string> | undefined
+  #told: ReadonlyMap<string, Told> | undefined
+  /** The cards that may be others since the last reading; undefined: any of them. */
+  #due: Set<string> | undefined
+  /** Whether the whole board was read a moment ago; called off when it is again. */
+  #whole = false
+  #stale: (() => void) | undefined
   #cards = 0
   #land = 0
   #last: Promise<void> = Promise.resolve()
@@ -55,14 +71,22 @@ export class Board {
   /** Counts a watcher and waits, for a while, until the fleet is told as it is now; call the answer when it has gone. */
   async watched(): Promise<() => void> {
     this.#watchers += 1
+    this.#due = undefined
     if (this.#ready) await this.#within(this.#refresh())
     return () => {
       this.#watchers -= 1
     }
   }
 
-  /** Something about the fleet may be another. */
-  changed(): void {
+  /** Something about the fleet may be another: of one conversation, or of any. */
+  changed(id?: string): void {
+    if (!this.#ready || !this.#watchers) return
+    if (id === undefined) this.#due = undefined
+    else this.#due?.add(id)
+    this.#begin()
+  }
+
+  #begin(): void {
     if (!this.#ready || !this.#watchers) return
     if (this.#paused) {
       this.#again = true
@@ -73,7 +97,7 @@ export class Board {
       this.#paused = false
       if (!this.#again) return
       this.#again = false
-      this.changed()
+      this.#begin()
     })
     void this.#refresh()
   }
@@ -88,11 +112,33 @@ export class Board {
   }
 
   async #read(): Promise<void> {
+    const due = this.#due
+    if (due?.size === 0) return
+    this.#due = new Set()
+    try {
+      const cards = due && this.#told && this.#whole ? await this.#parts.some?.([...due]) : undefined
+      if (cards) await this.#tell(withCards(this.#told!, cards), cards.rev)
+      else await this.#readWhole()
+    } catch (error) {
+      // What was to be read now is told with the next reading.
+      this.#due = undefined
+      throw error
+    }
+  }
+
+  async #readWhole(): Promise<void> {
     const { agents, rev } = await this.#parts.read()
-    const told = new Map<string, string>(agents.map(card => [card.id, JSON.stringify(card)]))
-    const frames = this.#told ? differences(this.#told, told, agents, rev) : []
+    this.#whole = true
+    this.#stale?.()
+    this.#stale = this.#after(WHOLE, () => (this.#whole = false))
+    await this.#tell(new Map(agents.map(card => [card.id, { card, json: JSON.stringify(card) }])), rev)
+  }
+
+  async #tell(now: ReadonlyMap<string, Told>, rev: number): Promise<void> {
+    const frames = this.#told ? differences(this.#told, now, rev) : []
     if (this.#told && !frames.length) return
-    this.#told = told
+    this.#told = now
+    const agents = [...now.values()].map(({ card }) => card).sort((one, other) => other.updatedAt - one.updatedAt)
     const cards = agents.reduce((sum, card) => sum + (card.cards?.length ?? 0), 0)
     const land = agents.filter(({ landRequested }) => landRequested).length
     const attention = cards === this.#cards && land === this.#land ? [] : [attentionFrame(cards, land)]
@@ -110,8 +156,16 @@ export class Board {
   }
 }
 
-const differences = (before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>, agents: readonly AgentCard[], rev: number): LiveFrame[] => {
-  const moved = agents.filter(({ id }) => before.get(id) !== now.get(id)).map((agent): AgentEvent => ({ kind: 'agent', rev, agent }))
+/** What was told, with these cards as they are now. */
+const withCards = (told: ReadonlyMap<string, Told>, { agents, gone }: Cards): ReadonlyMap<string, Told> => {
+  const now = new Map(told)
+  for (const card of agents) now.set(card.id, { card, json: JSON.stringify(card) })
+  for (const id of gone) now.delete(id)
+  return now
+}
+
+const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string, Told>, rev: number): LiveFrame[] => {
+  const moved = [...now].filter(([id, { json }]) => before.get(id)?.json !== json).map(([, { card }]): AgentEvent => ({ kind: 'agent', rev, agent: card }))
   const gone = [...before.keys()].filter(id => !now.has(id)).map((removed): AgentEvent => ({ kind: 'agent', rev, removed }))
   return [...moved, ...gone].map(data => ({ data, mode: 'delta' }))
 }

@@ -7,10 +7,10 @@ import { requestOf } from './sign-in.js'
 type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'signal'>
 
 const SNAPSHOTS = ['agents', 'presence', 'attention', 'boot']
-/** After each of these a card may be another. */
-const MOVING = [
-  'agent.changed', 'turn.settled', 'card.raised', 'card.resolved', 'agent.landed', 'agent.conflict', 'agent.removed',
-] as const
+/** After each of these one card may be another. */
+const ONE = ['turn.settled', 'card.raised', 'card.resolved'] as const
+/** After each of these any card may be: what landed is in the tree that all are compared with. */
+const ANY = ['agent.landed', 'agent.conflict', 'agent.removed'] as const
 const AGAIN = ['presence', 'attention']
 
 /** The event stream of the sandbox: who watches, what they begin with, and the frames of this group. */
@@ -24,6 +24,7 @@ export class EventStream {
     this.presence = new Presence(users => host.call('kernel.events.show', { frames: [presenceFrame(users)] }))
     this.#board = new Board({
       read: async () => (await host.serves('GET /agents')) ? host.call('GET /agents', undefined, { signal: host.signal }) : { agents: [], rev: 0, held: [] },
+      some: async ids => (await host.serves('agents.cards')) ? host.call('agents.cards', { ids }, { signal: host.signal }) : undefined,
       show: frames => host.call('kernel.events.show', { frames }),
       failed: error => host.signal.aborted || host.log.warn('the fleet could not be read for the event stream', { error: String(error) }),
       ...(after && { after }),
@@ -33,7 +34,9 @@ export class EventStream {
   /** Puts the first snapshots up and listens for what changes them. */
   async open(): Promise<void> {
     await this.#host.call('kernel.events.show', { frames: [presenceFrame([]), attentionFrame(0, 0)] })
-    for (const event of MOVING) this.#host.on(event, () => this.#board.changed())
+    this.#host.on('agent.changed', ({ id }) => this.#board.changed(id))
+    for (const event of ONE) this.#host.on(event, ({ conversationId }) => this.#board.changed(conversationId))
+    for (const event of ANY) this.#host.on(event, () => this.#board.changed())
     this.#host.on('daemon.ready', () => this.#board.ready())
   }
 

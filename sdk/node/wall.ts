@@ -3,6 +3,7 @@ import { lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { refuse } from '../refusal.js'
 import { readPlain, writeAtomic } from './files.js'
+import { packageFolder } from './package.js'
 import { codeOf, contains } from './paths.js'
 import { listEnv, ownProgram, run, type Env, type RunOptions, type RunResult } from './run.js'
 import { SCRIPT } from './wall-script.js'
@@ -69,6 +70,9 @@ const DOORS = [
 
 /** Where programs live that are run outside the wall too: the superuser could replace them without a capability. */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/boot', '/opt']
+
+/** The daemon's own program: what is written there runs as the next daemon. A workspace in it, or around it, stays writable. */
+const PROGRAM = packageFolder(import.meta.dirname)
 
 /** Variables that change what the programs which build the wall load or do; they are set for the program alone. */
 const LOADER = /^(LD_|GLIBC_|GCONV_|LOCPATH$|NLSPATH$|MALLOC_|LIBMOUNT_|BASH|ENV$|SHELLOPTS$|PS4$|IFS$|CDPATH$)/
@@ -238,7 +242,7 @@ const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   if (contains(workspace, data)) throw new Error('the data folder must lie outside the workspace')
   const mounts: Mount[] = []
   if (process.getuid?.() === 0) for (const path of SYSTEM) mounts.push(...(await shownAsIs(path)))
-  mounts.push(...(await shownAsIs(await realpath(process.execPath))))
+  for (const path of [process.execPath, PROGRAM]) mounts.push(...(await shownAsIs(await realpath(path))))
   const doors = [...DOORS, `/tmp/tmux-${process.getuid?.() ?? 0}`, ...(spec.hide ?? [])]
   for (const path of doors) if (!contains(data, path)) mounts.push(...(await hidden(path)))
   mounts.push(['empty', '', data])

@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { folderOf, makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
@@ -15,9 +15,10 @@ const place = async (t: Test) => {
   makeWorkspace(workspace, { 'README.md': '# work\n', '.sandbox/config/settings.json': '{"version":1}\n' })
   mkdirSync(join(folder, 'state/sandbox/0123456789abcdef'), { recursive: true })
   writeFileSync(join(folder, 'state/sandbox/0123456789abcdef/machine.key'), 'the key of another sandbox')
+  mkdirSync(join(folder, 'temporary'))
   writeFileSync(join(folder, 'handed'), 'an open file of whoever started the daemon')
   // Port 0 for the debugger: any free one, told on standard error.
-  const daemon = await spawnDaemon(t, { workspace, data, starter: ['bash', '-c', 'exec 40< "$0"; exec "$@"', join(folder, 'handed')], env: { DAEMON_SECRET: CANARY, NODE_OPTIONS: '--inspect-port=0', XDG_STATE_HOME: join(folder, 'state') } })
+  const daemon = await spawnDaemon(t, { workspace, data, starter: ['bash', '-c', 'exec 40< "$0"; exec "$@"', join(folder, 'handed')], env: { DAEMON_SECRET: CANARY, NODE_OPTIONS: '--inspect-port=0', XDG_STATE_HOME: join(folder, 'state'), TMPDIR: join(folder, 'temporary') } })
   const { socket } = JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }
   return { ...daemon, folder, socket }
 }
@@ -84,6 +85,21 @@ t.test('sandbox login and the client of the command line are refused to a turn',
     for (const answer of answers) t.match(answer, /\[exit [1-9]/, answer)
   }
   t.same((await client.call('GET /system/control/tokens')).tokens, [])
+})
+
+t.test('a turn changes neither the program of the daemon nor what was compiled of it', walled(), async t => {
+  const { client, folder } = await place(t)
+  const compiled = join(folder, 'state/sandbox/compiled')
+  const written = join(dirname(root), `written-by-a-turn-${process.pid}`)
+  t.teardown(() => rmSync(written, { force: true }))
+  for (const [conversation, options] of [['shared', {}], ['alone', { isolated: true }]] as const) {
+    const commands = [`touch ${compiled}/x`, `echo x > ${written}`, `echo x >> ${join(root, 'bundle/kernel/main.js')}`]
+    for (const answer of await shellTurn(client, conversation, commands, options)) t.match(answer, /\[exit [1-9]/)
+  }
+  t.notOk(existsSync(written))
+  t.notOk(existsSync(join(compiled, 'x')))
+  t.ok(readdirSync(compiled, { recursive: true }).length > 3, 'what was compiled is kept there')
+  t.notOk(existsSync(join(folder, 'temporary/node-compile-cache')), 'and nowhere else')
 })
 
 t.test('the address of the daemon answers a turn as it answers a stranger', walled(), async t => {

@@ -16,7 +16,7 @@ const folders = (t: Test): { workspace: string; data: string } => {
 /** Starts the program where it cannot start, and answers what it says. */
 const fails = (args: string[]): Promise<{ code: unknown; stderr: string; stdout: string }> =>
   new Promise(resolve => {
-    execFile(process.execPath, [join(root, 'kernel', 'main.js'), '--port', '0', ...args], (error, stdout, stderr) =>
+    execFile(process.execPath, [join(root, 'bundle', 'kernel', 'main.js'), '--port', '0', ...args], (error, stdout, stderr) =>
       resolve({ code: error?.code, stderr, stdout }))
   })
 

@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { type Answerer, json, runBytes, streaming, wireServer } from './wire.js'
 
-const PROGRAM = join(import.meta.dirname, '..', '..', 'sdk', 'cli.js')
+const PROGRAM = join(import.meta.dirname, '..', '..', 'bundle', 'sdk', 'cli.js')
 
 /** What a run of the program left behind. */
 export interface Ran {

@@ -6,7 +6,7 @@ import t from 'tap'
 import { root } from '../support/daemon.js'
 
 t.test('sandbox script-agent speaks the Agent Client Protocol, and ends with its client', async t => {
-  const child = spawn(process.execPath, [join(root, 'sdk', 'cli.js'), 'script-agent'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [join(root, 'bundle', 'sdk', 'cli.js'), 'script-agent'], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.teardown(() => child.kill())
   const answers = createInterface(child.stdout)[Symbol.asyncIterator]()
   const ask = async (id: number, method: string, params: object): Promise<{ result?: unknown; error?: { code: number } }> => {
