@@ -10,7 +10,7 @@ import { head, type RawAnswer } from './support.js'
 import { openWorld, type World } from './world.js'
 
 const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 20_260)
-const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 40)
+const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 32)
 const PATIENCE = 10_000
 
 /** Sends a request as it is and answers what came: all of an answer, or the first events of a stream. */
