@@ -11,7 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { askSocket } from '../../sdk/node/socket.js'
 import { makeWorkspace, root, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { asked, mib, ms, print, quantile, quick, timed, verdict, x } from './measure.js'
-import { clock, probedIn, type Probed } from './probe.js'
+import { clock, Lateness, probedIn, type Probed } from './probe.js'
 
 const TURNS = quick ? 4 : 50
 const WATCHERS = quick ? 20 : 500
@@ -23,11 +23,13 @@ const STREAMS = 16
 const top = realpathSync(mkdtempSync(join(tmpdir(), 'bench-turns-')))
 const endings: (() => unknown)[] = []
 
-/** A turn of 20 tool calls, five of them commands behind the wall, and so many lists that 200 frames come of it. */
+/** One frame of the usual size. */
+const thought = (step: number): string => `think ${`step ${step} of what is about to be done `.repeat(6)}`
+
+/** A turn of 20 tool calls, five of them commands behind the wall, and so many thoughts that 200 frames come of it. */
 const script = (turn: number): string => [
-  'think what this turn is about to do',
   ...Array.from({ length: 5 }, (_, part) => [
-    ...Array.from({ length: 30 }, (_, step) => `todo [x] part ${part} | [~] step ${step} of a list that says what is in hand`),
+    ...Array.from({ length: 27 }, (_, step) => thought(step)),
     `write made/t${turn}-${part}.ts`, '| export const value = 1', '| export const other = 2',
     `edit made/t${turn}-${part}.ts`, '| - export const value = 1', '| + export const value = 3',
     `read made/t${turn}-${part}.ts`,
@@ -117,6 +119,31 @@ const start = async (name: string, sessions: number): Promise<Probing> => {
   }
 }
 
+/** How late the loop of a process with nothing to do is meanwhile: what the machine's other work costs anybody. */
+const besides = async (): Promise<() => Promise<Probed['late']>> => {
+  const child = fork(fileURLToPath(import.meta.url), ['idle'])
+  await once(child, 'message')
+  return async () => {
+    child.send('stop')
+    const [late] = await once(child, 'message') as [Probed['late']]
+    child.kill()
+    return late
+  }
+}
+
+const asIdle = (): void => {
+  const lateness = new Lateness()
+  process.on('message', () => process.send!(lateness.found()))
+  process.send!('ready')
+}
+
+const shownLate = (what: string, { p50, p99, max, own }: Probed['late'], idle: Probed['late']): void => {
+  print(`${what}: a loop with nothing to do was late (baseline)`, `p99 ${ms(idle.p99)}`, `p50 ${ms(idle.p50)}, at most ${ms(idle.max)}`)
+  print(`${what}: the daemon's loop was late`, `p99 ${ms(p99)}`, `p50 ${ms(p50)}, at most ${ms(max)}; by its own work p99 ${ms(own)}`)
+  verdict(`${what}: loop delay p99`, p99, { most: 20, as: ms })
+  verdict(`${what}: loop delay p99 by the daemon's own work`, own, { most: 20, as: ms })
+}
+
 const highWater = (pid: number): number => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
 
 const atOnce = async (): Promise<void> => {
@@ -126,6 +153,7 @@ const atOnce = async (): Promise<void> => {
   const first = await daemon.client.call('POST /agent', { conversationId: 'first', prompt: script(TURNS), isolated: true })
   await (await watch(`${daemon.url}/agent/attach`, daemon.headers(0), JSON.stringify({ conversationId: first.conversationId }))).over
   await daemon.mark()
+  const idleLoop = await besides()
   const seen: Seen[] = []
   const wall = await timed(async () => {
     await Promise.all(Array.from({ length: TURNS }, async (_, turn) => {
@@ -136,6 +164,7 @@ const atOnce = async (): Promise<void> => {
       await one.over
     }))
   })
+  const idleLate = await idleLoop()
   const most = highWater(daemon.pid)
   const { written, late, processor } = await daemon.end()
   const frames = seen.reduce((sum, { arrived }) => sum + arrived.size, 0)
@@ -146,8 +175,7 @@ const atOnce = async (): Promise<void> => {
   print(`${TURNS} turns at once: until all have ended`, ms(wall), `${frames} frames, ${ms(processor)} of the daemon's processor, ${(frames / wall * 1000).toFixed(0)} frames/s`)
   print('one command behind an empty wall, alone (baseline)', ms(alone), `${TURNS * 5} such commands were ${(TURNS * 5 * alone / wall * 100).toFixed(0)} % of it, if one after another`)
   print(`${TURNS} turns at once: a frame from its file to its watcher`, `p50 ${ms(quantile(times, 0.5))}`, `p95 ${ms(quantile(times, 0.95))}, p99 ${ms(quantile(times, 0.99))}, of ${times.length}`)
-  print(`${TURNS} turns at once: the daemon's loop was late`, `p50 ${ms(late.p50)}`, `at most ${ms(late.max)}`)
-  verdict(`${TURNS} turns at once: loop delay p99`, late.p99, { most: 20, as: ms })
+  shownLate(`${TURNS} turns at once`, late, idleLate)
   print(`${TURNS} turns at once: memory's high water`, mib(most), `${mib(idle)} before the first turn`)
 }
 
@@ -185,7 +213,7 @@ const bareTimes = async (): Promise<number[]> => {
 const manyWatchers = async (): Promise<void> => {
   const bare = await bareTimes()
   const daemon = await start('watchers', Math.ceil(WATCHERS / STREAMS))
-  const prompt = ['wait words 600000', ...Array.from({ length: FRAMES }, (_, step) => `wait ${PACE_MS}\ntodo [~] step ${step} of a list that says what is in hand`)].join('\n')
+  const prompt = ['wait words 600000', ...Array.from({ length: FRAMES }, (_, step) => `wait ${PACE_MS}\n${thought(step)}`)].join('\n')
   const { run } = await daemon.client.call('POST /agent', { conversationId: 'one', prompt })
   const attach = (watcher: number) => watch(`${daemon.url}/agent/attach`, daemon.headers(watcher), JSON.stringify({ conversationId: 'one', run }))
   const warm = await Promise.all(Array.from({ length: WATCHERS }, (_, watcher) => attach(watcher)))
@@ -196,8 +224,10 @@ const manyWatchers = async (): Promise<void> => {
   const seen = await Promise.all(Array.from({ length: WATCHERS }, (_, watcher) => attach(watcher)))
   await setTimeout(500)
   await daemon.mark()
+  const idleLoop = await besides()
   await daemon.client.call('POST /agent/steer', { conversationId: 'one', text: 'go' })
   await Promise.all(seen.map(({ over }) => over))
+  const idleLate = await idleLoop()
   const { written, late, held, processor } = await daemon.end()
   const times = latencies(seen, written)
   const p95 = quantile(times, 0.95)
@@ -205,13 +235,14 @@ const manyWatchers = async (): Promise<void> => {
   print(`${WATCHERS} watchers: a frame from its file to a watcher`, `p50 ${ms(quantile(times, 0.5))}`, `p99 ${ms(quantile(times, 0.99))}, ${x(p95 / quantile(bare, 0.95))} of the baseline at p95, of ${times.length}`)
   verdict(`${WATCHERS} watchers: frame latency p95`, p95, { most: 15, as: ms })
   print(`${WATCHERS} watchers: processor of a frame to one watcher`, `${(processor / times.length * 1000).toFixed(1)} µs`)
-  verdict(`${WATCHERS} watchers: loop delay p99`, late.p99, { most: 20, as: ms })
+  shownLate(`${WATCHERS} watchers`, late, idleLate)
   verdict('an idle watcher of the daemon', (held[1]! - held[0]!) / WATCHERS / 1024, { most: 32, as: kib => `${kib.toFixed(1)} KiB` })
 }
 
 const sections: { [name: string]: () => Promise<void> } = { atOnce, manyWatchers }
 
 if (process.argv[2] === 'bare') asBare()
+else if (process.argv[2] === 'idle') asIdle()
 else {
   try {
     for (const [name, section] of Object.entries(sections)) if (asked.length === 0 || asked.includes(name)) await section()
