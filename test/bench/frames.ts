@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { JournalStore } from '../../kernel/storage/journal.js'
-import { asked, inTurns, median, ms, print, quick, ratio, timed, verdict, x } from './measure.js'
+import { asked, inTurns, median, ms, print, quantile, quick, ratio, timed, verdict, x } from './measure.js'
 import { head, serve, sink, type Serving, type Spent } from './sink.js'
 
 const RUN = 'agent/frames/r-1'
@@ -34,7 +34,7 @@ const fresh = (tail?: number): JournalStore => new JournalStore(join(folder, Str
 /** A journal of so many frames. */
 const filled = async (count: number, tail?: number): Promise<JournalStore> => {
   const store = fresh(tail)
-  for (let n = 0; n < count; n += 100) await store.append(RUN, Array.from({ length: 100 }, (_, i) => frame(n + i)))
+  for (let n = 0; n < count; n += 10) await store.append(RUN, Array.from({ length: 10 }, (_, i) => frame(n + i)))
   return store
 }
 
@@ -103,7 +103,7 @@ interface Pace {
   readonly together: number
 }
 
-const flushesOf = ({ watchers }: Pace): number => Math.ceil((watchers > 200 ? 40 : 200) * (quick ? 0.1 : 1))
+const flushesOf = ({ watchers }: Pace): number => Math.ceil((watchers > 200 ? 30 : 100) * (quick ? 0.1 : 1))
 /** A little more than a journal waits between two flushes. */
 const pauseOf = ({ watchers }: Pace): number => (watchers > 200 ? 12 : 6)
 
@@ -115,20 +115,24 @@ const flushes = async (pace: Pace, flush: (first: number) => void): Promise<void
 }
 
 /** Every watcher for itself: one stringify and one chunk a frame. */
-const naive = (child: ChildProcess, pace: Pace): Promise<Spent> => {
+const eachForItself = (child: ChildProcess, sockets: number, work: (put: (seq: number) => void) => Promise<void>): Promise<Spent> => {
   const watchers: ServerResponse[] = []
   return serve(child, {
-    sockets: pace.watchers, attach: res => void watchers.push(head(res, true)),
+    sockets, attach: res => void watchers.push(head(res, true)),
     work: async () => {
-      await flushes(pace, first => {
-        for (let n = first; n < first + pace.together; n++) for (const res of watchers) res.write(wire(n))
+      await work(seq => {
+        for (const res of watchers) res.write(wire(seq))
       })
       for (const res of watchers) res.end()
     },
   })
 }
 
-/** The least that can be done: the system's own write of each frame's bytes to each socket. */
+const naive = (child: ChildProcess, pace: Pace): Promise<Spent> => eachForItself(child, pace.watchers, put => flushes(pace, first => {
+  for (let n = first; n < first + pace.together; n++) put(n)
+}))
+
+/** The least that can be done: one write of the system for each flush and socket. */
 const raw = (child: ChildProcess, pace: Pace): Promise<Spent> => {
   const watchers: ServerResponse[] = []
   const fds: number[] = []
@@ -139,10 +143,8 @@ const raw = (child: ChildProcess, pace: Pace): Promise<Spent> => {
     },
     work: async () => {
       await flushes(pace, first => {
-        for (let n = first; n < first + pace.together; n++) {
-          const bytes = Buffer.from(wire(n))
-          for (const fd of fds) writeSync(fd, bytes)
-        }
+        const bytes = Buffer.from(Array.from({ length: pace.together }, (_, n) => wire(first + n)).join(''))
+        for (const fd of fds) writeSync(fd, bytes)
       })
       for (const res of watchers) res.end()
     },
@@ -167,39 +169,50 @@ const journal = (child: ChildProcess, pace: Pace): Promise<Spent> => pumped(chil
   for (let n = first; n < first + pace.together; n++) void store.append(RUN, [frame(n)])
 }))
 
-const asTheyCome = async (store: JournalStore, count: number, perTick: number): Promise<void> => {
+/** Frames as fast as they come, so many in one turn of the event loop. */
+const asTheyCome = async (put: (seq: number) => unknown, count: number, perTick: number): Promise<void> => {
   for (let n = 0; n < count; n++) {
-    void store.append(RUN, [frame(n)])
+    void put(n)
     if (n % perTick === perTick - 1) await turn()
   }
 }
 
-const fanOut = async (child: ChildProcess): Promise<void> => {
-  for (const watchers of [1, 100, 1_000]) {
-    for (const together of [1, 10]) {
-      const pace = { watchers, together }
-      const delivered = flushesOf(pace) * together * watchers
-      const cost = (work: typeof naive) => async () => (await work(child, pace)).processor * 1000 / delivered
-      const found = await inTurns({ naive: cost(naive), raw: cost(raw), journal: cost(journal) }, ROUNDS)
-      const by = `${watchers} watcher${watchers > 1 ? 's' : ''}, ${together} a flush`
-      print(`fan-out: stringify and write each, ${by} (baseline)`, micro(median(found.naive)), 'of processor a frame and watcher')
-      print(`fan-out: the system's write of each, ${by} (baseline)`, micro(median(found.raw)))
-      print(`fan-out: the journal, ${by}`, micro(median(found.journal)), `${x(ratio(found.naive, found.journal))} naive, ${x(ratio(found.raw, found.journal))} of raw`)
-      const pump = `fan-out: ${by}`
-      if (watchers === 100 && together === 1) {
-        verdict(`${pump}, speed to stringify and write each`, ratio(found.naive, found.journal), { least: 2.4, as: x })
-        verdict(`${pump}, speed to the system's write of each`, ratio(found.raw, found.journal), { least: 0.4, as: x })
-      }
-      if (watchers > 1 && together === 10) {
-        verdict(`${pump}, frames a second of processor`, 1 / median(found.journal), { least: 1.5, as: mega => `${mega.toFixed(2)} M/s` })
-      }
+const into = (store: JournalStore) => (seq: number): Promise<number> => store.append(RUN, [frame(seq)])
+
+const paced = async (child: ChildProcess, pace: Pace): Promise<void> => {
+  const { watchers, together } = pace
+  const delivered = flushesOf(pace) * together * watchers
+  const cost = (work: typeof naive) => async () => (await work(child, pace)).processor * 1000 / delivered
+  const found = await inTurns({ naive: cost(naive), raw: cost(raw), journal: cost(journal) }, ROUNDS)
+  const by = `fan-out at a pace: ${watchers} watcher${watchers > 1 ? 's' : ''}, ${together} a flush`
+  print(`${by}, stringify and write each (baseline)`, micro(median(found.naive)), 'of processor a frame and watcher')
+  print(`${by}, one system write a flush (baseline)`, micro(median(found.raw)), `${x(ratio(found.naive, found.raw))} naive`)
+  print(`${by}, the journal`, micro(median(found.journal)), `${x(ratio(found.naive, found.journal))} naive, ${x(ratio(found.raw, found.journal))} of raw`)
+  if (watchers === 100 && together === 1) verdict(`${by}, speed to the system's write`, ratio(found.raw, found.journal), { least: 0.4, as: x })
+}
+
+const thick = async (child: ChildProcess): Promise<void> => {
+  const watchers = 100
+  for (const perTick of [1, 10]) {
+    const count = Math.ceil((perTick === 1 ? 3_000 : 20_000) * PART)
+    const spent = { naive: [] as Spent[], journal: [] as Spent[] }
+    await inTurns({
+      naive: async () => spent.naive.push(await eachForItself(child, watchers, put => asTheyCome(put, count / 4, perTick))),
+      journal: async () => spent.journal.push(await pumped(child, watchers, store => asTheyCome(into(store), count, perTick))),
+    }, ROUNDS)
+    const rates = (name: keyof typeof spent, part: keyof Spent) => spent[name].map(one => rate((name === 'naive' ? count / 4 : count) * watchers, one[part]))
+    const by = `fan-out as they come: ${watchers} watchers, ${perTick} a tick`
+    for (const name of ['naive', 'journal'] as const) {
+      print(`${by}, ${name === 'naive' ? 'stringify and write each (baseline)' : 'the journal'}`, k(median(rates(name, 'wall'))), `${k(median(rates(name, 'processor')))} of processor`)
     }
+    if (perTick === 1) verdict(`${by}, speed to stringify and write each`, ratio(rates('journal', 'processor'), rates('naive', 'processor')), { least: 2.4, as: x })
+    else verdict(`${by}, delivered a second`, median(rates('journal', 'wall')) / 1e6, { least: 1.5, as: mega => `${mega.toFixed(2)} M` })
   }
-  const count = 20_000 * PART
-  const spent: Spent[] = []
-  for (let round = 0; round < ROUNDS; round++) spent.push(await pumped(child, 100, store => asTheyCome(store, count, 10)))
-  const [wall, processor] = [median(spent.map(({ wall }) => wall)), median(spent.map(({ processor }) => processor))]
-  print('fan-out: the journal, 100 watchers, as fast as frames come', k(rate(count * 100, wall)), `${k(rate(count * 100, processor))} of processor`)
+}
+
+const fanOut = async (child: ChildProcess): Promise<void> => {
+  for (const watchers of [1, 100, 1_000]) for (const together of [1, 10]) await paced(child, { watchers, together })
+  await thick(child)
 }
 
 /** Bytes still in use; what only waits to be collected is left out. */
@@ -263,7 +276,7 @@ const beside = async (child: ChildProcess, stalled: number): Promise<Spent & { r
       kib = (held() - before) / 1024 / Math.max(1, stalled)
     },
     work: async () => {
-      await asTheyCome(store, count, 20)
+      await asTheyCome(into(store), count, 20)
       await store.close(RUN, [{ event: 'done', data: {} }])
     },
   })
@@ -290,6 +303,8 @@ const replay = async (child: ChildProcess): Promise<void> => {
   await store.append(RUN, [0], { flush: true })
   const path = join(folder, String(folders - 1), FILE)
   const wireBytes = readFileSync(path)
+  // Each its own memory, as that of whoever keeps only the end of a stream.
+  const pieces = Array.from({ length: Math.ceil(wireBytes.length / 65_536) }, (_, n) => Buffer.from(new Uint8Array(wireBytes.subarray(n * 65_536, (n + 1) * 65_536)).buffer))
   const drain = (res: ServerResponse, bytes: Buffer): unknown => res.write(bytes) || once(res, 'drain')
   const spent = { memory: [] as Spent[], fromMemory: [] as Spent[], file: [] as Spent[], fromFile: [] as Spent[] }
   const round = (name: keyof typeof spent, work: (res: ServerResponse) => Promise<unknown>) => async () => {
@@ -318,7 +333,7 @@ const replay = async (child: ChildProcess): Promise<void> => {
   await cold.stat(RUN)
   await inTurns({
     memory: round('memory', async res => {
-      for (let at = 0; at < wireBytes.length; at += 65_536) await drain(res, wireBytes.subarray(at, at + 65_536))
+      for (const piece of pieces) await drain(res, piece)
     }),
     fromMemory: round('fromMemory', until(store)),
     file: round('file', async res => {
@@ -332,7 +347,7 @@ const replay = async (child: ChildProcess): Promise<void> => {
       closeSync(fd)
     }),
     fromFile: round('fromFile', until(cold)),
-  }, quick ? 1 : 41)
+  }, quick ? 1 : 101)
   const of = (name: keyof typeof spent, part: keyof Spent) => spent[name].map(one => one[part])
   const opened = await timed(() => new JournalStore(join(folder, String(folders - 1))).stat(RUN))
   const shown = { memory: 'pieces of 64 KiB from memory (baseline)', fromMemory: 'the journal from memory', file: 'readSync of 256 KiB (baseline)', fromFile: 'the journal from its file' }
@@ -340,6 +355,7 @@ const replay = async (child: ChildProcess): Promise<void> => {
     print(`replay: ${shown[name]}`, ms(median(of(name, 'wall'))), `best ${ms(Math.min(...of(name, 'wall')))}, ${ms(median(of(name, 'processor')))} of processor`)
   }
   print('replay: speed to raw by processor, from memory and from the file', `${x(ratio(of('memory', 'processor'), of('fromMemory', 'processor')))} ${x(ratio(of('file', 'processor'), of('fromFile', 'processor')))}`)
+  for (const part of ['wall', 'processor'] as const) for (const [a, b] of [['memory','fromMemory'],['file','fromFile']] as const) console.log(part, a, 'paired', ratio(of(a, part), of(b, part)).toFixed(3), 'q50', (median(of(a, part))/median(of(b, part))).toFixed(3), 'q25', (quantile(of(a, part), .25)/quantile(of(b, part), .25)).toFixed(3), 'q10', (quantile(of(a, part), .1)/quantile(of(b, part), .1)).toFixed(3))
   verdict('replay from memory, speed to a raw socket', ratio(of('memory', 'wall'), of('fromMemory', 'wall')), { least: 0.9, as: x })
   verdict('replay from the file, speed to a raw socket', ratio(of('file', 'wall'), of('fromFile', 'wall')), { least: 0.5, as: x })
   print(`opening the journal of ${count} frames`, ms(opened))
