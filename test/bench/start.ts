@@ -6,13 +6,15 @@ import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, re
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { readManifests } from '../../kernel/loader.js'
+import { inOrder } from '../../kernel/permissions.js'
 import { root, makeWorkspace } from '../support/daemon.js'
 import { inTurns, median, mib, ms, print, quick, ratio, verdict, x } from './measure.js'
 
 const ROUNDS = quick ? 1 : 15
 const COLD_ROUNDS = quick ? 1 : 7
 /** After so long nothing that the start began is still at work. */
-const IDLE_MS = quick ? 200 : 3_000
+const IDLE_MS = quick ? 30 : 3_000
 const PACKAGE = join(root, '..')
 
 const top = realpathSync(mkdtempSync(join(tmpdir(), 'bench-start-')))
@@ -95,8 +97,6 @@ const withGroups = (name: string, keep: (manifest: string) => boolean): Program 
   return daemon(join(folder, 'dist', 'bundle', 'kernel', 'main.js'))
 }
 
-const isManifest = (name: string): boolean => name.endsWith('.json') && name !== 'schema.json'
-
 /** Takes files out of the page cache, but for what another process has mapped. */
 const forget = (files: readonly string[]): void => {
   for (const file of files) execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none'])
@@ -117,11 +117,15 @@ const compare = async <Name extends string>(programs: { readonly [name in Name]:
   return { of: (name: Name, part: keyof Started): number[] => found[name].map(one => one[part]), least: (name: Name, part: keyof Started) => Math.min(...found[name].map(one => one[part])) }
 }
 
+/** Starts each until what it compiled is kept: a program writes that down when it ends, and the next start finds it. */
+const keepCompiled = async (programs: readonly Program[]): Promise<void> => {
+  for (const program of programs) for (let start = 0; start < (quick ? 0 : 2); start++) await started(program, IDLE_MS / 3)
+}
+
 const warm = async (main: string, file: string): Promise<void> => {
   const unbundled = join(root, 'test', 'bench', 'start-baseline.js')
   const programs = { bare: baseline(file, 'bare'), modules: baseline(unbundled, 'koa'), koa: baseline(file, 'koa'), daemon: daemon(main) }
-  // A program is compiled by its first start and kept at its end; the second one finds it.
-  for (const program of Object.values(programs)) for (const _ of [1, 2]) await started(program, IDLE_MS / 3)
+  await keepCompiled(Object.values(programs))
   const { of, least } = await compare(programs, ROUNDS)
   const shown = { bare: 'node:http (baseline)', modules: 'Koa alone, as it is installed', koa: 'Koa alone, bundled (baseline)', daemon: 'the daemon' }
   for (const name of ['bare', 'modules', 'koa', 'daemon'] as const) {
@@ -139,7 +143,7 @@ const cold = async (main: string, file: string): Promise<void> => {
   print('start, nothing compiled: node:http, Koa alone', `${ms(median(never.of('bare', 'wall')))}, ${ms(median(never.of('koa', 'wall')))}`)
   print('start, nothing compiled: the daemon', ms(median(never.of('daemon', 'wall'))), `${x(ratio(never.of('daemon', 'wall'), never.of('koa', 'wall')))} of Koa alone`)
   const warmed = { bare: baseline(file, 'bare'), koa: baseline(file, 'koa'), daemon: daemon(main) }
-  for (const program of Object.values(warmed)) for (const _ of [1, 2]) await started(program, IDLE_MS / 3)
+  await keepCompiled(Object.values(warmed))
   const files = [...filesBelow(join(root, 'bundle')), ...filesBelow(join(PACKAGE, 'node_modules', 'sqlite3', 'build', 'Release')), ...filesBelow(join(PACKAGE, 'manifests')), file]
   const disk = await compare(warmed, COLD_ROUNDS, () => forget([...files, ...filesBelow(top)]))
   print('start, files not in memory: node:http, Koa alone', `${ms(median(disk.of('bare', 'wall')))}, ${ms(median(disk.of('koa', 'wall')))}`, 'Node itself stays in memory')
@@ -150,7 +154,7 @@ const cold = async (main: string, file: string): Promise<void> => {
 const idle = async (main: string): Promise<void> => {
   const unbundled = join(root, 'test', 'bench', 'start-baseline.js')
   const programs = { bare: baseline(unbundled, 'bare'), koa: baseline(unbundled, 'koa'), daemon: daemon(main) }
-  for (const program of Object.values(programs)) await started(program, IDLE_MS / 3)
+  await keepCompiled(Object.values(programs))
   const { of } = await compare(programs, quick ? 1 : 5, () => {}, IDLE_MS)
   for (const [name, shown] of [['bare', 'node:http (baseline)'], ['koa', 'Koa alone (baseline)'], ['daemon', 'the daemon']] as const) {
     print(`idle memory: ${shown}`, mib(median(of(name, 'rss'))), `${mib(median(of(name, 'pss')))} with shared pages divided`)
@@ -160,15 +164,18 @@ const idle = async (main: string): Promise<void> => {
   verdict('idle memory: resident', median(of('daemon', 'rss')), { most: 150 * 1024 * 1024, as: mib })
 }
 
+/** What each group adds to a start, in the order in which they start: each needs those before it. */
 const groups = async (): Promise<void> => {
-  const count = readdirSync(join(PACKAGE, 'manifests')).filter(isManifest).length
-  const programs = { all: withGroups('all', isManifest), none: withGroups('none', () => false) }
-  for (const program of Object.values(programs)) for (const _ of [1, 2]) await started(program, IDLE_MS / 3)
+  const names = inOrder(await readManifests(join(PACKAGE, 'manifests'))).map(({ name }) => name)
+  const upTo = (count: number) => withGroups(`groups-${count}`, file => names.slice(0, count).some(name => file === `${name}.json`))
+  const programs = Object.fromEntries(['', ...names].map((name, count) => [name, upTo(count)]))
+  await keepCompiled(Object.values(programs))
   const { of } = await compare(programs, ROUNDS)
-  const each = (part: 'wall' | 'cpu') => median(of('all', part).map((all, round) => (all - of('none', part)[round]!) / count))
-  print('start: with no group', ms(median(of('none', 'wall'))), `${ms(median(of('none', 'cpu')))} of processor`)
-  verdict(`start: a plugin, of ${count}`, each('wall'), { most: 1.5, as: time => `${time.toFixed(2)} ms` })
-  print('start: processor of a plugin', `${each('cpu').toFixed(2)} ms`)
+  const last = names.at(-1)!
+  const added = (part: 'wall' | 'cpu', name: string, before: string) => median(of(name, part).map((time, round) => time - of(before, part)[round]!))
+  print('start: with no group', ms(median(of('', 'wall'))), `${ms(median(of('', 'cpu')))} of processor`)
+  for (const [at, name] of names.entries()) print(`start: the group ${name} adds`, ms(added('wall', name, names[at - 1] ?? '')), `${ms(added('cpu', name, names[at - 1] ?? ''))} of processor`)
+  verdict(`start: a plugin, the mean of ${names.length}`, added('wall', last, '') / names.length, { most: 1.5, as: time => `${time.toFixed(2)} ms` })
 }
 
 try {
