@@ -174,8 +174,9 @@ const groups = async (): Promise<void> => {
   const last = names.at(-1)!
   const added = (part: 'wall' | 'cpu', name: string, before: string) => median(of(name, part).map((time, round) => time - of(before, part)[round]!))
   print('start: with no group', ms(median(of('', 'wall'))), `${ms(median(of('', 'cpu')))} of processor`)
-  for (const [at, name] of names.entries()) print(`start: the group ${name} adds`, ms(added('wall', name, names[at - 1] ?? '')), `${ms(added('cpu', name, names[at - 1] ?? ''))} of processor`)
-  verdict(`start: a plugin, the mean of ${names.length}`, added('wall', last, '') / names.length, { most: 1.5, as: time => `${time.toFixed(2)} ms` })
+  // By the processor: the clock of a shared machine hides a few milliseconds.
+  for (const [at, name] of names.entries()) print(`start: the group ${name} adds`, ms(added('cpu', name, names[at - 1] ?? '')), `by the clock ${ms(added('wall', name, names[at - 1] ?? ''))}`)
+  verdict(`start: a plugin, the mean of ${names.length}, by the processor`, added('cpu', last, '') / names.length, { most: 1.5, as: time => `${time.toFixed(2)} ms` })
 }
 
 try {
