@@ -16,9 +16,9 @@ import { readForm } from './forms.js'
 import { readFields, readJson, readQuery } from './input.js'
 import { Lines } from './lines.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
-import { refuseMethod, sendBytes, sendRefusal, sendStream, sendValue, type Reply, type ReplyContext } from './reply.js'
+import { refuseMethod, sendBytes, sendRefusal, sendStream, sendValue, type Reply } from './reply.js'
 import { Routes } from './routes.js'
-import type { OpenStreams } from './streams.js'
+import { Presence, type OpenStreams } from './streams.js'
 
 const JSON_LIMIT = 1 << 20
 
@@ -90,10 +90,9 @@ export class App {
 
   /** Serves one of the kernel's own routes, which ask for no credential. */
   own(path: string, answer: (arrival: Arrival) => Promise<Bytes | object> | Bytes | object): void {
-    this.#routes.add('GET', path, async (ctx, _params, begun, arrival) => {
+    this.#routes.add('GET', path, async (ctx, _params, reply, arrival) => {
       const value = await answer(arrival)
-      const reply = this.#reply(ctx, begun, new AbortController().signal)
-      return isBytes(value) ? sendBytes(reply, value) : sendValue(reply, value, false)
+      return isBytes(value) ? sendBytes(reply, value, ctx.req.headers['if-none-match']) : sendValue(reply, value)
     })
   }
 
@@ -122,35 +121,25 @@ export class App {
 
   async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, begun: Reply, etag: boolean): Promise<void> {
     const { kernel, streams } = this.#options
-    const controller = new AbortController()
-    ctx.res.once('close', () => ctx.res.writableFinished || controller.abort())
+    const presence = new Presence(ctx.res)
     const { address, base, local, bearer, userAgent } = arrival
     const ifMatch = ctx.req.headers['if-match']
     const http = {
       address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }),
       ...(ifMatch !== undefined && { ifMatch }),
     }
-    const context: Context = { caller, signal: controller.signal, trusted: false, http }
+    const context: Context = { caller, trusted: false, http, get signal() { return presence.ended.signal } }
     const value = await kernel.calls.answer(call, input, context)
-    const reply = this.#reply(ctx, begun, controller.signal)
-    if (isBytes(value)) return sendBytes(reply, value)
-    if (!isStream(value)) return sendValue(reply, value, etag)
-    const end = streams.enter(caller, controller)
+    const match = ctx.req.headers['if-none-match']
+    if (isBytes(value)) return sendBytes(begun, value, match)
+    if (!isStream(value)) return sendValue(begun, value, etag, match)
+    const end = streams.enter(caller, presence.ended)
     leave()
     try {
-      await sendStream(reply, value)
+      const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
+      await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(lastEventId !== undefined && { lastEventId }) }, value)
     } finally {
       end()
-    }
-  }
-
-  #reply(ctx: KoaContext, begun: Reply, signal: AbortSignal): ReplyContext {
-    const match = ctx.req.headers['if-none-match']
-    const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
-    return {
-      ...begun, journals: this.#options.kernel.journals, signal,
-      ...(match !== undefined && { ifNoneMatch: match }),
-      live: this.#options.kernel.live, ...(lastEventId !== undefined && { lastEventId }),
     }
   }
 

@@ -3,10 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerResponse } from 'node:http'
 import type { Bytes, Position } from '../../sdk/contract.js'
 import { Refusal } from '../../sdk/refusal.js'
-import type { Live } from '../../sdk/node/live/live.js'
 import type { Sink } from '../../sdk/node/live/watcher.js'
-import { isPosition, isWatch } from '../services.js'
-import type { JournalStore } from '../storage/journal.js'
+import { isPosition, isWatch, type Kernel } from '../services.js'
 import type { Lines } from './lines.js'
 
 /** What any answer is written with. */
@@ -17,13 +15,11 @@ export interface Reply {
   readonly head: boolean
 }
 
-/** What the answer of a call is written with. */
-export interface ReplyContext extends Reply {
-  readonly journals: JournalStore
-  readonly live: Live
+/** What a stream is written with. */
+export interface StreamReply extends Reply {
+  readonly kernel: Pick<Kernel, 'journals' | 'live'>
   readonly signal: AbortSignal
-  /** Headers of the request that decide the form of the answer. */
-  readonly ifNoneMatch?: string
+  /** The event that a client saw last. */
   readonly lastEventId?: string
 }
 
@@ -32,8 +28,8 @@ const HEAD_WAIT = 1_000
 const COMMENT = Buffer.from(': \n\n')
 
 /** Writes a value as one JSON answer; with `etag` also its tag, and 304 where the asker holds it (RFC 9110, section 13.1.2). */
-export const sendValue = (reply: ReplyContext, value: unknown, etag: boolean): void => {
-  const { res, lines, ifNoneMatch } = reply
+export const sendValue = (reply: Reply, value: unknown, etag = false, ifNoneMatch?: string): void => {
+  const { res, lines } = reply
   const body = JSON.stringify(value)
   if (etag) {
     const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
@@ -50,8 +46,7 @@ const sendJson = ({ res, lines, head }: Reply, status: number, body: string): vo
 }
 
 /** Writes bytes with their type; a handler's own headers win over the general ones. */
-export const sendBytes = (context: ReplyContext, value: Bytes): void => {
-  const { res, lines, head, ifNoneMatch } = context
+export const sendBytes = ({ res, lines, head }: Reply, value: Bytes, ifNoneMatch?: string): void => {
   const body = Buffer.from(value.data as string)
   const tag = value.headers?.etag
   lines.setAll(value.headers ?? {})
@@ -77,7 +72,7 @@ export const refuseMethod = (reply: Reply, message: string): void => sendJson(re
  * A stream refused before its first event is an ordinary refusal; one that is silent for a second gets its headers, so
  * that the client knows it is heard.
  */
-export const sendStream = async (context: ReplyContext, events: AsyncIterable<unknown, unknown>): Promise<void> => {
+export const sendStream = async (context: StreamReply, events: AsyncIterable<unknown, unknown>): Promise<void> => {
   const { res, signal } = context
   const iterator = events[Symbol.asyncIterator]()
   let next = iterator.next()
@@ -88,7 +83,7 @@ export const sendStream = async (context: ReplyContext, events: AsyncIterable<un
       const { value, done } = await withHeartbeat(res, next)
       if (signal.aborted) return
       if (done) return isPosition(value) ? await sendJournal(context, value) : end(res, 'done', value ?? {})
-      if (isWatch(value)) return await context.live.serve(sinkOf(res), value.watch, context.lastEventId, signal)
+      if (isWatch(value)) return await context.kernel.live.serve(sinkOf(res), value.watch, context.lastEventId, signal)
       if (!res.write(encode('message', value))) await drained(res, signal)
       next = iterator.next()
     }
@@ -112,8 +107,8 @@ const begin = ({ res, lines }: Reply): void => {
   res.write('retry: 1000\n\n')
 }
 
-const sendJournal = async ({ res, journals, signal }: ReplyContext, { journal, after }: Position): Promise<void> => {
-  await journals.pump(journal, after, res, signal, { idle: { every: HEARTBEAT, write: COMMENT } })
+const sendJournal = async ({ res, kernel, signal }: StreamReply, { journal, after }: Position): Promise<void> => {
+  await kernel.journals.pump(journal, after, res, signal, { idle: { every: HEARTBEAT, write: COMMENT } })
   if (!signal.aborted) res.end()
 }
 

@@ -87,10 +87,11 @@ export const dropBranch = async (common: string, branch: string): Promise<void> 
   const packed = packedOf(common)
   const left: string[] = []
   for (const ref of [`refs/heads/${branch}`, parkedOf(branch)]) {
+    // A lock may be all that a kill left of a branch, and would keep it from being made anew.
+    await unlock(common, ref)
     const inPack = packed?.includes(ref) ?? true
     // Only what is there: git leaves the folders of a ref that it was to delete and did not find.
     if (!inPack && !isThere(join(common, ref))) continue
-    await unlock(common, ref)
     if (inPack || !(await locked(common, ref, path => forget(common, ref, path)))) left.push(ref)
   }
   // One of the two that git cannot read must not keep the other.

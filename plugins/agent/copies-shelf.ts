@@ -112,3 +112,10 @@ const foreignTo = (repo: string, { repos, shown }: Made): string[] => {
   const others = repos.map(each => pathOf(each.repo)).filter(path => path !== '' && path !== pathOf(repo))
   return ['.sandbox', ...[...others, ...shown].flatMap(path => below(repo, path) ?? [])]
 }
+
+/** A copy with only some of its trees: what lies in the place of the others is foreign to these. */
+export const keeping = async (made: Made, keeps: (entry: TreeEntry) => Promise<boolean>): Promise<Made> => {
+  const kept = await Promise.all(made.repos.map(keeps))
+  const others = made.repos.flatMap(({ repo }, at) => (kept[at] ? [] : [pathOf(repo)]))
+  return { repos: made.repos.filter((_, at) => kept[at]), shown: [...made.shown, ...others] }
+}

@@ -2,6 +2,7 @@ import { watch, type FSWatcher } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failpoint } from '../../sdk/node/failpoint.js'
+import { GitFailure } from '../../sdk/node/git.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import type { Look } from './copies-look.js'
 import { attachTree, detachTree, pathOf, whole, type Repository } from './copies-repos.js'
@@ -46,16 +47,16 @@ export class Spare {
     const { locks, look } = this.#parts
     await locks.with(SPARE, async () => {
       const { repositories } = await look.now()
+      if (!this.#closed) this.#watch(repositories)
       if (await this.#follow(repositories)) return
       await this.#make(repositories)
-      if (!this.#closed) this.#watch(repositories)
       for (const repository of repositories) await look.study(repository)
     })
   }
 
-  /** Turns the spare into a conversation's copy, when there is one of the same repositories. */
+  /** Turns the spare into a conversation's copy, when there is one of the same repositories that git can move. */
   async adopt(id: string, sources: readonly Repository[]): Promise<Made | undefined> {
-    const { locks, shelf } = this.#parts
+    const { locks, shelf, failed } = this.#parts
     if (this.#making) return undefined
     return locks.with(SPARE, async () => {
       const made = await this.#whole()
@@ -69,8 +70,15 @@ export class Spare {
         await attachTree(source, entry, join(shelf.place(id), pathOf(source.repo)), `agent/${id}`)
         failpoint('agent.spare.attached')
       }))
-      await this.#move(id, made, sources)
-      return made
+      try {
+        await this.#move(id, made, sources)
+        return made
+      } catch (error) {
+        if (!(error instanceof GitFailure)) throw error
+        failed(error)
+        await this.#discard(id)
+        return undefined
+      }
     })
   }
 
@@ -89,13 +97,18 @@ export class Spare {
     return made && (await whole(shelf.place(SPARE), made.repos)) ? made : undefined
   }
 
-  async #make(sources: readonly Repository[]): Promise<void> {
+  async #discard(id: string): Promise<void> {
     const { shelf, trash } = this.#parts
+    const half = await trash.put(shelf.place(id))
+    if (half) trash.delete(half)
+  }
+
+  async #make(sources: readonly Repository[]): Promise<void> {
+    const { shelf } = this.#parts
     this.#making = true
     try {
       await shelf.unfinish(SPARE)
-      const half = await trash.put(shelf.place(SPARE))
-      if (half) trash.delete(half)
+      await this.#discard(SPARE)
       await mkdir(dirname(shelf.place(SPARE)), { recursive: true, mode: 0o700 })
       const made: Made = { repos: [], shown: [] }
       for (const source of sources) await shelf.add(made, SPARE, source)
@@ -141,6 +154,8 @@ export class Spare {
         const watcher = watch(gitdir, { persistent: false }, () => this.#touched())
         watcher.on('error', () => watcher.close())
         this.#watchers.set(gitdir, watcher)
+        // What was committed before it was watched is followed too.
+        this.#touched()
       } catch {
         continue
       }

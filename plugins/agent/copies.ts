@@ -10,7 +10,7 @@ import type { CheckoutRepo, CheckoutSync, CopyRepo, CopyStart } from './contract
 import { Look, repositoryAt, type Seen } from './copies-look.js'
 import { clearPlaces, dropBranch, unparkBranch } from './copies-refs.js'
 import { dropEntry, entriesBelow, exists, parkTree, pathOf, whole, workBegins, type Repository } from './copies-repos.js'
-import { Shelf, type Made, type ShelfOptions, type TurnWall } from './copies-shelf.js'
+import { keeping, Shelf, type Made, type ShelfOptions, type TurnWall } from './copies-shelf.js'
 import { Spare } from './copies-spare.js'
 import type { Checkpoint, Opened, Synced, Tip } from './copies-states.js'
 import { Trash } from './copies-trash.js'
@@ -85,6 +85,10 @@ export class Copies {
       const now: CopyRepo[] = []
       const tips: Tip[] = []
       for (const repo of repos) {
+        if (!standsIn(made)(repo)) {
+          now.push({ ...repo })
+          continue
+        }
         const main = await repositoryAt(this.#options, repo.repo)
         const tree = this.#shelf.tree(id, made, repo.repo)
         const { attached, tip } = await commitTree(tree, MESSAGE)
@@ -107,12 +111,12 @@ export class Copies {
     })
   }
 
-  /** Commits what the copy holds uncommitted and answers the tips. */
+  /** Commits what the copy holds uncommitted and answers the tips; a repository that is gone has none. */
   async commitRest(id: string, repos: readonly CopyRepo[], message: string = MESSAGE): Promise<Tip[]> {
     return this.#locks.with(id, async () => {
       const made = await this.#usable(id)
       const tips: Tip[] = []
-      for (const { repo } of repos) {
+      for (const { repo } of repos.filter(standsIn(made))) {
         const { tip } = await commitTree(this.#shelf.tree(id, made, repo), message)
         tips.push({ repo, tip })
       }
@@ -248,9 +252,9 @@ export class Copies {
       ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
   }
 
-  /** A copy git can work on: what a turn left where git keeps files of its own is cleared away. */
+  /** What of a copy git can work on, without repositories that are gone: what a turn left where git keeps files of its own is cleared away. */
   async #usable(id: string): Promise<Made> {
-    const made = await this.#need(id)
+    const made = await keeping(await this.#need(id), ({ common }) => exists(common))
     for (const { common, entry } of made.repos) await clearPlaces(common, `agent/${id}`, entry)
     if (await whole(this.dir(id), made.repos)) return made
     return refuse('conflict', 'the private copy is damaged: say something to its agent, and it is made again from its branch')
@@ -322,6 +326,7 @@ export class Copies {
     const named = await Promise.all(known.map(({ repo }) => repositoryAt(this.#options, repo)))
     const sources = named.filter(source => source !== undefined)
     if (sources.length === 0) noRepository()
+    await this.#save(id)
     await this.#clear(id)
     const made: Made = { repos: [], shown: [] }
     const repos: CopyRepo[] = []
@@ -333,6 +338,15 @@ export class Copies {
     made.shown = await this.#share(id, await this.#dependencies(sources, seen))
     await this.#shelf.finish(id, made)
     return repos
+  }
+
+  /** Commits what the trees of a damaged copy hold that are whole themselves: it is made again from its branches. */
+  async #save(id: string): Promise<void> {
+    const made = await this.#shelf.made(id)
+    if (!made) return
+    const sound = await keeping(made, entry => whole(this.dir(id), [entry]))
+    await this.#settle(id, sound)
+    for (const { repo } of sound.repos) await commitTree(this.#shelf.tree(id, sound, repo), MESSAGE)
   }
 
   /** Puts away whatever is in a copy's place. */
@@ -352,15 +366,16 @@ export class Copies {
     return each.flat()
   }
 
-  /** Shows dependencies inside: a mount behind the wall, a link where there is none. */
+  /** Shows dependencies inside: a mount behind the wall, links to what is in them where there is none. */
   async #share(id: string, dependencies: readonly { from: string; path: string }[]): Promise<string[]> {
     const enforced = (await wallKind()) !== 'none'
     const shown: string[] = []
     for (const { from, path } of dependencies) {
       const place = join(this.dir(id), path)
       if (await exists(place)) continue
-      await mkdir(enforced ? place : dirname(place), { recursive: true })
-      if (!enforced) await symlink(from, place)
+      await mkdir(place, { recursive: true })
+      // A link in the folder's own place is no folder to git: `node_modules/` would not ignore it.
+      if (!enforced) for (const name of await readdir(from)) await symlink(join(from, name), join(place, name))
       shown.push(path)
     }
     return shown
@@ -372,6 +387,9 @@ const checkpointOf = (commits: Tip[]): Checkpoint => {
   const root = commits.find(({ repo }) => repo === 'root') ?? commits[0]
   return { id: `branch:${root?.tip ?? ''}`, commits }
 }
+
+/** Whether a repository has a tree in a copy. */
+const standsIn = ({ repos }: Made) => ({ repo }: Pick<CopyRepo, 'repo'>): boolean => repos.some(each => each.repo === repo)
 
 const noRepository = (): never =>
   refuse('unprocessable', 'expected a git repository with at least one commit in the workspace, found none: '

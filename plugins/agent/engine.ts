@@ -2,13 +2,10 @@ import { Refusal } from '../../sdk/index.js'
 import type { Journals } from '../../sdk/index.js'
 import { GitFailure } from '../../sdk/node/git.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import type { TurnRequest } from './adapter.js'
 import type { Conversations } from './conversations.js'
 import type { Conversation, ConversationState, TurnInput } from './contract.js'
 import { framesOf } from './frame-log.js'
 import type { Frame, RunEnd } from './frames.js'
-import { ownFrames } from './helper-frames.js'
-import { USUAL_LIMITS } from './helpers.js'
 import type { Lanes } from './lanes.js'
 import { lateAfter } from './late.js'
 import { Leg, seat } from './leg.js'
@@ -20,7 +17,9 @@ import type { EntryFields, Message } from './run-entry.js'
 import type { Transcripts } from './transcripts.js'
 import { Turn, type TurnHost } from './turn.js'
 import type { Ground, Workshop } from './turn-io.js'
+import { account, written } from './turn-end.js'
 import { optionsOf, type TurnOptions } from './turn-options.js'
+import { requestOf, type Resume } from './turn-request.js'
 
 /** What the engine stands on. */
 export interface EngineParts {
@@ -44,11 +43,6 @@ export interface EngineParts {
   readonly patienceMs?: number
   /** How long a call in hand may keep a turn from going on elsewhere. */
   readonly holdMs?: number
-}
-
-/** Why a turn goes on after a restart, an outage or a move. */
-export interface Resume {
-  readonly reason: 'restart' | 'answered' | 'outage' | 'switched'
 }
 
 const PATIENCE_MS = 10_000
@@ -191,7 +185,7 @@ export class Engine {
     const leg = new Leg(turn, { asks: adapter.abilities(harness).state, holdMs })
     const late = lateAfter(leg.signal, patienceMs)
     const io = workshop.io(turn, ground, leg)
-    const request = await this.#request(turn, ground, resume)
+    const request = await requestOf(this.#parts, turn, ground, resume)
     turn.leg = leg
     // Told to go on elsewhere while its request was made.
     if (turn.entry.fields.moving) leg.move()
@@ -217,50 +211,6 @@ export class Engine {
       late.over()
     }
     return leg.left
-  }
-
-  async #request(turn: Turn, ground: Ground, resume: Resume | undefined): Promise<TurnRequest> {
-    const { transcripts, host } = this.#parts
-    const { message, entry, run, conversationId } = turn
-    const { harness, model, effort, thinking, fast, attempt, state, stateSeq, answered } = entry.fields
-    const { input } = message
-    const history = await transcripts.history(conversationId)
-    const sessionId = this.#session(turn)
-    const since = resume && (await this.#since(turn, stateSeq ?? 0))
-    turn.words.drop(new Set(since?.flatMap(frame => (frame.kind === 'steer' && frame.messageId ? [frame.messageId] : []))))
-    const replies = answered?.map(({ card, reply }) => ({ card, reply }))
-    host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
-    return {
-      conversationId, run, attempt, depth: 0, harness, model, helpers: ground.helpers ?? USUAL_LIMITS,
-      permissionMode: turn.record.mode ?? entry.fields.permissionMode,
-      prompt: ground.preamble + input.prompt,
-      words: input.prompt,
-      attachments: ground.attachments,
-      mentions: ground.mentions,
-      attended: message.attended,
-      ...(effort !== undefined && { effort }),
-      ...(thinking !== undefined && { thinking }),
-      ...(fast !== undefined && { fast }),
-      ...(input.editorContext && { editorContext: input.editorContext }),
-      ...(ground.allowedTools && { allowedTools: ground.allowedTools }),
-      ...(sessionId !== undefined && { sessionId }),
-      ...(history.length && { history }),
-      ...(state !== undefined && { state }),
-      ...(since && { since }),
-      ...(resume && { resume: { reason: resume.reason, ...(replies?.length && { replies }) } }),
-    }
-  }
-
-  /** The session the conversation has with the provider and harness of a turn. */
-  #session({ conversationId, record, entry: { fields: { provider, harness } } }: Turn): string | undefined {
-    const { session } = this.#parts.conversations.get(conversationId)
-    return record.sessionId ?? (session?.provider === provider && session.harness === harness ? session.id : undefined)
-  }
-
-  async #since(turn: Turn, after: number): Promise<Frame[]> {
-    await turn.log.settled()
-    const events = await this.#parts.host.journal.read<{ event: Frame }>(framesOf(turn.run), after)
-    return ownFrames(events.map(({ event }) => event))
   }
 
   #fail(turn: Turn, error: unknown): void {
@@ -309,7 +259,7 @@ export class Engine {
       if (log.broken) log.push({ kind: 'error', message: 'the log of this turn could not be written: its disk is full or failing' })
       turn.close(end)
     }
-    await this.#written(turn)
+    await written(turn)
     await entry.change({ ending: end })
     failpoint('agent.turn.ending')
     if (end === 'completed' && !record.done) await this.#parts.land?.(turn)
@@ -317,7 +267,7 @@ export class Engine {
     failpoint('agent.turn.recorded')
     await this.#parts.keep?.(turn)
     if (end === 'completed') providers.answered(entry.fields.provider)
-    await this.#account(turn, end)
+    await account(conversations, turn, end)
     failpoint('agent.turn.counted')
     turn.leave()
     const waiting = queue.waiting(conversationId)
@@ -326,7 +276,7 @@ export class Engine {
       if (paused) log.push({ kind: 'queue', messages: shown(waiting), paused })
       log.push({ kind: 'done', reason: end })
     }
-    await this.#written(turn)
+    await written(turn)
     failpoint('agent.turn.done')
     await queue.ended(conversationId, run, paused, resumableOf(turn, end, Date.now()))
     await entry.remove()
@@ -347,37 +297,6 @@ export class Engine {
       { event: 'message', data: { kind: 'end', ...(next && { next }) } },
       { event: 'done', data: { run, reason } },
     ]).catch(error => this.#parts.host.log.error('the frames of a run could not be closed', { run, error: String(error) }))
-  }
-
-  async #written({ log }: Turn): Promise<void> {
-    log.retry()
-    await log.settled()
-    if (log.broken) throw new Error('the frames of the run cannot be written')
-  }
-
-  async #account(turn: Turn, end: RunEnd): Promise<void> {
-    const { conversations } = this.#parts
-    const conversation = conversations.find(turn.conversationId)
-    if (!conversation) return
-    const { record, entry } = turn
-    const { totals } = conversation
-    // After a crash: the run counted already, or a newer one stands for the conversation.
-    if (conversation.lastRun !== turn.run || conversation.lastEnd) return
-    await conversations.update(turn.conversationId, {
-      lastEnd: end,
-      failure: end === 'failed' ? record.failure?.message ?? 'the turn failed' : undefined,
-      updatedAt: Date.now(),
-      ...(record.sessionId && { session: { id: record.sessionId, provider: entry.fields.provider, harness: entry.fields.harness } }),
-      ...(record.context && { contextTokens: record.context.tokens, contextWindow: record.context.window }),
-      totals: {
-        turns: totals.turns + 1,
-        toolUses: totals.toolUses + record.toolUses,
-        helpers: totals.helpers + record.helpers.all.length,
-        costUsd: totals.costUsd + record.costUsd,
-        inputTokens: totals.inputTokens + record.inputTokens,
-        outputTokens: totals.outputTokens + record.outputTokens,
-      },
-    })
   }
 
   /** Stops a conversation's turn; resolves when it has fully ended. */

@@ -242,7 +242,8 @@ export class Fleet {
     const known = new Set(had.map(({ repo }) => repo))
     // Measuring fails nothing: what had refused before is told anew, nothing else.
     const refused = done.flatMap(({ conflict, repo }) => (conflict && (mode !== 'measure' || known.has(repo)) ? [conflict] : []))
-    const conflicts = [...had.filter(({ repo }) => !reached.has(repo)), ...refused]
+    const still = had.filter(({ repo }) => !reached.has(repo) && repos.some(each => each.repo === repo))
+    const conflicts = [...still, ...refused]
     const landed = conflicts.length === 0 && !held
     const listed = conflicts.length > 0 && { conflicts }
     if (outcomes.length > 0 || refused.length > 0 || had.length > 0) {

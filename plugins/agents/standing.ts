@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Files } from '../../sdk/index.js'

@@ -1,4 +1,3 @@
-import type { Host } from '../../sdk/index.js'
 import type { LiveFrame } from '../../sdk/kernel.js'
 import type { AgentCard, Cards, Roster } from '../agents/contract.js'
 import type { AgentEvent, AgentsEvent, AttentionEvent } from './contract.js'

@@ -1,6 +1,6 @@
 import { ended, startDaemon } from './daemon-process.js'
 import { startSample } from './sample.js'
-import type { Flag, Given, Terminal, Verb } from './verb.js'
+import type { Flag, Given, Verb } from './verb.js'
 
 const FLAGS: { readonly [name: string]: Flag } = {
   workspace: { value: 'DIR', help: 'the folder to serve; left out: the current one (SANDBOX_WORKSPACE)' },

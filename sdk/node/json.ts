@@ -30,18 +30,25 @@ export const parseObject = (bytes: Buffer): object => {
 
 const isDeep = (text: string): boolean => {
   let depth = 0
-  let quoted = false
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (quoted) {
-      if (code === 0x5c) at++
-      else if (code === 0x22) quoted = false
-    } else if (code === 0x22) quoted = true
+    if (code === 0x22) at = endOfText(text, at)
     else if (code === 0x7b || code === 0x5b) {
       if (++depth > DEPTH) return true
     } else if (code === 0x7d || code === 0x5d) depth--
   }
   return false
+}
+
+/** Where the text that a quote begins is closed; a long one is passed over at once. */
+const endOfText = (text: string, begin: number): number => {
+  for (let at = begin; ;) {
+    at = text.indexOf('"', at + 1)
+    if (at < 0) return text.length
+    let slashes = 0
+    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
+    if (slashes % 2 === 0) return at
+  }
 }
 
 const refuseClosedKeys = (value: unknown): void => {

@@ -94,3 +94,12 @@ t.test('where refs are not kept as files of their own, git is asked', async t =>
   await dropBranch(common, 'agent/c-1')
   t.equal(branches(git), '')
 })
+
+t.test('a lock that a kill left where no branch is yet does not keep it from being made', async t => {
+  const { common, git, at } = place(t)
+  mkdirSync(at(''), { recursive: true })
+  writeFileSync(`${at('c-1')}.lock`, '')
+  await dropBranch(common, 'agent/c-1')
+  git('branch', 'agent/c-1', 'HEAD')
+  t.equal(branches(git), 'refs/heads/agent/c-1')
+})

@@ -1,70 +1,15 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { Copies } from '../../plugins/agent/copies.js'
 import { listEnv } from '../../sdk/node/run.js'
 import { runWalled, wallKind } from '../../sdk/node/wall.js'
+import { openFolder, stuckProgram } from '../support/stuck.js'
+import { BYTES, bytesOf, commit, env, git, place } from './agent-copies-support.js'
 
-const env = {
-  ...listEnv(), GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1',
-  GIT_AUTHOR_NAME: 'P', GIT_AUTHOR_EMAIL: 'p@example.com', GIT_COMMITTER_NAME: 'P', GIT_COMMITTER_EMAIL: 'p@example.com',
-}
-const git = (cwd: string, ...args: string[]) => execFileSync('git', args, { cwd, encoding: 'utf8', env, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
-
-const commit = (cwd: string, files: { [path: string]: string }, message: string) => {
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(join(cwd, path, '..'), { recursive: true })
-    writeFileSync(join(cwd, path), text)
-    git(cwd, 'add', '--', path)
-  }
-  git(cwd, 'commit', '-qm', message)
-  return git(cwd, 'rev-parse', 'HEAD')
-}
-
-/** Every file below a folder with its bytes and mode, git's own left out. */
-const bytesOf = (folder: string) => {
-  const found: { [path: string]: string } = {}
-  for (const name of readdirSync(folder, { recursive: true }) as string[]) {
-    if (/(^|\/)\.git(\/|$)/.test(name)) continue
-    const path = join(folder, name)
-    const stat = lstatSync(path)
-    if (stat.isSymbolicLink()) found[name] = `link ${readlinkSync(path)}`
-    else if (stat.isFile()) found[name] = `${stat.mode} ${createHash('sha256').update(readFileSync(path)).digest('hex')}`
-  }
-  return found
-}
-
-const BYTES = Buffer.from([0, 255, 10, 13, 10, 195, 40])
 const walled = { skip: (await wallKind()) === 'none' && !process.env.CI && 'no wall starts here' }
-
-const place = (t: Test, nested = false) => {
-  const top = realpathSync(t.testdir({ work: {}, data: { plugins: { agent: {} } } }))
-  const workspace = join(top, 'work')
-  const data = join(top, 'data')
-  git(workspace, 'init', '-q', '-b', 'main')
-  writeFileSync(join(workspace, 'bytes.bin'), BYTES)
-  writeFileSync(join(workspace, 'run.sh'), '#!/bin/sh\n')
-  chmodSync(join(workspace, 'run.sh'), 0o755)
-  symlinkSync('a b ü.txt', join(workspace, 'link'))
-  git(workspace, 'add', '-A')
-  commit(workspace, { 'a b ü.txt': 'one\n', '.gitignore': 'node_modules/\n*.log\n' }, 'first')
-  commit(workspace, { 'src/日本.ts': 'export const a = 1\n' }, 'second')
-  if (nested) {
-    const inner = join(workspace, 'clients/foo bar')
-    mkdirSync(inner, { recursive: true })
-    git(inner, 'init', '-q', '-b', 'trunk')
-    commit(inner, { 'inner.txt': 'inner\n' }, 'inner first')
-  }
-  const again = () => new Copies({ workspace, folder: join(data, 'plugins/agent'), data })
-  return { workspace, data, copies: again(), again, dir: join(data, 'plugins/agent/checkouts/c-1') }
-}
 
 t.test('the repositories are the root and those nested in it, never one around it', async t => {
   const { copies, workspace } = place(t, true)
@@ -240,16 +185,15 @@ t.test('a half-made copy is made again, and a whole one is left alone', async t 
 
 t.test('a daemon killed while it fills a copy leaves nothing that the next one cannot repair', async t => {
   const { dir, workspace, data, again } = place(t)
-  const slow = join(workspace, '..', 'slow')
-  writeFileSync(slow, `#!/bin/sh\n: > '${slow}.on'\nsleep 3572\n`, { mode: 0o755 })
-  git(workspace, 'config', 'filter.f.smudge', slow)
+  const { path, reached } = stuckProgram(t)
+  git(workspace, 'config', 'filter.f.smudge', path)
   mkdirSync(join(workspace, '.git/info'), { recursive: true })
   writeFileSync(join(workspace, '.git/info/attributes'), '*.txt filter=f\n')
   const code = `
     const { Copies } = await import(${JSON.stringify(new URL('../../plugins/agent/copies.js', import.meta.url).href)})
     await new Copies(${JSON.stringify({ workspace, data, folder: join(data, 'plugins/agent') })}).ensure('c-1', [])`
   const daemon = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'inherit' })
-  while (!existsSync(`${slow}.on`) && daemon.exitCode === null) await setTimeout(20)
+  await reached()
   daemon.kill('SIGKILL')
   await once(daemon, 'exit')
   git(workspace, 'config', '--unset', 'filter.f.smudge')
@@ -334,45 +278,6 @@ t.test('a start takes away the copies of conversations that are gone and empties
   t.same(readdirSync(join(workspace, '.git/worktrees')), ['c-1'])
 })
 
-t.test('a copy made of the spare is as one made anew, also when the main line went on', async t => {
-  const { copies, workspace, dir, data, again } = place(t, true)
-  await copies.warm()
-  await copies.warm()
-  const spare = join(data, 'plugins/agent/checkouts/.spare')
-  t.ok(existsSync(join(spare, 'clients/foo bar/inner.txt')))
-  const head = commit(workspace, { 'later.txt': '1' }, 'third')
-  writeFileSync(join(spare, 'mark.log'), '')
-  const repos = await copies.ensure('c-1', [])
-  t.equal(repos[0]?.base, head)
-  t.ok(existsSync(join(dir, 'mark.log')), 'it was made of the spare')
-  rmSync(join(dir, 'mark.log'))
-  t.notOk(existsSync(spare))
-  t.same(Object.keys(bytesOf(dir)).sort(), Object.keys(bytesOf(workspace)).sort())
-  t.equal(git(dir, 'branch', '--show-current'), 'agent/c-1')
-  t.equal(git(dir, 'status', '--porcelain', '--', ':!clients'), '')
-  writeFileSync(join(dir, 'mine'), '')
-  const tips = await again().commitRest('c-1', repos)
-  t.equal(git(workspace, 'rev-parse', 'agent/c-1'), tips[0]?.tip)
-  await copies.warm()
-  t.equal((await copies.ensure('c-2', [])).length, 2)
-  t.match(git(workspace, 'worktree', 'list'), /agent\/c-2/)
-})
-
-t.test('a half-made spare is not used', async t => {
-  const { copies, data, dir, workspace } = place(t)
-  await copies.warm()
-  rmSync(join(workspace, '.git/worktrees'), { recursive: true })
-  await copies.ensure('c-1', [])
-  t.equal(git(dir, 'status', '--porcelain'), '')
-  await copies.warm()
-  rmSync(join(data, 'plugins/agent/made/.spare.json'))
-  await copies.ensure('c-2', [])
-  await copies.warm()
-  await copies.prune(['c-1', 'c-2'])
-  await copies.settled()
-  t.same(readdirSync(join(data, 'plugins/agent/checkouts')), ['.spare', 'c-1', 'c-2'])
-})
-
 t.test('twenty conversations are copied at once', async t => {
   const { copies, workspace } = place(t)
   const ids = Array.from({ length: 20 }, (_, i) => `c-${i}`)
@@ -405,11 +310,12 @@ t.test('dependencies of the main checkout are readable inside, and never committ
 
 t.test('no program that the repository names runs outside the wall', walled, async t => {
   const { copies, workspace, dir, data } = place(t)
-  const seen = join(workspace, '..', 'seen')
-  const ran = join(workspace, '..', 'ran')
+  const open = openFolder(t)
+  const seen = join(open, 'seen')
+  const ran = join(open, 'ran')
   writeFileSync(seen, '')
   // Outside the wall the data folder holds something; inside it holds nothing but git dirs.
-  const spy = join(workspace, '..', 'spy')
+  const spy = join(open, 'spy')
   writeFileSync(spy, `#!/bin/sh\necho "$0 $*" >> '${ran}'\n[ -e '${data}/plugins' ] && echo "$0 $*" >> '${seen}'\ncat\nexit 0\n`)
   chmodSync(spy, 0o755)
   for (const hook of ['pre-commit', 'post-commit', 'post-checkout', 'reference-transaction', 'pre-rebase', 'post-rewrite', 'post-index-change']) {

@@ -1,7 +1,9 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import type { TurnInput } from '../../plugins/agent/contract.js'
+import type { Frame, TurnInput } from '../../plugins/agent/contract.js'
+import { onceIn } from '../support/changes.js'
 import { daemonWith } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { refusal, state, transcript } from './agent-support.js'
@@ -84,6 +86,22 @@ t.test('words for a running turn are said into it, between the frames of before 
   const order = frames.flatMap(frame => (frame.kind === 'delta' ? [frame.text] : frame.kind === 'steer' ? [`<${frame.text}>`] : []))
   t.same(order, ['before', '<turn left>', 'heard turn left'])
   t.match(frames.find(({ kind }) => kind === 'steer'), { messageId: 'm-said', by: 'owner@sandbox.local', sentAt: Number })
+})
+
+t.test('words said while a command runs stand among its frames, and are heard after it', async t => {
+  const { client, workspace } = await daemonWith(t, ['agent'])
+  const gate = join(workspace, 'gate')
+  const { run, conversationId } = await client.call('POST /agent', { prompt: 'run mkfifo gate && cat gate\nsay $out and $words' })
+  const watched = framesOf(client, conversationId)
+  await onceIn(workspace, () => existsSync(gate))
+  t.match(await client.call('POST /agent', { conversationId, messageId: 'm-said', prompt: 'turn left' }), { run, delivery: 'said' })
+  await writeFile(gate, 'through')
+  const frames = (await watched.all()).map(({ event }) => event)
+  const at = (fits: (frame: Frame) => boolean) => frames.findIndex(fits)
+  const places = [at(({ kind }) => kind === 'tool_call'), at(({ kind }) => kind === 'steer'), at(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')]
+  t.same(places, places.toSorted((one, other) => one - other))
+  t.notOk(places.includes(-1))
+  t.equal(frames.flatMap(frame => (frame.kind === 'delta' ? [frame.text] : [])).join(''), 'through and turn left')
 })
 
 t.test('steering is in the log before it is answered, and never starts or queues anything', async t => {

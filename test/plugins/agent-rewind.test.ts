@@ -6,6 +6,7 @@ import type { TranscriptMessage } from '../../plugins/agent/contract.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, type Support } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { refusal, state, transcript } from './agent-support.js'
+import { treeOf } from './agents-support.js'
 
 const copyOf = ({ workspace }: Support, id = 'r') => {
   const trees = inGit(workspace, 'worktree', 'list', '--porcelain').split('\n\n')
@@ -57,7 +58,9 @@ t.test('what cannot be gone back to is refused, and nothing changes', async t =>
   await client.call('POST /agent', { conversationId: 'r', prompt: 'wait words 60000\nsay heard' })
   const running = framesOf(client, 'r')
   await running.until(({ kind }) => kind === 'init')
+  const during = [tipOf(daemon), await transcript(daemon, 'r')]
   t.match(await refusal(rewind(daemon, 0)), { status: 409, message: /running/ })
+  t.same([tipOf(daemon), await transcript(daemon, 'r')], during)
   await client.call('POST /agent/steer', { conversationId: 'r', text: 'go on' })
   await running.all()
   const { messages } = await transcript(daemon, 'r')
@@ -93,6 +96,53 @@ t.test('the files are byte-equal to before the message, later rows are gone, and
   t.notOk(existsSync(join(copy, 'a.txt')))
   t.match(await refusal(rewind(daemon, 2)), { status: 404 }, 'the states after it are gone')
   t.equal(inGit(workspace, 'status', '--porcelain'), '')
+})
+
+t.test('in every repository files that were made, changed, moved, removed or turned into others are as before, byte for byte', async t => {
+  const daemon = await daemonWith(t, ['agent'], {
+    files: {
+      'README.md': '# work\n', '.gitignore': 'nested\n*.log\n', 'moves.txt': 'moves\n'.repeat(20), 'goes.txt': 'goes\n', 'deep/er/goes.txt': 'goes\n',
+      'picture.bin': '\0\u0001\r\n\0', 'ü with space.txt': 'one\r\n', tool: '#!/bin/sh\n', becomes: 'a file\n', 'shrinks/in.txt': 'in\n', 'nested/n.txt': 'n\n', 'nested/.gitignore': '*.log\n',
+    },
+  })
+  const { client, workspace, data } = daemon
+  const nested = join(workspace, 'nested')
+  inGit(nested, 'init', '-q', '-b', 'trunk')
+  inGit(nested, 'add', '-A')
+  inGit(nested, 'commit', '-qm', 'first')
+  const copy = join(data, 'agent', 'checkouts', 'r')
+  await runTurn(client, 'r', 'write made.txt\n| made\nrun ln -s made.txt link; chmod 755 made.txt\nwrite nested/made.txt\n| made', { isolated: true })
+  const before = treeOf(copy)
+  const main = [treeOf(workspace), inGit(workspace, 'status', '--porcelain'), inGit(nested, 'status', '--porcelain')]
+  await runTurn(client, 'r', [
+    'move moves.txt -> else/where.txt', 'move made.txt -> nested-in-name.txt', 'delete goes.txt', 'delete deep/er/goes.txt', 'append README.md', '| more',
+    'write new/and/deep.txt', '| new', 'move nested/n.txt -> nested/moved/n.txt', 'append nested/made.txt', '| more', 'write nested/new.txt', '| new',
+    "run printf 'other' > picture.bin; printf 'two' > 'ü with space.txt'; chmod 755 tool; rm becomes link; mkdir -p becomes empty/folder; echo x > becomes/in; ln -s tool link; rm -r shrinks; ln -s deep shrinks; echo kept > x.log; echo kept > nested/x.log",
+    'run git add -A; git mv tool renamed-tool; git commit -qm own; git rm -q --cached README.md; touch -- -dash "new\\nline"; true',
+  ].join('\n'))
+  t.notSame(treeOf(copy), before)
+  t.match(await rewind(daemon, 2), { dropped: 2 })
+  t.same(treeOf(copy), { ...before, 'x.log': 'file kept\n', 'nested/x.log': 'file kept\n' })
+  for (const folder of [copy, join(copy, 'nested')]) t.equal(inGit(folder, 'status', '--porcelain', '--', ':!nested'), '')
+  t.same([treeOf(workspace), inGit(workspace, 'status', '--porcelain'), inGit(nested, 'status', '--porcelain')], main, 'the shared tree is as it was')
+  t.match(await rewind(daemon, 0), { dropped: 2 })
+  t.same(Object.keys(treeOf(copy)).filter(path => /made|link/.test(path)), [])
+  t.equal(readFileSync(join(copy, 'nested/n.txt'), 'utf8'), 'n\n')
+  t.same((await transcript(daemon, 'r')).messages, [])
+})
+
+t.test('a message without words, only with a file, has a place of its own to go back to', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  const { client } = daemon
+  await runTurn(client, 'r', 'say first\nwrite a.txt\n| one', { isolated: true })
+  await runTurn(client, 'r', '', { attachments: ['README.md'] })
+  const { messages } = await transcript(daemon, 'r')
+  t.match(messages[2], { role: 'user', text: '', attachments: ['README.md'], checkpointId: /^branch:/ })
+  await runTurn(client, 'r', 'append a.txt\n| three')
+  t.match(await rewind(daemon, 2), { dropped: messages.length - 2 + 2 })
+  t.same(places((await transcript(daemon, 'r')).messages), ['user say first', 'assistant first'])
+  t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\n')
+  t.match((await runTurn(client, 'r', '', { attachments: ['README.md'] })).find(({ kind }) => kind === 'checkpoint'), { index: 2 })
 })
 
 t.test('a rebase, a merge or a HEAD that an agent left half-way does not stand in the way', async t => {

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { AttachData, Frame } from '../../plugins/agent/contract.js'
 import { daemonWith, inGit, type Support } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { refusal, state, transcript } from './agent-support.js'
+import { treeOf } from './agents-support.js'
 
 const kinds = (frames: readonly Frame[]) => frames.map(({ kind }) => kind)
 
@@ -23,8 +24,13 @@ t.test('the demo answers at once, writes its file and asks its question', async 
   const watched = framesOf(client, started.conversationId)
   const card = await watched.until(({ kind }) => kind === 'question')
   t.match(readFileSync(join(workspace, 'sandbox-demo.md'), 'utf8'), 'Hello from the sandbox')
-  t.same(await client.call('POST /agent/reply', { kind: 'question', requestId: card.requestId, answers: {} }), { ok: true })
+  const { questions: [asked] } = card as Frame & { kind: 'question' }
+  const answers = { [asked!.question]: asked!.options[0]!.label }
+  t.same(await client.call('POST /agent/reply', { kind: 'question', requestId: card.requestId, answers }), { ok: true })
   const frames = await watched.all()
+  const order = ['thinking', 'tool_call', 'question', 'resolved', 'delta', 'done']
+  const firsts = new Set(frames.map(({ event }) => event.kind).filter(kind => order.includes(kind)))
+  t.same([...firsts], order, 'it thinks, works, asks and says')
   t.same(frames.map(({ seq }) => seq), frames.map((_, index) => index + 1), 'positions count from 1 without a gap')
   t.match(frames.at(-1)?.event, { kind: 'done', reason: 'completed' })
 })
@@ -34,7 +40,9 @@ t.test('two watchers and one that comes back ten times see the very same frames'
   const { client } = daemon
   const script = 'repeat 60 say word $n of this turn\nwait 30\nrepeat 60 run echo $n'
   const { run, conversationId } = await client.call('POST /agent', { prompt: script })
-  const [first, second] = [framesOf(client, conversationId), framesOf(client, conversationId, { run, after: 5 })]
+  const first = framesOf(client, conversationId)
+  await first.until(() => first.seen.length === 10)
+  const second = framesOf(client, conversationId, { run, after: 5 })
   const pieces: { seq: number; event: Frame }[] = []
   const third = (async () => {
     for (let cut = 0; cut < 10; cut++) {
@@ -131,6 +139,7 @@ t.test('an isolated turn leaves the shared tree alone, also by absolute paths', 
   t.match(again[0], { kind: 'worktree', sync: { commits: 0, blocked: [] } })
   t.match(again.find(({ kind }) => kind === 'delta'), { text: /mine/ }, 'what one turn wrote the next one finds')
   t.match(again[1], { kind: 'checkpoint', index: 2 })
+  t.same(['a.txt', 'b.txt'].map(name => inGit(workspace, 'show', `agent/iso:${name}`)), ['mine\n', 'more\n'], 'the change is on its branch')
 })
 
 t.test('a copy follows the main line, and says what does not fit', async t => {
@@ -147,6 +156,41 @@ t.test('a copy follows the main line, and says what does not fit', async t => {
   const stuck = await runTurn(client, 'sync', 'run cat a.txt\nsay $out')
   t.match(stuck[0], { kind: 'worktree', sync: { commits: 0, blocked: ['root'] } })
   t.match(stuck.find(({ kind }) => kind === 'delta'), { text: /other/ }, 'the copy was left as it was')
+})
+
+t.test('a main line that moves while a turn is parked comes in with the answer, and where it overlaps all stays as it was', async t => {
+  const { client, workspace, data } = await daemonWith(t, ['agent'], { files: { 'a.txt': 'one\n' } })
+  const copy = join(data, 'agent', 'checkouts', 'p')
+  const commit = (path: string, text: string): string => {
+    writeFileSync(join(workspace, path), text)
+    inGit(workspace, 'add', '-A')
+    inGit(workspace, 'commit', '-qm', `${path} ${text}`)
+    return inGit(workspace, 'rev-parse', 'HEAD').trim()
+  }
+  await client.call('POST /agent', {
+    conversationId: 'p', isolated: true, permissionMode: 'plan', prompt: 'plan write it\nwrite mine.txt\n| mine\nask Which?\n| a\nwrite a.txt\n| ours\nask Again?\n| b\nsay done',
+  })
+  const watched = framesOf(client, 'p')
+  const parked = async (kind: 'plan' | 'question') => (await watched.until(frame => frame.kind === kind)).requestId
+  const synced = () => watched.until(({ kind }) => kind === 'worktree')
+  const planned = await parked('plan')
+  commit('b.txt', 'b')
+  const second = commit('b.txt', 'b again')
+  await client.call('POST /agent/reply', { kind: 'plan', requestId: planned, approve: true })
+  t.match(await synced(), { base: second, sync: { commits: 2, blocked: [] } })
+  const asked = await parked('question')
+  const third = commit('c.txt', 'c')
+  await client.call('POST /agent/reply', { kind: 'question', requestId: asked, answers: { 'Which?': 'a' } })
+  t.match(await synced(), { base: third, sync: { commits: 1, blocked: [] } })
+  const again = await parked('question')
+  t.same(['a.txt', 'b.txt', 'c.txt', 'mine.txt'].map(name => readFileSync(join(copy, name), 'utf8')), ['ours\n', 'b again', 'c', 'mine\n'])
+  const before = treeOf(copy)
+  commit('a.txt', 'theirs\n')
+  await client.call('POST /agent/reply', { kind: 'question', requestId: again, answers: { 'Again?': 'b' } })
+  t.match(await synced(), { base: third, sync: { commits: 0, blocked: ['root'] } })
+  t.match((await watched.all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
+  t.same(treeOf(copy), before, 'the copy is byte-equal')
+  t.equal(inGit(copy, 'branch', '--show-current').trim(), 'agent/p')
 })
 
 t.test('a folder without git starts no isolated turn and keeps no trace of the message', async t => {

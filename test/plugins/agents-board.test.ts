@@ -346,3 +346,26 @@ t.test('what was answered survives a kill', async t => {
   t.equal(inGit(where.workspace, 'rev-parse', 'agent/away'), tip)
   t.equal(inGit(two.workspace, 'for-each-ref', '--format=%(refname)', 'refs/sandbox').trim(), '')
 })
+
+t.test('messages to a provider that takes no words run in the order a person gave them, and none is lost over a kill', async t => {
+  const where = folders(t)
+  const one = await spawnDaemon(t, where)
+  await one.client.call('POST /agent', { conversationId: 'v', harness: 'vendor-code', prompt: 'say first\nwait 60000' })
+  await framesOf(one.client, 'v').until(({ kind }) => kind === 'delta')
+  for (const word of ['a', 'b', 'c']) {
+    t.match(await one.client.call('POST /agent', { conversationId: 'v', messageId: `m-${word}`, prompt: `say ${word}` }), { delivery: 'queued' })
+  }
+  t.match((await one.client.call('GET /agents/{id}/queue', { id: 'v' })).messages[0], { messageId: 'm-a', why: 'no-mid-turn-words' })
+  await one.client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'v', messageId: 'm-b' })
+  const { messages } = await one.client.call('POST /agents/{id}/queue/order', { id: 'v', messageIds: ['m-c', 'm-a'] })
+  await one.kill9()
+
+  const { client, ...two } = await spawnDaemon(t, where)
+  t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages, paused: true, running: undefined })
+  const { run } = await client.call('POST /agents/{id}/queue/order', { id: 'v', messageIds: ['m-c', 'm-a'], start: true })
+  t.equal(run, messages[0]!.run)
+  await framesOf(client, 'v', { run: messages[1]!.run }).all()
+  t.same(await said(client, 'v'), ['first', 'c', 'a'])
+  t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages: [], paused: false })
+  await two.terminate()
+})

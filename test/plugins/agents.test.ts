@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { AgentCard } from '../../plugins/agents/contract.js'
@@ -142,6 +142,24 @@ t.test('two repositories land independently, and one of them that cannot is told
   t.match((await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.map(({ repo, changes }) => [repo, changes[0]?.landed]), [['root', true], ['nested', false]])
 })
 
+t.test('work of a conversation is not lost when a person takes one of its repositories away', async t => {
+  const { client, workspace } = await daemonWith(t, GROUPS, { files: { 'a.txt': 'a\n', '.gitignore': 'nested\n' } })
+  const nested = join(workspace, 'nested')
+  makeWorkspace(nested, { 'n.txt': 'n\n' })
+  await runTurn(client, 'c-1', 'write a.txt\n| agent\nwrite nested/n.txt\n| agent\nsay done', { isolated: true })
+  rmSync(nested, { recursive: true })
+  const changes = async () => (await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.map(({ repo, changes }) => [repo, changes.map(({ path }) => path)])
+  t.same(await changes(), [['root', ['a.txt']]], 'what cannot be read is left out')
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: false, conflicts: [{ repo: 'nested', paths: [], clean: 0 }] })
+  t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\n', 'the other one landed')
+  t.same((await client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, [])
+  t.equal((await runTurn(client, 'c-1', 'append a.txt\n| on')).at(-1)?.kind, 'done')
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\non\n')
+  t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'landed', attention: { conflict: false } })
+  t.notOk(existsSync(nested))
+})
+
 t.test('the revision of the roster only grows, over a restart too', async t => {
   const folder = folderOf(t)
   const place = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
@@ -175,6 +193,25 @@ t.test('work that main takes in by another road is landed by itself, and a faile
   await client.call('POST /agents/{id}/land', { id: 'failed' })
   const { status, failure } = await client.call('GET /agents/{id}', { id: 'failed' })
   t.same([status, failure], ['landed', undefined])
+})
+
+t.test('a conflict that a person ends by merging the branch by hand is landed in the next roster', async t => {
+  const { client, workspace } = await daemonWith(t, GROUPS)
+  await runTurn(client, 'c-1', WORK, { isolated: true })
+  writeFileSync(join(workspace, 'README.md'), '# mine\n')
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: false })
+  t.match((await client.call('GET /agents')).agents, [{ status: 'conflict', attention: { conflict: true } }])
+  inGit(workspace, 'checkout', '-q', '--', 'README.md')
+  writeFileSync(join(workspace, 'mine.txt'), 'mine\n')
+  inGit(workspace, 'add', 'mine.txt')
+  inGit(workspace, 'commit', '-qm', 'the main line moved')
+  inGit(workspace, 'merge', '-q', '--no-ff', '-m', 'by hand', 'agent/c-1')
+  t.match((await client.call('GET /agents')).agents, [{ status: 'landed', attention: { conflict: false } }])
+  const { repos, conflicts } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
+  t.same([conflicts, repos[0]?.changes.filter(({ landed }) => !landed)], [undefined, []])
+  t.same((await client.call('GET /agents/{id}/conflicts', { id: 'c-1' })).files, [])
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.equal(inGit(workspace, 'status', '--porcelain'), '', 'nothing is left to do')
 })
 
 t.test('uncommitted work of a running turn is in the diff, and reading it moves nothing', async t => {

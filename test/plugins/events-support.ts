@@ -75,3 +75,7 @@ export const cardOf = (id: string, more: Partial<AgentCard> = {}): AgentCard => 
   attention: { plan: false, question: false, permission: false, help: false, service: false, capability: false, payment: false, conflict: false },
   ...more,
 })
+
+/** Says what a person's client sees. */
+export const say = (daemon: Support, body: object, headers: { [name: string]: string } = {}) =>
+  daemon.fetch('/system/presence', { method: 'POST', body: JSON.stringify(body), headers })

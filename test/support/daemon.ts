@@ -122,6 +122,7 @@ export const inGit = (folder: string, ...args: string[]): string =>
 
 export interface RunningDaemon {
   readonly url: string
+  readonly session: string
   readonly pid: number
   readonly process: ChildProcess
   readonly client: Client
@@ -159,7 +160,7 @@ export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, 
   const { socket } = JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }
   const { token } = (await askSocket(socket, { do: 'session', device: 'test' })) as { token: string }
   return {
-    url, pid, process: child, workspace, data,
+    url, session: token, pid, process: child, workspace, data,
     client: createClient({ url, session: token }),
     once: createClient({ url, session: token, retry: { attempts: 0 } }),
     stderr: () => errors,

@@ -1,0 +1,87 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { onceIn } from '../support/changes.js'
+import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
+import { stuckProgram } from '../support/stuck.js'
+import { framesOf, runTurn } from '../support/turns.js'
+import { after, whereIn, type Where } from './failpoints.js'
+
+const FILES = { 'a.txt': 'one\n', 'b.txt': 'one\n' }
+const INPUT = { conversationId: 'c', messageId: 'm-c', isolated: true, prompt: 'append log.txt\n| once\nsay done' }
+
+/** A workspace with a commit that is to come, and a filter at which git waits for good once it is set. */
+const placeIn = (t: Test) => {
+  const where = whereIn(t, FILES)
+  const { workspace } = where
+  inGit(workspace, 'checkout', '-q', '-b', 'later')
+  for (const name of ['a.txt', 'b.txt', 'new.txt']) writeFileSync(join(workspace, name), 'two\n')
+  inGit(workspace, 'add', '-A')
+  inGit(workspace, 'commit', '-qm', 'second')
+  const later = inGit(workspace, 'rev-parse', 'HEAD').trim()
+  inGit(workspace, 'checkout', '-q', 'main')
+  const { path, reached } = stuckProgram(t)
+  return {
+    where, later,
+    stick: () => {
+      mkdirSync(join(workspace, '.git/info'), { recursive: true })
+      writeFileSync(join(workspace, '.git/info/attributes'), 'b.txt filter=f\n')
+      inGit(workspace, 'config', 'filter.f.smudge', path)
+    },
+    stuck: reached,
+    loosen: () => void inGit(workspace, 'config', '--unset', 'filter.f.smudge'),
+  }
+}
+
+const spareReady = async ({ client }: RunningDaemon, { data }: Where): Promise<void> => {
+  await runTurn(client, 'w', 'say warm', { isolated: true })
+  await onceIn(join(data, 'agent/made'), () => existsSync(join(data, 'agent/made/.spare.json')))
+}
+
+/** The conversation has what its message says, once, on the commit that the main line stands on. */
+const wholeOn = async (t: Test, { client, data, workspace }: Support, head: string) => {
+  const { run } = await client.call('POST /agent', INPUT)
+  const frames = (await framesOf(client, 'c', { run }).all()).map(({ event }) => event)
+  t.match(frames.find(({ kind }) => kind === 'worktree'), { base: head })
+  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+  const copy = join(data, 'agent/checkouts/c')
+  t.same(['a.txt', 'b.txt', 'new.txt', 'log.txt'].map(name => readFileSync(join(copy, name), 'utf8')), ['two\n', 'two\n', 'two\n', 'once\n'])
+  t.equal(inGit(copy, 'status', '--porcelain').trim(), '?? log.txt')
+  t.equal(inGit(workspace, 'rev-parse', 'agent/c').trim(), head)
+}
+
+t.test('killed while the spare follows the main line, the next daemon hands on no half of it', async t => {
+  const { where, later, stick, stuck, loosen } = placeIn(t)
+  const daemon = await spawnDaemon(t, where)
+  await spareReady(daemon, where)
+  stick()
+  inGit(where.workspace, 'update-ref', 'refs/heads/main', later)
+  // The main checkout is touched as a person's own pull would.
+  inGit(where.workspace, 'reset', '-q')
+  await stuck()
+  t.notOk(existsSync(join(where.data, 'agent/made/.spare.json')), 'it is half-way')
+  await daemon.kill9()
+  loosen()
+  await after(t, where, async next => {
+    await wholeOn(t, next, later)
+  })
+})
+
+t.test('killed while a copy made of the spare is brought up to date, the message is not lost and its copy is whole', async t => {
+  const { where, later, stick, stuck, loosen } = placeIn(t)
+  const daemon = await spawnDaemon(t, where)
+  await spareReady(daemon, where)
+  stick()
+  // Nothing beside the ref itself changes, so that the spare has not followed yet.
+  writeFileSync(join(where.workspace, '.git/refs/heads/main'), `${later}\n`)
+  const sent = await daemon.once.call('POST /agent', INPUT)
+  await stuck()
+  t.notOk(existsSync(join(where.data, 'agent/checkouts/.spare')), 'the spare was taken')
+  t.notOk(existsSync(join(where.data, 'agent/made/c.json')), 'and is no copy yet')
+  await daemon.kill9()
+  loosen()
+  await after(t, where, async next => {
+    t.same(await next.client.call('POST /agent', INPUT), sent)
+    await wholeOn(t, next, later)
+  })
+})
