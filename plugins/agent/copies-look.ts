@@ -48,16 +48,18 @@ const MAX_FOLDERS = 20_000
 const MAX_REPOSITORIES = 50
 const MAX_DEPENDENCIES = 50
 const MAX_NAMED = 500
-/** A folder that changed less long ago may have changed again in the same tick of its file system's clock. */
-const RACY_MS = 2_000
+/** What changed less long ago may have changed again in the same tick of its file system's clock: fine ones tick with the kernel. */
+const FINE_MS = 100
+const COARSE_MS = 2_000
 const BATCH = 200
 
 const EMPTY: Folder = { stamp: '', git: false, inner: [], named: [] }
 
-const stampOf = (path: string): { stamp: string; changed: number } | undefined => {
+const stampOf = (path: string): { stamp: string; racy: boolean } | undefined => {
   try {
     const { dev, ino, ctimeNs } = lstatSync(path, { bigint: true })
-    return { stamp: `${dev} ${ino} ${ctimeNs}`, changed: Number(ctimeNs / 1_000_000n) }
+    const age = Date.now() - Number(ctimeNs / 1_000_000n)
+    return { stamp: `${dev} ${ino} ${ctimeNs}`, racy: age < (ctimeNs % 1_000_000n === 0n ? COARSE_MS : FINE_MS) }
   } catch {
     return undefined
   }
@@ -246,7 +248,7 @@ export class Look {
     const known = this.#folders.get(path)
     if (known?.stamp === now.stamp) return known
     // The stamp is older than what is read: a change in between shows in the next one.
-    return readFolder(place, Date.now() - now.changed < RACY_MS ? '' : now.stamp)
+    return readFolder(place, now.racy ? '' : now.stamp)
   }
 
   #ignoredPaths(): ReadonlySet<string> {
@@ -265,7 +267,7 @@ const rulesOf = ({ dir, gitdir, common }: Repository, asked: readonly string[]):
   const around = asked.flatMap(path => path.split('/').map((_, depth, parts) => parts.slice(0, depth).join('/')))
   const ignores = [...new Set(around)].map(folder => join(dir, folder, '.gitignore'))
   const stamps = [join(gitdir, 'index'), join(common, 'info/exclude'), ...ignores].map(stampOf)
-  if (stamps.some(stamp => stamp && Date.now() - stamp.changed < RACY_MS)) return undefined
+  if (stamps.some(stamp => stamp?.racy)) return undefined
   return JSON.stringify([asked, config, stamps.map(stamp => stamp?.stamp)])
 }
 
