@@ -108,7 +108,8 @@ export const activate = async (host: Host): Promise<void> => {
     await forks.recover()
     await restart({
       engine, conversations, queue, cards, journal, log,
-      resumes: () => setting('autoResumeOnRestart'), lands: (id, input) => landing.wanted(id, input),
+      resumes: () => setting('autoResumeOnRestart'), sweep: (id, paths) => workshop.sweep(conversations.get(id), paths),
+      lands: (id, input) => landing.wanted(id, input),
     })
     resumes.begin()
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
