@@ -1,4 +1,5 @@
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
+import { endLeftWalls } from '../../sdk/node/wall-left.js'
 import { reach } from './access.js'
 import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
@@ -98,6 +99,8 @@ export const activate = async (host: Host): Promise<void> => {
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
   const board = new Board({ engine, conversations, queue, transcripts, copies, search, lanes, locks, changed, clear })
 
+  const left = await endLeftWalls(place.data)
+  if (left) log.warn('what the last daemon left running behind its walls was ended', { processes: left })
   await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load()])
   const { opened, dropped } = await queue.load()
   for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
