@@ -3,6 +3,7 @@
 import { build } from 'esbuild'
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { isBuiltin } from 'node:module'
 import { chmodSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 
 const STAMP = 'dist/.built'
@@ -24,16 +25,34 @@ const ENTRIES = [
   'kernel/main.js', 'sdk/cli.js', 'sdk/child.js', 'plugins/agent/script-agent.js', 'openapi/document.js', 'openapi/reference.js', 'openapi/shapes.js',
 ]
 
+const IMPORT = /^import (?:(\w+)(?:, )?)?(?:\* as (\w+)|\{([^}]*)\})? ?from ['"]([\w:/]+)['"];?$/gm
+
+/**
+ * What is built into Node is taken as it is. An `import` of it reads everything it exports, and so loads what is made to be
+ * loaded when it is first used: with `node:http` all of `fetch`, a seventh of the time a start takes.
+ */
+const builtin = {
+  name: 'builtin',
+  setup: ({ onLoad }) => onLoad({ filter: /\.m?js$/ }, ({ path }) => ({
+    contents: readFileSync(path, 'utf8').replace(IMPORT, (line, whole, all, names, from) => {
+      if (!isBuiltin(from)) return line
+      const taken = [whole, all, names && `{${names.replaceAll(' as ', ': ')}}`].filter(Boolean)
+      return taken.map(name => `const ${name} = process.getBuiltinModule('${from}');`).join(' ')
+    }),
+  })),
+}
+
 /** Few files start quicker than many: every program with its libraries, parts that several share in `chunks/`. */
 const bundle = async () => {
   await build({
     entryPoints: [...ENTRIES.map(name => `dist/${name}`), ...globSync('dist/plugins/*/plugin.js')],
     outbase: 'dist', outdir: 'dist/bundle', chunkNames: 'chunks/[name]-[hash]',
-    bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node24', sourcemap: true, logLevel: 'warning',
+    bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node24', logLevel: 'warning',
     // One is a native module. The other is large, and only makes the sample workspace.
     external: ['sqlite3', 'isomorphic-git'],
-    // Libraries in the older format of modules ask for what is built into Node by this name.
-    banner: { js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);" },
+    plugins: [builtin],
+    // Libraries in the older format of modules ask by this name.
+    banner: { js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
   })
   chmodSync('dist/bundle/sdk/cli.js', 0o755)
 }

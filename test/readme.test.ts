@@ -37,7 +37,8 @@ const shell = (t: Test, env: NodeJS.ProcessEnv) => {
   t.teardown(async () => {
     for (const child of up) {
       process.kill(-child.pid!, 'SIGTERM')
-      await once(child, 'exit')
+      // Not its exit: what it started may still be at work.
+      await once(child, 'close')
     }
   })
   return {

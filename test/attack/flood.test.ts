@@ -87,15 +87,18 @@ t.test('headers that come slowly are given up after 10 s and keep nobody waiting
   const began = performance.now()
   const slow = await Promise.all(Array.from({ length: 200 }, () => connected(t, url)))
   const gone = slow.map(socket => once(socket, 'close'))
-  const answers = slow.map(async socket => String((await once(socket, 'data'))[0]))
+  const answers = slow.map(() => '')
+  for (const [at, socket] of slow.entries()) socket.on('data', piece => (answers[at] += String(piece)))
   for (const socket of slow) socket.write(`GET /info HTTP/1.1\r\nhost: ${host}\r\nx-a: `)
   // A byte now and then does not buy more time.
   const drip = setInterval(() => slow.forEach(socket => socket.writable && socket.write('a')), 1000)
   t.teardown(() => clearInterval(drip))
   t.ok((await plainCall(url)) < 1000)
   await client.call('GET /info')
-  t.match((await Promise.all(answers))[0], /^HTTP\/1\.1 408/)
   await Promise.all(gone)
+  // A byte that arrives after the end resets the connection, and what was not read by then is lost.
+  t.ok(answers.some(answer => answer.startsWith('HTTP/1.1 408')))
+  t.same(answers.filter(answer => answer && !answer.startsWith('HTTP/1.1 408')), [])
   const took = performance.now() - began
   t.ok(took > 9000 && took < 15_000, `they are gone after ${Math.round(took)} ms`)
 })

@@ -146,7 +146,9 @@ class VendorTurn {
     if (error instanceof Crashed) return { code: 'harness-crashed', message: `${label} ${error.message}` }
     const { code, message, data, name } = error as { code?: unknown; message?: unknown; data?: unknown; name?: unknown }
     if (name !== 'RequestError' || typeof message !== 'string') return undefined
-    const known = code === UNAUTHENTICATED ? 'reauth' as const : oneOf(fieldsOf(data).code, CODES)
-    return { message: (message || `${label} failed without saying why`).slice(0, MOST_MESSAGE).toWellFormed(), ...(known && { code: known }) }
+    const { code: named, details } = fieldsOf(data)
+    const known = code === UNAUTHENTICATED ? 'reauth' as const : oneOf(named, CODES)
+    const said = [message || `${label} failed without saying why`, typeof details === 'string' ? details : ''].filter(Boolean).join(': ')
+    return { message: said.slice(0, MOST_MESSAGE).toWellFormed(), ...(known && { code: known }) }
   }
 }
