@@ -203,7 +203,7 @@ export class Copies {
     const { checkouts } = this.#shelf
     const { repositories } = await this.#look.now()
     const entries = (await Promise.all(repositories.map(({ common }) => entriesBelow(common, checkouts)))).flat()
-    await Promise.all([this.#shelf.sweep(), ...entries.flatMap(({ place, copy }) => [sweepTemporary(place), sweepTemporary(copy)])])
+    await Promise.all([this.#shelf.sweep(), sweepTemporary(dirname(this.#mark('', ''))), ...entries.flatMap(({ place, copy }) => [sweepTemporary(place), sweepTemporary(copy)])])
     const left = entries.map(({ copy }) => copy.slice(checkouts.length + 1).split('/')[0] ?? '')
     for (const id of new Set([...(await this.#shelf.ids()), ...left])) {
       if (!kept.has(id) && ID.test(id)) await this.remove(id, repositories)
