@@ -162,6 +162,21 @@ cases('a branch that follows the main line', ['agent.copy.marked', 'agent.copy.r
   })
 })
 
+cases('a branch that follows the main line, of a conversation that is discarded then', ['agent.copy.marked', 'agent.copy.rebased'], async (t, point) => {
+  const where = whereIn(t)
+  await dies(t, where, point, async ({ once: client }) => {
+    await runTurn(client, 'b', 'append log.txt\n| one', { isolated: true })
+    writeFileSync(join(where.workspace, 'main.txt'), 'main')
+    inGit(where.workspace, 'add', '-A')
+    inGit(where.workspace, 'commit', '-qm', 'the main line moves')
+    await client.call('POST /agents/{id}/sync', { id: 'b' })
+  })
+  await after(t, where, async ({ client }) => {
+    await client.call('POST /agents/{id}/discard', { id: 'b' })
+    t.same(globSync('agent/rebasing/*', { cwd: where.data }), [], 'nothing is left that a copy of the same name would be put back by')
+  })
+})
+
 cases('a file that is being written', ['file.temporary', 'file.temporary:2', 'file.temporary:3', 'file.temporary:4', 'file.temporary:5'], async (t, point) => {
   const where = whereIn(t)
   const left = () => [where.workspace, where.data].flatMap(folder => readdirSync(folder, { recursive: true }) as string[])
