@@ -130,6 +130,8 @@ export class Lane {
       // One that was cut half-way is asked for again, and is complete then.
       conversation.here = 'gone'
       if (!isHere) return
+      // It may have been cut before it was heard: then a turn is still under way.
+      await client.call('POST /agent/stop', { conversationId: id })
       const again = flight.what === 'discard' ? client.call('POST /agents/{id}/discard', { id }) : client.call('POST /agents/purge', { ids: [id] })
       const error = await again.then(() => undefined, (error: Refusal) => error)
       if (error && error.status !== 404) faults.push(`${id}: a ${flight.what} asked for again was refused: ${error.message}`)
