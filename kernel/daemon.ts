@@ -11,12 +11,14 @@ import { StartError, type Config } from './config.js'
 import { describeDaemon, liveCalls, readIdentity } from './contract.js'
 import { Events } from './events.js'
 import { App } from './http/app.js'
-import { limitConnections } from './http/connections.js'
+import { headOf } from './http/lines.js'
 import { serveOwn } from './http/own.js'
 import { OpenStreams } from './http/streams.js'
 import { loadPlugins, stopAll, type LoadedPlugin } from './loader.js'
 import type { LineSocket } from '../sdk/node/line-socket.js'
 import { Live } from '../sdk/node/live/live.js'
+import { limitConnections } from '../sdk/node/connections.js'
+import { answerNoRequest } from '../sdk/node/no-request.js'
 import { pluginLog, type Logger } from './log.js'
 import type { Kernel } from './services.js'
 import { FileStore } from './storage/files.js'
@@ -108,8 +110,13 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const app = new App({ kernel, auth, streams, log, uploads, http: deployment.http ?? {} })
   for (const plugin of plugins) app.add(plugin)
   serveOwn(app, root, identity, boot, plugins)
-  const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0 }, app.koa.callback())
+  const serve = app.koa.callback()
+  const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0, requireHostHeader: false }, serve)
+  // Each line of a head counts, and who expects what no server knows is answered like anybody (RFC 9110, section 10.1.1).
+  server.maxHeadersCount = 0
+  server.on('checkExpectation', serve)
   limitConnections(server)
+  answerNoRequest(server, headOf)
   const note = join(data, 'daemon.json')
   let socket: LineSocket | undefined
   const stop = async () => {

@@ -27,6 +27,10 @@ export const explain = (found: readonly Found[], root: string): FieldError[] =>
     ...(shown(value) !== undefined && { value: shown(value) }),
   }))
 
+/** The first finding as a sentence for the caller: where, what was expected, and what was found. */
+export const sentenceOf = ({ path, expected }: FieldError, value: unknown): string =>
+  `${path || 'input'}: expected ${expected}, found ${typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : value === undefined ? 'nothing' : shown(value)}`
+
 const shown = (value: unknown): string | undefined =>
   value === undefined || value === null ? String(value)
     : typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'an object')
@@ -37,7 +41,7 @@ const inWords = (expected: string): string => {
   const bare = expected.replace(/\((.*)\)/s, '$1').replace(/ & [A-Za-z]+<(?:"(?:[^"\\]|\\.)*"|[^>]*)>/g, '').replaceAll(' | undefined', '')
   const options = bare.split(' | ')
   const literals = options.filter(option => option.startsWith('"')).map(option => option.slice(1, -1))
-  const kinds = options.filter(option => !option.startsWith('"')).map(kind => (KINDS[kind] ?? (/^__type|^[A-Z]/.test(kind) ? 'an object' : kind)))
+  const kinds = options.filter(option => !option.startsWith('"')).map(kind => KINDS[kind] ?? (/^\(*Array</.test(kind) ? 'a list' : /^__type|^[A-Z]/.test(kind) ? 'an object' : kind))
   const base = [...(literals.length ? [`${literals.length > 1 ? 'one of ' : ''}${literals.join(', ')}`] : []), ...new Set(kinds)].join(' or ')
   return [base, ...new Set(limits)].join(', ')
 }

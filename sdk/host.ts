@@ -1,6 +1,6 @@
 import type { Api, Events, Points } from './api.js'
 import type { Args, Call, Context, Contract, Input, Position, Reply } from './contract.js'
-import { explain } from './explain.js'
+import { explain, sentenceOf } from './explain.js'
 import { Refusal, refuse } from './refusal.js'
 
 /** Documents by key, as JSON values. A write is durable when it returns. */
@@ -208,5 +208,5 @@ const checked = (contract: Contract, call: string, input: unknown): unknown => {
   if (result.success) return result.data.input
   const errors = explain(result.errors, '$input.input')
   const [first] = errors
-  throw new Refusal('invalid', `${first?.path || 'input'}: expected ${first?.expected ?? 'another value'}`, { errors })
+  throw new Refusal('invalid', first ? sentenceOf(first, result.errors[0]?.value) : 'expected another input', { errors })
 }

@@ -46,6 +46,9 @@ export interface RefusalBody {
   [field: string]: unknown
 }
 
+/** The process, or the machine, has no more files to open. */
+const SPENT = new Set(['EMFILE', 'ENFILE'])
+const BUSY = 'the sandbox has as many files and connections open as it may: nothing was changed; close some and ask again'
 const UNEXPECTED = 'the sandbox failed to answer; its log says why'
 
 /** A failure whose message is written for the caller. Anything else thrown is a bug and is answered as 500. */
@@ -69,9 +72,11 @@ export class Refusal extends Error {
     return { message: this.message, reason: this.reason, ...(errors && { errors }), ...fields }
   }
 
-  /** The refusal itself, or the fixed sentence that hides a bug from callers and keeps it as the cause. */
+  /** The refusal itself, what the machine lacks for the moment, or the fixed sentence that hides a bug from callers and keeps it as the cause. */
   static from(error: unknown): Refusal {
-    return error instanceof Refusal ? error : new Refusal('failed', UNEXPECTED, { cause: error })
+    if (error instanceof Refusal) return error
+    const spent = SPENT.has((error as { code?: string } | undefined)?.code ?? '')
+    return spent ? new Refusal('unavailable', BUSY, { retryAfter: 1, cause: error }) : new Refusal('failed', UNEXPECTED, { cause: error })
   }
 
   /** The refusal that a body sent by a daemon describes. */

@@ -11,7 +11,8 @@ import { Sessions, type SessionRecord, type Spent } from './sessions.js'
 import { Tokens, type TokenRecord } from './tokens.js'
 
 const MINUTE = 60_000
-const LONGEST_TIMER = 2 ** 31 - 1
+/** How long a credential may outlive its end where the clock was set meanwhile. */
+const SWEEP = 10_000
 
 type AuthCall = Extract<keyof Kernel, `kernel.${'identity' | 'session' | 'token'}.${string}`>
 
@@ -80,7 +81,7 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
   let swept = now()
   let timer: NodeJS.Timeout | undefined
   const sweep = (): void => {
-    const before = swept
+    const before = Math.min(swept, now())
     swept = now()
     for (const { id, expiresAt } of sessions.endsAfter(before)) if (expiresAt <= swept) endSession(id)
     for (const { id, expiresAt } of tokens.endsAfter(before)) if (expiresAt <= swept) ended({ tokenId: id })
@@ -90,7 +91,7 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
     clearTimeout(timer)
     const ends = [...sessions.endsAfter(swept), ...tokens.endsAfter(swept)].map(({ expiresAt }) => expiresAt)
     const next = ends.reduce((a, b) => Math.min(a, b), Infinity)
-    if (next !== Infinity) timer = setTimeout(sweep, Math.min(Math.max(next - now(), 0), LONGEST_TIMER)).unref()
+    if (next !== Infinity) timer = setTimeout(sweep, Math.min(Math.max(next - now(), 0), SWEEP)).unref()
   }
   const armed = <T>(result: T): T => {
     arm()

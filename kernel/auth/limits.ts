@@ -55,7 +55,8 @@ export class CallLimits {
     const now = this.#now()
     const found = this.#uses.get(id)
     if (found) {
-      if (now - found.since >= MINUTE) Object.assign(found, { since: now, calls: 0 })
+      // A clock that was set back counts as a new minute.
+      if (now - found.since >= MINUTE || now < found.since) Object.assign(found, { since: now, calls: 0 })
       return found
     }
     if (this.#uses.size >= KEYS) this.#forgetIdle(now)
@@ -66,7 +67,7 @@ export class CallLimits {
 
   #forgetIdle(now: number): void {
     for (const [id, use] of this.#uses) {
-      if (!use.open && !use.streams && now - use.since >= MINUTE) this.#uses.delete(id)
+      if (!use.open && !use.streams && Math.abs(now - use.since) >= MINUTE) this.#uses.delete(id)
     }
   }
 }

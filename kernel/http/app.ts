@@ -3,6 +3,7 @@ import type { Bytes, Context } from '../../sdk/contract.js'
 import { isRoute } from '../../sdk/contract.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller } from '../../sdk/types.js'
+import { oneAnswer } from '../../sdk/node/one-answer.js'
 import { isStream } from '../../sdk/wire.js'
 import { admit } from '../auth/admit.js'
 import type { Auth } from '../auth/auth.js'
@@ -47,11 +48,14 @@ export class App {
   constructor(options: AppOptions) {
     this.#options = options
     const arrive = createArrival(options.http)
+    const inTurn = oneAnswer()
     this.koa.silent = true
     this.koa.use(async ctx => {
       ctx.respond = false
       const reply: Reply = { res: ctx.res, lines: new Lines(), head: ctx.method === 'HEAD' }
       try {
+        const waits = inTurn(ctx.req, ctx.res)
+        if (waits && !(await waits)) return
         await this.#serve(ctx, arrive(ctx.req), reply)
       } catch (error) {
         this.#fail(ctx, reply, error)
@@ -145,9 +149,11 @@ export class App {
 
   #fail(ctx: KoaContext, reply: Reply, error: unknown): void {
     const refusal = Refusal.from(error)
-    if (refusal.reason === 'failed') {
+    // Work that was broken off because its asker left is no failure of anybody.
+    if (refusal.reason === 'failed' && !(ctx.res.closed && (error as Error).name === 'AbortError')) {
       this.#options.log.error({ err: refusal.cause ?? refusal, method: ctx.method, path: ctx.path }, 'a request failed')
     }
+    ctx.res.shouldKeepAlive &&= ctx.req.complete
     if (!ctx.req.complete) reply.lines.set('connection', 'close')
     sendRefusal(reply, refusal)
   }

@@ -9,8 +9,10 @@ const SILENCE = 30_000
 export const readJson = async (req: IncomingMessage, limit: number): Promise<object> => {
   const bytes = await readBytes(req, limit)
   if (bytes.length === 0) return {}
+  const coding = req.headers['content-encoding'] ?? 'identity'
+  if (coding.toLowerCase() !== 'identity') refuse('unsupported', `expected a body as it is, found content-encoding ${coding.slice(0, 40)}`)
   const type = (req.headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
-  if (type !== 'application/json') refuse('unsupported', `expected a body of type application/json, found ${type || 'none'}`)
+  if (type !== 'application/json') refuse('unsupported', `expected a body of type application/json, found ${type.slice(0, 80) || 'none'}`)
   return parseObject(bytes)
 }
 

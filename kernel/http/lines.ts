@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 
 /** What every answer says: it is nobody's to frame, guess at, keep, or embed. */
 const GENERAL = Object.entries({
@@ -27,7 +27,15 @@ export class Lines {
     return this
   }
 
+  text(status: number): string {
+    return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${this.#lines.map((part, at) => part + (at % 2 ? '\r\n' : ': ')).join('')}\r\n`
+  }
+
   write(res: ServerResponse, status: number): ServerResponse {
     return res.writeHead(status, this.#lines)
   }
 }
+
+/** The head of a JSON answer on a connection that no request came on, and that ends with it. */
+export const headOf = (status: number, bytes: number): string =>
+  new Lines().setAll({ 'content-type': 'application/json; charset=utf-8', 'content-length': bytes, connection: 'close' }).text(status)

@@ -35,26 +35,26 @@ export class Board {
 
   async rename(id: string, title: string): Promise<void> {
     const { conversations } = this.#parts
-    await conversations.update(conversations.get(id).id, { title, titleBy: 'person' })
+    await conversations.change(conversations.get(id).id, { title, titleBy: 'person' })
   }
 
   async seen(ids: readonly string[]): Promise<void> {
     const { conversations } = this.#parts
     for (const id of ids) conversations.get(id)
     const seenAt = Date.now()
-    await Promise.all(ids.map(id => conversations.update(id, { seenAt })))
+    await Promise.all(ids.map(id => conversations.change(id, { seenAt })))
   }
 
   async requestLand(id: string, request: LandRequest | undefined): Promise<void> {
     const { conversations } = this.#parts
     const { landRequested } = conversations.get(id)
     if (landRequested && request) return
-    await conversations.update(id, { landRequested: request })
+    await conversations.change(id, { landRequested: request })
   }
 
   async autoLand(id: string, autoLand: boolean | undefined): Promise<void> {
     const { conversations } = this.#parts
-    await conversations.update(conversations.get(id).id, { autoLand })
+    await conversations.change(conversations.get(id).id, { autoLand })
   }
 
   /** The messages that wait, and the live run. */
@@ -105,7 +105,7 @@ export class Board {
       if (branch) await copies.retire(id, repos)
       failpoint('agent.archive.retired')
       await queue.resume(id)
-      await conversations.update(id, { archivedAt: this.#moment() })
+      await conversations.change(id, { archivedAt: this.#moment() })
     })
   }
 
@@ -114,7 +114,7 @@ export class Board {
     const { conversations } = this.#parts
     if (conversations.get(id).archivedAt !== undefined) {
       // Somebody wants it on the board: by its old age it would soon be put away again.
-      await conversations.update(id, { archivedAt: undefined, updatedAt: Date.now() })
+      await conversations.change(id, { archivedAt: undefined, updatedAt: Date.now() })
     }
   }
 

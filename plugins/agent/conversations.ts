@@ -75,6 +75,18 @@ export class Conversations {
     return this.#save(id)
   }
 
+  /** Changes a conversation, or leaves it as it was where the store takes nothing: what was refused did not happen. */
+  async change(id: string, patch: Partial<Conversation>): Promise<void> {
+    const before = this.#live.get(id)
+    try {
+      await this.update(id, patch)
+    } catch (error) {
+      const undone = Object.fromEntries(Object.keys(patch).map(key => [key, before?.[key as keyof Conversation]]))
+      void this.update(id, undone).catch(() => {})
+      throw error
+    }
+  }
+
   /** Takes a conversation off the board. */
   async remove(id: string): Promise<void> {
     const conversation = this.#live.get(id)

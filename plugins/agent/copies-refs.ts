@@ -45,7 +45,8 @@ const packedOf = (common: string): string | undefined => {
 const locked = async (common: string, ref: string, work: (path: string, lock: string) => Promise<void>, content = ''): Promise<boolean> => {
   const path = join(common, ref)
   const lock = lockOf(common, ref)
-  const file = await mkdir(dirname(path), { recursive: true }).then(() => open(lock, 'wx', 0o644)).catch(() => undefined)
+  // Only within a repository: one that is gone is not made up again.
+  const file = isThere(common) ? await mkdir(dirname(path), { recursive: true }).then(() => open(lock, 'wx', 0o644)).catch(() => undefined) : undefined
   if (!file) return false
   try {
     try {

@@ -224,10 +224,10 @@ const isolates = ({ isolated, worktreeBase, forkOf }: TurnInput): boolean =>
 
 /** What can be told from the message alone. */
 const wellFormed = ({ prompt, attachments, isolated, conversationId, origin }: TurnInput): void => {
-  const invalid = (path: string, expected: string) => refuse('invalid', `${path}: expected ${expected}`, { errors: [{ path, expected }] })
-  if (!prompt && !attachments?.length) invalid('prompt', 'words, or at least one attachment')
-  if (origin !== undefined) invalid('origin', 'nothing: the sandbox sets it')
-  if (isolated && conversationId === undefined) invalid('conversationId', 'the id of the conversation that is to be isolated')
+  const invalid = (path: string, expected: string, found: string) => refuse('invalid', `${path}: expected ${expected}, found ${found}`, { errors: [{ path, expected }] })
+  if (!prompt && !attachments?.length) invalid('prompt', 'words, or at least one attachment', 'neither')
+  if (origin !== undefined) invalid('origin', 'nothing, since the sandbox sets it', 'an object')
+  if (isolated && conversationId === undefined) invalid('conversationId', 'the id of the conversation that is to be isolated', 'none')
 }
 
 /** What no group of this sandbox can honour yet is refused by name, never ignored. */

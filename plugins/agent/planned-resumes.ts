@@ -72,7 +72,7 @@ export class PlannedResumes {
     const { conversations, lanes } = this.#parts
     return lanes.run(conversations.get(id).id, async () => {
       conversations.get(id)
-      await conversations.update(id, { resumeAfterOutage: wanted })
+      await conversations.change(id, { resumeAfterOutage: wanted })
       await this.#weigh(id, true)
     })
   }
@@ -145,7 +145,7 @@ export class PlannedResumes {
     if (!found || this.#parts.signal.aborted) return
     const over = (found.message.resumed?.since ?? found.failedAt) + this.#times.mostMs
     const moment = Math.max(Math.min(found.at ?? over, over), notBefore)
-    this.#timers.set(id, setTimeout(() => this.#attend(id, false), Math.max(0, moment - Date.now())))
+    this.#timers.set(id, setTimeout(() => this.#attend(id, false), Math.min(Math.max(0, moment - Date.now()), this.#times.mostMs)))
   }
 
   #attend(id: string, answered: boolean): void {
@@ -168,7 +168,7 @@ export class PlannedResumes {
       await queue.resume(id)
       return changed(id)
     }
-    if (at === undefined || (!answered && at > now)) return this.#schedule(id)
+    if (at === undefined || (!answered && at > now && at - now <= this.#times.mostMs)) return this.#schedule(id)
     if (!(await this.#armed(conversation))) return this.#weigh(id, false)
     const provider = this.#providerOf(id, found)
     const busy = answered ? undefined : this.#busyUntil(provider, now)

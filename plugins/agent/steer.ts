@@ -32,7 +32,7 @@ export interface SteerInput {
 export const steer = async (parts: SteerParts, input: SteerInput, caller: Caller): Promise<void> => {
   const { engine, conversations, providers, lanes, workspace } = parts
   const { conversationId, text, attachments = [], editorContext } = input
-  if (!text && !attachments.length) refuse('invalid', 'text: expected words, or at least one attachment')
+  if (!text && !attachments.length) refuse('invalid', 'text: expected words, or at least one attachment, found neither')
   reach(caller, conversations.get(conversationId))
   for (const path of attachments) await within(workspace, path)
   const note = editorContext ? preambleOf(notesOf({ mentions: [], attachments: [], editorContext })) : ''

@@ -34,7 +34,7 @@ export const switchAccount = async (parts: SwitchParts, input: SwitchInput): Pro
     const { adapter, harness, model, effort, thinking, fast } = optionsOf(wanted, before, providers)
     const stays = before.provider === adapter.id && before.harness === harness
     const later = stays && (before.session ?? live?.record.sessionId) !== undefined ? 'session' : 'record'
-    await conversations.update(conversationId, {
+    await conversations.change(conversationId, {
       provider: adapter.id, harness, model, effort, thinking, fast, updatedAt: Date.now(), ...(later === 'record' && { session: undefined }),
     })
     if (!live || live.worked || when === 'next') return { applied: 'next', kept: later }

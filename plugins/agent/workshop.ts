@@ -149,7 +149,9 @@ export class TurnWorkshop implements Workshop {
       const { repos } = conversations.get(id)
       const { repos: moved, commits, blocked } = await this.#sync(turn, id, await copies.ensure(id, repos))
       await conversations.update(id, { repos: moved })
-      await turn.log.write(await worktree(branch, moved, { commits, blocked }))
+      const frame = await worktree(branch, moved, { commits, blocked })
+      // The turn may have ended over it, and its log with it.
+      if (!turn.leaving) await turn.log.write(frame)
     } finally {
       release()
     }

@@ -90,6 +90,7 @@ export class Fleet {
     const wishes = wishesOf(order.only, order.choices)
     withBranch(await host.call('agent.conversation', { id: order.id }), 'what it did is in the tree already')
     return turns.with(order.id, () => this.#withoutTurns(order, signal, () => this.#land(order, wishes, signal)), signal)
+      .catch(error => Promise.reject(asRefusal(error)))
   }
 
   /** Lands conversations one after another; one that refuses does not stop the rest. */

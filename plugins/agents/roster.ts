@@ -43,6 +43,7 @@ export class RosterBook {
   async open(): Promise<void> {
     const stored = await this.#deps.files.read<{ ceiling: number }>(FILE)
     this.#rev = this.#ceiling = stored?.ceiling ?? 0
+    await this.#reserve()
   }
 
   /** The revision of the roster made last. */
@@ -119,15 +120,17 @@ export class RosterBook {
     const left = gone.filter(id => this.#signatures.has(id))
     // What was told before a restart is not known.
     if (this.#told && moved.length === 0 && left.length === 0) return this.#rev
-    if (this.#rev + 1 > this.#ceiling) {
-      const ceiling = this.#rev + AHEAD
-      await this.#deps.files.write(FILE, { ceiling })
-      this.#ceiling = ceiling
-    }
+    if (this.#rev + AHEAD / 2 >= this.#ceiling) await this.#reserve()
     this.#told = true
     for (const [id, signature] of moved) this.#signatures.set(id, signature)
     for (const id of left) this.#signatures.delete(id)
     return ++this.#rev
+  }
+
+  /** Sets revisions aside long before they are needed, so that a disk that takes nothing does not hide the board. */
+  async #reserve(): Promise<void> {
+    const ceiling = this.#rev + AHEAD
+    await this.#deps.files.write(FILE, { ceiling }).then(() => (this.#ceiling = ceiling), () => {})
   }
 }
 

@@ -128,5 +128,7 @@ const asRefusal = (error: unknown): unknown => {
   const code = codeOf(error) ?? ''
   if (FULL.has(code)) return new Refusal('too-large', 'the disk is full and the settings stay as they were: make room and try again', { cause: error })
   if (SHUT.has(code)) return new Refusal('dependency', `${FILE} could not be written (${code}), so nothing was: open its folder for writing and try again`, { cause: error })
+  // Its folders are made where they are missing, so what is missing is the workspace.
+  if (code === 'ENOENT') return new Refusal('dependency', `${FILE} could not be written: the workspace is gone; bring it back and try again`, { cause: error })
   return error
 }

@@ -17,7 +17,7 @@ export class Budget {
   spend(address: string): void {
     const now = this.#now()
     const found = this.#asked.get(address)
-    const current = found && now - found.since < MINUTE ? found : { since: now, times: 0 }
+    const current = found && now >= found.since && now - found.since < MINUTE ? found : { since: now, times: 0 }
     if (current.times >= this.#limit) {
       const retryAfter = Math.max(1, Math.ceil((current.since + MINUTE - now) / 1000))
       const message = `expected at most ${this.#limit} requests a minute from one address; ask again in ${retryAfter} s`

@@ -27,8 +27,9 @@ export class Failures {
   }
 
   #recent(key: string): number[] {
-    const since = this.#now() - this.#window
-    return (this.#times.get(key) ?? []).filter(time => time > since)
+    const now = this.#now()
+    // A time to come was noted before the clock was set back: nobody is to wait until it is there again.
+    return (this.#times.get(key) ?? []).filter(time => time > now - this.#window && time <= now)
   }
 }
 

@@ -19,7 +19,7 @@ export const parseObject = (bytes: Buffer): object => {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    return refuse('invalid', `the body is not JSON: ${(error as Error).message.slice(0, 120)}`)
+    return refuse('invalid', `the body is not JSON: ${(error as Error).message.replace(/[\0-\x1f\x7f]+/g, ' ').slice(0, 120)}`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return refuse('invalid', `expected a JSON object as body, found ${Array.isArray(value) ? 'a list' : value === null ? 'null' : `a ${typeof value}`}`)

@@ -4,30 +4,26 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpath
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import type { CheckoutRepo } from '../../plugins/agent/contract.js'
 import { inGit, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
-import { framesOf } from '../support/turns.js'
+import { framesOf, runTurn } from '../support/turns.js'
+import { asked, inTurns, median, ms, print, quick, timed, verdict } from './measure.js'
 
-const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [6_700, 50_000]
+const SIZES = asked.length > 0 ? asked.map(Number) : quick ? [300] : [6_700, 50_000]
 /** What is to be reached: a copy visible and a discard, in ms. */
 const TARGETS: { readonly [files: number]: readonly [visible: number, discard: number] } = { 6_700: [30, 20], 50_000: [100, 20] }
-const ROUNDS = 5
+const ROUNDS = quick ? 1 : 5
 const FILES_A_FOLDER = 12
 const DEPENDENCIES = 200
 
 const top = realpathSync(mkdtempSync(join(tmpdir(), 'bench-copies-')))
 const endings: (() => unknown)[] = []
 
-const timed = async (work: () => unknown): Promise<number> => {
-  const started = performance.now()
-  await work()
-  return performance.now() - started
-}
-const median = (times: readonly number[]): number => [...times].sort((one, other) => one - other)[times.length >> 1] ?? NaN
-const ms = (time: number): string => `${time.toFixed(time < 10 ? 1 : 0)} ms`
-const row = (what: string, times: readonly number[], against: number, target?: number): void => {
-  const wanted = target === undefined ? '' : `target ${target} ms ${median(times) <= target ? 'reached' : 'MISSED'}`
-  console.log(`  ${what.padEnd(58)} ${ms(median(times)).padStart(9)}  best ${ms(Math.min(...times)).padStart(8)}  ${(median(times) / against).toFixed(3)}x  ${wanted}`)
+const row = (what: string, times: readonly number[], against: number): void =>
+  print(what, ms(median(times)), `best ${ms(Math.min(...times))}, ${(median(times) / against).toFixed(3)}x`)
+/** A row whose figure has a target at this size. */
+const wanted = (what: string, files: number, times: readonly number[], against: number, most: number | undefined): void => {
+  row(what, times, against)
+  if (most !== undefined) verdict(`copies: ${what}, ${files} files`, median(times), { most, as: ms })
 }
 
 const text = (seed: number): string => `export const value${seed} = ${seed}\n`.repeat(60)
@@ -55,7 +51,7 @@ const makeRepository = (workspace: string, files: number): void => {
 const baselines = async (workspace: string) => {
   const copy = join(top, 'baseline')
   const times = { add: [] as number[], remove: [] as number[], delete: [] as number[] }
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < (quick ? 1 : 3); round++) {
     times.add.push(await timed(() => inGit(workspace, 'worktree', 'add', '-q', '-b', `baseline-${round}`, copy)))
     times.remove.push(await timed(() => inGit(workspace, 'worktree', 'remove', copy)))
     inGit(workspace, 'worktree', 'add', '-q', '--force', copy, `baseline-${round}`)
@@ -82,7 +78,7 @@ const quiet = async ({ data, workspace }: RunningDaemon): Promise<void> => {
     return existsSync(note) && (JSON.parse(readFileSync(note, 'utf8')) as { repos: { head: string }[] }).repos[0]?.head === head
   }
   for (let waited = 0; !ready() && waited < 20_000; waited += 50) await setTimeout(50)
-  await setTimeout(300)
+  await setTimeout(quick ? 0 : 300)
 }
 
 let conversations = 0
@@ -111,6 +107,27 @@ const change = (workspace: string, files: number, seed: number): void => {
   inGit(workspace, 'commit', '-qam', `change ${files}`)
 }
 
+/** What a conversation changed, and one file of it, beside git started for the same. */
+const reads = async ({ client, workspace }: RunningDaemon, id: string): Promise<void> => {
+  const path = nameOf(0)
+  await runTurn(client, id, `write ${path}\n| export const changed = true\nwrite new.txt\n| new`)
+  const { repos } = await client.call('GET /agents/{id}/diff', { id }) as { repos: readonly { repo: string }[] }
+  if (repos.length !== 1) throw new Error(`expected the work of one repository, found ${repos.length}`)
+  const copy = inGit(workspace, 'worktree', 'list', '--porcelain').split('\n\n').find(found => found.includes(`refs/heads/agent/${id}`))?.split('\n')[0]?.slice('worktree '.length)
+  const times = await inTurns({
+    status: () => timed(() => inGit(copy ?? workspace, 'status', '--porcelain')),
+    diff: () => timed(() => client.call('GET /agents/{id}/diff', { id })),
+    show: () => timed(() => inGit(workspace, 'show', `HEAD:${path}`)),
+    file: () => timed(() => client.call('GET /agents/{id}/{repo}/file-diff', { id, repo: repos[0]!.repo, path })),
+    info: () => timed(() => client.call('GET /info')),
+  }, quick ? 1 : 15)
+  row('git status in a private copy (baseline)', times.status, median(times.status))
+  row('what a conversation changed (GET /agents/{id}/diff)', times.diff, median(times.status))
+  row('git show of one file (baseline)', times.show, median(times.show))
+  row('both sides of one file (GET …/file-diff)', times.file, median(times.show))
+  row('GET /info: what any call takes meanwhile (baseline)', times.info, median(times.show))
+}
+
 const measure = async (files: number): Promise<void> => {
   const workspace = join(top, `work-${files}`)
   makeRepository(workspace, files)
@@ -118,7 +135,7 @@ const measure = async (files: number): Promise<void> => {
   const [visible, discard] = TARGETS[files] ?? []
   console.log(`${files} files: git worktree add ${ms(git.add)}, git worktree remove ${ms(git.remove)}, rm -rf ${ms(git.delete)}`)
 
-  const cold = await many(2, async round => {
+  const cold = await many(quick ? 1 : 2, async round => {
     const daemon = await start(workspace, `cold-${files}-${round}`)
     await daemon.client.call('GET /agents')
     const turn = await firstTurn(daemon)
@@ -142,10 +159,12 @@ const measure = async (files: number): Promise<void> => {
     return turn
   })
   const shown = (what: string, found: readonly { told: number; spoken: number }[]) => {
-    row(`${what}, worktree told`, found.map(({ told }) => told), git.add, visible)
-    row(`${what}, until the agent speaks`, found.map(({ spoken }) => spoken), git.add, visible)
+    row(`${what}, worktree told`, found.map(({ told }) => told), git.add)
+    row(`${what}, until the agent speaks`, found.map(({ spoken }) => spoken), git.add)
   }
-  shown('first turn from the spare', await turns(() => {}))
+  const spare = await turns(() => {})
+  wanted('private copy visible from the spare', files, spare.map(({ told }) => told), git.add, visible)
+  row('first turn from the spare, until the agent speaks', spare.map(({ spoken }) => spoken), git.add)
   shown('HEAD moved by 1 file just before', await turns(round => change(workspace, 1, round)))
   shown('HEAD moved by 100 files just before', await turns(round => change(workspace, 100, round)))
   shown('HEAD moved by 100 files, spare had time to follow', await turns(async round => {
@@ -158,16 +177,15 @@ const measure = async (files: number): Promise<void> => {
     await quiet(daemon)
     return discarded(made.pop()!)
   })
-  row('discard', calm, git.remove, discard)
+  wanted('discard', files, calm, git.remove, discard)
   row('discard against rm -rf', calm, git.delete)
-  const busy = await many(3, async () => {
+  const busy = await many(quick ? 1 : 3, async () => {
     await quiet(daemon)
     return discarded((await firstTurn(daemon)).conversationId)
   })
   row('discard right after the turn, the next spare being made', busy, git.remove)
   await quiet(daemon)
-  const { repos } = await daemon.client.call('GET /agents/{id}/diff', { id: made[0]! }) as { repos: readonly Pick<CheckoutRepo, 'repo'>[] }
-  if (repos.length !== 1) throw new Error(`expected the work of one repository, found ${repos.length}`)
+  await reads(daemon, made[0]!)
   await daemon.terminate()
 }
 

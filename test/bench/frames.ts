@@ -1,23 +1,22 @@
-import { fork } from 'node:child_process'
+// Journals against the same work done by hand: `node dist/test/bench/frames.js [section …]`. Only the ratios count.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { connect } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { JournalStore } from '../../kernel/storage/journal.js'
-
-/** Measures journals against the same work done by hand in the same run. Only the ratios count. */
+import { asked, inTurns, median, ms, print, quick, ratio, timed, verdict, x } from './measure.js'
+import { head, serve, sink, type Serving, type Spent } from './sink.js'
 
 const RUN = 'agent/frames/r-1'
 const FILE = 'agent/frames/r-1.events'
-const WATCHERS = 100
+const ROUNDS = quick ? 1 : 5
+/** Quick runs do so much less. */
+const PART = quick ? 0.05 : 1
 const never = new AbortController().signal
 const frame = (seq: number) => ({
   kind: 'frame', seq, ts: 1732100000000 + seq, type: 'assistant.delta', messageId: 'msg_01HZX6Q3T1W8J5K9', index: 3,
@@ -25,178 +24,195 @@ const frame = (seq: number) => ({
 })
 const wire = (seq: number): string => `id: r-1:${seq}\nevent: message\ndata: ${JSON.stringify(frame(seq))}\n\n`
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
-const print = (what: string, value: string, ratio?: string): void =>
-  console.log(`${what.padEnd(62)} ${value.padStart(18)}  ${ratio ?? ''}`)
-const rate = (count: number, ms: number): number => count / ms * 1000
+const rate = (count: number, time: number): number => count / time * 1000
 const k = (perSecond: number): string => `${(perSecond / 1000).toFixed(1)}k/s`
-const x = (ratio: number): string => `${ratio.toFixed(2)}x`
-
-const timed = async (work: () => unknown): Promise<number> => {
-  const started = performance.now()
-  await work()
-  return performance.now() - started
-}
-/** The best of several rounds, taken in turns: on a shared machine only the good moments are comparable. */
-const best = async (works: readonly (() => Promise<number>)[], rounds = 3): Promise<number[]> => {
-  const least = works.map(() => Infinity)
-  for (let round = 0; round < rounds; round++) {
-    for (const [i, work] of works.entries()) least[i] = Math.min(least[i] ?? Infinity, await work())
-  }
-  return least
-}
+const micro = (time: number): string => `${time.toFixed(2)} µs`
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-frames-'))
 let folders = 0
-const fresh = (tail?: number): JournalStore =>
-  new JournalStore(join(folder, String(folders++)), tail === undefined ? {} : { tail })
+const fresh = (tail?: number): JournalStore => new JournalStore(join(folder, String(folders++)), tail === undefined ? {} : { tail })
+/** A journal of so many frames. */
+const filled = async (count: number, tail?: number): Promise<JournalStore> => {
+  const store = fresh(tail)
+  for (let n = 0; n < count; n += 10) await store.append(RUN, Array.from({ length: 10 }, (_, i) => frame(n + i)))
+  return store
+}
 
 const appends = async (): Promise<void> => {
-  const count = 50_000
+  const count = 50_000 * PART
   const raw = async (): Promise<number> => {
     const fd = openSync(join(folder, 'raw'), 'w')
-    const ms = await timed(() => {
+    const time = await timed(() => {
       for (let n = 0; n < count; n++) writeSync(fd, wire(n))
     })
     closeSync(fd)
-    return ms
+    return time
   }
-  const one = async (): Promise<number> => {
+  const appended = (together: number) => async (): Promise<number> => {
     const store = fresh()
     await store.append(RUN, [1])
-    const ms = await timed(async () => {
-      for (let n = 0; n < count; n++) await store.append(RUN, [frame(n)])
-    })
-    await store.shutdown()
-    return ms
-  }
-  const ten = async (): Promise<number> => {
-    const store = fresh()
-    await store.append(RUN, [1])
-    const ms = await timed(async () => {
-      for (let n = 0; n < count; n += 10) {
-        await Promise.all(Array.from({ length: 10 }, (_, i) => store.append(RUN, [frame(n + i)])))
+    const time = await timed(async () => {
+      for (let n = 0; n < count; n += together) {
+        await Promise.all(Array.from({ length: together }, (_, i) => store.append(RUN, [frame(n + i)])))
       }
     })
     await store.shutdown()
-    return ms
+    return time
   }
-  const [base = 0, single = 0, tens = 0] = await best([raw, one, ten])
-  print('append: writeSync a frame (baseline)', k(rate(count, base)))
-  print('append: one at a time, each awaited', k(rate(count, single)), x(base / single))
-  print('append: ten in one tick', k(rate(count, tens)), x(base / tens))
+  const { base, one, ten } = await inTurns({ base: raw, one: appended(1), ten: appended(10) }, ROUNDS)
+  print('append: writeSync a frame (baseline)', k(rate(count, median(base))))
+  print('append: one at a time, each awaited', k(rate(count, median(one))), x(ratio(base, one)))
+  print('append: ten in one tick', k(rate(count, median(ten))), x(ratio(base, ten)))
+}
 
-  const syncs = 300
-  const fd = openSync(join(folder, 'synced'), 'w')
-  const disk = rate(syncs, await timed(() => {
-    for (let n = 0; n < syncs; n++) {
-      writeSync(fd, wire(n))
-      fdatasyncSync(fd)
-    }
-  }))
-  closeSync(fd)
-  print('append: writeSync + fdatasync a frame (baseline)', k(disk))
-  for (const lanes of [1, 64, 1024]) {
+const durable = async (): Promise<void> => {
+  const syncs = 300 * PART
+  const disk = async (): Promise<number> => {
+    const fd = openSync(join(folder, 'synced'), 'w')
+    const time = await timed(() => {
+      for (let n = 0; n < syncs; n++) {
+        writeSync(fd, wire(n))
+        fdatasyncSync(fd)
+      }
+    })
+    closeSync(fd)
+    return rate(syncs, time)
+  }
+  const flushed = (lanes: number) => async (): Promise<number> => {
     const store = fresh()
     await store.append(RUN, [1], { flush: true })
-    const total = lanes * (lanes === 1 ? syncs : 100)
+    const total = lanes * (lanes === 1 ? syncs : 100 * PART)
     let n = 0
-    const ms = await timed(() => Promise.all(Array.from({ length: lanes }, async () => {
+    const time = await timed(() => Promise.all(Array.from({ length: lanes }, async () => {
       while (n < total) await store.append(RUN, [frame(n++)], { flush: true })
     })))
-    print(`append: flushed, ${lanes} in flight`, k(rate(total, ms)), x(rate(total, ms) / disk))
     await store.shutdown()
+    return rate(total, time)
+  }
+  const found = await inTurns({ disk, one: flushed(1), few: flushed(64), many: flushed(1024) }, quick ? 1 : 9)
+  print('durable: writeSync + fdatasync a frame (baseline)', k(median(found.disk)))
+  print('durable: append, one in flight', k(median(found.one)), x(ratio(found.one, found.disk)))
+  print('durable: append, 64 in flight', k(median(found.few)))
+  print('durable: append, 1,024 in flight', k(median(found.many)), x(ratio(found.many, found.disk)))
+  verdict('durable append, 64 in flight, to the disk\'s fdatasync', ratio(found.few, found.disk), { least: 15, as: x })
+}
+
+/** Frames at a pace at which each flush goes out by itself: so many appended together, then the pause of the journal. */
+interface Pace {
+  readonly watchers: number
+  readonly together: number
+}
+
+const flushesOf = ({ watchers }: Pace): number => Math.ceil((watchers > 200 ? 30 : 100) * (quick ? 0.1 : 1))
+/** A little more than a journal waits between two flushes. */
+const pauseOf = ({ watchers }: Pace): number => (watchers > 200 ? 12 : 6)
+
+const flushes = async (pace: Pace, flush: (first: number) => void): Promise<void> => {
+  for (let n = 0; n < flushesOf(pace); n++) {
+    flush(n * pace.together)
+    await setTimeout(pauseOf(pace))
   }
 }
 
-/** Sockets in a process of their own; each answer tells the bytes read when all sockets have ended. */
-const sink = (): ChildProcess => fork(fileURLToPath(import.meta.url), ['sink'])
-
-const asSink = (): void => void process.on('message', ({ port, sockets, stalled }: SinkTask) => {
-  let bytes = 0
-  let open = sockets
-  const held: Socket[] = []
-  for (let n = 0; n < sockets + stalled; n++) {
-    const path = n < sockets ? '/' : '/stalled'
-    const socket = connect(port, '127.0.0.1', () => socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`))
-    socket.on('error', () => {})
-    if (n >= sockets) {
-      held.push(socket.pause())
-      continue
-    }
-    socket.on('data', piece => bytes += piece.length)
-    socket.on('close', () => {
-      if (--open > 0) return
-      process.send?.({ bytes })
-      for (const other of held) other.destroy()
-    })
-  }
-})
-
-interface SinkTask {
-  port: number
-  sockets: number
-  stalled: number
-}
-
-type Attach = (res: ServerResponse, req: IncomingMessage) => void
-
-/** Serves watchers, and answers how long it took from the beginning of the work until all had everything. */
-const serve = async (
-  child: ChildProcess, attach: Attach, sockets: number, stalled: number, work: () => Promise<void>, settled = turn,
-): Promise<number> => {
-  let here = 0
-  const all = Promise.withResolvers<void>()
-  const server = createServer({ noDelay: true }, (req, res) => {
-    attach(res, req)
-    if (++here === sockets + stalled) all.resolve()
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  child.send({ port: (server.address() as AddressInfo).port, sockets, stalled } satisfies SinkTask)
-  await all.promise
-  await settled()
-  const started = performance.now()
-  const over = once(child, 'message')
-  await work()
-  await over
-  const ms = performance.now() - started
-  server.closeAllConnections()
-  server.close()
-  await once(server, 'close')
-  return ms
-}
-
-const head = (res: ServerResponse, chunked: boolean): ServerResponse => {
-  res.useChunkedEncodingByDefault = chunked
-  res.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' }).flushHeaders()
-  return res
-}
-
-const naive = async (child: ChildProcess, count: number, perTick: number): Promise<number> => {
+/** Every watcher for itself: one stringify and one chunk a frame. */
+const eachForItself = (child: ChildProcess, sockets: number, work: (put: (seq: number) => void) => Promise<void>): Promise<Spent> => {
   const watchers: ServerResponse[] = []
-  return serve(child, res => void watchers.push(head(res, true)), WATCHERS, 0, async () => {
-    for (let n = 0; n < count; n++) {
-      for (const res of watchers) res.write(wire(n))
-      if (n % perTick === perTick - 1) await turn()
-    }
-    for (const res of watchers) res.end()
+  return serve(child, {
+    sockets, attach: res => void watchers.push(head(res, true)),
+    work: async () => {
+      await work(seq => {
+        for (const res of watchers) res.write(wire(seq))
+      })
+      for (const res of watchers) res.end()
+    },
   })
 }
 
-const pumped = async (child: ChildProcess, count: number, perTick: number, chunked: boolean): Promise<number> => {
-  const store = fresh()
-  await store.append(RUN, [0])
-  const attach: Attach = res => void store.pump(RUN, 1, head(res, chunked), never).then(() => res.end())
-  const ms = await serve(child, attach, WATCHERS, 0, () => produce(store, count, perTick))
-  await store.shutdown()
-  return ms
+const naive = (child: ChildProcess, pace: Pace): Promise<Spent> => eachForItself(child, pace.watchers, put => flushes(pace, first => {
+  for (let n = first; n < first + pace.together; n++) put(n)
+}))
+
+/** The least that can be done: one write of the system for each flush and socket. */
+const raw = (child: ChildProcess, pace: Pace): Promise<Spent> => {
+  const watchers: ServerResponse[] = []
+  const fds: number[] = []
+  return serve(child, {
+    sockets: pace.watchers, attach: res => void watchers.push(head(res)),
+    settled: async () => {
+      for (const { socket } of watchers) fds.push((socket as unknown as { _handle: { fd: number } })._handle.fd)
+    },
+    work: async () => {
+      await flushes(pace, first => {
+        const bytes = Buffer.from(Array.from({ length: pace.together }, (_, n) => wire(first + n)).join(''))
+        for (const fd of fds) writeSync(fd, bytes)
+      })
+      for (const res of watchers) res.end()
+    },
+  })
 }
 
-const produce = async (store: JournalStore, count: number, perTick: number): Promise<void> => {
+const pumped = async (child: ChildProcess, sockets: number, work: (store: JournalStore) => Promise<void>): Promise<Spent> => {
+  const store = fresh()
+  await store.append(RUN, [0])
+  const spent = await serve(child, {
+    sockets, attach: res => void store.pump(RUN, 1, head(res), never).then(() => res.end()),
+    work: async () => {
+      await work(store)
+      await store.close(RUN, [{ event: 'done', data: {} }])
+    },
+  })
+  await store.shutdown()
+  return spent
+}
+
+const journal = (child: ChildProcess, pace: Pace): Promise<Spent> => pumped(child, pace.watchers, store => flushes(pace, first => {
+  for (let n = first; n < first + pace.together; n++) void store.append(RUN, [frame(n)])
+}))
+
+/** Frames as fast as they come, so many in one turn of the event loop. */
+const asTheyCome = async (put: (seq: number) => unknown, count: number, perTick: number): Promise<void> => {
   for (let n = 0; n < count; n++) {
-    void store.append(RUN, [frame(n)])
+    void put(n)
     if (n % perTick === perTick - 1) await turn()
   }
-  await store.close(RUN, [{ event: 'done', data: {} }])
+}
+
+const into = (store: JournalStore) => (seq: number): Promise<number> => store.append(RUN, [frame(seq)])
+
+const paced = async (child: ChildProcess, pace: Pace): Promise<void> => {
+  const { watchers, together } = pace
+  const delivered = flushesOf(pace) * together * watchers
+  const cost = (work: typeof naive) => async () => (await work(child, pace)).processor * 1000 / delivered
+  const found = await inTurns({ naive: cost(naive), raw: cost(raw), journal: cost(journal) }, ROUNDS)
+  const by = `fan-out at a pace: ${watchers} watcher${watchers > 1 ? 's' : ''}, ${together} a flush`
+  print(`${by}, stringify and write each (baseline)`, micro(median(found.naive)), 'of processor a frame and watcher')
+  print(`${by}, one system write a flush (baseline)`, micro(median(found.raw)), `${x(ratio(found.naive, found.raw))} naive`)
+  print(`${by}, the journal`, micro(median(found.journal)), `${x(ratio(found.naive, found.journal))} naive, ${x(ratio(found.raw, found.journal))} of raw`)
+  if (watchers === 100 && together === 1) verdict(`${by}, speed to the system's write`, ratio(found.raw, found.journal), { least: 0.4, as: x })
+}
+
+const thick = async (child: ChildProcess): Promise<void> => {
+  const watchers = 100
+  for (const perTick of [1, 10]) {
+    const count = Math.ceil((perTick === 1 ? 3_000 : 20_000) * PART)
+    const spent = { naive: [] as Spent[], journal: [] as Spent[] }
+    await inTurns({
+      naive: async () => spent.naive.push(await eachForItself(child, watchers, put => asTheyCome(put, count / 4, perTick))),
+      journal: async () => spent.journal.push(await pumped(child, watchers, store => asTheyCome(into(store), count, perTick))),
+    }, ROUNDS)
+    const rates = (name: keyof typeof spent, part: keyof Spent) => spent[name].map(one => rate((name === 'naive' ? count / 4 : count) * watchers, one[part]))
+    const by = `fan-out as they come: ${watchers} watchers, ${perTick} a tick`
+    for (const name of ['naive', 'journal'] as const) {
+      print(`${by}, ${name === 'naive' ? 'stringify and write each (baseline)' : 'the journal'}`, k(median(rates(name, 'wall'))), `${k(median(rates(name, 'processor')))} of processor`)
+    }
+    if (perTick === 1) verdict(`${by}, speed to stringify and write each`, ratio(rates('journal', 'processor'), rates('naive', 'processor')), { least: 2.4, as: x })
+    else verdict(`${by}, delivered a second`, median(rates('journal', 'wall')) / 1e6, { least: 1.5, as: mega => `${mega.toFixed(2)} M` })
+  }
+}
+
+const fanOut = async (child: ChildProcess): Promise<void> => {
+  for (const watchers of [1, 100, 1_000]) for (const together of [1, 10]) await paced(child, { watchers, together })
+  await thick(child)
 }
 
 /** Bytes still in use; what only waits to be collected is left out. */
@@ -207,94 +223,100 @@ const held = (): number => {
   return heapUsed + external
 }
 
-/** One quick watcher at the end of a journal, and others that stopped reading somewhere in it. */
-const beside = async (child: ChildProcess, stalled: number): Promise<{ ms: number; kib: number }> => {
-  const store = fresh()
-  for (let n = 0; n < 40_000; n += 100) await store.append(RUN, Array.from({ length: 100 }, (_, i) => frame(n + i)))
-  const before = held()
-  const slow: ServerResponse[] = []
-  const attach: Attach = (res, { url }) => {
-    const quick = url === '/'
-    if (!quick) slow.push(res)
-    void store.pump(RUN, quick ? 40_000 : 0, head(res, false), never).then(() => res.end())
+/** What watchers with nothing to read hold, in KiB each. */
+const idle = async (child: ChildProcess): Promise<void> => {
+  const watchers = quick ? 50 : 1_000
+  const holding = async (attach: Serving['attach'], work: () => Promise<void>): Promise<number> => {
+    let kib = 0
+    const before = held()
+    await serve(child, { sockets: watchers, attach, work, settled: async () => {
+      await setTimeout(100)
+      kib = (held() - before) / 1024 / watchers
+    } })
+    return kib
   }
-  let kib = 0
-  const ms = await serve(child, attach, 1, stalled, () => produce(store, 40_000, 20), async () => {
-    // Until the system's own buffers of the sockets are full: filling them is not what is measured.
-    for (let still = 0; still < 20; still++) {
-      const sent = slow.reduce((sum, res) => sum + (res.socket?.bytesWritten ?? 0), 0)
-      await new Promise(resolve => setTimeout(resolve, 20))
-      if (sent !== slow.reduce((sum, res) => sum + (res.socket?.bytesWritten ?? 0), 0)) still = 0
-    }
-    kib = (held() - before) / 1024 / Math.max(1, stalled)
-  })
-  await store.shutdown()
-  return { ms, kib }
+  const found = await inTurns({
+    bare: () => {
+      const open: ServerResponse[] = []
+      return holding(res => void open.push(head(res)), async () => open.forEach(res => res.end()))
+    },
+    journal: async () => {
+      const store = fresh()
+      await store.append(RUN, [0])
+      return holding(res => void store.pump(RUN, 1, head(res), never).then(() => res.end()), () => store.close(RUN, [{ event: 'done', data: {} }]))
+    },
+  }, ROUNDS)
+  const kib = (size: number) => `${size.toFixed(1)} KiB`
+  print(`idle: an open answer of node:http, of ${watchers} (baseline)`, kib(median(found.bare)))
+  verdict('idle watcher of a journal', median(found.journal), { most: 32, as: kib })
 }
 
-const fanOut = async (child: ChildProcess): Promise<void> => {
-  for (const [perTick, count] of [[1, 3000], [10, 6000]] as const) {
-    const by = `${WATCHERS} watchers, ${perTick} a tick`
-    const [base = 0, chunked = 0, plain = 0] = await best([
-      () => naive(child, count, perTick),
-      () => pumped(child, count, perTick, true),
-      () => pumped(child, count, perTick, false),
-    ])
-    const delivered = count * WATCHERS
-    print(`fan-out: stringify and write each, ${by} (baseline)`, k(rate(delivered, base)))
-    print(`fan-out: pump, chunked, ${by}`, k(rate(delivered, chunked)), x(base / chunked))
-    print(`fan-out: pump, ${by}`, k(rate(delivered, plain)), x(base / plain))
-  }
+/** One quick watcher at the end of a journal, and others that stopped reading somewhere in it. */
+const beside = async (child: ChildProcess, stalled: number): Promise<Spent & { readonly kib: number }> => {
+  const count = 40_000 * PART
+  const store = await filled(40_000)
+  const before = held()
+  const slow: ServerResponse[] = []
+  const sent = (): number => slow.reduce((sum, res) => sum + (res.socket?.bytesWritten ?? 0), 0)
+  let kib = 0
+  const spent = await serve(child, {
+    sockets: 1, stalled,
+    attach: (res, { url }) => {
+      const isQuick = url === '/'
+      if (!isQuick) slow.push(res)
+      void store.pump(RUN, isQuick ? 40_000 : 0, head(res), never).then(() => res.end())
+    },
+    settled: async () => {
+      // Until the system's own buffers of the sockets are full: filling them is not what is measured.
+      for (let still = 0, last = -1; still < 20; still++) {
+        if (sent() !== last) still = 0
+        last = sent()
+        await setTimeout(20)
+      }
+      kib = (held() - before) / 1024 / Math.max(1, stalled)
+    },
+    work: async () => {
+      await asTheyCome(into(store), count, 20)
+      await store.close(RUN, [{ event: 'done', data: {} }])
+    },
+  })
+  await store.shutdown()
+  return { ...spent, kib }
 }
 
 const stalls = async (child: ChildProcess): Promise<void> => {
-  const stalled = 50
-  let most = 0
-  const [alone = 0, among = 0] = await best([
-    async () => (await beside(child, 0)).ms,
-    async () => {
-      const { ms, kib } = await beside(child, stalled)
-      most = Math.max(most, kib)
-      return ms
-    },
-  ], 5)
-  print('stalled: one quick watcher alone (baseline)', `${alone.toFixed(0)} ms`)
-  print(`stalled: the same beside ${stalled} that do not read`, `${among.toFixed(0)} ms`, x(among / alone))
-  print('stalled: memory for each that does not read, at most', `${most.toFixed(0)} KiB`)
+  const stalled = quick ? 5 : 50
+  const spent = { alone: [] as (Spent & { kib: number })[], among: [] as (Spent & { kib: number })[] }
+  const round = (name: 'alone' | 'among', slow: number) => async () => spent[name].push(await beside(child, slow))
+  await inTurns({ alone: round('alone', 0), among: round('among', stalled) }, quick ? 1 : 9)
+  const of = (name: 'alone' | 'among', part: keyof Spent | 'kib') => spent[name].map(one => one[part])
+  print('stalled: one quick watcher alone (baseline)', ms(median(of('alone', 'wall'))), `${ms(median(of('alone', 'processor')))} of processor`)
+  print(`stalled: the same beside ${stalled} that do not read`, ms(median(of('among', 'wall'))), `${ms(median(of('among', 'processor')))} of processor`)
+  verdict(`stalled: the quick one beside ${stalled}, slower`, ratio(of('among', 'wall'), of('alone', 'wall')), { most: 1.2, as: x })
+  print('stalled: the same by processor', x(ratio(of('among', 'processor'), of('alone', 'processor'))))
+  verdict('stalled: memory of each that does not read, at most', Math.max(...of('among', 'kib')), { most: 1024, as: kib => `${kib.toFixed(0)} KiB` })
 }
 
 const replay = async (child: ChildProcess): Promise<void> => {
-  const count = 100_000
-  const store = fresh(64 * 1024 * 1024)
-  for (let n = 0; n < count; n += 100) await store.append(RUN, Array.from({ length: 100 }, (_, i) => frame(n + i)))
+  const count = 100_000 * PART
+  const store = await filled(count, 64 * 1024 * 1024)
   await store.append(RUN, [0], { flush: true })
   const path = join(folder, String(folders - 1), FILE)
   const wireBytes = readFileSync(path)
+  // Each its own memory, as that of whoever keeps only the end of a stream.
+  const pieces = Array.from({ length: Math.ceil(wireBytes.length / 65_536) }, (_, n) => Buffer.from(new Uint8Array(wireBytes.subarray(n * 65_536, (n + 1) * 65_536)).buffer))
   const drain = (res: ServerResponse, bytes: Buffer): unknown => res.write(bytes) || once(res, 'drain')
-  let go: () => Promise<void>
-  const from = (work: (res: ServerResponse) => Promise<unknown>) => (): Promise<number> => {
-    const attach: Attach = res => {
-      head(res, false)
-      go = async () => {
-        await work(res)
-        res.end()
-      }
-    }
-    return serve(child, attach, 1, 0, () => go())
+  const spent = { memory: [] as Spent[], fromMemory: [] as Spent[], file: [] as Spent[], fromFile: [] as Spent[] }
+  const round = (name: keyof typeof spent, work: (res: ServerResponse) => Promise<unknown>) => async () => {
+    let watcher: ServerResponse | undefined
+    return spent[name].push(await serve(child, {
+      sockets: 1, attach: res => void (watcher = head(res)),
+      work: async () => {
+        await work(watcher!)
+        watcher!.end()
+      },
+    }))
   }
-  const rawMemory = from(async res => {
-    for (let at = 0; at < wireBytes.length; at += 65_536) await drain(res, wireBytes.subarray(at, at + 65_536))
-  })
-  const rawFile = from(async res => {
-    const fd = openSync(path, 'r')
-    for (;;) {
-      const bytes = Buffer.allocUnsafeSlow(262_144)
-      const read = readSync(fd, bytes)
-      if (read === 0) break
-      await drain(res, bytes.subarray(0, read))
-    }
-    closeSync(fd)
-  })
   const until = (source: JournalStore) => async (res: ServerResponse): Promise<void> => {
     const stop = new AbortController()
     let left = wireBytes.length
@@ -309,28 +331,45 @@ const replay = async (child: ChildProcess): Promise<void> => {
   }
   const cold = new JournalStore(join(folder, String(folders - 1)))
   await cold.stat(RUN)
-  const works = [rawMemory, from(until(store)), rawFile, from(until(cold))]
-  const [memory = 0, fromMemory = 0, file = 0, fromFile = 0] = await best(works, 9)
+  await inTurns({
+    memory: round('memory', async res => {
+      for (const piece of pieces) await drain(res, piece)
+    }),
+    fromMemory: round('fromMemory', until(store)),
+    file: round('file', async res => {
+      const fd = openSync(path, 'r')
+      for (;;) {
+        const bytes = Buffer.allocUnsafeSlow(262_144)
+        const read = readSync(fd, bytes)
+        if (read === 0) break
+        await drain(res, bytes.subarray(0, read))
+      }
+      closeSync(fd)
+    }),
+    fromFile: round('fromFile', until(cold)),
+  }, quick ? 1 : 101)
+  const of = (name: keyof typeof spent, part: keyof Spent) => spent[name].map(one => one[part])
   const opened = await timed(() => new JournalStore(join(folder, String(folders - 1))).stat(RUN))
-  print('replay 100k frames: pieces of 64 KiB from memory (baseline)', `${memory.toFixed(0)} ms`)
-  print('replay 100k frames: pump from memory', `${fromMemory.toFixed(0)} ms`, x(memory / fromMemory))
-  print('replay 100k frames: readSync of 256 KiB (baseline)', `${file.toFixed(0)} ms`)
-  print('replay 100k frames: pump from the file', `${fromFile.toFixed(0)} ms`, x(file / fromFile))
-  print('opening the journal of 100k frames', `${opened.toFixed(0)} ms`)
-}
-
-const sections: { [name: string]: (child: ChildProcess) => Promise<void> } = { appends, fanOut, stalls, replay }
-const asked = process.argv.slice(2)
-
-if (asked[0] === 'sink') asSink()
-else {
-  const child = sink()
-  try {
-    for (const [name, section] of Object.entries(sections)) {
-      if (asked.length === 0 || asked.includes(name)) await section(child)
-    }
-  } finally {
-    child.kill()
-    rmSync(folder, { recursive: true })
+  const shown = { memory: 'pieces of 64 KiB from memory (baseline)', fromMemory: 'the journal from memory', file: 'readSync of 256 KiB (baseline)', fromFile: 'the journal from its file' }
+  for (const name of ['memory', 'fromMemory', 'file', 'fromFile'] as const) {
+    print(`replay: ${shown[name]}`, ms(median(of(name, 'wall'))), `best ${ms(Math.min(...of(name, 'wall')))}, ${ms(median(of(name, 'processor')))} of processor`)
   }
+  for (const [part, by] of [['wall', 'by the clock'], ['processor', 'by the processor']] as const) {
+    verdict(`replay from memory, speed to a raw socket ${by}`, ratio(of('memory', part), of('fromMemory', part)), { least: 0.9, as: x })
+    verdict(`replay from the file, speed to a raw socket ${by}`, ratio(of('file', part), of('fromFile', part)), { least: 0.5, as: x })
+  }
+  print(`opening the journal of ${count} frames`, ms(opened))
 }
+
+const sections: { [name: string]: (child: ChildProcess) => Promise<void> } = { appends, durable, fanOut, idle, stalls, replay }
+
+const child = sink()
+try {
+  for (const [name, section] of Object.entries(sections)) {
+    if (asked.length === 0 || asked.includes(name)) await section(child)
+  }
+} finally {
+  child.kill()
+  rmSync(folder, { recursive: true })
+}
+process.exit(0)

@@ -1,8 +1,11 @@
-// What a whole request costs beside a bare server: `node dist/test/bench/request.js [seconds a round]`.
+// What a whole request costs beside a bare server and beside Hono with zod: `node dist/test/bench/request.js [seconds a round]`.
 import { fork } from 'node:child_process'
 import { createServer, type RequestListener } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { getRequestListener } from '@hono/node-server'
+import { Hono } from 'hono'
+import { z } from 'zod'
 import { agent } from '../../plugins/agent/contract.js'
 import { createAuth } from '../../kernel/auth/auth.js'
 import { Boot } from '../../kernel/boot.js'
@@ -14,11 +17,12 @@ import type { PluginManifest } from '../../kernel/manifest.js'
 import type { Kernel } from '../../kernel/services.js'
 import type { Scope } from '../../sdk/types.js'
 import { createHost } from '../../sdk/host.js'
+import { asked, inTurns, median, print, quick, ratio, verdict, x } from './measure.js'
 
 const BODY = JSON.stringify({ prompt: 'x'.repeat(900), conversationId: 'bench', messageId: 'm-1', isolated: true, model: 'script', permissionMode: 'default', mentions: ['a.txt'] })
 const ANSWER = { run: 'r-1', conversationId: 'bench', messageId: 'm-1', delivery: 'started' } as const
-const SECONDS = Number(process.argv[2] ?? 3)
-const ROUNDS = 3
+const SECONDS = Number(asked[0] ?? (quick ? 0.2 : 2))
+const ROUNDS = quick ? 1 : 7
 
 interface Load {
   readonly port: number
@@ -26,20 +30,27 @@ interface Load {
   readonly ms: number
 }
 
+/**
+ * Requests a second, their 99th percentile in ms, and what one costs the server's processor in µs.
+ *
+ * `own` is the part outside the system: waking a client that sleeps is inside, and a quick server's seldom does.
+ */
 interface Figures {
   readonly rate: number
   readonly p99: number
+  readonly cpu: number
+  readonly own: number
 }
 
-/** Drives one server over 32 connections from a process of its own; `cpu` is what a request costs this process, in µs. */
-const drive = async (port: number, token: string): Promise<Figures & { readonly cpu: number }> => {
+/** Drives one server over 32 connections from a process of its own. */
+const drive = async (port: number, token: string): Promise<Figures> => {
   const before = process.cpuUsage()
   const load: Load = { port, token, ms: SECONDS * 1000 }
-  const figures = await new Promise<Figures & { readonly count: number }>((resolve, reject) => {
+  const { count, rate, p99 } = await new Promise<Pick<Figures, 'rate' | 'p99'> & { readonly count: number }>((resolve, reject) => {
     fork(fileURLToPath(import.meta.url), ['load', JSON.stringify(load)]).once('message', resolve as never).once('error', reject)
   })
   const { user, system } = process.cpuUsage(before)
-  return { ...figures, cpu: (user + system) / figures.count }
+  return { rate, p99, cpu: (user + system) / count, own: user / count }
 }
 
 const load = ({ port, token, ms }: Load): void => {
@@ -80,6 +91,28 @@ const bare: RequestListener = (req, res) => {
   })
 }
 
+const MODES = ['default', 'acceptEdits', 'plan', 'bypassPermissions'] as const
+
+/** The usual choice: a framework of the web's own requests and a validator that is told its types once more. */
+const hono = (): RequestListener => {
+  const input = z.object({
+    prompt: z.string().max(1_048_576),
+    messageId: z.string().max(64).optional(),
+    attachments: z.array(z.string()).max(20).optional(),
+    mentions: z.array(z.string()).max(20).optional(),
+    conversationId: z.string().max(64).regex(/^[A-Za-z0-9][\w.-]*$/).optional(),
+    isolated: z.boolean().optional(),
+    model: z.string().optional(),
+    permissionMode: z.enum(MODES).optional(),
+  })
+  const app = new Hono()
+  app.post('/agent', async context => {
+    const found = input.safeParse(await context.req.json())
+    return found.success ? context.json(ANSWER) : context.json({ message: 'no' }, 400)
+  })
+  return getRequestListener(app.fetch)
+}
+
 /** The daemon's own pipeline with authentication and 400 routes in 40 groups. */
 const whole = async (): Promise<{ listener: RequestListener; token: string }> => {
   const kernel = { calls: new Calls(false), boot: new Boot(() => {}) } as unknown as Kernel
@@ -110,19 +143,26 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
 
 const main = async (): Promise<void> => {
   const { listener, token } = await whole()
-  const ports = { bare: await listen(bare), whole: await listen(listener) }
-  const best = { bare: { rate: 0, p99: Infinity, cpu: Infinity }, whole: { rate: 0, p99: Infinity, cpu: Infinity } }
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const name of ['bare', 'whole'] as const) {
-      const { rate, p99, cpu } = await drive(ports[name], token)
-      best[name] = { rate: Math.max(best[name].rate, rate), p99: Math.min(best[name].p99, p99), cpu: Math.min(best[name].cpu, cpu) }
-    }
+  const ports = { bare: await listen(bare), whole: await listen(listener), hono: await listen(hono()) }
+  const names = ['bare', 'whole', 'hono'] as const
+  const found = { bare: [] as Figures[], whole: [] as Figures[], hono: [] as Figures[] }
+  const round = (name: typeof names[number]) => async () => {
+    found[name].push(await drive(ports[name], token))
+    return 0
   }
-  for (const [name, { rate, p99, cpu }] of Object.entries(best)) {
-    console.log(`${name.padEnd(6)} ${Math.round(rate)}/s  p99 ${p99.toFixed(2)} ms  ${cpu.toFixed(1)} µs of processor a request`)
+  for (const name of names) await drive(ports[name], token)
+  await inTurns({ bare: round('bare'), whole: round('whole'), hono: round('hono') }, ROUNDS)
+  const of = (name: typeof names[number], figure: keyof Figures) => found[name].map(one => one[figure])
+  const shown = { bare: 'node:http + typia (baseline)', whole: 'the whole pipeline, authentication, 400 routes', hono: 'Hono + zod, no authentication, one route' }
+  for (const name of names) {
+    const [rate, p99, cpu, own] = [median(of(name, 'rate')), median(of(name, 'p99')), median(of(name, 'cpu')), median(of(name, 'own'))]
+    print(`request: ${shown[name]}`, `${Math.round(rate)}/s`, `p99 ${p99.toFixed(2)} ms, ${cpu.toFixed(1)} µs of processor a request, ${own.toFixed(1)} µs outside the system`)
   }
-  const { bare: least, whole: full } = best
-  console.log(`slowdown ${(least.rate / full.rate).toFixed(2)}x, processor ${(full.cpu / least.cpu).toFixed(2)}x, p99 ${(full.p99 / least.p99).toFixed(2)}x (target 1.25x)`)
+  verdict('request: processor of the whole pipeline to bare', ratio(of('whole', 'cpu'), of('bare', 'cpu')), { most: 1.25, as: x })
+  verdict('request: p99 of the whole pipeline to bare', ratio(of('whole', 'p99'), of('bare', 'p99')), { most: 1.25, as: x })
+  verdict('request: throughput of the whole pipeline to Hono + zod', ratio(of('whole', 'rate'), of('hono', 'rate')), { least: 1.6, as: x })
+  print('request: processor outside the system, the whole pipeline to bare', x(ratio(of('whole', 'own'), of('bare', 'own'))))
+  print('request: processor of Hono + zod to the whole pipeline', x(ratio(of('hono', 'cpu'), of('whole', 'cpu'))))
   process.exit(0)
 }
 

@@ -98,3 +98,19 @@ t.test('while the turn lock is held no turn begins its work', async t => {
   t.match((await framesOf(client, 'l').all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
   t.match((await state(daemon, 'l')).conversation.repos, [{ repo: 'root', landedTip: 'abc' }])
 })
+
+t.test('a stop right after an answer leaves nothing that writes into the log of the ended turn', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  const { client, logged } = daemon
+  for (const conversationId of ['a', 'b', 'c']) {
+    await client.call('POST /agent', { conversationId, prompt: 'ask which?\n| one: first\nsay over', isolated: true })
+    const watched = framesOf(client, conversationId)
+    const { requestId } = await watched.until(({ kind }) => kind === 'question')
+    await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'which?': 'one' } })
+    await client.call('POST /agent/stop', { conversationId })
+    await watched.all()
+    // This waits for whoever still holds the private copy.
+    await inner(daemon, 'agent.archive', { id: conversationId })
+  }
+  t.same(logged.filter(line => line.includes('"level":50')), [])
+})

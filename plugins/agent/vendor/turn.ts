@@ -66,7 +66,7 @@ class VendorTurn {
   async run(): Promise<void> {
     const { frames, updates } = this.#client
     const { conversationId } = this.#request
-    const startedAt = Date.now()
+    const startedAt = performance.now()
     let before: number | undefined = 0
     let failure: TurnFailure | undefined
     let again = true
@@ -87,7 +87,7 @@ class VendorTurn {
     }
     const costUsd = updates.costUsd === undefined || before === undefined ? undefined : Math.max(0, updates.costUsd - before)
     frames.push(...updates.close(), {
-      kind: 'usage', numTurns: 1, durationMs: Date.now() - startedAt, ...(costUsd !== undefined && { costUsd }),
+      kind: 'usage', numTurns: 1, durationMs: Math.round(performance.now() - startedAt), ...(costUsd !== undefined && { costUsd }),
     })
     if (failure && !this.#io.signal.aborted) frames.push({ kind: 'error', ...failure })
   }

@@ -1,13 +1,17 @@
 /** Time, as far as the stream depends on it. */
 export interface Clock {
+  /** Milliseconds that only ever grow, however the clock on the wall is set. */
   now(): number
+  /** The time of day, for others to read. */
+  time(): number
   /** Runs something later, unless the answer is called before. */
   after(ms: number, run: () => void): () => void
 }
 
 /** The clock of the machine; its timers keep no process up. */
 export const REAL: Clock = {
-  now: Date.now,
+  now: () => performance.now(),
+  time: Date.now,
   after: (ms, run) => {
     const timer = setTimeout(run, ms).unref()
     return () => clearTimeout(timer)

@@ -251,7 +251,7 @@ export class Live implements Source {
       for (const watcher of this.#watchers) {
         watcher.checkStalled()
         if ((watcher.quiet ?? 0) < HEARTBEAT) continue
-        beat ??= this.#named(this.#head, data({ kind: 'heartbeat', at: this.now(), seq: this.#head }))
+        beat ??= this.#named(this.#head, data({ kind: 'heartbeat', at: this.#clock.time(), seq: this.#head }))
         watcher.beat(beat)
       }
       this.#tick()

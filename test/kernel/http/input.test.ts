@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { daemonWith, type Support } from '../../support/daemon.js'
 
@@ -17,9 +18,10 @@ t.test('a body that does not fit is refused with a sentence', async t => {
     ['an escaped closed key', '{"label":"a","scope":"read","\\u005f_proto__":{"x":1}}', 400, /__proto__ is not allowed/],
     ['a deep closed key', '{"label":"a","scope":"read","x":[{"constructor":1}]}', 400, /constructor is not allowed/],
     ['too deep', '{"label":' + '['.repeat(100_000) + ']'.repeat(100_000) + '}', 400, /deeper than 64/],
-    ['a wrong type', '{"label":7,"scope":"read"}', 400, /^label: expected text/],
-    ['a wrong choice', '{"label":"a","scope":"all"}', 400, /^scope: expected one of .*editor/],
-    ['a missing field', '{"label":"a"}', 400, /^scope: expected/],
+    ['not JSON, with a line break', '{"label":\n', 400, /^the body is not JSON: [^\n]*$/],
+    ['a wrong type', '{"label":7,"scope":"read"}', 400, /^label: expected text.*, found 7$/],
+    ['a wrong choice', '{"label":"a","scope":"all"}', 400, /^scope: expected one of .*editor.*, found "all"$/],
+    ['a missing field', '{"label":"a"}', 400, /^scope: expected.*, found nothing$/],
     ['a long text', JSON.stringify({ label: 'x'.repeat(61), scope: 'read' }), 400, /^label: expected text.*at most 60/],
     ['a control character', JSON.stringify({ label: 'a\u0000b', scope: 'read' }), 400, /^label: expected/],
   ]
@@ -46,6 +48,28 @@ t.test('a body of another type is 415, one over the limit 413', async t => {
   t.equal(chunked, 413, 'without a length too')
 })
 
+t.test('a list is asked for as a list', async t => {
+  const daemon = await daemonWith(t, ['agent', 'agents'])
+  const answer = await daemon.fetch('/agents/purge', { method: 'POST', body: '{"ids":7}' })
+  t.equal(answer.status, 400)
+  t.match((await answer.json()) as object, { message: /^ids: expected a list, .*, found 7$/ })
+})
+
+t.test('a body that says it is packed is 415, also when it is not', async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const coded = (coding: string, body: string | Uint8Array) => daemon.fetch('/system/control/tokens', {
+    method: 'POST', body: body as string, headers: { 'content-encoding': coding },
+  })
+  const good = '{"label":"a","scope":"read"}'
+  for (const [coding, body] of [['gzip', gzipSync(good)], ['gzip', good], ['br', good], ['identity, gzip', good], ['wonders', good]] as const) {
+    const answer = await coded(coding, body)
+    t.equal(answer.status, 415, coding)
+    t.match((await answer.json()) as object, { message: /^expected a body as it is, found content-encoding / })
+  }
+  t.same(await daemon.client.call('GET /system/control/tokens'), { tokens: [] })
+  t.equal((await coded('identity', good)).status, 200)
+})
+
 t.test('nothing of a body is read before the credential is judged', async t => {
   const daemon = await daemonWith(t, ['system'])
   const status = await new Promise<number | undefined>((resolve, reject) => {
@@ -64,5 +88,24 @@ t.test('a client that leaves in the middle of its body harms nobody', async t =>
     req.write('{"label":', () => req.destroy(new Error('gone')))
   })
   t.equal((await daemon.fetch('/info')).status, 200)
+  t.same(daemon.logged.filter(line => line.includes('failed')), [])
+})
+
+t.test('a client that leaves while its call is carried out makes no failure', async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const { calls } = daemon.kernel
+  const [reached, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  calls.answer = (_, __, { signal }) => new Promise((_, reject) => {
+    reached.resolve()
+    signal.addEventListener('abort', () => {
+      reject(signal.reason as Error)
+      setImmediate(over.resolve)
+    })
+  })
+  const gone = new AbortController()
+  const asked = daemon.fetch('/system/control/tokens', { signal: gone.signal }).catch(() => undefined)
+  await reached.promise
+  gone.abort()
+  await Promise.all([asked, over.promise])
   t.same(daemon.logged.filter(line => line.includes('failed')), [])
 })

@@ -71,14 +71,14 @@ t.test('nothing that the repository names is run', async t => {
 })
 
 t.test('behind the wall a filter of the repository runs without the data folder', async t => {
-  const { dir, data, root } = await repository(t)
+  const { dir, data } = await repository(t)
   writeFileSync(join(data, 'secret'), 'x')
-  await git(dir, ['config', 'filter.x.clean', `ls -A '${data}' > '${join(root, 'seen')}'; cat`])
+  await git(dir, ['config', 'filter.x.clean', `ls -A '${data}' > '${join(dir, '.git/seen')}'; cat`])
   writeFileSync(join(dir, '.gitattributes'), '* filter=x\n')
   writeFileSync(join(dir, 'a.txt'), 'two\n')
   await git(dir, ['add', '-A'], { wall: { workspace: dir, data } })
-  t.ok(existsSync(join(root, 'seen')), 'the filter ran')
-  t.equal((await git(dir, ['hash-object', '--no-filters', join(root, 'seen')])).text, 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n', 'and saw nothing')
+  t.ok(existsSync(join(dir, '.git/seen')), 'the filter ran')
+  t.equal((await git(dir, ['hash-object', '--no-filters', join(dir, '.git/seen')])).text, 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n', 'and saw nothing')
 })
 
 t.test('git that is held up is given up', async t => {

@@ -117,7 +117,7 @@ export const accounting: { readonly [name: string]: Verb } = {
         if (hand.replay.count('provider_retry') < attempt) {
           yield { kind: 'provider_retry', attempt, maxAttempts: times, nextAttemptAt, status: BUSY }
         }
-        await hand.sleep(nextAttemptAt - Date.now())
+        await hand.sleep(Math.min(ms, nextAttemptAt - Date.now()))
       }
     },
   }),

@@ -13,6 +13,10 @@ export class TestClock implements Clock {
     return this.#now
   }
 
+  time(): number {
+    return this.#now
+  }
+
   after(ms: number, run: () => void): () => void {
     const timer = { at: this.#now + ms, run }
     this.#timers.push(timer)

@@ -1,0 +1,113 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createClient } from '../../sdk/client.js'
+import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { framesOf, runTurn } from '../support/turns.js'
+
+const MOUNTS = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0
+/** A pipeline has to prove it; elsewhere who may mount nothing is told what was not proven. */
+const skip = MOUNTS || process.env.CI ? {} : { skip: 'only the administrator of a machine may mount the small disk this takes' }
+
+/** A disk of two MiB that goes with the test. */
+const smallDisk = (t: Test, at: string): string => {
+  mkdirSync(at, { recursive: true })
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=0700', 'tmpfs', at])
+  t.teardown(() => execFileSync('umount', ['--lazy', at]))
+  return at
+}
+
+/** Takes all the room there is but for some bytes; the answer gives it back. */
+const fill = (folder: string, but = 0): (() => void) => {
+  const [file, rest] = [join(folder, 'filler'), join(folder, 'rest')]
+  writeFileSync(rest, Buffer.alloc(but))
+  const fd = openSync(file, 'w')
+  for (const size of [65_536, 4096, 1]) {
+    try {
+      for (;;) writeSync(fd, Buffer.alloc(size))
+    } catch {
+      // That much no longer fits.
+    }
+  }
+  closeSync(fd)
+  rmSync(rest)
+  return () => rmSync(file, { force: true })
+}
+
+interface Refused {
+  readonly status?: number
+  readonly message?: string
+}
+const refused = async (asked: Promise<unknown>): Promise<Refused> => asked.then(() => ({}), (error: Refused) => ({ status: error.status!, message: error.message! }))
+
+t.test('on a full disk what was acknowledged stays, what is refused is told, and with room everything works again', skip, async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+  makeWorkspace(workspace)
+  const first = await spawnDaemon(t, { workspace, data })
+  const { token } = await first.client.call('POST /system/control/tokens', { label: 'before', scope: 'land' })
+  const land = createClient({ url: first.url, token })
+  await runTurn(land, 'said', 'say before')
+  await land.call('POST /agent', { conversationId: 'asks', prompt: 'ask still there?\n| yes: y\nsay went on' })
+  await framesOf(land, 'asks').until(({ kind }) => kind === 'question')
+  const acknowledged = new Map<string, string>()
+  const free = fill(data, 48 * 1024)
+
+  const attempts: Refused[] = []
+  let title: string | undefined
+  for (let at = 0; at < 12; at++) {
+    const messageId = `m-full-${at}`
+    attempts.push(await refused(land.call('POST /agent', { conversationId: `full-${at}`, prompt: `say ${'x'.repeat(5000)}`, messageId }).then(({ run }) => acknowledged.set(messageId, run))))
+    attempts.push(await refused(first.client.call('POST /system/control/tokens', { label: `full-${at}`, scope: 'read' })))
+    const wanted = `full ${at} ${'y'.repeat(60)}`
+    attempts.push(await refused(land.call('POST /agents/{id}/rename', { id: 'said', title: wanted }).then(() => (title = wanted))))
+    attempts.push(await refused(land.call('POST /agent', { conversationId: 'asks', prompt: 'z'.repeat(20_000), messageId: `m-wait-${at}` }).then(({ run }) => acknowledged.set(`m-wait-${at}`, run))))
+  }
+  const told = attempts.filter(({ status }) => status !== undefined)
+  t.ok(told.length > 10 && acknowledged.size > 0, `${told.length} of ${attempts.length} were refused, ${acknowledged.size} messages were taken`)
+  t.same(told.filter(({ status, message }) => status !== 413 || !/disk.*full|full.*disk/.test(message!)), [], 'each with its reason')
+  const { agents } = await land.call('GET /agents')
+  const shown = agents.find(({ id }) => id === 'said')?.title
+  t.equal(shown?.startsWith('full') ? shown : undefined, title, 'reading goes on, and what was refused did not happen')
+  t.equal((await fetch(`${first.url}/health`)).status, 200)
+
+  free()
+  t.equal((await runTurn(land, 'said', 'say there is room')).at(-1)?.kind, 'done')
+  const { id } = await first.client.call('POST /system/control/tokens', { label: 'after', scope: 'read' })
+  await first.kill9()
+
+  const second = await spawnDaemon(t, { workspace, data })
+  const again = createClient({ url: second.url, token })
+  const listed = (await second.client.call('GET /system/control/tokens')).tokens
+  t.ok(listed.some(one => one.id === id))
+  t.match(await again.call('GET /agents/{id}', { id: 'asks' }), { status: 'awaiting' })
+  const { messages } = await again.call('GET /agents/{id}/transcript', { id: 'said' })
+  t.match(JSON.stringify(messages), /before.*there is room/s)
+  for (const [messageId, run] of acknowledged) {
+    const conversationId = messageId.replace(/^m-full/, 'full').replace(/^m-wait-.*/, 'asks')
+    t.equal((await again.call('POST /agent', { conversationId, prompt: 'say x', messageId })).run, run, `${messageId} is known`)
+  }
+})
+
+t.test('a turn whose log finds no room ends as failed and says why, and the next one runs when there is room', skip, async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+  makeWorkspace(workspace)
+  const { client, url } = await spawnDaemon(t, { workspace, data })
+  await client.call('POST /agent', { conversationId: 'long', prompt: `wait words\nrepeat 200 say ${'x'.repeat(20_000)}` })
+  const frames = framesOf(client, 'long')
+  await frames.until(({ kind }) => kind !== 'worktree')
+  const free = fill(data)
+  await client.call('POST /agent/steer', { conversationId: 'long', text: 'go on' }).catch(error => t.match(error, { status: 413 }))
+  await client.call('POST /agent/stop', { conversationId: 'long' }).catch(() => {})
+  t.equal((await fetch(`${url}/health`)).status, 200)
+  free()
+  for (;;) {
+    const { status } = await client.call('GET /agents/{id}', { id: 'long' })
+    if (!['running', 'awaiting', 'stopping'].includes(status)) break
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+  t.equal((await runTurn(client, 'next', 'say there is room')).at(-1)?.kind, 'done')
+  t.equal((await runTurn(client, 'long', 'say again')).at(-1)?.kind, 'done', 'the conversation goes on too')
+})

@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const ended = async (...args: string[]): Promise<{ code: number; out: string; errors: string }> => {
+  const all = fileURLToPath(new URL('bench/all.js', import.meta.url))
+  const child = spawn(process.execPath, [all, '--quick', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit') as Promise<[number]>])
+  return { code, out, errors }
+}
+
+/** What the table must say of each, however the figures are. */
+const ROWS = {
+  request: /\| request: throughput of the whole pipeline to Hono \+ zod \| .* \| at least 1\.60x \| (?:reached|missed) \|/,
+  frames: /\| replay from the file, speed to a raw socket by the processor \| /,
+  start: /\| start: a plugin, the mean of \d+, by the processor \| /,
+  turns: /\| an idle watcher of the daemon \| /,
+  spawn: /\| spawn: .*, the loop stands still \| /,
+}
+
+t.jobs = 2
+t.setTimeout(110_000)
+const beside = { buffered: true }
+for (const [name, row] of Object.entries(ROWS)) {
+  t.test(`the bench ${name} runs to its end and says how its targets stand`, beside, async t => {
+    const { code, out, errors } = await ended(name)
+    t.equal(code, 0, errors)
+    t.match(out, row)
+  })
+}
+
+t.test('the bench copies runs to its end', beside, async t => t.match(await ended('copies'), { code: 0, out: /both sides of one file/ }))
+t.test('the bench roster runs to its end', beside, async t => t.match(await ended('roster'), { code: 0, out: /search, first after a restart/ }))
+
+t.test('a bench that is not there is refused', async t => {
+  t.match(await ended('requests'), { code: 2, errors: /expected names of request, .*found requests/ })
+})

@@ -1,0 +1,69 @@
+/** What every bench says its figures with. Only ratios of one run count, so nothing here keeps a figure. */
+
+/** Only to show that a bench runs: seconds in place of minutes, and figures that mean nothing. */
+export const quick = process.argv.includes('--quick')
+
+/** What a bench was asked for on its command line. */
+export const asked = process.argv.slice(2).filter(word => word !== '--quick')
+
+/** One row of the table that `npm run bench` ends with. */
+export interface Verdict {
+  readonly what: string
+  readonly figure: string
+  readonly target: string
+  readonly reached: boolean
+}
+
+/** The milliseconds that some work takes. */
+export const timed = async (work: () => unknown): Promise<number> => {
+  const started = performance.now()
+  await work()
+  return performance.now() - started
+}
+
+/** The value below which such a part of the values lies; those of one half are the median. */
+export const quantile = (values: readonly number[], part: number): number =>
+  [...values].sort((one, other) => one - other)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? NaN
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5)
+
+export const ms = (time: number): string => `${time.toFixed(time < 10 ? 1 : 0)} ms`
+export const x = (ratio: number): string => `${ratio.toFixed(2)}x`
+export const mib = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`
+
+export const print = (what: string, figure: string, more = ''): void => console.log(`  ${what.padEnd(66)} ${figure.padStart(18)}  ${more}`)
+
+interface Wanted {
+  readonly most?: number
+  readonly least?: number
+  /** How a figure is written. */
+  readonly as: (figure: number) => string
+}
+
+/** Prints a figure with its target and whether it is reached, and tells the runner. */
+export const verdict = (what: string, figure: number, { most, least, as }: Wanted): void => {
+  const reached = most !== undefined ? figure <= most : figure >= (least ?? NaN)
+  const target = most !== undefined ? `at most ${as(most)}` : `at least ${as(least ?? NaN)}`
+  print(what, as(figure), `target ${target}: ${reached ? 'reached' : 'MISSED'}`)
+  process.send?.({ what, figure: as(figure), target, reached } satisfies Verdict)
+}
+
+/** Figures of works that are to be compared, one list for each. */
+export type Rounds<Name extends string> = { readonly [name in Name]: number[] }
+
+/**
+ * Runs works in turns, in one order and then in the other, and answers what each gave in each round.
+ *
+ * The rounds of two works are pairs: on a shared machine their ratio says more than the best or the mean of either.
+ */
+export const inTurns = async <Name extends string>(works: { readonly [name in Name]: () => number | Promise<number> }, rounds: number): Promise<Rounds<Name>> => {
+  const names = Object.keys(works) as Name[]
+  const found = Object.fromEntries(names.map(name => [name, []])) as unknown as Rounds<Name>
+  for (let round = 0; round < rounds; round++) {
+    for (const name of round % 2 === 0 ? names : names.toReversed()) found[name].push(await works[name]())
+  }
+  return found
+}
+
+/** The median of what one is of the other, round by round. */
+export const ratio = (of: readonly number[], to: readonly number[]): number => median(of.map((value, round) => value / (to[round] ?? NaN)))

@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from './daemon.js'
+
+/** A schema of the published document, as far as the document uses them. */
+export interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly properties?: { readonly [name: string]: Schema }
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | Schema
+  readonly items?: Schema
+  readonly oneOf?: readonly Schema[]
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly pattern?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+}
+
+interface Content {
+  readonly content?: { readonly [type: string]: { readonly schema: Schema } }
+}
+
+/** One call as the published document tells it. */
+export interface Operation {
+  readonly call: string
+  readonly method: string
+  readonly path: string
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema: Schema }[]
+  readonly body: Schema | undefined
+  /** What each status answers, by type. */
+  readonly responses: { readonly [status: string]: Content }
+}
+
+interface Document {
+  readonly paths: { readonly [path: string]: { readonly [method: string]: { parameters?: Operation['parameters']; requestBody?: Content; responses: { readonly [status: string]: Content } } } }
+  readonly components: { readonly schemas: { readonly [name: string]: Schema } }
+}
+
+const document = JSON.parse(readFileSync(join(root, '..', 'openapi', 'openapi.json'), 'utf8')) as Document
+
+/** Every call of the published document. */
+export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, { parameters = [], requestBody, responses }]) => ({
+    call: `${method.toUpperCase()} ${path}`, method: method.toUpperCase(), path, parameters, responses,
+    body: requestBody?.content?.['application/json']?.schema,
+  })))
+
+/** The schema a reference stands for. */
+export const resolved = (schema: Schema): Schema =>
+  schema.$ref ? resolved(document.components.schemas[schema.$ref.split('/').at(-1)!]!) : schema
+
+const TYPES: { readonly [type: string]: (value: unknown) => boolean } = {
+  object: value => typeof value === 'object' && value !== null && !Array.isArray(value),
+  array: Array.isArray,
+  string: value => typeof value === 'string',
+  boolean: value => typeof value === 'boolean',
+  number: Number.isFinite,
+  integer: Number.isInteger,
+  null: value => value === null,
+}
+
+/** Where a value is not what a published schema says; empty: it fits. */
+export const misfits = (schema: Schema, value: unknown, at = 'answer'): string[] => {
+  const shape = resolved(schema)
+  if (shape.oneOf) {
+    const tries = shape.oneOf.map(one => misfits(one, value, at))
+    return tries.some(found => found.length === 0) ? [] : [`${at} fits none: ${tries.flat().slice(0, 5).join('; ')}`]
+  }
+  if (shape.const !== undefined && value !== shape.const) return [`${at} is not ${JSON.stringify(shape.const)}`]
+  if (shape.enum && !shape.enum.includes(value)) return [`${at} is none of ${shape.enum.join(', ')}`]
+  if (shape.type && !TYPES[shape.type]!(value)) return [`${at} is not of type ${shape.type}`]
+  if (typeof value === 'number' && (value < (shape.minimum ?? value) || value > (shape.maximum ?? value))) return [`${at} is out of range: ${value}`]
+  if (typeof value === 'string') return inText(shape, value) ? [] : [`${at} is a text that does not fit: ${value.slice(0, 80)}`]
+  if (Array.isArray(value)) {
+    if (value.length < (shape.minItems ?? 0) || value.length > (shape.maxItems ?? Infinity)) return [`${at} has ${value.length} items`]
+    return value.flatMap((item, index) => (shape.items ? misfits(shape.items, item, `${at}[${index}]`) : []))
+  }
+  return typeof value === 'object' && value !== null ? inObject(shape, value as { [key: string]: unknown }, at) : []
+}
+
+const inText = ({ pattern, minLength = 0, maxLength = Infinity }: Schema, text: string): boolean =>
+  text.length >= minLength && text.length <= maxLength && (pattern === undefined || new RegExp(pattern).test(text))
+
+const inObject = ({ properties = {}, required = [], additionalProperties = true }: Schema, value: { [key: string]: unknown }, at: string): string[] => [
+  ...required.filter(name => !Object.hasOwn(value, name)).map(name => `${at}.${name} is missing`),
+  ...Object.entries(value).flatMap(([name, inner]) => {
+    const schema = Object.hasOwn(properties, name) ? properties[name]! : additionalProperties
+    return schema === true ? [] : schema === false ? [`${at}.${name} is not published`] : misfits(schema, inner, `${at}.${name}`)
+  }),
+]
