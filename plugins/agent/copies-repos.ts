@@ -162,11 +162,12 @@ export const parkTree = async (common: string, copy: string, branch: string): Pr
 }
 
 /** Entries among the worktrees of a repository whose copy lies below a folder. */
-export const entriesBelow = async (common: string, folder: string): Promise<{ name: string; copy: string }[]> => {
-  const found: { name: string; copy: string }[] = []
+export const entriesBelow = async (common: string, folder: string): Promise<{ name: string; place: string; copy: string }[]> => {
+  const found: { name: string; place: string; copy: string }[] = []
   for (const name of await readdir(join(common, 'worktrees')).catch(() => [])) {
-    const target = readPlain(join(common, 'worktrees', name, 'gitdir'))
-    if (target && contains(folder, dirname(target.trim()))) found.push({ name, copy: dirname(target.trim()) })
+    const place = join(common, 'worktrees', name)
+    const target = readPlain(join(place, 'gitdir'))
+    if (target && contains(folder, dirname(target.trim()))) found.push({ name, place, copy: dirname(target.trim()) })
   }
   return found
 }

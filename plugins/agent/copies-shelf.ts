@@ -2,7 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import { readJson, writeAtomic } from '../../sdk/node/files.js'
+import { readJson, sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import type { WallSpec } from '../../sdk/node/wall.js'
 import { addTree, below, pathOf, patternOf, type Repository, type TreeEntry } from './copies-repos.js'
@@ -53,6 +53,11 @@ export class Shelf {
     const names = (path: string) => readdir(path).catch(() => [] as string[])
     const notes = await names(join(this.#options.folder, 'made'))
     return [...(await names(this.checkouts)), ...notes.map(name => name.replace(/\.json$/, ''))]
+  }
+
+  /** Removes what a killed daemon left of notes that it was writing. */
+  sweep(): Promise<void> {
+    return sweepTemporary(join(this.#options.folder, 'made'))
   }
 
   /** What is written down of a finished copy. */

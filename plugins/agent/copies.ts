@@ -2,7 +2,7 @@ import { mkdir, readdir, realpath, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse, type Log } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import { writeAtomic } from '../../sdk/node/files.js'
+import { sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import { git } from '../../sdk/node/git.js'
 import { Locks } from '../../sdk/node/lock.js'
 import { wallKind } from '../../sdk/node/wall.js'
@@ -156,6 +156,7 @@ export class Copies {
       const place = await this.#trash.put(dir)
       failpoint('agent.copy.trashed')
       await Promise.all(repos.map(async ({ repo }) => {
+        await rm(this.#mark(id, repo), { force: true })
         const { common, entry } = await this.#gitdir(made, repo)
         if (!common) return
         const forgotten = this.#locks.with(common, () => dropEntry(common, join(dir, pathOf(repo)), entry))
@@ -203,6 +204,7 @@ export class Copies {
     const { checkouts } = this.#shelf
     const { repositories } = await this.#look.now()
     const entries = (await Promise.all(repositories.map(({ common }) => entriesBelow(common, checkouts)))).flat()
+    await Promise.all([this.#shelf.sweep(), sweepTemporary(dirname(this.#mark('', ''))), ...entries.flatMap(({ place, copy }) => [sweepTemporary(place), sweepTemporary(copy)])])
     const left = entries.map(({ copy }) => copy.slice(checkouts.length + 1).split('/')[0] ?? '')
     for (const id of new Set([...(await this.#shelf.ids()), ...left])) {
       if (!kept.has(id) && ID.test(id)) await this.remove(id, repositories)

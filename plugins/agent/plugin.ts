@@ -1,4 +1,5 @@
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
+import { endLeftWalls } from '../../sdk/node/wall-left.js'
 import { reach } from './access.js'
 import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
@@ -98,6 +99,8 @@ export const activate = async (host: Host): Promise<void> => {
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
   const board = new Board({ engine, conversations, queue, transcripts, copies, search, lanes, locks, changed, clear })
 
+  const left = await endLeftWalls(place.data)
+  if (left) log.warn('what the last daemon left running behind its walls was ended', { processes: left })
   await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load()])
   const { opened, dropped } = await queue.load()
   for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
@@ -108,7 +111,8 @@ export const activate = async (host: Host): Promise<void> => {
     await forks.recover()
     await restart({
       engine, conversations, queue, cards, journal, log,
-      resumes: () => setting('autoResumeOnRestart'), lands: (id, input) => landing.wanted(id, input),
+      resumes: () => setting('autoResumeOnRestart'), sweep: (id, paths) => workshop.sweep(conversations.get(id), paths),
+      lands: (id, input) => landing.wanted(id, input),
     })
     resumes.begin()
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)

@@ -21,6 +21,8 @@ export interface RestartParts {
   readonly log: Log
   /** Whether running turns go on by themselves (`autoResumeOnRestart`). */
   readonly resumes: () => Promise<boolean>
+  /** Removes what was half-written beside these paths of a conversation's tree. */
+  readonly sweep: (conversationId: string, paths: readonly string[]) => Promise<void>
   /** Whether what a turn did is to land by itself. */
   readonly lands: (conversationId: string, input: TurnInput) => boolean
 }
@@ -103,6 +105,7 @@ const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boo
   }
   const frames = (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
   const turn = engine.adopt(fields, { frames, lines })
+  await parts.sweep(conversationId, turn.record.openTools.flatMap(({ locations = [] }) => locations.map(({ path }) => path)))
   log.info('a run of the last daemon was found', { run, conversation: conversationId, frames: frames.length, state: turn.state })
   const over = turn.record.done ?? fields.ending
   if (newest && conversations.find(conversationId)?.lastRun !== run)

@@ -181,6 +181,8 @@ const workerIo = (
     if (signal.aborted) return refused(id, leg.left ? leg.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
+    // After a crash the log tells where a file may be half-written.
+    if (locations) await turn.log.settled()
     const result = await toolbox.run(name, input, signal, { person, crew: crewOf(id) })
     // Left behind by its turn, which closed the call.
     if (!turn.record.openTools.some(call => call.id === id)) return result

@@ -18,7 +18,7 @@ import type { Leg } from './leg.js'
 import type { Remembered } from './remembered.js'
 import { pinsOf } from './pins.js'
 import { notesOf, preambleOf } from './preamble.js'
-import { stamp } from './tools/tree.js'
+import { stamp, sweepBeside } from './tools/tree.js'
 import { tools } from './tools/tools.js'
 import type { Turn } from './turn.js'
 import { turnIo, type Ground, type Toolbox, type Workshop } from './turn-io.js'
@@ -117,6 +117,12 @@ export class TurnWorkshop implements Workshop {
       .catch(error => log.warn('no spare copy could be kept ready', { error: String(error) }))
       .finally(() => (this.#warming = undefined))
     return this.#warming
+  }
+
+  /** Removes what a killed daemon left half-written beside these paths of a conversation's tree. */
+  async sweep({ id, branch }: Conversation, paths: readonly string[]): Promise<void> {
+    const { copies, workspace } = this.#parts
+    for (const path of paths) await sweepBeside(branch ? copies.dir(id) : workspace, path).catch(() => {})
   }
 
   /** Resolves when nothing is made ready any more. */

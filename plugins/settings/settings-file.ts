@@ -1,8 +1,8 @@
 import { constants, type Stats } from 'node:fs'
-import { lstat, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { lstat, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../../sdk/index.js'
-import { TEMPORARY, writeAtomic } from '../../sdk/node/files.js'
+import { sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import { codeOf } from '../../sdk/node/paths.js'
 
 /** The settings file, from the workspace. */
@@ -62,12 +62,7 @@ export class SettingsFile {
   /** Removes what writes left behind that ended with their process. */
   async sweep(): Promise<void> {
     if ((await this.#wrongFolder()) !== undefined) return
-    const folder = join(this.#workspace, FOLDERS.at(-1)!)
-    for (const name of (await readdir(folder).catch(absent)) ?? []) {
-      const path = join(folder, name)
-      // Another group of this daemon may be writing here at this moment.
-      if (name.startsWith(TEMPORARY) && (await lstat(path)).mtimeMs < performance.timeOrigin) await rm(path, { force: true })
-    }
+    await sweepTemporary(join(this.#workspace, FOLDERS.at(-1)!))
   }
 
   async #read(): Promise<Kept> {

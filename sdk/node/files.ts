@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
-import { copyFile, open, readFile, rename, rm } from 'node:fs/promises'
+import { copyFile, lstat, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { failpoint } from './failpoint.js'
 import { codeOf } from './paths.js'
 
-/** The beginning of every temporary name that a write leaves behind only when the machine dies in it. */
+/** The beginning of every temporary name that a write leaves behind only when its process is killed in it. */
 export const TEMPORARY = '.sandbox-write-'
 
 /** What a write may ask for. */
@@ -40,12 +41,24 @@ export const writeAtomic = async (
     } finally {
       await handle.close()
     }
+    failpoint('file.temporary')
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary, { force: true })
     throw error
   }
   if (options.flush) await flushFolder(folder)
+}
+
+/** Removes what writes into a folder left behind that ended with their process. */
+export const sweepTemporary = async (folder: string): Promise<void> => {
+  for (const name of await readdir(folder).catch(() => [] as string[])) {
+    if (!name.startsWith(TEMPORARY)) continue
+    const path = join(folder, name)
+    const found = await lstat(path).catch(() => undefined)
+    // Another group of this daemon may be writing here at this moment.
+    if (found && found.mtimeMs < performance.timeOrigin) await rm(path, { force: true })
+  }
 }
 
 /** The value a JSON file holds, or undefined when there is no such file. */

@@ -1,4 +1,5 @@
-import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 
 interface Holder {
   pid: number
@@ -17,6 +18,7 @@ export const lockFile = (lock: string): { holder: number } | { release: () => vo
       try {
         // A link never replaces: of two that try at once, one gets it.
         linkSync(mine, lock)
+        sweep(lock)
         return { release: () => rmSync(lock, { force: true }) }
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -28,6 +30,16 @@ export const lockFile = (lock: string): { holder: number } | { release: () => vo
     }
   } finally {
     rmSync(mine, { force: true })
+  }
+}
+
+/** Removes what processes left beside a lock that were killed while they took it. */
+const sweep = (lock: string): void => {
+  for (const name of readdirSync(dirname(lock))) {
+    const path = join(dirname(lock), name)
+    if (!/^\d+$/.test(path.slice(lock.length + 1)) || !path.startsWith(`${lock}.`)) continue
+    const holder = readHolder(path)
+    if (holder && holder.pid !== process.pid && !lives(holder)) rmSync(path, { force: true })
   }
 }
 

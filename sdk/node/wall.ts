@@ -187,9 +187,12 @@ const hidden = async (path: string): Promise<Mount[]> => {
 
 const shownAsIs = async (path: string): Promise<Mount[]> => ((await kindOf(path)) ? [['show', path, path]] : [])
 
+/** Where in the data folder the files lie that are shown inside walls. */
+export const NOTES = 'wall'
+
 /** A file of the daemon's own to show inside; same text, same file. */
 const note = async (data: string, text: string): Promise<string> => {
-  const path = join(data, 'wall', createHash('sha256').update(text).digest('hex').slice(0, 32))
+  const path = join(data, NOTES, createHash('sha256').update(text).digest('hex').slice(0, 32))
   if ((await kindOf(path)) === 'file') return path
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await writeAtomic(path, text, { mode: 0o444 })

@@ -1,10 +1,10 @@
-import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Started } from '../../plugins/agent/contract.js'
 import { treeOf } from '../plugins/agents-support.js'
 import { refusal, state } from '../plugins/agent-support.js'
-import { inGit, type RunningDaemon, type Support } from '../support/daemon.js'
+import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { after, dies, kept, whereIn, type Where } from './failpoints.js'
 
@@ -160,6 +160,37 @@ cases('a branch that follows the main line', ['agent.copy.marked', 'agent.copy.r
     t.equal(readFileSync(join(copyOf(where, 'b'), 'log.txt'), 'utf8'), 'one\ntwo\n')
     t.ok(existsSync(join(copyOf(where, 'b'), 'main.txt')))
   })
+})
+
+cases('a branch that follows the main line, of a conversation that is discarded then', ['agent.copy.marked', 'agent.copy.rebased'], async (t, point) => {
+  const where = whereIn(t)
+  await dies(t, where, point, async ({ once: client }) => {
+    await runTurn(client, 'b', 'append log.txt\n| one', { isolated: true })
+    writeFileSync(join(where.workspace, 'main.txt'), 'main')
+    inGit(where.workspace, 'add', '-A')
+    inGit(where.workspace, 'commit', '-qm', 'the main line moves')
+    await client.call('POST /agents/{id}/sync', { id: 'b' })
+  })
+  await after(t, where, async ({ client }) => {
+    await client.call('POST /agents/{id}/discard', { id: 'b' })
+    t.same(globSync('agent/rebasing/*', { cwd: where.data }), [], 'nothing is left that a copy of the same name would be put back by')
+  })
+})
+
+cases('a file that is being written', ['file.temporary', 'file.temporary:2', 'file.temporary:3', 'file.temporary:4', 'file.temporary:5'], async (t, point) => {
+  const where = whereIn(t)
+  const left = () => [where.workspace, where.data].flatMap(folder => readdirSync(folder, { recursive: true }) as string[])
+    .filter(name => name.includes('.sandbox-write-'))
+  await dies(t, where, point, async ({ once: client }) => {
+    await runTurn(client, 's', 'write new/s.txt\n| s')
+    await runTurn(client, 'i', 'write new/i.txt\n| i', { isolated: true })
+  })
+  t.equal(left().length, 1)
+  const next = await spawnDaemon(t, where)
+  // Answered once the start is complete.
+  await next.client.call('GET /agents')
+  t.same(left(), [])
+  await next.terminate()
 })
 
 // Forks, and going back -----------------------------------------------------------------------------------------------

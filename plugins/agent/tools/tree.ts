@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
-import { join, posix, relative, sep } from 'node:path'
+import { dirname, join, posix, relative, sep } from 'node:path'
 import { Refusal, refuse } from '../../../sdk/index.js'
-import { writeAtomic } from '../../../sdk/node/files.js'
+import { sweepTemporary, writeAtomic } from '../../../sdk/node/files.js'
 import { codeOf, inside, segmentsOf } from '../../../sdk/node/paths.js'
 
 const MOST_BYTES = 16 * 1024 * 1024
@@ -156,6 +156,9 @@ export const replace = (root: string, path: string, next: (before?: Buffer) => U
     await writeAtomic(spot.at, after, { mode: found?.mode ?? 0o666 & ~process.umask() })
     return { ...(found && { before: found.bytes }), after }
   })
+
+/** Removes what a write to a path left beside it that ended with its process. */
+export const sweepBeside = (root: string, path: string): Promise<void> => at(root, path, {}, spot => sweepTemporary(dirname(spot.at)))
 
 /** What a path of the tree holds now, as a hash; undefined when nothing is there or nothing may be. */
 export const stamp = async (root: string, path: string): Promise<string | undefined> => {

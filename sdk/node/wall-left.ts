@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { sweepTemporary } from './files.js'
+import { NOTES } from './wall.js'
+
+const BUILDERS = new Set(['bwrap', 'setpriv', 'unshare', 'sh'])
+const INIT = 1
+const ROUNDS = 20
+const PAUSE_MS = 10
+
+/** The parent of a process that builds a wall around this data folder, or holds one up; undefined for every other. */
+const builderOf = (pid: number, data: string): number | undefined => {
+  try {
+    if (statSync(`/proc/${pid}`).uid !== process.getuid?.()) return undefined
+    const [program = '', ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    if (!BUILDERS.has(basename(program)) || !args.includes(data)) return undefined
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return Number(stat.slice(stat.lastIndexOf(') ')).split(' ')[2])
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a process is one of a daemon that lives. */
+const isDaemon = (pid: number): boolean => {
+  try {
+    return pid !== INIT && readlinkSync(`/proc/${pid}/exe`) === readlinkSync('/proc/self/exe')
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Ends what runs behind the walls of a data folder that a daemon built which is dead, and answers how many processes that took.
+ *
+ * A wall ends with its daemon once it stands: one that was still being built goes on, and what runs in it would never end.
+ * What was half-written for a wall goes too.
+ */
+export const endLeftWalls = async (data: string): Promise<number> => {
+  await sweepTemporary(join(data, NOTES))
+  if (process.platform !== 'linux') return 0
+  const ended = new Set<number>()
+  for (let round = 0; round < ROUNDS; round++) {
+    const parents = new Map(readdirSync('/proc').flatMap(name => {
+      const parent = Number(name) > 0 ? builderOf(Number(name), data) : undefined
+      return parent === undefined ? [] : [[Number(name), parent] as const]
+    }))
+    const isLeft = (parent: number): boolean => (parents.has(parent) ? isLeft(parents.get(parent)!) : !isDaemon(parent))
+    const left = [...parents].filter(([, parent]) => isLeft(parent))
+    if (!left.length) break
+    for (const [pid] of left) {
+      ended.add(pid)
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It ended by itself.
+      }
+    }
+    await delay(PAUSE_MS)
+  }
+  return ended.size
+}

@@ -1,0 +1,254 @@
+import type { CardReply, Started, TranscriptMessage } from '../../../plugins/agent/contract.js'
+import { Refusal } from '../../../sdk/refusal.js'
+import { Unreached, type Client } from '../../../sdk/client.js'
+import type { RunningDaemon } from '../../support/daemon.js'
+import type { Dice } from './dice.js'
+import { rowOf, scriptOf, type Conversation, type Flight, type Kind, type Message } from './model.js'
+import type { Streams } from './streams.js'
+
+/** What every driver of a lane shares. */
+export interface World {
+  readonly conversations: Conversation[]
+  readonly streams: Streams
+  readonly faults: string[]
+  /** What tells commands of these turns from all others of the machine. */
+  readonly mark: string
+  /** What was asked for and acknowledged, by name. */
+  readonly counts: Map<string, number>
+}
+
+const BUSY = new Set<string>(['running', 'awaiting', 'stopping', 'resuming'])
+
+/** The daemon went away under a call. */
+export class Cut extends Error {}
+
+const count = ({ counts }: World, name: string) => counts.set(name, (counts.get(name) ?? 0) + 1)
+
+/** The reply to a card of one of the scripts. */
+export const replyTo = (kind: string, requestId: string): CardReply =>
+  kind === 'question' ? { kind, requestId, answers: { 'Which?': 'x' } }
+    : kind === 'plan' ? { kind, requestId, approve: true }
+      : { kind: 'permission', requestId, decision: 'once' }
+
+/** One client that works in one conversation after another, one call at a time. */
+export class Driver {
+  readonly #world: World
+  readonly #dice: Dice
+  readonly #name: string
+  #nth = 0
+  #conversation: Conversation | undefined
+
+  constructor(world: World, dice: Dice, name: string) {
+    this.#world = world
+    this.#dice = dice
+    this.#name = name
+  }
+
+  /** Works until the daemon goes away. */
+  async drive(daemon: RunningDaemon): Promise<void> {
+    try {
+      for (;;) {
+        if (this.#conversation?.here === 'gone') this.#conversation = undefined
+        await (this.#conversation ? this.#step(daemon, this.#conversation) : this.#open(daemon))
+      }
+    } catch (error) {
+      if (!(error instanceof Cut)) throw error
+    }
+  }
+
+  async #open(daemon: RunningDaemon): Promise<void> {
+    const dice = this.#dice
+    const sources = this.#world.conversations.filter(({ here, isolated, flight }) => here === 'yes' && isolated && flight?.what !== 'rewind')
+    const source = dice.chance(0.25) ? sources[dice.below(sources.length)] : undefined
+    const fork = source && (await this.#fork(daemon, source))
+    const isolated = fork !== undefined || dice.chance(0.7)
+    const conversation: Conversation = {
+      id: `${this.#name}${this.#nth}`, isolated, forked: fork?.rows ?? [], messages: [], here: 'unsure', rewound: false, record: [], landed: '', told: [],
+    }
+    this.#conversation = conversation
+    this.#world.conversations.push(conversation)
+    await this.#say(daemon, conversation, { isolated, ...fork?.input })
+  }
+
+  /** What a fork begins with, when its source has anything to begin with. */
+  async #fork({ once }: RunningDaemon, source: Conversation): Promise<{ rows: string[]; input: object } | undefined> {
+    source.isSource = true
+    const read = await this.#ask(undefined, { what: 'look' }, () => once.call('GET /agents/{id}/transcript', { id: source.id }))
+    const users = read?.messages.filter(({ role }) => role === 'user') ?? []
+    if (!read || !users.length) return undefined
+    const keep = users[this.#dice.below(users.length)]!.index
+    const rows = read.messages.slice(0, keep).map(({ text }) => text)
+    return { rows, input: { forkOf: { conversationId: source.id, keep, files: this.#dice.chance(0.5) ? 'then' : 'now' } } }
+  }
+
+  async #step(daemon: RunningDaemon, conversation: Conversation): Promise<void> {
+    const { once: client } = daemon
+    const { id, isolated } = conversation
+    const look = <T>(call: () => Promise<T>) => this.#ask(conversation, { what: 'look' }, call)
+    const what = this.#dice.weighed({
+      say: 10, answer: 8, rest: 6, stop: 2, withdraw: 2, order: 3, land: isolated ? 4 : 0, rewind: isolated ? 2 : 0, archive: 1, discard: isolated ? 0.7 : 0, read: 2,
+    })
+    switch (what) {
+      case 'say':
+        return this.#say(daemon, conversation, {})
+      case 'answer': {
+        const card = await look(() => client.call('GET /agents/{id}', { id }))
+        for (const { requestId, kind } of card?.cards ?? []) {
+          const reply = replyTo(kind, requestId)
+          if (await this.#ask(conversation, { what: 'reply', reply }, () => client.call('POST /agent/reply', reply))) count(this.#world, 'reply')
+        }
+        return
+      }
+      case 'rest':
+        return new Promise(resolve => setTimeout(resolve, this.#dice.below(40)))
+      case 'stop':
+        if (await this.#ask(conversation, { what: 'stop' }, () => client.call('POST /agent/stop', { conversationId: id }))) count(this.#world, 'stop')
+        return
+      case 'withdraw':
+        return this.#withdraw(client, conversation)
+      case 'order': {
+        const line = await look(() => client.call('GET /agents/{id}/queue', { id }))
+        const messageIds = line?.messages.map(({ messageId }) => messageId).reverse() ?? []
+        for (const message of conversation.messages) message.moved ||= messageIds.includes(message.id)
+        const start = this.#dice.chance(0.7) && messageIds.length > 0
+        if (await this.#ask(conversation, { what: 'order' }, () => client.call('POST /agents/{id}/queue/order', { id, messageIds, start }))) count(this.#world, 'order')
+        return
+      }
+      case 'land':
+        return this.#land(client, conversation)
+      case 'rewind':
+        return this.#rewind(client, conversation)
+      case 'archive': {
+        if (!(await this.#ask(conversation, { what: 'archive' }, () => client.call('POST /agents/archive', { ids: [id] })))) return
+        count(this.#world, 'archive')
+        if (isolated && this.#dice.chance(0.3)) return this.#leave(conversation, 'purge', () => client.call('POST /agents/purge', { ids: [id] }))
+        if (this.#dice.chance(0.5)) await this.#ask(conversation, { what: 'archive' }, () => client.call('POST /agents/unarchive', { ids: [id] }))
+        return
+      }
+      case 'discard':
+        return this.#leave(conversation, 'discard', () => client.call('POST /agents/{id}/discard', { id }))
+      case 'read': {
+        const read = await look(() => client.call('GET /agents/{id}/transcript', { id }))
+        if (read) this.read(conversation, read.messages)
+      }
+    }
+  }
+
+  /** Compares a record with what was read of it before. */
+  read(conversation: Conversation, messages: readonly TranscriptMessage[]): void {
+    const rows = messages.map(rowOf)
+    const changed = conversation.record.findIndex((row, index) => rows[index] !== row)
+    if (changed !== -1) this.#world.faults.push(`${conversation.id}: row ${changed} was ${conversation.record[changed]}, and is ${rows[changed]}`)
+    const texts = messages.slice(0, conversation.forked.length).map(({ text }) => text)
+    if (String(texts) !== String(conversation.forked)) this.#world.faults.push(`${conversation.id} begins with ${texts.join()}, not with ${conversation.forked.join()}`)
+    conversation.record = rows
+  }
+
+  async #say(daemon: RunningDaemon, conversation: Conversation, more: object): Promise<void> {
+    const dice = this.#dice
+    const { id, isolated } = conversation
+    const nth = this.#nth++
+    const kind: Kind = dice.weighed({ plain: 6, slow: 5, ask: 3, plan: 1, permit: 1, words: 2, sleep: 1, git: isolated ? 2 : 0, helper: 1, said: 0 })
+    const message: Message = {
+      id: `${this.#name}-${nth}`, kind, nth,
+      body: {
+        conversationId: id, messageId: `${this.#name}-${nth}`, ...more, prompt: scriptOf(kind, id, `${this.#name}-${nth}`, this.#world.mark),
+        ...(dice.chance(0.4) && { errand: 'ci-fix' }), ...(isolated && dice.chance(0.15) && { autoLand: true }),
+      },
+    }
+    conversation.messages.push(message)
+    const answer = await this.#ask(conversation, { what: 'message', message }, () => send(daemon.once, message))
+    if (!answer) {
+      // A message that was refused leaves no trace.
+      message.gone = 'yes'
+      if (conversation.here === 'unsure') conversation.here = 'gone'
+      return
+    }
+    this.accepted(conversation, message, answer)
+    if (dice.chance(0.8)) void this.#world.streams.watch(daemon, id, { run: answer.run })
+  }
+
+  /** Takes down what was acknowledged. */
+  accepted(conversation: Conversation, message: Message, answer: Started): void {
+    message.answer = answer
+    conversation.here = 'yes'
+    count(this.#world, answer.delivery)
+  }
+
+  /** A message that was not sent yet, for one more turn. */
+  last(conversation: Conversation): Message {
+    const id = `${this.#name}-${this.#nth++}`
+    const message: Message = { id, kind: 'plain', nth: Infinity, body: { conversationId: conversation.id, messageId: id, prompt: scriptOf('plain', conversation.id, id, '') } }
+    conversation.messages.push(message)
+    return message
+  }
+
+  async #withdraw(client: Client, conversation: Conversation): Promise<void> {
+    const { id, messages } = conversation
+    const line = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}/queue', { id }))
+    const message = messages.find(each => each.id === line?.messages.at(-1)?.messageId)
+    if (!message) return
+    const done = await this.#ask(conversation, { what: 'withdraw', message }, () => client.call('DELETE /agents/{id}/queue/{messageId}', { id, messageId: message.id }))
+    if (!done) return
+    message.gone = 'yes'
+    count(this.#world, 'withdraw')
+  }
+
+  async #land(client: Client, conversation: Conversation): Promise<void> {
+    const { id } = conversation
+    const done = await this.#ask(conversation, { what: 'land' }, () => client.call('POST /agents/{id}/land', { id }))
+    if (done) count(this.#world, done.landed ? 'land' : 'conflict')
+  }
+
+  async #rewind(client: Client, conversation: Conversation): Promise<void> {
+    const { id } = conversation
+    const card = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}', { id }))
+    // Whoever forks it reads its record first; and rows that come after it was read here would go unseen.
+    if (conversation.isSource || !card || BUSY.has(card.status)) return
+    const read = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}/transcript', { id }))
+    const places = read?.messages.filter(({ role, checkpointId }) => role === 'user' && checkpointId !== undefined) ?? []
+    const place = places[this.#dice.below(places.length)]
+    if (!read || !place) return
+    const rows = read.messages.flatMap(({ index, messageId }) => (index >= place.index && messageId !== undefined ? [messageId] : []))
+    const flight: Flight = { what: 'rewind', index: place.index, rows }
+    if (await this.#ask(conversation, flight, () => client.call('POST /agent/rewind', { conversationId: id, index: place.index }))) this.rewound(conversation, flight)
+  }
+
+  /** Takes down that a rewind was done. */
+  rewound(conversation: Conversation, { index, rows }: Extract<Flight, { what: 'rewind' }>): void {
+    conversation.rewound = true
+    conversation.record.length = Math.min(conversation.record.length, index)
+    for (const message of conversation.messages) if (rows.includes(message.id)) message.gone = 'yes'
+    count(this.#world, 'rewind')
+  }
+
+  async #leave(conversation: Conversation, what: 'discard' | 'purge', call: () => Promise<unknown>): Promise<void> {
+    if (!(await this.#ask(conversation, { what }, call))) return
+    conversation.here = 'gone'
+    count(this.#world, what)
+  }
+
+  /** Makes a call; undefined when it was refused. What was cut stays in flight. */
+  async #ask<T>(conversation: Conversation | undefined, flight: Flight, call: () => Promise<T>): Promise<T | undefined> {
+    if (conversation) conversation.flight = flight
+    const tell = (came: string) => flight.what !== 'look' && conversation?.told.push(`${flight.what} ${'message' in flight ? flight.message.id : ''} ${came}`)
+    try {
+      const answer = await call()
+      delete conversation?.flight
+      tell(JSON.stringify(answer).slice(0, 200))
+      return answer
+    } catch (error) {
+      if (!(error instanceof Refusal) || error instanceof Unreached) {
+        tell('was cut')
+        throw new Cut('the daemon went away', { cause: error })
+      }
+      delete conversation?.flight
+      tell(`was refused: ${error.message}`)
+      if (error.status >= 500 && error.status !== 503) this.#world.faults.push(`${conversation?.id} ${flight.what}: ${error.status} ${error.message}`)
+      return undefined
+    }
+  }
+}
+
+/** Sends a message, as often as wanted. */
+export const send = (client: Client, { body }: Message): Promise<Started> => client.call('POST /agent', body as { prompt: string })

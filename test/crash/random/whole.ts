@@ -1,0 +1,92 @@
+import { existsSync, globSync, readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { inGit } from '../../support/daemon.js'
+import { filesOf, type Conversation } from './model.js'
+
+/** The folders of a lane. */
+export interface Place {
+  readonly folder: string
+  readonly workspace: string
+  readonly data: string
+}
+
+const names = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : [])
+const textOf = (file: string): string => (existsSync(file) ? readFileSync(file, 'utf8') : '')
+
+/** The checkout of a conversation. */
+export const copyOf = ({ data }: Place, id: string): string => join(data, 'agent/checkouts', id)
+
+/** The two files that a conversation writes, as they are below a folder. */
+export const filesIn = (folder: string, id: string): { a: string; b: string } => {
+  const { a, b } = filesOf(id)
+  return { a: textOf(join(folder, a)), b: textOf(join(folder, b)) }
+}
+
+/** Both files as some commit of the repository has them, whose branch moved there at some time. */
+const committed = (workspace: string, id: string): Set<string> => {
+  const { a, b } = filesOf(id)
+  const commits = inGit(workspace, 'log', '--all', '--reflog', '--format=%H', '--', a, b).split('\n').filter(Boolean)
+  const at = (commit: string, file: string) => {
+    try {
+      return inGit(workspace, 'cat-file', 'blob', `${commit}:${file}`)
+    } catch {
+      return ''
+    }
+  }
+  return new Set(commits.map(commit => JSON.stringify({ a: at(commit, a), b: at(commit, b) })))
+}
+
+/** What is wrong with what landings left in the workspace: both files are as one commit has them, or as they were. */
+export const landingFaults = ({ workspace }: Place, conversation: Conversation): string[] => {
+  if (!conversation.isolated) return []
+  const now = JSON.stringify(filesIn(workspace, conversation.id))
+  const before = conversation.landed || JSON.stringify({ a: '', b: '' })
+  conversation.landed = now
+  if (now === before || conversation.here === 'gone' || committed(workspace, conversation.id).has(now)) return []
+  return [`${conversation.id}: the workspace has ${now}, which no commit has; it had ${before}`]
+}
+
+/** What nobody may leave behind in a git folder or beside it. */
+const LEFT = /(?:\.lock|\.tmp|\.temp|~|\.new|\.old)$|(?:^|\/)(?:tmp_|\.tmp|\.sandbox-write-|\.probe)|\.lock\.\d+$|daemon\.json$/
+
+/** A document or journal is replaced by way of one name beside it, which the next write takes up again. */
+const REUSED = /^(?:files|journals)\/(?:.*\/)?\.[^/]+\.tmp$/
+
+const below = (folder: string): string[] => readdirSync(folder, { recursive: true }) as string[]
+
+/** What is left of steps that were cut off, once a daemon has started again, come to rest and gone. */
+export const leftovers = ({ workspace, data }: Place): string[] => [
+  ...below(workspace).filter(name => LEFT.test(name)).map(name => `workspace ${name}`),
+  ...below(data).filter(name => LEFT.test(name) && !REUSED.test(name)).map(name => `data ${name}`),
+  ...['rewinds', 'forks', 'runs', 'bad'].flatMap(name => globSync(`journals/agent/${name}/*`, { cwd: data })),
+  ...globSync(['files/agents/landings/*', 'agent/rebasing/*', 'agents/benches/*', 'uploads/*'], { cwd: data }),
+]
+
+/** What is wrong with the repository: branches, worktrees and checkouts are those of the conversations that are left. */
+export const repositoryFaults = (place: Place, conversations: readonly Conversation[]): string[] => {
+  const { workspace, data } = place
+  const left = conversations.filter(({ here, isolated }) => here === 'yes' && isolated).map(({ id }) => id)
+  const same = (what: string, found: readonly string[], most: readonly string[], least = most) => [
+    ...found.filter(id => !most.includes(id)).map(id => `${what} of ${id} is left`),
+    ...least.filter(id => !found.includes(id)).map(id => `${what} of ${id} is gone`),
+  ]
+  const branches = inGit(workspace, 'for-each-ref', '--format=%(refname)', 'refs/heads/agent', 'refs/sandbox/parked').split('\n').filter(Boolean)
+    .map(name => name.replace(/^refs\/(?:heads\/agent|sandbox\/parked)\/([^/]+).*$/, '$1'))
+  const trees = inGit(workspace, 'worktree', 'list', '--porcelain').split('\n').filter(line => line.startsWith('worktree ')).map(line => line.slice(9))
+  const checkouts = trees.filter(tree => tree !== workspace)
+  const fsck = (() => {
+    try {
+      return inGit(workspace, 'fsck', '--strict', '--no-dangling', '--no-progress')
+    } catch (error) {
+      return `fsck: ${(error as { stderr?: string }).stderr} ${(error as { stdout?: string }).stdout}`
+    }
+  })()
+  return [
+    ...same('the branch', [...new Set(branches)].filter(id => !id.startsWith('.')), left),
+    ...checkouts.filter(tree => !existsSync(tree)).map(tree => `the worktree ${tree} has no folder`),
+    ...same('the worktree', checkouts.map(tree => tree.split('/').at(-1)!).filter(id => id !== '.spare'), left, []),
+    ...same('the checkout', names(join(data, 'agent/checkouts')).filter(id => id !== '.spare'), left, []),
+    ...same('the note', names(join(data, 'agent/made')).map(name => name.replace(/\.json$/, '')).filter(id => id !== '.spare'), left, []),
+    ...(fsck.trim() ? [fsck.trim()] : []),
+  ]
+}
