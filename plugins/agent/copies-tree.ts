@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { TEMPORARY } from '../../sdk/node/files.js'
 import { git, GitFailure, type Identity } from '../../sdk/node/git.js'
@@ -113,7 +113,8 @@ export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
 
 /** Takes away the locks a killed git left; only while nothing else works in the copy. */
 export const dropLocks = async (common: string, entry: string, branch: string): Promise<void> => {
-  const place = join('worktrees', entry)
-  const locks = [join(place, 'index.lock'), join(place, 'HEAD.lock'), join('refs/heads', `${branch}.lock`)]
-  await Promise.all(locks.map(lock => rm(join(common, lock), { force: true })))
+  const place = join(common, 'worktrees', entry)
+  const names = await readdir(place).catch(() => [] as string[])
+  const locks = names.filter(name => name.endsWith('.lock')).map(name => join(place, name))
+  await Promise.all([...locks, join(common, 'refs/heads', `${branch}.lock`)].map(lock => rm(lock, { force: true, recursive: true })))
 }

@@ -198,6 +198,14 @@ export class Copies {
     refuse('conflict', `the private copy of ${tree.repo} cannot be put away: ${found}; have the agent put that right, or discard the work`)
   }
 
+  /** Takes away the locks that a killed git left in copies; before anything works in them. */
+  async unlock(ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      const made = await this.#shelf.made(id)
+      await Promise.all(made?.repos.map(({ common, entry }) => dropLocks(common, entry, `agent/${id}`)) ?? [])
+    }
+  }
+
   /** Takes away the copies of conversations that are gone, what a crash left of them, and the trash. */
   async prune(ids: Iterable<string>): Promise<void> {
     const kept = new Set(ids)

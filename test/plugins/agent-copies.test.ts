@@ -241,6 +241,17 @@ t.test('a rebase cut short by a kill is undone on the next turn, with the locks 
   t.same(await copies.commitRest('c-1', repos), [tip])
 })
 
+t.test('whatever lock a killed git left in a copy is gone after a start', async t => {
+  const { copies, workspace, again } = place(t)
+  await copies.ensure('c-1', [])
+  const entry = join(workspace, '.git/worktrees/c-1')
+  for (const name of ['REBASE_HEAD.lock', 'index.lock']) writeFileSync(join(entry, name), '')
+  writeFileSync(join(workspace, '.git/refs/heads/agent/c-1.lock'), '')
+  await again().unlock(['c-1', 'c-2'])
+  t.same(readdirSync(entry).filter(name => name.includes('lock')), ['locked'])
+  t.same(readdirSync(join(workspace, '.git/refs/heads/agent')), ['c-1'])
+})
+
 t.test('a removed copy is gone at once with its branch and entry, as often as it is asked', async t => {
   const { copies, dir, workspace, data } = place(t)
   const repos = await copies.ensure('c-1', [])

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { inGit } from '../../support/daemon.js'
@@ -22,18 +23,25 @@ export const filesIn = (folder: string, id: string): { a: string; b: string } =>
   return { a: textOf(join(folder, a)), b: textOf(join(folder, b)) }
 }
 
-/** Both files as some commit of the repository has them, whose branch moved there at some time. */
+/** Both files as some commit of the repository has them, also one that no branch and no log names any more. */
 const committed = (workspace: string, id: string): Set<string> => {
   const { a, b } = filesOf(id)
-  const commits = inGit(workspace, 'log', '--all', '--reflog', '--format=%H', '--', a, b).split('\n').filter(Boolean)
-  const at = (commit: string, file: string) => {
-    try {
-      return inGit(workspace, 'cat-file', 'blob', `${commit}:${file}`)
-    } catch {
-      return ''
-    }
+  const commits = inGit(workspace, 'cat-file', '--batch-all-objects', '--batch-check=%(objecttype) %(objectname)')
+    .split('\n').flatMap(line => (line.startsWith('commit ') ? [line.slice('commit '.length)] : []))
+  const answers = execFileSync('git', ['cat-file', '--batch'], {
+    cwd: workspace, input: commits.map(commit => `${commit}:${a}\n${commit}:${b}\n`).join(''), maxBuffer: 1 << 28,
+  })
+  let at = 0
+  const next = (): string => {
+    const end = answers.indexOf('\n', at)
+    const size = / blob (\d+)$/.exec(answers.toString('utf8', at, end))?.[1]
+    at = end + 1
+    if (size === undefined) return ''
+    const text = answers.toString('utf8', at, at + Number(size))
+    at += Number(size) + 1
+    return text
   }
-  return new Set(commits.map(commit => JSON.stringify({ a: at(commit, a), b: at(commit, b) })))
+  return new Set(commits.map(() => JSON.stringify({ a: next(), b: next() })))
 }
 
 /** What is wrong with what landings left in the workspace: both files are as one commit has them, or as they were. */
