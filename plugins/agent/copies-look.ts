@@ -111,8 +111,8 @@ const commitOf = (common: string, branch: string): string | undefined => {
   return readPlain(join(common, branch)) ?? readPlain(join(common, 'packed-refs'), MOST_PACKED)?.split('\n').find(line => line.endsWith(` ${branch}`))?.split(' ')[0]
 }
 
-/** The repository at a path, when it has a commit and its git dir is one the sandbox may use. */
-export const repositoryAt = async ({ workspace, data }: Ground, repo: string): Promise<Repository | undefined> => {
+/** Asks git about a path. */
+const repositoryAt = async ({ workspace, data }: Ground, repo: string): Promise<Repository | undefined> => {
   const dir = join(workspace, pathOf(repo))
   if ((await realpath(dir).catch(() => undefined)) !== dir) return undefined
   if (!(await lstat(join(dir, '.git')).catch(() => undefined))) return undefined
@@ -141,7 +141,7 @@ export class Look {
   /** By common git dir. */
   readonly #ignored = new Map<string, Ignored>()
   /** By name. */
-  #asked: ReadonlyMap<string, Asked> = new Map()
+  #asked = new Map<string, Asked>()
   #last: readonly Repository[] = []
 
   constructor(ground: Ground) {
@@ -151,7 +151,7 @@ export class Look {
   /** What the workspace holds now. */
   async now(): Promise<Seen> {
     const { gits, named } = await this.#walk()
-    const asked = await Promise.all(gits.map(path => this.#repositoryAt(path || 'root')))
+    const asked = await Promise.all(gits.map(path => this.#ask(path || 'root')))
     this.#asked = new Map(asked.flatMap(found => (found ? [[found.repository.repo, found]] : [])))
     const commons = new Set<string>()
     const repositories = asked.flatMap(found => {
@@ -163,8 +163,15 @@ export class Look {
     return { repositories, named }
   }
 
+  /** The repository at a path, when it has a commit and its git dir is one the sandbox may use. */
+  async at(repo: string): Promise<Repository | undefined> {
+    const found = await this.#ask(repo)
+    if (found) this.#asked.set(repo, found)
+    return found?.repository
+  }
+
   /** Asks git only when something moved since it was asked. */
-  async #repositoryAt(repo: string): Promise<Asked | undefined> {
+  async #ask(repo: string): Promise<Asked | undefined> {
     const known = this.#asked.get(repo)
     if (known?.mark !== undefined && markOf(known.repository) === known.mark) {
       const { dir } = known.repository

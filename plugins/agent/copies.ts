@@ -1,13 +1,13 @@
-import { mkdir, readdir, realpath, rm, symlink } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse, type Log } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import { sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
+import { isTemporary, sweepOld, sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import { git } from '../../sdk/node/git.js'
 import { Locks } from '../../sdk/node/lock.js'
-import { wallKind } from '../../sdk/node/wall.js'
 import type { CheckoutRepo, CheckoutSync, CopyRepo, CopyStart } from './contract.js'
-import { Look, repositoryAt, type Seen } from './copies-look.js'
+import { dependenciesOf, mountable, share } from './copies-dependencies.js'
+import { Look } from './copies-look.js'
 import { clearPlaces, dropBranch, unparkBranch } from './copies-refs.js'
 import { dropEntry, entriesBelow, exists, parkTree, pathOf, whole, workBegins, type Repository } from './copies-repos.js'
 import { keeping, Shelf, type Made, type ShelfOptions, type TurnWall } from './copies-shelf.js'
@@ -89,7 +89,7 @@ export class Copies {
           now.push({ ...repo })
           continue
         }
-        const main = await repositoryAt(this.#options, repo.repo)
+        const main = await this.#look.at(repo.repo)
         const tree = this.#shelf.tree(id, made, repo.repo)
         const { attached, tip } = await commitTree(tree, MESSAGE)
         tips.push({ repo: repo.repo, tip })
@@ -198,21 +198,17 @@ export class Copies {
     refuse('conflict', `the private copy of ${tree.repo} cannot be put away: ${found}; have the agent put that right, or discard the work`)
   }
 
-  /** Takes away the locks that a killed git left in copies; before anything works in them. */
-  async unlock(ids: readonly string[]): Promise<void> {
-    for (const id of ids) {
-      const made = await this.#shelf.made(id)
-      await Promise.all(made?.repos.map(({ common, entry }) => dropLocks(common, entry, `agent/${id}`)) ?? [])
-    }
-  }
-
   /** Takes away the copies of conversations that are gone, what a crash left of them, and the trash. */
   async prune(ids: Iterable<string>): Promise<void> {
     const kept = new Set(ids)
     const { checkouts } = this.#shelf
     const { repositories } = await this.#look.now()
     const entries = (await Promise.all(repositories.map(({ common }) => entriesBelow(common, checkouts)))).flat()
-    await Promise.all([this.#shelf.sweep(), sweepTemporary(dirname(this.#mark('', ''))), ...entries.flatMap(({ place, copy }) => [sweepTemporary(place), sweepTemporary(copy)])])
+    await Promise.all([
+      this.#shelf.sweep(), sweepTemporary(dirname(this.#mark('', ''))),
+      ...repositories.map(({ common }) => sweepOld(join(common, 'refs/heads/agent'), isLock)),
+      ...entries.flatMap(({ place, copy }) => [sweepOld(place, name => isTemporary(name) || isLock(name)), sweepTemporary(copy)]),
+    ])
     const left = entries.map(({ copy }) => copy.slice(checkouts.length + 1).split('/')[0] ?? '')
     for (const id of new Set([...(await this.#shelf.ids()), ...left])) {
       if (!kept.has(id) && ID.test(id)) await this.remove(id, repositories)
@@ -225,7 +221,7 @@ export class Copies {
     const { workspace, data, hidden = [] } = this.#options
     if (id !== undefined) {
       const made = await this.#need(id)
-      return { ...this.#shelf.wall(id, made), shown: await this.#shown(id, made) }
+      return { ...this.#shelf.wall(id, made), shown: await mountable(workspace, this.dir(id), made.shown) }
     }
     const gitdirs = join(data, 'gitdirs')
     const names = await readdir(gitdirs).catch(() => [] as string[])
@@ -253,7 +249,7 @@ export class Copies {
 
   /** The git dir of one of a copy's repositories; of a copy that is not whole, that of the workspace's. */
   async #gitdir(made: Made | undefined, repo: string): Promise<{ common?: string; entry?: string }> {
-    return made?.repos.find(each => each.repo === repo) ?? (await repositoryAt(this.#options, repo)) ?? {}
+    return made?.repos.find(each => each.repo === repo) ?? (await this.#look.at(repo)) ?? {}
   }
 
   async #need(id: string): Promise<Made> {
@@ -268,22 +264,6 @@ export class Copies {
     for (const { common, entry } of made.repos) await clearPlaces(common, `agent/${id}`, entry)
     if (await whole(this.dir(id), made.repos)) return made
     return refuse('conflict', 'the private copy is damaged: say something to its agent, and it is made again from its branch')
-  }
-
-  /** The dependency folders to show: those still there, where the copy has no content of its own. */
-  async #shown(id: string, made: Made): Promise<{ from: string; to: string }[]> {
-    const { workspace } = this.#options
-    const dir = this.dir(id)
-    const found: { from: string; to: string }[] = []
-    for (const path of made.shown) {
-      const from = join(workspace, path)
-      const place = join(dir, path)
-      const [source, target] = await Promise.all([from, place].map(each => realpath(each).catch(() => undefined)))
-      if (source !== from || target !== place) continue
-      const held = await readdir(place).catch(() => ['?'])
-      if (held.length === 0) found.push({ from, to: from })
-    }
-    return found
   }
 
   /** Moves the branch onto the main line; answers the paths it stopped at when it did not apply. */
@@ -317,11 +297,11 @@ export class Copies {
     const sources = seen.repositories.map(source => ({ ...source, head: starts.find(({ repo }) => repo === source.repo)?.tip ?? source.head }))
     if (sources.length === 0) noRepository()
     await this.#clear(id)
-    const shared = this.#dependencies(sources, seen)
+    const shared = dependenciesOf(this.#look, sources, seen)
     shared.catch(() => {})
     const made = (await this.#spare.adopt(id, sources)) ?? { repos: [], shown: [] }
     if (made.repos.length === 0) for (const source of sources) await this.#shelf.add(made, id, source, `agent/${id}`)
-    made.shown = await this.#share(id, await shared)
+    made.shown = await share(this.dir(id), await shared)
     await this.#shelf.finish(id, made)
     const repos = sources.map(({ repo, head }) => {
       const { base = head, pinned } = starts.find(start => start.repo === repo) ?? {}
@@ -333,7 +313,7 @@ export class Copies {
   /** Makes a copy again from its branches; a repository whose branch is gone begins anew. */
   async #rebuild(id: string, known: readonly CopyRepo[]): Promise<CopyRepo[]> {
     const seen = await this.#look.now()
-    const named = await Promise.all(known.map(({ repo }) => repositoryAt(this.#options, repo)))
+    const named = await Promise.all(known.map(({ repo }) => this.#look.at(repo)))
     const sources = named.filter(source => source !== undefined)
     if (sources.length === 0) noRepository()
     await this.#save(id)
@@ -345,7 +325,7 @@ export class Copies {
       const kept = await this.#shelf.add(made, id, source, `agent/${id}`, true)
       repos.push(kept ? { ...known.find(({ repo }) => repo === source.repo)! } : { repo: source.repo, base: source.head })
     }
-    made.shown = await this.#share(id, await this.#dependencies(sources, seen))
+    made.shown = await share(this.dir(id), await dependenciesOf(this.#look, sources, seen))
     await this.#shelf.finish(id, made)
     return repos
   }
@@ -367,29 +347,6 @@ export class Copies {
     await mkdir(dirname(this.dir(id)), { recursive: true, mode: 0o700 })
   }
 
-  /** The untracked dependencies of main checkouts, as they are and where they belong in a copy. */
-  async #dependencies(sources: readonly Repository[], seen: Seen): Promise<{ from: string; path: string }[]> {
-    const each = await Promise.all(sources.map(async source => {
-      const paths = await this.#look.dependencies(source, seen)
-      return paths.map(path => ({ from: join(source.dir, path), path: join(pathOf(source.repo), path) }))
-    }))
-    return each.flat()
-  }
-
-  /** Shows dependencies inside: a mount behind the wall, links to what is in them where there is none. */
-  async #share(id: string, dependencies: readonly { from: string; path: string }[]): Promise<string[]> {
-    const enforced = (await wallKind()) !== 'none'
-    const shown: string[] = []
-    for (const { from, path } of dependencies) {
-      const place = join(this.dir(id), path)
-      if (await exists(place)) continue
-      await mkdir(place, { recursive: true })
-      // A link in the folder's own place is no folder to git: `node_modules/` would not ignore it.
-      if (!enforced) for (const name of await readdir(from)) await symlink(join(from, name), join(place, name))
-      shown.push(path)
-    }
-    return shown
-  }
 }
 
 /** The state that can be gone back to, from the commits of its repositories. */
@@ -397,6 +354,9 @@ const checkpointOf = (commits: Tip[]): Checkpoint => {
   const root = commits.find(({ repo }) => repo === 'root') ?? commits[0]
   return { id: `branch:${root?.tip ?? ''}`, commits }
 }
+
+/** What a killed git leaves where it was writing. */
+const isLock = (name: string): boolean => name.endsWith('.lock')
 
 /** Whether a repository has a tree in a copy. */
 const standsIn = ({ repos }: Made) => ({ repo }: Pick<CopyRepo, 'repo'>): boolean => repos.some(each => each.repo === repo)

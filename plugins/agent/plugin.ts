@@ -106,9 +106,7 @@ export const activate = async (host: Host): Promise<void> => {
   for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
   for (const id of dropped) await conversations.remove(id)
 
-  const isolated = () => conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
   host.boot('Turns of the last run', async () => {
-    await copies.unlock(isolated())
     await recoverRewinds(rewinding)
     await forks.recover()
     await restart({
@@ -117,9 +115,10 @@ export const activate = async (host: Host): Promise<void> => {
       lands: (id, input) => landing.wanted(id, input),
     })
     resumes.begin()
-    await copies.prune(isolated())
+    const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
+    await copies.prune(isolated)
     await archive.sweep()
-    if (isolated().length) void workshop.warm()
+    if (isolated.length) void workshop.warm()
   })
   const sweeper = setInterval(() => {
     Promise.all([sweep({ engine, conversations, journal }), archive.sweep()]).catch(error => log.warn('old frames could not be swept', { error: String(error) }))

@@ -50,10 +50,16 @@ export const writeAtomic = async (
   if (options.flush) await flushFolder(folder)
 }
 
+/** Whether a file is one that a write has not put in its place yet. */
+export const isTemporary = (name: string): boolean => name.startsWith(TEMPORARY)
+
 /** Removes what writes into a folder left behind that ended with their process. */
-export const sweepTemporary = async (folder: string): Promise<void> => {
+export const sweepTemporary = (folder: string): Promise<void> => sweepOld(folder, isTemporary)
+
+/** Removes the files of a folder that fit and are older than this process. */
+export const sweepOld = async (folder: string, fits: (name: string) => boolean): Promise<void> => {
   for (const name of await readdir(folder).catch(() => [] as string[])) {
-    if (!name.startsWith(TEMPORARY)) continue
+    if (!fits(name)) continue
     const path = join(folder, name)
     const found = await lstat(path).catch(() => undefined)
     // Another group of this daemon may be writing here at this moment.

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Copies } from '../../plugins/agent/copies.js'
@@ -245,11 +245,14 @@ t.test('whatever lock a killed git left in a copy is gone after a start', async 
   const { copies, workspace, again } = place(t)
   await copies.ensure('c-1', [])
   const entry = join(workspace, '.git/worktrees/c-1')
-  for (const name of ['REBASE_HEAD.lock', 'index.lock']) writeFileSync(join(entry, name), '')
-  writeFileSync(join(workspace, '.git/refs/heads/agent/c-1.lock'), '')
-  await again().unlock(['c-1', 'c-2'])
+  const branches = join(workspace, '.git/refs/heads/agent')
+  for (const lock of [join(entry, 'REBASE_HEAD.lock'), join(entry, 'index.lock'), join(branches, 'c-1.lock')]) {
+    writeFileSync(lock, '')
+    utimesSync(lock, 1, 1)
+  }
+  await again().prune(['c-1', 'c-2'])
   t.same(readdirSync(entry).filter(name => name.includes('lock')), ['locked'])
-  t.same(readdirSync(join(workspace, '.git/refs/heads/agent')), ['c-1'])
+  t.same(readdirSync(branches), ['c-1'])
 })
 
 t.test('a removed copy is gone at once with its branch and entry, as often as it is asked', async t => {
