@@ -212,7 +212,9 @@ const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdir, inde
   const entry = join('worktrees', worktree)
   const branches = join('refs/heads', dirname(branch))
   const log = join('logs', branches)
-  for (const part of ['', 'objects', 'info']) if (await kindOf(join(common, part))) await real(join(common, part))
+  // One that is gone is not made up again by what is made below it.
+  await real(common)
+  for (const part of ['objects', 'info']) if (await kindOf(join(common, part))) await real(join(common, part))
   for (const part of ['objects/info', branches, log]) await mkdir(join(common, part), { recursive: true })
   const part = async (operation: 'bind' | 'show', name: string): Promise<Mount> =>
     [operation, await real(join(common, name)), join(at, name)]
