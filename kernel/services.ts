@@ -7,7 +7,7 @@ import type { Calls, Principal } from './calls.js'
 import { KERNEL, type Events } from './events.js'
 import type { Live } from '../sdk/node/live/live.js'
 import type { FileStore } from './storage/files.js'
-import type { JournalStore } from './storage/journal.js'
+import type { JournalStore } from '../sdk/node/journal/journal-store.js'
 
 /** What the kernel answers plugins from. */
 export interface Kernel {

@@ -6,7 +6,7 @@ import type { Caller, Role, Scope } from '../../sdk/types.js'
 import type { Credential } from './credential.js'
 import { Identity, LOCAL, type Person } from './identity.js'
 import type { KeptFiles } from '../../sdk/node/kept.js'
-import { CallLimits } from './limits.js'
+import { CallLimits } from '../../sdk/node/call-limits.js'
 import { Sessions, type SessionRecord, type Spent } from './sessions.js'
 import { Tokens, type TokenRecord } from './tokens.js'
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { JournalStore } from '../../kernel/storage/journal.js'
+import { JournalStore } from '../../sdk/node/journal/journal-store.js'
 import { asked, inTurns, median, ms, print, quick, ratio, timed, verdict, x } from './measure.js'
 import { head, serve, sink, type Serving, type Spent } from './sink.js'
 

@@ -86,7 +86,7 @@ t.test('a turn whose daemon died between its end and its landing lands at the ne
     await daemon.stop()
   })
   await t.test('what a kill leaves', async t => {
-    const { JournalStore } = await import('../../kernel/storage/journal.js')
+    const { JournalStore } = await import('../../sdk/node/journal/journal-store.js')
     const journals = new JournalStore(join(where.data, 'journals'))
     await journals.append(`agent/runs/${run}`, [{ ending: 'completed' }])
     await journals.shutdown()

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { JournalStore } from '../../kernel/storage/journal.js'
+import { JournalStore } from '../../sdk/node/journal/journal-store.js'
 import type { Journals, Store } from '../../sdk/index.js'
 import { folderOf } from './daemon.js'
 

@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { JournalStore } from '../../../kernel/storage/journal.js'
+import { JournalStore } from '../../../../sdk/node/journal/journal-store.js'
 
 const APPENDER = fileURLToPath(new URL('appender.js', import.meta.url))
 const PIPED: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit']

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { CallLimits } from '../../../kernel/auth/limits.js'
+import { CallLimits } from '../../../sdk/node/call-limits.js'
 import { Failures } from '../../../sdk/node/failures.js'
-import { MINUTE, refusalOf } from './memory.js'
+import { MINUTE, refusalOf } from '../../kernel/auth/memory.js'
 
 t.test('failures of one address are heard up to the limit and again when the window has moved on', async t => {
   const clock = { now: 0 }

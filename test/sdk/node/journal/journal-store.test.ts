@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { JournalStore } from '../../../kernel/storage/journal.js'
+import { JournalStore } from '../../../../sdk/node/journal/journal-store.js'
 
 const RUN = 'agent/frames/r-1'
 

@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { JournalStore } from '../../../kernel/storage/journal.js'
+import { JournalStore } from '../../../../sdk/node/journal/journal-store.js'
 
 const RUN = 'agent/frames/r-1'
 const never = (): AbortSignal => new AbortController().signal

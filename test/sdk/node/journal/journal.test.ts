@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
-import { JournalStore } from '../../../kernel/storage/journal.js'
+import { JournalStore } from '../../../../sdk/node/journal/journal-store.js'
 
 const RUN = 'agent/frames/r-1'
 const never = new AbortController().signal

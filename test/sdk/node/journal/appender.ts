@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import { JournalStore } from '../../../kernel/storage/journal.js'
+import { JournalStore } from '../../../../sdk/node/journal/journal-store.js'
 
 /** A program that appends to a journal until it is killed, and tells on standard output what was acknowledged. */
 const [folder = '', name = '', size = '0', stopAtError] = process.argv.slice(2)
