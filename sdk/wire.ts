@@ -103,7 +103,10 @@ export class Peer implements Link {
         ...(context && { context: { caller: context.caller, trusted: context.trusted, ...(context.http && { http: context.http }) } }),
         ...(as && this.#received.has(as) && { as: this.#received.get(as)! }),
       })
-      if (first.kind === 'reply' && first.stream) return this.#pulled(id, over)
+      if (first.kind === 'reply' && first.stream) {
+        const pieces = this.#pulled(id, over)
+        return first.value === undefined ? pieces : { ...(first.value as object), data: pieces }
+      }
       over()
       return (first as ReplyMessage).value
     } catch (error) {
@@ -167,9 +170,11 @@ export class Peer implements Link {
     const value = context
       ? await this.#answered(id, call, input, { ...context, signal })
       : await this.answerFor(call, input, { signal, ...(as !== undefined && this.#given.has(as) && { as: this.#given.get(as)! }) })
-    if (isStream(value)) {
-      this.#streams.set(id, value[Symbol.asyncIterator]())
-      return this.#send({ kind: 'reply', id, stream: true })
+    const data = (value as { data?: unknown } | undefined)?.data
+    const pieces = isStream(value) ? value : isStream(data) ? data : undefined
+    if (pieces) {
+      this.#streams.set(id, pieces[Symbol.asyncIterator]())
+      return this.#send({ kind: 'reply', id, stream: true, ...(pieces === data && { value: { ...(value as object), data: undefined } }) })
     }
     this.#running.delete(id)
     this.#send({ kind: 'reply', id, value })

@@ -1,5 +1,5 @@
 import Koa, { type Context as KoaContext } from 'koa'
-import type { Bytes, Context } from '../../sdk/contract.js'
+import type { Bytes, Context, GivenBytes } from '../../sdk/contract.js'
 import { isRoute } from '../../sdk/contract.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller } from '../../sdk/types.js'
@@ -182,4 +182,4 @@ const streams = (schema: ReturnType<LoadedPlugin['contract']['schema']>, call: s
   return shape?.properties?.['event-stream'] !== undefined
 }
 
-const isBytes = (value: unknown): value is Bytes => typeof value === 'object' && value !== null && 'content-type' in value
+const isBytes = (value: unknown): value is GivenBytes => typeof value === 'object' && value !== null && 'content-type' in value
