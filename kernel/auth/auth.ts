@@ -41,6 +41,8 @@ export interface AuthOptions {
   readonly identity: { readonly claim: 'first' | 'code'; readonly local: boolean }
   /** Told of each credential that stopped being valid. */
   readonly ended: (what: { sessionId?: string; tokenId?: string }) => void
+  /** Told of each credential that was none. */
+  readonly refused?: (what: { address: string; credential: string }) => void
   /** Tells the person at the terminal something. */
   readonly say: (line: string) => void
 }
@@ -67,7 +69,7 @@ const NO_PROVIDER =
 const LOCAL_OFF = 'the local sign-in is switched off here (identity.local)'
 
 /** Loads who may come in; from then on nobody waits for the disk to be let in. */
-export const createAuth = async ({ files, now, identity: settings, ended, say }: AuthOptions): Promise<Auth> => {
+export const createAuth = async ({ files, now, identity: settings, ended, refused, say }: AuthOptions): Promise<Auth> => {
   const identity = await Identity.open(files, now)
   const sessions = await Sessions.open(files, now)
   const tokens = await Tokens.open(files, now)
@@ -102,12 +104,13 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
     ended({ sessionId: id })
   }
 
-  const fail = (address: string, message: string): never => {
+  const fail = (address: string, message: string, credential = 'session'): never => {
     const retryAfter = failed.wait(address)
     if (retryAfter !== undefined) {
       refuse('too-many', `too many failed credentials from this address; ask again in ${retryAfter} s`, { retryAfter })
     }
     failed.add(address)
+    refused?.({ address, credential })
     return refuse('unauthenticated', message)
   }
 
@@ -122,7 +125,7 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
   const authenticate = ({ kind, value }: Credential, address: string): Caller => {
     if (kind === 'bearer') return sessionCaller(session(value, address, isJwt(value) ? IDENTITY_TOKEN : UNKNOWN.bearer))
     const token = kind === 'token' ? tokens.check(value, address) : undefined
-    return token ? tokenCaller(token) : fail(address, UNKNOWN[kind])
+    return token ? tokenCaller(token) : fail(address, UNKNOWN[kind], kind)
   }
 
   const localOnly = (): void => {

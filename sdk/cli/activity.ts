@@ -94,7 +94,7 @@ const verify = async (terminal: Terminal, file: string, json: boolean): Promise<
   const check = new ChainCheck()
   let end: { entries: number; head: string } | undefined
   const source = file === '-' ? terminal.in : createReadStream(file)
-  const failed = new Promise<never>((_, reject) => source.once('error', ({ message }) => reject(new Failure(EXIT.failed, `${file} cannot be read: ${message}`))))
+  const failed = new Promise<never>((_, reject) => source.once('error', ({ message }: Error) => reject(new Failure(EXIT.failed, `${file} cannot be read: ${message}`))))
   const read = async () => {
     for await (const line of createInterface({ input: source, crlfDelay: Infinity })) {
       if (!line) continue

@@ -15,4 +15,4 @@ export const storedLines = ({ data }: { data: string }): string[] => {
   return !existsSync(folder) ? [] : readdirSync(folder).sort().flatMap(name => readFileSync(join(folder, name), 'utf8').split('\n').filter(Boolean))
 }
 
-export const stored = (daemon: { data: string }): ActivityEvent[] => storedLines(daemon).map(line => JSON.parse(line) as ActivityEvent)
+export const stored = (daemon: { data: string }): ActivityEvent[] => storedLines(daemon).flatMap(line => (line.endsWith('}') ? [JSON.parse(line) as ActivityEvent] : []))
