@@ -44,6 +44,8 @@ export interface AuthOptions {
   readonly identity: { readonly claim: 'first' | 'code'; readonly local: boolean }
   /** Told of each credential that stopped being valid. */
   readonly ended: (what: { sessionId?: string; tokenId?: string }) => void
+  /** Told of each credential that was none. */
+  readonly refused?: (what: { address: string; credential: string }) => void
   /** Tells the person at the terminal something. */
   readonly say: (line: string) => void
 }
@@ -71,7 +73,7 @@ const TICKET = 'expected a ticket of POST /system/ws-ticket that was minted for 
 const LOCAL_OFF = 'the local sign-in is switched off here (identity.local)'
 
 /** Loads who may come in; from then on nobody waits for the disk to be let in. */
-export const createAuth = async ({ files, now, identity: settings, say, ...told }: AuthOptions): Promise<Auth> => {
+export const createAuth = async ({ files, now, identity: settings, refused, say, ...told }: AuthOptions): Promise<Auth> => {
   const identity = await Identity.open(files, now)
   const sessions = await Sessions.open(files, now)
   const tokens = await Tokens.open(files, now)
@@ -111,12 +113,13 @@ export const createAuth = async ({ files, now, identity: settings, say, ...told 
     ended({ sessionId: id })
   }
 
-  const fail = (address: string, message: string): never => {
+  const fail = (address: string, message: string, credential = 'session'): never => {
     const retryAfter = failed.wait(address)
     if (retryAfter !== undefined) {
       refuse('too-many', `too many failed credentials from this address; ask again in ${retryAfter} s`, { retryAfter })
     }
     failed.add(address)
+    refused?.({ address, credential })
     return refuse('unauthenticated', message)
   }
 
@@ -131,13 +134,13 @@ export const createAuth = async ({ files, now, identity: settings, say, ...told 
   const authenticate = ({ kind, value }: Credential, address: string): Caller => {
     if (kind === 'bearer') return sessionCaller(session(value, address, isJwt(value) ? IDENTITY_TOKEN : UNKNOWN.bearer))
     const token = kind === 'token' ? tokens.check(value, address) : undefined
-    return token ? tokenCaller(token) : fail(address, UNKNOWN[kind])
+    return token ? tokenCaller(token) : fail(address, UNKNOWN[kind], kind)
   }
 
   const redeem = (shown: Shown, address: string): { caller: Caller; first: boolean } => {
     const found = tickets.redeem(shown)
     const of = found && sessions.get(found.sessionId)
-    return of && isOwner(of) ? { caller: sessionCaller(of), first: found.first } : fail(address, TICKET)
+    return of && isOwner(of) ? { caller: sessionCaller(of), first: found.first } : fail(address, TICKET, 'ticket')
   }
 
   const localOnly = (): void => {
