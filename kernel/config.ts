@@ -3,6 +3,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import typia, { type tags } from 'typia'
+import type { IdentityProvider } from '../sdk/kernel.js'
 import { stateFolder } from '../sdk/node/state-folder.js'
 
 /** Settings of a deployment: the file that `--config` names. */
@@ -10,6 +11,10 @@ export interface Deployment {
   identity?: {
     /** Who becomes the owner: the first to arrive, or who also presents the code printed at start. */
     claim?: 'first' | 'code'
+    /** The only e-mail that may become the owner by signing in. */
+    expectedOwner?: string
+    /** Whose identity tokens are exchanged for sessions. */
+    providers?: IdentityProvider[]
     /** Whether `sandbox login` works. */
     local?: 'on' | 'off'
   }

@@ -81,7 +81,11 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const auth = await createAuth({
     files: authFiles(files),
     now: Date.now,
-    identity: { claim: deployment.identity?.claim ?? (isLoopbackHost(config.host) ? 'first' : 'code'), local: deployment.identity?.local !== 'off' },
+    identity: {
+      ...deployment.identity,
+      claim: deployment.identity?.claim ?? (isLoopbackHost(config.host) && !deployment.http?.hosts?.length ? 'first' : 'code'),
+      local: deployment.identity?.local !== 'off',
+    },
     ended: what => {
       streams?.end(what)
       kernel.events.emit('credential.ended', what)

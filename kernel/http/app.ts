@@ -112,12 +112,12 @@ export class App {
 
   #admitted(ctx: KoaContext, access: Access, arrival: Arrival): Admitted {
     if ('open' in access) {
-      if (arrival.bearer !== undefined) refusePlain(arrival, this.#options.http)
+      if (arrival.bearer !== undefined) refusePlain(arrival)
       return { caller: STRANGER, leave: () => {} }
     }
     const credential = readCredential(arrival.head)
     if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
-    refusePlain(arrival, this.#options.http)
+    refusePlain(arrival)
     const { auth } = this.#options
     const caller = admit(auth.authenticate(credential, arrival.address), access)
     return { caller, leave: auth.limits.enter(caller.sessionId ?? caller.tokenId ?? caller.actor) }
@@ -126,11 +126,11 @@ export class App {
   async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, begun: Reply, etag: boolean): Promise<void> {
     const { kernel, streams } = this.#options
     const presence = new Presence(ctx.res)
-    const { address, base, local, bearer, userAgent } = arrival
+    const { address, base, local, nearPort, forwarded, plain, bearer, userAgent } = arrival
     const ifMatch = ctx.req.headers['if-match']
     const http = {
-      address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }),
-      ...(ifMatch !== undefined && { ifMatch }),
+      address, base, local, ...(nearPort !== undefined && { nearPort }), ...(forwarded && { forwarded }), ...(plain && { plain }),
+      ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }), ...(ifMatch !== undefined && { ifMatch }),
     }
     const context: Context = { caller, trusted: false, http, get signal() { return presence.ended.signal } }
     const value = await kernel.calls.answer(call, input, context)

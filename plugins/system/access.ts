@@ -1,8 +1,16 @@
-import { type Context, type Host, type Input, refuse } from '../../sdk/index.js'
+import { type Caller, type Context, type Host, type Input, refuse } from '../../sdk/index.js'
+import type { AccessSession } from '../../sdk/kernel.js'
 import type { System } from './contract.js'
 import { plain } from './plain.js'
 
 const OTHERS = 'only the owner ends the sessions of others'
+
+/** The caller's own sessions; for the owner everybody's. */
+export const listSessions = async (host: Pick<Host, 'call'>, { kind, role, email, sessionId }: Caller): Promise<{ sessions: AccessSession[] }> => {
+  if (kind !== 'session' || email === undefined) refuse('forbidden', `sessions are listed for a signed-in person, found a caller of kind ${kind}`)
+  const { sessions } = await host.call('kernel.session.list', role === 'owner' ? {} : { email: email! })
+  return { sessions: sessions.map(one => ({ ...one, current: one.id === sessionId })) }
+}
 
 /** Ends the sessions named, if they are the caller's to end. */
 export const revokeSessions = async (

@@ -1,10 +1,11 @@
 import type { Caller, Host } from '../../sdk/index.js'
-import { mintToken, revokeSessions } from './access.js'
+import { listSessions, mintToken, revokeSessions } from './access.js'
 import { Budget } from './budget.js'
 import { type Me, system } from './contract.js'
 import { EventStream } from './events.js'
+import { memberHandlers } from './members.js'
 import { Programs } from './programs.js'
-import { openSession, requestOf, signInOptions } from './sign-in.js'
+import { requestOf, SignIn } from './sign-in.js'
 
 export const contract = system
 
@@ -12,6 +13,7 @@ export const activate = async (host: Host): Promise<void> => {
   const published = (domain: 'sessions' | 'members') => host.call('kernel.events.publish', { domain })
   const programs = new Programs(host)
   const asked = new Budget(120)
+  const signIn = new SignIn(host)
   const events = new EventStream(host)
   await events.open()
   host.boot('look for programs', () => programs.look())
@@ -19,6 +21,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.on('credential.ended', () => void published('sessions').catch(() => {}))
 
   await host.serve(system, {
+    ...memberHandlers(host, published),
     'GET /info': async (_input, context) => {
       const { base } = requestOf(context)
       const known = await host.call('kernel.info')
@@ -27,16 +30,15 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /system/sign-in': (_input, context) => {
       const http = requestOf(context)
       asked.spend(http.address)
-      return signInOptions(host, http)
+      return signIn.options(http)
     },
     'POST /system/session': async (input, context) => {
-      const before = await host.call('kernel.identity.state')
-      const session = await openSession(host, input, context)
-      const { claimed } = await host.call('kernel.identity.state')
+      const { session, did } = await signIn.open(input, context)
       await published('sessions')
-      if (claimed !== before.claimed) await published('members')
+      if (did) await published('members')
       return session
     },
+    'GET /system/sessions': (_input, { caller }) => listSessions(host, caller),
     'POST /system/sessions/revoke': (input, context) => revokeSessions(host, input, context),
     'POST /system/control/tokens': async (input, context) => {
       const minted = await mintToken(host, input, context)
