@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { SHRUNK } from '../../sdk/node/live/live.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Caller } from '../../sdk/types.js'
 
@@ -40,10 +41,11 @@ export class OpenStreams {
     }
   }
 
-  /** Ends every stream of a session or token. */
-  end({ sessionId, tokenId }: { sessionId?: string; tokenId?: string }): void {
+  /** Ends every stream of a session or token, or of a person who reaches less than before. */
+  end({ sessionId, tokenId, email }: { sessionId?: string; tokenId?: string; email?: string }): void {
     for (const [controller, caller] of this.#open) {
       if ((sessionId && caller.sessionId === sessionId) || (tokenId && caller.tokenId === tokenId)) controller.abort(new Refusal('unauthenticated', ENDED))
+      else if (email !== undefined && caller.kind === 'session' && caller.email === email) controller.abort(SHRUNK)
     }
   }
 

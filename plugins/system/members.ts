@@ -4,9 +4,10 @@ import type { Roster } from '../../sdk/kernel.js'
 import type { Granted, MemberCalls, System } from './contract.js'
 import { plainEmail } from './email.js'
 import { plain } from './plain.js'
+import { record } from './recorded.js'
 import { requestOf } from './sign-in.js'
 
-type MembersHost = Pick<Host, 'call' | 'emit' | 'serves'>
+type MembersHost = Pick<Host, 'call' | 'emit' | 'serves' | 'log'>
 type Asked = Input<System, 'POST /members'>
 
 /** Tells whoever watches that the roster is another. */
@@ -14,13 +15,15 @@ type Changed = (domain: 'members' | 'sessions') => Promise<unknown>
 
 /** The calls by which people are given access and lose it. */
 export const memberHandlers = (host: MembersHost, changed: Changed): Handlers<MemberCalls> => {
-  const leave = async (email: string, { caller }: Context): Promise<Roster> => {
+  const leave = async (email: string, context: Context): Promise<Roster> => {
+    const { caller } = context
     const { members } = await host.call('kernel.members.list')
     const own = email === caller.email
     if (!own && !isOwner(caller)) refuse('forbidden', 'only the owner takes somebody else\'s access away')
     if (!members.some(one => one.email === email)) refuse('not-found', `expected somebody on the roster, found nobody called ${email.slice(0, 80)}`)
     await host.call('kernel.members.remove', { email })
     host.emit('member.removed', { email })
+    await record(host, { type: 'member.removed', extra: { email } }, context)
     await changed('members')
     await changed('sessions')
     return own ? { members: [], invitations: [] } : shownTo(host, caller)
@@ -30,7 +33,7 @@ export const memberHandlers = (host: MembersHost, changed: Changed): Handlers<Me
     'POST /members': async (asked, context) => {
       ownerOnly(context.caller)
       await knowAreas(host, asked.areas ?? [])
-      const made = asked.email === undefined ? { invitation: await invite(host, asked, context) } : await grant(host, asked.email, asked, context.caller)
+      const made = asked.email === undefined ? { invitation: await invite(host, asked, context) } : await grant(host, asked.email, asked, context)
       await changed('members')
       return { ...(await host.call('kernel.members.list')), ...made }
     },
@@ -41,6 +44,7 @@ export const memberHandlers = (host: MembersHost, changed: Changed): Handlers<Me
       if (email !== undefined) return leave(email.toLowerCase(), context)
       if (!isOwner(context.caller)) refuse('forbidden', 'only the owner withdraws an invitation')
       await host.call('kernel.members.remove', { invitation: invitation! })
+      await record(host, { type: 'invitation.withdrawn', extra: { id: invitation } }, context)
       await changed('members')
       return shownTo(host, context.caller)
     },
@@ -66,14 +70,16 @@ const ownerOnly = (caller: Caller): void => {
   if (!isOwner(caller)) refuse('forbidden', `a session of the owner grants roles, found a caller of kind ${caller.kind} and role ${caller.role}`)
 }
 
-const grant = async (host: MembersHost, given: string, { role, areas, expiresAt }: Asked, { actor }: Caller): Promise<{}> => {
+const grant = async (host: MembersHost, given: string, { role, areas, expiresAt }: Asked, context: Context): Promise<{}> => {
   const errors = [{ path: 'email', expected: 'an e-mail of the form local@domain' }]
   const email = plainEmail(given) ?? refuse('invalid', 'email: expected an e-mail of the form local@domain, found another', { errors })
   if (expiresAt !== undefined) {
     refuse('invalid', 'expiresAt: only an invitation expires, a grant with email does not', { errors: [{ path: 'expiresAt', expected: 'nothing beside email' }] })
   }
-  await host.call('kernel.members.grant', { email, role, by: actor, ...(areas && { areas }) })
+  await host.call('kernel.members.grant', { email, role, by: context.caller.actor, ...(areas && { areas }) })
   host.emit('member.changed', { email })
+  const type = role === 'owner' ? 'owner.transferred' : 'member.granted'
+  await record(host, { type, extra: { email, role, ...(areas && { areas }) } }, context)
   return {}
 }
 
@@ -82,6 +88,7 @@ const invite = async (host: MembersHost, { role, areas, note, expiresAt }: Asked
   const shown = plain(note ?? '')
   const asked = { role, by: context.caller.actor, ...(areas && { areas }), ...(shown && { note: shown }), ...(expiresAt !== undefined && { expiresAt }) }
   const made = await host.call('kernel.members.invite', asked)
+  await record(host, { type: 'invitation.made', extra: { id: made.id, role, ...(areas && { areas }), ...(shown && { note: shown }) } }, context)
   return { ...made, url: `${base}/#invite=${made.code}` }
 }
 

@@ -1,10 +1,12 @@
 import type { Caller, Host } from '../../sdk/index.js'
+import type { OpenedSession } from '../../sdk/kernel.js'
 import { listSessions, mintToken, revokeSessions } from './access.js'
 import { Budget } from './budget.js'
 import { type Me, system } from './contract.js'
 import { EventStream } from './events.js'
 import { memberHandlers } from './members.js'
 import { Programs } from './programs.js'
+import { record } from './recorded.js'
 import { requestOf, SignIn } from './sign-in.js'
 
 export const contract = system
@@ -36,6 +38,7 @@ export const activate = async (host: Host): Promise<void> => {
       const { session, did } = await signIn.open(input, context)
       await published('sessions')
       if (did) await published('members')
+      if (!session.renewed) await recordSignIn(host, session, did)
       return session
     },
     'GET /system/sessions': (_input, { caller }) => listSessions(host, caller),
@@ -51,8 +54,20 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
-    'DELETE /system/control/tokens/{id}': ({ id }) => host.call('kernel.token.revoke', { id }),
+    'DELETE /system/control/tokens/{id}': async ({ id }, context) => {
+      await host.call('kernel.token.revoke', { id })
+      await record(host, { type: 'token.revoked', extra: { id } }, context)
+      return { ok: true }
+    },
   })
+}
+
+const DID = { claimed: 'owner.claimed', joined: 'member.joined' } as const
+
+/** By the person who was let in: until then the caller was a stranger. */
+const recordSignIn = async (host: Host, { email, id, role }: OpenedSession, did?: keyof typeof DID): Promise<void> => {
+  if (did) await record(host, { type: DID[did], actor: email, extra: { role } })
+  await record(host, { type: 'session.opened', actor: email, extra: { id } })
 }
 
 const meOf = ({ actor, kind, role, scope, areas, sessionId, name, picture }: Caller): Me => ({
