@@ -3,11 +3,18 @@ import { importJWK, exportSPKI, type CryptoKey } from 'jose'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { IdentityProvider } from '../../sdk/kernel.js'
-import { daemonWith } from '../support/daemon.js'
+import { daemonWith, makeWorkspace, type Support } from '../support/daemon.js'
 import { seconds, startIssuer } from '../support/issuer.js'
 import { ask, bearer, nonceOf, present, signInAs } from './sign-in-support.js'
 
 const ADA = 'ada@example.org'
+
+/** Folders for one more daemon of the same test. */
+const beside = ({ workspace }: Support) => {
+  const folder = join(workspace, '..', 'second')
+  makeWorkspace(join(folder, 'workspace'))
+  return { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+}
 
 const claimed = async (t: Test, more: Partial<IdentityProvider> = {}) => {
   const issuer = await startIssuer(t, more)
@@ -36,10 +43,7 @@ t.test('whatever is not quite a right token is 401 and says why, and none of it 
   const now = seconds()
   const good = async (claims: object = {}, more: object = {}) => issuer.token({ email: ADA, nonce: await nonceOf(daemon.url), ...claims }, more)
   const foreign = await startIssuer(t)
-  const folder = t.testdir({ workspace: {} })
-  const second = await daemonWith(t, ['system'], {
-    workspace: join(folder, 'workspace'), data: join(folder, 'data'), deployment: { identity: { providers: [issuer.provider] } },
-  })
+  const second = await daemonWith(t, ['system'], { ...beside(daemon), deployment: { identity: { providers: [issuer.provider] } } })
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const body = async (claims = {}) => encode({ iss: issuer.url, aud: 'sandbox', sub: ADA, email: ADA, email_verified: true, iat: now, exp: now + 300, nonce: await nonceOf(daemon.url), ...claims })
   const pem = await exportSPKI(await importJWK(issuer.publicJwk(), 'RS256') as CryptoKey)
@@ -170,8 +174,7 @@ t.test('an identity token is no credential anywhere else, and no provider means 
   const { issuer, daemon } = await claimed(t)
   const token = await issuer.token({ email: ADA, nonce: await nonceOf(daemon.url) })
   t.match(await ask(daemon.url, 'GET /info', undefined, bearer(token)), { status: 401, body: { message: /exchange it at POST \/system\/session/ } })
-  const folder = t.testdir({ workspace: {} })
-  const bare = await daemonWith(t, ['system'], { workspace: join(folder, 'workspace'), data: join(folder, 'data') })
+  const bare = await daemonWith(t, ['system'], beside(daemon))
   t.match(await present(bare.url, token), { status: 401, body: { message: /no identity provider is configured/ } })
 })
 
