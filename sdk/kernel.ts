@@ -96,7 +96,7 @@ export interface IdentityProvider {
   id: string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,39}$'>
   label: string & tags.MinLength<1> & tags.MaxLength<80>
   /** Its address, as its tokens name it: https, or http on this machine. */
-  issuer: string & tags.Pattern<'^(https://[^\\s/?#]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?)(/[^\\s?#]*)?$'>
+  issuer: string & tags.Pattern<'^(https://[^\\s/?#@]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?)(/[^\\s?#]*)?$'>
   /** Whom its tokens are for; one of these must be named. */
   audience: string[] & tags.MinItems<1>
   clientId: string & tags.MinLength<1>

@@ -82,7 +82,8 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
   const tokens = await Tokens.open(files, now)
   const limits = new CallLimits(now)
   const failed = new Failures(30, MINUTE, now)
-  const { local, claim, providers = [], expectedOwner } = settings
+  const { local, claim, providers = [] } = settings
+  const expectedOwner = settings.expectedOwner?.toLowerCase()
   const issuers = new Set(providers.map(({ issuer }) => issuer))
   const accepted = ({ via, issuer }: SessionRecord): boolean => (via === 'oidc' ? issuers.has(issuer) : via !== 'local' || local)
   if (Object.values(kept.value.sessions).some(one => !accepted(one))) await sessions.revoke(one => !accepted(one))

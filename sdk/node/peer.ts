@@ -7,6 +7,7 @@ const ESTABLISHED = '01'
 interface Row {
   readonly address: string
   readonly port: number
+  readonly far: string
   readonly farPort: number
   readonly uid: number
 }
@@ -18,7 +19,7 @@ interface Row {
 export const ownerOfPort = async (port: number, to: readonly number[], tables: readonly string[] = ['/proc/net/tcp', '/proc/net/tcp6']): Promise<number | undefined> => {
   for (const table of tables) {
     const text = await readFile(table, 'latin1').catch(() => '')
-    const row = rowsOf(text).find(one => one.port === port && to.includes(one.farPort) && isLoopback(one.address))
+    const row = rowsOf(text).find(one => one.port === port && to.includes(one.farPort) && isLoopback(one.address) && isLoopback(one.far))
     if (row) return row.uid
   }
   return undefined
@@ -30,7 +31,7 @@ export const showsConnections = process.platform === 'linux'
 const rowsOf = (table: string): Row[] => table.split('\n').slice(1).flatMap((line): Row[] => {
   const [, near = '', far = '', state, , , , uid] = line.trim().split(/\s+/)
   if (state !== ESTABLISHED) return []
-  return [{ address: addressOf(near), port: portOf(near), farPort: portOf(far), uid: Number(uid) }]
+  return [{ address: addressOf(near), port: portOf(near), far: addressOf(far), farPort: portOf(far), uid: Number(uid) }]
 })
 
 const portOf = (end: string): number => Number.parseInt(end.split(':')[1] ?? '', 16)
