@@ -85,7 +85,7 @@ export interface Invitation {
 }
 
 /** Who may come in, as maintainers see it. */
-export interface Roster {
+export interface MemberList {
   members: Member[]
   invitations: Invitation[]
 }
@@ -179,7 +179,7 @@ export interface Kernel {
   /** The active sessions of one person, or all; the newest use first. */
   'kernel.session.list'(input: { email?: string }): { sessions: AccessSession[] }
   /** Everybody with a role here, the owner first, and the open invitations. */
-  'kernel.members.list'(): Roster
+  'kernel.members.list'(): MemberList
   /** Gives a person a role, or limits them to areas; what they no longer reach is closed. */
   'kernel.members.grant'(input: { email: string; role: Role; areas?: string[]; by: string }): Ok
   /** Limits a person to areas and to no others; without `areas` lifts the limit. */

@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { Member, Roster } from '../../sdk/kernel.js'
+import type { Member, MemberList } from '../../sdk/kernel.js'
 import type { Millis, Ok, Role, Text } from '../../sdk/types.js'
 
 /** An invitation just made: the code is in this answer only. */
@@ -12,14 +12,14 @@ export interface MadeInvitation {
 }
 
 /** Everybody with a role here after a grant, and the invitation it made. */
-export interface Granted extends Roster {
+export interface Granted extends MemberList {
   invitation?: MadeInvitation
 }
 
 /** Who else may reach the sandbox. */
 export interface MemberCalls {
   /** List everybody with a role here, the owner first, and the open invitations without their codes. */
-  'GET /members'(): Roster
+  'GET /members'(): MemberList
 
   /**
    * Give a person a role, or make an invitation for whoever redeems it.
@@ -42,13 +42,13 @@ export interface MemberCalls {
    *
    * Their sessions and streams end within 1 s; turns they started go on. Below maintainer the lists of the answer are empty.
    */
-  'DELETE /members'(input: { email?: Text; invitation?: Text }): Roster
+  'DELETE /members'(input: { email?: Text; invitation?: Text }): MemberList
 
   /** Give up one's own access: what `DELETE /members` does with one's own e-mail. */
-  'DELETE /members/self'(): Roster
+  'DELETE /members/self'(): MemberList
 
   /** The roster, for another group. */
-  'members.list'(): Roster
+  'members.list'(): MemberList
 
   /** One person of the roster, for another group; absent: nobody of that e-mail has a role here. */
   'members.get'(input: { email: string }): { member?: Member }

@@ -1,6 +1,6 @@
 import type { Handlers } from '../../sdk/contract.js'
 import { type Caller, type Context, type Host, type Input, refuse } from '../../sdk/index.js'
-import type { Roster } from '../../sdk/kernel.js'
+import type { MemberList } from '../../sdk/kernel.js'
 import type { Granted, MemberCalls, System } from './contract.js'
 import { plainEmail } from './email.js'
 import { plain } from './plain.js'
@@ -15,7 +15,7 @@ type Changed = (domain: 'members' | 'sessions') => Promise<unknown>
 
 /** The calls by which people are given access and lose it. */
 export const memberHandlers = (host: MembersHost, changed: Changed): Handlers<MemberCalls> => {
-  const leave = async (email: string, context: Context): Promise<Roster> => {
+  const leave = async (email: string, context: Context): Promise<MemberList> => {
     const { caller } = context
     const { members } = await host.call('kernel.members.list')
     const own = email === caller.email
@@ -100,5 +100,5 @@ const knowAreas = async (host: MembersHost, ids: string[]): Promise<void> => {
 }
 
 /** Who may not read the roster is told nothing of it. */
-const shownTo = async (host: MembersHost, { role }: Caller): Promise<Roster> =>
+const shownTo = async (host: MembersHost, { role }: Caller): Promise<MemberList> =>
   (role === 'owner' || role === 'maintainer' ? host.call('kernel.members.list') : { members: [], invitations: [] })

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { AccessSession, Member, OpenedSession, Roster } from '../../sdk/kernel.js'
+import type { AccessSession, Member, OpenedSession, MemberList } from '../../sdk/kernel.js'
 import type { Role } from '../../sdk/types.js'
 import { daemonWith, type Support } from '../support/daemon.js'
 import { startIssuer, type Issuer } from '../support/issuer.js'
@@ -36,7 +36,7 @@ const world = async (t: Test, groups: readonly string[] = ['system']): Promise<W
   }
 }
 
-const rosterOf = ({ body }: Answer): Roster => body as unknown as Roster
+const listOf = ({ body }: Answer): MemberList => body as unknown as MemberList
 
 t.test('the roster is the maintainers\' to read and the owner\'s to change, and no token\'s', async t => {
   const { daemon, ask, member } = await world(t)
@@ -70,16 +70,16 @@ t.test('a grant that makes no sense is refused and changes nothing', async t => 
     [{ email: 'carl@sandbox.local', role: 'viewer' }, 422], [{ role: 'viewer', note: 'x'.repeat(201) }, 400],
   ]
   for (const [body, status] of cases) t.equal((await ask(ada, 'POST /members', body)).status, status, JSON.stringify(body).slice(0, 80))
-  t.match(rosterOf(await ask(ada, 'GET /members')), { members: [{ email: ADA }], invitations: [] })
-  t.equal(rosterOf(await ask(ada, 'GET /members')).members.length, 1)
+  t.match(listOf(await ask(ada, 'GET /members')), { members: [{ email: ADA }], invitations: [] })
+  t.equal(listOf(await ask(ada, 'GET /members')).members.length, 1)
 })
 
 t.test('a person granted a role signs in with it, and the first sign-in pins who they are', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
-  const granted = rosterOf(await ask(ada, 'POST /members', { email: 'Bob@Example.ORG', role: 'collaborator' }))
+  const granted = listOf(await ask(ada, 'POST /members', { email: 'Bob@Example.ORG', role: 'collaborator' }))
   t.match(granted.members, [{ email: ADA, role: 'owner', bound: true }, { email: BOB, role: 'collaborator', bound: false, grantedBy: ADA }])
   t.match(await signInAs(daemon, issuer, BOB), { status: 200, body: { email: BOB, role: 'collaborator' } })
-  t.match(rosterOf(await ask(ada, 'GET /members')).members[1], { bound: true, lastSeenAt: Number })
+  t.match(listOf(await ask(ada, 'GET /members')).members[1], { bound: true, lastSeenAt: Number })
   const other = async () => present(daemon.url, await issuer.token({ email: BOB, sub: 'another-bob', nonce: await nonceOf(daemon.url) }))
   t.match(await other(), { status: 403, body: { message: /belongs to another account/ } })
   const { body: { token: before } } = await signInAs(daemon, issuer, BOB)
@@ -114,7 +114,7 @@ t.test('whoever is removed has nothing open any more and is nobody', async t => 
   await opened.until('hello')
   const heard: unknown[] = []
   for (const event of ['member.changed', 'member.removed']) daemon.kernel.events.on(event, 'test', async (_, input) => void heard.push([event, (input as { data: unknown }).data]))
-  t.match(rosterOf(await ask(ada, 'DELETE /members', { email: BOB })).members.map(({ email }) => email), [ADA])
+  t.match(listOf(await ask(ada, 'DELETE /members', { email: BOB })).members.map(({ email }) => email), [ADA])
   t.match(await opened.end(), { event: 'error', data: { status: 401 } })
   for (const { token } of [bob, again]) t.equal((await ask({ token }, 'GET /info')).status, 401)
   t.equal((await signInAs(daemon, issuer, BOB)).status, 403)
@@ -142,7 +142,7 @@ t.test('ownership is handed over to somebody who has signed in, and the tokens s
   await ask(ada, 'POST /members', { email: EVE, role: 'viewer' })
   t.match(await ask(ada, 'POST /members', { email: EVE, role: 'owner' }), { status: 409, body: { message: /never signed in/ } })
   const bob = await member(BOB, 'viewer')
-  t.match(rosterOf(await ask(ada, 'POST /members', { email: BOB, role: 'owner' })).members, [{ email: BOB, role: 'owner' }, { email: ADA, role: 'maintainer' }, { email: EVE }])
+  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'owner' })).members, [{ email: BOB, role: 'owner' }, { email: ADA, role: 'maintainer' }, { email: EVE }])
   t.match(await ask(ada, 'POST /members', { email: ADA, role: 'owner' }), { status: 403 })
   t.match((await ask(bob, 'GET /system/control/tokens')).body, { tokens: [{ id, createdBy: ADA }] })
   t.equal((await ask(bob, `DELETE /system/control/tokens/${id}`, {})).status, 200)
@@ -152,24 +152,24 @@ t.test('ownership is handed over to somebody who has signed in, and the tokens s
 
 t.test('an invitation lets in whoever presents it first, with its role, once', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
-  const made = (await ask(ada, 'POST /members', { role: 'collaborator', note: ' for\u202e Bob ' })).body as unknown as Roster & { invitation: { code: string; url: string; expiresAt: number; id: string } }
+  const made = (await ask(ada, 'POST /members', { role: 'collaborator', note: ' for\u202e Bob ' })).body as unknown as MemberList & { invitation: { code: string; url: string; expiresAt: number; id: string } }
   t.match(made.invitations, [{ id: made.invitation.id, role: 'collaborator', note: 'for Bob', createdBy: ADA }])
   t.equal(Buffer.from(made.invitation.code, 'base64url').length, 32)
   t.equal(made.invitation.url, `${daemon.url}/#invite=${made.invitation.code}`)
   t.ok(Math.abs(made.invitation.expiresAt - Date.now() - 7 * DAY) < 60_000)
-  t.notMatch(JSON.stringify(rosterOf(await ask(ada, 'GET /members'))), made.invitation.code)
+  t.notMatch(JSON.stringify(listOf(await ask(ada, 'GET /members'))), made.invitation.code)
   t.match(await askAt(daemon.url, 'POST /system/session', { invite: made.invitation.code, name: 'Bob' }), { status: 401, body: { message: /sign in with Ours/ } })
   const tries = await Promise.all(Array.from({ length: 5 }, (_, n) => signInAs(daemon, issuer, `p${n}@example.org`, { invite: made.invitation.code })))
   t.same(tries.map(({ status }) => status).sort(), [200, 401, 401, 401, 401])
   t.match(tries.find(({ status }) => status === 200)!.body, { role: 'collaborator' })
-  const roster = rosterOf(await ask(ada, 'GET /members'))
+  const roster = listOf(await ask(ada, 'GET /members'))
   t.same([roster.members.length, roster.invitations], [2, []])
 })
 
 t.test('an invitation that was withdrawn or is over is no code at all', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
   const { invitation } = (await ask(ada, 'POST /members', { role: 'viewer' })).body as unknown as { invitation: { id: string; code: string } }
-  t.match(rosterOf(await ask(ada, 'DELETE /members', { invitation: invitation.id })).invitations, [])
+  t.match(listOf(await ask(ada, 'DELETE /members', { invitation: invitation.id })).invitations, [])
   t.equal((await ask(ada, 'DELETE /members', { invitation: invitation.id })).status, 404)
   const gone = await signInAs(daemon, issuer, BOB, { invite: invitation.code })
   const never = await signInAs(daemon, issuer, BOB, { invite: 'x'.repeat(43) })
@@ -245,13 +245,13 @@ t.test('other groups read the roster and set areas, and what shrank closes', asy
   })
   t.match(await inner('members.get', { email: 'BOB@example.org' }), { member: { email: BOB, role: 'collaborator' } })
   t.same(await inner('members.get', { email: EVE }), {})
-  t.equal(((await inner('members.list', {})) as Roster).members.length, 2)
+  t.equal(((await inner('members.list', {})) as MemberList).members.length, 2)
   const opened = await openEvents(t, { url: daemon.url, session: bob.token })
   await opened.until('hello')
   await inner('members.setAreas', { email: BOB, areas: ['docs', 'docs', 'web'] })
   t.match(await opened.until('resync'), { reason: 'access' })
   t.match((await ask(bob, 'GET /info')).body.me, { areas: ['docs', 'web'] })
-  t.match(rosterOf(await ask(ada, 'GET /members')).members[1], { areas: ['docs', 'web'] } as Partial<Member>)
+  t.match(listOf(await ask(ada, 'GET /members')).members[1], { areas: ['docs', 'web'] } as Partial<Member>)
   const again = await openEvents(t, { url: daemon.url, session: bob.token })
   await again.until('hello')
   await inner('members.setAreas', { email: BOB })
