@@ -12,13 +12,14 @@ import { memberCalls } from './members.js'
 import type { KeptFiles } from '../../sdk/node/kept.js'
 import { CallLimits } from '../../sdk/node/call-limits.js'
 import { Sessions } from './sessions.js'
+import { Tickets, type Shown } from '../../sdk/node/tickets.js'
 import { Tokens, type TokenRecord } from './tokens.js'
 
 const MINUTE = 60_000
 /** How long a credential may outlive its end where the clock was set meanwhile. */
 const SWEEP = 10_000
 
-type AuthCall = Extract<keyof Kernel, `kernel.${'identity' | 'members' | 'session' | 'token'}.${string}`>
+type AuthCall = Extract<keyof Kernel, `kernel.${'identity' | 'members' | 'session' | 'ticket' | 'token'}.${string}`>
 
 /** The calls of the kernel that authentication answers. */
 export type AuthHandlers = Pick<Handlers<Kernel>, AuthCall>
@@ -27,6 +28,8 @@ export type AuthHandlers = Pick<Handlers<Kernel>, AuthCall>
 export interface Auth {
   /** The caller behind a credential, from memory; refuses with 401, or 429 to an address that fails too often. */
   authenticate(credential: Credential, address: string): Caller
+  /** Who a ticket stands for, as they are now; refuses as `authenticate` does. */
+  redeem(shown: Shown, address: string): Caller
   /** What each credential may ask at a time, by session or token id. */
   readonly limits: CallLimits
   readonly handlers: AuthHandlers
@@ -72,15 +75,21 @@ const UNKNOWN: { readonly [kind in Credential['kind']]: string } = {
 }
 const IDENTITY_TOKEN =
   'expected a session as bearer, found what looks like an identity token; exchange it at POST /system/session'
+const TICKET = 'expected a ticket of POST /system/ws-ticket that was minted for this and not used, found another: ask for a new one'
 const LOCAL_OFF = 'the local sign-in is switched off here (identity.local)'
 
 /** Loads who may come in; from then on nobody waits for the disk to be let in. */
-export const createAuth = async ({ files, now, identity: settings, ended, say }: AuthOptions): Promise<Auth> => {
+export const createAuth = async ({ files, now, identity: settings, say, ...told }: AuthOptions): Promise<Auth> => {
   const kept = await openBook(files)
   const sessions = new Sessions(kept, now)
   const codes = new Codes(kept, now)
   const tokens = await Tokens.open(files, now)
+  const tickets = new Tickets(now)
   const limits = new CallLimits(now)
+  const ended: AuthOptions['ended'] = what => {
+    tickets.end(what)
+    told.ended(what)
+  }
   const failed = new Failures(30, MINUTE, now)
   const { local, claim, providers = [] } = settings
   const expectedOwner = settings.expectedOwner?.toLowerCase()
@@ -143,6 +152,12 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
     return token ? tokenCaller(token) : fail(address, UNKNOWN[kind])
   }
 
+  const redeem = (shown: Shown, address: string): { caller: Caller; first: boolean } => {
+    const found = tickets.redeem(shown)
+    const of = found && sessions.whose(found.sessionId)
+    return of ? { caller: sessionCaller(of.session, of.person), first: found.first } : fail(address, TICKET)
+  }
+
   const localOnly = (): void => {
     if (!local) refuse('forbidden', LOCAL_OFF)
   }
@@ -177,6 +192,8 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
       return armed({ revoked: gone.length })
     },
     ...memberCalls({ kept, now, sessions: () => sessions.list(), shrunk: email => ended({ email }), leaving }),
+    'kernel.ticket.mint': (wanted, { caller }) => tickets.mint(wanted, caller),
+    'kernel.ticket.redeem': ({ address, ...shown }) => redeem(shown, address),
     'kernel.token.mint': async (input, context) => {
       onlyOwner(context)
       return armed(await tokens.mint(input))
@@ -192,6 +209,7 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
   arm()
   return {
     authenticate,
+    redeem: (shown, address) => redeem(shown, address).caller,
     limits,
     handlers,
     ...(code !== undefined && { claim: code }),

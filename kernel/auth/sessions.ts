@@ -93,6 +93,13 @@ export class Sessions {
     return found && found.expiresAt > this.#now() ? found : undefined
   }
 
+  /** The active session of an id with its person. */
+  whose(id: string): { session: SessionRecord; person: PersonRecord } | undefined {
+    const session = this.get(id)
+    const person = session && this.#personOf(session)
+    return person && { session, person }
+  }
+
   /** Ends the sessions that match and answers their ids, once that is durable. */
   async revoke(matches: (record: SessionRecord) => boolean): Promise<string[]> {
     const ended: string[] = []

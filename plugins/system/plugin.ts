@@ -8,6 +8,7 @@ import { memberHandlers } from './members.js'
 import { Programs } from './programs.js'
 import { record } from './recorded.js'
 import { requestOf, SignIn } from './sign-in.js'
+import { tickets } from './tickets.js'
 
 export const contract = system
 
@@ -54,6 +55,7 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
+    ...tickets(host, async () => false),
     'DELETE /system/control/tokens/{id}': async ({ id }, context) => {
       await host.call('kernel.token.revoke', { id })
       await record(host, { type: 'token.revoked', extra: { id } }, context)
