@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
 import { dirname, join, posix, relative, sep } from 'node:path'
 import { Refusal, refuse } from '../../../sdk/index.js'
+import { isClosedName } from '../../../sdk/node/closed-names.js'
 import { sweepTemporary, writeAtomic } from '../../../sdk/node/files.js'
 import { codeOf, inside, segmentsOf } from '../../../sdk/node/paths.js'
 
@@ -22,16 +23,8 @@ export interface Spot {
   readonly at: string
 }
 
-// A file system may fold case, drop invisible characters or ignore trailing dots: all of these are the same name.
-const folded = (segment: string): string =>
-  segment.normalize('NFC').toLowerCase()
-    .replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]{1,255}$/, '')
-
-const isClosed = (segments: readonly string[]): boolean =>
-  segments.some((segment, at) => folded(segment) === '.git' || (at === 0 && folded(segment) === '.sandbox'))
-
 const refuseClosed = (path: string, segments: readonly string[]): void => {
-  if (isClosed(segments)) refuse('forbidden', `${path} belongs to git or to the sandbox and is not written by tools`)
+  if (isClosedName(segments)) refuse('forbidden', `${path} belongs to git or to the sandbox and is not written by tools`)
   if (segments.some(segment => /[\x00-\x1f\x7f]/.test(segment))) {
     refuse('invalid', `expected a name without control characters, found ${JSON.stringify(path)}`)
   }
