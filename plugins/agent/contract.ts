@@ -328,6 +328,8 @@ export interface Agent {
   'agent.helpers'(input: { conversationId?: string; status?: 'live' | 'all'; limit?: Positive; before?: Millis }): { sessions: HelperSession[]; next?: Millis }
   /** One helper's record, live while its turn is under way. */
   'agent.helperTranscript'(input: { id: string }): { messages: TranscriptMessage[] }
+  /** The repositories of the workspace that have a commit: what a private copy is made of. */
+  'checkouts.repositories'(): { repos: string[] }
   /** The repositories of a private copy with their folders on this machine. */
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
   /** Commits what the copy holds uncommitted, per repository, and answers the tips. */

@@ -189,6 +189,7 @@ export const activate = async (host: Host): Promise<void> => {
     'agent.place': ({ id, text, by }) => done(board.place(id, text, by)),
     'agent.helpers': query => archive.list(query),
     'agent.helperTranscript': async ({ id }) => ({ messages: await archive.transcript(id) }),
+    'checkouts.repositories': async () => ({ repos: (await copies.repositories()).map(({ repo }) => repo) }),
     'checkouts.repos': async ({ id }) => {
       const { branch, repos } = conversations.get(id)
       return { repos: branch ? await copies.resolve(id, repos) : [] }

@@ -5,6 +5,7 @@ import type { AccessCalls } from './access-contract.js'
 import type { StreamCalls } from './stream-contract.js'
 
 export type * from './access-contract.js'
+export type * from './members-contract.js'
 export type * from './stream-contract.js'
 
 export interface System extends AccessCalls, StreamCalls {}

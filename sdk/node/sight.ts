@@ -3,8 +3,8 @@ import { refuse } from '../refusal.js'
 import type { Caller } from '../types.js'
 import { Places } from './places.js'
 
-/** Answers what areas, by their ids, reach together for a person. */
-export type AskReach = (input: { areas: string[]; email?: string }) => Promise<readonly ReachFolder[]>
+/** Answers what areas, by their ids, reach together. */
+export type AskReach = (areas: string[]) => Promise<readonly ReachFolder[]>
 
 /** What a caller sees of the workspace, as it was when asked. */
 export interface Sight {
@@ -20,10 +20,9 @@ export const limitsOf = ({ kind, role, areas }: Pick<Caller, 'kind' | 'role' | '
   kind === 'token' || role === 'maintainer' || role === 'owner' ? undefined : areas
 
 /** What a caller sees now. Only one limited to areas costs a question. */
-export const sightOf = async (workspace: string, caller: Pick<Caller, 'kind' | 'role' | 'areas' | 'email'>, ask: AskReach): Promise<Sight> => {
+export const sightOf = async (workspace: string, caller: Pick<Caller, 'kind' | 'role' | 'areas'>, ask: AskReach): Promise<Sight> => {
   const areas = limitsOf(caller)
-  const { email } = caller
-  return sightWith(workspace, areas && (await ask({ areas: [...areas], ...(email !== undefined && { email }) })))
+  return sightWith(workspace, areas && (await ask([...areas])))
 }
 
 /** What somebody with a reach sees. */
