@@ -288,6 +288,8 @@ export interface Agent {
 
   /** Every conversation with its live turn. */
   'agent.conversations'(): { conversations: ConversationState[] }
+  /** Those of the conversations named that are there for whom the call is made: ask it as the caller being served. */
+  'agent.visible'(input: { ids: string[] }): { ids: string[] }
   /** One conversation with its live turn. */
   'agent.conversation'(input: { id: string }): ConversationState
   /** The record in order; with `limit` the last rows before index `before`. */
