@@ -1,3 +1,4 @@
+import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { Areas, AreasEvents } from '../plugins/areas/contract.js'
@@ -6,7 +7,7 @@ import type { MembersCalls, System, SystemEvents } from '../plugins/system/contr
 import type { Kernel, KernelEvents } from './kernel.js'
 
 /** Every call the sandbox answers. Types only: importing this pulls in no daemon code. */
-export interface Api extends Agent, Agents, Areas, SettingsCalls, System, MembersCalls, Kernel {}
+export interface Api extends ActivityCalls, Agent, Agents, Areas, SettingsCalls, System, MembersCalls, Kernel {}
 
 /** Every event a plugin may emit, by name. */
 export interface Events extends AgentEvents, AgentsEvents, AreasEvents, SettingsEvents, SystemEvents, KernelEvents {}
