@@ -136,6 +136,8 @@ export interface Kernel {
    * time. A route whose manifest names a ticket is given that caller without asking.
    */
   'kernel.ticket.redeem'(input: { ticket: string; purpose: TicketPurpose; name: string; address: string }): { caller: Caller; first: boolean }
+  /** Says that a person reaches something else than before: streams, sockets and tickets that stand on it end. */
+  'kernel.person.moved'(input: { email: string }): Ok
   /**
    * Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest declares.
    *
