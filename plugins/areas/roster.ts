@@ -1,5 +1,5 @@
 import { accessTo, refuse, type Host, type ReachFolder, type Role } from '../../sdk/index.js'
-import type { Invitation, Member } from '../system/contract.js'
+import type { Invitation, Member } from '../../sdk/kernel.js'
 import type { FolderReach, Holder, PersonReach } from './contract.js'
 
 type RosterHost = Pick<Host, 'call' | 'serves'>

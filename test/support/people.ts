@@ -1,6 +1,6 @@
 import type { Api } from '../../sdk/api.js'
 import type { Handlers } from '../../sdk/contract.js'
-import type { Member } from '../../plugins/system/contract.js'
+import type { Member } from '../../sdk/kernel.js'
 import { createClient, type Client } from '../../sdk/client.js'
 import type { Caller, Role } from '../../sdk/types.js'
 import type { Support } from './daemon.js'

@@ -109,7 +109,8 @@ export class Live implements Source {
     const watcher = new Watcher(this, sink, watch, this.#resumable(lastEventId || watch.after))
     const gone = () => {
       const why: unknown = signal.reason
-      if (why instanceof Refusal) this.#end(watcher, 'error', { status: why.status, ...why.body })
+      if (why === SHRUNK) this.#last(watcher, this.#named(0, data({ kind: 'resync', reason: 'access' })))
+      else if (why instanceof Refusal) this.#end(watcher, 'error', { status: why.status, ...why.body })
       else watcher.close()
     }
     this.#watchers.add(watcher)
@@ -280,11 +281,18 @@ export class Live implements Source {
   }
 
   #end(watcher: Watcher, event: 'done' | 'error', value: object): void {
-    watcher.end(Buffer.from(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`))
+    this.#last(watcher, Buffer.from(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`))
+  }
+
+  #last(watcher: Watcher, bytes: Buffer): void {
+    watcher.end(bytes)
     const cancel = this.#clock.after(LAST_WORDS, () => watcher.close())
     void watcher.closed.then(cancel)
   }
 }
+
+/** Why a stream ends whose reader reaches less than before: it begins anew, from no position it held. */
+export const SHRUNK = Symbol('access shrank')
 
 const STOPPING = { reason: 'stopping', retryMs: RETRY_MS }
 
