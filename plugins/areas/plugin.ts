@@ -36,11 +36,11 @@ export const activate = async (host: Host): Promise<void> => {
 
   const rosterFor = async (caller: Caller) => (audits(caller) ? people(host) : undefined)
 
-  /** Tells who watches that areas moved, and groups that the reach of their holders may have. */
-  const tell = async (id: string, moved: boolean): Promise<void> => {
+  /** Tells who watches that an area is another, and ends what stands on what these people reached before. */
+  const tell = async (id: string, moved: readonly string[]): Promise<void> => {
+    for (const email of moved) await host.call('kernel.members.moved', { email })
     await host.call('kernel.events.publish', { domain: 'areas', key: id })
-    if (moved) await host.call('kernel.events.publish', { domain: 'members' })
-    host.emit('areas.changed', { ids: [id] })
+    if (moved.length > 0) await host.call('kernel.events.publish', { domain: 'members' })
   }
 
   await host.serve(areas, {
@@ -90,14 +90,14 @@ export const activate = async (host: Host): Promise<void> => {
         }
       })
       const roster = await people(host)
-      await tell(id, before !== undefined && holdersOf(roster, id).length > 0)
+      await tell(id, before && reaches(before) !== reaches(area) ? holdersOf(roster, id).flatMap(({ email, pending }) => (pending ? [] : [email])) : [])
       return { area: await shown(area, audits(caller) ? roster : undefined), created: before === undefined }
     },
     'POST /areas/{id}/holders': async ({ id, add = [], remove = [], narrow = false }) => file.alone(async (): Promise<{ holders: Holder[] }> => {
       file.get(id)
       const changes = given(await people(host), id, { add, remove, narrow })
       for (const change of changes) await host.call('members.setAreas', change)
-      if (changes.length > 0) await tell(id, true)
+      if (changes.length > 0) await tell(id, changes.map(({ email }) => email))
       return { holders: holdersOf(await people(host), id) }
     }),
     'DELETE /areas/{id}': async ({ id }) => {
@@ -106,7 +106,7 @@ export const activate = async (host: Host): Promise<void> => {
         if (holders.length === 0) return
         refuse('conflict', `${holders.map(({ email }) => email).join(', ')} hold ${id}: take it from them, then delete it`, { fields: { holders } })
       })
-      await tell(id, false)
+      await tell(id, [])
       return { ok: true }
     },
     'areas.reach': async ({ areas: ids, email }) => {
@@ -116,6 +116,9 @@ export const activate = async (host: Host): Promise<void> => {
     'areas.known': ({ ids }) => ({ unknown: ids.filter(id => !file.find(id)) }),
   })
 }
+
+/** What an area gives, so that what it is called can change without anybody noticing. */
+const reaches = ({ folders, access }: StoredArea): string => JSON.stringify([folders, access])
 
 /** Whether a caller may know who holds what. */
 const audits = ({ kind, role }: Caller): boolean => kind === 'session' && (role === 'maintainer' || role === 'owner')
