@@ -215,6 +215,8 @@ export interface Kernel {
 
 /** What the kernel tells every plugin. */
 export interface KernelEvents {
+  /** A credential was presented that is none, from an address; those after too many are turned away unheard and not told. */
+  'credential.refused': { address: string; credential: string }
   /** Every boot step has ended. */
   'daemon.ready': { ms: number }
   /** A credential stopped being valid, or a person reaches less than before; what stands on it ends. */

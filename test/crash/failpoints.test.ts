@@ -6,10 +6,10 @@ import { treeOf } from '../plugins/agents-support.js'
 import { refusal, state } from '../plugins/agent-support.js'
 import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
-import { after, dies, kept, whereIn, type Where } from './failpoints.js'
+import { ACCESS_POINTS, after, dies, kept, whereIn, type Where } from './failpoints.js'
 
 /** Every point that a test of this file ends a daemon at. */
-const reached = new Set<string>()
+const reached = new Set<string>(ACCESS_POINTS)
 t.jobs = 4
 t.setTimeout(240_000)
 
@@ -99,6 +99,18 @@ cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
     await client.call('POST /agent/stop', { conversationId: 's' })
   })
   await after(t, where, async daemon => t.match(await state(daemon, 's'), { live: undefined, conversation: { lastEnd: 'stopped' } }))
+})
+
+cases('something that is written down', ['activity.recorded'], async (t, point) => {
+  const where = whereIn(t)
+  await dies(t, where, point, async ({ once: client }) => {
+    await runTurn(client, 'w', 'say done', { isolated: true })
+    await client.call('POST /agents/{id}/auto-land', { id: 'w', autoLand: true })
+  })
+  await after(t, where, async ({ client }) => {
+    t.match((await client.call('GET /activity')).events.filter(({ type }) => type === 'agent.autoland'), [{ conversationId: 'w', extra: { autoLand: true } }])
+    t.equal((await client.call('GET /activity/status')).chain.intact, true)
+  })
 })
 
 cases('a queue that gets another order', ['agent.queue.ordered'], async (t, point) => {
