@@ -1,3 +1,4 @@
+import type { ReachFolder } from './reach.js'
 import type { Caller, HttpFacts } from './types.js'
 
 /** What a call returns when it answers with events over time rather than one value. Never instantiated. */
@@ -45,6 +46,8 @@ export interface Watch {
     readonly after?: string
     /** Of frames that tell people and programs different things, the form it gets. */
     readonly form: 'people' | 'tokens'
+    /** How far the watcher reaches, where it is limited to areas. */
+    readonly reach?: readonly ReachFolder[]
     /** Of frames for one mode only, the mode it asked for. */
     readonly mode: string
     /** The kinds of snapshots it begins with, in order. */

@@ -140,12 +140,30 @@ export type Domain =
   | 'secrets' | 'areas' | 'safety' | 'privacy' | 'vpn' | 'disks' | 'exit' | 'inventory' | 'cli' | 'outbox' | 'share'
   | 'chores' | 'history' | 'landings' | 'usage' | 'activity' | 'logs' | 'push'
 
+/** One form of something, for those who reach all of these places. */
+export interface PlacedForm {
+  within: string[]
+  value: object
+}
+
+/** What people limited to areas get of a frame; every place is a real location. */
+export interface FrameForms {
+  /** Of the whole frame: the first form that fits, or nothing. Left out: as it is. */
+  forms?: PlacedForm[]
+  /** Of each item of a list in it: the first of its forms that fits, or nothing. */
+  list?: { field: string; items: PlacedForm[][] }
+  /** Figures in it, each the sum of what lies in the places that are reached. */
+  sums?: { fields: string[]; parts: { place: string; add: { [field: string]: number } }[] }
+}
+
 /** One frame for the sandbox's event stream. */
 export interface LiveFrame {
   /** What people receive. */
   data: { kind: string }
   /** What control tokens receive, where that differs; false: nothing. */
   tokens?: { kind: string } | false
+  /** What people limited to areas receive; left out: nothing. */
+  limited?: FrameForms
   /** The newest of its kind replaces the one before, and is what a watcher begins with. */
   snapshot?: true
   /** Only for watchers that asked for this mode; the first snapshot of a kind is for all. */
@@ -207,8 +225,15 @@ export interface Kernel {
    * time. A route whose manifest names a ticket is given that caller without asking.
    */
   'kernel.ticket.redeem'(input: { ticket: string; purpose: TicketPurpose; name: string; address: string }): { caller: Caller; first: boolean }
-  /** Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest declares. */
-  'kernel.events.publish'(input: { domain: Domain; key?: string }): Ok
+  /** Says that a person reaches something else than before: streams, sockets and tickets that stand on it end. */
+  'kernel.person.moved'(input: { email: string }): Ok
+  /**
+   * Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest declares.
+   *
+   * `place` is the real location of what the key names: people limited to areas are told the keys they reach, and where
+   * one has no place that something changed.
+   */
+  'kernel.events.publish'(input: { domain: Domain; key?: string; place?: string }): Ok
   /** Puts frames on the sandbox's event stream, in order and with no other between them. */
   'kernel.events.show'(input: { frames: LiveFrame[] }): Ok
 }
