@@ -1,3 +1,4 @@
+import type { MadeInvitation } from '../../plugins/system/contract.js'
 import type { Invitation, Member, MemberList } from '../kernel.js'
 import type { Role } from '../types.js'
 import type { Client } from '../client.js'
@@ -21,7 +22,7 @@ export const members: Verb = {
   ],
   flags: {
     role: { value: 'ROLE', help: 'viewer, collaborator, maintainer or owner' },
-    area: { value: 'ID', multiple: true, help: 'limit a viewer or collaborator to this area' },
+    areas: { value: 'IDS', help: 'limit a viewer or collaborator to these areas: their ids, with commas between' },
     note: { value: 'TEXT', help: 'what an invitation is for, shown beside it' },
     expires: { value: 'WHEN', help: 'until when an invitation is good, such as 12h or 30d; left out: 7d' },
     ...CONNECTION,
@@ -49,7 +50,14 @@ export const members: Verb = {
         return json ? jsonLine(row) : `${oneLine(name)} is ${input.role}${row?.bound ? '' : ', from the first sign-in on'}\n`
       })
     }
-    if (what === 'invite' && name === undefined) return talk(client => invite(terminal, client, given))
+    if (what === 'invite' && name === undefined) {
+      const [note, expires] = [given.text('note'), given.text('expires')]
+      const input = { ...grantOf(given), ...(note && { note }), ...(expires && { expiresAt: timeOf(expires, Date.now()) }) }
+      return talk(async client => {
+        const { invitation } = await client.call('POST /members', input, { signal })
+        return json ? jsonLine(invitation) : invited(terminal, invitation!)
+      })
+    }
     if (what === 'remove' && name) {
       return talk(async client => {
         const list = await client.call('DELETE /members', name.includes('@') ? { email: name } : { invitation: name }, { signal })
@@ -63,16 +71,12 @@ export const members: Verb = {
 const grantOf = (given: Given): { role: Role; areas?: string[] } => {
   const role = given.text('role') ?? ''
   if (!ROLES.includes(role)) misused(`expected --role ${ROLES.join('|')}, found ${role || 'none'}`)
-  const areas = [...given.all('area')]
+  const areas = (given.text('areas') ?? '').split(',').map(id => id.trim()).filter(Boolean)
   return { role: role as Role, ...(areas.length && { areas }) }
 }
 
-const invite = async ({ err, signal }: Terminal, client: Client, given: Given): Promise<string> => {
-  const [note, expires] = [given.text('note'), given.text('expires')]
-  const input = { ...grantOf(given), ...(note && { note }), ...(expires && { expiresAt: timeOf(expires, Date.now()) }) }
-  const { invitation } = await client.call('POST /members', input, { signal })
-  if (given.on('json')) return jsonLine(invitation)
-  const { url, id, expiresAt } = invitation!
+/** The link alone goes to standard output, for whoever passes it on. */
+const invited = ({ err }: Terminal, { url, id, expiresAt }: MadeInvitation): string => {
   err.write(`invitation ${oneLine(id)}, good once and until ${dayOf(expiresAt)}\n`)
   return `${oneLine(url)}\n`
 }

@@ -10,7 +10,7 @@ const SCOPES: readonly string[] = ['editor', 'read', 'drive', 'land'] satisfies 
 /** Mints, lists and revokes control tokens. */
 export const token: Verb = {
   name: 'token',
-  usage: 'create --label LABEL --scope SCOPE | list | revoke ID',
+  usage: '[list | create --label LABEL --scope SCOPE | revoke ID]',
   summary: 'manage the control tokens of programs',
   notes: [
     'Scopes: editor (run and follow its own conversations), read, drive (read and run anywhere), land (drive, land and discard).',
@@ -22,10 +22,9 @@ export const token: Verb = {
     expires: { value: 'WHEN', help: 'a time such as 12h, 30d or 2030-01-31; left out: never' },
     ...CONNECTION,
   },
-  least: 1,
   most: 2,
   run: async (terminal, given) => {
-    const [what, id] = given.args
+    const [what = 'list', id] = given.args
     const json = given.on('json')
     const { signal } = terminal
     if (what === 'create') {
