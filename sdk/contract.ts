@@ -48,6 +48,12 @@ export interface Watch {
   }
 }
 
+/** An event with an id of its own: a stream that was cut is taken up again after it, and `HttpFacts` tells which it was. */
+export interface Identified<Event> {
+  readonly 'event-id': string
+  readonly event: Event
+}
+
 /** Every call of an API: `METHOD /path` for those with a route, `group.verb` for those without. */
 export type Call<Api> = keyof Api & string
 
@@ -63,7 +69,7 @@ export type Reply<Api, C extends keyof Api> =
 
 /** What a handler gives: the value, the events of a stream, or the events before a place in a journal or a watch. */
 export type Given<Api, C extends keyof Api> =
-  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Watch, End | Position | void>
+  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Identified<E> | Watch, End | Position | void>
     : Declared<Api, C> extends Media ? GivenBytes & Declared<Api, C> : Declared<Api, C>
 
 export interface CallOptions {

@@ -128,9 +128,10 @@ export class App {
     const presence = new Presence(ctx.res)
     const { address, base, local, bearer, userAgent } = arrival
     const ifMatch = ctx.req.headers['if-match']
+    const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
     const http = {
       address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }),
-      ...(ifMatch !== undefined && { ifMatch }),
+      ...(ifMatch !== undefined && { ifMatch }), ...(lastEventId !== undefined && { lastEventId }),
     }
     const context: Context = { caller, trusted: false, http, get signal() { return presence.ended.signal } }
     const value = await kernel.calls.answer(call, input, context)
@@ -140,7 +141,6 @@ export class App {
     const end = streams.enter(caller, presence.ended)
     leave()
     try {
-      const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
       await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(lastEventId !== undefined && { lastEventId }) }, value)
     } finally {
       end()
