@@ -13,6 +13,7 @@ import { Events } from './events.js'
 import { App } from './http/app.js'
 import { headOf } from './http/lines.js'
 import { serveOwn } from './http/own.js'
+import { asksSocket } from './http/sockets.js'
 import { OpenStreams } from './http/streams.js'
 import { loadPlugins, stopAll, type LoadedPlugin } from './loader.js'
 import type { LineSocket } from '../sdk/node/line-socket.js'
@@ -35,6 +36,8 @@ export interface Daemon {
   readonly kernel: Kernel
   readonly auth: Auth
   readonly plugins: readonly LoadedPlugin[]
+  /** The code that claims the sandbox, for the person at the terminal. */
+  readonly claim?: string
   /** Resolves when every boot step has ended. */
   readonly ready: Promise<void>
   stop(): Promise<void>
@@ -82,7 +85,11 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const auth = await createAuth({
     files: authFiles(files),
     now: Date.now,
-    identity: { claim: deployment.identity?.claim ?? (isLoopbackHost(config.host) ? 'first' : 'code'), local: deployment.identity?.local !== 'off' },
+    identity: {
+      ...deployment.identity,
+      claim: deployment.identity?.claim ?? (isLoopbackHost(config.host) && !deployment.http?.hosts?.length ? 'first' : 'code'),
+      local: deployment.identity?.local !== 'off',
+    },
     ended: what => {
       streams?.end(what)
       kernel.events.emit('credential.ended', what)
@@ -113,7 +120,8 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   for (const plugin of plugins) app.add(plugin)
   serveOwn(app, root, identity, boot, plugins)
   const serve = app.koa.callback()
-  const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0, requireHostHeader: false }, serve)
+  const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0, requireHostHeader: false, ...asksSocket }, serve)
+  app.upgrades.listen(server, serve)
   // Each line of a head counts, and who expects what no server knows is answered like anybody (RFC 9110, section 10.1.1).
   server.maxHeadersCount = 0
   server.on('checkExpectation', serve)
@@ -123,6 +131,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   let socket: LineSocket | undefined
   const stop = async () => {
     server.close()
+    streams.endSockets()
     await stopAll(plugins)
     await live.stop()
     streams.endAll()
@@ -143,7 +152,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   // Not waited for: what a killed daemon left half-written is only in the way of the eye.
   void ready.then(() => Promise.all(['files', 'journals'].map(folder => sweepTemporaries(join(data, folder)))))
     .catch(error => log.warn({ err: error }, 'half-written files of an earlier run could not be removed'))
-  return { url, ...(socket && { socket: socket.path }), kernel, auth, plugins, ready, stop }
+  return { url, ...(socket && { socket: socket.path }), ...(auth.claim !== undefined && { claim: auth.claim }), kernel, auth, plugins, ready, stop }
 }
 
 /** How long a head may take; Node looks at who is late only every 30 s unless told otherwise. */

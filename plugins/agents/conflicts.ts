@@ -1,22 +1,25 @@
 import { refuse } from '../../sdk/index.js'
 import { segmentsOf } from '../../sdk/node/paths.js'
 import type { Bench } from './bench.js'
+import type { Benches } from './benches.js'
 import { spanOf } from './changes.js'
 import type { ConflictFile, Conflicts, Side } from './contract.js'
 import { looksBinary, textOf } from './file-sides.js'
 import { planOf } from './landing.js'
 import type { Stuck } from './landing-plan.js'
-import { onBench, type Repository } from './repository.js'
+import { type Repository } from './repository.js'
 import { threeWay, type Merged } from './three-way.js'
 import type { Entry } from './tree-diff.js'
 
 /** Where conflicts are computed, and of which conversation. */
 export interface ConflictsRequest {
-  readonly benches: string
+  readonly benches: Benches
   readonly workspace: string
   readonly branch: string
   readonly repositories: readonly Repository[]
   readonly file?: { readonly repo: string; readonly path: string }
+  /** Whether a file is there for the asker. */
+  readonly inside: (repo: string, path: string) => boolean
   readonly signal: AbortSignal
 }
 
@@ -31,7 +34,7 @@ export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts>
   const files: ConflictFile[] = []
   for (const repository of repositories) {
     if (wanted && wanted.repo !== repository.checkout.repo) continue
-    files.push(...await onBench(benches, repository, bench => filesOf(bench, repository, request, wanted?.path), signal))
+    files.push(...await benches.with(repository, bench => filesOf(bench, repository, request, wanted?.path), signal))
   }
   if (file && files.length === 0) {
     refuse('not-found', `${file.path} of ${file.repo} is no file that does not fit: the call without repo and path lists them`)
@@ -43,21 +46,23 @@ export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts>
 }
 
 const filesOf = async (
-  bench: Bench, repository: Repository, { workspace, branch }: ConflictsRequest, path: string | undefined,
+  bench: Bench, repository: Repository, { workspace, branch, inside }: ConflictsRequest, path: string | undefined,
 ): Promise<ConflictFile[]> => {
   const { to } = await spanOf(bench, repository)
   const { plan } = await planOf(bench, workspace, repository, { branch, span: 'outstanding' }, to)
   const files: ConflictFile[] = []
   for (const stuck of plan.stuck) {
-    if (path !== undefined && stuck.change.path !== path) continue
+    const { repo } = repository.checkout
+    const { from } = stuck.change
+    if ((path !== undefined && stuck.change.path !== path) || !inside(repo, stuck.change.path)) continue
     const merged = stuck.sides && await threeWay(bench, stuck.sides, branch)
     files.push({
-      repo: repository.checkout.repo,
+      repo,
       path: stuck.change.path,
       reason: stuck.reason,
-      ...(stuck.change.from !== undefined && { from: stuck.change.from }),
+      ...(from !== undefined && inside(repo, from) && { from }),
       ...(merged && { hunks: merged.hunks }),
-      ...(path !== undefined && await sidesOf(bench, stuck, merged)),
+      ...(path !== undefined && inside(repo, from ?? path) && await sidesOf(bench, stuck, merged)),
     })
   }
   return files

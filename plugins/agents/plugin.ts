@@ -1,22 +1,23 @@
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { refuse, type Host } from '../../sdk/index.js'
+import { covers, refuse, type Caller, type Handlers, type Host } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
+import type { Sight } from '../../sdk/node/sight.js'
 import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
 import { Archive } from './archive.js'
+import { Benches } from './benches.js'
 import { Marks } from './marks.js'
 import { changesOf } from './changes.js'
 import { conflictsOf } from './conflicts.js'
-import { agents, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
+import { agents, type Agents, type AgentCard, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
 import { fileSides } from './file-sides.js'
 import { asRefusal, checkReader, Fleet, withBranch } from './fleet.js'
 import { Refs } from './git-folders.js'
 import { LandingRecords } from './landing-record.js'
-import { lookAt, onBench } from './repository.js'
+import { lookAt } from './repository.js'
 import { Recorded } from './recorded.js'
 import { Retention } from './retention.js'
 import { RosterBook } from './roster.js'
 import { RunNotes } from './run-notes.js'
+import { cardFor, cardsFor, changesFor, guarded, reportsFor, seesFile, sight, within } from './sight.js'
 import { Standings } from './standing.js'
 import { Syncing } from './sync.js'
 
@@ -24,8 +25,8 @@ export const contract = agents
 
 export const activate = async (host: Host): Promise<void> => {
   const { workspace, folder } = host.place
-  const benches = join(folder, 'benches')
-  await rm(benches, { recursive: true, force: true })
+  const benches = new Benches(folder)
+  await benches.clear()
   const refs = new Refs()
   const failed = (message: string, fields: object) => host.log.warn(message, fields)
   const standings = new Standings({ workspace, benches, refs, signal: host.signal, files: host.files, failed })
@@ -46,7 +47,10 @@ export const activate = async (host: Host): Promise<void> => {
   const work = async (id: string) => {
     const state = await host.call('agent.conversation', { id })
     const branch = withBranch(state, 'there is nothing to compare')
-    return { conversation: state.conversation, branch, repos: (await host.call('checkouts.repos', { id })).repos }
+    const { repos } = await host.call('checkouts.repos', { id })
+    // What is all on the branch is read there: a copy with many files takes long to look through.
+    const shown = notes.holdsAll(state) ? repos.map(({ copy: _looked, ...repo }): CheckoutRepo => repo) : repos
+    return { conversation: state.conversation, branch, repos: shown }
   }
 
   const diff = async (id: string, signal: AbortSignal): Promise<AgentChanges> => {
@@ -62,7 +66,7 @@ export const activate = async (host: Host): Promise<void> => {
         continue
       }
       try {
-        const { changes, conflict } = await onBench(benches, repository, bench =>
+        const { changes, conflict } = await benches.with(repository, bench =>
           changesOf(bench, repository, workspace, branch, refused.has(checkout.repo)), signal)
         shown.push(changes)
         if (conflict) conflicts.push(conflict)
@@ -74,40 +78,54 @@ export const activate = async (host: Host): Promise<void> => {
     return { repos: shown, ...(conflicts.length > 0 && { conflicts }) }
   }
 
-  const sides = async (id: string, repo: string, path: string, signal: AbortSignal): Promise<TwoSides> => {
-    const { branch, repos } = await work(id)
+  const sides = async (id: string, repo: string, path: string, seen: Sight, signal: AbortSignal): Promise<TwoSides> => {
+    const { branch, repos: all } = await work(id)
+    const repos = all.filter(known => covers(seen.reach, known.repo) !== 'none')
     const checkout: CheckoutRepo = repos.find(known => known.repo === repo) ??
       refuse('not-found', `${id} holds no repository ${repo}: its repositories are ${repos.map(known => known.repo).join(', ')}`)
     const repository = lookAt(refs, checkout, branch) ?? refuse('not-found', `the repository ${repo} is gone from the workspace`)
     try {
-      return await onBench(benches, repository, bench => fileSides(bench, repository, path), signal)
+      return await benches.with(repository, bench => fileSides(bench, repository, path, at => seesFile(seen, repo, at)), signal)
     } catch (error) {
       throw asRefusal(error)
     }
   }
 
-  const conflicts = async (id: string, file: { repo: string; path: string } | undefined, signal: AbortSignal): Promise<Conflicts> => {
+  const conflicts = async (id: string, file: { repo: string; path: string } | undefined, seen: Sight, signal: AbortSignal): Promise<Conflicts> => {
     const { branch, repos } = await work(id)
-    const repositories = repos.flatMap(checkout => lookAt(refs, checkout, branch) ?? [])
-    return conflictsOf({ benches, workspace, branch, repositories, signal, ...(file && { file }) })
+    const repositories = repos.filter(({ repo }) => covers(seen.reach, repo) !== 'none').flatMap(checkout => lookAt(refs, checkout, branch) ?? [])
+    return conflictsOf({ benches, workspace, branch, repositories, signal, inside: (repo, path) => seesFile(seen, repo, path), ...(file && { file }) })
       .catch(error => Promise.reject(asRefusal(error)))
   }
 
   const syncing = new Syncing({ host, turns, benches, refs, standings })
   const recorded = new Recorded(host)
 
-  await host.serve(agents, {
-    'GET /agents': () => roster.read(),
-    'GET /agents/{id}': async ({ id }) => roster.card(await host.call('agent.conversation', { id })),
+  /** A card as its asker is shown it. */
+  const shown = async (caller: Caller, card: AgentCard | Promise<AgentCard>) => cardFor(await sight(host, caller), await card)
+
+  /** The ids of those that an asker who names none means; undefined: all. */
+  const meant = async (ids: string[] | undefined, caller: Caller): Promise<string[] | undefined> => {
+    const seen = await sight(host, caller)
+    if (ids || !seen.reach) return ids
+    return (await within(seen, await conversations(), true)).filter(({ conversation }) => conversation.archivedAt === undefined).map(({ conversation }) => conversation.id)
+  }
+
+  const handlers: Handlers<Agents> = {
+    'GET /agents': async (_input, { caller }) => {
+      const { agents: all, ...rest } = await roster.read()
+      return { ...rest, agents: await cardsFor(await sight(host, caller), all) }
+    },
+    'GET /agents/{id}': async ({ id }, { caller }) => shown(caller, roster.card(await host.call('agent.conversation', { id }))),
     'GET /agents/{id}/transcript': async ({ id, limit, before }, { caller }) => {
       checkReader(await host.call('agent.conversation', { id }), caller)
       return host.call('agent.transcript', { id, ...(limit !== undefined && { limit }), ...(before !== undefined && { before }) })
     },
-    'GET /agents/{id}/diff': ({ id }, { signal }) => diff(id, signal),
-    'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }) => sides(id, repo, path, signal),
-    'GET /agents/{id}/conflicts': ({ id, repo, path }, { signal }) => {
+    'GET /agents/{id}/diff': async ({ id }, { caller, signal }) => changesFor(await sight(host, caller), await diff(id, signal)),
+    'GET /agents/{id}/{repo}/file-diff': async ({ id, repo, path }, { caller, signal }) => sides(id, repo, path, await sight(host, caller), signal),
+    'GET /agents/{id}/conflicts': async ({ id, repo, path }, { caller, signal }) => {
       if ((repo === undefined) !== (path === undefined)) refuse('invalid', 'expected both repo and path, or neither, found only one of them')
-      return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, signal)
+      return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, await sight(host, caller), signal)
     },
     'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, context) => {
       const result = await fleet.land({ ...order, span, force, mode }, context.signal)
@@ -123,38 +141,53 @@ export const activate = async (host: Host): Promise<void> => {
       }
       return { results }
     },
-    'POST /agents/{id}/sync': async ({ id }, { signal }) => {
-      const repos = await syncing.sync(id, signal)
-      return { repos, agent: await roster.card(await host.call('agent.conversation', { id })) }
+    'POST /agents/{id}/sync': async ({ id }, { caller, signal }) => {
+      const repos = reportsFor(await sight(host, caller), await syncing.sync(id, signal))
+      return { repos, agent: await shown(caller, roster.card(await host.call('agent.conversation', { id }))) }
     },
     'POST /agents/{id}/discard': ({ id }, context) => recorded.around('agent.discarded', id, context, () => fleet.discard(id, context.signal)),
-    'GET /agents/archived': ({ limit, before }) => archive.list(limit, before),
-    'GET /agents/search': input => host.call('agent.search', input),
+    'GET /agents/archived': async ({ limit, before }, { caller }) => archive.list(await sight(host, caller), limit, before),
+    'GET /agents/search': async (input, { caller }) => {
+      const seen = await sight(host, caller)
+      const found = await host.call('agent.search', input)
+      if (!seen.reach) return found
+      const ids = new Set((await within(seen, await conversations())).map(({ conversation }) => conversation.id))
+      return { ...found, matches: found.matches.filter(({ id }) => ids.has(id)), scanned: ids.size }
+    },
     'POST /agents/{id}/place': ({ id, text }, context) =>
       recorded.around('agent.placed', id, context, () => host.call('agent.place', { id, text, by: context.caller.actor })),
-    'POST /agents/{id}/rename': ({ id, title }) => marks.rename(id, title),
-    'POST /agents/{id}/seen': ({ id }) => marks.seen(id),
-    'POST /agents/seen': ({ ids }) => marks.seenAll(ids),
+    'POST /agents/{id}/rename': ({ id, title }, { caller }) => shown(caller, marks.rename(id, title)),
+    'POST /agents/{id}/seen': ({ id }, { caller }) => shown(caller, marks.seen(id)),
+    'POST /agents/seen': async ({ ids }, { caller }) => {
+      const { agents: all, ...rest } = await marks.seenAll(await meant(ids, caller))
+      return { ...rest, agents: await cardsFor(await sight(host, caller), all) }
+    },
     'POST /agents/{id}/auto-land': ({ id, autoLand }, context) =>
       recorded.around('agent.autoland', id, context, () => marks.autoLand(id, autoLand), { extra: { autoLand } }),
-    'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }) => marks.resumeAfterOutage(id, resumeAfterOutage),
-    'POST /agents/{id}/request-land': ({ id }, context) => recorded.around('agent.land_requested', id, context, () => marks.requestLand(id, context.caller)),
+    'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }, { caller }) => shown(caller, marks.resumeAfterOutage(id, resumeAfterOutage)),
+    'POST /agents/{id}/request-land': ({ id }, context) =>
+      recorded.around('agent.land_requested', id, context, () => shown(context.caller, marks.requestLand(id, context.caller))),
     'GET /agents/{id}/queue': ({ id }) => host.call('agent.queue', { id }),
     'DELETE /agents/{id}/queue/{messageId}': input => host.call('agent.unqueue', input),
     'POST /agents/{id}/queue/order': input => host.call('agent.orderQueue', input),
     'POST /agents/archive': async ({ ids }, context) => {
-      const result = await archive.put(ids)
-      for (const { id } of result.moved) await recorded.of('agent.archived', id, context)
-      return result
+      const seen = await sight(host, context.caller)
+      const { moved, ...rest } = await archive.put(ids, seen)
+      for (const { id } of moved) await recorded.of('agent.archived', id, context)
+      return { ...rest, moved: await cardsFor(seen, moved) }
     },
-    'POST /agents/unarchive': ({ ids }) => archive.takeBack(ids),
+    'POST /agents/unarchive': async ({ ids }, { caller }) => {
+      const { moved, ...rest } = await archive.takeBack(ids)
+      return { ...rest, moved: await cardsFor(await sight(host, caller), moved) }
+    },
     'POST /agents/purge': async ({ ids }, context) => {
       const result = await archive.purge(ids)
       if (result.removed.length > 0) await recorded.did('agent.purged', context, { extra: { count: result.removed.length, ids: result.removed } })
       return result
     },
     'agents.cards': ({ ids }) => roster.some(ids),
-  })
+  }
+  await host.serve(agents, guarded(host, handlers))
   host.on('conversation.gone', ({ conversationId: id, how }) => {
     standings.forget(id)
     notes.forget(id).catch(error => host.log.warn('a note on a conversation that is gone stays', { conversation: id, error: String(error) }))
