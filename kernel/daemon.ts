@@ -68,7 +68,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const files = new FileStore(join(data, 'files'), seal)
   const store = openStore(config.store)
   const journals = new JournalStore(join(data, 'journals'))
-  const failed = (plugin: string, what: string, error: unknown) => log.error({ plugin, err: error }, `${what} failed`)
+  const failed = (plugin: string, what: string, error: unknown) => log.error({ group: plugin, err: error }, `${what} failed`)
   const boot: Boot = new Boot(failed, () => live.booted())
   const live = new Live({ boot: () => boot.progress() })
   const kernel: Kernel = {
