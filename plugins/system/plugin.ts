@@ -5,6 +5,8 @@ import { type Me, system } from './contract.js'
 import { EventStream } from './events.js'
 import { Programs } from './programs.js'
 import { openSession, requestOf, signInOptions } from './sign-in.js'
+import { terminals } from './terminals/calls.js'
+import { terminalPrograms } from './terminals/programs.js'
 import { tickets } from './tickets.js'
 
 export const contract = system
@@ -15,6 +17,7 @@ export const activate = async (host: Host): Promise<void> => {
   const asked = new Budget(120)
   const events = new EventStream(host)
   await events.open()
+  host.contribute('system.programs', terminalPrograms)
   host.boot('look for programs', () => programs.look())
   // Every end of a credential is heard of, its time running out too.
   host.on('credential.ended', () => void published('sessions').catch(() => {}))
@@ -50,6 +53,7 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
+    ...terminals(host),
     ...tickets(host, async () => false),
     'DELETE /system/control/tokens/{id}': ({ id }) => host.call('kernel.token.revoke', { id }),
   })
