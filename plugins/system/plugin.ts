@@ -9,6 +9,8 @@ import { memberHandlers } from './members.js'
 import { Programs } from './programs.js'
 import { record } from './recorded.js'
 import { requestOf, SignIn } from './sign-in.js'
+import { terminals } from './terminals/calls.js'
+import { terminalPrograms } from './terminals/programs.js'
 import { tickets } from './tickets.js'
 
 export const contract = system
@@ -20,6 +22,7 @@ export const activate = async (host: Host): Promise<void> => {
   const signIn = new SignIn(host)
   const events = new EventStream(host)
   await events.open()
+  host.contribute('system.programs', terminalPrograms)
   host.boot('look for programs', () => programs.look())
   recordDenials(host)
   // Every end of a credential is heard of, its time running out too.
@@ -57,6 +60,7 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
+    ...terminals(host),
     ...tickets(host, async () => false),
     'DELETE /system/control/tokens/{id}': async ({ id }, context) => {
       await host.call('kernel.token.revoke', { id })
