@@ -2,12 +2,14 @@ import typia from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
 import type { AccessCalls } from './access-contract.js'
+import type { BrowserCalls } from './browsers-contract.js'
 import type { StreamCalls } from './stream-contract.js'
 
 export type * from './access-contract.js'
+export type * from './browsers-contract.js'
 export type * from './stream-contract.js'
 
-export interface System extends AccessCalls, StreamCalls {}
+export interface System extends AccessCalls, BrowserCalls, StreamCalls {}
 
 export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }

@@ -1,5 +1,6 @@
 import type { Caller, Host } from '../../sdk/index.js'
 import { mintToken, revokeSessions } from './access.js'
+import { browserCalls } from './browsers/calls.js'
 import { Budget } from './budget.js'
 import { type Me, system } from './contract.js'
 import { EventStream } from './events.js'
@@ -19,6 +20,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.on('credential.ended', () => void published('sessions').catch(() => {}))
 
   await host.serve(system, {
+    ...browserCalls(host),
     'GET /info': async (_input, context) => {
       const { base } = requestOf(context)
       const known = await host.call('kernel.info')

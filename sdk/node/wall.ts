@@ -47,6 +47,8 @@ export interface WallSpec {
   readonly exposed?: readonly string[]
   /** Sockets, files and folders that must not be reached; what does not exist is left out. */
   readonly hide?: readonly string[]
+  /** The superuser is an ordinary user inside, who may make namespaces of their own: for a program with a wall of its own. Only bubblewrap can. */
+  readonly ordinary?: boolean
 }
 
 /** The command to start instead, in this folder with exactly this environment. */
@@ -86,6 +88,8 @@ const BWRAP = [
   '--unshare-ipc', '--new-session', '--die-with-parent', '--cap-drop', 'ALL',
 ]
 
+const ORDINARY = ['--unshare-user', '--uid', '1000', '--gid', '1000']
+
 const bwrapMount = ([operation, from, to]: Mount): string[] => {
   switch (operation) {
     case 'empty':
@@ -101,7 +105,7 @@ const bwrapMount = ([operation, from, to]: Mount): string[] => {
   }
 }
 
-type Builder = (mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[]) => Omit<Walled, 'enforced'>
+type Builder = (mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], ordinary?: boolean) => Omit<Walled, 'enforced'>
 
 /** Secrets ride in the environment, never in an argument: only what would change the wall's own programs is moved. */
 const split = (env: Env): { outer: Env; loader: [string, string][] } => {
@@ -112,10 +116,10 @@ const split = (env: Env): { outer: Env; loader: [string, string][] } => {
   }
 }
 
-const withBwrap = (program: string): Builder => (mounts, cwd, env, command) => {
+const withBwrap = (program: string): Builder => (mounts, cwd, env, command, ordinary) => {
   const { outer, loader } = split(env)
   const args = [
-    ...BWRAP, ...mounts.flatMap(bwrapMount), ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
+    ...BWRAP, ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []), ...mounts.flatMap(bwrapMount), ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
     '--chdir', cwd, '--', ...command,
   ]
   return { program, args, env: outer, cwd: '/' }
@@ -292,7 +296,7 @@ export const walled = async (
   spec: WallSpec, program: string, args: readonly string[], kind?: WallKind,
 ): Promise<Walled> => {
   const build = await builder(kind ?? (await wallKind()))
-  if (build) return { ...build(await mountsOf(spec), spec.cwd, spec.env, [program, ...args]), enforced: true }
+  if (build) return { ...build(await mountsOf(spec), spec.cwd, spec.env, [program, ...args], spec.ordinary), enforced: true }
   const { copy, cwd, workspace } = spec
   const place = copy && contains(workspace, cwd) ? join(copy.dir, relative(workspace, cwd)) : cwd
   return { program, args: [...args], env: spec.env, cwd: place, enforced: false }

@@ -1,0 +1,76 @@
+import type { CDPSession, Page } from 'playwright-core'
+import { Refusal } from '../../../sdk/index.js'
+import type { BrowserCapture, BrowserPage } from '../browsers-contract.js'
+import { VIEWPORT } from './chromium.js'
+
+const ANSWER_MS = 15_000
+const MOST_TEXT = 200_000
+/** The quality at which letters have no seams. */
+const SHARP = 90
+
+/** One page of a browser, with what is known of it without asking it: a page that hangs answers nothing. */
+export class Tab {
+  readonly id: string
+  readonly page: Page
+  /** The browser's own name for it. */
+  readonly target: string
+  title = ''
+  url: string
+  readonly #session: CDPSession
+
+  private constructor(id: string, page: Page, session: CDPSession, target: string) {
+    this.id = id
+    this.page = page
+    this.target = target
+    this.url = page.url()
+    this.#session = session
+  }
+
+  static async open(id: string, page: Page): Promise<Tab> {
+    const session = await page.context().newCDPSession(page)
+    const { targetInfo } = await session.send('Target.getTargetInfo')
+    await page.setViewportSize(VIEWPORT)
+    return new Tab(id, page, session, targetInfo.targetId)
+  }
+
+  /** What a list says of it. */
+  shown(active: boolean): BrowserPage {
+    const title = this.title.slice(0, 300)
+    return { id: this.id, ...(title && { title }), url: this.url.slice(0, 4000), active }
+  }
+
+  /** The sharp picture of what it shows. */
+  async picture(): Promise<string> {
+    const { data } = await answered(this.#session.send('Page.captureScreenshot', { format: 'webp', quality: SHARP }))
+    return data
+  }
+
+  /** Its picture and its text, read where the page's own scripts change nothing. */
+  async capture(): Promise<BrowserCapture> {
+    const data = await this.picture()
+    const { frameTree } = await answered(this.#session.send('Page.getFrameTree'))
+    const { executionContextId } = await answered(this.#session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'capture' }))
+    const { result } = await answered(this.#session.send('Runtime.evaluate', {
+      contextId: executionContextId, returnByValue: true,
+      expression: `(document.body?.innerText ?? document.documentElement?.textContent ?? '').slice(0, ${MOST_TEXT + 1})`,
+    }))
+    const text = String(result.value ?? '')
+    return {
+      pageId: this.id, mime: 'image/webp', data, ...VIEWPORT,
+      text: text.slice(0, MOST_TEXT).toWellFormed(), truncated: text.length > MOST_TEXT,
+    }
+  }
+}
+
+/** What a page answers, if it does in time. */
+export const answered = async <T>(asked: Promise<T>, within = ANSWER_MS): Promise<T> => {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => late.reject(new Refusal('dependency', `the page did not answer within ${within / 1000} s: reload or close it`)), within)
+  try {
+    return await Promise.race([asked, late.promise])
+  } finally {
+    clearTimeout(timer)
+    asked.catch(() => {})
+  }
+}
