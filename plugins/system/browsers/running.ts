@@ -23,6 +23,8 @@ const NAVIGATION_MS = 15_000
 /** A page that opens others without end opens no more than these. */
 const MOST_PAGES = 20
 
+const LATE_FAILURE = /interrupted by another navigation to "chrome-error:/
+
 /** One Chromium that runs, the one way out of it, and its pages. */
 export class RunningBrowser {
   /** Resolves when it is gone and nothing of it is left. */
@@ -32,6 +34,7 @@ export class RunningBrowser {
   readonly #tabs = new Map<string, Tab>()
   readonly #listeners = new Set<() => void>()
   #minted = 0
+  #ending = false
   #active: string | undefined
   #last: BrowserPage[] = []
 
@@ -67,9 +70,9 @@ export class RunningBrowser {
     return this.#gate.port
   }
 
-  /** Whether its process still answers. */
+  /** Whether it can be used; when it ends its pages close first, and those it had last are kept. */
   get alive(): boolean {
-    return this.#chromium.browser.isConnected()
+    return !this.#ending && this.#chromium.browser.isConnected()
   }
 
   /** Its pages; those it had last when it has ended. */
@@ -96,6 +99,7 @@ export class RunningBrowser {
   }
 
   async end(): Promise<void> {
+    this.#ending = true
     await this.#chromium.end()
     await this.ended
   }
@@ -134,7 +138,8 @@ export class RunningBrowser {
       const tab = [...this.#tabs.values()].find(({ target }) => target === targetId)
       if (!tab || (tab.title === title && tab.url === url)) return
       if (!url.startsWith('chrome-error:')) tab.url = url
-      tab.title = url.endsWith(title) ? '' : title
+      // A page without a title of its own is called by its address.
+      tab.title = url.replace(/^https?:\/\//, '').startsWith(title) ? '' : title
       this.#changed()
     })
     await session.send('Target.setDiscoverTargets', { discover: true })
@@ -153,7 +158,6 @@ export class RunningBrowser {
     }
     const id = `p${++this.#minted}`
     const opened = Tab.open(id, page)
-    // When the browser itself ends its pages close first: those it had last are kept.
     page.once('close', () => setImmediate(() => this.alive && this.#drop(id)))
     // What is left of a page that crashed shows nothing and answers nothing.
     page.once('crash', () => void page.close().catch(() => {}))
@@ -226,8 +230,12 @@ export class RunningBrowser {
       if (request.isNavigationRequest() && request.frame() === page.mainFrame()) last = request.url()
     }
     page.on('requestfailed', failed)
+    const options = { timeout: NAVIGATION_MS, waitUntil: 'commit' } as const
     try {
-      await go(page, { timeout: NAVIGATION_MS, waitUntil: 'commit' })
+      // What is shown after a failure comes a moment later, and may come between.
+      await go(page, options).catch(error => (LATE_FAILURE.test((error as Error).message) ? go(page, options) : Promise.reject(error as Error)))
+      const url = page.url()
+      if (tab.url !== url) Object.assign(tab, { url, title: '' })
     } catch (error) {
       throw this.#failure(error as Error, last)
     } finally {
