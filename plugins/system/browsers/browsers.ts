@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Host, type Input, refuse } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/addresses.js'
 import type { BrowserAct, BrowserActed, BrowserCalls, BrowserSession } from '../browsers-contract.js'
+import { addressOf } from './gate.js'
 import { RunningBrowser } from './running.js'
 
 /** What the browsers need to know of the daemon. */
@@ -47,18 +48,20 @@ export class Browsers {
   }
 
   /** Every browser, the last used first. */
-  list(): BrowserSession[] {
-    const oldest = this.#now() - KEPT_MS
-    for (const [name, { finishedAt = Infinity }] of this.#entries) if (finishedAt < oldest) this.#entries.delete(name)
+  async list(): Promise<BrowserSession[]> {
+    this.#forget()
+    await Promise.all([...this.#entries.values()].map(({ running }) => running?.look()))
     return [...this.#entries.values()].map(shown).sort((a, b) => b.activityAt - a.activityAt)
   }
 
   /** Starts a browser; when its first page cannot be shown nothing is left of it. */
   async open(asked: Input<BrowserCalls, 'browsers.open'>): Promise<BrowserSession> {
     const { conversationId, profile = NO_SIGN_INS, near = true, url } = asked
+    if (url !== undefined) addressOf(url)
     const name = asked.name ?? `${conversationId === undefined ? 'web' : 'agent'}-${randomBytes(5).toString('hex')}`
-    const all = this.list()
-    if (all.some(session => session.name === name && session.running)) refuse('conflict', `the browser ${name} is running: use it, or close it first`)
+    this.#forget()
+    const before = this.#entries.get(name)
+    if (before && before.finishedAt === undefined) refuse('conflict', `the browser ${name} is running: use it, or close it first`)
     const live = [...this.#entries.values()].filter(({ finishedAt }) => finishedAt === undefined)
     if (live.length >= MOST_RUNNING) refuse('too-many', `${live.length} browsers are running: close one first`)
     const fresh = profile === NO_SIGN_INS
@@ -73,7 +76,6 @@ export class Browsers {
       about: { name, label: asked.label ?? name, server: profile, ...(conversationId !== undefined && { conversationId }) },
       starting, activityAt: this.#now(),
     }
-    const before = this.#entries.get(name)
     this.#entries.set(name, entry)
     try {
       const running = await starting
@@ -96,7 +98,7 @@ export class Browsers {
 
   /** Does one thing with one page; `byPerson`: an `open` under a name of people's that is free starts the browser. */
   async page({ name, ...act }: BrowserAct, byPerson = false): Promise<BrowserActed> {
-    this.list()
+    this.#forget()
     if (act.action === 'open' && byPerson && OF_PEOPLE.test(name) && !this.#entries.has(name)) {
       const url = act.url ?? refuse('invalid', 'open needs url, found none', { errors: [{ path: 'url', expected: 'an address' }] })
       return { session: await this.open({ name, url }) }
@@ -115,14 +117,14 @@ export class Browsers {
     return (await this.#running(name)).running
   }
 
-  /** Closes a browser; whether it was running. */
-  async end(name: string): Promise<boolean> {
-    this.list()
+  /** Closes a browser; undefined when it was closed. */
+  async end(name: string): Promise<Pick<Entry, 'about'> | undefined> {
+    this.#forget()
     const entry = this.#entries.get(name) ?? refuse('not-found', `expected the name of a browser, found ${name}`)
-    if (entry.finishedAt !== undefined) return false
+    if (entry.finishedAt !== undefined) return undefined
     const running = await entry.starting
     await running.end()
-    return true
+    return entry
   }
 
   /** Closes every browser of a conversation. */
@@ -136,6 +138,11 @@ export class Browsers {
     await Promise.all([...this.#entries.keys()].map(name => this.end(name).catch(() => {})))
   }
 
+  #forget(): void {
+    const oldest = this.#now() - KEPT_MS
+    for (const [name, { finishedAt = Infinity }] of this.#entries) if (finishedAt < oldest) this.#entries.delete(name)
+  }
+
   async #running(name: string): Promise<{ entry: Entry; running: RunningBrowser }> {
     const entry = this.#entries.get(name) ?? refuse('not-found', `expected the name of a browser, found ${name}`)
     const running = entry.running ?? (await entry.starting)
@@ -143,7 +150,7 @@ export class Browsers {
   }
 
   async #listeners(): Promise<Listener[]> {
-    const gates = [...this.#entries.values()].flatMap(({ running }) => (running ? [{ host: '127.0.0.1', port: running.port }] : []))
+    const gates = [...this.#entries.values()].flatMap(({ running }) => (running?.alive ? [{ host: '127.0.0.1', port: running.port }] : []))
     return [...(await this.#around.listeners()), ...gates]
   }
 

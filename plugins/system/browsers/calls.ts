@@ -16,16 +16,32 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
   host.contribute('system.programs', async () => [await chromiumProgram()])
   host.boot('remove what old browsers left', () => browsers.sweep())
   host.stopping(() => browsers.stop())
+  const record = async (type: string, { about: { name, conversationId } }: { about: Pick<BrowserSession, 'name' | 'conversationId'> }, context: Context) => {
+    if (!await host.serves('activity.record')) return
+    const facts = { type, direction: 'system', ...(conversationId !== undefined && { conversationId }), extra: { browser: name } } as const
+    await host.call('activity.record', facts, { as: context })
+  }
+  /** Who is limited to areas sees the browsers of conversations inside them. */
+  const inside = async ({ conversationId: id }: BrowserSession, context: Context): Promise<boolean> => {
+    if (!context.caller.areas) return true
+    if (id === undefined || !await host.serves('GET /agents/{id}')) return false
+    return host.call('GET /agents/{id}', { id }, { as: context, signal: context.signal }).then(() => true, () => false)
+  }
   return {
-    'GET /system/browsers': (_, context) => ({ sessions: browsers.list().map(session => seenBy(session, context)) }),
-    'DELETE /system/browsers/{name}': async ({ name }) => {
-      await browsers.end(name)
+    'GET /system/browsers': async (_, context) => {
+      const all = await browsers.list()
+      const seen = await Promise.all(all.map(session => inside(session, context)))
+      return { sessions: all.filter((_, at) => seen[at]).map(session => seenBy(session, context)) }
+    },
+    'DELETE /system/browsers/{name}': async ({ name }, context) => {
+      const ended = await browsers.end(name)
+      if (ended) await record('browser.closed', ended, context)
       return { ok: true }
     },
     'POST /system/browsers/{name}/page': (input, { caller }) => browsers.page(input, caller.kind === 'session'),
     'browsers.open': input => browsers.open(input),
     'browsers.page': input => browsers.page(input),
-    'browsers.list': () => ({ sessions: browsers.list() }),
+    'browsers.list': async () => ({ sessions: await browsers.list() }),
     'browsers.end': async ({ name, conversationId }) => {
       if (name !== undefined) await browsers.end(name)
       if (conversationId !== undefined) await browsers.endOf(conversationId)

@@ -22,6 +22,8 @@ const OF_THE_HOP = /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encod
  * network and nothing they could read.
  */
 export class Gate {
+  /** The port it listens on. */
+  port = 0
   readonly #server: Server
   readonly #reach: () => Promise<Reach>
   readonly #failures = new Map<string, Failure>()
@@ -43,12 +45,8 @@ export class Gate {
     await new Promise<void>((listening, failed) => {
       gate.#server.once('error', failed).listen(0, '127.0.0.1', listening)
     })
+    gate.port = (gate.#server.address() as AddressInfo).port
     return gate
-  }
-
-  /** The port it listens on. */
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port
   }
 
   /** Why the last connection to a server failed, if it did. */

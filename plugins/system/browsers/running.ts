@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises'
-import type { BrowserContext, Page, Request } from 'playwright-core'
+import type { BrowserContext, CDPSession, Page, Request } from 'playwright-core'
 import { type Place, Refusal, refuse } from '../../../sdk/index.js'
 import type { Reach } from '../../../sdk/node/addresses.js'
 import type { BrowserAct, BrowserCapture, BrowserPage } from '../browsers-contract.js'
@@ -32,9 +32,11 @@ export class RunningBrowser {
   readonly #chromium: Chromium
   readonly #gate: Gate
   readonly #tabs = new Map<string, Tab>()
+  readonly #added = new WeakMap<Page, Promise<Tab>>()
   readonly #listeners = new Set<() => void>()
   #minted = 0
   #ending = false
+  #session: CDPSession | undefined
   #active: string | undefined
   #last: BrowserPage[] = []
 
@@ -133,39 +135,43 @@ export class RunningBrowser {
 
   async #begin(): Promise<void> {
     const { browser } = this.#chromium
-    const session = await browser.newBrowserCDPSession()
-    session.on('Target.targetInfoChanged', ({ targetInfo: { targetId, title, url } }) => {
-      const tab = [...this.#tabs.values()].find(({ target }) => target === targetId)
-      if (!tab || (tab.title === title && tab.url === url)) return
-      if (!url.startsWith('chrome-error:')) tab.url = url
-      // A page without a title of its own is called by its address.
-      tab.title = url.replace(/^https?:\/\//, '').startsWith(title) ? '' : title
-      this.#changed()
-    })
-    await session.send('Target.setDiscoverTargets', { discover: true })
-    await session.send('Browser.setDownloadBehavior', { behavior: 'deny' })
+    this.#session = await browser.newBrowserCDPSession()
+    await this.#session.send('Browser.setDownloadBehavior', { behavior: 'deny' })
     this.#context.on('page', page => void this.#add(page).catch(() => {}))
     for (const page of this.#context.pages()) await this.#add(page)
   }
 
-  /** Takes a page into the list; it becomes the active one, as a new one does in front of a person. */
-  async #add(page: Page): Promise<Tab> {
-    const known = [...this.#tabs.values()].find(tab => tab.page === page)
+  /** Asks the browser what its pages are called now; the pages themselves are not asked, for one that hangs answers nothing. */
+  async look(): Promise<void> {
+    if (!this.alive || !this.#session) return
+    const { targetInfos } = await answered(this.#session.send('Target.getTargets')).catch(() => ({ targetInfos: [] }))
+    const told = new Map(targetInfos.map(info => [info.targetId, info]))
+    const moved = [...this.#tabs.values()].filter(tab => tab.tell(told.get(tab.target)))
+    if (moved.length > 0) this.#changed()
+  }
+
+  /** Takes a page into the list, once; it becomes the active one, as a new one does in front of a person. */
+  #add(page: Page): Promise<Tab> {
+    const known = this.#added.get(page)
     if (known) return known
+    const added = this.#take(page)
+    this.#added.set(page, added)
+    return added
+  }
+
+  async #take(page: Page): Promise<Tab> {
     if (this.#tabs.size >= MOST_PAGES) {
       await page.close()
       return refuse('too-many', `${MOST_PAGES} pages are open: close one`)
     }
-    const id = `p${++this.#minted}`
-    const opened = Tab.open(id, page)
-    page.once('close', () => setImmediate(() => this.alive && this.#drop(id)))
+    const tab = await Tab.open(`p${++this.#minted}`, page)
+    page.on('domcontentloaded', () => void this.look())
+    page.once('close', () => setImmediate(() => this.alive && this.#drop(tab.id)))
     // What is left of a page that crashed shows nothing and answers nothing.
     page.once('crash', () => void page.close().catch(() => {}))
-    const tab = await opened
-    const twin = [...this.#tabs.values()].find(other => other.page === page)
-    if (twin || page.isClosed()) return twin ?? tab
-    this.#tabs.set(id, tab)
-    this.#active = id
+    if (page.isClosed()) refuse('conflict', 'the page was closed meanwhile')
+    this.#tabs.set(tab.id, tab)
+    this.#active = tab.id
     this.#changed()
     return tab
   }
@@ -234,8 +240,7 @@ export class RunningBrowser {
     try {
       // What is shown after a failure comes a moment later, and may come between.
       await go(page, options).catch(error => (LATE_FAILURE.test((error as Error).message) ? go(page, options) : Promise.reject(error as Error)))
-      const url = page.url()
-      if (tab.url !== url) Object.assign(tab, { url, title: '' })
+      await this.look()
     } catch (error) {
       throw this.#failure(error as Error, last)
     } finally {

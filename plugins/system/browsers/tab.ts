@@ -3,7 +3,7 @@ import { Refusal } from '../../../sdk/index.js'
 import type { BrowserCapture, BrowserPage } from '../browsers-contract.js'
 import { VIEWPORT } from './chromium.js'
 
-const ANSWER_MS = 15_000
+const ANSWER_MS = 10_000
 const MOST_TEXT = 200_000
 /** The quality at which letters have no seams. */
 const SHARP = 90
@@ -31,6 +31,16 @@ export class Tab {
     const { targetInfo } = await session.send('Target.getTargetInfo')
     await page.setViewportSize(VIEWPORT)
     return new Tab(id, page, session, targetInfo.targetId)
+  }
+
+  /** Takes what the browser says of it; whether that is new. */
+  tell(told: { readonly url: string; readonly title: string } | undefined): boolean {
+    if (!told) return false
+    const before = [this.url, this.title]
+    if (!told.url.startsWith('chrome-error:')) this.url = told.url
+    // A page without a title of its own is called by its address.
+    this.title = told.url.replace(/^https?:\/\//, '').startsWith(told.title) ? '' : told.title
+    return this.url !== before[0] || this.title !== before[1]
   }
 
   /** What a list says of it. */
