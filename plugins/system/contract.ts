@@ -4,12 +4,14 @@ import type { Scope } from '../../sdk/types.js'
 import type { AccessCalls } from './access-contract.js'
 import type { BrowserCalls } from './browsers-contract.js'
 import type { StreamCalls } from './stream-contract.js'
+import type { TicketCalls } from './tickets-contract.js'
 
 export type * from './access-contract.js'
 export type * from './browsers-contract.js'
 export type * from './stream-contract.js'
+export type * from './tickets-contract.js'
 
-export interface System extends AccessCalls, BrowserCalls, StreamCalls {}
+export interface System extends AccessCalls, BrowserCalls, StreamCalls, TicketCalls {}
 
 export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }

@@ -6,6 +6,7 @@ import { type Me, system } from './contract.js'
 import { EventStream } from './events.js'
 import { Programs } from './programs.js'
 import { openSession, requestOf, signInOptions } from './sign-in.js'
+import { tickets } from './tickets.js'
 
 export const contract = system
 
@@ -51,6 +52,7 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
+    ...tickets(host, async () => false),
     'DELETE /system/control/tokens/{id}': ({ id }) => host.call('kernel.token.revoke', { id }),
   })
 }
