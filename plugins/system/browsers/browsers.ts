@@ -112,9 +112,9 @@ export class Browsers {
     return { session: shown(entry), ...(capture && { capture }) }
   }
 
-  /** The browser of a name, while it runs. */
-  async running(name: string): Promise<RunningBrowser> {
-    return (await this.#running(name)).running
+  /** The browser of a name, while it runs, and what is known of it. */
+  running(name: string): Promise<Pick<Entry, 'about'> & { readonly running: RunningBrowser }> {
+    return this.#running(name)
   }
 
   /** Closes a browser; undefined when it was closed. */
@@ -143,10 +143,10 @@ export class Browsers {
     for (const [name, { finishedAt = Infinity }] of this.#entries) if (finishedAt < oldest) this.#entries.delete(name)
   }
 
-  async #running(name: string): Promise<{ entry: Entry; running: RunningBrowser }> {
+  async #running(name: string): Promise<{ entry: Entry; about: Entry['about']; running: RunningBrowser }> {
     const entry = this.#entries.get(name) ?? refuse('not-found', `expected the name of a browser, found ${name}`)
     const running = entry.running ?? (await entry.starting)
-    return running.alive && entry.finishedAt === undefined ? { entry, running } : refuse('conflict', GONE(name))
+    return running.alive && entry.finishedAt === undefined ? { entry, about: entry.about, running } : refuse('conflict', GONE(name))
   }
 
   async #listeners(): Promise<Listener[]> {

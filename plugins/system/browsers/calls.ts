@@ -3,8 +3,9 @@ import type { System } from '../contract.js'
 import type { BrowserSession } from '../browsers-contract.js'
 import { Browsers } from './browsers.js'
 import { chromiumProgram } from './chromium.js'
+import { View } from './view.js'
 
-type Answered = 'GET /system/browsers' | 'DELETE /system/browsers/{name}' | 'POST /system/browsers/{name}/page' | `browsers.${'open' | 'page' | 'list' | 'end'}`
+type Answered = 'GET /system/browsers' | 'DELETE /system/browsers/{name}' | 'POST /system/browsers/{name}/page' | 'GET /system/browser-view' | `browsers.${'open' | 'page' | 'list' | 'end'}`
 
 /** Answers the calls of browsers; nothing runs before the first is opened. */
 export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
@@ -39,6 +40,14 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
       return { ok: true }
     },
     'POST /system/browsers/{name}/page': (input, { caller }) => browsers.page(input, caller.kind === 'session'),
+    'GET /system/browser-view': async ({ session }, context) => {
+      const { about, running } = await browsers.running(session)
+      const leave = running.watch()
+      context.signal.addEventListener('abort', leave, { once: true })
+      if (context.signal.aborted) leave()
+      await record('browser.attached', { about }, context)
+      return new View(running, () => record('browser.driven', { about }, context)).frames(context.frames, context.signal)
+    },
     'browsers.open': input => browsers.open(input),
     'browsers.page': input => browsers.page(input),
     'browsers.list': async () => ({ sessions: await browsers.list() }),

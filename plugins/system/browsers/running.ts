@@ -5,6 +5,7 @@ import type { Reach } from '../../../sdk/node/addresses.js'
 import type { BrowserAct, BrowserCapture, BrowserPage } from '../browsers-contract.js'
 import { type Chromium, startChromium } from './chromium.js'
 import { addressOf, Gate } from './gate.js'
+import { NO_LISTS } from './menu.js'
 import { answered, Tab } from './tab.js'
 
 /** How a browser is started. */
@@ -23,6 +24,7 @@ const NAVIGATION_MS = 15_000
 /** A page that opens others without end opens no more than these. */
 const MOST_PAGES = 20
 
+const MOST_WATCHERS = 8
 const LATE_FAILURE = /interrupted by another navigation to "chrome-error:/
 
 /** One Chromium that runs, the one way out of it, and its pages. */
@@ -35,6 +37,7 @@ export class RunningBrowser {
   readonly #added = new WeakMap<Page, Promise<Tab>>()
   readonly #listeners = new Set<() => void>()
   #minted = 0
+  #watchers = 0
   #ending = false
   #session: CDPSession | undefined
   #active: string | undefined
@@ -89,9 +92,25 @@ export class RunningBrowser {
     return tab ?? refuse('not-found', pageId === undefined ? 'no page is open: open one' : `expected one of the open pages (${open}), found ${pageId}`)
   }
 
+  /** The page of an id, if it is open. */
+  find(pageId: string): Tab | undefined {
+    return this.#tabs.get(pageId)
+  }
+
   /** The page that is active, if any is open. */
   get active(): Tab | undefined {
     return this.#active === undefined ? undefined : this.#tabs.get(this.#active)
+  }
+
+  /** Takes a place of those who may look; answers what gives it back. */
+  watch(): () => void {
+    if (this.#watchers >= MOST_WATCHERS) refuse('too-many', `${MOST_WATCHERS} look at this browser already: close one`, { retryAfter: 30 })
+    this.#watchers += 1
+    let here = true
+    return () => {
+      if (here) this.#watchers -= 1
+      here = false
+    }
   }
 
   /** Hears of every change of its pages, and of its end; answers how to stop hearing. */
@@ -137,6 +156,7 @@ export class RunningBrowser {
     const { browser } = this.#chromium
     this.#session = await browser.newBrowserCDPSession()
     await this.#session.send('Browser.setDownloadBehavior', { behavior: 'deny' })
+    await this.#context.addInitScript(NO_LISTS)
     this.#context.on('page', page => void this.#add(page).catch(() => {}))
     for (const page of this.#context.pages()) await this.#add(page)
   }

@@ -5,6 +5,7 @@ import { VIEWPORT } from './chromium.js'
 
 const ANSWER_MS = 10_000
 const MOST_TEXT = 200_000
+const MOST_FRAMES = 50
 /** The quality at which letters have no seams. */
 const SHARP = 90
 
@@ -16,14 +17,14 @@ export class Tab {
   readonly target: string
   title = ''
   url: string
-  readonly #session: CDPSession
+  readonly session: CDPSession
 
   private constructor(id: string, page: Page, session: CDPSession, target: string) {
     this.id = id
     this.page = page
     this.target = target
     this.url = page.url()
-    this.#session = session
+    this.session = session
   }
 
   static async open(id: string, page: Page): Promise<Tab> {
@@ -51,24 +52,42 @@ export class Tab {
 
   /** The sharp picture of what it shows. */
   async picture(): Promise<string> {
-    const { data } = await answered(this.#session.send('Page.captureScreenshot', { format: 'webp', quality: SHARP }))
+    const { data } = await answered(this.session.send('Page.captureScreenshot', { format: 'webp', quality: SHARP }))
     return data
   }
 
-  /** Its picture and its text, read where the page's own scripts change nothing. */
+  /** Its picture and its text. */
   async capture(): Promise<BrowserCapture> {
     const data = await this.picture()
-    const { frameTree } = await answered(this.#session.send('Page.getFrameTree'))
-    const { executionContextId } = await answered(this.#session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'capture' }))
-    const { result } = await answered(this.#session.send('Runtime.evaluate', {
-      contextId: executionContextId, returnByValue: true,
-      expression: `(document.body?.innerText ?? document.documentElement?.textContent ?? '').slice(0, ${MOST_TEXT + 1})`,
-    }))
-    const text = String(result.value ?? '')
+    const text = String(await this.ask(`(document.body?.innerText ?? document.documentElement?.textContent ?? '').slice(0, ${MOST_TEXT + 1})`) ?? '')
     return {
       pageId: this.id, mime: 'image/webp', data, ...VIEWPORT,
       text: text.slice(0, MOST_TEXT).toWellFormed(), truncated: text.length > MOST_TEXT,
     }
+  }
+
+  /** What an expression is in its main document, in a world of its own: the page's own scripts change nothing there. */
+  async ask(expression: string, within?: number): Promise<unknown> {
+    const { frameTree } = await answered(this.session.send('Page.getFrameTree'), within)
+    return this.#askIn(frameTree.frame.id, expression, within)
+  }
+
+  /** The first answer that is one, of its documents and those framed in them which run in the same process. */
+  async askAll(expression: string, within?: number): Promise<unknown> {
+    const { frameTree } = await answered(this.session.send('Page.getFrameTree'), within)
+    const trees = [frameTree]
+    for (const { frame, childFrames } of trees) {
+      const value = await this.#askIn(frame.id, expression, within).catch(error => (frame === frameTree.frame ? Promise.reject(error as Error) : undefined))
+      if (value !== undefined && value !== '') return value
+      if (trees.length < MOST_FRAMES) trees.push(...(childFrames ?? []))
+    }
+    return undefined
+  }
+
+  async #askIn(frameId: string, expression: string, within?: number): Promise<unknown> {
+    const { executionContextId } = await answered(this.session.send('Page.createIsolatedWorld', { frameId, worldName: 'sandbox' }), within)
+    const { result } = await answered(this.session.send('Runtime.evaluate', { contextId: executionContextId, returnByValue: true, expression }), within)
+    return result.value as unknown
   }
 }
 
