@@ -3,18 +3,24 @@ import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
 import type { AccessCalls } from './access-contract.js'
 import type { BrowserCalls } from './browsers-contract.js'
+import type { MemberCalls } from './members-contract.js'
 import type { StreamCalls } from './stream-contract.js'
 import type { TicketCalls } from './tickets-contract.js'
 
 export type * from './access-contract.js'
 export type * from './browsers-contract.js'
+export type * from './members-contract.js'
 export type * from './stream-contract.js'
 export type * from './tickets-contract.js'
 
-export interface System extends AccessCalls, BrowserCalls, StreamCalls, TicketCalls {}
+export interface System extends AccessCalls, BrowserCalls, MemberCalls, StreamCalls, TicketCalls {}
 
 export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }
+  /** A person was given a role or areas. */
+  'member.changed': { email: string }
+  /** A person has no access any more. */
+  'member.removed': { email: string }
 }
 
 export const system: Contract<System> = {

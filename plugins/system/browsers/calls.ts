@@ -1,6 +1,7 @@
 import type { Context, Handlers, Host } from '../../../sdk/index.js'
 import type { System } from '../contract.js'
 import type { BrowserSession } from '../browsers-contract.js'
+import { record } from '../recorded.js'
 import { Browsers } from './browsers.js'
 import { chromiumProgram } from './chromium.js'
 import { View } from './view.js'
@@ -17,11 +18,8 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
   host.contribute('system.programs', async () => [await chromiumProgram()])
   host.boot('remove what old browsers left', () => browsers.sweep())
   host.stopping(() => browsers.stop())
-  const record = async (type: string, { about: { name, conversationId } }: { about: Pick<BrowserSession, 'name' | 'conversationId'> }, context: Context) => {
-    if (!await host.serves('activity.record')) return
-    const facts = { type, direction: 'system', ...(conversationId !== undefined && { conversationId }), extra: { browser: name } } as const
-    await host.call('activity.record', facts, { as: context })
-  }
+  const told = (type: string, { about: { name, conversationId } }: { about: Pick<BrowserSession, 'name' | 'conversationId'> }, context: Context) =>
+    record(host, { type, audience: 'viewer', extra: { browser: name }, ...(conversationId !== undefined && { conversationId }) }, context)
   /** Who is limited to areas sees the browsers of conversations inside them. */
   const inside = async ({ conversationId: id }: BrowserSession, context: Context): Promise<boolean> => {
     if (!context.caller.areas) return true
@@ -36,7 +34,7 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
     },
     'DELETE /system/browsers/{name}': async ({ name }, context) => {
       const ended = await browsers.end(name)
-      if (ended) await record('browser.closed', ended, context)
+      if (ended) await told('browser.closed', ended, context)
       return { ok: true }
     },
     'POST /system/browsers/{name}/page': (input, { caller }) => browsers.page(input, caller.kind === 'session'),
@@ -45,8 +43,8 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
       const leave = running.watch()
       context.signal.addEventListener('abort', leave, { once: true })
       if (context.signal.aborted) leave()
-      await record('browser.attached', { about }, context)
-      return new View(running, () => record('browser.driven', { about }, context)).frames(context.frames, context.signal)
+      await told('browser.attached', { about }, context)
+      return new View(running, () => told('browser.driven', { about }, context)).frames(context.frames, context.signal)
     },
     'browsers.open': input => browsers.open(input),
     'browsers.page': input => browsers.page(input),

@@ -108,6 +108,7 @@ export class View {
     if (this.#over) return cast.stop()
     if (this.#paused) await cast.pause()
     this.#cast = cast
+    this.#wake()
   }
 
   async #leave(): Promise<void> {
