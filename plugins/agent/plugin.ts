@@ -19,6 +19,7 @@ import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
 import { PlannedResumes } from './planned-resumes.js'
 import { programs } from './programs.js'
+import { ProgramsUnderWay } from './programs-under-way.js'
 import { Providers } from './providers.js'
 import { Queue } from './queue.js'
 import { Remembered } from './remembered.js'
@@ -70,7 +71,8 @@ export const activate = async (host: Host): Promise<void> => {
     const { subagentsAtOnce, subagentsPerTurn, subagentDepth } = (await settings()) ?? {}
     return { atOnce: subagentsAtOnce ?? USUAL_LIMITS.atOnce, perTurn: subagentsPerTurn ?? USUAL_LIMITS.perTurn, depth: subagentDepth ?? USUAL_LIMITS.depth }
   }
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors, listeners, limits, staff: { providers, log } })
+  const underWay = new ProgramsUnderWay()
+  const workshop = new TurnWorkshop({ workspace, underWay, copies, conversations, locks, log, remembered, anchors, listeners, limits, staff: { providers, log } })
   const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
@@ -135,6 +137,7 @@ export const activate = async (host: Host): Promise<void> => {
   })
 
   host.contribute('system.programs', programs)
+  host.contribute('system.processes', () => [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })))
 
   const handlers: Handlers<Agent> = {
     'POST /agent': (input, { caller }) => delivery.deliver(input, caller),
@@ -188,7 +191,7 @@ export const activate = async (host: Host): Promise<void> => {
     'agent.search': ({ query, caseSensitive = false }) => search.find(query, caseSensitive),
     'agent.place': ({ id, text, by }) => done(board.place(id, text, by)),
     'agent.helpers': query => archive.list(query),
-    'agent.helperTranscript': async ({ id }) => ({ messages: await archive.transcript(id) }),
+    'agent.helperTranscript': ({ id }) => archive.transcript(id),
     'checkouts.repos': async ({ id }) => {
       const { branch, repos } = conversations.get(id)
       return { repos: branch ? await copies.resolve(id, repos) : [] }

@@ -4,6 +4,7 @@ import { Refusal, refuse } from '../../sdk/index.js'
 import type { Log } from '../../sdk/index.js'
 import type { Listener, Reach } from '../../sdk/node/addresses.js'
 import { inside } from '../../sdk/node/paths.js'
+import type { RunOptions } from '../../sdk/node/run.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { HelperLimits, TurnRequest } from './adapter.js'
 import type { Anchors } from './anchors.js'
@@ -18,6 +19,7 @@ import type { Leg } from './leg.js'
 import type { Remembered } from './remembered.js'
 import { pinsOf } from './pins.js'
 import { notesOf, preambleOf } from './preamble.js'
+import type { ProgramsUnderWay } from './programs-under-way.js'
 import { stamp, sweepBeside } from './tools/tree.js'
 import { tools } from './tools/tools.js'
 import type { Turn } from './turn.js'
@@ -27,6 +29,7 @@ import { treeCommand, turnPrograms } from './turn-shell.js'
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
   readonly workspace: string
+  readonly underWay: ProgramsUnderWay
   readonly copies: Copies
   readonly conversations: Conversations
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
@@ -158,14 +161,14 @@ export class TurnWorkshop implements Workshop {
   }
 
   io(turn: Turn, ground: Ground, leg: Leg) {
-    const { remembered, listeners, staff } = this.#parts
+    const { remembered, listeners, staff, underWay } = this.#parts
     // Every ground of this workshop was made by `prepare`.
     const { wall } = ground as Tree
     const { conversationId } = turn
     return turnIo(turn, ground, leg, {
       staff,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
-      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() })),
+      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() }), (pid, over) => underWay.begun(conversationId, pid, over)),
     })
   }
 }
@@ -177,7 +180,9 @@ const worktree = async (branch: string, repos: readonly CopyRepo[], sync?: { com
 }
 
 /** The sandbox tools in one tree. */
-const toolbox = ({ root, cwd }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>): Toolbox => ({
+const toolbox = (
+  { root, cwd }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>, onStart: NonNullable<RunOptions['onStart']>,
+): Toolbox => ({
   face: (name, input) => {
     const tool = tools[name]
     if (!tool || !Object.hasOwn(tools, name)) return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
@@ -191,7 +196,7 @@ const toolbox = ({ root, cwd }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, rea
   run: async (name, input, signal, company) => {
     const tool = tools[name]!
     try {
-      return await tool.run(tool.check(input), { root, signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal) })
+      return await tool.run(tool.check(input), { root, signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal, onStart) })
     } catch (error) {
       if (!signal.aborted) throw error
       return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }

@@ -3,6 +3,9 @@ import { mintToken, revokeSessions } from './access.js'
 import { Budget } from './budget.js'
 import { type Me, system } from './contract.js'
 import { EventStream } from './events.js'
+import { helperCalls } from './helpers.js'
+import { machineCalls } from './machine/calls.js'
+import { manifestProblemCalls } from './manifest-problems.js'
 import { Programs } from './programs.js'
 import { openSession, requestOf, signInOptions } from './sign-in.js'
 
@@ -50,6 +53,9 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
     'DELETE /system/control/tokens/{id}': ({ id }) => host.call('kernel.token.revoke', { id }),
+    ...helperCalls(host),
+    ...machineCalls(host),
+    ...manifestProblemCalls(host),
   })
 }
 
