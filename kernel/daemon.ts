@@ -18,6 +18,7 @@ import { loadPlugins, stopAll, type LoadedPlugin } from './loader.js'
 import type { LineSocket } from '../sdk/node/line-socket.js'
 import { Live } from '../sdk/node/live/live.js'
 import { limitConnections } from '../sdk/node/connections.js'
+import { sweepTemporaries } from '../sdk/node/disk.js'
 import { answerNoRequest } from '../sdk/node/no-request.js'
 import { pluginLog, type Logger } from './log.js'
 import type { Kernel } from './services.js'
@@ -138,6 +139,9 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     throw error
   }
   const ready = boot.run().then(() => kernel.events.emit('daemon.ready', { ms: Date.now() - boot.startedAt }))
+  // Not waited for: what a killed daemon left half-written is only in the way of the eye.
+  void ready.then(() => Promise.all(['files', 'journals'].map(folder => sweepTemporaries(join(data, folder)))))
+    .catch(error => log.warn({ err: error }, 'half-written files of an earlier run could not be removed'))
   return { url, ...(socket && { socket: socket.path }), kernel, auth, plugins, ready, stop }
 }
 

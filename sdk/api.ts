@@ -1,3 +1,4 @@
+import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
@@ -5,7 +6,7 @@ import type { ManifestProblemReport, OwnedProcess, System, SystemEvents } from '
 import type { Kernel, KernelEvents } from './kernel.js'
 
 /** Every call the sandbox answers. Types only: importing this pulls in no daemon code. */
-export interface Api extends Agent, Agents, SettingsCalls, System, Kernel {}
+export interface Api extends ActivityCalls, Agent, Agents, SettingsCalls, System, Kernel {}
 
 /** Every event a plugin may emit, by name. */
 export interface Events extends AgentEvents, AgentsEvents, SettingsEvents, SystemEvents, KernelEvents {}

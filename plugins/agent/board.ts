@@ -4,6 +4,7 @@ import type { LandRequest, WaitingMessages } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
 import type { Engine } from './engine.js'
+import type { Eraser } from './eraser.js'
 import type { QueuedMessage } from './frames.js'
 import type { Lanes } from './lanes.js'
 import { shown, type Queue } from './queue.js'
@@ -21,8 +22,7 @@ export interface BoardParts {
   readonly lanes: Lanes
   readonly locks: Lanes
   readonly changed: (id: string) => void
-  /** Takes away what a conversation keeps beside its record, frames and queue: its copy, branch and the like. */
-  readonly clear: (id: string) => Promise<void>
+  readonly eraser: Pick<Eraser, 'erase'>
 }
 
 /** What is done with conversations beside running their turns: marks, the queue, the archive. */
@@ -118,17 +118,13 @@ export class Board {
     }
   }
 
-  /** Deletes an archived conversation for good; cut off half-way it is still in the archive, and can be purged again. */
+  /** Deletes an archived conversation for good. */
   async purge(id: string): Promise<void> {
-    const { clear, conversations, engine, search, transcripts } = this.#parts
+    const { conversations, eraser, search } = this.#parts
     await this.#quiet(id, 'archive it', async () => {
       const { archivedAt } = conversations.get(id)
       if (archivedAt === undefined) refuse('conflict', `${id} is not archived: archive it, then purge`)
-      await engine.erase(id, async () => {
-        await clear(id)
-        await transcripts.remove(id)
-        failpoint('agent.purge.removed')
-      })
+      await eraser.erase(id, true)
       // Last: the index takes up nothing of a conversation that is gone.
       search.forget(id)
     })

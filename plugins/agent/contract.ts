@@ -342,6 +342,8 @@ export interface AgentEvents {
   'turn.settled': { conversationId: ConversationId; run: RunId; end: RunEnd; branch?: string }
   'card.raised': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
   'card.resolved': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
+  /** A conversation is gone whose discard or purge the end of the last daemon had cut off. */
+  'conversation.gone': { conversationId: ConversationId; how: 'discarded' | 'purged' }
 }
 
 export const agent: Contract<Agent> = {

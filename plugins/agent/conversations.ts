@@ -9,8 +9,15 @@ interface Gone {
   readonly at: number
 }
 
+/** A conversation on its way off the board, with its record or without. */
+export interface Leaving {
+  readonly conversation: Conversation
+  readonly purged: boolean
+}
+
 const LIVE = 'c/'
 const GONE = 'gone/'
+const LEAVING = 'leaving/'
 
 /** Every conversation on the board, in memory, and behind it in the store. */
 export class Conversations {
@@ -19,6 +26,7 @@ export class Conversations {
   readonly #changed: (id: string) => void
   readonly #live = new Map<string, Conversation>()
   readonly #gone = new Map<string, Gone>()
+  readonly #leaving = new Map<string, Leaving>()
   /** The newest write of each conversation, and those of them that have not begun. */
   readonly #writing = new Map<string, Promise<void>>()
   readonly #queued = new Map<string, Promise<void>>()
@@ -32,10 +40,12 @@ export class Conversations {
   }
 
   async load(): Promise<void> {
-    for (const [key, value] of await this.#store.all<Conversation | Gone>()) {
+    for (const [key, value] of await this.#store.all<Conversation | Gone | Leaving>()) {
       if (key.startsWith(LIVE)) this.#live.set(key.slice(LIVE.length), value as Conversation)
       if (key.startsWith(GONE)) this.#gone.set(key.slice(GONE.length), value as Gone)
+      if (key.startsWith(LEAVING)) this.#leaving.set(key.slice(LEAVING.length), value as Leaving)
     }
+    for (const id of this.#leaving.keys()) this.#live.delete(id)
   }
 
   find(id: string): Conversation | undefined {
@@ -87,19 +97,46 @@ export class Conversations {
     }
   }
 
-  /** Takes a conversation off the board. */
-  async remove(id: string): Promise<void> {
-    const conversation = this.#live.get(id)
-    if (!conversation) return
-    const { openedByToken } = conversation
+  /** Those on their way off the board. */
+  get leaving(): readonly Leaving[] {
+    return [...this.#leaving.values()]
+  }
+
+  /** Whether a conversation is here, or on its way off the board. */
+  known(id: string): boolean {
+    return this.#live.has(id) || this.#leaving.has(id)
+  }
+
+  /** Takes a conversation off the board: from here on it is gone for everybody, and what it has is to follow. */
+  async leave(leaving: Leaving): Promise<void> {
+    const { id } = leaving.conversation
+    await this.#store.set(LEAVING + id, leaving)
+    this.#leaving.set(id, leaving)
+    this.#live.delete(id)
+    this.#changed(id)
+  }
+
+  /** Puts a conversation back that could not be taken away. */
+  async stay({ conversation }: Leaving): Promise<void> {
+    const { id } = conversation
+    this.#leaving.delete(id)
+    this.#live.set(id, conversation)
+    this.#changed(id)
+    await this.#store.delete(LEAVING + id)
+  }
+
+  /** Forgets a conversation of which nothing else is left. */
+  async remove({ id, openedByToken }: Conversation): Promise<void> {
     const gone: Gone = { at: Date.now(), ...(openedByToken && { openedByToken }) }
     this.#live.delete(id)
     this.#gone.set(id, gone)
-    this.#changed(id)
     await this.#writing.get(id)?.catch(() => {})
     await this.#store.set(GONE + id, gone)
     failpoint('agent.erase.noted')
     await this.#store.delete(LIVE + id)
+    // Last: while it stands, the next start takes everything away once more.
+    await this.#store.delete(LEAVING + id)
+    this.#leaving.delete(id)
   }
 
   /** Resolves when everything changed so far is in the store; throws when some of it could not be written. */

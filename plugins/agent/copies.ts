@@ -32,6 +32,8 @@ export class Copies {
   readonly #shelf: Shelf
   readonly #spare: Spare
   readonly #trash: Trash
+  /** Locks and half-written files from before it are not of this daemon. */
+  readonly #since = Date.now()
 
   constructor(options: CopiesOptions) {
     const { log } = options
@@ -206,8 +208,8 @@ export class Copies {
     const entries = (await Promise.all(repositories.map(({ common }) => entriesBelow(common, checkouts)))).flat()
     await Promise.all([
       this.#shelf.sweep(), sweepTemporary(dirname(this.#mark('', ''))),
-      ...repositories.map(({ common }) => sweepOld(join(common, 'refs/heads/agent'), isLock)),
-      ...entries.flatMap(({ place, copy }) => [sweepOld(place, name => isTemporary(name) || isLock(name)), sweepTemporary(copy)]),
+      ...repositories.map(({ common }) => sweepOld(join(common, 'refs/heads/agent'), isLock, this.#since)),
+      ...entries.flatMap(({ place, copy }) => [sweepOld(place, name => isTemporary(name) || isLock(name), this.#since), sweepTemporary(copy)]),
     ])
     const left = entries.map(({ copy }) => copy.slice(checkouts.length + 1).split('/')[0] ?? '')
     for (const id of new Set([...(await this.#shelf.ids()), ...left])) {

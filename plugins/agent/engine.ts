@@ -307,41 +307,17 @@ export class Engine {
     await turn.ended
   }
 
-  /** Stops what lives and forgets what waits: the conversation leaves the board. */
-  async discard(conversationId: string, clear: () => Promise<void>): Promise<void> {
+  /** Stops what lives and takes the conversation off the board, with all that waits in it. */
+  async discard(conversationId: string, erase: () => Promise<void>): Promise<void> {
     const { lanes } = this.#parts
     for (let gone = false; !gone; ) {
-      await this.#forget(conversationId)
       await this.stop(conversationId)
       gone = await lanes.run(conversationId, async () => {
-        // A message may have come between the stop and here: it goes the same way.
+        // A message may have begun its turn between the stop and here: it goes the same way.
         if (this.#turns.has(conversationId)) return false
-        await this.erase(conversationId, clear)
+        await erase()
         return true
       })
-    }
-  }
-
-  /** Takes a conversation off the board; the caller holds its lane and no turn of it lives. */
-  async erase(conversationId: string, clear: () => Promise<void>): Promise<void> {
-    const { queue, conversations, host } = this.#parts
-    await this.#forget(conversationId)
-    const { lastRun } = conversations.get(conversationId)
-    failpoint('agent.erase.begun')
-    await clear()
-    failpoint('agent.erase.cleared')
-    if (lastRun) await host.journal.remove(framesOf(lastRun))
-    await queue.drop(conversationId)
-    await conversations.remove(conversationId)
-    failpoint('agent.erase.over')
-  }
-
-  async #forget(conversationId: string): Promise<void> {
-    const { queue } = this.#parts
-    const waiting = [...queue.waiting(conversationId)]
-    for (const { run } of waiting) {
-      await queue.ended(conversationId, run, false)
-      this.withdrawn(run)
     }
   }
 

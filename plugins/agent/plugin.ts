@@ -7,11 +7,12 @@ import { AutoLand } from './auto-land.js'
 import { Board } from './board.js'
 import { Cards } from './cards.js'
 import { Changes } from './changes.js'
-import { agent, type Agent } from './contract.js'
+import { agent, type Agent, type Conversation } from './contract.js'
 import { Conversations } from './conversations.js'
 import { Copies } from './copies.js'
 import { Delivery } from './delivery.js'
 import { Engine } from './engine.js'
+import { Eraser } from './eraser.js'
 import { Forks } from './forks.js'
 import { HelperArchive } from './helper-archive.js'
 import { USUAL_LIMITS } from './helpers.js'
@@ -90,25 +91,26 @@ export const activate = async (host: Host): Promise<void> => {
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
-  /** Takes away what a conversation keeps beside its record, frames and queue. */
-  const clear = async (id: string) => {
-    const { repos, branch } = conversations.get(id)
+  const clear = async ({ id, repos, branch }: Conversation) => {
     await peers.forget(id)
     if (branch) await copies.remove(id, repos)
     await Promise.all([remembered.forget(id), anchors.forget(id), archive.forget(id)])
   }
+  const eraser = new Eraser({
+    conversations, queue, transcripts, journal, log, clear, withdrawn: run => engine.withdrawn(run),
+    completed: ({ conversation: { id }, purged }) => host.emit('conversation.gone', { conversationId: id, how: purged ? 'purged' : 'discarded' }),
+  })
   const index = new SearchIndex(place.folder)
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
-  const board = new Board({ engine, conversations, queue, transcripts, copies, search, lanes, locks, changed, clear })
+  const board = new Board({ engine, conversations, queue, transcripts, copies, search, lanes, locks, changed, eraser })
 
   const left = await endLeftWalls(place.data)
   if (left) log.warn('what the last daemon left running behind its walls was ended', { processes: left })
   await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load()])
-  const { opened, dropped } = await queue.load()
-  for (const conversation of opened) if (!conversations.find(conversation.id) && !conversations.gone(conversation.id)) conversations.open(conversation)
-  for (const id of dropped) await conversations.remove(id)
+  for (const conversation of await queue.load()) if (!conversations.known(conversation.id)) conversations.open(conversation)
 
   host.boot('Turns of the last run', async () => {
+    await eraser.recover()
     await recoverRewinds(rewinding)
     await forks.recover()
     await restart({
@@ -174,7 +176,7 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'agent.discard': async ({ id }) => {
       conversations.get(id)
-      await engine.discard(id, () => clear(id))
+      await engine.discard(id, () => eraser.erase(id, false))
       return { ok: true }
     },
     'agent.rename': ({ id, title }) => done(board.rename(id, title)),

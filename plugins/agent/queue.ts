@@ -81,22 +81,15 @@ export class Queue {
     this.#stored = stored
   }
 
-  /** Reads the journal; answers the conversations its lines opened and the ids that were dropped since. */
-  async load(): Promise<{ opened: Conversation[]; dropped: Set<string> }> {
+  /** Reads the journal; answers the conversations its lines opened and did not drop again. */
+  async load(): Promise<Conversation[]> {
     const opened = new Map<string, Conversation>()
-    const dropped = new Set<string>()
     for (const line of await this.#journals.read<Line>(JOURNAL)) {
-      if (line.line === 'accept' && line.opened) {
-        opened.set(line.opened.id, line.opened)
-        dropped.delete(line.opened.id)
-      }
-      if (line.line === 'dropped') {
-        opened.delete(line.conversationId)
-        dropped.add(line.conversationId)
-      }
+      if (line.line === 'accept' && line.opened) opened.set(line.opened.id, line.opened)
+      if (line.line === 'dropped') opened.delete(line.conversationId)
       this.#apply(line)
     }
-    return { opened: [...opened.values()], dropped }
+    return [...opened.values()]
   }
 
   /** The first answer a message got. */

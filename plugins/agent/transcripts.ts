@@ -100,6 +100,12 @@ export class Transcripts {
     this.#forget(conversationId)
   }
 
+  /** The runs that stand behind lines of a record; the beginning of a fork counts as one. */
+  async runs(conversationId: string): Promise<string[]> {
+    const settled = await this.#journals.read<Settled>(transcriptOf(conversationId))
+    return settled.flatMap(({ run }) => (run === undefined ? [] : [run]))
+  }
+
   /** How many lines a record has and what its last one is: while both stay, so does the record. */
   async mark(conversationId: string): Promise<RecordEnd> {
     const counted = this.#counts.get(conversationId)

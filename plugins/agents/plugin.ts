@@ -139,6 +139,11 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /agents/purge': ({ ids }) => archive.purge(ids),
     'agents.cards': ({ ids }) => roster.some(ids),
   })
+  host.on('conversation.gone', ({ conversationId: id, how }) => {
+    standings.forget(id)
+    notes.forget(id).catch(error => host.log.warn('a note on a conversation that is gone stays', { conversation: id, error: String(error) }))
+    host.emit('agent.removed', { agentId: id, how })
+  })
   host.on('turn.settled', ({ conversationId: id }) => {
     // A conversation may be gone by the time its end is heard of.
     void host.call('agent.conversation', { id }).then(state => notes.commit(state)).catch(() => {})

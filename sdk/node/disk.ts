@@ -1,4 +1,4 @@
-import { constants, writeSync } from 'node:fs'
+import { constants, rmSync, writeSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { Refusal } from '../refusal.js'
@@ -29,11 +29,27 @@ export const flushFolders = async (root: string, path: string): Promise<void> =>
   for (; !relative(root, folder).startsWith('..'); folder = dirname(folder)) await flushFolder(folder)
 }
 
+/** Where the bytes of files are that are being replaced now. */
+const inUse = new Set<string>()
+const TEMPORARY = /(?:^|\/)\.[^/]+\.tmp$/
+
+/** Removes what replacements that were cut off left below a folder; those under way stay. */
+export const sweepTemporaries = async (root: string): Promise<void> => {
+  const names = await readdir(root, { recursive: true }).catch(error => {
+    if (codeOf(error) === 'ENOENT') return []
+    throw error
+  })
+  for (const path of names.filter(name => TEMPORARY.test(name)).map(name => join(root, name))) {
+    if (!inUse.has(path)) rmSync(path, { force: true })
+  }
+}
+
 /** Replaces a file in one step: whoever reads sees the old bytes or the new ones, also after a power cut. */
 export const replaceFile = async (root: string, path: string, bytes: Uint8Array): Promise<void> => {
   const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   // One fixed name, since writers of a name take turns: what a crash leaves behind is overwritten by the next write.
   const temporary = join(dirname(path), `.${basename(path)}.tmp`)
+  inUse.add(temporary)
   try {
     await rm(temporary, { force: true })
     const handle = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
@@ -47,6 +63,8 @@ export const replaceFile = async (root: string, path: string, bytes: Uint8Array)
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {})
     throw writeFailure(error)
+  } finally {
+    inUse.delete(temporary)
   }
   await (made ? flushFolders(root, path) : flushFolder(dirname(path)))
 }

@@ -56,14 +56,14 @@ export const isTemporary = (name: string): boolean => name.startsWith(TEMPORARY)
 /** Removes what writes into a folder left behind that ended with their process. */
 export const sweepTemporary = (folder: string): Promise<void> => sweepOld(folder, isTemporary)
 
-/** Removes the files of a folder that fit and are older than this process. */
-export const sweepOld = async (folder: string, fits: (name: string) => boolean): Promise<void> => {
+/** Removes the files of a folder that fit and are older than this process, or than a moment. */
+export const sweepOld = async (folder: string, fits: (name: string) => boolean, before = performance.timeOrigin): Promise<void> => {
   for (const name of await readdir(folder).catch(() => [] as string[])) {
     if (!fits(name)) continue
     const path = join(folder, name)
     const found = await lstat(path).catch(() => undefined)
     // Another group of this daemon may be writing here at this moment.
-    if (found && found.mtimeMs < performance.timeOrigin) await rm(path, { force: true })
+    if (found && found.mtimeMs < before) await rm(path, { force: true })
   }
 }
 

@@ -51,22 +51,30 @@ const readHolder = (lock: string): Holder | undefined => {
   }
 }
 
-const lives = ({ pid, started }: Holder): boolean => {
+/** Whether a process goes on; a zombie has ended, and whoever started it has only not asked how. */
+export const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
   }
-  const now = startOf(pid)
-  return pid !== process.pid && (started === undefined || now === undefined || started === now)
+  return fieldOf(pid, 3) !== 'Z'
 }
 
-/** When a process started, where the machine says so: field 22 of `/proc/<pid>/stat` (proc(5)). */
-const startOf = (pid: number): string | undefined => {
+const lives = ({ pid, started }: Holder): boolean => {
+  const now = startOf(pid)
+  return pid !== process.pid && isAlive(pid) && (started === undefined || now === undefined || started === now)
+}
+
+/** When a process started, where the machine says so. */
+const startOf = (pid: number): string | undefined => fieldOf(pid, 22)
+
+/** A field of `/proc/<pid>/stat`, counted as proc(5) does, from the third on. */
+const fieldOf = (pid: number, field: number): string | undefined => {
   const file = `/proc/${pid}/stat`
   if (!existsSync(file)) return undefined
   try {
-    return readFileSync(file, 'utf8').split(') ').at(-1)?.split(' ')[19]
+    return readFileSync(file, 'utf8').split(') ').at(-1)?.split(' ')[field - 3]
   } catch {
     return undefined
   }

@@ -1,8 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { flushFolder } from './files.js'
 import { codeOf } from './paths.js'
+import { isAlive } from './process-lock.js'
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
@@ -20,7 +21,11 @@ export interface Seal {
 }
 
 /** The seal whose key is in a file, which is made the first time. */
-export const openSeal = async (keyFile: string): Promise<Seal> => sealWith(await readKey(keyFile))
+export const openSeal = async (keyFile: string): Promise<Seal> => {
+  const key = await readKey(keyFile)
+  await sweepKeys(keyFile)
+  return sealWith(key)
+}
 
 const sealWith = (key: Buffer): Seal => ({
   seal: (name, plain) => {
@@ -77,6 +82,14 @@ const readKey = async (file: string): Promise<Buffer> => {
     await rm(temporary, { force: true })
   }
   return checked(file, await stored(file))
+}
+
+/** Removes keys that nobody uses: of first starts that were killed while they made one. */
+const sweepKeys = async (file: string): Promise<void> => {
+  for (const name of await readdir(dirname(file))) {
+    const [, pid] = name.startsWith(`${basename(file)}.`) ? /\.(\d+)\.[0-9a-f]{8}\.tmp$/.exec(name) ?? [] : []
+    if (pid && !isAlive(Number(pid))) await rm(join(dirname(file), name), { force: true })
+  }
 }
 
 const stored = (file: string): Promise<Buffer | undefined> => readFile(file).catch((error): undefined => {

@@ -280,8 +280,8 @@ const nothingOf = (t: Test, { workspace, data }: Where, id: string) => {
 }
 
 cases('a discard', [
-  'agent.copy.trashed', 'agent.branch.locked', 'agent.copy.dropped', 'agent.copy.forgotten', 'agent.erase.begun', 'agent.erase.cleared', 'agent.queue.dropped',
-  'agent.erase.noted', 'agent.erase.over', 'agents.discard.told',
+  'agent.erase.meant', 'agent.copy.trashed', 'agent.branch.locked', 'agent.copy.dropped', 'agent.copy.forgotten', 'agent.erase.cleared', 'agent.erase.removed',
+  'agent.queue.dropped', 'agent.erase.noted', 'agent.erase.over', 'agents.discard.told',
 ], async (t, point) => {
   const where = whereIn(t)
   await dies(t, where, point, async ({ once: client }) => {
@@ -289,10 +289,24 @@ cases('a discard', [
     await client.call('POST /agents/{id}/discard', { id: 'd' })
   })
   await after(t, where, async daemon => {
-    await daemon.client.call('POST /agents/{id}/discard', { id: 'd' }).catch(gone)
     t.match(await refusal(daemon.client.call('GET /agents/{id}', { id: 'd' })), { status: 404 })
     nothingOf(t, where, 'd')
     t.match(await daemon.kernel.journals.stat('agent/transcripts/d'), { entries: 1 }, 'the words stay')
+    t.same(globSync('journals/agent/frames/*', { cwd: where.data }), [], 'no frames stay')
+  })
+})
+
+cases('a message that opens a discarded conversation anew', ['agent.queue.accepted:2'], async (t, point) => {
+  const where = whereIn(t)
+  const message = { messageId: 'anew', isolated: true }
+  await dies(t, where, point, async ({ once: client }) => {
+    await runTurn(client, 'd', 'write a.txt\n| x', { isolated: true })
+    await client.call('POST /agents/{id}/discard', { id: 'd' })
+    await runTurn(client, 'd', 'write b.txt\n| y', message)
+  })
+  await after(t, where, async ({ client }) => {
+    await framesOf(client, 'd').until(({ kind }) => kind === 'done')
+    t.equal(readFileSync(join(copyOf(where, 'd'), 'b.txt'), 'utf8'), 'y\n')
   })
 })
 
@@ -309,7 +323,7 @@ cases('an archived conversation', ['agent.copy.retiring', 'agent.copy.away', 'ag
   })
 })
 
-cases('a purge', ['agent.purge.removed'], async (t, point) => {
+cases('a purge', ['agent.erase.meant', 'agent.erase.removed'], async (t, point) => {
   const where = whereIn(t)
   await dies(t, where, point, async ({ once: client }) => {
     await runTurn(client, 'p', 'write a.txt\n| x', { isolated: true })
@@ -317,7 +331,7 @@ cases('a purge', ['agent.purge.removed'], async (t, point) => {
     await client.call('POST /agents/purge', { ids: ['p'] })
   })
   await after(t, where, async daemon => {
-    await daemon.client.call('POST /agents/purge', { ids: ['p'] }).catch(gone)
+    t.same((await daemon.client.call('GET /agents/archived', {})).agents, [])
     nothingOf(t, where, 'p')
     t.equal(await daemon.kernel.journals.stat('agent/transcripts/p'), undefined)
   })

@@ -57,15 +57,12 @@ export const landingFaults = ({ workspace }: Place, conversation: Conversation):
 /** What nobody may leave behind in a git folder or beside it. */
 const LEFT = /(?:\.lock|\.tmp|\.temp|~|\.new|\.old)$|(?:^|\/)(?:tmp_|\.tmp|\.sandbox-write-|\.probe)|\.lock\.\d+$|daemon\.json$/
 
-/** A document or journal is replaced by way of one name beside it, which the next write takes up again. */
-const REUSED = /^(?:files|journals)\/(?:.*\/)?\.[^/]+\.tmp$/
-
 const below = (folder: string): string[] => readdirSync(folder, { recursive: true }) as string[]
 
 /** What is left of steps that were cut off, once a daemon has started again, come to rest and gone. */
 export const leftovers = ({ workspace, data }: Place): string[] => [
   ...below(workspace).filter(name => LEFT.test(name)).map(name => `workspace ${name}`),
-  ...below(data).filter(name => LEFT.test(name) && !REUSED.test(name)).map(name => `data ${name}`),
+  ...below(data).filter(name => LEFT.test(name)).map(name => `data ${name}`),
   ...['rewinds', 'forks', 'runs', 'bad'].flatMap(name => globSync(`journals/agent/${name}/*`, { cwd: data })),
   ...globSync(['files/agents/landings/*', 'agent/rebasing/*', 'agents/benches/*', 'uploads/*'], { cwd: data }),
 ]

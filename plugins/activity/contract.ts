@@ -1,0 +1,109 @@
+import typia, { type tags } from 'typia'
+import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { Millis, Positive } from '../../sdk/types.js'
+
+/** Whether something left the sandbox, came in, or happened in it. */
+export type ActivityDirection = 'in' | 'out' | 'system'
+
+/** What woke the conversation that acted. */
+export interface ActivityOrigin {
+  automationId: string
+  provider: string
+  channelId?: string
+  author?: string
+}
+
+/** What is told of something that happened; every text of it is data of its field. */
+export interface ActivityFacts {
+  provider?: string
+  account?: string
+  direction: ActivityDirection
+  /** Such as `session.opened`. */
+  type: string & tags.MaxLength<80> & tags.Pattern<'^[a-z][A-Za-z0-9_-]*(\\.[A-Za-z0-9_-]+)+$'>
+  channelId?: string
+  author?: string
+  /** The text of a message, known credentials replaced; a longer one is cut and ends with a mark. */
+  content?: string & tags.MaxLength<16384>
+  method?: string
+  /** The address that was called, without query and credentials. */
+  endpoint?: string
+  sessionId?: string
+  turnId?: string
+  conversationId?: string
+  /** What the conversation was called then. */
+  title?: string
+  origin?: ActivityOrigin
+  automationIds?: string[]
+  outcome?: 'ok' | 'error'
+  error?: string
+  extra?: { [key: string]: unknown }
+}
+
+/** One entry of the record: what happened, who did it, and how it is bound to the entry before. */
+export interface ActivityEvent extends ActivityFacts {
+  id: string
+  /** Counts up by one with every entry. */
+  seq: number & tags.Type<'uint64'> & tags.Minimum<1>
+  /** Strictly increasing. */
+  at: Millis
+  /** An e-mail, `token:<label>`, `conversation:<id>`, `extension:<id>` or `sandbox:<what>`. */
+  actor?: string
+  /** What concerns access, sessions, tokens, members, terminals and secrets is for maintainers. */
+  audience: 'viewer' | 'maintainer'
+  /** `hash` of the entry before. */
+  prev: string
+  /** SHA-256, in hex, of this entry in canonical JSON (RFC 8785) without this field. */
+  hash: string
+}
+
+/** What a group hands in; limits are kept by cutting, so that nothing goes unrecorded for being long. */
+export interface ActivityInput extends Omit<ActivityFacts, 'type' | 'content'> {
+  type: string
+  content?: string
+  /** `viewer` unless named. */
+  audience?: 'viewer' | 'maintainer'
+  /** Who did it, where that is not the caller. */
+  actor?: string
+  /** Whom outside it came from: of one source only so many entries a day are kept. A stranger and an extension are one by themselves. */
+  source?: string
+}
+
+/** An outside source of entries and whether it works. */
+export interface ActivityConnection {
+  capabilityId: string
+  provider: string
+  gateway: 'ready' | 'connecting' | 'pairing' | 'disconnected' | 'idle'
+  lastError?: string
+}
+
+export interface ActivityCalls {
+  /**
+   * List what agents did outside, what came in, and what the sandbox and its people did, newest first.
+   *
+   * `type` may end in `*`; `query` is looked for in the texts of an entry; `before` is the `at` of an entry, and `next`
+   * of an answer its value for the next page. Below maintainer, and for every token, only entries for viewers are
+   * listed, of conversations the caller may see. Looking takes at most 2 s: then `next` says where to go on.
+   */
+  'GET /activity'(input: {
+    provider?: string & tags.MaxLength<200>
+    direction?: ActivityDirection
+    type?: string & tags.MaxLength<80>
+    actor?: string & tags.MaxLength<320>
+    conversationId?: string & tags.MaxLength<200>
+    outcome?: 'ok' | 'error'
+    query?: string & tags.MaxLength<200>
+    from?: Millis
+    to?: Millis
+    limit?: Positive
+    before?: Millis
+  }): { events: ActivityEvent[]; next?: Millis }
+
+  /** Write down what happened; answered once a power cut cannot take it back. */
+  'activity.record'(input: ActivityInput): { id: string; seq: number & tags.Type<'uint64'>; at: Millis }
+}
+
+export const activity: Contract<ActivityCalls> = {
+  schema: () => typia.json.application<ActivityCalls>(),
+  request: typia.misc.createValidatePrune<Requests<ActivityCalls>>(),
+  reply: () => typia.createValidate<Replies<ActivityCalls>>(),
+}

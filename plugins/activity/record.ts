@@ -1,0 +1,160 @@
+import { BEGINNING, hashOfEntry, type Link } from '../../sdk/node/chain.js'
+import type { ActivityEvent } from './contract.js'
+import type { Facts } from './entry.js'
+import { dayNamed, dayOf, linesOf, nextPart, type Segments } from './segments.js'
+
+const MOST_SEGMENT = 8 * 1024 * 1024
+const MOST_BATCH = 256
+
+/** Where the record ends. */
+export interface Head extends Pick<Link, 'seq' | 'hash'> {
+  /** When its last entry was written; 0 where there is none. */
+  readonly at: number
+}
+
+interface Waiting {
+  readonly facts: Facts
+  done(entry: ActivityEvent): void
+  fail(error: unknown): void
+}
+
+interface Place {
+  readonly name: string
+  readonly bytes: number
+}
+
+/** The one writer of the record: gives each entry its place in the chain, and many that wait one write to the disk. */
+export class Recorder {
+  readonly #segments: Segments
+  readonly #now: () => number
+  #head: Head
+  /** The segment that takes the next entry, unless its day is over. */
+  #place: Place | undefined
+  #waiting: Waiting[] = []
+  #writing: Promise<void> | undefined
+
+  private constructor(segments: Segments, now: () => number, head: Head, place: Place | undefined) {
+    this.#segments = segments
+    this.#now = now
+    this.#head = head
+    this.#place = place
+  }
+
+  /** Takes the record up where it ends on the disk; `least` is where it is known to have been. */
+  static async open(segments: Segments, now: () => number, least?: Pick<Link, 'seq' | 'hash'>): Promise<Recorder> {
+    const { head, place } = await endOf(segments)
+    return new Recorder(segments, now, least && least.seq > head.seq ? { ...least, at: head.at } : head, place)
+  }
+
+  /** The newest entry that survives a power cut. */
+  get head(): Head {
+    return this.#head
+  }
+
+  /** The segment being written. */
+  get segment(): string | undefined {
+    return this.#place?.name
+  }
+
+  /** Adds an entry; it survives a power cut when this returns. */
+  record(facts: Facts): Promise<ActivityEvent> {
+    return new Promise((done, fail) => {
+      this.#waiting.push({ facts, done, fail })
+      this.#writing ??= this.#write()
+    })
+  }
+
+  /** Waits until all that was handed in is written. */
+  async idle(): Promise<void> {
+    while (this.#writing) await this.#writing
+  }
+
+  async #write(): Promise<void> {
+    // Whoever asks in this tick shares the first write.
+    await Promise.resolve()
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, MOST_BATCH)
+      try {
+        const entries = this.#chained(batch)
+        const name = this.#placeFor(entries[0]!.at)
+        await this.#segments.append(name, entries)
+        const { seq, hash, at } = entries.at(-1)!
+        this.#head = { seq, hash, at }
+        this.#place = { name, bytes: (this.#place?.name === name ? this.#place.bytes : 0) + entries.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0) }
+        batch.forEach(({ done }, index) => done(entries[index]!))
+      } catch (error) {
+        batch.forEach(({ fail }) => fail(error))
+        await this.#reopen()
+      }
+    }
+    this.#writing = undefined
+  }
+
+  #chained(batch: readonly Waiting[]): ActivityEvent[] {
+    let { seq, hash, at } = this.#head
+    const now = this.#now()
+    return batch.map(({ facts }) => {
+      seq += 1
+      at = Math.max(now, at + 1)
+      const entry = { seq, at, id: `a-${seq}`, ...facts, prev: hash }
+      hash = hashOfEntry(entry)
+      return { ...entry, hash }
+    })
+  }
+
+  /** An entry is in the segment of its own day, but for those that midnight divides within one write. */
+  #placeFor(at: number): string {
+    const day = dayOf(at)
+    const place = this.#place
+    if (!place || dayNamed(place.name) < day) return day
+    return place.bytes < MOST_SEGMENT ? place.name : nextPart(place.name)
+  }
+
+  /** After a write that failed nobody knows what of it is on the disk: that is read. */
+  async #reopen(): Promise<void> {
+    try {
+      const { head, place } = await endOf(this.#segments)
+      if (head.seq > this.#head.seq) this.#head = head
+      this.#place = place
+    } catch {
+      // The next write says what is wrong with the disk.
+    }
+  }
+}
+
+/** The newest whole entry on the disk, and the segment that goes on; a damaged end is left as it is and gets a further part. */
+const endOf = async (segments: Segments): Promise<{ head: Head; place: Place | undefined }> => {
+  const names = await segments.names()
+  let damaged = 0
+  let place: Place | undefined
+  for (const name of names.toReversed()) {
+    const bytes = await segments.size(name)
+    let sound = true
+    for await (const stretch of segments.backwards(name)) {
+      if (stretch.includes(0)) sound = false
+      for (const line of linesOf(stretch).reverse()) {
+        const found = entryOf(line)
+        if (!found) {
+          damaged += 1
+          sound = false
+          continue
+        }
+        place ??= { name: sound ? name : nextPart(name), bytes: sound ? bytes : 0 }
+        return { head: { seq: found.seq + damaged, hash: found.hash, at: found.at }, place }
+      }
+    }
+    place ??= { name: sound ? name : nextPart(name), bytes: sound ? bytes : 0 }
+  }
+  return { head: { seq: damaged, hash: BEGINNING, at: 0 }, place }
+}
+
+/** The entry a line holds, as far as one can tell by looking. */
+export const entryOf = (line: string): ActivityEvent | undefined => {
+  try {
+    const entry = JSON.parse(line) as Partial<ActivityEvent>
+    const fits = Number.isSafeInteger(entry.seq) && Number.isSafeInteger(entry.at) && typeof entry.hash === 'string' && typeof entry.type === 'string'
+    return fits ? (entry as ActivityEvent) : undefined
+  } catch {
+    return undefined
+  }
+}

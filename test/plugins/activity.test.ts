@@ -1,0 +1,109 @@
+import t from 'tap'
+import { BEGINNING, ChainCheck } from '../../sdk/node/chain.js'
+import { daemonWith } from '../support/daemon.js'
+import { refusalOf } from '../kernel/auth/memory.js'
+import { record, stored, storedLines } from './activity-support.js'
+
+t.test('without a credential, and with a token of another scope, nothing is listed', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  t.equal((await fetch(`${daemon.url}/activity`)).status, 401)
+  t.match(await refusalOf(async () => (await daemon.token('editor')).client.call('GET /activity')), { status: 403 })
+  for (const scope of ['read', 'drive', 'land'] as const) t.same(await (await daemon.token(scope)).client.call('GET /activity'), { events: [] }, scope)
+})
+
+t.test('what does not fit is refused by its path', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  for (const query of ['limit=0', 'limit=x', 'direction=up', 'outcome=maybe', 'from=-1', 'before=x', `query=${'x'.repeat(201)}`]) {
+    const response = await daemon.fetch(`/activity?${query}`)
+    t.equal(response.status, 400, query)
+    t.match(await response.json(), { errors: [{ path: query.split('=')[0] }] })
+  }
+})
+
+t.test('an entry is listed with its actor, and newest first', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  await record(daemon, { type: 'test.first', direction: 'system' }, { actor: 'sandbox:test' })
+  await record(daemon, { type: 'test.second', direction: 'out', conversationId: 'c', outcome: 'ok', extra: { a: 1 } }, { kind: 'session', actor: 'ada@example.org' })
+  await record(daemon, { type: 'other.third', direction: 'in', actor: 'token:ci' }, { kind: 'session', actor: 'ada@example.org' })
+  const { events, next } = await daemon.client.call('GET /activity')
+  t.equal(next, undefined)
+  t.match(events, [
+    { type: 'other.third', actor: 'token:ci', seq: 3, audience: 'viewer' },
+    { type: 'test.second', actor: 'ada@example.org', conversationId: 'c', outcome: 'ok', extra: { a: 1 }, seq: 2 },
+    { type: 'test.first', actor: 'sandbox:test', seq: 1, prev: BEGINNING },
+  ])
+  const types = async (query: object) => (await daemon.client.call('GET /activity', query)).events.map(({ type }) => type)
+  t.same(await types({ type: 'test.*' }), ['test.second', 'test.first'])
+  t.same(await types({ type: 'test.first' }), ['test.first'])
+  t.same(await types({ actor: 'token:ci' }), ['other.third'])
+  t.same(await types({ conversationId: 'c' }), ['test.second'])
+  t.same(await types({ direction: 'in' }), ['other.third'])
+  t.same(await types({ outcome: 'error' }), [])
+  t.same(await types({ query: 'ADA@' }), ['test.second'])
+  t.same(await types({ from: events[1]!.at }), ['other.third', 'test.second'])
+  t.same(await types({ to: events[1]!.at }), ['test.second', 'test.first'])
+})
+
+t.test('pages repeat and lose nothing, whatever is written meanwhile', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  await Promise.all(Array.from({ length: 25 }, (_, n) => record(daemon, { type: 'test.row', direction: 'system', extra: { n } })))
+  const seen: number[] = []
+  let before: number | undefined
+  do {
+    const page = await daemon.client.call('GET /activity', { limit: 10, ...(before !== undefined && { before }) })
+    seen.push(...page.events.map(({ extra }) => extra!.n as number))
+    before = page.next
+    await record(daemon, { type: 'test.late', direction: 'system', extra: { n: -1 } })
+  } while (before !== undefined)
+  t.same(seen, Array.from({ length: 25 }, (_, n) => 24 - n))
+})
+
+t.test('5,000 entries of 50 writers at once have no gap, times that only grow, and a chain that holds', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  const told = await Promise.all(Array.from({ length: 50 }, async (_, writer) => {
+    const seqs: number[] = []
+    for (let n = 0; n < 100; n++) seqs.push((await record(daemon, { type: 'test.written', direction: 'system', extra: { writer, n } })).seq)
+    return seqs
+  }))
+  t.equal(new Set(told.flat()).size, 5000)
+  t.ok(told.every(seqs => seqs.every((seq, at) => at === 0 || seq > seqs[at - 1]!)), 'each writer was told in its order')
+  const entries = stored(daemon)
+  t.same(entries.map(({ seq }) => seq), Array.from({ length: 5000 }, (_, at) => at + 1))
+  t.ok(entries.every(({ at }, index) => index === 0 || at > entries[index - 1]!.at))
+  const check = new ChainCheck({ seq: 0, hash: BEGINNING })
+  for (const line of storedLines(daemon)) check.read(line)
+  t.equal(check.brokenAt, undefined)
+  t.equal(check.head?.seq, 5000)
+})
+
+t.test('a restart goes on with the chain where it ended', async t => {
+  const first = await daemonWith(t, ['activity'])
+  await record(first, { type: 'test.before', direction: 'system' })
+  await first.stop()
+  const second = await daemonWith(t, ['activity'], { workspace: first.workspace, data: first.data })
+  await record(second, { type: 'test.after', direction: 'system' })
+  const [before, after] = stored(second)
+  t.match([before, after], [{ seq: 1 }, { seq: 2, prev: before!.hash }])
+})
+
+t.test('neither a bearer header nor a key in the query of an outbound call is in its entry', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  await record(daemon, {
+    type: 'http.request', direction: 'out', method: 'GET', endpoint: 'https://ada:pw4711@api.example.org/v1/things?key=k-4711&x=1#t-4711',
+    content: 'sent authorization: Bearer b-4711-b-4711 and https://x.example/?ticket=t-4711&n=1',
+    extra: { headers: { Authorization: 'Bearer b-4711-b-4711', accept: '*/*' }, url: 'wss://h/?a=1&token=t-4711', password: 'p-4711' },
+  })
+  const [line] = storedLines(daemon)
+  t.notMatch(line, /4711/)
+  t.match(JSON.parse(line!), { endpoint: 'https://[redacted]@api.example.org/v1/things', extra: { headers: { accept: '*/*' } } })
+})
+
+t.test('a viewer and a token see what is for viewers, and a token no account', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  await record(daemon, { type: 'session.opened', direction: 'system', audience: 'maintainer' })
+  await record(daemon, { type: 'message.sent', direction: 'out', account: 'ada-mail' })
+  const { client } = await daemon.token('read')
+  t.match((await client.call('GET /activity')).events.map(({ type, account }) => ({ type, account })), [{ type: 'message.sent', account: undefined }])
+  t.same((await client.call('GET /activity', { type: 'session.*' })).events, [])
+  t.same((await daemon.client.call('GET /activity')).events.map(({ type }) => type), ['message.sent', 'session.opened'])
+})
