@@ -2,7 +2,7 @@ import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
-import type { ManifestProblemReport, OwnedProcess, System, SystemEvents } from '../plugins/system/contract.js'
+import type { BundlePart, ManifestProblemReport, OwnedProcess, System, SystemEvents } from '../plugins/system/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
 
 /** Every call the sandbox answers. Types only: importing this pulls in no daemon code. */
@@ -17,6 +17,10 @@ export interface Points {
   'system.programs': () => Promise<import('./kernel.js').Program[]>
   /** Processes a group has under way, for `GET /system/usage`; what they start counts as theirs. */
   'system.processes': () => OwnedProcess[]
+  /** What a group hands over for a backup, at this moment. */
+  'bundle.parts': () => Promise<BundlePart>
+  /** The groups that take back at a start what they handed over once. */
+  'bundle.takers': () => string[]
   /** What a group cannot honour in the files that people edit by hand, for `GET /system/manifest-problems`. */
   'system.manifestProblems': () => Promise<ManifestProblemReport[]>
 }

@@ -5,6 +5,7 @@ import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
 import { AutoLand } from './auto-land.js'
 import { Board } from './board.js'
+import { handOver, takeBack } from './bundle-part.js'
 import { Cards } from './cards.js'
 import { Changes } from './changes.js'
 import { agent, type Agent, type Conversation } from './contract.js'
@@ -50,6 +51,8 @@ const done = async (work: Promise<void>): Promise<Ok> => {
 /** Runs turns of agents and shows, feeds and stops them. */
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
+  // Before anything of what was is read.
+  if (await takeBack(host)) log.info('the conversations that a restore brought were taken in')
   const { workspace, hidden } = place
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
@@ -139,6 +142,8 @@ export const activate = async (host: Host): Promise<void> => {
   })
 
   host.contribute('system.programs', programs)
+  host.contribute('bundle.parts', () => handOver(host, conversations.all))
+  host.contribute('bundle.takers', () => ['agent'])
   host.contribute('system.processes', () => [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })))
 
   const handlers: Handlers<Agent> = {

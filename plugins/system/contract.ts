@@ -2,18 +2,20 @@ import typia from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
 import type { AccessCalls } from './access-contract.js'
+import type { BundleCalls } from './bundles-contract.js'
 import type { HelperCalls } from './helpers-contract.js'
 import type { MachineCalls } from './machine-contract.js'
 import type { ManifestProblemCalls } from './manifest-problems-contract.js'
 import type { StreamCalls } from './stream-contract.js'
 
 export type * from './access-contract.js'
+export type * from './bundles-contract.js'
 export type * from './helpers-contract.js'
 export type * from './machine-contract.js'
 export type * from './manifest-problems-contract.js'
 export type * from './stream-contract.js'
 
-export interface System extends AccessCalls, HelperCalls, MachineCalls, ManifestProblemCalls, StreamCalls {}
+export interface System extends AccessCalls, BundleCalls, HelperCalls, MachineCalls, ManifestProblemCalls, StreamCalls {}
 
 export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }

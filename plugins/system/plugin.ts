@@ -1,6 +1,7 @@
 import type { Caller, Host } from '../../sdk/index.js'
 import { mintToken, revokeSessions } from './access.js'
 import { Budget } from './budget.js'
+import { bundleCalls } from './bundles/calls.js'
 import { type Me, system } from './contract.js'
 import { EventStream } from './events.js'
 import { helperCalls } from './helpers.js'
@@ -53,6 +54,7 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
     'DELETE /system/control/tokens/{id}': ({ id }) => host.call('kernel.token.revoke', { id }),
+    ...(await bundleCalls(host)),
     ...helperCalls(host),
     ...machineCalls(host),
     ...manifestProblemCalls(host),

@@ -50,6 +50,8 @@ export class Live implements Source {
   #merged?: { name: string; bytes: Buffer }
   #ticking = false
   #stopping = false
+  /** What `stop` tells watchers: why, and when to come again. */
+  reason: 'stopping' | 'restarting' | 'restored' = 'stopping'
 
   constructor({ boot, clock = REAL, epoch = randomBytes(4).toString('hex') }: LiveOptions) {
     this.#boot = boot
@@ -112,7 +114,7 @@ export class Live implements Source {
     this.#watchers.add(watcher)
     this.#tick()
     watcher.push()
-    if (this.#stopping) this.#end(watcher, 'done', STOPPING)
+    if (this.#stopping) this.#end(watcher, 'done', this.#lastWord)
     if (signal.aborted) gone()
     signal.addEventListener('abort', gone, { once: true })
     try {
@@ -127,8 +129,12 @@ export class Live implements Source {
   async stop(): Promise<void> {
     this.#stopping = true
     const watchers = [...this.#watchers]
-    for (const watcher of watchers) this.#end(watcher, 'done', STOPPING)
+    for (const watcher of watchers) this.#end(watcher, 'done', this.#lastWord)
     await Promise.all(watchers.map(({ closed }) => closed))
+  }
+
+  get #lastWord() {
+    return { reason: this.reason, retryMs: RETRY_MS }
   }
 
   greeting(watch: Watch['watch'], from?: number): Buffer[] {
@@ -265,7 +271,6 @@ export class Live implements Source {
   }
 }
 
-const STOPPING = { reason: 'stopping', retryMs: RETRY_MS }
 
 const fits = ({ mode }: Entry, watch: Watch['watch']): boolean => mode === undefined || mode === watch.mode
 
