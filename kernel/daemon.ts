@@ -13,6 +13,7 @@ import { Events } from './events.js'
 import { App } from './http/app.js'
 import { headOf } from './http/lines.js'
 import { serveOwn } from './http/own.js'
+import { asksSocket } from './http/sockets.js'
 import { OpenStreams } from './http/streams.js'
 import { loadPlugins, stopAll, type LoadedPlugin } from './loader.js'
 import type { LineSocket } from '../sdk/node/line-socket.js'
@@ -122,7 +123,8 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   for (const plugin of plugins) app.add(plugin)
   serveOwn(app, root, identity, boot, plugins)
   const serve = app.koa.callback()
-  const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0, requireHostHeader: false }, serve)
+  const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0, requireHostHeader: false, ...asksSocket }, serve)
+  app.upgrades.listen(server, serve)
   // Each line of a head counts, and who expects what no server knows is answered like anybody (RFC 9110, section 10.1.1).
   server.maxHeadersCount = 0
   server.on('checkExpectation', serve)
@@ -132,6 +134,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   let socket: LineSocket | undefined
   const stop = async () => {
     server.close()
+    streams.endSockets()
     await stopAll(plugins)
     await live.stop()
     streams.endAll()

@@ -1,5 +1,5 @@
 import typia, { type tags } from 'typia'
-import type { Domain } from '../sdk/kernel.js'
+import type { Domain, TicketPurpose } from '../sdk/kernel.js'
 import type { Role, Scope } from '../sdk/types.js'
 
 /** How a body beside JSON comes: a text is the field `text`; of a form each field, and each file of one in parts, is a field. */
@@ -13,11 +13,22 @@ export interface BodyAccess {
   forms?: BodyForm[]
 }
 
+/** The ticket a route takes. */
+export interface TicketAccess {
+  for: TicketPurpose
+  /** The query field whose value the ticket may be bound to. */
+  name: string
+  /** The least role the person has when the ticket is shown. */
+  role: Role
+}
+
 /** A route that asks for no general credential; the call checks what it needs itself. */
 export interface OpenAccess extends BodyAccess {
   /** The published operation id, `group.name`. */
   id: string
   open: true
+  /** Takes a ticket in the query field `ticket`, and is then served for the person it stands for. */
+  ticket?: TicketAccess
   /** Answers before the start is done. */
   early?: true
 }

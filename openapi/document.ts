@@ -4,7 +4,7 @@ import { isRoute } from '../sdk/contract.js'
 import type { CallSchema, Contract } from '../sdk/contract.js'
 import type { OpenAccess, PluginManifest, RouteAccess } from '../kernel/manifest.js'
 import { kernelGroup, OPEN_TAG } from './kernel.js'
-import { refusals, refusalSchemas, refusalsOf } from './refusals.js'
+import { refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
 import { order, published, reached, resolve } from './schemas.js'
 import type { Schema, Schemas } from './schemas.js'
 
@@ -29,6 +29,9 @@ const ABOUT = [
   + '`x-sandbox-control`. `x-floor` names the least role of a person and `x-token` the scopes of a token that reach a call.',
   'Every failure is JSON with a `message` for a person and a `reason` for a program. A stream is server-sent '
   + 'events: `message` events with the schema given, then `done`, or `error` with a message; one that ends with neither was cut.',
+  'A call whose `x-stream` is `socket` is a WebSocket (RFC 6455): each side sends texts that hold one JSON frame, `x-client-frame` '
+  + 'of the client and `x-server-frame` of the sandbox. It closes with 1000 when it is done, 1001 when the sandbox stops, 1007 at a '
+  + 'frame that does not fit, 1008 when access ends and 1011 when the sandbox failed.',
 ].join('\n\n')
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'] as const
@@ -128,7 +131,7 @@ const describe = (
       },
     }),
     responses: {
-      200: { ...success.response, ...(access.etag && { headers: ETAG }) },
+      ...(success.frames ? { 101: success.response, 426: UPGRADE_REQUIRED } : { 200: { ...success.response, ...(access.etag && { headers: ETAG }) } }),
       ...(access.etag && { 304: { description: 'Nothing changed since the answer with this tag.' } }),
       ...refusalsOf({
         open,
@@ -142,7 +145,8 @@ const describe = (
     security: open ? [] : [{ session: [] }, ...(access.tokens.length > 0 ? [{ token: [] }] : [])],
     'x-floor': open ? 'open' : access.role,
     'x-token': open ? [] : access.tokens,
-    'x-stream': success.stream,
+    'x-stream': success.frames ? 'socket' : success.stream,
+    ...success.frames,
     'x-group': group,
   }
 }
@@ -215,15 +219,22 @@ const inputOf = (group: string, call: CallSchema, schemas: Schemas): CallInput =
 interface Success {
   readonly stream: boolean
   readonly response: oas31.ResponseObject
+  /** What each side of a socket sends. */
+  readonly frames?: { readonly 'x-client-frame': Schema; readonly 'x-server-frame': Schema }
 }
 
-/** The good answer: a value, events over time, or bytes. */
+/** The good answer: a value, events over time, frames of both sides, or bytes. */
 const replyOf = (group: string, call: CallSchema, schemas: Schemas): Success => {
   if (!call.output) throw new Error(`${group}: ${call.name} returns nothing: return Ok`)
   const schema = published(call.output.schema as Schema)
   const shape = resolve(schema, schemas)
-  const { 'event-stream': event, 'event-end': end, 'content-type': type } = (shape?.properties ?? {}) as Schemas
+  const {
+    'event-stream': event, 'event-end': end, 'content-type': type, 'socket-client': client, 'socket-server': server,
+  } = (shape?.properties ?? {}) as Schemas
   const description = shape?.description ?? 'The answer.'
+  if (client && server) {
+    return { stream: false, response: { description: 'Frames of both sides over time.' }, frames: { 'x-client-frame': client, 'x-server-frame': server } }
+  }
   if (event) {
     const media = { schema: event, ...(end && Object.keys(end).length > 0 && { 'x-done': end }) }
     return { stream: true, response: { description: 'Events over time.', content: { 'text/event-stream': media } } }

@@ -63,6 +63,9 @@ const nameFor = (reason: string): string => reason.replace(/(?:^|-)(.)/g, (_, le
 export const refusals: { readonly [name: string]: oas31.ResponseObject } = {
   ...Object.fromEntries(Object.entries(TEXT).map(([reason, text]) =>
     [nameFor(reason), refusal(text, reason === 'too-many' || reason === 'unavailable' ? RETRY : undefined)])),
+  UpgradeRequired: refusal('Not asked for as a WebSocket.', {
+    upgrade: { description: 'What it is to be asked for as.', schema: { type: 'string', const: 'websocket' } },
+  }),
   Refused: refusal('Any other refusal; `reason` says which.', RETRY),
 }
 
@@ -104,3 +107,6 @@ export const refusalsOf = ({ open, early, changes, named, body, input }: CallTra
 }
 
 const ref = (name: string): oas31.ReferenceObject => ({ $ref: `#/components/responses/${name}` })
+
+/** What a socket answers to who asks for it as something else. */
+export const UPGRADE_REQUIRED = ref('UpgradeRequired')

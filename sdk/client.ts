@@ -1,5 +1,5 @@
 import type { Api } from './api.js'
-import type { Bytes, Call, Input, Reply } from './contract.js'
+import type { Bytes, Call, Input, Reply, Sockets } from './contract.js'
 import { readEvents, TooLong } from './events.js'
 import { type Reason, Refusal, type RefusalBody, refuse, STATUS } from './refusal.js'
 
@@ -28,8 +28,8 @@ export interface ClientOptions {
   readonly retry?: Retry
 }
 
-/** The calls a client can make: those with a route. */
-export type Routed = Extract<Call<Api>, `${string} /${string}`>
+/** The calls a client can make: those with a route that is no WebSocket. */
+export type Routed = Exclude<Extract<Call<Api>, `${string} /${string}`>, Sockets<Api>>
 
 type ClientArgs<I> = [I] extends [void]
   ? [input?: undefined, options?: { signal?: AbortSignal }]

@@ -6,6 +6,12 @@ export interface Stream<Event, End = unknown> {
   'event-end'?: End
 }
 
+/** What a call returns when it is a WebSocket: frames of either side, as JSON texts, until one of them closes. Never instantiated. */
+export interface Socket<ClientFrame, ServerFrame> {
+  'socket-client': ClientFrame
+  'socket-server': ServerFrame
+}
+
 /** What a call returns when it answers with bytes: a download, a page, a picture. */
 export interface Bytes {
   /** The media type, such as `text/html; charset=utf-8`. */
@@ -47,13 +53,18 @@ export type Input<Api, C extends keyof Api> =
 
 type Declared<Api, C extends keyof Api> = Api[C] extends (input: never) => infer O ? O : never
 
-/** What a caller receives: the value, or the events of a stream. */
+/** What a caller receives: the value, the events of a stream, or the frames of a socket. */
 export type Reply<Api, C extends keyof Api> =
-  Declared<Api, C> extends Stream<infer E> ? AsyncIterable<E> : Declared<Api, C>
+  Declared<Api, C> extends Stream<infer E> ? AsyncIterable<E>
+    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F> : Declared<Api, C>
 
-/** What a handler gives: the value, the events of a stream, or the events before a place in a journal or a watch. */
+/**
+ * What a handler gives: the value, the events of a stream, the events before a place in a journal or a watch, or the frames
+ * of a socket, which opens when they are given and not when there is a first one.
+ */
 export type Given<Api, C extends keyof Api> =
-  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Watch, End | Position | void> : Declared<Api, C>
+  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Watch, End | Position | void>
+    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F> : Declared<Api, C>
 
 export interface CallOptions {
   /** Stops the call, and a stream it answered with. Pass on the signal of the call being answered. */
@@ -67,14 +78,28 @@ export type Args<I> = [I] extends [void]
   ? [input?: undefined, options?: CallOptions]
   : {} extends I ? [input?: I, options?: CallOptions] : [input: I, options?: CallOptions]
 
-/** The union typia turns into one validator for all requests of a group. */
-export type Requests<Api> = {
-  [C in keyof Api]: { call: C; input: [Input<Api, C>] extends [void] ? {} : Input<Api, C> }
-}[keyof Api]
+/** The calls of an API that are sockets. */
+export type Sockets<Api> = {
+  [C in keyof Api]: Declared<Api, C> extends Socket<unknown, unknown> ? C : never
+}[keyof Api] & string
 
-/** The union typia turns into one validator for all replies of a group; a stream is checked event by event. */
+/** What a client sends on a socket. */
+export type ClientFrame<Api, C extends keyof Api> = Declared<Api, C> extends Socket<infer F, unknown> ? F : never
+
+/** The name under which a contract checks the frames of a socket's client. */
+export const frameOf = <C extends string>(call: C): `${C} frame` => `${call} frame`
+
+/** The union typia turns into one validator for all requests of a group, and for each frame of a socket's client. */
+export type Requests<Api> =
+  | { [C in keyof Api]: { call: C; input: [Input<Api, C>] extends [void] ? {} : Input<Api, C> } }[keyof Api]
+  | { [C in Sockets<Api>]: { call: `${C} frame`; input: ClientFrame<Api, C> } }[Sockets<Api>]
+
+/** The union typia turns into one validator for all replies of a group; a stream or a socket is checked item by item. */
 export type Replies<Api> = {
-  [C in keyof Api]: { call: C; output: Declared<Api, C> extends Stream<infer E> ? E : Declared<Api, C> }
+  [C in keyof Api]: {
+    call: C
+    output: Declared<Api, C> extends Stream<infer E> ? E : Declared<Api, C> extends Socket<unknown, infer F> ? F : Declared<Api, C>
+  }
 }[keyof Api]
 
 /** Who is behind a call, and how long the answer is wanted. */
@@ -85,11 +110,20 @@ export interface Context {
   readonly trusted: boolean
   /** The request behind a routed call; absent when another plugin calls. */
   readonly http?: HttpFacts
+  /** What the client of a socket sends, each checked; to be read by one reader, for as long as the socket is open. */
+  readonly frames?: AsyncIterable<unknown>
+}
+
+/** The context of a socket's handler: its signal is aborted when the socket is closed, by whomever. */
+export interface SocketContext<Frame> extends Context {
+  readonly frames: AsyncIterable<Frame>
 }
 
 /** One function per call of a group. */
 export type Handlers<Api> = {
-  [C in keyof Api]: (input: Input<Api, C>, context: Context) => Promise<Given<Api, C>> | Given<Api, C>
+  [C in keyof Api]: (
+    input: Input<Api, C>, context: Declared<Api, C> extends Socket<infer F, unknown> ? SocketContext<F> : Context,
+  ) => Promise<Given<Api, C>> | Given<Api, C>
 }
 
 /** A JSON Schema, as far as the daemon reads one. */

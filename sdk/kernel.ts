@@ -1,4 +1,4 @@
-import type { Millis, Ok, Role, Scope } from './types.js'
+import type { Caller, Millis, Ok, Role, Scope } from './types.js'
 
 /** A program of the machine, whether it is there, and how to install it. */
 export interface Program {
@@ -51,6 +51,9 @@ export interface TokenRow {
   lastUsedAt?: Millis
   lastUsedFrom?: string
 }
+
+/** What a ticket lets in to: one of the sockets, or the download of a bundle. */
+export type TicketPurpose = 'terminal' | 'browser' | 'bundle'
 
 /** What this daemon is, as far as the kernel knows. */
 export interface KernelInfo {
@@ -107,6 +110,16 @@ export interface Kernel {
   'kernel.token.list'(): { tokens: TokenRow[] }
   /** Makes a token unusable at once. */
   'kernel.token.revoke'(input: { id: string }): Ok
+  /**
+   * Mints a ticket for the person whose call is served: for any socket, or for one purpose, and there for anything or for one
+   * name. It is good for 30 s and once, a bundle's for an hour and often; the ticket is in this answer only.
+   */
+  'kernel.ticket.mint'(input: { purpose?: TicketPurpose; name?: string }): { ticket: string; expiresAt: Millis }
+  /**
+   * Takes a ticket and answers who it stands for, with role and areas as they are now, and whether it was shown for the first
+   * time. A route whose manifest names a ticket is given that caller without asking.
+   */
+  'kernel.ticket.redeem'(input: { ticket: string; purpose: TicketPurpose; name: string; address: string }): { caller: Caller; first: boolean }
   /** Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest declares. */
   'kernel.events.publish'(input: { domain: Domain; key?: string }): Ok
   /** Puts frames on the sandbox's event stream, in order and with no other between them. */

@@ -8,7 +8,9 @@ interface RequestMessage {
   call: string
   input: unknown
   /** The context of a call into a plugin; the signal stays behind and travels as `cancel`. */
-  context?: Omit<Context, 'signal'>
+  context?: Omit<Context, 'signal' | 'frames'>
+  /** The context has frames: they are asked for as a call of that name. */
+  frames?: boolean
   /** The request of the other side that this one is made for. */
   as?: number
 }
@@ -87,7 +89,11 @@ export class Peer implements Link {
     for (const stream of this.#streams.values()) void stream.return?.()
   }
 
-  async request(call: string, input: unknown, { signal, context, as }: PeerOptions = {}): Promise<unknown> {
+  async request(call: string, input: unknown, { as, ...options }: PeerOptions = {}): Promise<unknown> {
+    return this.#asked(call, input, as && this.#received.get(as), options)
+  }
+
+  async #asked(call: string, input: unknown, as: number | undefined, { signal, context }: Omit<PeerOptions, 'as'> = {}): Promise<unknown> {
     signal?.throwIfAborted()
     const id = ++this.#next
     const cancel = () => this.#send({ kind: 'cancel', id })
@@ -101,7 +107,8 @@ export class Peer implements Link {
       const first = await this.#ask({
         kind: 'request', id, call, input,
         ...(context && { context: { caller: context.caller, trusted: context.trusted, ...(context.http && { http: context.http }) } }),
-        ...(as && this.#received.has(as) && { as: this.#received.get(as)! }),
+        ...(context?.frames && { frames: true }),
+        ...(as !== undefined && { as }),
       })
       if (first.kind === 'reply' && first.stream) return this.#pulled(id, over)
       over()
@@ -160,13 +167,13 @@ export class Peer implements Link {
     this.#waiting.delete(id)
   }
 
-  async #run({ id, call, input, context, as }: RequestMessage): Promise<void> {
+  async #run({ id, call, input, context, frames, as }: RequestMessage): Promise<void> {
     const controller = new AbortController()
     this.#running.set(id, controller)
     const { signal } = controller
-    const value = context
-      ? await this.#answered(id, call, input, { ...context, signal })
-      : await this.answerFor(call, input, { signal, ...(as !== undefined && this.#given.has(as) && { as: this.#given.get(as)! }) })
+    const given = as === undefined ? undefined : this.#given.get(as)
+    const value = context ? await this.#answered(id, call, input, { ...context, signal, ...(frames && { frames: this.#framesOf(id) }) })
+      : call === FRAMES ? given?.frames : await this.answerFor(call, input, { signal, ...(given && { as: given }) })
     if (isStream(value)) {
       this.#streams.set(id, value[Symbol.asyncIterator]())
       return this.#send({ kind: 'reply', id, stream: true })
@@ -178,6 +185,12 @@ export class Peer implements Link {
   #answered(id: number, call: string, input: unknown, context: Context): Promise<unknown> {
     this.#received.set(context, id)
     return this.answer(call, input, context)
+  }
+
+  /** The frames of the socket that a request of the other side is about. */
+  async *#framesOf(id: number): AsyncIterable<unknown> {
+    const frames = await this.#asked(FRAMES, {}, id)
+    if (isStream(frames)) yield* frames
   }
 
   async #pull(id: number): Promise<void> {
@@ -197,6 +210,8 @@ export class Peer implements Link {
     await stream?.return?.()
   }
 }
+
+const FRAMES = 'wire.frames'
 
 const NOBODY: Omit<Context, 'signal'> = { caller: { kind: 'plugin', actor: 'sandbox:kernel', role: 'owner' }, trusted: true }
 

@@ -8,13 +8,14 @@ import { Identity, LOCAL, type Person } from './identity.js'
 import type { KeptFiles } from '../../sdk/node/kept.js'
 import { CallLimits } from '../../sdk/node/call-limits.js'
 import { Sessions, type SessionRecord, type Spent } from './sessions.js'
+import { Tickets, type Shown } from '../../sdk/node/tickets.js'
 import { Tokens, type TokenRecord } from './tokens.js'
 
 const MINUTE = 60_000
 /** How long a credential may outlive its end where the clock was set meanwhile. */
 const SWEEP = 10_000
 
-type AuthCall = Extract<keyof Kernel, `kernel.${'identity' | 'session' | 'token'}.${string}`>
+type AuthCall = Extract<keyof Kernel, `kernel.${'identity' | 'session' | 'ticket' | 'token'}.${string}`>
 
 /** The calls of the kernel that authentication answers. */
 export type AuthHandlers = Pick<Handlers<Kernel>, AuthCall>
@@ -23,6 +24,8 @@ export type AuthHandlers = Pick<Handlers<Kernel>, AuthCall>
 export interface Auth {
   /** The caller behind a credential, from memory; refuses with 401, or 429 to an address that fails too often. */
   authenticate(credential: Credential, address: string): Caller
+  /** Who a ticket stands for, as they are now; refuses as `authenticate` does. */
+  redeem(shown: Shown, address: string): Caller
   /** What each credential may ask at a time, by session or token id. */
   readonly limits: CallLimits
   readonly handlers: AuthHandlers
@@ -64,14 +67,20 @@ const IDENTITY_TOKEN =
 const NO_PROVIDER =
   'expected a session to renew as bearer: no identity provider is configured, so no identity token is accepted; ' +
   'sign in with sandbox login'
+const TICKET = 'expected a ticket of POST /system/ws-ticket that was minted for this and not used, found another: ask for a new one'
 const LOCAL_OFF = 'the local sign-in is switched off here (identity.local)'
 
 /** Loads who may come in; from then on nobody waits for the disk to be let in. */
-export const createAuth = async ({ files, now, identity: settings, ended, say }: AuthOptions): Promise<Auth> => {
+export const createAuth = async ({ files, now, identity: settings, say, ...told }: AuthOptions): Promise<Auth> => {
   const identity = await Identity.open(files, now)
   const sessions = await Sessions.open(files, now)
   const tokens = await Tokens.open(files, now)
+  const tickets = new Tickets(now)
   const limits = new CallLimits(now)
+  const ended: AuthOptions['ended'] = what => {
+    if (what.sessionId !== undefined) tickets.end(what.sessionId)
+    told.ended(what)
+  }
   const failed = new Failures(30, MINUTE, now)
   if (!settings.local) await sessions.revoke(({ via }) => via === 'local')
   if (settings.local && !identity.owner) {
@@ -125,6 +134,12 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
     return token ? tokenCaller(token) : fail(address, UNKNOWN[kind])
   }
 
+  const redeem = (shown: Shown, address: string): { caller: Caller; first: boolean } => {
+    const found = tickets.redeem(shown)
+    const of = found && sessions.get(found.sessionId)
+    return of && isOwner(of) ? { caller: sessionCaller(of), first: found.first } : fail(address, TICKET)
+  }
+
   const localOnly = (): void => {
     if (!settings.local) refuse('forbidden', LOCAL_OFF)
   }
@@ -159,6 +174,8 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
       gone.forEach(endSession)
       return armed({ revoked: gone.length })
     },
+    'kernel.ticket.mint': (wanted, { caller }) => tickets.mint(wanted, caller),
+    'kernel.ticket.redeem': ({ address, ...shown }) => redeem(shown, address),
     'kernel.token.mint': async (input, context) => {
       onlyOwner(context)
       return armed(await tokens.mint(input))
@@ -174,6 +191,7 @@ export const createAuth = async ({ files, now, identity: settings, ended, say }:
   arm()
   return {
     authenticate,
+    redeem: (shown, address) => redeem(shown, address).caller,
     limits,
     handlers,
     mintLogin: async () => {

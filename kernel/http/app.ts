@@ -1,9 +1,10 @@
 import Koa, { type Context as KoaContext } from 'koa'
-import type { Bytes, Context } from '../../sdk/contract.js'
-import { isRoute } from '../../sdk/contract.js'
+import type { Bytes, Context, Contract } from '../../sdk/contract.js'
+import { frameOf, isRoute } from '../../sdk/contract.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
-import type { Caller } from '../../sdk/types.js'
+import type { Caller, HttpFacts } from '../../sdk/types.js'
 import { oneAnswer } from '../../sdk/node/one-answer.js'
+import { explain, sentenceOf } from '../../sdk/explain.js'
 import { isStream } from '../../sdk/wire.js'
 import { admit } from '../auth/admit.js'
 import type { Auth } from '../auth/auth.js'
@@ -17,8 +18,9 @@ import { readForm } from './forms.js'
 import { readFields, readJson, readQuery } from './input.js'
 import { Lines } from './lines.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
-import { refuseMethod, sendBytes, sendRefusal, sendStream, sendValue, type Reply } from './reply.js'
+import { askUpgrade, refuseMethod, sendBytes, sendRefusal, sendStream, sendValue, type Reply } from './reply.js'
 import { Routes } from './routes.js'
+import { Upgrades } from './sockets.js'
 import { Presence, type OpenStreams } from './streams.js'
 
 const JSON_LIMIT = 1 << 20
@@ -39,9 +41,16 @@ interface Admitted {
   readonly leave: () => void
 }
 
+interface SocketRoute extends Pick<LoadedPlugin, 'contract'> {
+  readonly access: Access
+  readonly params: { readonly [name: string]: string }
+  readonly group: string
+}
+
 /** The HTTP face of the call table: one Koa application, in which each request takes the same steps in the same order. */
 export class App {
   readonly koa = new Koa()
+  readonly upgrades = new Upgrades()
   readonly #options: AppOptions
   readonly #routes = new Routes()
 
@@ -69,8 +78,11 @@ export class App {
     for (const [call, access] of Object.entries(manifest.routes)) {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')
+      let found: ReturnType<typeof kindOf> | undefined
+      const kind = () => (found ??= method === 'GET' ? kindOf(contract.schema(), call) : 'value')
       this.#routes.add(method, path, async (ctx, params, reply, arrival) => {
-        if (reply.head && streams(contract.schema(), call)) refuseMethod(reply, `${ctx.path} is a stream: HEAD has nothing to tell of it`)
+        if (reply.head && kind() !== 'value') refuseMethod(reply, `${ctx.path} is a ${kind()}: HEAD has nothing to tell of it`)
+        else if (kind() === 'socket') await this.#socket(ctx, call, { access, contract, params, group: manifest.name }, reply, arrival)
         else {
           const { caller, leave } = this.#admitted(ctx, access, arrival)
           try {
@@ -112,8 +124,14 @@ export class App {
 
   #admitted(ctx: KoaContext, access: Access, arrival: Arrival): Admitted {
     if ('open' in access) {
-      if (arrival.bearer !== undefined) refusePlain(arrival, this.#options.http)
-      return { caller: STRANGER, leave: () => {} }
+      const { ticket: wanted, id } = access
+      if (arrival.bearer !== undefined || wanted) refusePlain(arrival, this.#options.http)
+      const leave = () => {}
+      if (!wanted) return { caller: STRANGER, leave }
+      const query = new URLSearchParams(ctx.querystring)
+      const ticket = query.get('ticket') ?? refuse('unauthenticated', `no ticket: ask for one at POST /system/ws-ticket and send it in the query field ticket`)
+      const shown = { ticket, purpose: wanted.for, name: query.get(wanted.name) ?? '' }
+      return { caller: admit(this.#options.auth.redeem(shown, arrival.address), { id, role: wanted.role, tokens: [] }), leave }
     }
     const credential = readCredential(arrival.head)
     if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
@@ -126,12 +144,7 @@ export class App {
   async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, begun: Reply, etag: boolean): Promise<void> {
     const { kernel, streams } = this.#options
     const presence = new Presence(ctx.res)
-    const { address, base, local, bearer, userAgent } = arrival
-    const ifMatch = ctx.req.headers['if-match']
-    const http = {
-      address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }),
-      ...(ifMatch !== undefined && { ifMatch }),
-    }
+    const http = factsOf(ctx, arrival)
     const context: Context = { caller, trusted: false, http, get signal() { return presence.ended.signal } }
     const value = await kernel.calls.answer(call, input, context)
     const match = ctx.req.headers['if-none-match']
@@ -144,6 +157,38 @@ export class App {
       await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(lastEventId !== undefined && { lastEventId }) }, value)
     } finally {
       end()
+    }
+  }
+
+  async #socket(
+    ctx: KoaContext, call: string, { access, contract, params, group }: SocketRoute, reply: Reply, arrival: Arrival,
+  ): Promise<void> {
+    const { kernel, streams, log } = this.#options
+    const asked = this.upgrades.of(ctx.req, ctx.res)
+    if (!asked) return askUpgrade(reply, `${ctx.path} is a socket: expected a request to upgrade to a WebSocket, found a plain GET`)
+    const { caller, leave } = this.#admitted(ctx, access, arrival)
+    const ended = new AbortController()
+    const left = streams.hold(caller, ended)
+    try {
+      if (!access.early) await kernel.boot.gate(group)
+      const input = { ...readQuery(ctx.querystring, call, contract.schema()), ...params }
+      await asked.serve({
+        ended,
+        answer: async frames => {
+          const context: Context = { caller, trusted: false, http: factsOf(ctx, arrival), signal: ended.signal, frames }
+          const value = await kernel.calls.answer(call, input, context)
+          leave()
+          return value as AsyncIterable<unknown>
+        },
+        fits: frame => {
+          const result = contract.request({ call: frameOf(call), input: frame })
+          return result.success ? result.data.input : refuse('invalid', `a frame: ${sentenceOf(explain(result.errors, '$input.input')[0]!, result.errors[0]?.value)}`)
+        },
+        failed: error => log.error({ err: error, path: ctx.path }, 'a socket failed'),
+      })
+    } finally {
+      leave()
+      left()
     }
   }
 
@@ -176,10 +221,19 @@ const preflight = (ctx: KoaContext, { origin }: Arrival, { res, lines }: Reply):
   lines.write(res, 204).end()
 }
 
-const streams = (schema: ReturnType<LoadedPlugin['contract']['schema']>, call: string): boolean => {
+/** What a call answers with, as far as the way to it differs. */
+const kindOf = (schema: ReturnType<Contract['schema']>, call: string): 'value' | 'stream' | 'socket' => {
   const output = schema.functions.find(({ name }) => name === call)?.output?.schema
   const shape = output?.$ref ? schema.components.schemas?.[output.$ref.split('/').at(-1)!] : output
-  return shape?.properties?.['event-stream'] !== undefined
+  return shape?.properties?.['event-stream'] ? 'stream' : shape?.properties?.['socket-client'] ? 'socket' : 'value'
+}
+
+const factsOf = (ctx: KoaContext, { address, base, local, bearer, userAgent }: Arrival): HttpFacts => {
+  const ifMatch = ctx.req.headers['if-match']
+  return {
+    address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }),
+    ...(ifMatch !== undefined && { ifMatch }),
+  }
 }
 
 const isBytes = (value: unknown): value is Bytes => typeof value === 'object' && value !== null && 'content-type' in value

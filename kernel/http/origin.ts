@@ -62,7 +62,8 @@ export const refusePlain = ({ base, address, local }: Arrival, http: NonNullable
 }
 
 const foreignOf = (req: IncomingMessage, origin: string | undefined, allowed: boolean): { foreign?: string } => {
-  const reading = req.method === 'GET' || req.method === 'HEAD' || req.method === 'OPTIONS'
+  // A browser lets any page read what a socket says, whatever headers the answer has.
+  const reading = ['GET', 'HEAD', 'OPTIONS'].includes(req.method ?? '') && req.headers.upgrade === undefined
   if (origin !== undefined && !allowed && (origin === 'null' || !reading) && !(reading && origin !== 'null')) {
     return { foreign: `pages of ${origin === 'null' ? 'an opaque origin' : origin} may not call this sandbox: add the origin to http.origins` }
   }

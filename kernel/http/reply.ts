@@ -66,6 +66,12 @@ export const sendRefusal = (reply: Reply, refusal: Refusal): void => {
 /** Says that a path does not take this method. */
 export const refuseMethod = (reply: Reply, message: string): void => sendJson(reply, 405, JSON.stringify({ message, reason: 'invalid' }))
 
+/** Says that a path is a WebSocket and was asked for as something else (RFC 9110, section 15.5.22). */
+export const askUpgrade = (reply: Reply, message: string): void => {
+  reply.lines.setAll({ upgrade: 'websocket', connection: 'upgrade', 'sec-websocket-version': 13 })
+  sendJson(reply, 426, JSON.stringify({ message, reason: 'invalid' }))
+}
+
 /**
  * Writes events as they come, and then the journal or the sandbox's own events that they go on with.
  *

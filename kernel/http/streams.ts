@@ -24,9 +24,10 @@ export class Presence {
 
 const ENDED = 'the credential of this stream was revoked or has expired: sign in again, or use another token'
 
-/** The event streams that are open, so that they end with the credential they stand on and when the daemon stops. */
+/** The event streams and sockets that are open, so that they end with the credential they stand on and when the daemon stops. */
 export class OpenStreams {
   readonly #open = new Map<AbortController, Caller>()
+  readonly #sockets = new Map<AbortController, Caller>()
 
   /** @param limit Throws when a credential has too many open; answers what gives the place back. */
   constructor(readonly limit: (id: string) => () => void) {}
@@ -40,11 +41,22 @@ export class OpenStreams {
     }
   }
 
-  /** Ends every stream of a session or token. */
+  /** Remembers a socket, of which groups count how many there may be. */
+  hold(caller: Caller, controller: AbortController): () => void {
+    this.#sockets.set(controller, caller)
+    return () => void this.#sockets.delete(controller)
+  }
+
+  /** Ends every stream and socket of a session or token. */
   end({ sessionId, tokenId }: { sessionId?: string; tokenId?: string }): void {
-    for (const [controller, caller] of this.#open) {
+    for (const [controller, caller] of [...this.#open, ...this.#sockets]) {
       if ((sessionId && caller.sessionId === sessionId) || (tokenId && caller.tokenId === tokenId)) controller.abort(new Refusal('unauthenticated', ENDED))
     }
+  }
+
+  /** Before the groups are switched off, so that no socket takes their end for a fault. */
+  endSockets(): void {
+    for (const controller of this.#sockets.keys()) controller.abort()
   }
 
   endAll(): void {

@@ -1,7 +1,7 @@
 import { lstat, mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import { readPlain, writeAtomic } from '../../sdk/node/files.js'
+import { readPlain, sweepOld, writeAtomic } from '../../sdk/node/files.js'
 import { git } from '../../sdk/node/git.js'
 import { contains } from '../../sdk/node/paths.js'
 import { clearPlaces, dropBranch, parkBranch, putBranch } from './copies-refs.js'
@@ -170,4 +170,17 @@ export const entriesBelow = async (common: string, folder: string): Promise<{ na
     if (target && contains(folder, dirname(target.trim()))) found.push({ name, place, copy: dirname(target.trim()) })
   }
   return found
+}
+
+/**
+ * Removes what a git that was killed had half-written of objects: it lies there until git itself collects it, after two weeks.
+ *
+ * What is being written now is younger.
+ */
+export const sweepObjects = async (common: string, before: number): Promise<void> => {
+  const objects = join(common, 'objects')
+  if (!(await lstat(objects).catch(() => undefined))?.isDirectory()) return
+  const folders = (await readdir(objects, { withFileTypes: true }))
+    .filter(entry => entry.isDirectory() && (entry.name === 'pack' || /^[0-9a-f]{2}$/.test(entry.name)))
+  await Promise.all(folders.map(({ name }) => sweepOld(join(objects, name), file => file.startsWith('tmp_'), before)))
 }

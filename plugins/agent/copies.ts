@@ -9,7 +9,7 @@ import type { CheckoutRepo, CheckoutSync, CopyRepo, CopyStart } from './contract
 import { dependenciesOf, mountable, share } from './copies-dependencies.js'
 import { Look } from './copies-look.js'
 import { clearPlaces, dropBranch, unparkBranch } from './copies-refs.js'
-import { dropEntry, entriesBelow, exists, parkTree, pathOf, whole, workBegins, type Repository } from './copies-repos.js'
+import { dropEntry, entriesBelow, exists, parkTree, pathOf, sweepObjects, whole, workBegins, type Repository } from './copies-repos.js'
 import { keeping, Shelf, type Made, type ShelfOptions, type TurnWall } from './copies-shelf.js'
 import { Spare } from './copies-spare.js'
 import type { Checkpoint, Opened, Synced, Tip } from './copies-states.js'
@@ -198,6 +198,12 @@ export class Copies {
     if (attached && clean) return
     const found = attached ? 'it holds work that cannot be committed' : `it does not stand on its branch ${tree.branch}`
     refuse('conflict', `the private copy of ${tree.repo} cannot be put away: ${found}; have the agent put that right, or discard the work`)
+  }
+
+  /** Takes away the objects that a killed git had half-written; only while no turn works, which could lead it elsewhere. */
+  async sweep(): Promise<void> {
+    const { repositories } = await this.#look.now()
+    await Promise.all(repositories.map(({ common }) => sweepObjects(common, this.#since)))
   }
 
   /** Takes away the copies of conversations that are gone, what a crash left of them, and the trash. */

@@ -113,6 +113,7 @@ export const activate = async (host: Host): Promise<void> => {
   for (const conversation of await queue.load()) if (!conversations.known(conversation.id)) conversations.open(conversation)
 
   host.boot('Turns of the last run', async () => {
+    await copies.sweep()
     await eraser.recover()
     await recoverRewinds(rewinding)
     await forks.recover()

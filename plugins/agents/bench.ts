@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git, type GitAnswer } from '../../sdk/node/git.js'
+import type { Benches } from './benches.js'
 import type { GitFolders } from './git-folders.js'
 
 /** How one command on the bench runs. */
@@ -13,6 +14,9 @@ export interface BenchOptions {
   readonly ok?: readonly number[]
   readonly settings?: readonly string[]
 }
+
+/** What benches share. */
+type Kept = Pick<Benches, 'answer' | 'keep' | 'takeIndex' | 'keepIndex'>
 
 const MAX_BYTES = 512 * 1024 * 1024
 
@@ -30,17 +34,28 @@ export class Bench {
   readonly #env: { readonly [name: string]: string }
   readonly #signal: AbortSignal | undefined
   readonly #empty: string
-  readonly #answers = new Map<string, Promise<GitAnswer>>()
+  readonly #kept: Kept
+  readonly #repository: string
+  readonly #asked = new Map<string, Promise<GitAnswer>>()
 
-  private constructor(folder: string, env: { readonly [name: string]: string }, signal?: AbortSignal) {
+  private constructor(
+    folder: string, env: { readonly [name: string]: string }, kept: Kept, repository: string, signal?: AbortSignal,
+  ) {
     this.folder = folder
     this.#env = env
+    this.#kept = kept
+    this.#repository = repository
     this.#signal = signal
     this.#empty = join(folder, 'empty')
   }
 
-  /** Lays a bench beside others in a folder of the daemon's; `commit` tells the repository's kind of hash. */
-  static async open(parent: string, folders: GitFolders, commit: string, signal?: AbortSignal): Promise<Bench> {
+  /**
+   * Lays a bench beside others in a folder of the daemon's.
+   *
+   * @param commit Tells the repository's kind of hash.
+   * @param repository Tells the repository, as it is now, from any other.
+   */
+  static async open(parent: string, folders: GitFolders, commit: string, kept: Kept, repository: string, signal?: AbortSignal): Promise<Bench> {
     await mkdir(parent, { recursive: true, mode: 0o700 })
     const folder = await mkdtemp(join(parent, 'bench-'))
     const own = join(folder, 'git')
@@ -59,7 +74,7 @@ export class Bench {
       GIT_SHALLOW_FILE: join(folders.common, 'shallow'),
       GIT_NO_REPLACE_OBJECTS: '1',
       GIT_LITERAL_PATHSPECS: '1',
-    }, signal)
+    }, kept, repository, signal)
   }
 
   /** Runs one git command on the bench. */
@@ -76,10 +91,22 @@ export class Bench {
 
   /** Runs a command about commits and trees alone once: these never change, and so neither does what git says of them. */
   once(args: readonly string[], options: Pick<BenchOptions, 'ok'> = {}): Promise<GitAnswer> {
-    const question = args.join('\0')
-    const answer = this.#answers.get(question) ?? this.git(args, options)
-    this.#answers.set(question, answer)
-    return answer
+    const question = [this.#repository, ...args].join('\0')
+    const known = this.#kept.answer(question)
+    if (known) return Promise.resolve(known)
+    const asked = this.#asked.get(question) ?? this.git(args, options).then(answer => {
+      this.#kept.keep(question, answer)
+      return answer
+    })
+    this.#asked.set(question, asked)
+    return asked
+  }
+
+  /** Makes an index hold what a commit holds. */
+  async readTree(commit: string, index: string): Promise<void> {
+    if (await this.#kept.takeIndex(commit, this.index(index))) return
+    await this.git(['read-tree', commit], { index })
+    await this.#kept.keepIndex(commit, this.index(index))
   }
 
   /** The file of an index by its name. */

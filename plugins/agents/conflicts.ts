@@ -1,18 +1,19 @@
 import { refuse } from '../../sdk/index.js'
 import { segmentsOf } from '../../sdk/node/paths.js'
 import type { Bench } from './bench.js'
+import type { Benches } from './benches.js'
 import { spanOf } from './changes.js'
 import type { ConflictFile, Conflicts, Side } from './contract.js'
 import { looksBinary, textOf } from './file-sides.js'
 import { planOf } from './landing.js'
 import type { Stuck } from './landing-plan.js'
-import { onBench, type Repository } from './repository.js'
+import { type Repository } from './repository.js'
 import { threeWay, type Merged } from './three-way.js'
 import type { Entry } from './tree-diff.js'
 
 /** Where conflicts are computed, and of which conversation. */
 export interface ConflictsRequest {
-  readonly benches: string
+  readonly benches: Benches
   readonly workspace: string
   readonly branch: string
   readonly repositories: readonly Repository[]
@@ -31,7 +32,7 @@ export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts>
   const files: ConflictFile[] = []
   for (const repository of repositories) {
     if (wanted && wanted.repo !== repository.checkout.repo) continue
-    files.push(...await onBench(benches, repository, bench => filesOf(bench, repository, request, wanted?.path), signal))
+    files.push(...await benches.with(repository, bench => filesOf(bench, repository, request, wanted?.path), signal))
   }
   if (file && files.length === 0) {
     refuse('not-found', `${file.path} of ${file.repo} is no file that does not fit: the call without repo and path lists them`)

@@ -33,15 +33,15 @@ export const textOf = (bytes: Buffer, most: number): string => {
 
 const sideOf = async (bench: Bench, entry: Entry | undefined): Promise<Side> => {
   if (!entry) return NOTHING
-  const { text: size } = await bench.git(['cat-file', '-s', entry.id])
+  const { text: size } = await bench.once(['cat-file', '-s', entry.id])
   if (Number(size) > TOO_LARGE) return { binary: true, truncated: false }
-  const { stdout } = await bench.git(['cat-file', 'blob', entry.id])
+  const { stdout } = await bench.once(['cat-file', 'blob', entry.id])
   if (looksBinary(stdout)) return { binary: true, truncated: false }
   return { text: textOf(stdout, MOST_BYTES), binary: false, truncated: stdout.length > MOST_BYTES }
 }
 
 const entryAt = async (bench: Bench, tree: string, path: string): Promise<Entry | undefined> => {
-  const { text } = await bench.git(['ls-tree', '-z', tree, '--', path])
+  const { text } = await bench.once(['ls-tree', '-z', tree, '--', path])
   const [mode = '', type, id = ''] = text.slice(0, text.indexOf('\t')).split(' ')
   return type === 'blob' ? { mode, id } : undefined
 }
@@ -53,10 +53,10 @@ export const fileSides = async (bench: Bench, repository: Repository, path: stri
   const absent = () => refuse('not-found', `neither side of the work in ${repo} has a file ${path}`)
   if (neverWork(repo, name)) absent()
   const { from, to } = await spanOf(bench, repository)
-  let [before, after] = [await entryAt(bench, from, name), await entryAt(bench, to, name)]
+  let [before, after] = await Promise.all([entryAt(bench, from, name), entryAt(bench, to, name)])
   if (!before && !after) absent()
   if (!before) before = (await changesBetween(bench, repo, from, to)).find(change => change.path === name)?.before
-  const [one, other] = [await sideOf(bench, before), await sideOf(bench, after)]
+  const [one, other] = await Promise.all([sideOf(bench, before), sideOf(bench, after)])
   if (one.binary || other.binary) return { binary: true }
   return {
     ...(one.text !== undefined && { before: one.text }),

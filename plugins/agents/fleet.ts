@@ -10,7 +10,7 @@ import { endLanding } from './landing-apply.js'
 import { wishesOf, type Wishes } from './landing-choices.js'
 import type { Plan } from './landing-plan.js'
 import { checkFree, landRepo, planOf, type LandingDeps, type LandingSpan, type RepoLanding } from './landing.js'
-import { lookAt, onBench, tipOf } from './repository.js'
+import { lookAt, tipOf } from './repository.js'
 import { holding, type RunNotes } from './run-notes.js'
 import type { Standings } from './standing.js'
 
@@ -210,7 +210,7 @@ export class Fleet {
     for (const checkout of repos) {
       const here = named.includes(checkout.repo) ? lookAt(refs, checkout, order.branch) : undefined
       if (!here) continue
-      const { plan } = await onBench(benches, here, bench => planOf(bench, workspace, here, { ...order, mode: 'check' }), order.signal)
+      const { plan } = await benches.with(here, bench => planOf(bench, workspace, here, { ...order, mode: 'check' }), order.signal)
         .catch(error => Promise.reject(asRefusal(error)))
       plans.set(checkout.repo, plan)
     }

@@ -2,6 +2,7 @@ import { refuse } from '../../sdk/index.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import type { CheckoutRepo, CopyRepo, LandConflict, LeftPath } from '../agent/contract.js'
 import type { Bench } from './bench.js'
+import type { Benches } from './benches.js'
 import { conflictOf } from './changes.js'
 import type { LandMode } from './contract.js'
 import { operationIn, type Refs } from './git-folders.js'
@@ -9,7 +10,7 @@ import { applyLanding } from './landing-apply.js'
 import type { Choose } from './landing-choices.js'
 import { planLanding, type Plan } from './landing-plan.js'
 import type { LandingRecord, LandingRecords } from './landing-record.js'
-import { branchOf, lookAt, onBench, tipOf, type Repository } from './repository.js'
+import { branchOf, lookAt, tipOf, type Repository } from './repository.js'
 import { outstandingSpan, wholeSpan, type Span } from './span.js'
 
 /** What landings need of the daemon. */
@@ -17,7 +18,7 @@ export interface LandingDeps {
   /** The workspace's real path. */
   readonly workspace: string
   /** The folder in which benches are laid. */
-  readonly benches: string
+  readonly benches: Benches
   readonly refs: Refs
   readonly locks: Locks
   readonly records: LandingRecords
@@ -101,7 +102,7 @@ export const landRepo = async (
     checkFree(checkout, here.folders)
     if (tip === base && landedTip === undefined) return undefined
     if (span === 'outstanding' && tip === landedTip && left.length === 0) return undefined
-    return onBench(deps.benches, here, bench => land(deps, order, bench, here), signal)
+    return deps.benches.with(here, bench => land(deps, order, bench, here), signal)
   }, signal)
 }
 

@@ -130,7 +130,7 @@ const copyOne = async (bench: Bench, folder: Folder, path: string): Promise<Foun
 }
 
 const fillIndexes = async (bench: Bench, base: string, found: ReadonlyMap<string, Found>): Promise<void> => {
-  await bench.git(['read-tree', base], { index: 'head' })
+  await bench.readTree(base, 'head')
   await copyFile(bench.index('head'), bench.index('main'))
   const paths = [...found.keys()]
   const held = paths.filter(path => ['file', 'link'].includes(found.get(path)!.kind))

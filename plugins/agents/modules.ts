@@ -33,7 +33,7 @@ const LONGEST_NAME = 200
 
 /** The packages that hold a changed path, by the nearest manifest above it. */
 export const modulesOf = async (bench: Bench, repo: string, tree: string, changes: readonly Change[]): Promise<ModuleFolder[]> => {
-  const { text } = await bench.git(['ls-tree', '-r', '-z', '--name-only', tree])
+  const { text } = await bench.once(['ls-tree', '-r', '-z', '--name-only', tree])
   const manifests = new Map<string, string>()
   for (const path of text.split('\0')) {
     const cut = path.lastIndexOf('/')
@@ -57,6 +57,6 @@ export const modulesOf = async (bench: Bench, repo: string, tree: string, change
 
 const nameOf = async (bench: Bench, repo: string, tree: string, dir: string, manifest: string): Promise<string> => {
   const read = MANIFESTS[manifest.slice(dir === '' ? 0 : dir.length + 1)]!
-  const { code, text } = await bench.git(['cat-file', 'blob', `${tree}:${manifest}`], { ok: [0, 128] })
+  const { code, text } = await bench.once(['cat-file', 'blob', `${tree}:${manifest}`], { ok: [0, 128] })
   return ((code === 0 ? read(text) : undefined) ?? (dir.split('/').at(-1) || repo)).slice(0, LONGEST_NAME)
 }

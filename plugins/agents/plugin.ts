@@ -1,9 +1,8 @@
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { refuse, type Host } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
 import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
 import { Archive } from './archive.js'
+import { Benches } from './benches.js'
 import { Marks } from './marks.js'
 import { changesOf } from './changes.js'
 import { conflictsOf } from './conflicts.js'
@@ -12,7 +11,7 @@ import { fileSides } from './file-sides.js'
 import { asRefusal, checkReader, Fleet, withBranch } from './fleet.js'
 import { Refs } from './git-folders.js'
 import { LandingRecords } from './landing-record.js'
-import { lookAt, onBench } from './repository.js'
+import { lookAt } from './repository.js'
 import { Retention } from './retention.js'
 import { RosterBook } from './roster.js'
 import { RunNotes } from './run-notes.js'
@@ -23,8 +22,8 @@ export const contract = agents
 
 export const activate = async (host: Host): Promise<void> => {
   const { workspace, folder } = host.place
-  const benches = join(folder, 'benches')
-  await rm(benches, { recursive: true, force: true })
+  const benches = new Benches(folder)
+  await benches.clear()
   const refs = new Refs()
   const failed = (message: string, fields: object) => host.log.warn(message, fields)
   const standings = new Standings({ workspace, benches, refs, signal: host.signal, files: host.files, failed })
@@ -45,7 +44,10 @@ export const activate = async (host: Host): Promise<void> => {
   const work = async (id: string) => {
     const state = await host.call('agent.conversation', { id })
     const branch = withBranch(state, 'there is nothing to compare')
-    return { conversation: state.conversation, branch, repos: (await host.call('checkouts.repos', { id })).repos }
+    const { repos } = await host.call('checkouts.repos', { id })
+    // What is all on the branch is read there: a copy with many files takes long to look through.
+    const shown = notes.holdsAll(state) ? repos.map(({ copy: _looked, ...repo }): CheckoutRepo => repo) : repos
+    return { conversation: state.conversation, branch, repos: shown }
   }
 
   const diff = async (id: string, signal: AbortSignal): Promise<AgentChanges> => {
@@ -61,7 +63,7 @@ export const activate = async (host: Host): Promise<void> => {
         continue
       }
       try {
-        const { changes, conflict } = await onBench(benches, repository, bench =>
+        const { changes, conflict } = await benches.with(repository, bench =>
           changesOf(bench, repository, workspace, branch, refused.has(checkout.repo)), signal)
         shown.push(changes)
         if (conflict) conflicts.push(conflict)
@@ -79,7 +81,7 @@ export const activate = async (host: Host): Promise<void> => {
       refuse('not-found', `${id} holds no repository ${repo}: its repositories are ${repos.map(known => known.repo).join(', ')}`)
     const repository = lookAt(refs, checkout, branch) ?? refuse('not-found', `the repository ${repo} is gone from the workspace`)
     try {
-      return await onBench(benches, repository, bench => fileSides(bench, repository, path), signal)
+      return await benches.with(repository, bench => fileSides(bench, repository, path), signal)
     } catch (error) {
       throw asRefusal(error)
     }

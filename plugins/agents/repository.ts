@@ -1,5 +1,4 @@
 import type { CheckoutRepo } from '../agent/contract.js'
-import { Bench } from './bench.js'
 import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders.js'
 
 /** One repository of a conversation as it stands now: what git keeps of it, main's HEAD and the branch's tip. */
@@ -32,11 +31,3 @@ export const branchOf = ({ checkout, head, tip }: Repository) => ({
   ...(head.commit !== undefined && { head: head.commit }),
   ...(checkout.left !== undefined && { left: checkout.left }),
 })
-
-/** Opens a bench for a repository and closes it when the work is done. */
-export const onBench = async <T>(
-  benches: string, { folders, tip }: Repository, work: (bench: Bench) => Promise<T>, signal?: AbortSignal,
-): Promise<T> => {
-  await using bench = await Bench.open(benches, folders, tip, signal)
-  return await work(bench)
-}

@@ -60,6 +60,11 @@ export class RunNotes {
     await this.#host.store.delete(id)
   }
 
+  /** Whether all work is on the branch: nothing but turns changes a copy. */
+  holdsAll({ conversation: { id, lastRun }, live }: ConversationState): boolean {
+    return !live && lastRun !== undefined && this.#notes.get(id)?.committed === lastRun
+  }
+
   /** Sees to it that what the last run left is on the branch. A copy that cannot be committed now is tried again later. */
   commit({ conversation: { id, branch, lastRun, archivedAt }, live }: ConversationState): Promise<void> {
     const nothing = branch === undefined || live || lastRun === undefined || archivedAt !== undefined || this.#notes.get(id)?.committed === lastRun

@@ -2,6 +2,7 @@ import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Files } from '../../sdk/index.js'
 import type { CheckoutRepo, Conversation } from '../agent/contract.js'
+import type { Benches } from './benches.js'
 import { totalsOf } from './changes.js'
 import type { Bench } from './bench.js'
 import type { DiffTotals, LandedPresence } from './contract.js'
@@ -10,7 +11,7 @@ import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders
 import { headMove } from './head-move.js'
 import { hashing, KnownStandings, NOWHERE, pathsOf, type Known } from './known-standings.js'
 import { planLanding } from './landing-plan.js'
-import { branchOf, onBench, tipOf, type Repository } from './repository.js'
+import { branchOf, tipOf, type Repository } from './repository.js'
 import { forkPoint, outstandingSpan } from './span.js'
 import { changesBetween } from './tree-diff.js'
 
@@ -26,7 +27,7 @@ export interface Standing {
 /** What standings need of the daemon. */
 export interface StandingDeps {
   readonly workspace: string
-  readonly benches: string
+  readonly benches: Benches
   readonly refs: Refs
   readonly signal: AbortSignal
   /** Where answers outlive a restart; left out: nowhere. */
@@ -149,7 +150,7 @@ export class Standings {
     const { benches, failed, signal } = this.#deps
     const known = this.#known.under(repo, from)
     const commits = new Set(known.flatMap(([, each]) => each.commits))
-    const moved = from === '' || to === '' ? undefined : await onBench(benches, here, bench => headMove(bench, from, to, commits), signal).catch(error => {
+    const moved = from === '' || to === '' ? undefined : await benches.with(here, bench => headMove(bench, from, to, commits), signal).catch(error => {
       if (signal.aborted) throw error
       failed('a move of the main line could not be followed', { repo, error: String(error) })
       return undefined
@@ -174,7 +175,7 @@ export class Standings {
 
   #measure(here: Repository): Promise<Pick<Known, 'outstanding' | 'totals' | 'presence' | 'paths' | 'stamp'>> {
     const { checkout: { repo, landedTip, left = [] }, main, tip, head: { commit: head } } = here
-    return onBench(this.#deps.benches, here, async bench => {
+    return this.#deps.benches.with(here, async bench => {
       const work = branchOf(here)
       const changes = await changesBetween(bench, repo, await forkPoint(bench, work), tip)
       const totals = totalsOf(changes)

@@ -1,10 +1,11 @@
 import { refuse, type Host } from '../../sdk/index.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import type { CheckoutRepo, CheckoutSync } from '../agent/contract.js'
+import type { Benches } from './benches.js'
 import type { SyncReport } from './contract.js'
 import { asRefusal, withBranch } from './fleet.js'
 import type { Refs } from './git-folders.js'
-import { branchOf, lookAt, onBench } from './repository.js'
+import { branchOf, lookAt } from './repository.js'
 import { holding } from './run-notes.js'
 import { forkPoint } from './span.js'
 import type { Standings } from './standing.js'
@@ -14,7 +15,7 @@ import { changesBetween, type Change } from './tree-diff.js'
 export interface SyncDeps {
   readonly host: Pick<Host, 'call'>
   readonly turns: Locks
-  readonly benches: string
+  readonly benches: Benches
   readonly refs: Refs
   readonly standings: Standings
 }
@@ -55,7 +56,7 @@ export class Syncing {
     const here = checkout && lookAt(this.#deps.refs, checkout, branch)
     const told = { repo, onto, commits, ...(blocked && { blocked, ...(paths.length > 0 && { paths }) }) }
     if (!here) return { ...told, moved: [], overlap: [] }
-    const { moved, mine } = await onBench(this.#deps.benches, here, async bench => ({
+    const { moved, mine } = await this.#deps.benches.with(here, async bench => ({
       moved: namesOf(await changesBetween(bench, repo, from, onto)),
       mine: namesOf(await changesBetween(bench, repo, await forkPoint(bench, branchOf(here)), here.tip)),
     }), signal).catch(error => Promise.reject(asRefusal(error)))

@@ -7,6 +7,7 @@ import type { HelperCalls } from './helpers-contract.js'
 import type { MachineCalls } from './machine-contract.js'
 import type { ManifestProblemCalls } from './manifest-problems-contract.js'
 import type { StreamCalls } from './stream-contract.js'
+import type { TicketCalls } from './tickets-contract.js'
 
 export type * from './access-contract.js'
 export type * from './bundles-contract.js'
@@ -14,8 +15,9 @@ export type * from './helpers-contract.js'
 export type * from './machine-contract.js'
 export type * from './manifest-problems-contract.js'
 export type * from './stream-contract.js'
+export type * from './tickets-contract.js'
 
-export interface System extends AccessCalls, BundleCalls, HelperCalls, MachineCalls, ManifestProblemCalls, StreamCalls {}
+export interface System extends AccessCalls, BundleCalls, HelperCalls, MachineCalls, ManifestProblemCalls, StreamCalls, TicketCalls {}
 
 export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }

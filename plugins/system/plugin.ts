@@ -9,6 +9,7 @@ import { machineCalls } from './machine/calls.js'
 import { manifestProblemCalls } from './manifest-problems.js'
 import { Programs } from './programs.js'
 import { openSession, requestOf, signInOptions } from './sign-in.js'
+import { tickets } from './tickets.js'
 
 export const contract = system
 
@@ -53,6 +54,7 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
+    ...tickets(host, async () => false),
     'DELETE /system/control/tokens/{id}': ({ id }) => host.call('kernel.token.revoke', { id }),
     ...(await bundleCalls(host)),
     ...helperCalls(host),

@@ -36,7 +36,7 @@ const landAndDie = (bed: Bed, how: CrashOrder['how'], at: number) => {
   const records = join(bed.folder, 'records')
   rmSync(records, { recursive: true, force: true })
   const order: CrashOrder = {
-    workspace: bed.main, benches: join(bed.folder, 'benches'), records, branch: bed.branch, tip: bed.tip, checkout: bed.checkout, how, at,
+    workspace: bed.main, benches: bed.folder, records, branch: bed.branch, tip: bed.tip, checkout: bed.checkout, how, at,
   }
   const { stdout, signal, stderr } = spawnSync(process.execPath, [CHILD, JSON.stringify(order)], { encoding: 'utf8' })
   const names = existsSync(join(records, 'landings')) ? readdirSync(join(records, 'landings')) : []

@@ -2,16 +2,17 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Conversation } from '../../plugins/agent/contract.js'
-import { Bench } from '../../plugins/agents/bench.js'
+import { Benches } from '../../plugins/agents/benches.js'
 import { gitFolders, Refs } from '../../plugins/agents/git-folders.js'
 import { headMove } from '../../plugins/agents/head-move.js'
+import type { Repository } from '../../plugins/agents/repository.js'
 import { KnownStandings, NOWHERE, type Known } from '../../plugins/agents/known-standings.js'
 import { Standings } from '../../plugins/agents/standing.js'
 import { Bed, inGit, memoryFiles } from './agents-support.js'
 
 const moveOf = async (bed: Bed, from: string, to: string, commits: readonly string[]) => {
-  await using bench = await Bench.open(join(bed.folder, 'benches'), gitFolders(bed.main)!, from)
-  return await headMove(bench, from, to, commits)
+  const here = { folders: gitFolders(bed.main)!, tip: from } as Repository
+  return new Benches(bed.folder).with(here, bench => headMove(bench, from, to, commits))
 }
 
 const write = (folder: string, path: string, text: string): void => {
@@ -78,7 +79,7 @@ t.test('whatever main does, a standing followed is the one found anew', async t 
   const failures: string[] = []
   const files = memoryFiles()
   const made = () => new Standings({
-    workspace: bed.main, benches: join(bed.folder, 'benches'), refs: new Refs(), signal: new AbortController().signal, files,
+    workspace: bed.main, benches: new Benches(bed.folder), refs: new Refs(), signal: new AbortController().signal, files,
     failed: message => failures.push(message),
   })
   const all = async (standings: Standings) => {

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Conversation } from '../../plugins/agent/contract.js'
+import { Benches } from '../../plugins/agents/benches.js'
 import { gitFolders, operationIn, Refs } from '../../plugins/agents/git-folders.js'
 import { leadsOut } from '../../plugins/agents/link-target.js'
 import { neverWork } from '../../plugins/agents/never-work.js'
@@ -17,7 +18,7 @@ const talk = (bed: Bed, id: string, branch: string): Conversation => ({
 const standingsOf = (bed: Bed) => {
   const failures: string[] = []
   const standings = new Standings({
-    workspace: bed.main, benches: join(bed.folder, 'benches'), refs: new Refs(), signal: new AbortController().signal,
+    workspace: bed.main, benches: new Benches(bed.folder), refs: new Refs(), signal: new AbortController().signal,
     failed: message => failures.push(message),
   })
   return { standings, failures }

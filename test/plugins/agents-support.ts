@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import type { Files } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
 import type { CheckoutRepo, CopyRepo } from '../../plugins/agent/contract.js'
+import { Benches } from '../../plugins/agents/benches.js'
 import { Refs } from '../../plugins/agents/git-folders.js'
 import { landRepo, type LandingDeps, type RepoLanding } from '../../plugins/agents/landing.js'
 import { LandingRecords } from '../../plugins/agents/landing-record.js'
@@ -62,7 +63,7 @@ export class Bed {
     inGit(this.main, 'worktree', 'add', '-q', '-b', branch, this.copy)
     this.repo = { repo: 'root', base: this.head }
     this.deps = {
-      workspace: this.main, benches: join(this.folder, 'benches'), refs: new Refs(), locks: new Locks(),
+      workspace: this.main, benches: new Benches(this.folder), refs: new Refs(), locks: new Locks(),
       records: new LandingRecords(memoryFiles()), now: Date.now,
     }
   }
