@@ -85,7 +85,7 @@ const fetchAll = async (run: Run, file: string, detached: string | undefined): P
   const { text } = await run(['bundle', 'list-heads', file])
   const refs = text.split('\n').map(line => line.slice(line.indexOf(' ') + 1)).filter(ref => KEPT.test(ref) && !ref.includes('..') || ref === 'refs/stash')
   const specs = [...refs.map(ref => `+${ref}:${ref}`), ...(detached ? ['+HEAD:refs/sandbox/standing'] : [])]
-  if (specs.length === 0) return
+  if (specs.length === 0) throw new GitFailure('bundle', 1, 'it names no branch, tag or commit')
   const forgiven = FORGIVEN.flatMap(fault => ['-c', `fetch.fsck.${fault}=ignore`])
   // A file beside us is all that is fetched from: no other transport is opened.
   await run(['-c', 'fetch.fsckObjects=true', ...forgiven, 'fetch', '-q', '--no-tags', '--no-write-fetch-head', '--no-auto-gc', '--update-head-ok', '--stdin', file], { input: `${specs.join('\n')}\n`, env: { GIT_ALLOW_PROTOCOL: 'file' } })

@@ -20,8 +20,9 @@ export interface Reader {
 
 const MOST_MANIFEST = 64 * 1024 * 1024
 const BLOCK = 512
-/** Names too long for a head have one more entry of their own. */
-const HEADS = 3 * BLOCK + 8192
+/** What an entry takes beside its content and names: two heads, since a long name has one of its own, and what fills blocks up. */
+const HEADS = 4 * BLOCK
+const LOOSE = 1024 * 1024
 const GIB = 1024 ** 3
 const MOST_BYTES = 10 * GIB
 const MOST_TIMES = 200
@@ -66,7 +67,7 @@ class Reading {
   readonly #reader: Reader
   readonly #packed: number
   /** How much may come out: what the manifest says, and until it is read, a manifest. */
-  #room = MOST_MANIFEST + HEADS
+  #room = MOST_MANIFEST + LOOSE
   #manifest: BundleManifest | undefined
 
   constructor(reader: Reader, packed: number) {
@@ -125,7 +126,7 @@ class Reading {
       refuse('too-large', `the bundle has ${this.#packed} bytes and says it unpacks to ${unpacked}: expected at most ${MOST_TIMES} times its size`)
     }
     this.#manifest = manifest
-    this.#room += manifest.entries.reduce((sum, each) => sum + each.size + HEADS + Buffer.byteLength(each.path) * 2, 0)
+    this.#room = LOOSE + manifest.entries.reduce((sum, { path, size, link = '' }) => sum + size + HEADS + Buffer.byteLength(path + link) * 2, 0)
     await this.#reader.begin(manifest)
   }
 
