@@ -37,6 +37,8 @@ export interface Daemon {
   readonly kernel: Kernel
   readonly auth: Auth
   readonly plugins: readonly LoadedPlugin[]
+  /** The code that claims the sandbox, for the person at the terminal. */
+  readonly claim?: string
   /** Resolves when every boot step has ended. */
   readonly ready: Promise<void>
   stop(): Promise<void>
@@ -86,11 +88,16 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const auth = await createAuth({
     files: authFiles(files),
     now: Date.now,
-    identity: { claim: deployment.identity?.claim ?? (isLoopbackHost(config.host) ? 'first' : 'code'), local: deployment.identity?.local !== 'off' },
+    identity: {
+      ...deployment.identity,
+      claim: deployment.identity?.claim ?? (isLoopbackHost(config.host) && !deployment.http?.hosts?.length ? 'first' : 'code'),
+      local: deployment.identity?.local !== 'off',
+    },
     ended: what => {
       streams?.end(what)
       kernel.events.emit('credential.ended', what)
     },
+    refused: what => kernel.events.emit('credential.refused', what),
     say: options.say ?? (() => {}),
   })
   streams = new OpenStreams(id => auth.limits.enterStream(id))
@@ -155,7 +162,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   // Not waited for: what a killed daemon left half-written is only in the way of the eye.
   void ready.then(() => Promise.all(['files', 'journals'].map(folder => sweepTemporaries(join(data, folder)))))
     .catch(error => log.warn({ err: error }, 'half-written files of an earlier run could not be removed'))
-  return { url, ...(socket && { socket: socket.path }), kernel, auth, plugins, ready, stop }
+  return { url, ...(socket && { socket: socket.path }), ...(auth.claim !== undefined && { claim: auth.claim }), kernel, auth, plugins, ready, stop }
 }
 
 /** How long a head may take; Node looks at who is late only every 30 s unless told otherwise. */

@@ -61,9 +61,10 @@ const run = async (): Promise<void> => {
   flushCompileCache()
 }
 
-const announce = ({ url }: { url: string }, { json, workspace }: { json: boolean; workspace: string }, hints: readonly string[]): void => {
-  if (json) return void process.stdout.write(`${JSON.stringify({ ready: true, url, pid: process.pid })}\n`)
+const announce = ({ url, claim }: { url: string; claim?: string }, { json, workspace }: { json: boolean; workspace: string }, hints: readonly string[]): void => {
+  if (json) return void process.stdout.write(`${JSON.stringify({ ready: true, url, pid: process.pid, ...(claim !== undefined && { claim }) })}\n`)
   process.stdout.write(`sandbox: ready at ${url} for ${workspace}\n`)
+  if (claim !== undefined) process.stderr.write(`sandbox: the claim code of this start is ${claim}: whoever signs in first may be asked for it\n`)
   for (const hint of hints) process.stderr.write(`sandbox: ${hint}\n`)
 }
 

@@ -1,6 +1,8 @@
 export type { Api, Events, Points } from './api.js'
 export type { Bytes, Call, Context, Contract, Handlers, Input, Position, Replies, Reply, Requests, Socket, SocketContext, Stream, Watch } from './contract.js'
 export type { Activate, Files, Host, Journals, Log, Place, Store } from './host.js'
+export { accessTo, allows, covers, isWithin, leads, pathOfRepo, reachOf } from './reach.js'
+export type { Access, Cover, Reach, ReachFolder } from './reach.js'
 export { Refusal, refuse } from './refusal.js'
 export type { FieldError, Reason } from './refusal.js'
 export type { Caller, CallerKind, Count, HttpFacts, Millis, Ok, Positive, Role, Scope, Text } from './types.js'

@@ -52,6 +52,12 @@ export interface HttpFacts {
   readonly base: string
   /** Both ends are on this machine and no forwarding header is present. */
   readonly local: boolean
+  /** The port of the socket's far end, where that is on this machine. */
+  readonly nearPort?: number
+  /** A forwarding header is present, believed or not. */
+  readonly forwarded?: true
+  /** Whatever it carries can be read on its way, and the deployment did not allow that. */
+  readonly plain?: true
   readonly bearer?: string
   readonly userAgent?: string
   /** The tags that a write may find in force (`if-match`; RFC 9110, section 13.1.1). */

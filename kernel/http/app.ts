@@ -1,5 +1,5 @@
 import Koa, { type Context as KoaContext } from 'koa'
-import type { Bytes, Context, Contract } from '../../sdk/contract.js'
+import type { Bytes, Context, Contract, GivenBytes } from '../../sdk/contract.js'
 import { frameOf, isRoute } from '../../sdk/contract.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller, HttpFacts } from '../../sdk/types.js'
@@ -125,7 +125,7 @@ export class App {
   #admitted(ctx: KoaContext, access: Access, arrival: Arrival): Admitted {
     if ('open' in access) {
       const { ticket: wanted, id } = access
-      if (arrival.bearer !== undefined || wanted) refusePlain(arrival, this.#options.http)
+      if (arrival.bearer !== undefined || wanted) refusePlain(arrival)
       const leave = () => {}
       if (!wanted) return { caller: STRANGER, leave }
       const query = new URLSearchParams(ctx.querystring)
@@ -135,7 +135,7 @@ export class App {
     }
     const credential = readCredential(arrival.head)
     if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
-    refusePlain(arrival, this.#options.http)
+    refusePlain(arrival)
     const { auth } = this.#options
     const caller = admit(auth.authenticate(credential, arrival.address), access)
     return { caller, leave: auth.limits.enter(caller.sessionId ?? caller.tokenId ?? caller.actor) }
@@ -228,12 +228,9 @@ const kindOf = (schema: ReturnType<Contract['schema']>, call: string): 'value' |
   return shape?.properties?.['event-stream'] ? 'stream' : shape?.properties?.['socket-client'] ? 'socket' : 'value'
 }
 
-const factsOf = (ctx: KoaContext, { address, base, local, bearer, userAgent }: Arrival): HttpFacts => {
+const factsOf = (ctx: KoaContext, { head, ownHost, origin, foreign, ...facts }: Arrival): HttpFacts => {
   const ifMatch = ctx.req.headers['if-match']
-  return {
-    address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }),
-    ...(ifMatch !== undefined && { ifMatch }),
-  }
+  return ifMatch === undefined ? facts : { ...facts, ifMatch }
 }
 
-const isBytes = (value: unknown): value is Bytes => typeof value === 'object' && value !== null && 'content-type' in value
+const isBytes = (value: unknown): value is GivenBytes => typeof value === 'object' && value !== null && 'content-type' in value

@@ -28,6 +28,7 @@ import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
 import { restart, sweep } from './restart.js'
 import { recoverRewinds, rewind } from './rewind.js'
+import { askReach, looks, seeOf } from './sight.js'
 import { scriptAgent, scriptWith } from './script/adapter.js'
 import { Search } from './search.js'
 import { SearchIndex } from './search-index.js'
@@ -76,7 +77,7 @@ export const activate = async (host: Host): Promise<void> => {
     return { atOnce: subagentsAtOnce ?? USUAL_LIMITS.atOnce, perTurn: subagentsPerTurn ?? USUAL_LIMITS.perTurn, depth: subagentDepth ?? USUAL_LIMITS.depth }
   }
   const underWay = new ProgramsUnderWay()
-  const workshop = new TurnWorkshop({ workspace, underWay, copies, conversations, locks, log, remembered, anchors, listeners, limits, staff: { providers, log } })
+  const workshop = new TurnWorkshop({ workspace, underWay, copies, conversations, locks, log, remembered, anchors, listeners, limits, reach: askReach(host), staff: { providers, log } })
   const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
@@ -91,7 +92,9 @@ export const activate = async (host: Host): Promise<void> => {
     host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn), resumes, keep,
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks })
+  const look = looks(host)
+  const see = seeOf(conversations, look)
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks, look })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation) => {
@@ -149,26 +152,40 @@ export const activate = async (host: Host): Promise<void> => {
 
   const handlers: Handlers<Agent> = {
     'POST /agent': (input, { caller }) => delivery.deliver(input, caller),
-    'POST /agent/attach': (input, { caller, signal }) => attach({ engine, conversations, queue, transcripts, journal }, input, caller, signal),
+    'POST /agent/attach': (input, { caller, signal }) => attach({ engine, conversations, queue, transcripts, journal, look }, input, caller, signal),
     'POST /agent/reply': async (input, { caller }) => {
-      await reply({ cards, conversations, journal }, input, caller)
+      await reply({ cards, conversations, journal, engine, look }, input, caller)
       return { ok: true }
     },
     'POST /agent/steer': async (input, { caller }) => {
-      await steer({ engine, conversations, providers, lanes, workspace }, input, caller)
+      await steer({ engine, conversations, providers, lanes, workspace, look }, input, caller)
       return { ok: true }
     },
     'POST /agent/stop': async ({ conversationId }, { caller }) => {
-      reach(caller, conversations.get(conversationId))
+      reach(caller, await see(conversationId, caller))
       await resumes.stop(conversationId)
       return { ok: true }
     },
-    'POST /agent/rewind': (input, { signal }) => rewind(rewinding, input, signal),
-    'POST /agent/switch-account': input => switchAccount({ engine, conversations, providers, lanes }, input),
+    'POST /agent/rewind': async (input, { caller, signal }) => {
+      await see(input.conversationId, caller)
+      return rewind(rewinding, input, signal)
+    },
+    'POST /agent/switch-account': async (input, { caller }) => {
+      await see(input.conversationId, caller)
+      return switchAccount({ engine, conversations, providers, lanes }, input)
+    },
     'GET /agent/commands': ({ agent: id }) => ({ commands: providers.commands(id) }),
     'GET /agent/refusals': () => ({ refusals: providers.refusals }),
 
     'agent.conversations': () => ({ conversations: conversations.all.map(conversation => engine.state(conversation)) }),
+    'agent.visible': async ({ ids }, { caller }) => {
+      const { sees } = await look(caller)
+      const found = await Promise.all(ids.map(async id => {
+        const conversation = conversations.find(id)
+        return conversation && (await sees(conversation.startIn)) ? [id] : []
+      }))
+      return { ids: found.flat() }
+    },
     'agent.conversation': ({ id }) => engine.state(conversations.get(id)),
     'agent.transcript': async ({ id, limit, before }) => {
       const { session } = conversations.get(id)
@@ -200,6 +217,7 @@ export const activate = async (host: Host): Promise<void> => {
     'agent.place': ({ id, text, by }) => done(board.place(id, text, by)),
     'agent.helpers': query => archive.list(query),
     'agent.helperTranscript': ({ id }) => archive.transcript(id),
+    'checkouts.repositories': async () => ({ repos: (await copies.repositories()).map(({ repo }) => repo) }),
     'checkouts.repos': async ({ id }) => {
       const { branch, repos } = conversations.get(id)
       return { repos: branch ? await copies.resolve(id, repos) : [] }

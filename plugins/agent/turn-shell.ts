@@ -47,6 +47,7 @@ export const treeCommand = async (
     shown: [...(wall.shown ?? []), ...covered.map(folder => ({ from: folder, to: folder }))],
   }
   const command = await walled(spec, program, args)
+  const { only } = wall
   const seen = command.enforced ? workspace : root
-  return { ...command, root, seen: { root: seen, cwd: join(seen, relative(workspace, at)) } }
+  return { ...command, root, ...(only && { folders: only }), seen: { root: seen, cwd: join(seen, relative(workspace, at)) } }
 }

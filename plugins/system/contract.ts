@@ -6,6 +6,7 @@ import type { BundleCalls } from './bundles-contract.js'
 import type { HelperCalls } from './helpers-contract.js'
 import type { MachineCalls } from './machine-contract.js'
 import type { ManifestProblemCalls } from './manifest-problems-contract.js'
+import type { MemberCalls } from './members-contract.js'
 import type { StreamCalls } from './stream-contract.js'
 import type { TicketCalls } from './tickets-contract.js'
 
@@ -14,13 +15,19 @@ export type * from './bundles-contract.js'
 export type * from './helpers-contract.js'
 export type * from './machine-contract.js'
 export type * from './manifest-problems-contract.js'
+export type * from './members-contract.js'
 export type * from './stream-contract.js'
 export type * from './tickets-contract.js'
 
-export interface System extends AccessCalls, BundleCalls, HelperCalls, MachineCalls, ManifestProblemCalls, StreamCalls, TicketCalls {}
+export interface System
+  extends AccessCalls, BundleCalls, HelperCalls, MachineCalls, ManifestProblemCalls, MemberCalls, StreamCalls, TicketCalls {}
 
 export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }
+  /** A person was given a role or areas. */
+  'member.changed': { email: string }
+  /** A person has no access any more. */
+  'member.removed': { email: string }
 }
 
 export const system: Contract<System> = {

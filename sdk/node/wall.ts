@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { accessTo, type ReachFolder } from '../reach.js'
 import { refuse } from '../refusal.js'
 import { readPlain, writeAtomic } from './files.js'
 import { packageFolder } from './package.js'
@@ -35,6 +36,8 @@ export interface WallSpec {
   readonly env: Env
   /** The private copy that takes the workspace's place. */
   readonly copy?: { readonly dir: string; readonly gitdirs: readonly WallGitdir[] }
+  /** Only these folders of the workspace are there, and no git dir of a repository that is not wholly workable; left out: all of it. */
+  readonly only?: readonly ReachFolder[]
   /** Seen inside, not writable there; what does not exist is left out. */
   readonly readOnly?: readonly string[]
   /** The copy keeps its own `.sandbox/`, writable, not the workspace's: for git, which may have it in its tree. */
@@ -252,18 +255,33 @@ const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   for (const path of doors) if (!contains(data, path)) mounts.push(...(await hidden(path)))
   mounts.push(['empty', '', data])
   for (const path of spec.exposed ?? []) mounts.push(['bind', await real(path), path])
-  mounts.push(['bind', await real(copy ? copy.dir : workspace), workspace])
-  for (const [index, each] of (copy?.gitdirs ?? []).entries()) {
-    mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
-  }
+  const access = (path: string) => (spec.only && contains(workspace, path) ? accessTo(spec.only, relative(workspace, path) || '.') : 'work')
+  const gitdirs = copy?.gitdirs ?? []
+  const workable = gitdirs.filter(({ path }) => access(join(workspace, path)) === 'work')
+  if (spec.only) mounts.push(...(await someFolders(spec, spec.only, gitdirs.filter(each => !workable.includes(each)))))
+  else mounts.push(['bind', await real(copy ? copy.dir : workspace), workspace])
+  for (const [index, each] of workable.entries()) mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
 
-  if (!copy || !spec.ownSandbox) mounts.push(...(await sharedSandbox(spec)))
-  for (const { from, to } of spec.shown ?? []) mounts.push(['show', await real(from), to])
-  for (const path of spec.readOnly ?? []) {
+  if (!spec.only && (!copy || !spec.ownSandbox)) mounts.push(...(await sharedSandbox(spec)))
+  for (const { from, to } of spec.shown ?? []) if (access(to)) mounts.push(['show', await real(from), to])
+  for (const path of (spec.readOnly ?? []).filter(access)) {
     const source = copy && contains(workspace, path) ? join(copy.dir, relative(workspace, path)) : path
     if (await kindOf(source)) mounts.push(['show', await real(source), path])
   }
+  if (spec.only) mounts.push(['seal', '', workspace])
   mounts.push(['seal', '', data])
+  return mounts
+}
+
+/** Some folders of the workspace in an empty one, those around others first. A repository that is not one of them keeps its history to itself, wherever that lies. */
+const someFolders = async ({ workspace, data, copy }: WallSpec, only: readonly ReachFolder[], closed: readonly WallGitdir[]): Promise<Mount[]> => {
+  const mounts: Mount[] = []
+  for (const { common } of closed) if (!contains(workspace, common) && !contains(data, common)) mounts.push(...(await hidden(common)))
+  mounts.push(['empty', '', workspace])
+  for (const { path, access } of only.toSorted((one, other) => one.path.length - other.path.length)) {
+    const from = join(copy ? copy.dir : workspace, path)
+    if (await kindOf(from)) mounts.push([access === 'work' ? 'bind' : 'show', await real(from), join(workspace, path)])
+  }
   return mounts
 }
 

@@ -102,6 +102,18 @@ cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
   await after(t, where, async daemon => t.match(await state(daemon, 's'), { live: undefined, conversation: { lastEnd: 'stopped' } }))
 })
 
+cases('something that is written down', ['activity.recorded'], async (t, point) => {
+  const where = whereIn(t)
+  await dies(t, where, point, async ({ once: client }) => {
+    await runTurn(client, 'w', 'say done', { isolated: true })
+    await client.call('POST /agents/{id}/auto-land', { id: 'w', autoLand: true })
+  })
+  await after(t, where, async ({ client }) => {
+    t.match((await client.call('GET /activity')).events.filter(({ type }) => type === 'agent.autoland'), [{ conversationId: 'w', extra: { autoLand: true } }])
+    t.equal((await client.call('GET /activity/status')).chain.intact, true)
+  })
+})
+
 cases('a queue that gets another order', ['agent.queue.ordered'], async (t, point) => {
   const where = whereIn(t)
   const wait = (client: RunningDaemon['client'], prompt: string) =>

@@ -28,11 +28,11 @@ const plainEntry = (name: string, text: string): Buffer => {
   const size = Buffer.byteLength(text)
   const entry = Buffer.alloc(512 + Math.ceil(size / 512) * 512)
   entry.write(name, 0)
-  entry.write(`000644 \0000000 \0000000 \0${size.toString(8).padStart(11, '0')} 00000000000 `, 100)
+  entry.write(`000644 \x00000000 \x00000000 \x00${size.toString(8).padStart(11, '0')} 00000000000 `, 100)
   entry.write('        0', 148)
   entry.write('ustar\x0000', 257)
   const sum = entry.subarray(0, 512).reduce((all, byte) => all + byte, 0)
-  entry.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148)
+  entry.write(`${sum.toString(8).padStart(6, '0')}\x00 `, 148)
   entry.write(text, 512)
   return entry
 }

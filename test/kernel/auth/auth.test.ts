@@ -25,10 +25,3 @@ t.test('after 30 failures a minute an address gets 429 for failing requests whil
   held.clock.now += MINUTE
   t.equal((await refusalOf(() => held.auth.authenticate(wrong, '10.0.0.1'))).status, 401)
 })
-
-t.test('a bearer that is no session cannot be renewed and is told what is accepted', async t => {
-  const { auth } = await started()
-  const { message, status } = await refusalOf(async () => auth.handlers['kernel.session.renew']({ token: 'eyJh.eyJp.c2ln', address: 'a' }, contextOf()))
-  t.equal(status, 401)
-  t.match(message, /no identity provider is configured.*sandbox login/)
-})

@@ -1,0 +1,24 @@
+import type { Context, Host } from '../../sdk/index.js'
+
+/** What the record says of something that happened to access. */
+export interface Happened {
+  readonly type: string
+  readonly extra?: { readonly [key: string]: unknown }
+  /** Who did it, where that is not the caller of the call being answered. */
+  readonly actor?: string
+}
+
+/**
+ * Writes down, for maintainers, what happened to access; with whom it is served for, or by the actor named.
+ *
+ * It has happened when this is asked: a record that cannot be written is told to the log and undoes nothing.
+ */
+export const record = async (host: Pick<Host, 'call' | 'serves' | 'log'>, { type, extra, actor }: Happened, context?: Context): Promise<void> => {
+  try {
+    if (!(await host.serves('activity.record'))) return
+    const entry = { type, direction: 'system', audience: 'maintainer', ...(extra && { extra: { ...extra } }), ...(actor !== undefined && { actor }) } as const
+    await host.call('activity.record', entry, context ? { as: context } : {})
+  } catch (error) {
+    host.log.error('the record of activity could not be written', { type, error: String(error) })
+  }
+}
