@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Credential, readBearer, readCredential, readHead } from '../../../kernel/auth/credential.js'
+import { type Credential, readBearer, readCredential, readHead } from '../../../sdk/node/credential.js'
 import { refusalOf } from './memory.js'
 
 const good: [name: string, headers: string[], found: Credential | undefined][] = [
