@@ -94,6 +94,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
       streams?.end(what)
       kernel.events.emit('credential.ended', what)
     },
+    refused: what => kernel.events.emit('credential.refused', what),
     say: options.say ?? (() => {}),
   })
   streams = new OpenStreams(id => auth.limits.enterStream(id))

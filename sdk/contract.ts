@@ -21,6 +21,16 @@ export interface Bytes {
   readonly headers?: { readonly [name: string]: string }
 }
 
+/** What a call declares that answers with bytes: their media type, as a literal. */
+export interface Media {
+  readonly 'content-type': string
+}
+
+/** Bytes as a handler gives them: at once, or piece by piece at the pace of who reads. A failure on the way cuts the answer. */
+export interface GivenBytes extends Omit<Bytes, 'data'> {
+  readonly data: string | Uint8Array | AsyncIterable<string | Uint8Array>
+}
+
 /** A place in a journal, after entry `after`: a stream that the kernel serves from there, as stored and then live. */
 export interface Position {
   readonly journal: string
@@ -59,7 +69,8 @@ type Declared<Api, C extends keyof Api> = Api[C] extends (input: never) => infer
 /** What a caller receives: the value, the events of a stream, or the frames of a socket. */
 export type Reply<Api, C extends keyof Api> =
   Declared<Api, C> extends Stream<infer E> ? AsyncIterable<E>
-    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F> : Declared<Api, C>
+    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F>
+      : Declared<Api, C> extends Media ? Bytes & Declared<Api, C> : Declared<Api, C>
 
 /**
  * What a handler gives: the value, the events of a stream, the events before a place in a journal or a watch, or the frames
@@ -67,7 +78,8 @@ export type Reply<Api, C extends keyof Api> =
  */
 export type Given<Api, C extends keyof Api> =
   Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Watch, End | Position | void>
-    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F> : Declared<Api, C>
+    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F>
+      : Declared<Api, C> extends Media ? GivenBytes & Declared<Api, C> : Declared<Api, C>
 
 export interface CallOptions {
   /** Stops the call, and a stream it answered with. Pass on the signal of the call being answered. */

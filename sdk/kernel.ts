@@ -203,8 +203,8 @@ export interface Kernel {
   'kernel.members.list'(): MemberList
   /** Gives a person a role, or limits them to areas; what they no longer reach is closed. */
   'kernel.members.grant'(input: { email: string; role: Role; areas?: string[]; by: string }): Ok
-  /** Limits a person to areas and to no others; without `areas` lifts the limit. */
-  'kernel.members.limit'(input: { email: string; areas?: string[] }): Ok
+  /** Limits people to areas and to no others, all of them in one step; without `areas` lifts the limit of that person. */
+  'kernel.members.limit'(input: { people: { email: string; areas?: string[] }[] }): Ok
   /** Makes an invitation; its code is in this answer only. */
   'kernel.members.invite'(input: { role: Role; areas?: string[]; note?: string; expiresAt?: number; by: string }): { id: string; code: string; expiresAt: Millis }
   /** Takes a person's access away, with all their sessions, or withdraws an invitation. */
@@ -240,6 +240,8 @@ export interface Kernel {
 
 /** What the kernel tells every plugin. */
 export interface KernelEvents {
+  /** A credential was presented that is none, from an address; those after too many are turned away unheard and not told. */
+  'credential.refused': { address: string; credential: string }
   /** Every boot step has ended. */
   'daemon.ready': { ms: number }
   /** A credential stopped being valid, or a person reaches less than before; what stands on it ends. */

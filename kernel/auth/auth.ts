@@ -55,6 +55,8 @@ export interface AuthOptions {
   }
   /** Told of each credential that stopped being valid, and of each person who reaches less than before. */
   readonly ended: (what: { sessionId?: string; tokenId?: string; email?: string }) => void
+  /** Told of each credential that was none. */
+  readonly refused?: (what: { address: string; credential: string }) => void
   /** Tells the person at the terminal something. */
   readonly say: (line: string) => void
 }
@@ -79,7 +81,7 @@ const TICKET = 'expected a ticket of POST /system/ws-ticket that was minted for 
 const LOCAL_OFF = 'the local sign-in is switched off here (identity.local)'
 
 /** Loads who may come in; from then on nobody waits for the disk to be let in. */
-export const createAuth = async ({ files, now, identity: settings, say, ...told }: AuthOptions): Promise<Auth> => {
+export const createAuth = async ({ files, now, identity: settings, refused, say, ...told }: AuthOptions): Promise<Auth> => {
   const kept = await openBook(files)
   const sessions = new Sessions(kept, now)
   const codes = new Codes(kept, now)
@@ -132,12 +134,13 @@ export const createAuth = async ({ files, now, identity: settings, say, ...told 
     return done
   }
 
-  const fail = (address: string, message: string): never => {
+  const fail = (address: string, message: string, credential = 'session'): never => {
     const retryAfter = failed.wait(address)
     if (retryAfter !== undefined) {
       refuse('too-many', `too many failed credentials from this address; ask again in ${retryAfter} s`, { retryAfter })
     }
     failed.add(address)
+    refused?.({ address, credential })
     return refuse('unauthenticated', message)
   }
 
@@ -149,13 +152,13 @@ export const createAuth = async ({ files, now, identity: settings, say, ...told 
       return sessionCaller(found.session, found.person)
     }
     const token = kind === 'token' ? tokens.check(value, address) : undefined
-    return token ? tokenCaller(token) : fail(address, UNKNOWN[kind])
+    return token ? tokenCaller(token) : fail(address, UNKNOWN[kind], kind)
   }
 
   const redeem = (shown: Shown, address: string): { caller: Caller; first: boolean } => {
     const found = tickets.redeem(shown)
     const of = found && sessions.whose(found.sessionId)
-    return of ? { caller: sessionCaller(of.session, of.person), first: found.first } : fail(address, TICKET)
+    return of ? { caller: sessionCaller(of.session, of.person), first: found.first } : fail(address, TICKET, 'ticket')
   }
 
   const localOnly = (): void => {

@@ -33,7 +33,7 @@ export const memberCalls = ({ kept, now, sessions, shrunk, leaving }: MembersOpt
       return shown(kept.value, email => seen.get(email)?.[0]?.lastSeenAt, now())
     },
     'kernel.members.grant': ({ email, by, ...given }) => edit(book => grant(book, email, given, by, now())),
-    'kernel.members.limit': ({ email, areas }) => edit(book => limit(book, email, areas)),
+    'kernel.members.limit': ({ people }) => edit(book => limit(book, people)),
     'kernel.members.moved': ({ email }) => {
       shrunk(email)
       return { ok: true }

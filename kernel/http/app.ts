@@ -1,5 +1,5 @@
 import Koa, { type Context as KoaContext } from 'koa'
-import type { Bytes, Context, Contract } from '../../sdk/contract.js'
+import type { Bytes, Context, Contract, GivenBytes } from '../../sdk/contract.js'
 import { frameOf, isRoute } from '../../sdk/contract.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller, HttpFacts } from '../../sdk/types.js'
@@ -233,4 +233,4 @@ const factsOf = (ctx: KoaContext, { head, ownHost, origin, foreign, ...facts }: 
   return ifMatch === undefined ? facts : { ...facts, ifMatch }
 }
 
-const isBytes = (value: unknown): value is Bytes => typeof value === 'object' && value !== null && 'content-type' in value
+const isBytes = (value: unknown): value is GivenBytes => typeof value === 'object' && value !== null && 'content-type' in value

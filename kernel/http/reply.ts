@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerResponse } from 'node:http'
-import type { Bytes, Position } from '../../sdk/contract.js'
+import type { GivenBytes, Position } from '../../sdk/contract.js'
+import { codeOf } from '../../sdk/node/paths.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Sink } from '../../sdk/node/live/watcher.js'
 import { isPosition, isWatch, type Kernel } from '../services.js'
@@ -46,13 +48,20 @@ const sendJson = ({ res, lines, head }: Reply, status: number, body: string): vo
 }
 
 /** Writes bytes with their type; a handler's own headers win over the general ones. */
-export const sendBytes = ({ res, lines, head }: Reply, value: Bytes, ifNoneMatch?: string): void => {
-  const body = Buffer.from(value.data as string)
-  const tag = value.headers?.etag
-  lines.setAll(value.headers ?? {})
-  if (tag && ifNoneMatch === tag) return void lines.write(res, 304).end()
-  lines.set('content-type', value['content-type']).set('content-length', body.length).write(res, 200)
-  res.end(head ? undefined : body)
+export const sendBytes = async ({ res, lines, head }: Reply, value: GivenBytes, ifNoneMatch?: string): Promise<void> => {
+  const { data, headers = {} } = value
+  lines.setAll(headers)
+  if (headers.etag && ifNoneMatch === headers.etag) return void lines.write(res, 304).end()
+  lines.set('content-type', value['content-type'])
+  if (typeof data === 'string' || data instanceof Uint8Array) {
+    const body = Buffer.from(data as string)
+    lines.set('content-length', body.length).write(res, 200)
+    return void res.end(head ? undefined : body)
+  }
+  lines.write(res, 200)
+  if (head) return void res.end()
+  // Whoever left needs no more of it.
+  await pipeline(data, res).catch(error => (codeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE' ? undefined : Promise.reject(error)))
 }
 
 /** Writes a refusal, or ends an answer that has begun. */

@@ -13,6 +13,7 @@ import { asRefusal, checkReader, Fleet, withBranch } from './fleet.js'
 import { Refs } from './git-folders.js'
 import { LandingRecords } from './landing-record.js'
 import { lookAt } from './repository.js'
+import { Recorded } from './recorded.js'
 import { Retention } from './retention.js'
 import { RosterBook } from './roster.js'
 import { RunNotes } from './run-notes.js'
@@ -98,6 +99,7 @@ export const activate = async (host: Host): Promise<void> => {
   }
 
   const syncing = new Syncing({ host, turns, benches, refs, standings })
+  const recorded = new Recorded(host)
 
   /** A card as its asker is shown it. */
   const shown = async (caller: Caller, card: AgentCard | Promise<AgentCard>) => cardFor(await sight(host, caller), await card)
@@ -125,21 +127,25 @@ export const activate = async (host: Host): Promise<void> => {
       if ((repo === undefined) !== (path === undefined)) refuse('invalid', 'expected both repo and path, or neither, found only one of them')
       return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, await sight(host, caller), signal)
     },
-    'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, { signal }) => {
-      const result = await fleet.land({ ...order, span, force, mode }, signal)
+    'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, context) => {
+      const result = await fleet.land({ ...order, span, force, mode }, context.signal)
       if (result.landed) await marks.answered(order.id)
+      await recorded.landing(order.id, result, context)
       return result
     },
-    'POST /agents/land': async ({ ids, mode = 'check' }, { signal }) => {
-      const results = await fleet.landMany(ids, mode, signal)
-      for (const { id, result } of results) if (result?.landed) await marks.answered(id)
+    'POST /agents/land': async ({ ids, mode = 'check' }, context) => {
+      const results = await fleet.landMany(ids, mode, context.signal)
+      for (const { id, result } of results) {
+        if (result?.landed) await marks.answered(id)
+        if (result) await recorded.landing(id, result, context)
+      }
       return { results }
     },
     'POST /agents/{id}/sync': async ({ id }, { caller, signal }) => {
       const repos = reportsFor(await sight(host, caller), await syncing.sync(id, signal))
       return { repos, agent: await shown(caller, roster.card(await host.call('agent.conversation', { id }))) }
     },
-    'POST /agents/{id}/discard': ({ id }, { signal }) => fleet.discard(id, signal),
+    'POST /agents/{id}/discard': ({ id }, context) => recorded.around('agent.discarded', id, context, () => fleet.discard(id, context.signal)),
     'GET /agents/archived': async ({ limit, before }, { caller }) => archive.list(await sight(host, caller), limit, before),
     'GET /agents/search': async (input, { caller }) => {
       const seen = await sight(host, caller)
@@ -148,28 +154,37 @@ export const activate = async (host: Host): Promise<void> => {
       const ids = new Set((await within(seen, await conversations())).map(({ conversation }) => conversation.id))
       return { ...found, matches: found.matches.filter(({ id }) => ids.has(id)), scanned: ids.size }
     },
-    'POST /agents/{id}/place': ({ id, text }, { caller }) => host.call('agent.place', { id, text, by: caller.actor }),
+    'POST /agents/{id}/place': ({ id, text }, context) =>
+      recorded.around('agent.placed', id, context, () => host.call('agent.place', { id, text, by: context.caller.actor })),
     'POST /agents/{id}/rename': ({ id, title }, { caller }) => shown(caller, marks.rename(id, title)),
     'POST /agents/{id}/seen': ({ id }, { caller }) => shown(caller, marks.seen(id)),
     'POST /agents/seen': async ({ ids }, { caller }) => {
       const { agents: all, ...rest } = await marks.seenAll(await meant(ids, caller))
       return { ...rest, agents: await cardsFor(await sight(host, caller), all) }
     },
-    'POST /agents/{id}/auto-land': ({ id, autoLand }) => marks.autoLand(id, autoLand),
+    'POST /agents/{id}/auto-land': ({ id, autoLand }, context) =>
+      recorded.around('agent.autoland', id, context, () => marks.autoLand(id, autoLand), { extra: { autoLand } }),
     'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }, { caller }) => shown(caller, marks.resumeAfterOutage(id, resumeAfterOutage)),
-    'POST /agents/{id}/request-land': ({ id }, { caller }) => shown(caller, marks.requestLand(id, caller)),
+    'POST /agents/{id}/request-land': ({ id }, context) =>
+      recorded.around('agent.land_requested', id, context, () => shown(context.caller, marks.requestLand(id, context.caller))),
     'GET /agents/{id}/queue': ({ id }) => host.call('agent.queue', { id }),
     'DELETE /agents/{id}/queue/{messageId}': input => host.call('agent.unqueue', input),
     'POST /agents/{id}/queue/order': input => host.call('agent.orderQueue', input),
-    'POST /agents/archive': async ({ ids }, { caller }) => {
-      const { moved, ...rest } = await archive.put(ids, await sight(host, caller))
-      return { ...rest, moved: await cardsFor(await sight(host, caller), moved) }
+    'POST /agents/archive': async ({ ids }, context) => {
+      const seen = await sight(host, context.caller)
+      const { moved, ...rest } = await archive.put(ids, seen)
+      for (const { id } of moved) await recorded.of('agent.archived', id, context)
+      return { ...rest, moved: await cardsFor(seen, moved) }
     },
     'POST /agents/unarchive': async ({ ids }, { caller }) => {
       const { moved, ...rest } = await archive.takeBack(ids)
       return { ...rest, moved: await cardsFor(await sight(host, caller), moved) }
     },
-    'POST /agents/purge': ({ ids }) => archive.purge(ids),
+    'POST /agents/purge': async ({ ids }, context) => {
+      const result = await archive.purge(ids)
+      if (result.removed.length > 0) await recorded.did('agent.purged', context, { extra: { count: result.removed.length, ids: result.removed } })
+      return result
+    },
     'agents.cards': ({ ids }) => roster.some(ids),
   }
   await host.serve(agents, guarded(host, handlers))

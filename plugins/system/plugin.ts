@@ -3,6 +3,7 @@ import type { OpenedSession } from '../../sdk/kernel.js'
 import { listSessions, mintToken, revokeSessions } from './access.js'
 import { Budget } from './budget.js'
 import { type Me, system } from './contract.js'
+import { recordDenials } from './denials.js'
 import { EventStream } from './events.js'
 import { memberHandlers } from './members.js'
 import { Programs } from './programs.js'
@@ -20,6 +21,7 @@ export const activate = async (host: Host): Promise<void> => {
   const events = new EventStream(host)
   await events.open()
   host.boot('look for programs', () => programs.look())
+  recordDenials(host)
   // Every end of a credential is heard of, its time running out too.
   host.on('credential.ended', () => void published('sessions').catch(() => {}))
 

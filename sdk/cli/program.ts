@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
+import { activity } from './activity.js'
 import { call } from './call.js'
 import { events } from './events.js'
 import { agents, diff, discard, land } from './fleet.js'
@@ -13,7 +14,7 @@ import { token } from './tokens.js'
 import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
-const VERBS: readonly Verb[] = [serve, login, run, attach, answer, stop, agents, events, diff, land, discard, token, call, scriptAgent]
+const VERBS: readonly Verb[] = [serve, login, run, attach, answer, stop, agents, events, diff, land, discard, activity, token, call, scriptAgent]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */
 export const runProgram = async (args: readonly string[], terminal: Terminal): Promise<number> => {

@@ -101,6 +101,18 @@ cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
   await after(t, where, async daemon => t.match(await state(daemon, 's'), { live: undefined, conversation: { lastEnd: 'stopped' } }))
 })
 
+cases('something that is written down', ['activity.recorded'], async (t, point) => {
+  const where = whereIn(t)
+  await dies(t, where, point, async ({ once: client }) => {
+    await runTurn(client, 'w', 'say done', { isolated: true })
+    await client.call('POST /agents/{id}/auto-land', { id: 'w', autoLand: true })
+  })
+  await after(t, where, async ({ client }) => {
+    t.match((await client.call('GET /activity')).events.filter(({ type }) => type === 'agent.autoland'), [{ conversationId: 'w', extra: { autoLand: true } }])
+    t.equal((await client.call('GET /activity/status')).chain.intact, true)
+  })
+})
+
 cases('a queue that gets another order', ['agent.queue.ordered'], async (t, point) => {
   const where = whereIn(t)
   const wait = (client: RunningDaemon['client'], prompt: string) =>
@@ -334,6 +346,22 @@ cases('a purge', ['agent.erase.meant', 'agent.erase.removed'], async (t, point) 
     t.same((await daemon.client.call('GET /agents/archived', {})).agents, [])
     nothingOf(t, where, 'p')
     t.equal(await daemon.kernel.journals.stat('agent/transcripts/p'), undefined)
+  })
+})
+
+// Areas ---------------------------------------------------------------------------------------------------------------
+
+cases('an area that is written anew', ['areas.kept:2'], async (t, point) => {
+  const where = whereIn(t, { 'docs/a.md': 'a\n', 'src/b.ts': 'b\n' })
+  const [one, other] = [{ id: 'a', label: 'one', folders: ['docs'], access: 'read' }, { id: 'a', label: 'other', folders: ['src'], access: 'work' }] as const
+  await dies(t, where, point, async ({ once: client }) => {
+    await client.call('POST /areas', { ...one, folders: [...one.folders] })
+    await client.call('POST /areas', { ...other, folders: [...other.folders] })
+  })
+  await after(t, where, async ({ client }) => {
+    const { areas: [area] } = await client.call('GET /areas')
+    t.match(area, other, 'it was on the disk')
+    t.match(await client.call('POST /areas', { ...one, folders: [...one.folders] }), { created: false, area: one })
   })
 })
 

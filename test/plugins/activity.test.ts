@@ -1,8 +1,14 @@
+import { join } from 'node:path'
 import t from 'tap'
+import { Caps } from '../../plugins/activity/caps.js'
+import { listed } from '../../plugins/activity/listing.js'
+import { Segments } from '../../plugins/activity/segments.js'
 import { BEGINNING, ChainCheck } from '../../sdk/node/chain.js'
 import { daemonWith } from '../support/daemon.js'
 import { refusalOf } from '../kernel/auth/memory.js'
+import { runTurn } from '../support/turns.js'
 import { record, stored, storedLines } from './activity-support.js'
+import { openEvents } from './events-support.js'
 
 t.test('without a credential, and with a token of another scope, nothing is listed', async t => {
   const daemon = await daemonWith(t, ['activity'])
@@ -106,4 +112,75 @@ t.test('a viewer and a token see what is for viewers, and a token no account', a
   t.match((await client.call('GET /activity')).events.map(({ type, account }) => ({ type, account })), [{ type: 'message.sent', account: undefined }])
   t.same((await client.call('GET /activity', { type: 'session.*' })).events, [])
   t.same((await daemon.client.call('GET /activity')).events.map(({ type }) => type), ['message.sent', 'session.opened'])
+})
+
+t.test('landing and discarding are written down, with who did it and what the conversation was called', async t => {
+  const daemon = await daemonWith(t, [])
+  for (const id of ['c', 'd']) await runTurn(daemon.client, id, `write ${id}.txt\n| text\nsay done`, { isolated: true })
+  await daemon.client.call('POST /agents/{id}/rename', { id: 'c', title: 'A \u202enote\nof mine' })
+  const { client } = await daemon.token('land', 'ci')
+  await client.call('POST /agents/{id}/land', { id: 'c' })
+  await daemon.client.call('POST /agents/{id}/discard', { id: 'd' })
+  const { events } = await daemon.client.call('GET /activity', { type: 'agent.*' })
+  t.match(events, [
+    { type: 'agent.discarded', actor: 'owner@sandbox.local', conversationId: 'd', outcome: 'ok', audience: 'viewer' },
+    { type: 'agent.landed', actor: 'token:ci', conversationId: 'c', title: 'A note of mine' },
+  ])
+})
+
+t.test('whoever is limited to areas sees entries of conversations inside them only, and a viewer none for maintainers', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  const asked: string[] = []
+  for (const conversationId of ['inside', 'outside', 'inside']) await record(daemon, { type: 'agent.landed', direction: 'system', conversationId })
+  await record(daemon, { type: 'settings.changed', direction: 'system' })
+  await record(daemon, { type: 'member.granted', direction: 'system', audience: 'maintainer', conversationId: 'inside' })
+  const days = new Segments(join(daemon.data, 'activity'), 'days')
+  const seen = async (role: 'viewer' | 'collaborator' | 'maintainer', areas?: string[]) => {
+    const options = { segments: [days], seesConversation: async (id: string) => (asked.push(id), id === 'inside') }
+    return (await listed({}, { kind: 'session', actor: 'x', role, ...(areas && { areas }) }, options)).events.map(({ seq }) => seq)
+  }
+  t.same(await seen('collaborator', ['docs']), [3, 1])
+  t.same(asked, ['inside', 'outside'], 'each conversation is asked for once')
+  t.same(await seen('viewer'), [4, 3, 2, 1])
+  t.same(await seen('maintainer'), [5, 4, 3, 2, 1])
+  await days.close()
+})
+
+t.test('looking takes two seconds at most, and the next page goes on from there', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  for (let n = 0; n < 3; n++) await record(daemon, { type: 'test.row', direction: 'system', extra: { n } })
+  const days = new Segments(join(daemon.data, 'activity'), 'days')
+  let now = 0
+  const options = { segments: [days], seesConversation: async () => true, now: () => (now += 3000) }
+  const owner = { kind: 'session', actor: 'x', role: 'owner' } as const
+  const first = await listed({ type: 'none.such' }, owner, options)
+  t.match(first, { events: [], next: stored(daemon)[0]!.at })
+  t.same(await listed({ type: 'none.such', before: first.next! }, owner, options), { events: [] })
+  await days.close()
+})
+
+t.test('of what one stranger causes 5,000 entries a day are kept, and the rest is one', t => {
+  const clock = { now: Date.UTC(2026, 0, 1) }
+  const caps = new Caps(() => clock.now, 3)
+  const facts = { type: 'message.received', direction: 'in', audience: 'viewer', actor: 'stranger' } as const
+  t.same(caps.due('daily'), [])
+  t.same(Array.from({ length: 5 }, () => caps.admits('stranger', facts)), [true, true, true, false, false])
+  t.equal(caps.admits('extension:x', facts), true, 'each source has its own')
+  for (let n = 0; n < 400; n++) caps.admits(`address-${n}`, facts)
+  t.equal(caps.admits('address-399', facts), false, 'more sources than are counted share one')
+  clock.now += 24 * 60 * 60_000
+  const due = caps.due('daily')
+  t.match(due[0], { type: 'message.received', actor: 'stranger', extra: { source: 'stranger', further: 2 } })
+  t.equal(due.length, 2)
+  t.equal(caps.admits('stranger', facts), true, 'and begins anew the next day')
+  t.end()
+})
+
+t.test('new entries are told to watchers, a burst of them once', async t => {
+  const daemon = await daemonWith(t, ['activity', 'system'])
+  const events = await openEvents(t, daemon)
+  await events.until('hello')
+  for (let n = 0; n < 20; n++) await record(daemon, { type: 'test.row', direction: 'system' })
+  const changed = await events.until('runtimeChanged', ({ domains }) => domains.includes('activity'))
+  t.equal(changed.versions.activity, 1)
 })

@@ -4,6 +4,7 @@ import type { BootProgress, LiveFrame } from '../../kernel.js'
 import { accessTo, type ReachFolder } from '../../reach.js'
 import { Refusal, refuse } from '../../refusal.js'
 import { Burst, few, REAL, type Clock, type Moved } from './burst.js'
+import { Fan } from './fan.js'
 import { limitedTo, nameOf } from './limited.js'
 import { Watcher, type Change, type Entry, type Sink, type Source, type Wire } from './watcher.js'
 
@@ -44,12 +45,15 @@ export class Live implements Source {
   /** The newest snapshot of each kind. */
   readonly #held = new Map<string, Entry>()
   readonly #watchers = new Set<Watcher>()
+  readonly #fan: Fan<Watcher>
   #head = 0
   /** The newest frame that is no longer kept. */
   #lost = 0
   /** Where the newest kind of snapshot was first seen: whoever is from before has never got one. */
   #floor = 1
   #merged?: { name: string; bytes: Buffer }
+  /** What was last found to wait: most watchers stand where the one before them did. */
+  #found?: { name: string; waiting: ReturnType<Live['waiting']> }
   #ticking = false
   #stopping = false
 
@@ -57,6 +61,7 @@ export class Live implements Source {
     this.#boot = boot
     this.#clock = clock
     this.#epoch = epoch
+    this.#fan = new Fan(this.#watchers, watcher => watcher.push(), clock)
   }
 
   get head(): number {
@@ -155,7 +160,14 @@ export class Live implements Source {
     ]
   }
 
-  waiting(watch: Watch['watch'], position: number): { seq: number; bytes: Buffer }[] | undefined {
+  waiting(watch: Watch['watch'], position: number): readonly { seq: number; bytes: Buffer }[] | undefined {
+    const { form, mode, reach } = watch
+    const name = `${position} ${this.#head} ${form} ${mode} ${form === 'people' && reach ? nameOf(reach) : ''}`
+    if (this.#found?.name !== name) this.#found = { name, waiting: this.#waiting(watch, position) }
+    return this.#found.waiting
+  }
+
+  #waiting(watch: Watch['watch'], position: number): { seq: number; bytes: Buffer }[] | undefined {
     if (position < this.#lost) return undefined
     const kept = this.#after(position).filter(entry => this.#wireOf(entry, watch))
     const changes = kept.filter(({ change }) => change)
@@ -240,7 +252,7 @@ export class Live implements Source {
       this.#kept.push(entry)
       this.#evict()
     }
-    for (const watcher of this.#watchers) watcher.push()
+    this.#fan.wake()
   }
 
   #evict(): void {
