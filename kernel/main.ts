@@ -11,6 +11,8 @@ const { readConfig, StartError } = await import('./config.js')
 const { holdFolder } = await import('./folder.js')
 const { createLog } = await import('./log.js')
 const { startDaemon } = await import('./daemon.js')
+const { CrashReports } = await import('../sdk/node/logs/crash-reports.js')
+const { DaemonLogs } = await import('../sdk/node/logs/daemon-logs.js')
 
 const STOP_WITHIN = 10_000
 
@@ -19,7 +21,10 @@ const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
   const config = readConfig(process.argv.slice(2), process.env)
   const release = holdFolder(config.data)
-  const log = createLog(config.json)
+  const logs = new DaemonLogs(join(config.data, 'logs'))
+  const crashes = new CrashReports(join(config.data, 'logs'))
+  crashes.begin()
+  const log = createLog({ json: config.json, keep: logs.keep })
   const hints: string[] = []
   try {
     const daemon = await startDaemon({ config, root, manifests: join(packageFolder(root), 'manifests'), log, say: line => hints.push(line) })
@@ -29,16 +34,25 @@ const run = async (): Promise<void> => {
       stopping = true
       setTimeout(() => process.exit(1), STOP_WITHIN).unref()
       await daemon.stop()
+      await logs.close()
+      crashes.end()
       release()
       process.exit(0)
     }
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
-    process.on('unhandledRejection', error => log.error({ err: error }, 'a promise was rejected and nobody looked'))
-    process.on('uncaughtException', error => log.error({ err: error }, 'an error was thrown and nobody caught it'))
+    const unseen = (what: string) => (error: unknown) => {
+      log.error({ err: error }, what)
+      crashes.write(what, error)
+    }
+    process.on('unhandledRejection', unseen('a promise was rejected and nobody looked'))
+    process.on('uncaughtException', unseen('an error was thrown and nobody caught it'))
     announce(daemon, config, hints)
     await daemon.ready
+    crashes.tellOfLast()
     flushCompileCache()
   } catch (error) {
+    crashes.tellOfLast()
+    crashes.end()
     release()
     throw error
   }

@@ -34,10 +34,7 @@ export const memberCalls = ({ kept, now, sessions, shrunk, leaving }: MembersOpt
     },
     'kernel.members.grant': ({ email, by, ...given }) => edit(book => grant(book, email, given, by, now())),
     'kernel.members.limit': ({ people }) => edit(book => limit(book, people)),
-    'kernel.members.moved': ({ email }) => {
-      shrunk(email)
-      return { ok: true }
-    },
+    'kernel.members.moved': ({ email }) => edit(book => ({ book, shrunk: [email] })),
     'kernel.members.invite': async ({ by, ...asked }) => {
       let made: ReturnType<typeof invite> | undefined
       await kept.change(book => (made = invite(book, asked, by, now())).book)

@@ -16,7 +16,7 @@ import type { Access } from '../manifest.js'
 import type { Kernel } from '../services.js'
 import { readForm } from './forms.js'
 import { readFields, readJson, readQuery } from './input.js'
-import { Lines } from './lines.js'
+import { Lines } from '../../sdk/node/head-lines.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
 import { askUpgrade, refuseMethod, sendBytes, sendRefusal, sendStream, sendValue, type Reply } from './reply.js'
 import { Routes } from './routes.js'
@@ -153,8 +153,7 @@ export class App {
     const end = streams.enter(caller, presence.ended)
     leave()
     try {
-      const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
-      await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(lastEventId !== undefined && { lastEventId }) }, value)
+      await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(http.lastEventId !== undefined && { lastEventId: http.lastEventId }) }, value)
     } finally {
       end()
     }
@@ -230,7 +229,8 @@ const kindOf = (schema: ReturnType<Contract['schema']>, call: string): 'value' |
 
 const factsOf = (ctx: KoaContext, { head, ownHost, origin, foreign, ...facts }: Arrival): HttpFacts => {
   const ifMatch = ctx.req.headers['if-match']
-  return ifMatch === undefined ? facts : { ...facts, ifMatch }
+  const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
+  return { ...facts, ...(ifMatch !== undefined && { ifMatch }), ...(lastEventId !== undefined && { lastEventId }) }
 }
 
 const isBytes = (value: unknown): value is GivenBytes => typeof value === 'object' && value !== null && 'content-type' in value

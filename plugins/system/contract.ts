@@ -2,16 +2,20 @@ import typia from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
 import type { AccessCalls } from './access-contract.js'
+import type { BrowserCalls } from './browsers-contract.js'
 import type { MemberCalls } from './members-contract.js'
 import type { StreamCalls } from './stream-contract.js'
+import type { TerminalCalls } from './terminals-contract.js'
 import type { TicketCalls } from './tickets-contract.js'
 
 export type * from './access-contract.js'
+export type * from './browsers-contract.js'
 export type * from './members-contract.js'
 export type * from './stream-contract.js'
+export type * from './terminals-contract.js'
 export type * from './tickets-contract.js'
 
-export interface System extends AccessCalls, MemberCalls, StreamCalls, TicketCalls {}
+export interface System extends AccessCalls, BrowserCalls, MemberCalls, StreamCalls, TerminalCalls, TicketCalls {}
 
 export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }

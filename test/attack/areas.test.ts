@@ -139,7 +139,7 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
 t.test('a thousand paths and ids outside are not found by who asks for one of them by name', async t => {
   const { daemon, people, outside } = await openWorld(t)
   const made = fc.sample(fc.tuple(fc.constantFrom(...outside), fc.constantFrom('', '/', '/..', '%00', '.', ' ', '?', '-1'), fc.constantFrom('', NAME, 'src/', '../')), { seed: SEED, numRuns: 1000 })
-  const calls = ['', '/transcript', '/diff', '/conflicts', '/queue', '/root/file-diff?path=docs/a.md', `/${NAME}-repo/file-diff?path=a.md`]
+  const calls = ['', '/transcript', '/diff', '/conflicts', '/queue', `/${encodeURIComponent('root')}/file-diff?path=docs/a.md`, `/${NAME}-repo/file-diff?path=a.md`]
   const wrong: string[] = []
   for (const [at, [id, end, before]] of made.entries()) {
     const target = `/agents/${encodeURIComponent(before + id + end)}${calls[at % calls.length]}`
