@@ -11,8 +11,7 @@ const { readConfig, StartError } = await import('./config.js')
 const { holdFolder } = await import('./folder.js')
 const { createLog } = await import('./log.js')
 const { startDaemon } = await import('./daemon.js')
-const { CrashReports } = await import('../sdk/node/logs/crash-reports.js')
-const { DaemonLogs } = await import('../sdk/node/logs/daemon-logs.js')
+const { RunLogs } = await import('../sdk/node/logs/run-logs.js')
 
 const STOP_WITHIN = 10_000
 
@@ -21,10 +20,8 @@ const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
   const config = readConfig(process.argv.slice(2), process.env)
   const release = holdFolder(config.data)
-  const logs = new DaemonLogs(join(config.data, 'logs'))
-  const crashes = new CrashReports(join(config.data, 'logs'))
-  crashes.begin()
-  const log = createLog({ json: config.json, keep: logs.keep })
+  const logs = new RunLogs(join(config.data, 'logs'))
+  const log = createLog(config.json, undefined, logs.keep)
   const hints: string[] = []
   try {
     const daemon = await startDaemon({ config, root, manifests: join(packageFolder(root), 'manifests'), log, say: line => hints.push(line) })
@@ -34,25 +31,18 @@ const run = async (): Promise<void> => {
       stopping = true
       setTimeout(() => process.exit(1), STOP_WITHIN).unref()
       await daemon.stop()
-      await logs.close()
-      crashes.end()
+      await logs.end()
       release()
       process.exit(0)
     }
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
-    const unseen = (what: string) => (error: unknown) => {
-      log.error({ err: error }, what)
-      crashes.write(what, error)
-    }
-    process.on('unhandledRejection', unseen('a promise was rejected and nobody looked'))
-    process.on('uncaughtException', unseen('an error was thrown and nobody caught it'))
+    logs.watch(log)
     announce(daemon, config, hints)
     await daemon.ready
-    crashes.tellOfLast()
+    logs.tellOfLast()
     flushCompileCache()
   } catch (error) {
-    crashes.tellOfLast()
-    crashes.end()
+    await logs.end()
     release()
     throw error
   }
