@@ -7,8 +7,8 @@ import { drained } from '../../sdk/node/drained.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Sink } from '../../sdk/node/live/watcher.js'
+import type { Lines } from '../../sdk/node/head-lines.js'
 import type { Kernel } from '../services.js'
-import type { Lines } from './lines.js'
 
 /** What any answer is written with. */
 export interface Reply {

@@ -181,19 +181,17 @@ const withCards = (told: ReadonlyMap<string, Told>, moved: ReadonlyMap<string, T
 }
 
 const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string, Told>, rev: number): LiveFrame[] => {
-  const gone = [...before].filter(([id]) => !now.has(id))
   const elsewhere = [...before].filter(([id, { place }]) => now.has(id) && now.get(id)!.place !== place)
+  const gone = [...before].filter(([id]) => !now.has(id))
+  const without = ([removed, { place }]: [string, Told]) => delta({ kind: 'agent', rev, removed }, place === undefined ? [] : [{ within: [place], value: {} }])
   const moved = [...now].filter(([id, { json, place }]) => before.get(id)?.json !== json || before.get(id)?.place !== place)
   return [
-    // One whose folder is another now is gone for those who reach the old place alone: who reaches both hears of it again next.
-    ...elsewhere.map(removal(rev)),
+    // One whose folder is another now is gone for those who reach the old place alone.
+    ...elsewhere.map(without),
     ...moved.map(([, told]) => delta({ kind: 'agent', rev, agent: told.card }, formsOf(told))),
-    ...gone.map(removal(rev)),
+    ...gone.map(without),
   ]
 }
-
-const removal = (rev: number) => ([removed, { place }]: [string, Told]): LiveFrame =>
-  delta({ kind: 'agent', rev, removed }, place === undefined ? [] : [{ within: [place], value: {} }])
 
 const delta = (data: AgentEvent, forms: readonly PlacedForm[]): LiveFrame =>
   ({ data, limited: { forms: forms.map(({ within, value }) => ({ within, value: data.agent ? { ...data, agent: value } : data })) }, mode: 'delta' })

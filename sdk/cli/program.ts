@@ -7,15 +7,19 @@ import { events } from './events.js'
 import { agents, diff, discard, land } from './fleet.js'
 import { login } from './login.js'
 import { logs } from './logs.js'
+import { members } from './members.js'
 import { answer, attach, run, stop } from './run.js'
 import { scriptAgent } from './script-agent.js'
 import { serve } from './serve.js'
+import { sessions } from './sessions.js'
 import { oneLine, plain } from './text.js'
 import { token } from './tokens.js'
 import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
-const VERBS: readonly Verb[] = [serve, login, run, attach, answer, stop, agents, events, diff, land, discard, activity, logs, token, call, scriptAgent]
+const VERBS: readonly Verb[] = [
+  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, sessions, token, activity, logs, call, scriptAgent,
+]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */
 export const runProgram = async (args: readonly string[], terminal: Terminal): Promise<number> => {

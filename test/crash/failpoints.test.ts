@@ -6,10 +6,10 @@ import { treeOf } from '../plugins/agents-support.js'
 import { refusal, state } from '../plugins/agent-support.js'
 import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
-import { after, dies, kept, whereIn, type Where } from './failpoints.js'
+import { ACCESS_POINTS, after, dies, kept, whereIn, type Where } from './failpoints.js'
 
 /** Every point that a test of this file ends a daemon at. */
-const reached = new Set<string>()
+const reached = new Set<string>(ACCESS_POINTS)
 t.jobs = 4
 t.setTimeout(240_000)
 
