@@ -23,6 +23,7 @@ import { PlannedResumes } from './planned-resumes.js'
 import { programs } from './programs.js'
 import { Providers } from './providers.js'
 import { Queue } from './queue.js'
+import { recorded } from './recorded.js'
 import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
 import { restart, sweep } from './restart.js'
@@ -229,5 +230,5 @@ export const activate = async (host: Host): Promise<void> => {
       return { repos: reports }
     },
   }
-  await host.serve(contract, handlers)
+  await host.serve(contract, recorded(host, handlers))
 }
