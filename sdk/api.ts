@@ -1,7 +1,7 @@
 import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
-import type { Areas, AreasEvents } from '../plugins/areas/contract.js'
+import type { Areas } from '../plugins/areas/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
 import type { System, SystemEvents } from '../plugins/system/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
@@ -10,7 +10,7 @@ import type { Kernel, KernelEvents } from './kernel.js'
 export interface Api extends ActivityCalls, Agent, Agents, Areas, SettingsCalls, System, Kernel {}
 
 /** Every event a plugin may emit, by name. */
-export interface Events extends AgentEvents, AgentsEvents, AreasEvents, SettingsEvents, SystemEvents, KernelEvents {}
+export interface Events extends AgentEvents, AgentsEvents, SettingsEvents, SystemEvents, KernelEvents {}
 
 /** Every point several plugins may contribute to, by name, and what one contribution looks like. */
 export interface Points {

@@ -7,7 +7,7 @@ import { codeOf } from '../../sdk/node/paths.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Sink } from '../../sdk/node/live/watcher.js'
 import { isPosition, isWatch, type Kernel } from '../services.js'
-import type { Lines } from './lines.js'
+import type { Lines } from '../../sdk/node/head-lines.js'
 
 /** What any answer is written with. */
 export interface Reply {
