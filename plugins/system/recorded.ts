@@ -7,7 +7,7 @@ export interface Happened {
   /** Who did it, where that is not the caller of the call being answered. */
   readonly actor?: string
   /** Left out: for maintainers, as all is that concerns access. */
-  readonly audience?: 'viewer'
+  readonly audience?: 'viewer' | 'maintainer'
   readonly conversationId?: string
 }
 
