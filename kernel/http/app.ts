@@ -229,8 +229,8 @@ const kindOf = (schema: ReturnType<Contract['schema']>, call: string): 'value' |
 }
 
 const factsOf = (ctx: KoaContext, { head, ownHost, origin, foreign, ...facts }: Arrival): HttpFacts => {
-  const ifMatch = ctx.req.headers['if-match']
-  return ifMatch === undefined ? facts : { ...facts, ifMatch }
+  const { 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
+  return { ...facts, ...(ifMatch !== undefined && { ifMatch }), ...(range !== undefined && { range }), ...(typeof ifRange === 'string' && { ifRange }) }
 }
 
 const isBytes = (value: unknown): value is GivenBytes => typeof value === 'object' && value !== null && 'content-type' in value
