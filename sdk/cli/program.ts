@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { activity } from './activity.js'
+import { bundle } from './bundle.js'
 import { call } from './call.js'
 import { events } from './events.js'
 import { agents, diff, discard, land } from './fleet.js'
@@ -11,10 +12,11 @@ import { scriptAgent } from './script-agent.js'
 import { serve } from './serve.js'
 import { oneLine, plain } from './text.js'
 import { token } from './tokens.js'
+import { usage } from './usage.js'
 import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
-const VERBS: readonly Verb[] = [serve, login, run, attach, answer, stop, agents, events, diff, land, discard, activity, token, call, scriptAgent]
+const VERBS: readonly Verb[] = [serve, login, run, attach, answer, stop, agents, events, diff, land, discard, activity, usage, bundle, token, call, scriptAgent]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */
 export const runProgram = async (args: readonly string[], terminal: Terminal): Promise<number> => {
