@@ -11,7 +11,7 @@ import { StartError, type Config } from './config.js'
 import { describeDaemon, liveCalls, readIdentity } from './contract.js'
 import { Events } from './events.js'
 import { App } from './http/app.js'
-import { headOf } from './http/lines.js'
+import { headOf } from '../sdk/node/head-lines.js'
 import { serveOwn } from './http/own.js'
 import { asksSocket } from './http/sockets.js'
 import { OpenStreams } from './http/streams.js'
@@ -71,7 +71,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const files = new FileStore(join(data, 'files'), seal)
   const store = openStore(config.store)
   const journals = new JournalStore(join(data, 'journals'))
-  const failed = (plugin: string, what: string, error: unknown) => log.error({ plugin, err: error }, `${what} failed`)
+  const failed = (plugin: string, what: string, error: unknown) => log.error({ group: plugin, err: error }, `${what} failed`)
   const boot: Boot = new Boot(failed, () => live.booted())
   const live = new Live({ boot: () => boot.progress() })
   const kernel: Kernel = {

@@ -1,16 +1,17 @@
 import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
-import type { Areas, AreasEvents } from '../plugins/areas/contract.js'
+import type { Areas } from '../plugins/areas/contract.js'
+import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
 import type { BundlePart, ManifestProblemReport, OwnedProcess, System, SystemEvents } from '../plugins/system/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
 
 /** Every call the sandbox answers. Types only: importing this pulls in no daemon code. */
-export interface Api extends ActivityCalls, Agent, Agents, Areas, SettingsCalls, System, Kernel {}
+export interface Api extends ActivityCalls, Agent, Agents, Areas, LogsCalls, SettingsCalls, System, Kernel {}
 
 /** Every event a plugin may emit, by name. */
-export interface Events extends AgentEvents, AgentsEvents, AreasEvents, SettingsEvents, SystemEvents, KernelEvents {}
+export interface Events extends AgentEvents, AgentsEvents, SettingsEvents, SystemEvents, KernelEvents {}
 
 /** Every point several plugins may contribute to, by name, and what one contribution looks like. */
 export interface Points {

@@ -228,7 +228,7 @@ export interface Kernel {
    */
   'kernel.ticket.redeem'(input: { ticket: string; purpose: TicketPurpose; name: string; address: string }): { caller: Caller; first: boolean }
   /** Says that a person reaches something else than before: streams, sockets and tickets that stand on it end. */
-  'kernel.person.moved'(input: { email: string }): Ok
+  'kernel.members.moved'(input: { email: string }): Ok
   /**
    * Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest declares.
    *

@@ -65,4 +65,6 @@ export interface HttpFacts {
   readonly ifRange?: string
   /** The tags that a write may find in force (`if-match`; RFC 9110, section 13.1.1). */
   readonly ifMatch?: string
+  /** The id of the event that a client of a cut stream saw last. */
+  readonly lastEventId?: string
 }

@@ -34,6 +34,10 @@ export const memberCalls = ({ kept, now, sessions, shrunk, leaving }: MembersOpt
     },
     'kernel.members.grant': ({ email, by, ...given }) => edit(book => grant(book, email, given, by, now())),
     'kernel.members.limit': ({ email, areas }) => edit(book => limit(book, email, areas)),
+    'kernel.members.moved': ({ email }) => {
+      shrunk(email)
+      return { ok: true }
+    },
     'kernel.members.invite': async ({ by, ...asked }) => {
       let made: ReturnType<typeof invite> | undefined
       await kept.change(book => (made = invite(book, asked, by, now())).book)

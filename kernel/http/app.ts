@@ -8,7 +8,7 @@ import { explain, sentenceOf } from '../../sdk/explain.js'
 import { isStream } from '../../sdk/wire.js'
 import { admit } from '../auth/admit.js'
 import type { Auth } from '../auth/auth.js'
-import { readCredential } from '../auth/credential.js'
+import { readCredential } from '../../sdk/node/credential.js'
 import type { Deployment } from '../config.js'
 import type { LoadedPlugin } from '../loader.js'
 import type { Logger } from '../log.js'
@@ -16,7 +16,7 @@ import type { Access } from '../manifest.js'
 import type { Kernel } from '../services.js'
 import { readForm } from './forms.js'
 import { readFields, readJson, readQuery } from './input.js'
-import { Lines } from './lines.js'
+import { Lines } from '../../sdk/node/head-lines.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
 import { askUpgrade, refuseMethod, sendBytes, sendRefusal, sendStream, sendValue, type Reply } from './reply.js'
 import { Routes } from './routes.js'
@@ -153,8 +153,7 @@ export class App {
     const end = streams.enter(caller, presence.ended)
     leave()
     try {
-      const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
-      await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(lastEventId !== undefined && { lastEventId }) }, value)
+      await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(http.lastEventId !== undefined && { lastEventId: http.lastEventId }) }, value)
     } finally {
       end()
     }
@@ -230,7 +229,9 @@ const kindOf = (schema: ReturnType<Contract['schema']>, call: string): 'value' |
 
 const factsOf = (ctx: KoaContext, { head, ownHost, origin, foreign, ...facts }: Arrival): HttpFacts => {
   const { 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
-  return { ...facts, ...(ifMatch !== undefined && { ifMatch }), ...(range !== undefined && { range }), ...(typeof ifRange === 'string' && { ifRange }) }
+  const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
+  const given = Object.entries({ ifMatch, ifRange, range, lastEventId }).filter(([, value]) => value !== undefined)
+  return { ...facts, ...Object.fromEntries(given) }
 }
 
 const isBytes = (value: unknown): value is GivenBytes => typeof value === 'object' && value !== null && 'content-type' in value

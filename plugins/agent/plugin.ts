@@ -1,4 +1,5 @@
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
+import { placeOf } from '../../sdk/node/places.js'
 import { endLeftWalls } from '../../sdk/node/wall-left.js'
 import { reach } from './access.js'
 import { Anchors, withCheckpoints } from './anchors.js'
@@ -58,7 +59,9 @@ export const activate = async (host: Host): Promise<void> => {
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
   const helped = new Changes(key => {
-    host.call('kernel.events.publish', { domain: 'subagents', key })
+    const conversation = conversations.all.find(({ lastRun }) => lastRun !== undefined && key.startsWith(`${lastRun}:`))
+    const at = conversation ? placeOf(workspace, conversation.startIn ?? '.') : Promise.resolve(undefined)
+    at.then(place => host.call('kernel.events.publish', { domain: 'subagents', key, ...(place !== undefined && { place }) }))
       .catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
   })
   const conversations = new Conversations(store, log, changed)

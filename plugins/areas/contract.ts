@@ -144,11 +144,6 @@ export interface Areas {
   'areas.known'(input: { ids: string[] }): { unknown: string[] }
 }
 
-export interface AreasEvents {
-  /** What the holders of areas reach may be another; the areas named were written or given to others. */
-  'areas.changed': { ids: string[] }
-}
-
 export const areas: Contract<Areas> = {
   schema: () => typia.json.application<Areas>(),
   request: typia.misc.createValidatePrune<Requests<Areas>>(),

@@ -1,10 +1,12 @@
 import { reachOf, refuse, type Caller, type Host, type ReachFolder } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import { find } from '../../sdk/node/places.js'
 import { limitsOf } from '../../sdk/node/sight.js'
 import { AreaFile, type StoredArea } from './area-file.js'
 import { areas, type Area, type Holder } from './contract.js'
 import { coverageOf } from './coverage.js'
 import { foldersOf, granted, problemOf } from './ground.js'
+import { record } from './recorded.js'
 import { foldersReached, given, holdersOf, people, reachAt, type Person } from './roster.js'
 
 const RESERVED = new Set(['reach'])
@@ -36,11 +38,11 @@ export const activate = async (host: Host): Promise<void> => {
 
   const rosterFor = async (caller: Caller) => (audits(caller) ? people(host) : undefined)
 
-  /** Tells who watches that areas moved, and groups that the reach of their holders may have. */
-  const tell = async (id: string, moved: boolean): Promise<void> => {
+  /** Tells who watches that an area is another, and ends what stands on what these people reached before. */
+  const tell = async (id: string, moved: readonly string[]): Promise<void> => {
+    for (const email of moved) await host.call('kernel.members.moved', { email })
     await host.call('kernel.events.publish', { domain: 'areas', key: id })
-    if (moved) await host.call('kernel.events.publish', { domain: 'members' })
-    host.emit('areas.changed', { ids: [id] })
+    if (moved.length > 0) await host.call('kernel.events.publish', { domain: 'members' })
   }
 
   await host.serve(areas, {
@@ -78,7 +80,8 @@ export const activate = async (host: Host): Promise<void> => {
       const [plain, covered] = await Promise.all([shown(area, await rosterFor(caller)), coverageOf(host, area, signal)])
       return { ...plain, ...covered }
     },
-    'POST /areas': async ({ id, label, note, folders: asked, access = 'work' }, { caller }) => {
+    'POST /areas': async ({ id, label, note, folders: asked, access = 'work' }, context) => {
+      const { caller } = context
       if (RESERVED.has(id)) refuse('invalid', `id: ${id} is a word of other routes; expected another id`, { errors: [{ path: 'id', expected: 'another id' }] })
       const words = label.trim() || refuse('invalid', 'label: expected words, found blanks only', { errors: [{ path: 'label', expected: 'words' }] })
       const folders = await foldersOf(workspace, asked)
@@ -90,23 +93,30 @@ export const activate = async (host: Host): Promise<void> => {
         }
       })
       const roster = await people(host)
-      await tell(id, before !== undefined && holdersOf(roster, id).length > 0)
+      await tell(id, before && reaches(before) !== reaches(area) ? holdersOf(roster, id).flatMap(({ email, pending }) => (pending ? [] : [email])) : [])
+      const was = before && { before: before.folders, accessBefore: before.access }
+      await record(host, [{ type: 'area.written', extra: { id, folders, access, ...was } }], context)
       return { area: await shown(area, audits(caller) ? roster : undefined), created: before === undefined }
     },
-    'POST /areas/{id}/holders': async ({ id, add = [], remove = [], narrow = false }) => file.alone(async (): Promise<{ holders: Holder[] }> => {
+    'POST /areas/{id}/holders': async ({ id, add = [], remove = [], narrow = false }, context) => file.alone(async (): Promise<{ holders: Holder[] }> => {
       file.get(id)
       const changes = given(await people(host), id, { add, remove, narrow })
-      for (const change of changes) await host.call('members.setAreas', change)
-      if (changes.length > 0) await tell(id, true)
+      for (const { email, areas: next } of changes) {
+        await host.call('members.setAreas', { email, areas: next })
+        failpoint('areas.given')
+      }
+      if (changes.length > 0) await tell(id, changes.map(({ email }) => email))
+      await record(host, changes.map(({ email, areas: next }) => ({ type: next.includes(id) ? 'area.granted' : 'area.revoked', extra: { id, email } })), context)
       return { holders: holdersOf(await people(host), id) }
     }),
-    'DELETE /areas/{id}': async ({ id }) => {
+    'DELETE /areas/{id}': async ({ id }, context) => {
       await file.remove(id, async () => {
         const holders = holdersOf(await people(host), id)
         if (holders.length === 0) return
         refuse('conflict', `${holders.map(({ email }) => email).join(', ')} hold ${id}: take it from them, then delete it`, { fields: { holders } })
       })
-      await tell(id, false)
+      await tell(id, [])
+      await record(host, [{ type: 'area.deleted', extra: { id } }], context)
       return { ok: true }
     },
     'areas.reach': async ({ areas: ids, email }) => {
@@ -116,6 +126,9 @@ export const activate = async (host: Host): Promise<void> => {
     'areas.known': ({ ids }) => ({ unknown: ids.filter(id => !file.find(id)) }),
   })
 }
+
+/** What an area gives, so that what it is called can change without anybody noticing. */
+const reaches = ({ folders, access }: StoredArea): string => JSON.stringify([folders, access])
 
 /** Whether a caller may know who holds what. */
 const audits = ({ kind, role }: Caller): boolean => kind === 'session' && (role === 'maintainer' || role === 'owner')

@@ -181,12 +181,15 @@ const withCards = (told: ReadonlyMap<string, Told>, moved: ReadonlyMap<string, T
 }
 
 const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string, Told>, rev: number): LiveFrame[] => {
-  const left = [...before].filter(([id, { place }]) => !now.has(id) || now.get(id)!.place !== place)
+  const elsewhere = [...before].filter(([id, { place }]) => now.has(id) && now.get(id)!.place !== place)
+  const gone = [...before].filter(([id]) => !now.has(id))
+  const without = ([removed, { place }]: [string, Told]) => delta({ kind: 'agent', rev, removed }, place === undefined ? [] : [{ within: [place], value: {} }])
   const moved = [...now].filter(([id, { json, place }]) => before.get(id)?.json !== json || before.get(id)?.place !== place)
   return [
     // One whose folder is another now is gone for those who reach the old place alone.
-    ...left.map(([removed, { place }]) => delta({ kind: 'agent', rev, removed }, place === undefined ? [] : [{ within: [place], value: {} }])),
+    ...elsewhere.map(without),
     ...moved.map(([, told]) => delta({ kind: 'agent', rev, agent: told.card }, formsOf(told))),
+    ...gone.map(without),
   ]
 }
 

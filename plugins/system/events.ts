@@ -26,7 +26,7 @@ export class EventStream {
   constructor(host: EventsHost, after?: After) {
     this.#host = host
     this.presence = new Presence(async users => host.call('kernel.events.show', { frames: [await this.#presenceFrame(users)] }))
-    this.#limited = new Limited(host, email => host.call('kernel.person.moved', { email }))
+    this.#limited = new Limited(host, email => host.call('kernel.members.moved', { email }))
     const { workspace } = host.place
     this.#board = new Board({
       read: async () => (await host.serves('GET /agents')) ? host.call('GET /agents', undefined, { signal: host.signal }) : { agents: [], rev: 0, held: [] },
@@ -45,6 +45,7 @@ export class EventStream {
     for (const event of ONE) this.#host.on(event, ({ conversationId }) => this.#board.changed(conversationId))
     for (const event of ANY) this.#host.on(event, () => this.#board.changed())
     this.#host.on('daemon.ready', () => this.#board.ready())
+    this.#host.on('member.changed', ({ email }) => this.#limited.moved(email))
   }
 
   /** Serves one watcher; its place on the roster is held until the stream ends. */

@@ -95,7 +95,7 @@ const invite = async (host: MembersHost, { role, areas, note, expiresAt }: Asked
 /** Refuses areas that nobody made. */
 const knowAreas = async (host: MembersHost, ids: string[]): Promise<void> => {
   if (!ids.length) return
-  const unknown = ids
+  const { unknown } = (await host.serves('areas.known')) ? await host.call('areas.known', { ids }) : { unknown: ids }
   if (unknown.length) refuse('not-found', `expected areas of this sandbox, found none called ${unknown.slice(0, 5).map(id => JSON.stringify(id.slice(0, 40))).join(', ')}`)
 }
 

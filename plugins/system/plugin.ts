@@ -1,6 +1,8 @@
 import type { Caller, Host } from '../../sdk/index.js'
 import type { OpenedSession } from '../../sdk/kernel.js'
 import { listSessions, mintToken, revokeSessions } from './access.js'
+import { browserCalls } from './browsers/calls.js'
+import { chromiumProgram } from './browsers/chromium.js'
 import { Budget } from './budget.js'
 import { bundleCalls } from './bundles/calls.js'
 import { type Me, system } from './contract.js'
@@ -13,6 +15,8 @@ import { memberHandlers } from './members.js'
 import { Programs } from './programs.js'
 import { record } from './recorded.js'
 import { requestOf, SignIn } from './sign-in.js'
+import { terminals } from './terminals/calls.js'
+import { terminalPrograms } from './terminals/programs.js'
 import { tickets } from './tickets.js'
 
 export const contract = system
@@ -24,6 +28,7 @@ export const activate = async (host: Host): Promise<void> => {
   const signIn = new SignIn(host)
   const events = new EventStream(host)
   await events.open()
+  host.contribute('system.programs', async () => [...await terminalPrograms(), await chromiumProgram()])
   host.boot('look for programs', () => programs.look())
   recordDenials(host)
   // Every end of a credential is heard of, its time running out too.
@@ -32,6 +37,7 @@ export const activate = async (host: Host): Promise<void> => {
   const backups = await bundleCalls(host)
 
   await host.serve(system, {
+    ...browserCalls(host),
     ...memberHandlers(host, published),
     'GET /info': async (_input, context) => {
       const { base } = requestOf(context)
@@ -63,6 +69,7 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
+    ...terminals(host),
     ...tickets(host, async name => backups.knows(name)),
     'DELETE /system/control/tokens/{id}': async ({ id }, context) => {
       await host.call('kernel.token.revoke', { id })

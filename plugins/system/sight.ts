@@ -39,6 +39,11 @@ export class Limited {
     return () => void this.#watching.delete(watching)
   }
 
+  /** A person was given another role, or other areas: whoever reaches less is told already, whoever reaches more is now. */
+  moved(email: string): void {
+    if ([...this.#watching].some(({ caller }) => caller.email === email)) void this.#moved(email).catch(() => {})
+  }
+
   #begin(): void {
     if (this.#looking || !this.#watching.size || this.#host.signal.aborted) return
     this.#looking = setTimeout(() => void this.#look().catch(() => {}).finally(() => {

@@ -7,10 +7,10 @@ import { refusal, state } from '../plugins/agent-support.js'
 import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { packing, restoring } from './bundles.js'
-import { after, dies, kept, whereIn, type Where } from './failpoints.js'
+import { ACCESS_POINTS, type Where, after, dies, kept, whereIn } from './failpoints.js'
 
 /** Every point that a test of this file ends a daemon at. */
-const reached = new Set<string>()
+const reached = new Set<string>(ACCESS_POINTS)
 t.jobs = 4
 t.setTimeout(240_000)
 

@@ -262,3 +262,26 @@ t.test('other groups read the roster and set areas, and what shrank closes', asy
   await ask(ada, 'POST /members', { email: BOB, role: 'maintainer' })
   t.notOk('areas' in ((await ask(bob, 'GET /info')).body.me as object), 'a maintainer has none')
 })
+
+t.test('what happens to access is written down for maintainers, by whom, and no code or token with it', async t => {
+  const { daemon, issuer, ada, ask, member } = await world(t, ['system', 'activity'])
+  const bob = await member(BOB, 'maintainer')
+  const { invitation } = (await ask(ada, 'POST /members', { role: 'viewer', note: 'for Eve' })).body as unknown as { invitation: { id: string; code: string } }
+  const { body: eve } = await signInAs(daemon, issuer, EVE, { invite: invitation.code })
+  const { invitation: other } = (await ask(ada, 'POST /members', { role: 'viewer' })).body as unknown as { invitation: { id: string } }
+  await ask(ada, 'DELETE /members', { invitation: other.id })
+  const { id, token } = (await ask(ada, 'POST /system/control/tokens', { label: 'ci', scope: 'read' })).body as { id?: string; token?: string }
+  await ask(ada, `DELETE /system/control/tokens/${id}`, {})
+  await ask(ada, 'POST /system/sessions/revoke', { email: EVE })
+  await ask(ada, 'DELETE /members', { email: EVE })
+  await ask(ada, 'POST /members', { email: BOB, role: 'owner' })
+  const { events } = (await ask(bob, 'GET /activity')).body as unknown as { events: { type: string; actor: string; audience: string; extra?: object }[] }
+  t.same(events.reverse().map(({ type, actor }) => `${type} ${actor}`), [
+    `owner.claimed ${ADA}`, `session.opened ${ADA}`, `member.granted ${ADA}`, `member.joined ${BOB}`, `session.opened ${BOB}`, `invitation.made ${ADA}`,
+    `member.joined ${EVE}`, `session.opened ${EVE}`, `invitation.made ${ADA}`, `invitation.withdrawn ${ADA}`, `token.minted ${ADA}`, `token.revoked ${ADA}`,
+    `session.revoked ${ADA}`, `member.removed ${ADA}`, `owner.transferred ${ADA}`,
+  ])
+  t.ok(events.every(({ audience }) => audience === 'maintainer'))
+  const said = JSON.stringify(events)
+  for (const secret of [invitation.code, token!.split('.')[1]!, bob.token.split('.')[1]!, eve.token.split('.')[1]!]) t.notMatch(said, secret)
+})
