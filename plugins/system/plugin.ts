@@ -34,6 +34,8 @@ export const activate = async (host: Host): Promise<void> => {
   // Every end of a credential is heard of, its time running out too.
   host.on('credential.ended', () => void published('sessions').catch(() => {}))
 
+  const backups = await bundleCalls(host)
+
   await host.serve(system, {
     ...browserCalls(host),
     ...memberHandlers(host, published),
@@ -68,13 +70,13 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
     ...terminals(host),
-    ...tickets(host, async () => false),
+    ...tickets(host, async name => backups.knows(name)),
     'DELETE /system/control/tokens/{id}': async ({ id }, context) => {
       await host.call('kernel.token.revoke', { id })
       await record(host, { type: 'token.revoked', extra: { id } }, context)
       return { ok: true }
     },
-    ...(await bundleCalls(host)),
+    ...backups.calls,
     ...helperCalls(host),
     ...machineCalls(host),
     ...manifestProblemCalls(host),
