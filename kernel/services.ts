@@ -1,5 +1,5 @@
 import { isStream } from '../sdk/wire.js'
-import type { Context, Position, Watch } from '../sdk/contract.js'
+import type { Context, Identified, Position, Watch } from '../sdk/contract.js'
 import type { Answer, AppendOptions, Link, Log, Store } from '../sdk/host.js'
 import { refuse } from '../sdk/refusal.js'
 import type { Boot } from './boot.js'
@@ -164,3 +164,7 @@ export const isPosition = (value: unknown): value is Position =>
 /** Whether what a stream gives next is that it goes on with the sandbox's own events. */
 export const isWatch = (value: unknown): value is Watch =>
   typeof value === 'object' && value !== null && 'watch' in value
+
+/** Whether what a stream gives next is an event with an id of its own. */
+export const isIdentified = (value: unknown): value is Identified<unknown> =>
+  typeof value === 'object' && value !== null && 'event-id' in value

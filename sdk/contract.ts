@@ -57,6 +57,12 @@ export interface Watch {
   }
 }
 
+/** An event with an id of its own: a stream that was cut is taken up again after it, and `HttpFacts` tells which it was. */
+export interface Identified<Event> {
+  readonly 'event-id': string
+  readonly event: Event
+}
+
 /** Every call of an API: `METHOD /path` for those with a route, `group.verb` for those without. */
 export type Call<Api> = keyof Api & string
 
@@ -77,7 +83,7 @@ export type Reply<Api, C extends keyof Api> =
  * of a socket, which opens when they are given and not when there is a first one.
  */
 export type Given<Api, C extends keyof Api> =
-  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Watch, End | Position | void>
+  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Identified<E> | Watch, End | Position | void>
     : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F>
       : Declared<Api, C> extends Media ? GivenBytes & Declared<Api, C> : Declared<Api, C>
 

@@ -3,6 +3,9 @@ import type { tags } from 'typia'
 /** Milliseconds since the epoch. */
 export type Millis = number & tags.Type<'uint64'>
 
+/** A number of bytes. */
+export type Size = number & tags.Type<'uint64'>
+
 /** A whole number from 0. */
 export type Count = number & tags.Type<'uint32'>
 
@@ -59,4 +62,6 @@ export interface HttpFacts {
   readonly userAgent?: string
   /** The tags that a write may find in force (`if-match`; RFC 9110, section 13.1.1). */
   readonly ifMatch?: string
+  /** The id of the event that a client of a cut stream saw last. */
+  readonly lastEventId?: string
 }

@@ -6,8 +6,8 @@ import type { GivenBytes, Position } from '../../sdk/contract.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Sink } from '../../sdk/node/live/watcher.js'
-import { isPosition, isWatch, type Kernel } from '../services.js'
 import type { Lines } from '../../sdk/node/head-lines.js'
+import { type Kernel, isIdentified, isPosition, isWatch } from '../services.js'
 
 /** What any answer is written with. */
 export interface Reply {
@@ -99,7 +99,7 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
       if (signal.aborted) return
       if (done) return isPosition(value) ? await sendJournal(context, value) : end(res, 'done', value ?? {})
       if (isWatch(value)) return await context.kernel.live.serve(sinkOf(res), value.watch, context.lastEventId, signal)
-      if (!res.write(encode('message', value))) await drained(res, signal)
+      if (!res.write(isIdentified(value) ? `id: ${value['event-id']}\n${encode('message', value.event)}` : encode('message', value))) await drained(res, signal)
       next = iterator.next()
     }
   } catch (error) {

@@ -6,6 +6,7 @@ import { call } from './call.js'
 import { events } from './events.js'
 import { agents, diff, discard, land } from './fleet.js'
 import { login } from './login.js'
+import { logs } from './logs.js'
 import { members } from './members.js'
 import { answer, attach, run, stop } from './run.js'
 import { scriptAgent } from './script-agent.js'
@@ -16,7 +17,9 @@ import { token } from './tokens.js'
 import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
-const VERBS: readonly Verb[] = [serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, sessions, token, activity, call, scriptAgent]
+const VERBS: readonly Verb[] = [
+  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, sessions, token, activity, logs, call, scriptAgent,
+]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */
 export const runProgram = async (args: readonly string[], terminal: Terminal): Promise<number> => {
@@ -50,8 +53,8 @@ const said = async (terminal: Terminal, text: string): Promise<number> => {
 }
 
 const parsed = (verb: Verb, args: readonly string[]): Given => {
-  const options = Object.fromEntries(Object.entries({ ...verb.flags, help: { help: '' } }).map(([name, flag]) =>
-    [name, { type: 'value' in flag ? 'string' as const : 'boolean' as const, multiple: 'multiple' in flag, ...(name === 'help' && { short: 'h' }) }]))
+  const options = Object.fromEntries(Object.entries({ ...verb.flags, help: { help: '', short: 'h' } }).map(([name, flag]) =>
+    [name, { type: 'value' in flag ? 'string' as const : 'boolean' as const, multiple: 'multiple' in flag, ...('short' in flag && { short: flag.short! }) }]))
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     return {
@@ -116,5 +119,5 @@ const verbHelp = ({ name, usage, summary, notes = [], flags }: Verb): string => 
   summary,
   ...(notes.length ? ['', ...notes] : []),
   '',
-  ...aligned(Object.entries(flags).map(([flag, { value, help, multiple }]) => [`--${flag}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`, help] as const)),
+  ...aligned(Object.entries(flags).map(([flag, { value, help, multiple, short }]) => [`${short ? `-${short}, ` : ''}--${flag}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`, help] as const)),
 ].join('\n')

@@ -87,14 +87,15 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
   }
 }
 
-const SENTENCES: { readonly [code: string]: string } = {
+/** What codes of failed connections mean, in words. */
+export const SENTENCES: { readonly [code: string]: string } = {
   ENOTFOUND: 'no such name', EAI_AGAIN: 'names cannot be looked up now', ECONNREFUSED: 'nothing is listening there',
   ECONNRESET: 'it closed the connection', ETIMEDOUT: 'it does not answer', EHOSTUNREACH: 'there is no way to it',
   ENETUNREACH: 'there is no way to it', HPE_HEADER_OVERFLOW: `its headers are over ${MOST_HEADERS} bytes`,
 }
 
 /** The addresses a host stands for, only those that may be asked. */
-const addressesOf = async (url: URL, reach: Reach, signal: AbortSignal): Promise<LookupAddress[]> => {
+export const addressesOf = async (url: URL, reach: Reach, signal: AbortSignal): Promise<LookupAddress[]> => {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   const family = isIP(host)

@@ -24,6 +24,8 @@ export interface RunOptions {
   readonly maxBytes?: number
   /** Hears every piece of output as it comes, kept or not. */
   readonly onOutput?: (piece: Buffer, from: 'stdout' | 'stderr') => void
+  /** Told of the process, and of its end. */
+  readonly onStart?: (pid: number, over: Promise<unknown>) => void
 }
 
 /** What became of a program. */
@@ -182,7 +184,7 @@ const failedStart = async (error: unknown, program: string, cwd: string): Promis
  * after 2 s, killed; behind a wall it is killed at once.
  */
 export const run = async (program: string, args: readonly string[], options: RunOptions): Promise<RunResult> => {
-  const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES, onOutput } = options
+  const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES, onOutput, onStart } = options
   signal?.throwIfAborted()
   const child: ChildProcess = spawn(program, args, {
     cwd, env: { ...env }, detached: true, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
@@ -217,6 +219,7 @@ export const run = async (program: string, args: readonly string[], options: Run
     if (pid !== undefined && !killer) signalGroup(pid, 'SIGKILL')
   })
   child.once('close', (code, by) => resolve([code, by]))
+  if (pid !== undefined) onStart?.(pid, promise)
   try {
     const [code, by] = await promise
     if (pid !== undefined) signalGroup(pid, 'SIGKILL')
