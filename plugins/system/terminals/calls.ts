@@ -4,6 +4,7 @@ import { missingProgram } from '../../../sdk/node/run.js'
 import type { System, TerminalCalls } from '../contract.js'
 import type { Backend } from './backend.js'
 import { findTmux } from './programs.js'
+import { Ptys } from './ptys.js'
 import { shellCommand } from './shell.js'
 import { Terminals } from './terminals.js'
 import { Tmux } from './tmux.js'
@@ -49,5 +50,5 @@ const findBackend = async ({ place }: TerminalHost, changed: () => void): Promis
   const tmux = await findTmux()
   const shell = (opening: Parameters<typeof shellCommand>[1]) => shellCommand(place, opening)
   if (tmux) return new Tmux({ program: tmux.path, folder: join(place.folder, 'terminals'), shell, changed })
-  return missingProgram('tmux')
+  return Ptys.open(shell, changed).catch(() => missingProgram('tmux'))
 }

@@ -3,11 +3,9 @@ import type { Readable, Writable } from 'node:stream'
 
 /** What a control client hears beside answers. Text is bytes, one a character. */
 export interface ControlEvents {
-  output?(bytes: Buffer): void
+  output(bytes: Buffer): void
   /** A line that begins with `%`, such as `%sessions-changed`. */
-  told?(line: string): void
-  /** What it says of itself where it does not start. */
-  failed?(text: string): void
+  told(line: string): void
   ended(): void
 }
 
@@ -43,13 +41,9 @@ export class ControlClient {
     this.#events = events
     this.#in.on('error', () => {})
     this.#out.on('data', (chunk: Buffer) => this.#read(chunk))
-    child.stderr?.on('data', (chunk: Buffer) => events.failed?.(String(chunk)))
+    child.stderr?.resume()
     child.once('error', () => this.#end())
     child.once('close', () => this.#end())
-  }
-
-  get over(): boolean {
-    return this.#over
   }
 
   /** Runs commands as one, with nothing in between; `done` is called in the place the answers have among what is said. */
@@ -57,11 +51,6 @@ export class ControlClient {
     if (this.#over) return done(new Error('tmux is gone'))
     this.#waiting.push({ left: commands.length, blocks: [], done })
     this.#in.write(`${commands.join(' ; ')}\n`)
-  }
-
-  /** Runs commands as one and answers the lines of each. */
-  ask(...commands: string[]): Promise<string[][]> {
-    return new Promise((resolve, reject) => this.run(commands, blocks => (blocks instanceof Error ? reject(blocks) : resolve(blocks))))
   }
 
   pause(): void {
@@ -104,8 +93,8 @@ export class ControlClient {
     }
     const [, begun] = BEGIN.exec(line) ?? []
     if (begun) this.#block = { end: `%end ${begun}`, error: `%error ${begun}`, lines: [] }
-    else if (OUTPUT.test(line)) this.#events.output?.(unescaped(line.slice(line.indexOf(' ', 8) + 1)))
-    else if (line.startsWith('%')) this.#events.told?.(line)
+    else if (OUTPUT.test(line)) this.#events.output(unescaped(line.slice(line.indexOf(' ', 8) + 1)))
+    else if (line.startsWith('%')) this.#events.told(line)
   }
 
   /** What follows a command that failed in a group is not run. */
