@@ -16,6 +16,8 @@ interface Waiting {
 }
 
 const LINE_FEED = 10
+/** The first pause between two pieces, in milliseconds. */
+const SIP = 100
 const BEGIN = /^%begin (\d+ \d+ 1)$/
 const OUTPUT = /^%output %\d+ /
 
@@ -33,6 +35,8 @@ export class ControlClient {
   /** The block that is being read, and how it ends. */
   #block: { readonly end: string; readonly error: string; readonly lines: string[] } | undefined
   #over = false
+  #paused = false
+  #timer: NodeJS.Timeout | undefined
 
   constructor(child: ChildProcess, events: ControlEvents) {
     this.#child = child
@@ -53,12 +57,29 @@ export class ControlClient {
     this.#in.write(`${commands.join(' ; ')}\n`)
   }
 
+  /**
+   * Reads no further, so that tmux stops reading what the program says.
+   *
+   * It does so only while it has 512 bytes to send. A lull can leave it with fewer when nothing more fits, and then it would
+   * keep what is said for as long as this lasts: so now and then, ever more seldom, one piece is read after all.
+   */
   pause(): void {
+    this.#paused = true
     this.#out.pause()
+    this.#sip(SIP)
   }
 
   resume(): void {
+    this.#paused = false
+    clearTimeout(this.#timer)
     this.#out.resume()
+  }
+
+  #sip(wait: number): void {
+    this.#timer = setTimeout(() => {
+      this.#out.resume()
+      this.#sip(wait * 3)
+    }, wait).unref()
   }
 
   /** Leaves; the sessions stay. */
@@ -70,11 +91,13 @@ export class ControlClient {
   #end(): void {
     if (this.#over) return
     this.#over = true
+    clearTimeout(this.#timer)
     for (const { done } of this.#waiting.splice(0)) done(new Error('tmux is gone'))
     this.#events.ended()
   }
 
   #read(chunk: Buffer): void {
+    if (this.#paused) this.#out.pause()
     let from = 0
     for (let at = chunk.indexOf(LINE_FEED); at >= 0 && !this.#over; at = chunk.indexOf(LINE_FEED, from)) {
       const line = this.#rest.length ? Buffer.concat([...this.#rest.splice(0), chunk.subarray(from, at)]) : chunk.subarray(from, at)
