@@ -3,6 +3,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import typia, { type tags } from 'typia'
+import type { IdentityProvider } from '../sdk/kernel.js'
 import { stateFolder } from '../sdk/node/state-folder.js'
 
 /** Settings of a deployment: the file that `--config` names. */
@@ -10,6 +11,10 @@ export interface Deployment {
   identity?: {
     /** Who becomes the owner: the first to arrive, or who also presents the code printed at start. */
     claim?: 'first' | 'code'
+    /** The only e-mail that may become the owner by signing in. */
+    expectedOwner?: string & tags.Pattern<'^[^\\s@]+@[^\\s@]+$'>
+    /** Whose identity tokens are exchanged for sessions. */
+    providers?: IdentityProvider[]
     /** Whether `sandbox login` works. */
     local?: 'on' | 'off'
   }
@@ -102,7 +107,12 @@ const readDeployment = (file: string): Deployment => {
   } catch (error) {
     throw new StartError(`the configuration ${file} is not JSON: ${(error as Error).message}`)
   }
-  if (result.success) return result.data
+  if (result.success) {
+    const ids = result.data.identity?.providers?.map(({ id }) => id) ?? []
+    const twice = ids.find((id, at) => ids.indexOf(id) !== at)
+    if (twice !== undefined) throw new StartError(`the configuration ${file}: two providers called ${twice}: give each an id of its own`)
+    return result.data
+  }
   const [first] = result.errors
   throw new StartError(`the configuration ${file}: ${first?.path.replace('$input.', '')}: expected ${first?.expected}`)
 }

@@ -62,9 +62,9 @@ const buildOf = async (root: string): Promise<string> => {
 
 /** The calls by which groups reach the stream. */
 export const liveCalls = (live: Live): Pick<Handlers<Kernel>, `kernel.events.${'publish' | 'show'}`> => ({
-  'kernel.events.publish': ({ domain, key }, { caller: { kind, actor } }) => {
+  'kernel.events.publish': ({ domain, key, place }, { caller: { kind, actor } }) => {
     if (kind !== 'plugin') refuse('forbidden', `a group publishes as itself, found a caller of kind ${kind}`)
-    live.bump(actor.slice('sandbox:'.length), domain, key)
+    live.bump(actor.slice('sandbox:'.length), domain, key, place)
     return { ok: true }
   },
   'kernel.events.show': ({ frames }) => {

@@ -1,3 +1,4 @@
+import type { ReachFolder } from './reach.js'
 import type { Caller, HttpFacts } from './types.js'
 
 /** What a call returns when it answers with events over time rather than one value. Never instantiated. */
@@ -20,6 +21,18 @@ export interface Bytes {
   readonly headers?: { readonly [name: string]: string }
 }
 
+/** What a call declares that answers with bytes: their media type, as a literal. */
+export interface Media {
+  readonly 'content-type': string
+}
+
+/** Bytes as a handler gives them: at once, or piece by piece at the pace of who reads. A failure on the way cuts the answer. */
+export interface GivenBytes extends Omit<Bytes, 'data'> {
+  readonly data: string | Uint8Array | AsyncIterable<string | Uint8Array>
+  /** 206: only the part that `content-range` in the headers names. */
+  readonly status?: 206
+}
+
 /** A place in a journal, after entry `after`: a stream that the kernel serves from there, as stored and then live. */
 export interface Position {
   readonly journal: string
@@ -35,6 +48,8 @@ export interface Watch {
     readonly after?: string
     /** Of frames that tell people and programs different things, the form it gets. */
     readonly form: 'people' | 'tokens'
+    /** How far the watcher reaches, where it is limited to areas. */
+    readonly reach?: readonly ReachFolder[]
     /** Of frames for one mode only, the mode it asked for. */
     readonly mode: string
     /** The kinds of snapshots it begins with, in order. */
@@ -42,6 +57,12 @@ export interface Watch {
     /** Those of them it gets again when it resumes, though they have not changed. */
     readonly again: readonly string[]
   }
+}
+
+/** An event with an id of its own: a stream that was cut is taken up again after it, and `HttpFacts` tells which it was. */
+export interface Identified<Event> {
+  readonly 'event-id': string
+  readonly event: Event
 }
 
 /** Every call of an API: `METHOD /path` for those with a route, `group.verb` for those without. */
@@ -56,15 +77,17 @@ type Declared<Api, C extends keyof Api> = Api[C] extends (input: never) => infer
 /** What a caller receives: the value, the events of a stream, or the frames of a socket. */
 export type Reply<Api, C extends keyof Api> =
   Declared<Api, C> extends Stream<infer E> ? AsyncIterable<E>
-    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F> : Declared<Api, C>
+    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F>
+      : Declared<Api, C> extends Media ? Bytes & Declared<Api, C> : Declared<Api, C>
 
 /**
  * What a handler gives: the value, the events of a stream, the events before a place in a journal or a watch, or the frames
  * of a socket, which opens when they are given and not when there is a first one.
  */
 export type Given<Api, C extends keyof Api> =
-  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Watch, End | Position | void>
-    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F> : Declared<Api, C>
+  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Identified<E> | Watch, End | Position | void>
+    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F>
+      : Declared<Api, C> extends Media ? GivenBytes & Declared<Api, C> : Declared<Api, C>
 
 export interface CallOptions {
   /** Stops the call, and a stream it answered with. Pass on the signal of the call being answered. */
@@ -167,3 +190,15 @@ export interface Contract<Api = any> {
 
 /** Whether a call has a route; the others are between plugins. */
 export const isRoute = (call: string): boolean => call.includes(' /')
+
+/** Whether a stream's return value says that it goes on in a journal. */
+export const isPosition = (value: unknown): value is Position =>
+  typeof value === 'object' && value !== null && typeof (value as Position).journal === 'string'
+
+/** Whether what a stream gives next is that it goes on with the sandbox's own events. */
+export const isWatch = (value: unknown): value is Watch =>
+  typeof value === 'object' && value !== null && 'watch' in value
+
+/** Whether what a stream gives next is an event with an id of its own. */
+export const isIdentified = (value: unknown): value is Identified<unknown> =>
+  typeof value === 'object' && value !== null && 'event-id' in value

@@ -1,3 +1,4 @@
+import type { tags } from 'typia'
 import type { Caller, Millis, Ok, Role, Scope } from './types.js'
 
 /** A program of the machine, whether it is there, and how to install it. */
@@ -40,6 +41,71 @@ export interface OpenedSession {
   renewed: boolean
 }
 
+/** A session as listed: never its token, never its hash. */
+export interface AccessSession {
+  id: string
+  email: string
+  name?: string
+  role: Role
+  /** The name the client gave, else the user agent's product. */
+  device?: string
+  via: 'oidc' | 'local' | 'invitation'
+  createdAt: Millis
+  lastSeenAt: Millis
+  expiresAt: Millis
+  /** The last source address; for the owner and the session's own person only. */
+  address?: string
+  current: boolean
+}
+
+/** A person with a role here. */
+export interface Member {
+  email: string
+  role: Role
+  /** Ids of the areas they are limited to; absent: the whole workspace. */
+  areas?: string[]
+  name?: string
+  picture?: string
+  grantedBy: string
+  grantedAt: Millis
+  lastSeenAt?: Millis
+  /** They have signed in, so issuer and subject are pinned. */
+  bound: boolean
+}
+
+/** An invitation that can still be redeemed: never its code. */
+export interface Invitation {
+  id: string
+  role: Exclude<Role, 'owner'>
+  areas?: string[]
+  note?: string
+  createdBy: string
+  createdAt: Millis
+  expiresAt: Millis
+}
+
+/** Who may come in, as maintainers see it. */
+export interface MemberList {
+  members: Member[]
+  invitations: Invitation[]
+}
+
+/** An identity provider that the deployment configures. */
+export interface IdentityProvider {
+  /** Its name in this sandbox. */
+  id: string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,39}$'>
+  label: string & tags.MinLength<1> & tags.MaxLength<80>
+  /** Its address, as its tokens name it: https, or http on this machine. */
+  issuer: string & tags.Pattern<'^(https://[^\\s/?#@]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?)(/[^\\s?#]*)?$'>
+  /** Whom its tokens are for; one of these must be named. */
+  audience: string[] & tags.MinItems<1>
+  clientId: string & tags.MinLength<1>
+  /** The claim that holds the e-mail; left out: `email`. */
+  emailClaim?: string & tags.MinLength<1>
+  /** `off`: its sign-in program sets no nonce, so each token counts once and for 10 minutes only. */
+  nonce?: 'off'
+}
+
 /** A control token as listed: never its value, never its hash. */
 export interface TokenRow {
   id: string
@@ -74,12 +140,30 @@ export type Domain =
   | 'secrets' | 'areas' | 'safety' | 'privacy' | 'vpn' | 'disks' | 'exit' | 'inventory' | 'cli' | 'outbox' | 'share'
   | 'chores' | 'history' | 'landings' | 'usage' | 'activity' | 'logs' | 'push'
 
+/** One form of something, for those who reach all of these places. */
+export interface PlacedForm {
+  within: string[]
+  value: object
+}
+
+/** What people limited to areas get of a frame; every place is a real location. */
+export interface FrameForms {
+  /** Of the whole frame: the first form that fits, or nothing. Left out: as it is. */
+  forms?: PlacedForm[]
+  /** Of each item of a list in it: the first of its forms that fits, or nothing. */
+  list?: { field: string; items: PlacedForm[][] }
+  /** Figures in it, each the sum of what lies in the places that are reached. */
+  sums?: { fields: string[]; parts: { place: string; add: { [field: string]: number } }[] }
+}
+
 /** One frame for the sandbox's event stream. */
 export interface LiveFrame {
   /** What people receive. */
   data: { kind: string }
   /** What control tokens receive, where that differs; false: nothing. */
   tokens?: { kind: string } | false
+  /** What people limited to areas receive; left out: nothing. */
+  limited?: FrameForms
   /** The newest of its kind replaces the one before, and is what a watcher begins with. */
   snapshot?: true
   /** Only for watchers that asked for this mode; the first snapshot of a kind is for all. */
@@ -90,18 +174,43 @@ export interface LiveFrame {
 export interface Kernel {
   /** What this daemon is and how far its start has come. */
   'kernel.info'(): KernelInfo
+  /** Starts the daemon anew, a moment after its caller was answered; streams are told why. `restarting` is false where it runs in another program. */
+  'kernel.restart'(input: { reason: 'restarting' | 'restored' }): { restarting: boolean }
   /** The addresses this daemon listens on: never a target of a request made for somebody else. */
   'kernel.listeners'(): { listeners: { host: string; port: number }[] }
-  /** Whether the sandbox has an owner, and whether the local sign-in is on. */
-  'kernel.identity.state'(): { claimed: boolean; local: boolean; claim: 'first' | 'code' }
-  /** A fresh nonce that a provider's identity token must carry. */
-  'kernel.identity.nonce'(): { nonce: string; expiresAt: Millis }
-  /** Redeems a one-time login code for the owner's session. */
-  'kernel.session.login'(input: { code: string; device: string; address: string }): OpenedSession
+  /** Whether the sandbox has an owner, and by what people sign in here. */
+  'kernel.identity.state'(): { claimed: boolean; local: boolean; claim: 'first' | 'code'; providers: IdentityProvider[] }
+  /**
+   * Lets somebody in by what they present: a login code, a person whom a provider vouches for, an invitation.
+   *
+   * Codes are used up in the very write that grants. `claimNeeded`: an unowned sandbox asks them for the claim code.
+   */
+  'kernel.session.open'(input: {
+    login?: string
+    person?: { issuer: string; subject: string; email: string; name?: string; picture?: string }
+    claim?: string
+    invite?: string
+    name?: string
+    claimNeeded?: boolean
+    device: string
+    address: string
+  }): { session: OpenedSession; did?: 'claimed' | 'joined' }
   /** Gives the session presented a new secret and a later end. */
   'kernel.session.renew'(input: { token: string; address: string }): OpenedSession
-  /** Ends sessions: one by id, all of one person, or all. Answers how many. */
-  'kernel.session.revoke'(input: { id?: string; email?: string }): { revoked: number }
+  /** Ends sessions: one by id, all of one person, or all. Answers how many, and how many of them would have outlived the daemon. */
+  'kernel.session.revoke'(input: { id?: string; email?: string }): { revoked: number; lasting: number }
+  /** The active sessions of one person, or all; the newest use first. */
+  'kernel.session.list'(input: { email?: string }): { sessions: AccessSession[] }
+  /** Everybody with a role here, the owner first, and the open invitations. */
+  'kernel.members.list'(): MemberList
+  /** Gives a person a role, or limits them to areas; what they no longer reach is closed. */
+  'kernel.members.grant'(input: { email: string; role: Role; areas?: string[]; by: string }): Ok
+  /** Limits people to areas and to no others, all of them in one step; without `areas` lifts the limit of that person. */
+  'kernel.members.limit'(input: { people: { email: string; areas?: string[] }[] }): Ok
+  /** Makes an invitation; its code is in this answer only. */
+  'kernel.members.invite'(input: { role: Role; areas?: string[]; note?: string; expiresAt?: number; by: string }): { id: string; code: string; expiresAt: Millis }
+  /** Takes a person's access away, with all their sessions, or withdraws an invitation. */
+  'kernel.members.remove'(input: { email?: string; invitation?: string }): Ok
   /** Mints a control token; its value is in this answer only. */
   'kernel.token.mint'(input: { label: string; scope: Scope; expiresAt?: number; createdBy: string }): { id: string; token: string }
   /** Every token not revoked; expired ones for 30 days. Newest first. */
@@ -118,16 +227,25 @@ export interface Kernel {
    * time. A route whose manifest names a ticket is given that caller without asking.
    */
   'kernel.ticket.redeem'(input: { ticket: string; purpose: TicketPurpose; name: string; address: string }): { caller: Caller; first: boolean }
-  /** Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest declares. */
-  'kernel.events.publish'(input: { domain: Domain; key?: string }): Ok
+  /** Says that a person reaches something else than before: streams, sockets and tickets that stand on it end. */
+  'kernel.members.moved'(input: { email: string }): Ok
+  /**
+   * Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest declares.
+   *
+   * `place` is the real location of what the key names: people limited to areas are told the keys they reach, and where
+   * one has no place that something changed.
+   */
+  'kernel.events.publish'(input: { domain: Domain; key?: string; place?: string }): Ok
   /** Puts frames on the sandbox's event stream, in order and with no other between them. */
   'kernel.events.show'(input: { frames: LiveFrame[] }): Ok
 }
 
 /** What the kernel tells every plugin. */
 export interface KernelEvents {
+  /** A credential was presented that is none, from an address; those after too many are turned away unheard and not told. */
+  'credential.refused': { address: string; credential: string }
   /** Every boot step has ended. */
   'daemon.ready': { ms: number }
-  /** A credential stopped being valid; streams that stand on it end. */
-  'credential.ended': { sessionId?: string; tokenId?: string }
+  /** A credential stopped being valid, or a person reaches less than before; what stands on it ends. */
+  'credential.ended': { sessionId?: string; tokenId?: string; email?: string }
 }

@@ -110,7 +110,10 @@ export class Peer implements Link {
         ...(context?.frames && { frames: true }),
         ...(as !== undefined && { as }),
       })
-      if (first.kind === 'reply' && first.stream) return this.#pulled(id, over)
+      if (first.kind === 'reply' && first.stream) {
+        const pieces = this.#pulled(id, over)
+        return first.value === undefined ? pieces : { ...(first.value as object), data: pieces }
+      }
       over()
       return (first as ReplyMessage).value
     } catch (error) {
@@ -174,9 +177,11 @@ export class Peer implements Link {
     const given = as === undefined ? undefined : this.#given.get(as)
     const value = context ? await this.#answered(id, call, input, { ...context, signal, ...(frames && { frames: this.#framesOf(id) }) })
       : call === FRAMES ? given?.frames : await this.answerFor(call, input, { signal, ...(given && { as: given }) })
-    if (isStream(value)) {
-      this.#streams.set(id, value[Symbol.asyncIterator]())
-      return this.#send({ kind: 'reply', id, stream: true })
+    const data = (value as { data?: unknown } | undefined)?.data
+    const pieces = isStream(value) ? value : isStream(data) ? data : undefined
+    if (pieces) {
+      this.#streams.set(id, pieces[Symbol.asyncIterator]())
+      return this.#send({ kind: 'reply', id, stream: true, ...(pieces === data && { value: { ...(value as object), data: undefined } }) })
     }
     this.#running.delete(id)
     this.#send({ kind: 'reply', id, value })

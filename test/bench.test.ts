@@ -17,6 +17,7 @@ const ROWS = {
   frames: /\| replay from the file, speed to a raw socket by the processor \| /,
   start: /\| start: a plugin, the mean of \d+, by the processor \| /,
   turns: /\| an idle watcher of the daemon \| /,
+  events: /\| 20 readers of events: loop delay p99 \| /,
   spawn: /\| spawn: .*, the loop stands still \| /,
 }
 

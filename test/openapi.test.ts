@@ -60,7 +60,11 @@ t.test('the document has no lint errors, and no warnings but the expected ones',
     if (!out.startsWith('{')) throw new Error(`the linter gave no report: ${err}`)
     return (JSON.parse(out) as { problems: { ruleId: string; message: string; severity: string }[] }).problems
   }
-  const problems = await lint(join(project, 'openapi/openapi.json'))
+  const published = await readFile(join(project, 'openapi/openapi.json'), 'utf8')
+  // The linter does not look into fields of our own, where the frames of sockets are.
+  const isUsed = (message: string) => published.includes(`"#/components/schemas/${/"(\w+)" is never used/.exec(message)?.[1]}"`)
+  const problems = (await lint(join(project, 'openapi/openapi.json')))
+    .filter(({ ruleId, message }) => ruleId !== 'no-unused-components' || !isUsed(message))
   t.same(problems.filter(({ ruleId, severity }) => severity === 'error' || !EXPECTED.has(ruleId)), [])
 })
 

@@ -1,13 +1,17 @@
 import type { Context, Handlers } from '../../sdk/contract.js'
-import type { Kernel, OpenedSession } from '../../sdk/kernel.js'
+import type { IdentityProvider, Kernel, OpenedSession } from '../../sdk/kernel.js'
+import { admitProof, BadCode } from '../../sdk/node/access/admission.js'
+import { areasOf, findOwner, openBook, type PersonRecord, type SessionRecord, shownOf } from '../../sdk/node/access/book.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import { Failures } from '../../sdk/node/failures.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { Caller, Role, Scope } from '../../sdk/types.js'
-import type { Credential } from './credential.js'
-import { Identity, LOCAL, type Person } from './identity.js'
+import { Codes } from './codes.js'
+import type { Credential } from '../../sdk/node/credential.js'
+import { memberCalls } from './members.js'
 import type { KeptFiles } from '../../sdk/node/kept.js'
 import { CallLimits } from '../../sdk/node/call-limits.js'
-import { Sessions, type SessionRecord, type Spent } from './sessions.js'
+import { Sessions } from './sessions.js'
 import { Tickets, type Shown } from '../../sdk/node/tickets.js'
 import { Tokens, type TokenRecord } from './tokens.js'
 
@@ -15,7 +19,7 @@ const MINUTE = 60_000
 /** How long a credential may outlive its end where the clock was set meanwhile. */
 const SWEEP = 10_000
 
-type AuthCall = Extract<keyof Kernel, `kernel.${'identity' | 'session' | 'ticket' | 'token'}.${string}`>
+type AuthCall = Extract<keyof Kernel, `kernel.${'identity' | 'members' | 'session' | 'ticket' | 'token'}.${string}`>
 
 /** The calls of the kernel that authentication answers. */
 export type AuthHandlers = Pick<Handlers<Kernel>, AuthCall>
@@ -29,6 +33,8 @@ export interface Auth {
   /** What each credential may ask at a time, by session or token id. */
   readonly limits: CallLimits
   readonly handlers: AuthHandlers
+  /** The code that claims the sandbox, while nobody owns it and somebody could: for the terminal, never for a log. */
+  readonly claim?: string
   /** A one-time code that signs in as the owner, for whoever holds the machine. */
   mintLogin(): Promise<string>
   /** A session of the user who runs the daemon: acts as the owner without claiming, ends with the daemon. */
@@ -41,9 +47,16 @@ export interface Auth {
 export interface AuthOptions {
   readonly files: KeptFiles
   readonly now: () => number
-  readonly identity: { readonly claim: 'first' | 'code'; readonly local: boolean }
-  /** Told of each credential that stopped being valid. */
-  readonly ended: (what: { sessionId?: string; tokenId?: string }) => void
+  readonly identity: {
+    readonly claim: 'first' | 'code'
+    readonly local: boolean
+    readonly providers?: readonly IdentityProvider[]
+    readonly expectedOwner?: string
+  }
+  /** Told of each credential that stopped being valid, and of each person who reaches less than before. */
+  readonly ended: (what: { sessionId?: string; tokenId?: string; email?: string }) => void
+  /** Told of each credential that was none. */
+  readonly refused?: (what: { address: string; credential: string }) => void
   /** Tells the person at the terminal something. */
   readonly say: (line: string) => void
 }
@@ -64,28 +77,30 @@ const UNKNOWN: { readonly [kind in Credential['kind']]: string } = {
 }
 const IDENTITY_TOKEN =
   'expected a session as bearer, found what looks like an identity token; exchange it at POST /system/session'
-const NO_PROVIDER =
-  'expected a session to renew as bearer: no identity provider is configured, so no identity token is accepted; ' +
-  'sign in with sandbox login'
 const TICKET = 'expected a ticket of POST /system/ws-ticket that was minted for this and not used, found another: ask for a new one'
 const LOCAL_OFF = 'the local sign-in is switched off here (identity.local)'
 
 /** Loads who may come in; from then on nobody waits for the disk to be let in. */
-export const createAuth = async ({ files, now, identity: settings, say, ...told }: AuthOptions): Promise<Auth> => {
-  const identity = await Identity.open(files, now)
-  const sessions = await Sessions.open(files, now)
+export const createAuth = async ({ files, now, identity: settings, refused, say, ...told }: AuthOptions): Promise<Auth> => {
+  const kept = await openBook(files)
+  const sessions = new Sessions(kept, now)
+  const codes = new Codes(kept, now)
   const tokens = await Tokens.open(files, now)
   const tickets = new Tickets(now)
   const limits = new CallLimits(now)
   const ended: AuthOptions['ended'] = what => {
-    if (what.sessionId !== undefined) tickets.end(what.sessionId)
+    tickets.end(what)
     told.ended(what)
   }
   const failed = new Failures(30, MINUTE, now)
-  if (!settings.local) await sessions.revoke(({ via }) => via === 'local')
-  if (settings.local && !identity.owner) {
-    say('nobody owns this sandbox yet: run sandbox login on this machine and open the link it prints')
-  }
+  const { local, claim, providers = [] } = settings
+  const expectedOwner = settings.expectedOwner?.toLowerCase()
+  const issuers = new Set(providers.map(({ issuer }) => issuer))
+  const accepted = ({ via, issuer }: SessionRecord): boolean => (via === 'oidc' ? issuers.has(issuer) : via !== 'local' || local)
+  if (Object.values(kept.value.sessions).some(one => !accepted(one))) await sessions.revoke(one => !accepted(one))
+  const claimed = (): boolean => findOwner(kept.value) !== undefined
+  const code = providers.length && !claimed() ? codes.makeClaim() : undefined
+  if (local && !claimed()) say('nobody owns this sandbox yet: run sandbox login on this machine and open the link it prints')
 
   let swept = now()
   let timer: NodeJS.Timeout | undefined
@@ -111,37 +126,43 @@ export const createAuth = async ({ files, now, identity: settings, say, ...told 
     ended({ sessionId: id })
   }
 
-  const fail = (address: string, message: string): never => {
+  /** Does what may take sessions out of the book, and then ends them. */
+  const leaving = async <T>(work: () => Promise<T>): Promise<T> => {
+    const before = Object.keys(kept.value.sessions)
+    const done = await work()
+    for (const id of before) if (!(id in kept.value.sessions)) endSession(id)
+    return done
+  }
+
+  const fail = (address: string, message: string, credential = 'session'): never => {
     const retryAfter = failed.wait(address)
     if (retryAfter !== undefined) {
       refuse('too-many', `too many failed credentials from this address; ask again in ${retryAfter} s`, { retryAfter })
     }
     failed.add(address)
+    refused?.({ address, credential })
     return refuse('unauthenticated', message)
   }
 
-  const isOwner = ({ via, issuer, subject }: SessionRecord): boolean =>
-    via === 'socket' || (identity.owner?.issuer === issuer && identity.owner.subject === subject)
-
-  const session = (text: string, address: string, unknown: string): SessionRecord => {
-    const found = sessions.check(text, address)
-    return found && isOwner(found) ? found : fail(address, unknown)
-  }
+  const session = (text: string, address: string, unknown: string) => sessions.check(text, address) ?? fail(address, unknown)
 
   const authenticate = ({ kind, value }: Credential, address: string): Caller => {
-    if (kind === 'bearer') return sessionCaller(session(value, address, isJwt(value) ? IDENTITY_TOKEN : UNKNOWN.bearer))
+    if (kind === 'bearer') {
+      const found = session(value, address, isJwt(value) ? IDENTITY_TOKEN : UNKNOWN.bearer)
+      return sessionCaller(found.session, found.person)
+    }
     const token = kind === 'token' ? tokens.check(value, address) : undefined
-    return token ? tokenCaller(token) : fail(address, UNKNOWN[kind])
+    return token ? tokenCaller(token) : fail(address, UNKNOWN[kind], kind)
   }
 
   const redeem = (shown: Shown, address: string): { caller: Caller; first: boolean } => {
     const found = tickets.redeem(shown)
-    const of = found && sessions.get(found.sessionId)
-    return of && isOwner(of) ? { caller: sessionCaller(of), first: found.first } : fail(address, TICKET)
+    const of = found && sessions.whose(found.sessionId)
+    return of ? { caller: sessionCaller(of.session, of.person), first: found.first } : fail(address, TICKET, 'ticket')
   }
 
   const localOnly = (): void => {
-    if (!settings.local) refuse('forbidden', LOCAL_OFF)
+    if (!local) refuse('forbidden', LOCAL_OFF)
   }
 
   const onlyOwner = ({ caller }: Context): void => {
@@ -150,30 +171,33 @@ export const createAuth = async ({ files, now, identity: settings, say, ...told 
   }
 
   const handlers: AuthHandlers = {
-    'kernel.identity.state': () => {
-      const { local, claim } = settings
-      return { claimed: identity.owner !== undefined, local, claim }
-    },
-    'kernel.identity.nonce': () => identity.nonce(),
-    'kernel.session.login': async ({ code, device, address }, { signal }) => {
-      localOnly()
-      const grant = ({ issuer, subject, email }: Person, spent: Spent) =>
-        sessions.grant({ issuer, subject, email, device, address }, spent)
-      return armed(await identity.redeem({ code, address, signal }, () => sessions.spent, grant))
-    },
-    'kernel.session.renew': async ({ token, address }) => {
-      const found = session(token, address, token.startsWith('sbs_') ? UNKNOWN.bearer : NO_PROVIDER)
-      return armed(await sessions.renew(found, address))
-    },
+    'kernel.identity.state': () => ({ claimed: claimed(), local, claim, providers: [...providers] }),
+    'kernel.session.open': ({ device, address, claimNeeded = true, ...proof }, { signal }) => leaving(async () => {
+      if (proof.login !== undefined) localOnly()
+      const coded = proof.login ?? proof.claim ?? proof.invite
+      const { session: made, did } = await sessions.open({ device, address }, book => {
+        const judge = () => admitProof(book, proof, { now: now(), claimNeeded, claimHash: codes.claimHash, expectedOwner })
+        return coded === undefined ? judge() : codes.look(address, judge)
+      }).catch(error => {
+        if (error instanceof BadCode) refused?.({ address, credential: 'code' })
+        return codes.refuse(error, signal)
+      })
+      failpoint('access.opened')
+      return armed({ session: made, ...(did && { did }) })
+    }),
+    'kernel.session.renew': async ({ token, address }) =>
+      armed(await sessions.renew(session(token, address, UNKNOWN.bearer).session, address)),
+    'kernel.session.list': ({ email }) => ({ sessions: sessions.list().filter(one => (email ?? one.email) === one.email) }),
     'kernel.session.revoke': async ({ id, email }) => {
       const named = id !== undefined && sessions.get(id)
       if (named && email !== undefined && named.email !== email) {
         refuse('forbidden', 'the session is of another person; only the owner ends it')
       }
-      const gone = await sessions.revoke(one => (id ?? one.id) === one.id && (email ?? one.email) === one.email)
+      const { ended: gone, lasting } = await sessions.revoke(one => (id ?? one.id) === one.id && (email ?? one.email) === one.email)
       gone.forEach(endSession)
-      return armed({ revoked: gone.length })
+      return armed({ revoked: gone.length, lasting })
     },
+    ...memberCalls({ kept, now, sessions: () => sessions.list(), shrunk: email => ended({ email }), leaving }),
     'kernel.ticket.mint': (wanted, { caller }) => tickets.mint(wanted, caller),
     'kernel.ticket.redeem': ({ address, ...shown }) => redeem(shown, address),
     'kernel.token.mint': async (input, context) => {
@@ -194,16 +218,16 @@ export const createAuth = async ({ files, now, identity: settings, say, ...told 
     redeem: (shown, address) => redeem(shown, address).caller,
     limits,
     handlers,
+    ...(code !== undefined && { claim: code }),
     mintLogin: async () => {
       localOnly()
-      return identity.mintLogin()
+      return codes.mintLogin()
     },
     openLocal: device => {
       localOnly()
-      const email = identity.owner?.email ?? LOCAL.email
-      const { session: opened, dropped } = sessions.openSocket({ ...LOCAL, email, device })
+      const { session: made, dropped } = sessions.openSocket(device)
       if (dropped) ended({ sessionId: dropped })
-      return armed(opened)
+      return armed(made)
     },
     close: async () => {
       clearTimeout(timer)
@@ -214,8 +238,11 @@ export const createAuth = async ({ files, now, identity: settings, say, ...told 
 
 const isJwt = (text: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
 
-const sessionCaller = ({ id, email }: SessionRecord): Caller =>
-  ({ kind: 'session', actor: email, role: 'owner', sessionId: id, email })
+const sessionCaller = ({ id }: SessionRecord, person: PersonRecord): Caller => {
+  const { email, role } = person
+  const areas = areasOf(person)
+  return { kind: 'session', actor: email, role, sessionId: id, email, ...shownOf(person), ...(areas && { areas }) }
+}
 
 const tokenCaller = ({ id, label, scope }: TokenRecord): Caller =>
   ({ kind: 'token', actor: `token:${label}`, role: ROLE[scope], scope, tokenId: id })

@@ -1,6 +1,8 @@
-import type { OpenedSession } from '../../sdk/kernel.js'
+import type { AccessSession, OpenedSession } from '../../sdk/kernel.js'
 import { refuse } from '../../sdk/refusal.js'
-import { Kept, type KeptFiles } from '../../sdk/node/kept.js'
+import { areasOf, type Book, findOwner, findPerson, isSame, LOCAL, ownerOf, type PersonRecord, type SessionRecord, shownOf } from '../../sdk/node/access/book.js'
+import type { Admitted } from '../../sdk/node/access/admission.js'
+import type { Kept } from '../../sdk/node/kept.js'
 import { LastUse } from '../../sdk/node/last-use.js'
 import { holds, newSecret, readSecret } from '../../sdk/node/secret.js'
 
@@ -9,110 +11,79 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const OLD_SECRETS = 8
 const SOCKET_SESSIONS = 1024
+/** Of one person at a time: the one longest unused makes room. */
+const PERSON_SESSIONS = 200
 const ENDED = 'the session ended meanwhile; sign in again'
 
-/** What each kind of proof buys: from the last renewal, and at most from the proof. */
-const LIFE = { local: { renewed: 30 * DAY, proof: 180 * DAY }, socket: { renewed: 12 * HOUR, proof: 180 * DAY } }
+/** What a proof buys: from the last renewal, and at most from the proof. */
+const LIFE = { renewed: 30 * DAY, proof: 180 * DAY }
+const SOCKET_LIFE = { renewed: 12 * HOUR, proof: 180 * DAY }
 
-/** One session as kept: never its secret. */
-export interface SessionRecord {
-  readonly id: string
-  readonly email: string
-  /** Who signed in, by issuer and subject; the e-mail is how they are named. */
-  readonly issuer: string
-  readonly subject: string
-  readonly device: string
-  /** Proved by a login code, or by the login socket and then never on the disk. */
-  readonly via: keyof typeof LIFE
-  readonly hash: string
-  /** Secrets a renewal replaced, good for some minutes more. */
-  readonly old: readonly { readonly hash: string; readonly until: number }[]
-  readonly createdAt: number
-  readonly provedAt: number
-  readonly expiresAt: number
-  readonly lastSeenAt: number
-  readonly address?: string
-}
+/** Where a new session is asked from. */
+type From = Pick<SessionRecord, 'device' | 'address'>
 
-/** A one-time code used up by the write that granted a session for it. */
-export interface Spent {
-  readonly hash: string
-  readonly expiresAt: number
-}
-
-interface Kind {
-  readonly sessions: { readonly [id: string]: SessionRecord }
-  readonly spent: readonly Spent[]
-}
-
-/** What a new session is made from. */
-export interface Proof extends Pick<SessionRecord, 'email' | 'issuer' | 'subject' | 'device' | 'address'> {}
-
-/** Every session: those on the disk, and those of the login socket that live in memory only. */
+/** Every session: those in the book, and those of the login socket that live in memory only. */
 export class Sessions {
-  readonly #kept: Kept<Kind>
+  readonly #kept: Kept<Book>
   readonly #now: () => number
   readonly #socket = new Map<string, SessionRecord>()
-  readonly #uses = new LastUse(() => this.#kept.change(kind => this.#current(kind)))
+  readonly #uses = new LastUse(() => this.#kept.change(book => this.#current(book)))
 
-  private constructor(kept: Kept<Kind>, now: () => number) {
+  constructor(kept: Kept<Book>, now: () => number) {
     this.#kept = kept
     this.#now = now
   }
 
-  static async open(files: KeptFiles, now: () => number): Promise<Sessions> {
-    return new Sessions(await Kept.open<Kind>(files, 'sessions', { sessions: {}, spent: [] }), now)
-  }
-
-  get spent(): readonly Spent[] {
-    return this.#kept.value.spent
-  }
-
-  /** The session a text proves, if it is active. */
-  check(text: string, address: string): SessionRecord | undefined {
+  /** The session a text proves and whose it is, if both are good. */
+  check(text: string, address: string): { session: SessionRecord; person: PersonRecord } | undefined {
     const now = this.#now()
     const presented = readSecret('sbs', text)
-    const found = presented && this.get(presented.id)
-    const hashes = found ? [{ hash: found.hash, until: Infinity }, ...found.old] : []
+    const session = presented && this.get(presented.id)
+    const hashes = session ? [{ hash: session.hash, until: Infinity }, ...session.old] : []
     const good = hashes.filter(({ until }) => until > now).map(({ hash }) => hash)
-    if (!presented || !holds(good, presented.hash)) return undefined
-    this.#uses.mark(presented.id, { at: now, address })
-    return found
+    if (!presented || !holds(good, presented.hash) || !session) return undefined
+    const person = this.#personOf(session)
+    if (person) this.#uses.mark(presented.id, { at: now, address })
+    return person && { session, person }
   }
 
-  /** Opens a session and uses up the code that proved it, in one write. */
-  async grant(proof: Proof, code: Spent): Promise<OpenedSession> {
-    const { record, token } = this.#make(proof, 'local')
-    await this.#kept.change(kind => {
-      const current = this.#current(kind)
-      return { sessions: { ...current.sessions, [record.id]: record }, spent: [...current.spent, code] }
+  /** Opens a session for whom `decide` lets in, in the one write that uses up what was presented. */
+  async open(from: From, decide: (book: Book) => Admitted): Promise<Pick<Admitted, 'did'> & { session: OpenedSession }> {
+    let made: (Pick<Admitted, 'did'> & { session: OpenedSession }) | undefined
+    await this.#kept.change(book => {
+      const { book: { sessions, ...rest }, person, via, did } = decide(this.#current(book))
+      const { record, token } = this.#make(from, person, via)
+      made = { session: opened(record, person, token, false), did }
+      return { ...rest, sessions: { ...withRoom(sessions, person.email), [record.id]: record } }
     })
-    return opened(record, token, false)
+    return made!
   }
 
-  /** Opens a session that ends with the daemon; `dropped` is the id of the one longest unused, when it made room. */
-  openSocket(proof: Proof): { session: OpenedSession; dropped?: string } {
-    const { record, token } = this.#make(proof, 'socket')
+  /** Opens a session of whoever holds the machine, which ends with the daemon; `dropped` made room for it. */
+  openSocket(device: string): { session: OpenedSession; dropped?: string } {
+    const person = this.#owner()
+    const { record, token } = this.#make({ device }, { ...LOCAL, ...person }, 'socket')
     const dropped = this.#socket.size >= SOCKET_SESSIONS ? this.#longestUnused() : undefined
-    if (dropped) this.#drop(dropped)
+    if (dropped) this.forget(dropped)
     this.#socket.set(record.id, record)
-    return { session: opened(record, token, false), ...(dropped && { dropped }) }
+    return { session: opened(record, person, token, false), ...(dropped && { dropped }) }
   }
 
   /** Gives a session a new secret and a later end; its old secret works some minutes more. */
   async renew({ id, via }: SessionRecord, address: string): Promise<OpenedSession> {
     const { text, hash } = newSecret('sbs', id)
-    const renewed = (): SessionRecord => this.#renewed(this.get(id) ?? refuse('unauthenticated', ENDED), hash, address)
+    const ended = (): never => refuse('unauthenticated', ENDED)
+    const renewed = (): SessionRecord => this.#renewed(this.get(id) ?? ended(), hash, address)
     let record = renewed()
     if (via === 'socket') this.#socket.set(id, record)
     else {
-      await this.#kept.change(kind => {
+      await this.#kept.change(book => {
         record = renewed()
-        const current = this.#current(kind)
+        const current = this.#current(book)
         return { ...current, sessions: { ...current.sessions, [id]: record } }
       })
     }
-    return opened(record, text, true)
+    return opened(record, this.#personOf(record) ?? ended(), text, true)
   }
 
   /** The active session of an id. */
@@ -122,20 +93,38 @@ export class Sessions {
     return found && found.expiresAt > this.#now() ? found : undefined
   }
 
-  /** Ends the sessions that match and answers their ids, once that is durable. */
-  async revoke(matches: (record: SessionRecord) => boolean): Promise<string[]> {
+  /** The active session of an id with its person. */
+  whose(id: string): { session: SessionRecord; person: PersonRecord } | undefined {
+    const session = this.get(id)
+    const person = session && this.#personOf(session)
+    return person && { session, person }
+  }
+
+  /** Ends the sessions that match and answers their ids, once that is durable; `lasting` would have outlived the daemon. */
+  async revoke(matches: (record: SessionRecord) => boolean): Promise<{ ended: string[]; lasting: number }> {
     const ended: string[] = []
     const active = (record: SessionRecord): boolean => record.expiresAt > this.#now() && matches(record)
-    await this.#kept.change(kind => {
-      const current = this.#current(kind)
+    await this.#kept.change(book => {
+      const current = this.#current(book)
       ended.push(...Object.values(current.sessions).filter(active).map(({ id }) => id))
-      if (!ended.length) return kind
+      if (!ended.length) return book
       const left = Object.entries(current.sessions).filter(([id]) => !ended.includes(id))
       return { ...current, sessions: Object.fromEntries(left) }
     })
-    for (const record of [...this.#socket.values()].filter(active)) ended.push(record.id)
-    for (const id of ended) this.#drop(id)
-    return ended
+    const lasting = ended.length
+    for (const record of this.#live().filter(active)) ended.push(record.id)
+    ended.forEach(id => this.forget(id))
+    return { ended, lasting }
+  }
+
+  /** The active sessions as they are listed, the newest use first. */
+  list(): AccessSession[] {
+    const rows = [...this.#live(), ...Object.values(this.#current(this.#kept.value).sessions)].flatMap((record): AccessSession[] => {
+      const person = record.expiresAt > this.#now() ? this.#personOf(record) : undefined
+      const { hash, old, provedAt, issuer, subject, via, ...row } = record
+      return person ? [{ ...row, ...shownOf(person), role: person.role, via: via === 'socket' ? 'local' : via, current: false }] : []
+    })
+    return rows.sort((a, b) => b.lastSeenAt - a.lastSeenAt)
   }
 
   /** Ids and ends of every session whose time is not over at a moment. */
@@ -146,7 +135,8 @@ export class Sessions {
 
   /** Forgets what the daemon holds in memory of a session that is over. */
   forget(id: string): void {
-    this.#drop(id)
+    this.#socket.delete(id)
+    this.#uses.forget(id)
   }
 
   /** Saves what waits to be saved. */
@@ -154,43 +144,64 @@ export class Sessions {
     return this.#uses.flush()
   }
 
-  #make(proof: Proof, via: SessionRecord['via']): { record: SessionRecord; token: string } {
+  #owner(): PersonRecord {
+    return findOwner(this.#kept.value) ?? ownerOf(LOCAL, 0)
+  }
+
+  #personOf(session: SessionRecord): PersonRecord | undefined {
+    if (session.via === 'socket') return this.#owner()
+    const person = findPerson(this.#kept.value, session.email)
+    return person && isSame(person, session) ? person : undefined
+  }
+
+  #make(from: From, { issuer, subject, email }: Admitted['person'], via: SessionRecord['via']): { record: SessionRecord; token: string } {
     const now = this.#now()
     const { id, text, hash } = newSecret('sbs')
-    const times = { createdAt: now, provedAt: now, lastSeenAt: now, expiresAt: now + LIFE[via].renewed }
-    return { record: { id, ...proof, via, hash, old: [], ...times }, token: text }
+    const times = { createdAt: now, provedAt: now, lastSeenAt: now, expiresAt: now + lifeOf(via).renewed }
+    return { record: { id, email, issuer, subject, ...from, via, hash, old: [], ...times }, token: text }
   }
 
   #renewed(record: SessionRecord, hash: string, address: string): SessionRecord {
     const now = this.#now()
     const replaced = { hash: record.hash, until: now + 10 * MINUTE }
     const old = [replaced, ...record.old.filter(({ until }) => until > now)].slice(0, OLD_SECRETS)
-    const life = LIFE[record.via]
+    const life = lifeOf(record.via)
     const expiresAt = Math.min(now + life.renewed, record.provedAt + life.proof)
     return { ...record, hash, old, expiresAt, lastSeenAt: now, address }
   }
 
-  /** The kind with last uses filled in, without what is long over: what just ended is still to be told. */
-  #current({ sessions, spent }: Kind): Kind {
+  /** The sessions of the login socket, each under the e-mail its person has now. */
+  #live(): SessionRecord[] {
+    return [...this.#socket.values()].map(record => this.#used({ ...record, email: this.#owner().email }))
+  }
+
+  /** The book with last uses filled in, without what is long over: what just ended is still to be told. */
+  #current(book: Book): Book {
     const now = this.#now()
-    const listed = Object.values(sessions).filter(({ expiresAt }) => expiresAt + MINUTE > now)
-    const used = listed.map(record => {
-      const use = this.#uses.get(record.id)
-      return [record.id, use ? { ...record, lastSeenAt: use.at, address: use.address } : record] as const
-    })
-    return { sessions: Object.fromEntries(used), spent: spent.filter(({ expiresAt }) => expiresAt > now) }
+    const listed = Object.values(book.sessions).filter(({ expiresAt }) => expiresAt + MINUTE > now)
+    return { ...book, sessions: Object.fromEntries(listed.map(record => [record.id, this.#used(record)])) }
+  }
+
+  #used(record: SessionRecord): SessionRecord {
+    const use = this.#uses.get(record.id)
+    return use ? { ...record, lastSeenAt: use.at, address: use.address } : record
   }
 
   #longestUnused(): string {
-    const seen = ({ id, createdAt }: SessionRecord): number => this.#uses.get(id)?.at ?? createdAt
-    return [...this.#socket.values()].reduce((a, b) => (seen(b) < seen(a) ? b : a)).id
-  }
-
-  #drop(id: string): void {
-    this.#socket.delete(id)
-    this.#uses.forget(id)
+    return this.#live().reduce((a, b) => (b.lastSeenAt < a.lastSeenAt ? b : a)).id
   }
 }
 
-const opened = ({ id, email, expiresAt }: SessionRecord, token: string, renewed: boolean): OpenedSession =>
-  ({ token, expiresAt, email, id, role: 'owner', renewed })
+/** The sessions without what one more of a person has no room for. */
+const withRoom = (sessions: Book['sessions'], email: string): Book['sessions'] => {
+  const own = Object.values(sessions).filter(one => one.email === email).sort((a, b) => b.lastSeenAt - a.lastSeenAt)
+  const over = new Set(own.slice(PERSON_SESSIONS - 1).map(({ id }) => id))
+  return over.size ? Object.fromEntries(Object.entries(sessions).filter(([id]) => !over.has(id))) : sessions
+}
+
+const lifeOf = (via: SessionRecord['via']): typeof LIFE => (via === 'socket' ? SOCKET_LIFE : LIFE)
+
+const opened = ({ id, expiresAt }: SessionRecord, person: PersonRecord, token: string, renewed: boolean): OpenedSession => {
+  const areas = areasOf(person)
+  return { token, expiresAt, email: person.email, id, role: person.role, ...(areas && { areas: [...areas] }), ...shownOf(person), renewed }
+}

@@ -1,5 +1,5 @@
 import Koa, { type Context as KoaContext } from 'koa'
-import type { Bytes, Context, Contract } from '../../sdk/contract.js'
+import type { Bytes, Context, Contract, GivenBytes } from '../../sdk/contract.js'
 import { frameOf, isRoute } from '../../sdk/contract.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller, HttpFacts } from '../../sdk/types.js'
@@ -8,7 +8,7 @@ import { explain, sentenceOf } from '../../sdk/explain.js'
 import { isStream } from '../../sdk/wire.js'
 import { admit } from '../auth/admit.js'
 import type { Auth } from '../auth/auth.js'
-import { readCredential } from '../auth/credential.js'
+import { readCredential } from '../../sdk/node/credential.js'
 import type { Deployment } from '../config.js'
 import type { LoadedPlugin } from '../loader.js'
 import type { Logger } from '../log.js'
@@ -16,7 +16,7 @@ import type { Access } from '../manifest.js'
 import type { Kernel } from '../services.js'
 import { readForm } from './forms.js'
 import { readFields, readJson, readQuery } from './input.js'
-import { Lines } from './lines.js'
+import { Lines } from '../../sdk/node/head-lines.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
 import { askUpgrade, refuseMethod, sendBytes, sendRefusal, sendStream, sendValue, type Reply } from './reply.js'
 import { Routes } from './routes.js'
@@ -125,7 +125,7 @@ export class App {
   #admitted(ctx: KoaContext, access: Access, arrival: Arrival): Admitted {
     if ('open' in access) {
       const { ticket: wanted, id } = access
-      if (arrival.bearer !== undefined || wanted) refusePlain(arrival, this.#options.http)
+      if (arrival.bearer !== undefined || wanted) refusePlain(arrival)
       const leave = () => {}
       if (!wanted) return { caller: STRANGER, leave }
       const query = new URLSearchParams(ctx.querystring)
@@ -135,7 +135,7 @@ export class App {
     }
     const credential = readCredential(arrival.head)
     if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
-    refusePlain(arrival, this.#options.http)
+    refusePlain(arrival)
     const { auth } = this.#options
     const caller = admit(auth.authenticate(credential, arrival.address), access)
     return { caller, leave: auth.limits.enter(caller.sessionId ?? caller.tokenId ?? caller.actor) }
@@ -153,8 +153,7 @@ export class App {
     const end = streams.enter(caller, presence.ended)
     leave()
     try {
-      const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
-      await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(lastEventId !== undefined && { lastEventId }) }, value)
+      await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(http.lastEventId !== undefined && { lastEventId: http.lastEventId }) }, value)
     } finally {
       end()
     }
@@ -228,12 +227,11 @@ const kindOf = (schema: ReturnType<Contract['schema']>, call: string): 'value' |
   return shape?.properties?.['event-stream'] ? 'stream' : shape?.properties?.['socket-client'] ? 'socket' : 'value'
 }
 
-const factsOf = (ctx: KoaContext, { address, base, local, bearer, userAgent }: Arrival): HttpFacts => {
-  const ifMatch = ctx.req.headers['if-match']
-  return {
-    address, base, local, ...(bearer !== undefined && { bearer }), ...(userAgent !== undefined && { userAgent }),
-    ...(ifMatch !== undefined && { ifMatch }),
-  }
+const factsOf = (ctx: KoaContext, { head, ownHost, origin, foreign, ...facts }: Arrival): HttpFacts => {
+  const { 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
+  const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
+  const given = Object.entries({ ifMatch, ifRange, range, lastEventId }).filter(([, value]) => value !== undefined)
+  return { ...facts, ...Object.fromEntries(given) }
 }
 
-const isBytes = (value: unknown): value is Bytes => typeof value === 'object' && value !== null && 'content-type' in value
+const isBytes = (value: unknown): value is GivenBytes => typeof value === 'object' && value !== null && 'content-type' in value

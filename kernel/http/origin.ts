@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { readBearer, readHead, type Head } from '../auth/credential.js'
+import { readBearer, readHead, type Head } from '../../sdk/node/credential.js'
 import type { Deployment } from '../config.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { HttpFacts } from '../../sdk/types.js'
@@ -32,7 +32,9 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
     const head = readHead(req.rawHeaders)
     const host = head.get('host') ?? refuse('invalid', 'expected one Host header, found none')
     const loopbackName = LOOPBACK.test(host)
-    const loopbackPeer = isLoopback(peer) && !FORWARDING.some(name => name in req.headers)
+    const near = isLoopback(peer)
+    const forwarded = FORWARDING.some(name => name in req.headers)
+    const local = near && !forwarded && loopbackName
     const tls = (req.socket as TLSSocket).encrypted === true || (proxied && req.headers['x-forwarded-proto'] === 'https')
     const base = `${tls ? 'https' : 'http'}://${host}`
     const ownHost = (loopbackName && isLoopback(plainAddress(req.socket.localAddress))) || hosts.has(host.toLowerCase())
@@ -46,7 +48,10 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
       address,
       base,
       ownHost,
-      local: loopbackPeer && loopbackName,
+      local,
+      ...(near && { nearPort: req.socket.remotePort! }),
+      ...(forwarded && { forwarded }),
+      ...(!local && !tls && !http.allowPlain && !isLoopback(address) && { plain: true }),
       ...(bearer !== undefined && { bearer }),
       ...(userAgent !== undefined && { userAgent }),
       ...(allowed && { origin: origin! }),
@@ -56,9 +61,8 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
 }
 
 /** Refuses a credential that would travel readable through a network. */
-export const refusePlain = ({ base, address, local }: Arrival, http: NonNullable<Deployment['http']>): void => {
-  if (local || http.allowPlain || base.startsWith('https:') || isLoopback(address)) return
-  refuse('forbidden', 'a credential was sent over plain HTTP: use https through a trusted proxy, or set http.allowPlain on a private network')
+export const refusePlain = ({ plain }: Arrival): void => {
+  if (plain) refuse('forbidden', 'a credential was sent over plain HTTP: use https through a trusted proxy, or set http.allowPlain on a private network')
 }
 
 const foreignOf = (req: IncomingMessage, origin: string | undefined, allowed: boolean): { foreign?: string } => {

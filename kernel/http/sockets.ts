@@ -4,7 +4,7 @@ import type { WebSocketServer } from 'ws'
 import { FrameSocket, UNFIT, type FrameSocketParts } from '../../sdk/node/frame-socket.js'
 import { Inbox } from '../../sdk/node/inbox.js'
 import { refuse } from '../../sdk/refusal.js'
-import { headOf } from './lines.js'
+import { headOf } from '../../sdk/node/head-lines.js'
 
 const LONGEST = 64 * 1024
 const KEY = /^[A-Za-z0-9+/]{22}==$/

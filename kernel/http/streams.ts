@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { SHRUNK } from '../../sdk/node/live/live.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Caller } from '../../sdk/types.js'
 
@@ -24,6 +25,8 @@ export class Presence {
 
 const ENDED = 'the credential of this stream was revoked or has expired: sign in again, or use another token'
 
+const LESS = 'your role or areas were made smaller: connect again for what is left of them'
+
 /** The event streams and sockets that are open, so that they end with the credential they stand on and when the daemon stops. */
 export class OpenStreams {
   readonly #open = new Map<AbortController, Caller>()
@@ -47,10 +50,11 @@ export class OpenStreams {
     return () => void this.#sockets.delete(controller)
   }
 
-  /** Ends every stream and socket of a session or token. */
-  end({ sessionId, tokenId }: { sessionId?: string; tokenId?: string }): void {
+  /** Ends every stream and socket of a session or token, or of a person who reaches less than before. */
+  end({ sessionId, tokenId, email }: { sessionId?: string; tokenId?: string; email?: string }): void {
     for (const [controller, caller] of [...this.#open, ...this.#sockets]) {
       if ((sessionId && caller.sessionId === sessionId) || (tokenId && caller.tokenId === tokenId)) controller.abort(new Refusal('unauthenticated', ENDED))
+      else if (email !== undefined && caller.kind === 'session' && caller.email === email) controller.abort(this.#sockets.has(controller) ? new Refusal('forbidden', LESS) : SHRUNK)
     }
   }
 

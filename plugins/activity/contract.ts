@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Millis, Positive } from '../../sdk/types.js'
+import type { Count, Millis, Positive } from '../../sdk/types.js'
 
 /** Whether something left the sandbox, came in, or happened in it. */
 export type ActivityDirection = 'in' | 'out' | 'system'
@@ -76,6 +76,49 @@ export interface ActivityConnection {
   lastError?: string
 }
 
+/** Whether the record is whole: each entry is bound to the one before by its hash. */
+export interface ActivityChain {
+  /** Entries that are kept. */
+  entries: Count
+  /** `hash` of the newest entry; zeros where there is none. */
+  head: string
+  headAt?: Millis
+  intact: boolean
+  /** When every entry was last checked. */
+  checkedAt: Millis
+  /** The first entry that is not what was written. */
+  brokenAt?: number & tags.Type<'uint64'>
+  /** The entry that the checked part of the record stands on: older ones are gone, or were broken and are told of in the record. */
+  anchor?: ActivityAnchor
+}
+
+export interface ActivityAnchor {
+  seq: number & tags.Type<'uint64'>
+  hash: string
+}
+
+/** A voice channel that a gateway is in. */
+export interface ActivityVoice {
+  channelId: string
+  channelName: string
+  startedAt: Millis
+  participants: string[]
+}
+
+/** Where entries come from, and whether the record of them is whole. */
+export interface ActivityStatus {
+  connections: ActivityConnection[]
+  voice?: ActivityVoice
+  chain: ActivityChain
+  bytes: number & tags.Type<'uint64'>
+  oldestAt?: Millis
+}
+
+/** Newline-delimited JSON: entries as stored, oldest first, and a last line `{ kind: "end", entries, head }`. */
+export interface ActivityExport {
+  readonly 'content-type': 'application/x-ndjson'
+}
+
 export interface ActivityCalls {
   /**
    * List what agents did outside, what came in, and what the sandbox and its people did, newest first.
@@ -97,6 +140,20 @@ export interface ActivityCalls {
     limit?: Positive
     before?: Millis
   }): { events: ActivityEvent[]; next?: Millis }
+
+  /**
+   * Say which outside sources feed the record and whether the record is whole.
+   *
+   * The chain is checked fully at each start and daily, and its end at each call.
+   */
+  'GET /activity/status'(): ActivityStatus
+
+  /**
+   * Give the record of a time as stored, with its hashes, so that anyone can check it without the sandbox.
+   *
+   * One entry a line, oldest first. The last line is `{ "kind": "end", "entries", "head" }`: a body without it was cut off.
+   */
+  'GET /activity/export'(input: { from?: Millis; to?: Millis }): ActivityExport
 
   /** Write down what happened; answered once a power cut cannot take it back. */
   'activity.record'(input: ActivityInput): { id: string; seq: number & tags.Type<'uint64'>; at: Millis }

@@ -13,7 +13,8 @@ const PATIENCE = 2000
 
 /** What a listing needs beside what is asked for. */
 export interface ListingOptions {
-  readonly segments: Pick<Segments, 'names' | 'backwards'>
+  /** Newest first. */
+  readonly segments: readonly Pick<Segments, 'names' | 'backwards'>[]
   /** Whether the caller may see a conversation; asked once for each in an answer. */
   readonly seesConversation: (id: string) => Promise<boolean>
   readonly now?: () => number
@@ -31,12 +32,12 @@ export const listed = async (
   const allowed = visibleTo(caller, seesConversation)
   const events: ActivityEvent[] = []
   let last: number | undefined
-  for (const name of (await segments.names()).reverse()) {
-    if (Number.isFinite(below) && below < 8e15 && dayNamed(name) > dayOf(below)) continue
+  for await (const { name, from } of newestFirst(segments)) {
+    if (dayNamed(name) > dayOf(below)) continue
     // Within one write midnight may leave the next day's first entries with the day before.
-    if (least > 0 && least < 8e15 && dayNamed(name) < dayOf(Math.max(0, least - DAY))) break
+    if (dayNamed(name) < dayOf(least - DAY)) break
     try {
-      for await (const stretch of segments.backwards(name)) {
+      for await (const stretch of from.backwards(name)) {
         for (const line of linesOf(stretch).reverse()) {
           const entry = entryOf(line)
           if (!entry || entry.at >= below) continue
@@ -53,6 +54,10 @@ export const listed = async (
     }
   }
   return { events }
+}
+
+async function* newestFirst<S extends Pick<Segments, 'names'>>(segments: readonly S[]): AsyncGenerator<{ name: string; from: S }> {
+  for (const from of segments) for (const name of (await from.names()).reverse()) yield { name, from }
 }
 
 const DAY = 24 * 60 * 60_000

@@ -1,23 +1,38 @@
-import { type Context, type Host, Refusal } from '../../sdk/index.js'
+import { type Context, type Host, refuse } from '../../sdk/index.js'
 import { Caps } from './caps.js'
 import { activity, type ActivityInput } from './contract.js'
 import { factsOf } from './entry.js'
+import { exported } from './export.js'
 import { listed } from './listing.js'
 import { Recorder } from './record.js'
+import { retain, sizeOf } from './retention.js'
 import { Segments } from './segments.js'
+import { MarkFile, Verification } from './verification.js'
 
 export const contract = activity
 
 const MERGE = 2000
+const DAILY = 24 * 60 * 60_000
 
 /** Keeps the record of what happened: appended by the daemon alone, each entry bound to the one before. */
 export const activate = async (host: Host): Promise<void> => {
-  const segments = new Segments(host.place.folder)
-  const recorder = await Recorder.open(segments, Date.now)
-  const caps = new Caps(Date.now)
+  const now = Date.now
+  const days = new Segments(host.place.folder, 'days')
+  const kept = new Segments(host.place.folder, 'kept')
+  const marks = await MarkFile.open(host.files)
+  const recorder = await Recorder.open(days, now, marks.marks.seen)
+  const caps = new Caps(now)
   const tell = merged(host)
+  const verification = new Verification({
+    segments: days, recorder, marks, now,
+    record: async facts => {
+      host.log.error('the record of activity is not what was written', facts.extra)
+      tell()
+      return recorder.record(facts)
+    },
+  })
 
-  const record = async (told: ActivityInput, { caller }: Context) => {
+  const record = async (told: ActivityInput, { caller }: Pick<Context, 'caller'>) => {
     const facts = factsOf(told, caller)
     for (const counted of caps.due('daily')) void recorder.record(counted).catch(() => {})
     const source = Caps.sourceOf(told, caller)
@@ -27,23 +42,52 @@ export const activate = async (host: Host): Promise<void> => {
     return { id, seq, at }
   }
 
+  const keep = async (): Promise<void> => {
+    try {
+      await verification.verify()
+      await retain({ days, kept, marks, now })
+    } catch (error) {
+      host.log.error('the record of activity could not be checked', { error: String(error) })
+    }
+  }
+  host.on('daemon.ready', () => {
+    void keep()
+    const daily = setInterval(() => void keep(), DAILY).unref()
+    host.signal.addEventListener('abort', () => clearInterval(daily), { once: true })
+  })
+
   host.stopping(async () => {
     for (const counted of caps.due('now')) await recorder.record(counted).catch(() => {})
     await recorder.idle()
-    await segments.close()
+    await Promise.all([days.close(), kept.close()])
   })
 
   await host.serve(activity, {
     'GET /activity': (asked, context) => listed(asked, context.caller, {
-      segments,
+      segments: [days, kept],
       seesConversation: async id => {
-        if (!await host.serves('GET /agents/{id}')) return false
-        return host.call('GET /agents/{id}', { id }, { as: context, signal: context.signal }).then(() => true, error => {
-          if (error instanceof Refusal && error.reason === 'not-found') return false
-          throw error
-        })
+        if (!await host.serves('agent.visible')) return false
+        const { ids } = await host.call('agent.visible', { ids: [id] }, { as: context, signal: context.signal })
+        return ids.includes(id)
       },
     }),
+    'GET /activity/status': async () => {
+      const { oldestAt, ...chain } = await verification.status()
+      const bytes = await sizeOf(days, await days.names()) + await sizeOf(kept, await kept.names())
+      return { connections: [], chain, bytes, ...(oldestAt !== undefined && { oldestAt }) }
+    },
+    'GET /activity/export': async ({ from, to }, context) => {
+      if (from !== undefined && to !== undefined && from > to) {
+        refuse('invalid', 'from: expected a moment not after to, found one', { errors: [{ path: 'from', expected: 'a moment not after to' }] })
+      }
+      await record({
+        type: 'activity.exported', direction: 'system', audience: 'maintainer', outcome: 'ok',
+        extra: { ...(from !== undefined && { from }), ...(to !== undefined && { to }) },
+      }, context)
+      const name = `activity-${new Date(now()).toISOString().slice(0, 10)}.ndjson`
+      const headers = { 'content-disposition': `attachment; filename="${name}"` }
+      return { 'content-type': 'application/x-ndjson' as const, headers, data: exported(days, { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }) }
+    },
     'activity.record': record,
   })
 }

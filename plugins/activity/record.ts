@@ -1,4 +1,5 @@
 import { BEGINNING, hashOfEntry, type Link } from '../../sdk/node/chain.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
 import type { ActivityEvent } from './contract.js'
 import type { Facts } from './entry.js'
 import { dayNamed, dayOf, linesOf, nextPart, type Segments } from './segments.js'
@@ -78,6 +79,7 @@ export class Recorder {
         const entries = this.#chained(batch)
         const name = this.#placeFor(entries[0]!.at)
         await this.#segments.append(name, entries)
+        failpoint('activity.recorded')
         const { seq, hash, at } = entries.at(-1)!
         this.#head = { seq, hash, at }
         this.#place = { name, bytes: (this.#place?.name === name ? this.#place.bytes : 0) + entries.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0) }

@@ -1,25 +1,25 @@
 import { constants } from 'node:fs'
-import { open, readdir, rm, stat } from 'node:fs/promises'
+import { open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { flushFolder } from '../../sdk/node/files.js'
 import { JournalStore } from '../../sdk/node/journal/journal-store.js'
 import { codeOf } from '../../sdk/node/paths.js'
 
-const FOLDER = 'days'
 const END = '.jsonl'
 const NAME = /^(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?$/
-/** No line is longer: every text of an entry is bounded. */
-const WINDOW = 512 * 1024
+/** So much is read, and checked, at a time: longer would be felt by whoever else waits. */
+const WINDOW = 128 * 1024
 const LINE_END = 0x0a
 
-/** The days of the record on the disk: one file a day, a further one where a day's is full or damaged. */
+/** Days of the record on the disk: one file a day, a further one where a day's is full or damaged. */
 export class Segments {
+  readonly #kind: string
   readonly #folder: string
   readonly #journals: JournalStore
 
   /** @param folder The group's own folder, which no turn sees. */
-  constructor(folder: string) {
-    this.#folder = join(folder, FOLDER)
+  constructor(folder: string, kind: 'days' | 'kept') {
+    this.#kind = kind
+    this.#folder = join(folder, kind)
     this.#journals = new JournalStore(folder)
   }
 
@@ -34,7 +34,12 @@ export class Segments {
 
   /** Appends entries in one step; they survive a power cut when this returns. */
   async append(name: string, entries: readonly object[]): Promise<void> {
-    await this.#journals.append(`${FOLDER}/${name}`, entries, { flush: true })
+    await this.#journals.append(`${this.#kind}/${name}`, entries, { flush: true })
+  }
+
+  /** Puts a segment in the place of what has its name, in one step. */
+  async replace(name: string, entries: readonly object[]): Promise<void> {
+    await this.#journals.rewrite(`${this.#kind}/${name}`, entries)
   }
 
   async size(name: string): Promise<number> {
@@ -42,9 +47,7 @@ export class Segments {
   }
 
   async remove(name: string): Promise<void> {
-    await this.#journals.remove(`${FOLDER}/${name}`)
-    await rm(this.#path(name), { force: true })
-    await flushFolder(this.#folder)
+    await this.#journals.remove(`${this.#kind}/${name}`)
   }
 
   /** The whole lines of a segment in stretches, oldest first; a torn last one is left out. */
@@ -91,8 +94,11 @@ export class Segments {
 /** The texts of a stretch's lines. */
 export const linesOf = (bytes: Buffer): string[] => bytes.toString('utf8').split('\n').slice(0, -1)
 
-/** The day of a moment, as segments are named. */
-export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+/** Years have four digits, so that days are in the order of their names. */
+const LAST_DAY = Date.UTC(9999, 11, 31)
+
+/** The day of a moment, as segments are named; of one out of every calendar, the nearest. */
+export const dayOf = (at: number): string => new Date(Math.min(Math.max(at, 0), LAST_DAY)).toISOString().slice(0, 10)
 
 /** The day a segment is of. */
 export const dayNamed = (name: string): string => name.slice(0, 10)

@@ -1,3 +1,4 @@
+import type { Reach } from '../../sdk/index.js'
 import type { Env } from '../../sdk/node/run.js'
 import type { Walled } from '../../sdk/node/wall.js'
 import type {
@@ -102,8 +103,9 @@ export interface TreeProgram {
 }
 /** A program behind the wall of a turn's tree, ready to be started. */
 export interface TreeCommand extends Walled {
-  /** The tree's real folder. */
+  /** The tree's real folder, and what of it the turn reaches; left out: all. */
   readonly root: string
+  readonly folders?: Reach
   /** The same folder, and the one the program starts in, as the program sees them. */
   readonly seen: { readonly root: string; readonly cwd: string }
 }

@@ -6,6 +6,7 @@ import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
 import { framesOf } from './frame-log.js'
 import type { Queue } from './queue.js'
+import { see, type Look } from './sight.js'
 import type { Transcripts } from './transcripts.js'
 
 /** What showing a run needs. */
@@ -15,6 +16,7 @@ export interface AttachParts {
   readonly queue: Queue
   readonly transcripts: Transcripts
   readonly journal: Pick<Journals, 'stat' | 'follow'>
+  readonly look: Look
 }
 
 export interface AttachInput {
@@ -28,6 +30,7 @@ export async function* attach(parts: AttachParts, input: AttachInput, caller: Ca
   const { engine, conversations, queue, journal } = parts
   const { conversationId, run: asked, after = 0 } = input
   reach(caller, conversations.get(conversationId))
+  await see(await parts.look(caller), conversations.get(conversationId), false)
   const isWaiting = asked !== undefined && queue.waiting(conversationId).some(({ run }) => run === asked)
   if (isWaiting && !(await engine.arrival(asked, signal))) return
   const conversation = conversations.get(conversationId)

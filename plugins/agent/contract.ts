@@ -288,6 +288,8 @@ export interface Agent {
 
   /** Every conversation with its live turn. */
   'agent.conversations'(): { conversations: ConversationState[] }
+  /** Those of the conversations named that are there for whom the call is made: ask it as the caller being served. */
+  'agent.visible'(input: { ids: string[] }): { ids: string[] }
   /** One conversation with its live turn. */
   'agent.conversation'(input: { id: string }): ConversationState
   /** The record in order; with `limit` the last rows before index `before`. */
@@ -327,7 +329,9 @@ export interface Agent {
   /** Helpers of turns under way and of those that ended within a week, newest first; `before` pages by `startedAt`. */
   'agent.helpers'(input: { conversationId?: string; status?: 'live' | 'all'; limit?: Positive; before?: Millis }): { sessions: HelperSession[]; next?: Millis }
   /** One helper's record, live while its turn is under way. */
-  'agent.helperTranscript'(input: { id: string }): { messages: TranscriptMessage[] }
+  'agent.helperTranscript'(input: { id: string }): { conversationId: ConversationId; messages: TranscriptMessage[] }
+  /** The repositories of the workspace that have a commit: what a private copy is made of. */
+  'checkouts.repositories'(): { repos: string[] }
   /** The repositories of a private copy with their folders on this machine. */
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
   /** Commits what the copy holds uncommitted, per repository, and answers the tips. */

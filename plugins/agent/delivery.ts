@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal, refuse } from '../../sdk/index.js'
 import type { Caller } from '../../sdk/index.js'
+import { refuseReading, type Sight } from '../../sdk/node/sight.js'
 import { attends, landsAlone, reach, reaches } from './access.js'
 import type { Conversation, CopyStart, Started, TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
@@ -12,21 +13,24 @@ import { notesOf, preambleOf } from './preamble.js'
 import type { Providers } from './providers.js'
 import { MOST_WAITING, answerOf, shown, type LedgerRow, type Queue } from './queue.js'
 import type { Message } from './run-entry.js'
+import { boundsOf, holds, see, type Look } from './sight.js'
 import type { Turn } from './turn.js'
 import { differs, optionsOf } from './turn-options.js'
 
 /** What a message must pass that takes a look at the disk. */
 export interface Premises {
-  /** Refuses attachments that escape or name no file. */
-  attachments(paths: readonly string[]): Promise<void>
-  /** Those of the paths that name something in the workspace. */
-  mentions(paths: readonly string[]): Promise<string[]>
+  /** Refuses attachments that escape or name no file there for the caller. */
+  attachments(paths: readonly string[], seen: Sight): Promise<void>
+  /** Those of the paths that name something there for the caller. */
+  mentions(paths: readonly string[], seen: Sight): Promise<string[]>
   /** Refuses a folder to start in that escapes or is none. */
   startIn(path: string): Promise<void>
   /** Refuses where nothing lands. */
   landing(): Promise<void>
   /** Refuses where no private copy can be made, and answers the commits it is to be pinned to. */
-  isolation(input: Pick<TurnInput, 'worktreeBase'>): Promise<CopyStart[]>
+  isolation(input: Pick<TurnInput, 'worktreeBase'>, seen: Sight): Promise<CopyStart[]>
+  /** Refuses where no turn can be kept to some folders. */
+  masking(): Promise<void>
 }
 
 /** What deciding about a message needs. */
@@ -38,6 +42,7 @@ export interface DeliveryParts {
   readonly lanes: Lanes
   readonly premises: Premises
   readonly forks: Forks
+  readonly look: Look
 }
 
 const RESERVED = new Set(['archived', 'search', 'designs'])
@@ -79,61 +84,85 @@ export class Delivery {
     }
   }
 
-  #again(known: LedgerRow, { conversationId }: TurnInput, caller: Caller): Started {
+  async #again(known: LedgerRow, { conversationId }: TurnInput, caller: Caller): Promise<Started> {
     if (conversationId !== undefined && conversationId !== known.conversationId)
       refuse('conflict', 'this messageId was used in another conversation; expected a new one')
     const conversation = this.#parts.conversations.find(known.conversationId) ?? this.#parts.conversations.gone(known.conversationId)
     if (conversation) reach(caller, conversation)
+    const seen = await this.#parts.look(caller)
+    const live = this.#parts.conversations.find(known.conversationId)
+    if (seen.reach && !(live && (await seen.sees(live.startIn)))) refuse('conflict', 'this messageId was used in another conversation; expected a new one')
     return answerOf(known)
   }
 
-  async #decide(input: TurnInput, messageId: string, caller: Caller): Promise<Started> {
-    const { conversations, providers, premises, lanes, engine } = this.#parts
-    const conversationId = input.conversationId ?? minted('c')
-    this.#reach(conversationId, caller)
+  async #decide(asked: TurnInput, messageId: string, caller: Caller): Promise<Started> {
+    const { conversations, providers, premises, lanes, engine, look } = this.#parts
+    const conversationId = asked.conversationId ?? minted('c')
+    const seen = await look(caller)
+    const input: TurnInput = seen.reach ? { ...asked, isolated: true } : asked
+    await this.#see(conversationId, caller, seen)
     possible(input, caller)
     if (input.autoLand) await premises.landing()
-    await premises.attachments(input.attachments ?? [])
+    if (seen.reach) await this.#bounded(input, conversationId, seen)
+    await premises.attachments(input.attachments ?? [], seen)
     return lanes.run(conversationId, async () => {
       if (engine.closing) refuse('unavailable', 'the sandbox is going down; send the message again when it is back')
-      this.#reach(conversationId, caller)
+      await this.#see(conversationId, caller, seen)
       const conversation = conversations.find(conversationId)
-      this.#session(input, conversation, caller)
+      await this.#session(input, conversation, caller, seen)
       const { adapter, harness } = optionsOf(input, conversation, providers)
       await adapter.preflight?.(harness)
-      const starts = conversation ? [] : await this.#first(input, conversationId, caller)
+      const starts = conversation ? [] : await this.#first(input, conversationId, caller, seen)
       const at = Date.now()
       const outsider = !landsAlone(caller) && { outsider: true }
+      const limits = boundsOf(caller)
       const message: Message = {
-        ...outsider,
+        ...outsider, ...(limits && { limits }),
         run: minted('r'), conversationId, messageId, input, by: caller.actor, attended: attends(caller) && input.unattended !== true, at,
       }
-      return this.#accept(message, conversation ?? this.#opened(message, caller, starts), !conversation)
+      return this.#accept(message, conversation ?? this.#opened(message, caller, starts), !conversation, caller, seen)
     })
   }
 
   /** Whether the caller may speak here at all, also where a conversation of this id once was. */
-  #reach(conversationId: string, caller: Caller): void {
+  async #see(conversationId: string, caller: Caller, seen: Sight): Promise<void> {
     const { conversations } = this.#parts
-    const conversation = conversations.find(conversationId) ?? conversations.gone(conversationId)
-    if (conversation) reach(caller, conversation)
+    const conversation = conversations.find(conversationId)
+    const known = conversation ?? conversations.gone(conversationId)
+    if (known) reach(caller, known)
+    if (conversation) await see(seen, conversation, true)
   }
 
-  #session({ sessionId, forkOf }: TurnInput, conversation: Conversation | undefined, caller: Caller): void {
+  /** Refuses a turn of somebody limited to areas that would start outside of them, or could not be kept to them. */
+  async #bounded({ startIn }: TurnInput, conversationId: string, seen: Sight): Promise<void> {
+    const { conversations, premises } = this.#parts
+    const conversation = conversations.find(conversationId)
+    await premises.masking()
+    if (conversation?.branch) return
+    if (conversation) refuse('conflict', `${conversationId} works in the shared tree, where no turn can be kept to your areas: start a conversation of your own`)
+    const access = await seen.access(startIn)
+    if (access === undefined) {
+      const work = seen.reach!.filter(folder => folder.access === 'work').map(({ path }) => path)
+      refuse('not-found', `startIn: expected a folder inside your areas (${work.join(', ') || 'none is there for work'}), found ${startIn ?? 'none'}`)
+    }
+    if (access === 'read') refuseReading(`startIn: ${startIn}`)
+  }
+
+  async #session({ sessionId, forkOf }: TurnInput, conversation: Conversation | undefined, caller: Caller, seen: Sight): Promise<void> {
     const { conversations } = this.#parts
     if (forkOf && conversation) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
     if (sessionId === undefined || conversation?.session?.id === sessionId) return
     const owner = conversations.all.find(({ session }) => session?.id === sessionId)
-    if (!owner || !reaches(caller, owner)) refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
+    if (!owner || !reaches(caller, owner) || !(await seen.sees(owner.startIn))) refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
     refuse('unprocessable', 'sessionId: this provider goes on only in the conversation of the session; send the message there')
   }
 
-  async #first(input: TurnInput, conversationId: string, caller: Caller): Promise<CopyStart[]> {
+  async #first(input: TurnInput, conversationId: string, caller: Caller, seen: Sight): Promise<CopyStart[]> {
     const { premises, forks } = this.#parts
-    const forked = input.forkOf ? await forks.check(input.forkOf, conversationId, caller) : []
+    const forked = input.forkOf ? await forks.check(input.forkOf, conversationId, caller, seen) : []
     if (input.startIn) await premises.startIn(input.startIn)
     if (!isolates(input)) return []
-    const pinned = await premises.isolation(input)
+    const pinned = await premises.isolation(input, seen)
     return [...pinned, ...forked.filter(({ repo }) => !pinned.some(pin => pin.repo === repo))]
   }
 
@@ -161,7 +190,7 @@ export class Delivery {
     }
   }
 
-  async #accept(message: Message, conversation: Conversation, isNew: boolean): Promise<Started> {
+  async #accept(message: Message, conversation: Conversation, isNew: boolean, caller: Caller, seen: Sight): Promise<Started> {
     const { engine, queue, conversations, premises, forks } = this.#parts
     const { run, messageId, conversationId, at, by, input } = message
     const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({ run: of, conversationId, messageId, delivery, at })
@@ -176,7 +205,7 @@ export class Delivery {
       engine.start(message)
       return answerOf(started)
     }
-    const why = this.#why(turn, message)
+    const why = holds(turn.message.limits, caller) ? this.#why(turn, message) : 'other-options'
     if (why) {
       const waiting = queue.waiting(conversationId)
       if (waiting.length >= MOST_WAITING)
@@ -188,7 +217,7 @@ export class Delivery {
     }
     const said = row('said', turn.run)
     const { attachments = [], editorContext } = input
-    const mentions = await premises.mentions(input.mentions ?? [])
+    const mentions = await premises.mentions(input.mentions ?? [], seen)
     const note = preambleOf(notesOf({ mentions, attachments: [], ...(editorContext && { editorContext }) }))
     const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }), ...(message.outsider && { outsider: true }) }
     await durably(queue.accept({ row: said, said: { ...words, run: turn.run } }))

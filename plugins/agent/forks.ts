@@ -1,6 +1,7 @@
 import { refuse } from '../../sdk/index.js'
 import type { Caller, Journals, Log } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
+import type { Sight } from '../../sdk/node/sight.js'
 import { reaches } from './access.js'
 import type { Anchors } from './anchors.js'
 import type { CopyStart, ForkSource, TranscriptMessage } from './contract.js'
@@ -30,10 +31,11 @@ export class Forks {
   }
 
   /** Refuses a source that is not there for the caller, and answers where the files of the fork begin. */
-  async check({ conversationId, keep, files }: ForkSource, fork: string, caller: Caller): Promise<CopyStart[]> {
+  async check({ conversationId, keep, files }: ForkSource, fork: string, caller: Caller, seen: Sight): Promise<CopyStart[]> {
     const { conversations, transcripts, anchors, copies } = this.#parts
-    const source = conversations.find(conversationId) ?? conversations.gone(conversationId)
-    if (!source || !reaches(caller, source))
+    const live = conversations.find(conversationId)
+    const source = live ?? conversations.gone(conversationId)
+    if (!source || !reaches(caller, source) || (seen.reach && !(live && (await seen.sees(live.startIn)))))
       return refuse('not-found', `forkOf: there is no conversation ${JSON.stringify(conversationId)} to fork`)
     if (await transcripts.count(fork)) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
     const total = await transcripts.count(conversationId)

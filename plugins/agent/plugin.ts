@@ -1,10 +1,12 @@
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
+import { placeOf } from '../../sdk/node/places.js'
 import { endLeftWalls } from '../../sdk/node/wall-left.js'
 import { reach } from './access.js'
 import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
 import { AutoLand } from './auto-land.js'
 import { Board } from './board.js'
+import { handOver, takeBack } from './bundle-part.js'
 import { Cards } from './cards.js'
 import { Changes } from './changes.js'
 import { agent, type Agent, type Conversation } from './contract.js'
@@ -20,12 +22,15 @@ import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
 import { PlannedResumes } from './planned-resumes.js'
 import { programs } from './programs.js'
+import { ProgramsUnderWay } from './programs-under-way.js'
 import { Providers } from './providers.js'
 import { Queue } from './queue.js'
+import { recorded } from './recorded.js'
 import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
 import { restart, sweep } from './restart.js'
 import { recoverRewinds, rewind } from './rewind.js'
+import { askReach, looks, seeOf } from './sight.js'
 import { scriptAgent, scriptWith } from './script/adapter.js'
 import { Search } from './search.js'
 import { SearchIndex } from './search-index.js'
@@ -49,11 +54,15 @@ const done = async (work: Promise<void>): Promise<Ok> => {
 /** Runs turns of agents and shows, feeds and stops them. */
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
+  // Before anything of what was is read.
+  if (await takeBack(host)) log.info('the conversations that a restore brought were taken in')
   const { workspace, hidden } = place
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
   const helped = new Changes(key => {
-    host.call('kernel.events.publish', { domain: 'subagents', key })
+    const conversation = conversations.all.find(({ lastRun }) => lastRun !== undefined && key.startsWith(`${lastRun}:`))
+    const at = conversation ? placeOf(workspace, conversation.startIn ?? '.') : Promise.resolve(undefined)
+    at.then(place => host.call('kernel.events.publish', { domain: 'subagents', key, ...(place !== undefined && { place }) }))
       .catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
   })
   const conversations = new Conversations(store, log, changed)
@@ -71,7 +80,8 @@ export const activate = async (host: Host): Promise<void> => {
     const { subagentsAtOnce, subagentsPerTurn, subagentDepth } = (await settings()) ?? {}
     return { atOnce: subagentsAtOnce ?? USUAL_LIMITS.atOnce, perTurn: subagentsPerTurn ?? USUAL_LIMITS.perTurn, depth: subagentDepth ?? USUAL_LIMITS.depth }
   }
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors, listeners, limits, staff: { providers, log } })
+  const underWay = new ProgramsUnderWay()
+  const workshop = new TurnWorkshop({ workspace, underWay, copies, conversations, locks, log, remembered, anchors, listeners, limits, reach: askReach(host), staff: { providers, log } })
   const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
@@ -86,7 +96,9 @@ export const activate = async (host: Host): Promise<void> => {
     host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn), resumes, keep,
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks })
+  const look = looks(host)
+  const see = seeOf(conversations, look)
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks, look })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation) => {
@@ -138,29 +150,46 @@ export const activate = async (host: Host): Promise<void> => {
   })
 
   host.contribute('system.programs', programs)
+  host.contribute('bundle.parts', () => handOver(host, conversations.all))
+  host.contribute('bundle.takers', () => ['agent'])
+  host.contribute('system.processes', () => [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })))
 
   const handlers: Handlers<Agent> = {
     'POST /agent': (input, { caller }) => delivery.deliver(input, caller),
-    'POST /agent/attach': (input, { caller, signal }) => attach({ engine, conversations, queue, transcripts, journal }, input, caller, signal),
+    'POST /agent/attach': (input, { caller, signal }) => attach({ engine, conversations, queue, transcripts, journal, look }, input, caller, signal),
     'POST /agent/reply': async (input, { caller }) => {
-      await reply({ cards, conversations, journal }, input, caller)
+      await reply({ cards, conversations, journal, engine, look }, input, caller)
       return { ok: true }
     },
     'POST /agent/steer': async (input, { caller }) => {
-      await steer({ engine, conversations, providers, lanes, workspace }, input, caller)
+      await steer({ engine, conversations, providers, lanes, workspace, look }, input, caller)
       return { ok: true }
     },
     'POST /agent/stop': async ({ conversationId }, { caller }) => {
-      reach(caller, conversations.get(conversationId))
+      reach(caller, await see(conversationId, caller))
       await resumes.stop(conversationId)
       return { ok: true }
     },
-    'POST /agent/rewind': (input, { signal }) => rewind(rewinding, input, signal),
-    'POST /agent/switch-account': input => switchAccount({ engine, conversations, providers, lanes }, input),
+    'POST /agent/rewind': async (input, { caller, signal }) => {
+      await see(input.conversationId, caller)
+      return rewind(rewinding, input, signal)
+    },
+    'POST /agent/switch-account': async (input, { caller }) => {
+      await see(input.conversationId, caller)
+      return switchAccount({ engine, conversations, providers, lanes }, input)
+    },
     'GET /agent/commands': ({ agent: id }) => ({ commands: providers.commands(id) }),
     'GET /agent/refusals': () => ({ refusals: providers.refusals }),
 
     'agent.conversations': () => ({ conversations: conversations.all.map(conversation => engine.state(conversation)) }),
+    'agent.visible': async ({ ids }, { caller }) => {
+      const { sees } = await look(caller)
+      const found = await Promise.all(ids.map(async id => {
+        const conversation = conversations.find(id)
+        return conversation && (await sees(conversation.startIn)) ? [id] : []
+      }))
+      return { ids: found.flat() }
+    },
     'agent.conversation': ({ id }) => engine.state(conversations.get(id)),
     'agent.transcript': async ({ id, limit, before }) => {
       const { session } = conversations.get(id)
@@ -191,7 +220,8 @@ export const activate = async (host: Host): Promise<void> => {
     'agent.search': ({ query, caseSensitive = false }) => search.find(query, caseSensitive),
     'agent.place': ({ id, text, by }) => done(board.place(id, text, by)),
     'agent.helpers': query => archive.list(query),
-    'agent.helperTranscript': async ({ id }) => ({ messages: await archive.transcript(id) }),
+    'agent.helperTranscript': ({ id }) => archive.transcript(id),
+    'checkouts.repositories': async () => ({ repos: (await copies.repositories()).map(({ repo }) => repo) }),
     'checkouts.repos': async ({ id }) => {
       const { branch, repos } = conversations.get(id)
       return { repos: branch ? await copies.resolve(id, repos) : [] }
@@ -208,5 +238,5 @@ export const activate = async (host: Host): Promise<void> => {
       return { repos: reports }
     },
   }
-  await host.serve(contract, handlers)
+  await host.serve(contract, recorded(host, handlers))
 }

@@ -2,6 +2,7 @@ import type { Journals } from '../../sdk/index.js'
 import type { Words } from './adapter.js'
 import type { CardReply, TurnInput } from './contract.js'
 import type { Card, Harness, PermissionMode, RunEnd } from './frames.js'
+import type { Limits } from './sight.js'
 
 /** What a run has from the one before it of the same message, which an outage of the provider ended. */
 export interface AfterOutage {
@@ -26,6 +27,8 @@ export interface Message {
   readonly by: string
   /** Its sender's words do not land by themselves. */
   readonly outsider?: boolean
+  /** Its sender is limited to areas: its turn reaches what they cover, and nothing else. */
+  readonly limits?: Limits
   /** A person or a token stands behind it: cards may go up. */
   readonly attended: boolean
   readonly at: number

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { refuse } from '../../sdk/index.js'
+import { refuse, type ReachFolder } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import type { CardDraft, GatedCall, HelperLimits, ToolResult, TreeCommand, TreeProgram, TurnIo, TurnRequest, Words } from './adapter.js'
 import type { CardReply, Conversation } from './contract.js'
@@ -18,6 +18,8 @@ export interface Ground {
   readonly root: string
   /** The folder the turn starts in. */
   readonly cwd: string
+  /** What of `root` the turn reaches; left out: all. */
+  readonly folders?: readonly ReachFolder[]
   /** The notes in front of the words, as the model is given them. */
   readonly preamble: string
   readonly attachments: TurnRequest['attachments']

@@ -1,9 +1,11 @@
-import { stat } from 'node:fs/promises'
+import { mkdir, stat } from 'node:fs/promises'
 import { extname, join, relative } from 'node:path'
-import { Refusal, refuse } from '../../sdk/index.js'
+import { accessTo, allows, covers, isWithin, Refusal, refuse, type ReachFolder } from '../../sdk/index.js'
 import type { Log } from '../../sdk/index.js'
 import type { Listener, Reach } from '../../sdk/node/addresses.js'
 import { inside } from '../../sdk/node/paths.js'
+import type { RunOptions } from '../../sdk/node/run.js'
+import { sightWith, type Sight } from '../../sdk/node/sight.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { HelperLimits, TurnRequest } from './adapter.js'
 import type { Anchors } from './anchors.js'
@@ -16,8 +18,10 @@ import type { Staff } from './helpers.js'
 import type { Lanes } from './lanes.js'
 import type { Leg } from './leg.js'
 import type { Remembered } from './remembered.js'
+import type { Limits } from './sight.js'
 import { pinsOf } from './pins.js'
 import { notesOf, preambleOf } from './preamble.js'
+import type { ProgramsUnderWay } from './programs-under-way.js'
 import { stamp, sweepBeside } from './tools/tree.js'
 import { tools } from './tools/tools.js'
 import type { Turn } from './turn.js'
@@ -27,6 +31,7 @@ import { treeCommand, turnPrograms } from './turn-shell.js'
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
   readonly workspace: string
+  readonly underWay: ProgramsUnderWay
   readonly copies: Copies
   readonly conversations: Conversations
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
@@ -37,6 +42,8 @@ export interface WorkshopParts {
   readonly limits: () => Promise<HelperLimits>
   readonly remembered: Remembered
   readonly anchors: Anchors
+  /** What of the workspace a turn reaches that is limited to areas. */
+  readonly reach: (limits: Limits) => Promise<readonly ReachFolder[]>
   /** The addresses the daemon itself listens on. */
   readonly listeners: () => Promise<readonly Listener[]>
 }
@@ -73,8 +80,10 @@ export class TurnWorkshop implements Workshop {
       release()
     }
     const root = branch ? copies.dir(id) : workspace
-    const attachments = await attached(workspace, input.attachments ?? [])
-    const mentions = await real(workspace, input.mentions ?? [])
+    const folders = await this.#folders(turn, conversation, root)
+    const seen = sightWith(workspace, folders)
+    const attachments = await attached(workspace, await visible(input.attachments ?? [], seen))
+    const mentions = await real(workspace, await visible(input.mentions ?? [], seen))
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
     const notes = turn.record.notes ?? notesOf({ ...facts, ...(input.editorContext && { editorContext: input.editorContext }) })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
@@ -84,13 +93,38 @@ export class TurnWorkshop implements Workshop {
     return {
       helpers: await this.#parts.limits(),
       root,
-      cwd: conversation.startIn ? await inside(root, conversation.startIn).catch(() => root) : root,
+      cwd: await this.#start(root, conversation, folders),
       preamble: preambleOf(notes),
       attachments,
       mentions,
-      wall: await copies.wall(branch ? id : undefined),
+      wall: { ...(await copies.wall(branch ? id : undefined)), ...(folders && { only: folders }) },
+      ...(folders && { folders }),
       ...(allowedTools && { allowedTools }),
     }
+  }
+
+  /** The folders a turn is kept to; undefined: it reaches the whole tree. Those held for work are there, also where git has nothing in them. */
+  async #folders(turn: Turn, { startIn, branch }: Conversation, root: string): Promise<readonly ReachFolder[] | undefined> {
+    const { limits } = turn.message
+    if (!limits) return undefined
+    const { reach, workspace } = this.#parts
+    const folders = await reach(limits)
+    if (accessTo(folders, '.') === 'work') return undefined
+    if (!branch) refuse('conflict', 'expected a private copy, found the shared tree: no turn in it can be kept to some folders')
+    await masking()
+    if ((await sightWith(workspace, folders).access(startIn)) !== 'work') {
+      refuse('forbidden', `the turn was to start in ${startIn ?? 'the workspace root'}, which is not held for work any more`)
+    }
+    for (const { path, access } of folders) if (access === 'work') await mkdir(await inside(root, path, { allowMissing: true }), { recursive: true })
+    return folders
+  }
+
+  /** The folder a turn starts in; one that is gone is the root, or for a turn that is kept to folders the nearest around it of them. */
+  async #start(root: string, { startIn }: Conversation, folders: readonly ReachFolder[] | undefined): Promise<string> {
+    const found = startIn === undefined ? root : await inside(root, startIn).catch(() => root)
+    if (!folders || allows(folders, relative(root, found) || '.', 'read')) return found
+    const around = folders.find(({ path, access }) => access === 'work' && startIn !== undefined && isWithin(path, startIn)) ?? folders.find(({ access }) => access === 'work')
+    return join(root, around?.path ?? '.')
   }
 
   /** The private copy as a turn finds it: made or repaired, brought up to date, its state kept. */
@@ -158,14 +192,14 @@ export class TurnWorkshop implements Workshop {
   }
 
   io(turn: Turn, ground: Ground, leg: Leg) {
-    const { remembered, listeners, staff } = this.#parts
+    const { remembered, listeners, staff, underWay } = this.#parts
     // Every ground of this workshop was made by `prepare`.
     const { wall } = ground as Tree
     const { conversationId } = turn
     return turnIo(turn, ground, leg, {
       staff,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
-      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() })),
+      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() }), (pid, over) => underWay.begun(conversationId, pid, over)),
     })
   }
 }
@@ -177,7 +211,9 @@ const worktree = async (branch: string, repos: readonly CopyRepo[], sync?: { com
 }
 
 /** The sandbox tools in one tree. */
-const toolbox = ({ root, cwd }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>): Toolbox => ({
+const toolbox = (
+  { root, cwd, folders }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>, onStart: NonNullable<RunOptions['onStart']>,
+): Toolbox => ({
   face: (name, input) => {
     const tool = tools[name]
     if (!tool || !Object.hasOwn(tools, name)) return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
@@ -191,15 +227,27 @@ const toolbox = ({ root, cwd }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, rea
   run: async (name, input, signal, company) => {
     const tool = tools[name]!
     try {
-      return await tool.run(tool.check(input), { root, signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal) })
+      return await tool.run(tool.check(input), { root, ...(folders && { folders }), signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal, onStart) })
     } catch (error) {
       if (!signal.aborted) throw error
       return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
     }
   },
-  stamp: path => stamp(root, path),
+  stamp: path => stamp({ root, ...(folders && { folders }) }, path),
   walled: program => treeCommand(wall, root, cwd, program),
 })
+
+/** Refuses where no wall keeps a turn to some folders. */
+const masking = async (): Promise<void> => {
+  if ((await wallKind()) !== 'none') return
+  refuse('conflict', 'this machine has no wall that keeps a turn to your areas: install bubblewrap (apt-get install bubblewrap), or have a maintainer start it')
+}
+
+/** Those of the paths that somebody sees. */
+const visible = async (paths: readonly string[], seen: Sight): Promise<string[]> => {
+  const found = await Promise.all(paths.map(path => seen.sees(path)))
+  return paths.filter((_, at) => found[at])
+}
 
 /** The attachments that are there, as an adapter is given them. */
 const attached = async (workspace: string, paths: readonly string[]): Promise<TurnRequest['attachments']> => {
@@ -222,25 +270,27 @@ const real = async (workspace: string, paths: readonly string[]): Promise<string
 /** What a message must pass before anything is written down. */
 export const premises = (workspace: string, copies: Pick<Copies, 'possible' | 'repositories'>, landing: Premises['landing']): Premises => ({
   landing,
-  attachments: async paths => {
+  masking,
+  attachments: async (paths, seen) => {
     for (const path of paths) {
-      const file = await located(workspace, path, 'attachments')
+      const file = await located(workspace, path, 'attachments', seen)
       if (!(await stat(file)).isFile()) refuse('unprocessable', `attachments: expected a file at ${path}, found a folder`)
     }
   },
-  mentions: paths => real(workspace, paths),
+  mentions: async (paths, seen) => real(workspace, await visible(paths, seen)),
   startIn: async path => {
     const folder = await located(workspace, path, 'startIn')
     if (!(await stat(folder)).isDirectory()) refuse('unprocessable', `startIn: expected a folder at ${path}, found a file`)
   },
-  isolation: async ({ worktreeBase = [] }) => {
+  isolation: async ({ worktreeBase = [] }, { reach }) => {
     if (!(await copies.possible())) refuse('unprocessable', 'isolated: the workspace holds no git repository with a commit; make one with git init and git commit, or leave isolated out')
-    return worktreeBase.length ? pinsOf(worktreeBase, await copies.repositories()) : []
+    return worktreeBase.length ? pinsOf(worktreeBase, (await copies.repositories()).filter(({ repo }) => covers(reach, repo) !== 'none')) : []
   },
 })
 
 /** The real place of a path of a message: one that leads outside is malformed, one that names nothing is impossible. */
-const located = async (workspace: string, path: string, field: string): Promise<string> => {
+const located = async (workspace: string, path: string, field: string, seen?: Sight): Promise<string> => {
+  if (seen?.reach && !(await seen.sees(path))) refuse('unprocessable', `${field}: nothing in the workspace is named ${path}`)
   try {
     return await inside(workspace, path)
   } catch (error) {

@@ -1,8 +1,10 @@
 import { Refusal, refuse, type Host } from '../../sdk/index.js'
+import type { Sight } from '../../sdk/node/sight.js'
 import type { ConversationState } from '../agent/contract.js'
 import type { AgentCard, Failure, Moved, Roster } from './contract.js'
 import type { RosterBook } from './roster.js'
 import type { RunNotes } from './run-notes.js'
+import { cardsFor, within } from './sight.js'
 import type { Standings } from './standing.js'
 
 /** What putting conversations away needs of the daemon. */
@@ -27,19 +29,19 @@ export class Archive {
     this.#deps = deps
   }
 
-  /** Those that were put away, newest first; with `limit` the newest before a moment. */
-  async list(limit: number | undefined, before = Infinity): Promise<Roster> {
+  /** Those that were put away and that are there for the asker, newest first; with `limit` the newest before a moment. */
+  async list(seen: Sight, limit: number | undefined, before = Infinity): Promise<Roster> {
     const { roster } = this.#deps
-    const all = (await this.#archived())
+    const all = (await within(seen, await this.#archived()))
       .filter(({ conversation: { archivedAt = 0 } }) => archivedAt < before)
       .sort((one, other) => (other.conversation.archivedAt ?? 0) - (one.conversation.archivedAt ?? 0))
     const agents = await roster.cards(limit === undefined ? all : all.slice(0, Math.min(limit, MOST)))
-    return { agents, rev: roster.rev, held: [] }
+    return { agents: await cardsFor(seen, agents), rev: roster.rev, held: [] }
   }
 
-  /** Puts these away, or every finished one; a named one that works refuses all. */
-  async put(ids: readonly string[] | undefined): Promise<Moved & { failed?: Failure[] }> {
-    if (ids === undefined) return this.#put(await this.#finished())
+  /** Puts these away, or every finished one the asker may work on; a named one that works refuses all. */
+  async put(ids: readonly string[] | undefined, seen: Sight): Promise<Moved & { failed?: Failure[] }> {
+    if (ids === undefined) return this.#put(await this.#finished(seen))
     const states = await this.#named(ids)
     for (const { conversation: { id }, live } of states) {
       if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then archive (nothing was moved)`)
@@ -83,9 +85,11 @@ export class Archive {
     return failures.failed ?? []
   }
 
-  /** The finished conversations on the board. */
-  async #finished(): Promise<string[]> {
-    return (await this.#deps.roster.read()).agents.filter(isFinished).map(({ id }) => id)
+  /** The finished conversations on the board that may be worked on. */
+  async #finished(seen: Sight): Promise<string[]> {
+    const finished = (await this.#deps.roster.read()).agents.filter(isFinished)
+    const access = await Promise.all(finished.map(({ startIn }) => seen.access(startIn)))
+    return finished.filter((_, at) => access[at] === 'work').map(({ id }) => id)
   }
 
   async #archived(): Promise<ConversationState[]> {

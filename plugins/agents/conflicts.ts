@@ -18,6 +18,8 @@ export interface ConflictsRequest {
   readonly branch: string
   readonly repositories: readonly Repository[]
   readonly file?: { readonly repo: string; readonly path: string }
+  /** Whether a file is there for the asker. */
+  readonly inside: (repo: string, path: string) => boolean
   readonly signal: AbortSignal
 }
 
@@ -44,21 +46,23 @@ export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts>
 }
 
 const filesOf = async (
-  bench: Bench, repository: Repository, { workspace, branch }: ConflictsRequest, path: string | undefined,
+  bench: Bench, repository: Repository, { workspace, branch, inside }: ConflictsRequest, path: string | undefined,
 ): Promise<ConflictFile[]> => {
   const { to } = await spanOf(bench, repository)
   const { plan } = await planOf(bench, workspace, repository, { branch, span: 'outstanding' }, to)
   const files: ConflictFile[] = []
   for (const stuck of plan.stuck) {
-    if (path !== undefined && stuck.change.path !== path) continue
+    const { repo } = repository.checkout
+    const { from } = stuck.change
+    if ((path !== undefined && stuck.change.path !== path) || !inside(repo, stuck.change.path)) continue
     const merged = stuck.sides && await threeWay(bench, stuck.sides, branch)
     files.push({
-      repo: repository.checkout.repo,
+      repo,
       path: stuck.change.path,
       reason: stuck.reason,
-      ...(stuck.change.from !== undefined && { from: stuck.change.from }),
+      ...(from !== undefined && inside(repo, from) && { from }),
       ...(merged && { hunks: merged.hunks }),
-      ...(path !== undefined && await sidesOf(bench, stuck, merged)),
+      ...(path !== undefined && inside(repo, from ?? path) && await sidesOf(bench, stuck, merged)),
     })
   }
   return files

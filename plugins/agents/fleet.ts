@@ -3,6 +3,7 @@ import { failpoint } from '../../sdk/node/failpoint.js'
 import { GitFailure } from '../../sdk/node/git.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import { codeOf } from '../../sdk/node/paths.js'
+import { placeOf } from '../../sdk/node/places.js'
 import type { CheckoutRepo, ConversationState, CopyRepo, LandConflict } from '../agent/contract.js'
 import type { LandChoice, LandMode, LandOutcome, LandPath, LandResult, RepoPaths } from './contract.js'
 import { gitFolders } from './git-folders.js'
@@ -66,6 +67,8 @@ interface Told {
   readonly id: string
   readonly branch: string
   readonly title: string | undefined
+  /** Where it starts, from the workspace root. */
+  readonly startIn: string
   /** The run that had ended before the landing. */
   readonly settled: string | undefined
   /** What did not fit the last time. */
@@ -197,7 +200,7 @@ export class Fleet {
       }
     }
     const settled = live === undefined ? conversation.lastRun : undefined
-    const landing = { id, branch, title: conversation.title, settled, had: conversation.conflicts ?? [], mode }
+    const landing = { id, branch, title: conversation.title, startIn: conversation.startIn ?? '.', settled, had: conversation.conflicts ?? [], mode }
     const result = await this.#tell(landing, repos, done, failure)
     if (failure !== undefined) throw failure
     return result
@@ -234,7 +237,7 @@ export class Fleet {
 
   /** Writes down and announces what became of the repositories that were reached. */
   async #tell(
-    { id, branch, title, settled, had, mode }: Told, repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
+    { id, branch, title, startIn, settled, had, mode }: Told, repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
   ): Promise<LandResult> {
     const { host, notes, records, standings } = this.#deps
     const outcomes: CopyRepo[] = done.flatMap(({ outcome }) => (outcome ? [outcome] : []))
@@ -258,7 +261,8 @@ export class Fleet {
     if (outcomes.length > 0) {
       standings.forget(id)
       if (landed && left.length === 0 && settled !== undefined) await notes.noteLanded(id, settled)
-      await host.call('kernel.events.publish', { domain: 'landings', key: id })
+      const place = await placeOf(this.#deps.workspace, startIn)
+      await host.call('kernel.events.publish', { domain: 'landings', key: id, ...(place !== undefined && { place }) })
       host.emit('agent.landed', {
         agentId: id, ...(title !== undefined && { title }), branch, outcome: 'landed',
         repos: done.flatMap(({ outcome, from, repo }) => (outcome ? [{ repo, from, dir: repo === 'root' ? '.' : repo }] : [])),

@@ -1,20 +1,23 @@
-import { refuse, type Host } from '../../sdk/index.js'
+import { covers, refuse, type Caller, type Handlers, type Host } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
+import type { Sight } from '../../sdk/node/sight.js'
 import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
 import { Archive } from './archive.js'
 import { Benches } from './benches.js'
 import { Marks } from './marks.js'
 import { changesOf } from './changes.js'
 import { conflictsOf } from './conflicts.js'
-import { agents, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
+import { agents, type Agents, type AgentCard, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
 import { fileSides } from './file-sides.js'
 import { asRefusal, checkReader, Fleet, withBranch } from './fleet.js'
 import { Refs } from './git-folders.js'
 import { LandingRecords } from './landing-record.js'
 import { lookAt } from './repository.js'
+import { Recorded } from './recorded.js'
 import { Retention } from './retention.js'
 import { RosterBook } from './roster.js'
 import { RunNotes } from './run-notes.js'
+import { cardFor, cardsFor, changesFor, guarded, reportsFor, seesFile, sight, within } from './sight.js'
 import { Standings } from './standing.js'
 import { Syncing } from './sync.js'
 
@@ -75,72 +78,116 @@ export const activate = async (host: Host): Promise<void> => {
     return { repos: shown, ...(conflicts.length > 0 && { conflicts }) }
   }
 
-  const sides = async (id: string, repo: string, path: string, signal: AbortSignal): Promise<TwoSides> => {
-    const { branch, repos } = await work(id)
+  const sides = async (id: string, repo: string, path: string, seen: Sight, signal: AbortSignal): Promise<TwoSides> => {
+    const { branch, repos: all } = await work(id)
+    const repos = all.filter(known => covers(seen.reach, known.repo) !== 'none')
     const checkout: CheckoutRepo = repos.find(known => known.repo === repo) ??
       refuse('not-found', `${id} holds no repository ${repo}: its repositories are ${repos.map(known => known.repo).join(', ')}`)
     const repository = lookAt(refs, checkout, branch) ?? refuse('not-found', `the repository ${repo} is gone from the workspace`)
     try {
-      return await benches.with(repository, bench => fileSides(bench, repository, path), signal)
+      return await benches.with(repository, bench => fileSides(bench, repository, path, at => seesFile(seen, repo, at)), signal)
     } catch (error) {
       throw asRefusal(error)
     }
   }
 
-  const conflicts = async (id: string, file: { repo: string; path: string } | undefined, signal: AbortSignal): Promise<Conflicts> => {
+  const conflicts = async (id: string, file: { repo: string; path: string } | undefined, seen: Sight, signal: AbortSignal): Promise<Conflicts> => {
     const { branch, repos } = await work(id)
-    const repositories = repos.flatMap(checkout => lookAt(refs, checkout, branch) ?? [])
-    return conflictsOf({ benches, workspace, branch, repositories, signal, ...(file && { file }) })
+    const repositories = repos.filter(({ repo }) => covers(seen.reach, repo) !== 'none').flatMap(checkout => lookAt(refs, checkout, branch) ?? [])
+    return conflictsOf({ benches, workspace, branch, repositories, signal, inside: (repo, path) => seesFile(seen, repo, path), ...(file && { file }) })
       .catch(error => Promise.reject(asRefusal(error)))
   }
 
   const syncing = new Syncing({ host, turns, benches, refs, standings })
+  const recorded = new Recorded(host)
 
-  await host.serve(agents, {
-    'GET /agents': () => roster.read(),
-    'GET /agents/{id}': async ({ id }) => roster.card(await host.call('agent.conversation', { id })),
+  /** A card as its asker is shown it. */
+  const shown = async (caller: Caller, card: AgentCard | Promise<AgentCard>) => cardFor(await sight(host, caller), await card)
+
+  /** The ids of those that an asker who names none means; undefined: all. */
+  const meant = async (ids: string[] | undefined, caller: Caller): Promise<string[] | undefined> => {
+    const seen = await sight(host, caller)
+    if (ids || !seen.reach) return ids
+    return (await within(seen, await conversations(), true)).filter(({ conversation }) => conversation.archivedAt === undefined).map(({ conversation }) => conversation.id)
+  }
+
+  const handlers: Handlers<Agents> = {
+    'GET /agents': async (_input, { caller }) => {
+      const { agents: all, ...rest } = await roster.read()
+      return { ...rest, agents: await cardsFor(await sight(host, caller), all) }
+    },
+    'GET /agents/{id}': async ({ id }, { caller }) => shown(caller, roster.card(await host.call('agent.conversation', { id }))),
     'GET /agents/{id}/transcript': async ({ id, limit, before }, { caller }) => {
       checkReader(await host.call('agent.conversation', { id }), caller)
       return host.call('agent.transcript', { id, ...(limit !== undefined && { limit }), ...(before !== undefined && { before }) })
     },
-    'GET /agents/{id}/diff': ({ id }, { signal }) => diff(id, signal),
-    'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }) => sides(id, repo, path, signal),
-    'GET /agents/{id}/conflicts': ({ id, repo, path }, { signal }) => {
+    'GET /agents/{id}/diff': async ({ id }, { caller, signal }) => changesFor(await sight(host, caller), await diff(id, signal)),
+    'GET /agents/{id}/{repo}/file-diff': async ({ id, repo, path }, { caller, signal }) => sides(id, repo, path, await sight(host, caller), signal),
+    'GET /agents/{id}/conflicts': async ({ id, repo, path }, { caller, signal }) => {
       if ((repo === undefined) !== (path === undefined)) refuse('invalid', 'expected both repo and path, or neither, found only one of them')
-      return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, signal)
+      return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, await sight(host, caller), signal)
     },
-    'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, { signal }) => {
-      const result = await fleet.land({ ...order, span, force, mode }, signal)
+    'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, context) => {
+      const result = await fleet.land({ ...order, span, force, mode }, context.signal)
       if (result.landed) await marks.answered(order.id)
+      await recorded.landing(order.id, result, context)
       return result
     },
-    'POST /agents/land': async ({ ids, mode = 'check' }, { signal }) => {
-      const results = await fleet.landMany(ids, mode, signal)
-      for (const { id, result } of results) if (result?.landed) await marks.answered(id)
+    'POST /agents/land': async ({ ids, mode = 'check' }, context) => {
+      const results = await fleet.landMany(ids, mode, context.signal)
+      for (const { id, result } of results) {
+        if (result?.landed) await marks.answered(id)
+        if (result) await recorded.landing(id, result, context)
+      }
       return { results }
     },
-    'POST /agents/{id}/sync': async ({ id }, { signal }) => {
-      const repos = await syncing.sync(id, signal)
-      return { repos, agent: await roster.card(await host.call('agent.conversation', { id })) }
+    'POST /agents/{id}/sync': async ({ id }, { caller, signal }) => {
+      const repos = reportsFor(await sight(host, caller), await syncing.sync(id, signal))
+      return { repos, agent: await shown(caller, roster.card(await host.call('agent.conversation', { id }))) }
     },
-    'POST /agents/{id}/discard': ({ id }, { signal }) => fleet.discard(id, signal),
-    'GET /agents/archived': ({ limit, before }) => archive.list(limit, before),
-    'GET /agents/search': input => host.call('agent.search', input),
-    'POST /agents/{id}/place': ({ id, text }, { caller }) => host.call('agent.place', { id, text, by: caller.actor }),
-    'POST /agents/{id}/rename': ({ id, title }) => marks.rename(id, title),
-    'POST /agents/{id}/seen': ({ id }) => marks.seen(id),
-    'POST /agents/seen': ({ ids }) => marks.seenAll(ids),
-    'POST /agents/{id}/auto-land': ({ id, autoLand }) => marks.autoLand(id, autoLand),
-    'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }) => marks.resumeAfterOutage(id, resumeAfterOutage),
-    'POST /agents/{id}/request-land': ({ id }, { caller }) => marks.requestLand(id, caller),
+    'POST /agents/{id}/discard': ({ id }, context) => recorded.around('agent.discarded', id, context, () => fleet.discard(id, context.signal)),
+    'GET /agents/archived': async ({ limit, before }, { caller }) => archive.list(await sight(host, caller), limit, before),
+    'GET /agents/search': async (input, { caller }) => {
+      const seen = await sight(host, caller)
+      const found = await host.call('agent.search', input)
+      if (!seen.reach) return found
+      const ids = new Set((await within(seen, await conversations())).map(({ conversation }) => conversation.id))
+      return { ...found, matches: found.matches.filter(({ id }) => ids.has(id)), scanned: ids.size }
+    },
+    'POST /agents/{id}/place': ({ id, text }, context) =>
+      recorded.around('agent.placed', id, context, () => host.call('agent.place', { id, text, by: context.caller.actor })),
+    'POST /agents/{id}/rename': ({ id, title }, { caller }) => shown(caller, marks.rename(id, title)),
+    'POST /agents/{id}/seen': ({ id }, { caller }) => shown(caller, marks.seen(id)),
+    'POST /agents/seen': async ({ ids }, { caller }) => {
+      const { agents: all, ...rest } = await marks.seenAll(await meant(ids, caller))
+      return { ...rest, agents: await cardsFor(await sight(host, caller), all) }
+    },
+    'POST /agents/{id}/auto-land': ({ id, autoLand }, context) =>
+      recorded.around('agent.autoland', id, context, () => marks.autoLand(id, autoLand), { extra: { autoLand } }),
+    'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }, { caller }) => shown(caller, marks.resumeAfterOutage(id, resumeAfterOutage)),
+    'POST /agents/{id}/request-land': ({ id }, context) =>
+      recorded.around('agent.land_requested', id, context, () => shown(context.caller, marks.requestLand(id, context.caller))),
     'GET /agents/{id}/queue': ({ id }) => host.call('agent.queue', { id }),
     'DELETE /agents/{id}/queue/{messageId}': input => host.call('agent.unqueue', input),
     'POST /agents/{id}/queue/order': input => host.call('agent.orderQueue', input),
-    'POST /agents/archive': ({ ids }) => archive.put(ids),
-    'POST /agents/unarchive': ({ ids }) => archive.takeBack(ids),
-    'POST /agents/purge': ({ ids }) => archive.purge(ids),
+    'POST /agents/archive': async ({ ids }, context) => {
+      const seen = await sight(host, context.caller)
+      const { moved, ...rest } = await archive.put(ids, seen)
+      for (const { id } of moved) await recorded.of('agent.archived', id, context)
+      return { ...rest, moved: await cardsFor(seen, moved) }
+    },
+    'POST /agents/unarchive': async ({ ids }, { caller }) => {
+      const { moved, ...rest } = await archive.takeBack(ids)
+      return { ...rest, moved: await cardsFor(await sight(host, caller), moved) }
+    },
+    'POST /agents/purge': async ({ ids }, context) => {
+      const result = await archive.purge(ids)
+      if (result.removed.length > 0) await recorded.did('agent.purged', context, { extra: { count: result.removed.length, ids: result.removed } })
+      return result
+    },
     'agents.cards': ({ ids }) => roster.some(ids),
-  })
+  }
+  await host.serve(agents, guarded(host, handlers))
   host.on('conversation.gone', ({ conversationId: id, how }) => {
     standings.forget(id)
     notes.forget(id).catch(error => host.log.warn('a note on a conversation that is gone stays', { conversation: id, error: String(error) }))

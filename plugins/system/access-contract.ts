@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { BootProgress, OpenedSession, Program, TokenRow } from '../../sdk/kernel.js'
+import type { AccessSession, BootProgress, OpenedSession, Program, TokenRow } from '../../sdk/kernel.js'
 import type { CallerKind, Millis, Ok, Role, Scope, Text } from '../../sdk/types.js'
 
 /** Who asks, as the sandbox sees them. */
@@ -68,8 +68,11 @@ export interface AccessCalls {
   /**
    * Turn a proof into a session, or renew the session presented.
    *
-   * `login` is a one-time code that `sandbox login` prints; a bearer session is renewed: same id, new token, and the old
-   * token works 10 more minutes. The token is in this answer only.
+   * `login` is a one-time code that `sandbox login` prints. An identity token as bearer, with the nonce of
+   * `GET /system/sign-in`, signs in whoever has a role here; `invite` grants one; on a sandbox that nobody owns the first
+   * identity becomes the owner, with `claim` where the code printed at start is asked for. Where no provider is configured
+   * an `invite` alone signs in, under `name`. A bearer session is renewed: same id, new token, and the old token works
+   * 10 more minutes. Codes are used up exactly when they grant. The token is in this answer only.
    */
   'POST /system/session'(input: {
     claim?: string & tags.MinLength<1> & tags.MaxLength<64>
@@ -78,6 +81,9 @@ export interface AccessCalls {
     name?: string & tags.MinLength<1> & tags.MaxLength<80>
     device?: string & tags.MinLength<1> & tags.MaxLength<120>
   }): OpenedSession
+
+  /** List one's own active sessions, for the owner everybody's; the newest use first. */
+  'GET /system/sessions'(): { sessions: AccessSession[] }
 
   /**
    * End sessions: this one, one by id, or every session of one person.

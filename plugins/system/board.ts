@@ -1,4 +1,4 @@
-import type { LiveFrame } from '../../sdk/kernel.js'
+import type { FrameForms, LiveFrame, PlacedForm } from '../../sdk/kernel.js'
 import type { AgentCard, Cards, Roster } from '../agents/contract.js'
 import type { AgentEvent, AgentsEvent, AttentionEvent } from './contract.js'
 
@@ -12,6 +12,8 @@ export interface BoardParts {
   readonly some?: (ids: string[]) => Promise<Cards | undefined>
   readonly show: (frames: LiveFrame[]) => Promise<unknown>
   readonly failed: (error: unknown) => void
+  /** Where a folder that a conversation starts in really is; undefined: nowhere. */
+  readonly place?: (startIn?: string) => Promise<string | undefined>
   readonly after?: After
 }
 
@@ -29,6 +31,8 @@ const timer: After = (ms, run) => {
 interface Told {
   readonly card: AgentCard
   readonly json: string
+  /** Where it starts; absent: nowhere that is there. */
+  readonly place?: string
 }
 
 /**
@@ -48,8 +52,7 @@ export class Board {
   /** Whether the whole board was read a moment ago; called off when it is again. */
   #whole = false
   #stale: (() => void) | undefined
-  #cards = 0
-  #land = 0
+  #figures = JSON.stringify([0, 0, []])
   #last: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
   #watchers = 0
@@ -117,7 +120,7 @@ export class Board {
     this.#due = new Set()
     try {
       const cards = due && this.#told && this.#whole ? await this.#parts.some?.([...due]) : undefined
-      if (cards) await this.#tell(withCards(this.#told!, cards), cards.rev)
+      if (cards) await this.#tell(withCards(this.#told!, await this.#toldOf(cards.agents), cards), cards.rev)
       else await this.#readWhole()
     } catch (error) {
       // What was to be read now is told with the next reading.
@@ -131,7 +134,20 @@ export class Board {
     this.#whole = true
     this.#stale?.()
     this.#stale = this.#after(WHOLE, () => (this.#whole = false))
-    await this.#tell(new Map(agents.map(card => [card.id, { card, json: JSON.stringify(card) }])), rev)
+    await this.#tell(await this.#toldOf(agents), rev)
+  }
+
+  async #toldOf(agents: readonly AgentCard[]): Promise<Map<string, Told>> {
+    const { place = async (startIn = '.') => startIn } = this.#parts
+    return new Map(await Promise.all(agents.map(async (card): Promise<[string, Told]> => {
+      const at = await place(card.startIn)
+      return [card.id, { card, json: JSON.stringify(card), ...(at !== undefined && { place: at }) }]
+    })))
+  }
+
+  /** Where a conversation on the board starts, as it was told last. */
+  placeOf(id: string): string | undefined {
+    return this.#told?.get(id)?.place
   }
 
   async #tell(now: ReadonlyMap<string, Told>, rev: number): Promise<void> {
@@ -141,11 +157,12 @@ export class Board {
     const agents = [...now.values()].map(({ card }) => card).sort((one, other) => other.updatedAt - one.updatedAt)
     const cards = agents.reduce((sum, card) => sum + (card.cards?.length ?? 0), 0)
     const land = agents.filter(({ landRequested }) => landRequested).length
-    const attention = cards === this.#cards && land === this.#land ? [] : [attentionFrame(cards, land)]
-    this.#cards = cards
-    this.#land = land
+    const parts = [...now.values()].flatMap(partOf)
+    const figures = JSON.stringify([cards, land, parts])
+    const attention = figures === this.#figures ? [] : [attentionFrame(cards, land, parts)]
+    this.#figures = figures
     const whole: AgentsEvent = { kind: 'agents', agents, rev }
-    await this.#parts.show([...frames, { data: whole, snapshot: true, mode: 'snapshot' }, ...attention])
+    await this.#parts.show([...frames, { data: whole, limited: { list: { field: 'agents', items: agents.map(({ id }) => formsOf(now.get(id)!)) } }, snapshot: true, mode: 'snapshot' }, ...attention])
   }
 
   async #within(reading: Promise<void>): Promise<void> {
@@ -157,22 +174,43 @@ export class Board {
 }
 
 /** What was told, with these cards as they are now. */
-const withCards = (told: ReadonlyMap<string, Told>, { agents, gone }: Cards): ReadonlyMap<string, Told> => {
-  const now = new Map(told)
-  for (const card of agents) now.set(card.id, { card, json: JSON.stringify(card) })
+const withCards = (told: ReadonlyMap<string, Told>, moved: ReadonlyMap<string, Told>, { gone }: Cards): ReadonlyMap<string, Told> => {
+  const now = new Map([...told, ...moved])
   for (const id of gone) now.delete(id)
   return now
 }
 
 const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string, Told>, rev: number): LiveFrame[] => {
-  const moved = [...now].filter(([id, { json }]) => before.get(id)?.json !== json).map(([, { card }]): AgentEvent => ({ kind: 'agent', rev, agent: card }))
-  const gone = [...before.keys()].filter(id => !now.has(id)).map((removed): AgentEvent => ({ kind: 'agent', rev, removed }))
-  return [...moved, ...gone].map(data => ({ data, mode: 'delta' }))
+  const elsewhere = [...before].filter(([id, { place }]) => now.has(id) && now.get(id)!.place !== place)
+  const gone = [...before].filter(([id]) => !now.has(id))
+  const without = ([removed, { place }]: [string, Told]) => delta({ kind: 'agent', rev, removed }, place === undefined ? [] : [{ within: [place], value: {} }])
+  const moved = [...now].filter(([id, { json, place }]) => before.get(id)?.json !== json || before.get(id)?.place !== place)
+  return [
+    // One whose folder is another now is gone for those who reach the old place alone.
+    ...elsewhere.map(without),
+    ...moved.map(([, told]) => delta({ kind: 'agent', rev, agent: told.card }, formsOf(told))),
+    ...gone.map(without),
+  ]
 }
 
+const delta = (data: AgentEvent, forms: readonly PlacedForm[]): LiveFrame =>
+  ({ data, limited: { forms: forms.map(({ within, value }) => ({ within, value: data.agent ? { ...data, agent: value } : data })) }, mode: 'delta' })
+
+/** A card for those who reach its place: figures over whole repositories only for those who reach all of them. */
+const formsOf = ({ card, place }: Told): PlacedForm[] => {
+  if (place === undefined) return []
+  const { diff, landedPresence, ...rest } = card
+  const counts = diff !== undefined || landedPresence !== undefined
+  return counts ? [{ within: ['.'], value: card }, { within: [place], value: rest }] : [{ within: [place], value: card }]
+}
+
+/** What a card adds to what a badge counts. */
+const partOf = ({ card: { cards = [], landRequested }, place }: Told): (FrameForms['sums'] & {})['parts'] =>
+  place !== undefined && (cards.length > 0 || landRequested) ? [{ place, add: { cards: cards.length, land: landRequested ? 1 : 0 } }] : []
+
 /** What a badge counts; the groups of the other figures are not there. */
-export const attentionFrame = (cards: number, land: number): LiveFrame => {
+export const attentionFrame = (cards: number, land: number, parts: (FrameForms['sums'] & {})['parts'] = []): LiveFrame => {
   const tokens: AttentionEvent = { kind: 'attention', cards, approvals: 0, needs: 0, land, ci: 0, issues: 0 }
   const data: AttentionEvent = { ...tokens, offload: 0 }
-  return { data, tokens, snapshot: true }
+  return { data, tokens, limited: { sums: { fields: ['cards', 'land'], parts } }, snapshot: true }
 }

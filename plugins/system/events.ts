@@ -1,10 +1,13 @@
 import type { Context, Host, Input, Watch } from '../../sdk/index.js'
+import type { LiveFrame, PlacedForm } from '../../sdk/kernel.js'
+import { Places } from '../../sdk/node/places.js'
 import { attentionFrame, Board, type After } from './board.js'
-import type { Me, PresenceEvent, PresenceUser, System } from './contract.js'
+import type { Me, PresenceUser, System } from './contract.js'
 import { Presence } from './presence.js'
+import { Limited, reachOf } from './sight.js'
 import { requestOf } from './sign-in.js'
 
-type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'signal'>
+type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'place' | 'signal'>
 
 const SNAPSHOTS = ['agents', 'presence', 'attention', 'boot']
 /** After each of these one card may be another. */
@@ -18,14 +21,18 @@ export class EventStream {
   readonly presence: Presence
   readonly #host: EventsHost
   readonly #board: Board
+  readonly #limited: Limited
 
   constructor(host: EventsHost, after?: After) {
     this.#host = host
-    this.presence = new Presence(users => host.call('kernel.events.show', { frames: [presenceFrame(users)] }))
+    this.presence = new Presence(async users => host.call('kernel.events.show', { frames: [await this.#presenceFrame(users)] }))
+    this.#limited = new Limited(host, email => host.call('kernel.members.moved', { email }))
+    const { workspace } = host.place
     this.#board = new Board({
       read: async () => (await host.serves('GET /agents')) ? host.call('GET /agents', undefined, { signal: host.signal }) : { agents: [], rev: 0, held: [] },
       some: async ids => (await host.serves('agents.cards')) ? host.call('agents.cards', { ids }, { signal: host.signal }) : undefined,
       show: frames => host.call('kernel.events.show', { frames }),
+      place: startIn => new Places(workspace).of(startIn),
       failed: error => host.signal.aborted || host.log.warn('the fleet could not be read for the event stream', { error: String(error) }),
       ...(after && { after }),
     })
@@ -33,11 +40,15 @@ export class EventStream {
 
   /** Puts the first snapshots up and listens for what changes them. */
   async open(): Promise<void> {
-    await this.#host.call('kernel.events.show', { frames: [presenceFrame([]), attentionFrame(0, 0)] })
+    await this.#host.call('kernel.events.show', { frames: [await this.#presenceFrame([]), attentionFrame(0, 0)] })
     this.#host.on('agent.changed', ({ id }) => this.#board.changed(id))
     for (const event of ONE) this.#host.on(event, ({ conversationId }) => this.#board.changed(conversationId))
     for (const event of ANY) this.#host.on(event, () => this.#board.changed())
     this.#host.on('daemon.ready', () => this.#board.ready())
+    this.#host.on('member.changed', ({ email }) => void this.#host.call('kernel.members.list').then(({ members }) => {
+      const member = members.find(one => one.email === email)
+      if (member) this.#limited.granted(email, member.areas)
+    }).catch(() => {}))
   }
 
   /** Serves one watcher; its place on the roster is held until the stream ends. */
@@ -46,15 +57,19 @@ export class EventStream {
     const { caller } = context
     const unwatch = await this.#board.watched()
     let leave: (() => Promise<void>) | undefined
+    let unlimit: (() => void) | undefined
     try {
       const { kind, email } = caller
       if (clientId !== undefined && kind === 'session' && email !== undefined) leave = await this.presence.enter({ ...caller, email }, clientId)
+      const reach = await reachOf(this.#host, caller)
+      if (reach) unlimit = this.#limited.watch(caller, reach)
       const { workspaceId, routes, shapes, build } = await this.#host.call('kernel.info')
       yield {
         watch: {
           hello: { workspaceId, routes, shapes, build, me },
           form: kind === 'token' ? 'tokens' : 'people',
           mode: roster,
+          ...(reach && { reach }),
           snapshots: SNAPSHOTS,
           again: AGAIN,
           ...(after !== undefined && { after }),
@@ -62,10 +77,23 @@ export class EventStream {
       }
     } finally {
       unwatch()
+      unlimit?.()
       if (!this.#host.signal.aborted) await leave?.()
     }
   }
-}
 
-const presenceFrame = (users: PresenceUser[]): { data: PresenceEvent; tokens: false; snapshot: true } =>
-  ({ data: { kind: 'presence', users }, tokens: false, snapshot: true })
+  async #presenceFrame(users: PresenceUser[]): Promise<LiveFrame> {
+    const places = new Places(this.#host.place.workspace)
+    const items = await Promise.all(users.map(user => this.#formsOf(user, places)))
+    return { data: { kind: 'presence', users } as { kind: string }, tokens: false, limited: { list: { field: 'users', items } }, snapshot: true }
+  }
+
+  /** A person is there for all; what they look at, for those who reach it. */
+  async #formsOf({ view, sessionId, path, ...user }: PresenceUser, places: Places): Promise<PlacedForm[]> {
+    const looksAt = [...(path === undefined ? [] : [await places.of(path)]), ...(sessionId === undefined ? [] : [this.#board.placeOf(sessionId)])]
+    const within = looksAt.filter(place => place !== undefined)
+    const told = { ...(view !== undefined && { view }), ...(sessionId !== undefined && { sessionId }), ...(path !== undefined && { path }) }
+    const whole = within.length > 0 && within.length === looksAt.length
+    return [...(whole ? [{ within, value: { ...user, ...told } }] : []), { within: [], value: user }]
+  }
+}

@@ -93,10 +93,10 @@ export interface AttentionEvent {
   /** Left out for control tokens. */
   offload?: Count
 }
-/** What you hold may be stale: a hello and snapshots follow. */
+/** What you hold may be stale: a hello and snapshots follow; with `access` in the stream you open next, since this one ends. */
 export interface ResyncEvent {
   kind: 'resync'
-  reason: 'slow'
+  reason: 'slow' | 'access'
 }
 /** One event of the sandbox. Ignore a kind you do not know. */
 export type SystemEvent =
@@ -111,14 +111,14 @@ export interface StreamCalls {
    * It begins with `hello` and the snapshots; every event has an id, and a stream that was cut goes on after
    * `last-event-id` without a gap (`after` is the same for clients that cannot set headers). `clientId` puts a person's
    * connection on the presence roster; without it, or with a token, the caller watches unseen. A reader that falls
-   * behind gets `resync` and begins anew. A credential that ends gets `error` with its status, a daemon that stops
+   * behind gets `resync` and begins anew; who reaches less than before gets it too, and connects again. A credential that ends gets `error` with its status, a daemon that stops
    * sends `done` with the milliseconds after which to connect again.
    */
   'GET /events'(input: {
     clientId?: ClientId
     roster?: 'snapshot' | 'delta'
     after?: string & tags.MaxLength<64>
-  }): Stream<SystemEvent, { reason: 'stopping'; retryMs: Count }>
+  }): Stream<SystemEvent, { reason: 'stopping' | 'restarting' | 'restored'; retryMs: Count }>
 
   /**
    * Replace what the presence roster says about one's own open stream.

@@ -30,17 +30,20 @@ export const hashOfEntry = ({ hash: _, ...entry }: { readonly prev: string; read
 
 /** Checks a chain line by line, from where it begins or from an entry that is trusted. */
 export class ChainCheck {
-  #last: { seq: number; hash: string } | undefined
+  #last: Pick<Link, 'seq' | 'hash'> | undefined
+  /** Lines before the first that says where in the chain it stands. */
+  #unread = 0
   /** The first entry that is not what was written. */
   brokenAt: number | undefined
   entries = 0
 
   /** @param from The entry that the first line must follow; left out: whatever the first line says it follows. */
-  constructor(from?: { readonly seq: number; readonly hash: string }) {
+  constructor(from?: Pick<Link, 'seq' | 'hash'>) {
     this.#last = from
   }
 
-  get head(): { readonly seq: number; readonly hash: string } | undefined {
+  /** Where the chain has come to. */
+  get head(): Pick<Link, 'seq' | 'hash'> | undefined {
     return this.#last
   }
 
@@ -48,25 +51,36 @@ export class ChainCheck {
   read(line: string): Link | undefined {
     this.entries++
     const entry = parsed(line)
-    const before = this.#last ?? (entry && { seq: entry.seq - 1, hash: entry.seq === 1 ? BEGINNING : entry.prev })
-    const fits = entry && before && entry.seq === before.seq + 1 && entry.prev === before.hash && hashOfEntry(entry) === entry.hash
-    if (fits) {
-      this.#last = entry
-      return entry
+    if (!this.#last && !entry) {
+      this.#unread++
+      return undefined
     }
-    const seq = (before?.seq ?? 0) + 1
+    const before = this.#last ?? beforeOf(entry!)
+    if (this.#unread > 0) {
+      this.brokenAt ??= Math.max(1, entry!.seq - this.#unread)
+      this.#unread = 0
+    }
+    this.#last = entry
+    if (entry && entry.seq === before.seq + 1 && entry.prev === before.hash && hashOfEntry(entry) === entry.hash) return entry
+    const seq = before.seq + 1
     this.brokenAt ??= seq
     // What follows is held against what this line says of itself, so that one wrong entry counts once.
     this.#last = { seq: entry && entry.seq > seq ? entry.seq : seq, hash: entry?.hash ?? '' }
     return undefined
   }
+
+  /** Says that nothing follows: lines of which none could be read are the beginning, and broken. */
+  end(): void {
+    if (this.#unread > 0) this.brokenAt ??= 1
+  }
 }
+
+const beforeOf = ({ seq, prev }: Link): Pick<Link, 'seq' | 'hash'> => ({ seq: seq - 1, hash: seq === 1 ? BEGINNING : prev })
 
 const parsed = (line: string): Link | undefined => {
   try {
-    const { seq, prev, hash } = JSON.parse(line) as Partial<Link>
-    if (!Number.isSafeInteger(seq) || typeof prev !== 'string' || typeof hash !== 'string') return undefined
-    return JSON.parse(line) as Link
+    const entry = JSON.parse(line) as Link
+    return Number.isSafeInteger(entry.seq) && typeof entry.prev === 'string' && typeof entry.hash === 'string' ? entry : undefined
   } catch {
     return undefined
   }

@@ -15,6 +15,8 @@ export interface OutboundRequest {
   readonly signal?: AbortSignal
   /** For everything together: names, redirects, the whole answer. */
   readonly timeoutMs: number
+  /** How many redirects are followed; left out: 10. */
+  readonly redirects?: number
   /** The most bytes of the answer's body that are read. */
   readonly maxBytes: number
 }
@@ -60,7 +62,7 @@ export const webAddress = (text: string, base?: URL): URL => {
  * Every address a name stands for is checked, at every redirect again, and the connection goes to one that was.
  */
 export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply> => {
-  const { signal, timeoutMs } = asked
+  const { signal, timeoutMs, redirects: most = MOST_REDIRECTS } = asked
   const late = AbortSignal.timeout(timeoutMs)
   const over = signal ? AbortSignal.any([signal, late]) : late
   let hop: Hop = {
@@ -73,7 +75,7 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
       const { location } = answer.headers
       if (!REDIRECTS.has(answer.statusCode ?? 0) || location === undefined) return await read(answer, hop.url, asked.maxBytes)
       answer.destroy()
-      if (redirects === MOST_REDIRECTS) refuse('dependency', `${asked.url.slice(0, 200)} redirects more than ${MOST_REDIRECTS} times`)
+      if (redirects === most) refuse('dependency', `${asked.url.slice(0, 200)} redirects more than ${most} times`)
       hop = redirected(hop, answer.statusCode!, webAddress(location, hop.url))
     }
   } catch (error) {
@@ -85,14 +87,15 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
   }
 }
 
-const SENTENCES: { readonly [code: string]: string } = {
+/** What codes of failed connections mean, in words. */
+export const SENTENCES: { readonly [code: string]: string } = {
   ENOTFOUND: 'no such name', EAI_AGAIN: 'names cannot be looked up now', ECONNREFUSED: 'nothing is listening there',
   ECONNRESET: 'it closed the connection', ETIMEDOUT: 'it does not answer', EHOSTUNREACH: 'there is no way to it',
   ENETUNREACH: 'there is no way to it', HPE_HEADER_OVERFLOW: `its headers are over ${MOST_HEADERS} bytes`,
 }
 
 /** The addresses a host stands for, only those that may be asked. */
-const addressesOf = async (url: URL, reach: Reach, signal: AbortSignal): Promise<LookupAddress[]> => {
+export const addressesOf = async (url: URL, reach: Reach, signal: AbortSignal): Promise<LookupAddress[]> => {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   const family = isIP(host)

@@ -67,8 +67,8 @@ export class Tickets {
     return { sessionId: held.sessionId, first: !held.shown }
   }
 
-  /** Drops the tickets of a session that is over. */
-  end(sessionId: string): void {
-    for (const [hash, held] of this.#held) if (held.sessionId === sessionId) this.#held.delete(hash)
+  /** Drops the tickets of a session that is over, or of a person who reaches less than before. */
+  end({ sessionId, email }: { sessionId?: string; email?: string }): void {
+    for (const [hash, held] of this.#held) if (held.sessionId === sessionId || held.person === email) this.#held.delete(hash)
   }
 }

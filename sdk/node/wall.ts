@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { accessTo, type ReachFolder } from '../reach.js'
 import { refuse } from '../refusal.js'
 import { readPlain, writeAtomic } from './files.js'
 import { packageFolder } from './package.js'
@@ -35,6 +36,8 @@ export interface WallSpec {
   readonly env: Env
   /** The private copy that takes the workspace's place. */
   readonly copy?: { readonly dir: string; readonly gitdirs: readonly WallGitdir[] }
+  /** Only these folders of the workspace are there, and no git dir of a repository that is not wholly workable; left out: all of it. */
+  readonly only?: readonly ReachFolder[]
   /** Seen inside, not writable there; what does not exist is left out. */
   readonly readOnly?: readonly string[]
   /** The copy keeps its own `.sandbox/`, writable, not the workspace's: for git, which may have it in its tree. */
@@ -49,6 +52,8 @@ export interface WallSpec {
   readonly terminal?: boolean
   /** Sockets, files and folders that must not be reached; what does not exist is left out. */
   readonly hide?: readonly string[]
+  /** The superuser is an ordinary user inside, who may make namespaces of their own: for a program with a wall of its own. Only bubblewrap can. */
+  readonly ordinary?: boolean
 }
 
 /** The command to start instead, in this folder with exactly this environment. */
@@ -88,6 +93,8 @@ const BWRAP = [
   '--unshare-ipc', '--die-with-parent', '--cap-drop', 'ALL',
 ]
 
+const ORDINARY = ['--unshare-user', '--uid', '1000', '--gid', '1000']
+
 const bwrapMount = ([operation, from, to]: Mount): string[] => {
   switch (operation) {
     case 'empty':
@@ -103,8 +110,9 @@ const bwrapMount = ([operation, from, to]: Mount): string[] => {
   }
 }
 
-/** @param own Whether the command is cut off from the terminal it is started in. */
-type Builder = (mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], own: boolean) => Omit<Walled, 'enforced'>
+type Builder = (
+  mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], how: Pick<WallSpec, 'ordinary' | 'terminal'>,
+) => Omit<Walled, 'enforced'>
 
 /** Secrets ride in the environment, never in an argument: only what would change the wall's own programs is moved. */
 const split = (env: Env): { outer: Env; loader: [string, string][] } => {
@@ -115,16 +123,17 @@ const split = (env: Env): { outer: Env; loader: [string, string][] } => {
   }
 }
 
-const withBwrap = (program: string): Builder => (mounts, cwd, env, command, own) => {
+const withBwrap = (program: string): Builder => (mounts, cwd, env, command, { ordinary, terminal }) => {
   const { outer, loader } = split(env)
   const args = [
-    ...BWRAP, ...(own ? ['--new-session'] : []), ...mounts.flatMap(bwrapMount), ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
+    ...BWRAP, ...(terminal ? [] : ['--new-session']), ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []),
+    ...mounts.flatMap(bwrapMount), ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
     '--chdir', cwd, '--', ...command,
   ]
   return { program, args, env: outer, cwd: '/' }
 }
 
-const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command, own) => {
+const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command, { terminal }) => {
   const { outer, loader } = split(env)
   const uid = process.getuid?.() ?? 0
   const gid = process.getgid?.() ?? 0
@@ -133,7 +142,7 @@ const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command, ow
     '--pdeathsig', 'KILL', '--', 'unshare', ...(uid === 0 ? [] : ['--user', '--map-root-user']),
     '--mount', '--pid', '--ipc', '--fork', '--kill-child=KILL', '--',
     'sh', '-c', SCRIPT, 'wall', uid === 0 ? 'root' : 'user', String(uid), String(gid),
-    own ? 'setsid' : 'exec', env.PATH ?? '', cwd, ...mounts.flat(), '--', ...set, ...command,
+    terminal ? 'exec' : 'setsid', env.PATH ?? '', cwd, ...mounts.flat(), '--', ...set, ...command,
   ]
   // The script's own programs must not come from a folder a caller's PATH names.
   return { program: setpriv, args, env: { ...outer, PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, cwd: '/' }
@@ -141,7 +150,7 @@ const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command, ow
 
 /** Whether a wall really starts here, not only whether its program is installed. */
 const starts = async (build: Builder): Promise<boolean> => {
-  const { program, args, env, cwd } = build([], '/', listEnv(), ['true'], true)
+  const { program, args, env, cwd } = build([], '/', listEnv(), ['true'], {})
   const result = await run(program, args, { cwd, env, timeoutMs: 10_000 }).catch(() => undefined)
   return result?.code === 0
 }
@@ -255,18 +264,33 @@ const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   for (const path of doors) if (!contains(data, path)) mounts.push(...(await hidden(path)))
   mounts.push(['empty', '', data])
   for (const path of spec.exposed ?? []) mounts.push(['bind', await real(path), path])
-  mounts.push(['bind', await real(copy ? copy.dir : workspace), workspace])
-  for (const [index, each] of (copy?.gitdirs ?? []).entries()) {
-    mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
-  }
+  const access = (path: string) => (spec.only && contains(workspace, path) ? accessTo(spec.only, relative(workspace, path) || '.') : 'work')
+  const gitdirs = copy?.gitdirs ?? []
+  const workable = gitdirs.filter(({ path }) => access(join(workspace, path)) === 'work')
+  if (spec.only) mounts.push(...(await someFolders(spec, spec.only, gitdirs.filter(each => !workable.includes(each)))))
+  else mounts.push(['bind', await real(copy ? copy.dir : workspace), workspace])
+  for (const [index, each] of workable.entries()) mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
 
-  if (!copy || !spec.ownSandbox) mounts.push(...(await sharedSandbox(spec)))
-  for (const { from, to } of spec.shown ?? []) mounts.push(['show', await real(from), to])
-  for (const path of spec.readOnly ?? []) {
+  if (!spec.only && (!copy || !spec.ownSandbox)) mounts.push(...(await sharedSandbox(spec)))
+  for (const { from, to } of spec.shown ?? []) if (access(to)) mounts.push(['show', await real(from), to])
+  for (const path of (spec.readOnly ?? []).filter(access)) {
     const source = copy && contains(workspace, path) ? join(copy.dir, relative(workspace, path)) : path
     if (await kindOf(source)) mounts.push(['show', await real(source), path])
   }
+  if (spec.only) mounts.push(['seal', '', workspace])
   mounts.push(['seal', '', data])
+  return mounts
+}
+
+/** Some folders of the workspace in an empty one, those around others first. A repository that is not one of them keeps its history to itself, wherever that lies. */
+const someFolders = async ({ workspace, data, copy }: WallSpec, only: readonly ReachFolder[], closed: readonly WallGitdir[]): Promise<Mount[]> => {
+  const mounts: Mount[] = []
+  for (const { common } of closed) if (!contains(workspace, common) && !contains(data, common)) mounts.push(...(await hidden(common)))
+  mounts.push(['empty', '', workspace])
+  for (const { path, access } of only.toSorted((one, other) => one.path.length - other.path.length)) {
+    const from = join(copy ? copy.dir : workspace, path)
+    if (await kindOf(from)) mounts.push([access === 'work' ? 'bind' : 'show', await real(from), join(workspace, path)])
+  }
   return mounts
 }
 
@@ -295,7 +319,7 @@ export const walled = async (
   spec: WallSpec, program: string, args: readonly string[], kind?: WallKind,
 ): Promise<Walled> => {
   const build = await builder(kind ?? (await wallKind()))
-  if (build) return { ...build(await mountsOf(spec), spec.cwd, spec.env, [program, ...args], !spec.terminal), enforced: true }
+  if (build) return { ...build(await mountsOf(spec), spec.cwd, spec.env, [program, ...args], spec), enforced: true }
   const { copy, cwd, workspace } = spec
   const place = copy && contains(workspace, cwd) ? join(copy.dir, relative(workspace, cwd)) : cwd
   return { program, args: [...args], env: spec.env, cwd: place, enforced: false }

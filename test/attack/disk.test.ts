@@ -11,9 +11,9 @@ const MOUNTS = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'mou
 const skip = MOUNTS || process.env.CI ? {} : { skip: 'only the administrator of a machine may mount the small disk this takes' }
 
 /** A disk of two MiB that goes with the test. */
-const smallDisk = (t: Test, at: string): string => {
+const smallDisk = (t: Test, at: string, limits = 'size=2m'): string => {
   mkdirSync(at, { recursive: true })
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=0700', 'tmpfs', at])
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `${limits},mode=0700`, 'tmpfs', at])
   t.teardown(() => execFileSync('umount', ['--lazy', at]))
   return at
 }
@@ -35,15 +35,32 @@ const fill = (folder: string, but = 0): (() => void) => {
   return () => rmSync(file, { force: true })
 }
 
+/** Makes files until no more can be had; the answer gives them back. */
+const fillNames = (folder: string): (() => void) => {
+  const filler = join(folder, 'filler')
+  mkdirSync(filler)
+  try {
+    for (let at = 0; ; at++) writeFileSync(join(filler, String(at)), '')
+  } catch {
+    // The disk has as many files as it takes.
+  }
+  return () => rmSync(filler, { recursive: true, force: true })
+}
+
+const DISKS = {
+  'of which all room is taken': { limits: 'size=2m', take: (data: string) => fill(data, 48 * 1024) },
+  'that takes no more files': { limits: 'size=64m,nr_inodes=300', take: fillNames },
+} as const
+
 interface Refused {
   readonly status?: number
   readonly message?: string
 }
 const refused = async (asked: Promise<unknown>): Promise<Refused> => asked.then(() => ({}), (error: Refused) => ({ status: error.status!, message: error.message! }))
 
-t.test('on a full disk what was acknowledged stays, what is refused is told, and with room everything works again', skip, async t => {
+for (const [what, { limits, take }] of Object.entries(DISKS)) t.test(`on a disk ${what} what was acknowledged stays, what is refused is told, and with room everything works again`, skip, async t => {
   const folder = folderOf(t)
-  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'), limits)]
   makeWorkspace(workspace)
   const first = await spawnDaemon(t, { workspace, data })
   const { token } = await first.client.call('POST /system/control/tokens', { label: 'before', scope: 'land' })
@@ -52,7 +69,7 @@ t.test('on a full disk what was acknowledged stays, what is refused is told, and
   await land.call('POST /agent', { conversationId: 'asks', prompt: 'ask still there?\n| yes: y\nsay went on' })
   await framesOf(land, 'asks').until(({ kind }) => kind === 'question')
   const acknowledged = new Map<string, string>()
-  const free = fill(data, 48 * 1024)
+  const free = take(data)
 
   const attempts: Refused[] = []
   let title: string | undefined

@@ -1,29 +1,18 @@
 // What many turns at once, and many watchers of one, cost a real daemon: `node dist/test/bench/turns.js`.
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
-import { createServer, request, type ServerResponse } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { askSocket } from '../../sdk/node/socket.js'
-import { makeWorkspace, root, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { fileURLToPath } from 'node:url'
 import { asked, mib, ms, print, quantile, quick, timed, verdict, x } from './measure.js'
-import { clock, Lateness, probedIn, type Probed } from './probe.js'
+import { besides, highWater, shownLate, start, STREAMS, tidy, watch, type Seen } from './probing.js'
+import { clock, type Probed } from './probe.js'
 
 const TURNS = quick ? 2 : 50
 const WATCHERS = quick ? 20 : 500
 const FRAMES = quick ? 5 : 200
 const PACE_MS = 20
-/** Streams that one session may have open. */
-const STREAMS = 16
-
-/** Made when a bench begins: the processes it forks are this file too. */
-let top = ''
-const endings: (() => unknown)[] = []
-
 /** One frame of the usual size. */
 const thought = (step: number): string => `think ${`step ${step} of what is about to be done `.repeat(6)}`
 
@@ -39,42 +28,6 @@ const script = (turn: number): string => [
   'say The work is done.',
 ].join('\n')
 
-/** When frames arrived at one watcher. */
-interface Seen {
-  /** Since when it watched: what was written before was replayed to it. */
-  since: number
-  readonly arrived: Map<string, number>
-  readonly over: Promise<void>
-  stop(): void
-}
-
-/** Reads a stream of frames as it comes, without parsing more than ids. */
-const watch = (url: string, headers: { [name: string]: string }, body?: string): Promise<Seen> => new Promise((resolve, reject) => {
-  const arrived = new Map<string, number>()
-  const over = Promise.withResolvers<void>()
-  const asking = request(url, { method: body === undefined ? 'GET' : 'POST', headers, agent: false }, answer => {
-    if (answer.statusCode !== 200) return reject(new Error(`expected a stream, found ${answer.statusCode}`))
-    const seen: Seen = { since: clock(), arrived, over: over.promise, stop: () => asking.destroy() }
-    let rest = ''
-    answer.on('data', (piece: Buffer) => {
-      const now = clock()
-      const text = rest + piece.toString('latin1')
-      let from = 0
-      for (let at = text.indexOf('id: '); at >= 0; at = text.indexOf('id: ', from)) {
-        const end = text.indexOf('\n', at)
-        if (end < 0) break
-        if (at === 0 || text[at - 1] === '\n') arrived.set(text.slice(at + 4, end), now)
-        from = end
-      }
-      rest = text.slice(Math.max(from, text.lastIndexOf('\n') + 1))
-    }).on('close', over.resolve)
-    resolve(seen)
-  })
-  asking.on('error', error => (over.resolve(), reject(error)))
-  asking.setNoDelay(true)
-  asking.end(body)
-})
-
 /** From a frame's being in its file to its arrival, for each frame and watcher. */
 const latencies = (seen: readonly Seen[], written: Probed['written']): number[] => {
   const found: number[] = []
@@ -86,65 +39,6 @@ const latencies = (seen: readonly Seen[], written: Probed['written']): number[] 
   }
   return found
 }
-
-interface Probing extends RunningDaemon {
-  readonly mark: () => Promise<void>
-  readonly headers: (watcher: number) => { [name: string]: string }
-  /** Ends it, and answers what its probe saw. */
-  readonly end: () => Promise<Probed>
-}
-
-const start = async (name: string, sessions: number): Promise<Probing> => {
-  const file = join(top, `${name}.json`)
-  const [workspace, data] = [join(top, name), join(top, `${name}-data`)]
-  makeWorkspace(workspace, Object.fromEntries(Array.from({ length: quick ? 5 : 500 }, (_, file) => [`src/p${file % 20}/file-${file}.ts`, `export const v = ${file}\n`.repeat(40)])))
-  mkdirSync(data, { mode: 0o700 })
-  const probe = pathToFileURL(join(root, 'test', 'bench', 'probe.js')).href
-  const daemon = await spawnDaemon({ teardown: ending => void endings.push(ending as () => unknown) }, { workspace, data, env: { BENCH_PROBE: file, NODE_OPTIONS: `--import=${probe}` } })
-  const { socket } = JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }
-  const tokens: string[] = []
-  for (let session = 0; session < sessions; session++) tokens.push((await askSocket(socket, { do: 'session', device: `bench ${session}` }) as { token: string }).token)
-  let marks = 0
-  return {
-    ...daemon,
-    headers: watcher => ({ authorization: `Bearer ${tokens[Math.floor(watcher / STREAMS)]!}`, 'content-type': 'application/json' }),
-    mark: async () => {
-      marks++
-      daemon.process.kill('SIGUSR2')
-      while (!existsSync(`${file}.marks`) || readFileSync(`${file}.marks`, 'utf8') !== String(marks)) await setTimeout(5)
-    },
-    end: async () => {
-      await daemon.terminate()
-      return probedIn(file)
-    },
-  }
-}
-
-/** How late the loop of a process with nothing to do is meanwhile: what the machine's other work costs anybody. */
-const besides = async (): Promise<() => Promise<Probed['late']>> => {
-  const child = fork(fileURLToPath(import.meta.url), ['idle'])
-  await once(child, 'message')
-  return async () => {
-    child.send('stop')
-    const [late] = await once(child, 'message') as [Probed['late']]
-    child.kill()
-    return late
-  }
-}
-
-const asIdle = (): void => {
-  const lateness = new Lateness()
-  process.on('message', () => process.send!(lateness.found()))
-  process.send!('ready')
-}
-
-const shownLate = (what: string, { p50, p99, max, own }: Probed['late'], idle: Probed['late']): void => {
-  print(`${what}: a loop with nothing to do was late (baseline)`, `p99 ${ms(idle.p99)}`, `p50 ${ms(idle.p50)}, at most ${ms(idle.max)}`)
-  print(`${what}: the daemon's loop was late`, `p99 ${ms(p99)}`, `p50 ${ms(p50)}, at most ${ms(max)}; its own processor time explains p99 ${ms(own)}`)
-  verdict(`${what}: loop delay p99`, p99, { most: 20, as: ms })
-}
-
-const highWater = (pid: number): number => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
 
 const atOnce = async (): Promise<void> => {
   const daemon = await start('turns', Math.ceil(TURNS / STREAMS))
@@ -242,14 +136,11 @@ const manyWatchers = async (): Promise<void> => {
 const sections: { [name: string]: () => Promise<void> } = { atOnce, manyWatchers }
 
 if (process.argv[2] === 'bare') asBare()
-else if (process.argv[2] === 'idle') asIdle()
 else {
-  top = realpathSync(mkdtempSync(join(tmpdir(), 'bench-turns-')))
   try {
     for (const [name, section] of Object.entries(sections)) if (asked.length === 0 || asked.includes(name)) await section()
   } finally {
-    for (const ending of endings.reverse()) await ending()
-    rmSync(top, { recursive: true, force: true })
+    await tidy()
   }
   process.exit(0)
 }

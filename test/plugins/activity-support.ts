@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { KERNEL } from '../../kernel/events.js'
 import type { ActivityEvent, ActivityInput } from '../../plugins/activity/contract.js'
@@ -12,7 +12,7 @@ export const record = (daemon: Support, told: ActivityInput, caller: Partial<Cal
 /** Every line of the record as it lies on the disk. */
 export const storedLines = ({ data }: { data: string }): string[] => {
   const folder = join(data, 'activity', 'days')
-  return readdirSync(folder).sort().flatMap(name => readFileSync(join(folder, name), 'utf8').split('\n').filter(Boolean))
+  return !existsSync(folder) ? [] : readdirSync(folder).sort().flatMap(name => readFileSync(join(folder, name), 'utf8').split('\n').filter(Boolean))
 }
 
-export const stored = (daemon: { data: string }): ActivityEvent[] => storedLines(daemon).map(line => JSON.parse(line) as ActivityEvent)
+export const stored = (daemon: { data: string }): ActivityEvent[] => storedLines(daemon).flatMap(line => (line.endsWith('}') ? [JSON.parse(line) as ActivityEvent] : []))

@@ -1,8 +1,14 @@
+import { join } from 'node:path'
 import t from 'tap'
+import { Caps } from '../../plugins/activity/caps.js'
+import { listed } from '../../plugins/activity/listing.js'
+import { Segments } from '../../plugins/activity/segments.js'
 import { BEGINNING, ChainCheck } from '../../sdk/node/chain.js'
 import { daemonWith } from '../support/daemon.js'
 import { refusalOf } from '../kernel/auth/memory.js'
+import { framesOf, runTurn } from '../support/turns.js'
 import { record, stored, storedLines } from './activity-support.js'
+import { openEvents } from './events-support.js'
 
 t.test('without a credential, and with a token of another scope, nothing is listed', async t => {
   const daemon = await daemonWith(t, ['activity'])
@@ -106,4 +112,106 @@ t.test('a viewer and a token see what is for viewers, and a token no account', a
   t.match((await client.call('GET /activity')).events.map(({ type, account }) => ({ type, account })), [{ type: 'message.sent', account: undefined }])
   t.same((await client.call('GET /activity', { type: 'session.*' })).events, [])
   t.same((await daemon.client.call('GET /activity')).events.map(({ type }) => type), ['message.sent', 'session.opened'])
+})
+
+t.test('landing and discarding are written down, with who did it and what the conversation was called', async t => {
+  const daemon = await daemonWith(t, [])
+  for (const id of ['c', 'd']) await runTurn(daemon.client, id, `write ${id}.txt\n| text\nsay done`, { isolated: true })
+  await daemon.client.call('POST /agents/{id}/rename', { id: 'c', title: 'A \u202enote\nof mine' })
+  const { client } = await daemon.token('land', 'ci')
+  await client.call('POST /agents/{id}/land', { id: 'c' })
+  await daemon.client.call('POST /agents/{id}/discard', { id: 'd' })
+  const { events } = await daemon.client.call('GET /activity', { type: 'agent.*' })
+  t.match(events, [
+    { type: 'agent.discarded', actor: 'owner@sandbox.local', conversationId: 'd', outcome: 'ok', audience: 'viewer' },
+    { type: 'agent.landed', actor: 'token:ci', conversationId: 'c', title: 'A note of mine' },
+  ])
+})
+
+t.test('whoever is limited to areas sees entries of conversations inside them only, and a viewer none for maintainers', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  const asked: string[] = []
+  for (const conversationId of ['inside', 'outside', 'inside']) await record(daemon, { type: 'agent.landed', direction: 'system', conversationId })
+  await record(daemon, { type: 'settings.changed', direction: 'system' })
+  await record(daemon, { type: 'member.granted', direction: 'system', audience: 'maintainer', conversationId: 'inside' })
+  const days = new Segments(join(daemon.data, 'activity'), 'days')
+  const seen = async (role: 'viewer' | 'collaborator' | 'maintainer', areas?: string[]) => {
+    const options = { segments: [days], seesConversation: async (id: string) => (asked.push(id), id === 'inside') }
+    return (await listed({}, { kind: 'session', actor: 'x', role, ...(areas && { areas }) }, options)).events.map(({ seq }) => seq)
+  }
+  t.same(await seen('collaborator', ['docs']), [3, 1])
+  t.same(asked, ['inside', 'outside'], 'each conversation is asked for once')
+  t.same(await seen('viewer'), [4, 3, 2, 1])
+  t.same(await seen('maintainer'), [5, 4, 3, 2, 1])
+  await days.close()
+})
+
+t.test('looking takes two seconds at most, and the next page goes on from there', async t => {
+  const daemon = await daemonWith(t, ['activity'])
+  for (let n = 0; n < 3; n++) await record(daemon, { type: 'test.row', direction: 'system', extra: { n } })
+  const days = new Segments(join(daemon.data, 'activity'), 'days')
+  let now = 0
+  const options = { segments: [days], seesConversation: async () => true, now: () => (now += 3000) }
+  const owner = { kind: 'session', actor: 'x', role: 'owner' } as const
+  const first = await listed({ type: 'none.such' }, owner, options)
+  t.match(first, { events: [], next: stored(daemon)[0]!.at })
+  t.same(await listed({ type: 'none.such', before: first.next! }, owner, options), { events: [] })
+  await days.close()
+})
+
+t.test('of what one stranger causes 5,000 entries a day are kept, and the rest is one', t => {
+  const clock = { now: Date.UTC(2026, 0, 1) }
+  const caps = new Caps(() => clock.now, 3)
+  const facts = { type: 'message.received', direction: 'in', audience: 'viewer', actor: 'stranger' } as const
+  t.same(caps.due('daily'), [])
+  t.same(Array.from({ length: 5 }, () => caps.admits('stranger', facts)), [true, true, true, false, false])
+  t.equal(caps.admits('extension:x', facts), true, 'each source has its own')
+  for (let n = 0; n < 400; n++) caps.admits(`address-${n}`, facts)
+  t.equal(caps.admits('address-399', facts), false, 'more sources than are counted share one')
+  clock.now += 24 * 60 * 60_000
+  const due = caps.due('daily')
+  t.match(due[0], { type: 'message.received', actor: 'stranger', extra: { source: 'stranger', further: 2 } })
+  t.equal(due.length, 2)
+  t.equal(caps.admits('stranger', facts), true, 'and begins anew the next day')
+  t.end()
+})
+
+t.test('new entries are told to watchers, a burst of them once', async t => {
+  const daemon = await daemonWith(t, ['activity', 'system'])
+  const events = await openEvents(t, daemon)
+  await events.until('hello')
+  for (let n = 0; n < 20; n++) await record(daemon, { type: 'test.row', direction: 'system' })
+  const changed = await events.until('runtimeChanged', ({ domains }) => domains.includes('activity'))
+  t.equal(changed.versions.activity, 1)
+})
+
+t.test('turns, answers and settings are written down once each, with who asked for them', async t => {
+  const daemon = await daemonWith(t, [])
+  const { client } = await daemon.token('drive', 'ci')
+  const said = { conversationId: 'c', messageId: 'm-1', isolated: true, prompt: 'ask Go on?\n| yes\nwait 60000' }
+  const { run } = await client.call('POST /agent', said)
+  await client.call('POST /agent', said)
+  const { requestId } = await framesOf(client, 'c').until(({ kind }) => kind === 'question')
+  await daemon.client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
+  await client.call('POST /agent/stop', { conversationId: 'c' })
+  await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } })
+  let { events } = await daemon.client.call('GET /activity')
+  while (!events.some(({ type }) => type === 'settings.changed')) ({ events } = await daemon.client.call('GET /activity'))
+  const rows = events.toReversed().filter(({ type }) => !/^(session|token|owner)\./.test(type)).map(({ type, actor, conversationId, turnId, extra }) => ({ type, actor, conversationId, turnId, extra }))
+  t.match(rows, [
+    { type: 'turn.started', actor: 'token:ci', conversationId: 'c', turnId: run, extra: { messageId: 'm-1' } },
+    { type: 'card.answered', actor: 'owner@sandbox.local', turnId: run, extra: { kind: 'question', requestId } },
+    { type: 'turn.stopped', actor: 'token:ci', conversationId: 'c' },
+    { type: 'settings.changed', actor: 'owner@sandbox.local', extra: { keys: ['agentRetentionDays'] } },
+  ])
+  t.equal(rows.length, 4)
+})
+
+t.test('an export comes whole from a group in a process of its own', async t => {
+  const daemon = await daemonWith(t, ['activity', 'logs'], { apart: ['activity', 'logs'] })
+  await Promise.all(Array.from({ length: 2000 }, (_, n) => record(daemon, { type: 'test.row', direction: 'system', content: 'x'.repeat(500), extra: { n } })))
+  const lines = (await (await daemon.fetch('/activity/export')).text()).trimEnd().split('\n')
+  t.match(JSON.parse(lines.at(-1)!), { kind: 'end', entries: 2001 })
+  t.equal(lines.length, 2002)
+  t.same(await daemon.client.call('GET /logs'), { files: [] })
 })

@@ -1,3 +1,4 @@
+import { sightWith } from '../../sdk/node/sight.js'
 import t, { type Test } from 'tap'
 import type { ProviderAdapter, ToolResult, TurnIo, TurnRequest } from '../../plugins/agent/adapter.js'
 import { Anchors } from '../../plugins/agent/anchors.js'
@@ -59,10 +60,10 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
   const emitted: string[] = []
   const host = { journal, log, cards, changed: () => {}, helped: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
   const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs, holdMs })
-  const premises = { landing: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
+  const premises = { landing: nothing, masking: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
   const none = { repositories: async () => [] }
   const forks = new Forks({ conversations, transcripts: new Transcripts(journal), anchors: new Anchors(journal), copies: none, journal, log })
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises, forks })
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises, forks, look: async () => sightWith('/nowhere', undefined) })
   const send = (input: Partial<TurnInput>) => delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, CALLER)
   const frames = async (run: string) => (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
   const move = (input: Omit<SwitchInput, 'conversationId'>) => switchAccount({ engine, conversations, providers, lanes }, { conversationId: 'c', ...input })

@@ -257,13 +257,13 @@ t.test('a folder swapped for a link while files are written never leads a write 
 
 t.test('a stamp changes with the content and is absent where nothing may be looked at', async t => {
   const { call, root } = place(t)
-  const before = await stamp(root, 'notes.txt')
+  const before = await stamp({ root }, 'notes.txt')
   t.type(before, 'string')
-  t.equal(await stamp(root, 'notes.txt'), before)
+  t.equal(await stamp({ root }, 'notes.txt'), before)
   await call('Append', { path: 'notes.txt', content: 'x' })
-  t.not(await stamp(root, 'notes.txt'), before)
-  t.type(await stamp(root, 'src'), 'string')
-  for (const path of ['nope', 'no/pe', '../outside/target.txt', 'out.txt', '.git/config', '', '/etc/passwd']) t.equal(await stamp(root, path), undefined, path)
+  t.not(await stamp({ root }, 'notes.txt'), before)
+  t.type(await stamp({ root }, 'src'), 'string')
+  for (const path of ['nope', 'no/pe', '../outside/target.txt', 'out.txt', '.git/config', '', '/etc/passwd']) t.equal(await stamp({ root }, path), undefined, path)
 })
 
 const person = (replies: readonly object[]) => {

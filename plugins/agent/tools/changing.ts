@@ -22,8 +22,8 @@ export const writeFile = tool<ContentInput>({
   category: 'edit',
   check: contentOf('Write'),
   describe: onPath,
-  run: async ({ path, content }, { root }) => {
-    const { before, after } = await replace(root, path, () => Buffer.from(content))
+  run: async ({ path, content }, tree) => {
+    const { before, after } = await replace(tree, path, () => Buffer.from(content))
     return done(`${before ? 'replaced' : 'made'} ${path}, ${after.length} bytes`, change(path, before, after))
   },
 })
@@ -33,9 +33,9 @@ export const appendFile = tool<ContentInput>({
   category: 'edit',
   check: contentOf('Append'),
   describe: onPath,
-  run: async ({ path, content }, { root }) => {
+  run: async ({ path, content }, tree) => {
     const added = Buffer.from(content)
-    const { before, after } = await replace(root, path, bytes => (bytes ? Buffer.concat([bytes, added]) : added))
+    const { before, after } = await replace(tree, path, bytes => (bytes ? Buffer.concat([bytes, added]) : added))
     return done(`added ${added.length} bytes to ${path}`, change(path, before, after))
   },
 })
@@ -56,8 +56,8 @@ export const editFile = tool<EditInput>({
     return { path, old, new: fields.text('new'), all: fields.flag('all') }
   },
   describe: onPath,
-  run: async ({ path, old, new: next, all }, { root }) => {
-    const { before, after } = await replace(root, path, bytes => {
+  run: async ({ path, old, new: next, all }, tree) => {
+    const { before, after } = await replace(tree, path, bytes => {
       if (!bytes) return refuse('not-found', `nothing in the workspace is named ${path}`)
       const text = textOf(bytes) ?? refuse('unprocessable', `${path} is binary and takes no edit`)
       const parts = text.split(old)
@@ -76,8 +76,8 @@ export const deleteFile = tool<{ readonly path: string }>({
   category: 'delete',
   check: input => ({ path: new Fields('Delete', input).path('path') }),
   describe: onPath,
-  run: ({ path }, { root }) =>
-    at(root, path, { link: true }, async spot => {
+  run: ({ path }, tree) =>
+    at(tree, path, { link: true }, async spot => {
       if (!(await isThere(spot.at))) refuse('not-found', `nothing in the workspace is named ${path}`)
       const info = await lstat(spot.at)
       if (info.isDirectory()) {
@@ -103,12 +103,12 @@ export const moveFile = tool<{ readonly from: string; readonly to: string }>({
     return { from: fields.path('from'), to: fields.path('to') }
   },
   describe: ({ from, to }) => ({ target: `${from} -> ${to}`, path: to, locations: [{ path: from }, { path: to }] }),
-  run: ({ from, to }, { root }) =>
-    at(root, from, { link: true }, async source => {
+  run: ({ from, to }, tree) =>
+    at(tree, from, { link: true }, async source => {
       const itself = segmentsOf(to).join('/').startsWith(`${segmentsOf(from).join('/')}/`)
       if (itself) refuse('unprocessable', `${from} cannot be moved into itself`)
       if (!(await isThere(source.at))) refuse('not-found', `nothing in the workspace is named ${from}`)
-      return at(root, to, { link: true, make: true }, async target => {
+      return at(tree, to, { link: true, make: true }, async target => {
         if (await isThere(target.at)) refuse('conflict', `${to} exists already; delete it first or choose another name`)
         await rename(source.at, target.at)
         return done(`moved ${from} to ${to}`)

@@ -30,8 +30,8 @@ export const readFile = tool<ReadInput>({
   },
   describe: ({ path, offset }) =>
     ({ target: path, path, locations: [{ path, ...(offset !== undefined && { line: offset }) }] }),
-  run: async ({ path, offset = 1, limit = Infinity }, { root }) => {
-    const { bytes } = await readAt(root, path)
+  run: async ({ path, offset = 1, limit = Infinity }, tree) => {
+    const { bytes } = await readAt(tree, path)
     const picture = PICTURES.find(([, from, magic]) => bytes.toString('latin1', from, from + magic.length) === magic)
     if (picture) return done(`${path} is a ${picture[0]} picture of ${bytes.length} bytes`, [{ type: 'image', path }])
     const text = textOf(bytes)
@@ -59,14 +59,14 @@ export const listFolder = tool<ListInput>({
     return { path, depth: fields.whole('depth', { least: 1, most: 8 }) ?? 1 }
   },
   describe: ({ path }) => ({ target: path, path }),
-  run: async ({ path, depth }, { root, signal }) => {
+  run: async ({ path, depth }, tree) => {
     const rows: string[] = []
     const list = async (folder: string, shown: string, left: number): Promise<void> => {
-      const entries = await inFolder(root, folder, at => readdir(at, { withFileTypes: true }))
+      const entries = await inFolder(tree, folder, async (at, shows) => (await readdir(at, { withFileTypes: true })).filter(({ name }) => shows(name)))
       for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
         if (entry.name.startsWith(TEMPORARY)) continue
         if (rows.length >= MOST_ROWS) return
-        signal.throwIfAborted()
+        tree.signal.throwIfAborted()
         rows.push(shown + plain(entry.name) + mark(entry))
         const below = `${shown}${plain(entry.name)}/`
         if (left === 1 || !entry.isDirectory() || UNOPENED.has(entry.name)) continue

@@ -1,6 +1,6 @@
-import { inside } from '../../../sdk/node/paths.js'
 import { ended } from './program.js'
 import { Fields, tool } from './tool.js'
+import { folderAt } from './tree.js'
 
 const MOST_MS = 3_600_000
 const USUAL_MS = 600_000
@@ -25,8 +25,9 @@ export const shell = tool<ShellInput>({
   },
   describe: ({ command }) =>
     ({ target: command.length > 200 ? `${command.slice(0, 200).toWellFormed()}…` : command, command }),
-  run: async ({ command, cwd, timeoutMs }, { root, shell, onOutput }) => {
-    const folder = cwd === undefined || cwd === '.' ? root : await inside(root, cwd)
+  run: async ({ command, cwd, timeoutMs }, tree) => {
+    const { root, shell, onOutput } = tree
+    const folder = cwd === undefined || cwd === '.' ? root : await folderAt(tree, cwd)
     return ended(await shell(command, folder, { timeoutMs, ...(onOutput && { onOutput }) }), timeoutMs)
   },
 })

@@ -1,4 +1,4 @@
-import { Refusal, refuse } from '../../../sdk/index.js'
+import { Refusal, refuse, type Reach as FolderReach } from '../../../sdk/index.js'
 import type { Reach } from '../../../sdk/node/addresses.js'
 import { codeOf } from '../../../sdk/node/paths.js'
 import type { CardDraft, HelperOutcome, HelperSpec, ToolResult } from '../adapter.js'
@@ -53,6 +53,8 @@ export interface Company {
 export interface ToolContext extends Company {
   /** The real folder of the private copy or of the workspace. */
   readonly root: string
+  /** What of it the turn reaches; left out: all. */
+  readonly folders?: FolderReach
   readonly signal: AbortSignal
   /** Runs a command behind the wall, in a folder inside `root`. */
   readonly shell: (command: string, cwd: string, options: ShellOptions) => Promise<ShellResult>

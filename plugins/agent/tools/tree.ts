@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
 import { dirname, join, posix, relative, sep } from 'node:path'
-import { Refusal, refuse } from '../../../sdk/index.js'
+import { allows, leads, Refusal, refuse, type Reach } from '../../../sdk/index.js'
+import { isClosedName } from '../../../sdk/node/closed-names.js'
 import { sweepTemporary, writeAtomic } from '../../../sdk/node/files.js'
 import { codeOf, inside, segmentsOf } from '../../../sdk/node/paths.js'
 
@@ -16,22 +17,20 @@ export interface Found {
   readonly mode: number
 }
 
+/** Where tools work: a tree's real folder, and what of it they reach; left out: all. */
+export interface Rooted {
+  readonly root: string
+  readonly folders?: Reach
+}
+
 /** A place in an open folder: nothing that becomes a link meanwhile leads anywhere else. */
 export interface Spot {
   /** The name in that folder, as a path for system calls. */
   readonly at: string
 }
 
-// A file system may fold case, drop invisible characters or ignore trailing dots: all of these are the same name.
-const folded = (segment: string): string =>
-  segment.normalize('NFC').toLowerCase()
-    .replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]{1,255}$/, '')
-
-const isClosed = (segments: readonly string[]): boolean =>
-  segments.some((segment, at) => folded(segment) === '.git' || (at === 0 && folded(segment) === '.sandbox'))
-
 const refuseClosed = (path: string, segments: readonly string[]): void => {
-  if (isClosed(segments)) refuse('forbidden', `${path} belongs to git or to the sandbox and is not written by tools`)
+  if (isClosedName(segments)) refuse('forbidden', `${path} belongs to git or to the sandbox and is not written by tools`)
   if (segments.some(segment => /[\x00-\x1f\x7f]/.test(segment))) {
     refuse('invalid', `expected a name without control characters, found ${JSON.stringify(path)}`)
   }
@@ -42,16 +41,28 @@ interface Placed {
   readonly segments: string[]
 }
 
+/** Refuses a real place that the tree's reach leaves out, as if nothing was there; one that may only be read is not written. */
+const refuseOutside = ({ folders }: Rooted, path: string, segments: readonly string[], way: 'list' | 'read' | 'write'): void => {
+  const place = segments.join('/') || '.'
+  if (!(way === 'list' ? leads(folders, place) : allows(folders, place, 'read'))) refuse('not-found', `nothing in the workspace is named ${path}`)
+  if (way === 'write' && !allows(folders, place, 'work')) refuse('forbidden', `${path} may be read only: it lies in an area held for reading`)
+}
+
 /** The segments of the real place of a path, below the real root. */
-const placed = async (root: string, path: string, way: 'read' | 'write' | 'link'): Promise<Placed> => {
-  const home = await realpath(root)
-  if (way === 'read') return { home, segments: below(home, path === '.' ? home : await inside(home, path)) }
+const placed = async (tree: Rooted, path: string, way: 'list' | 'read' | 'write' | 'link'): Promise<Placed> => {
+  const home = await realpath(tree.root)
+  if (way === 'read' || way === 'list') {
+    const segments = below(home, path === '.' ? home : await inside(home, path))
+    refuseOutside(tree, path, segments, way)
+    return { home, segments }
+  }
   const named = segmentsOf(path)
   refuseClosed(path, named)
   const parent = posix.dirname(named.join('/'))
   const real = way === 'write' ? await inside(home, path, { allowMissing: true })
     : join(parent === '.' ? home : await inside(home, parent, { allowMissing: true }), named.at(-1)!)
   const segments = below(home, real)
+  refuseOutside(tree, path, segments, 'write')
   refuseClosed(path, segments)
   return { home, segments }
 }
@@ -88,16 +99,22 @@ interface Way {
 }
 
 /** Does work at a place that is to be written. */
-export const at = async <T>(root: string, path: string, way: Way, work: (spot: Spot) => Promise<T>): Promise<T> => {
-  const { home, segments } = await placed(root, path, way.link ? 'link' : 'write')
+export const at = async <T>(tree: Rooted, path: string, way: Way, work: (spot: Spot) => Promise<T>): Promise<T> => {
+  const { home, segments } = await placed(tree, path, way.link ? 'link' : 'write')
   const name = segments.at(-1) ?? refuse('invalid', 'expected a path below the root, found the root itself')
   return within(home, segments.slice(0, -1), way.make ?? false, folder => work({ at: join(folder, name) }))
 }
 
-/** Does work in an open folder. */
-export const inFolder = async <T>(root: string, path: string, work: (folder: string) => Promise<T>): Promise<T> => {
-  const { home, segments } = await placed(root, path, 'read')
-  return within(home, segments, false, work)
+/** Does work in an open folder; `shows` tells which of its names the tree's reach has, or leads down to. */
+export const inFolder = async <T>(tree: Rooted, path: string, work: (folder: string, shows: (name: string) => boolean) => Promise<T>): Promise<T> => {
+  const { home, segments } = await placed(tree, path, 'list')
+  return within(home, segments, false, folder => work(folder, name => leads(tree.folders, [...segments, name].join('/'))))
+}
+
+/** The real folder of a path, in which a command is to run. */
+export const folderAt = async (tree: Rooted, path: string): Promise<string> => {
+  const { home, segments } = await placed(tree, path, 'read')
+  return join(home, ...segments)
 }
 
 /** The bytes of a file; refused when it is no plain file or too large. */
@@ -125,8 +142,8 @@ export const readFound = async (path: string, named: string): Promise<Found> => 
 }
 
 /** The bytes of a file anywhere in the tree. */
-export const readAt = async (root: string, path: string): Promise<Found> => {
-  const { home, segments } = await placed(root, path, 'read')
+export const readAt = async (tree: Rooted, path: string): Promise<Found> => {
+  const { home, segments } = await placed(tree, path, 'read')
   const name = segments.at(-1) ?? refuse('unprocessable', 'expected a file, found the root folder')
   return within(home, segments.slice(0, -1), false, folder => readFound(join(folder, name), path))
 }
@@ -149,8 +166,8 @@ export interface Replaced {
 }
 
 /** Replaces a file in one step, or makes it; `next` is given what it holds, and its permission bits stay. */
-export const replace = (root: string, path: string, next: (before?: Buffer) => Uint8Array): Promise<Replaced> =>
-  at(root, path, { make: true }, async spot => {
+export const replace = (tree: Rooted, path: string, next: (before?: Buffer) => Uint8Array): Promise<Replaced> =>
+  at(tree, path, { make: true }, async spot => {
     const found = (await isThere(spot.at)) ? await readFound(spot.at, path) : undefined
     const after = next(found?.bytes)
     await writeAtomic(spot.at, after, { mode: found?.mode ?? 0o666 & ~process.umask() })
@@ -158,15 +175,15 @@ export const replace = (root: string, path: string, next: (before?: Buffer) => U
   })
 
 /** Removes what a write to a path left beside it that ended with its process. */
-export const sweepBeside = (root: string, path: string): Promise<void> => at(root, path, {}, spot => sweepTemporary(dirname(spot.at)))
+export const sweepBeside = (root: string, path: string): Promise<void> => at({ root }, path, {}, spot => sweepTemporary(dirname(spot.at)))
 
 /** What a path of the tree holds now, as a hash; undefined when nothing is there or nothing may be. */
-export const stamp = async (root: string, path: string): Promise<string | undefined> => {
+export const stamp = async (tree: Rooted, path: string): Promise<string | undefined> => {
   try {
-    return await at(root, path, { link: true }, async spot => {
+    return await at(tree, path, { link: true }, async spot => {
       const info = await lstat(spot.at)
       if (info.isDirectory()) return `folder ${info.ino}`
-      const { bytes } = await readAt(root, path)
+      const { bytes } = await readAt(tree, path)
       return createHash('sha256').update(bytes).digest('hex')
     })
   } catch (error) {

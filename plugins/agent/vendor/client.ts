@@ -90,7 +90,7 @@ export class TurnClient implements PeerTurn {
   readonly readFile = async ({ path, line, limit }: ReadTextFileRequest): Promise<ReadTextFileResponse> => {
     const at = this.#within(path)
     return this.#do({ name: 'Read', category: 'read', path: at }, async () => {
-      const text = textOf((await readAt(this.tree.root, at)).bytes)
+      const text = textOf((await readAt(this.tree, at)).bytes)
       if (text === undefined) throw new Declined(`${at} is binary`)
       const content = part(text, line ?? 1, limit ?? Infinity)
       return { value: { content }, content: [{ type: 'text', text: cut(content) }] }
@@ -101,7 +101,7 @@ export class TurnClient implements PeerTurn {
     const at = this.#within(path)
     if (content.length > MOST_WRITE) throw new Declined(`expected a text of at most ${MOST_WRITE} characters, found ${content.length}`)
     return this.#do({ name: 'Write', category: 'edit', path: at }, async () => {
-      const { before, after } = await replace(this.tree.root, at, () => Buffer.from(content.toWellFormed()))
+      const { before, after } = await replace(this.tree, at, () => Buffer.from(content.toWellFormed()))
       return { value: undefined, content: change(at, before, after) }
     })
   }

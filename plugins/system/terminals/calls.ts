@@ -1,7 +1,9 @@
 import { join } from 'node:path'
-import { type Handlers, type Host, Refusal } from '../../../sdk/index.js'
+import { allows, type Handlers, type Host, Refusal } from '../../../sdk/index.js'
 import { missingProgram } from '../../../sdk/node/run.js'
 import type { System, TerminalCalls } from '../contract.js'
+import { record } from '../recorded.js'
+import { reachOf } from '../sight.js'
 import type { Backend } from './backend.js'
 import { findTmux } from './programs.js'
 import { Ptys } from './ptys.js'
@@ -24,12 +26,8 @@ export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof Term
 
   const all = new Terminals({
     workspace: host.place.workspace, backend, changed,
-    // Which folders an area holds nobody tells yet: to who has areas nothing is inside.
-    sees: async caller => caller.areas === undefined,
-    recorded: async (what, name, context) => {
-      if (!(await host.serves('activity.record'))) return
-      await host.call('activity.record', { type: `terminal.${what}`, direction: 'system', audience: 'maintainer', extra: { name } }, { as: context })
-    },
+    sees: async (caller, folder = '.') => allows(await reachOf(host, caller), folder, 'read'),
+    recorded: (what, name, context) => record(host, { type: `terminal.${what}`, extra: { name } }, context),
   })
 
   return {

@@ -21,24 +21,27 @@ export const REAL: Clock = {
 /** The most ids a change names. */
 const KEYS = 20
 
+/** The ids that moved in a domain, each with its place where that is known; undefined: which ones moved is not known. */
+export type Moved = ReadonlyMap<string, string | undefined> | undefined
+
 /** Lets the first of a burst out at once, and what follows within a while together at its end. */
 export class Burst {
   readonly #clock: Clock
   readonly #ms: number
-  readonly #out: (changed: ReadonlyMap<string, ReadonlySet<string> | undefined>) => void
-  #changed = new Map<string, Set<string> | undefined>()
+  readonly #out: (changed: ReadonlyMap<string, Moved>) => void
+  #changed = new Map<string, Map<string, string | undefined> | undefined>()
   #open = false
 
-  constructor(clock: Clock, ms: number, out: (changed: ReadonlyMap<string, ReadonlySet<string> | undefined>) => void) {
+  constructor(clock: Clock, ms: number, out: (changed: ReadonlyMap<string, Moved>) => void) {
     this.#clock = clock
     this.#ms = ms
     this.#out = out
   }
 
   /** @param key Left out: which one changed is not known. */
-  add(domain: string, key?: string): void {
-    const keys = this.#changed.has(domain) ? this.#changed.get(domain) : new Set<string>()
-    this.#changed.set(domain, key === undefined ? undefined : keys?.add(key))
+  add(domain: string, key?: string, place?: string): void {
+    const keys = this.#changed.has(domain) ? this.#changed.get(domain) : new Map<string, string | undefined>()
+    this.#changed.set(domain, key === undefined ? undefined : keys?.set(key, place))
     if (!this.#open) this.#flush()
   }
 
@@ -54,8 +57,8 @@ export class Burst {
   }
 }
 
-/** The keys of all, where every one is known and they are few. */
-export const few = (sets: readonly (ReadonlySet<string> | undefined)[]): { keys?: string[] } => {
-  const keys = new Set(sets.flatMap(set => [...(set ?? [])]))
-  return sets.every(Boolean) && keys.size <= KEYS ? { keys: [...keys] } : {}
+/** The keys of all with their places, where every one is known and they are few. */
+export const few = (all: readonly Moved[]): { keys?: ReadonlyMap<string, string | undefined> } => {
+  const keys = new Map(all.flatMap(each => [...(each ?? [])]))
+  return all.every(Boolean) && keys.size <= KEYS ? { keys } : {}
 }

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Watch } from '../../contract.js'
 import type { BootProgress, LiveFrame } from '../../kernel.js'
+import { accessTo, type ReachFolder } from '../../reach.js'
 import { Refusal, refuse } from '../../refusal.js'
-import { Burst, few, REAL, type Clock } from './burst.js'
+import { Burst, few, REAL, type Clock, type Moved } from './burst.js'
+import { Fan } from './fan.js'
+import { limitedTo, nameOf } from './limited.js'
 import { Watcher, type Change, type Entry, type Sink, type Source, type Wire } from './watcher.js'
 
 export interface LiveOptions {
@@ -42,19 +45,25 @@ export class Live implements Source {
   /** The newest snapshot of each kind. */
   readonly #held = new Map<string, Entry>()
   readonly #watchers = new Set<Watcher>()
+  readonly #fan: Fan<Watcher>
   #head = 0
   /** The newest frame that is no longer kept. */
   #lost = 0
   /** Where the newest kind of snapshot was first seen: whoever is from before has never got one. */
   #floor = 1
   #merged?: { name: string; bytes: Buffer }
+  /** What was last found to wait: most watchers stand where the one before them did. */
+  #found?: { name: string; waiting: ReturnType<Live['waiting']> }
   #ticking = false
   #stopping = false
+  /** What `stop` tells watchers: why, and when to come again. */
+  reason: 'stopping' | 'restarting' | 'restored' = 'stopping'
 
   constructor({ boot, clock = REAL, epoch = randomBytes(4).toString('hex') }: LiveOptions) {
     this.#boot = boot
     this.#clock = clock
     this.#epoch = epoch
+    this.#fan = new Fan(this.#watchers, watcher => watcher.push(), clock)
   }
 
   get head(): number {
@@ -72,7 +81,7 @@ export class Live implements Source {
   }
 
   /** Says that what a domain stands for has changed; the first of a burst goes out at once, the rest of it together. */
-  bump(plugin: string, domain: string, key?: string): void {
+  bump(plugin: string, domain: string, key?: string, place?: string): void {
     if (!this.#declared.get(plugin)?.has(domain)) {
       refuse('forbidden', `${plugin} does not declare the domain ${domain} in its manifest`)
     }
@@ -80,15 +89,16 @@ export class Live implements Source {
     const ms = SLOW[domain] ?? BURST
     const burst = this.#bursts.get(ms) ?? new Burst(this.#clock, ms, changed => this.#changed(changed))
     this.#bursts.set(ms, burst)
-    burst.add(domain, key)
+    burst.add(domain, key, place)
   }
 
   /** Publishes frames, in order and without another between them. */
   show(frames: readonly LiveFrame[]): void {
-    for (const { data, tokens = data, snapshot, mode } of frames) {
+    for (const { data, tokens = data, limited, snapshot, mode } of frames) {
       const people = this.#wire(data)
       this.#publish(data.kind, people, {
         ...(tokens && { tokens: tokens === data ? people : this.#wire(tokens) }),
+        ...(limited && { source: { data, limited } }),
         ...(mode !== undefined && { mode }),
       }, snapshot)
     }
@@ -97,7 +107,7 @@ export class Live implements Source {
   /** Tells how far the start has come; whoever connects later hears it only while it goes on. */
   booted(): void {
     const progress = this.#boot()
-    this.show([{ data: { kind: 'boot', ...progress }, snapshot: true }])
+    this.show([{ data: { kind: 'boot', ...progress }, limited: {}, snapshot: true }])
     if (progress.ready) this.#held.delete('boot')
   }
 
@@ -106,13 +116,14 @@ export class Live implements Source {
     const watcher = new Watcher(this, sink, watch, this.#resumable(lastEventId || watch.after))
     const gone = () => {
       const why: unknown = signal.reason
-      if (why instanceof Refusal) this.#end(watcher, 'error', { status: why.status, ...why.body })
+      if (why === SHRUNK) this.#last(watcher, this.#named(0, data({ kind: 'resync', reason: 'access' })))
+      else if (why instanceof Refusal) this.#end(watcher, 'error', { status: why.status, ...why.body })
       else watcher.close()
     }
     this.#watchers.add(watcher)
     this.#tick()
     watcher.push()
-    if (this.#stopping) this.#end(watcher, 'done', STOPPING)
+    if (this.#stopping) this.#end(watcher, 'done', this.#lastWord)
     if (signal.aborted) gone()
     signal.addEventListener('abort', gone, { once: true })
     try {
@@ -127,18 +138,22 @@ export class Live implements Source {
   async stop(): Promise<void> {
     this.#stopping = true
     const watchers = [...this.#watchers]
-    for (const watcher of watchers) this.#end(watcher, 'done', STOPPING)
+    for (const watcher of watchers) this.#end(watcher, 'done', this.#lastWord)
     await Promise.all(watchers.map(({ closed }) => closed))
+  }
+
+  get #lastWord() {
+    return { reason: this.reason, retryMs: RETRY_MS }
   }
 
   greeting(watch: Watch['watch'], from?: number): Buffer[] {
     const resumed = from !== undefined
     const versions = Object.fromEntries(this.#versions)
     const hello = { kind: 'hello', ...watch.hello, boot: this.#boot(), epoch: this.#epoch, seq: this.#head, resumed, versions }
-    const missed = resumed ? this.#after(from).filter(entry => wireOf(entry, watch)) : []
+    const missed = resumed ? this.#after(from).filter(entry => this.#wireOf(entry, watch)) : []
     const snapshots = watch.snapshots.flatMap(kind => {
       const entry = this.#held.get(kind)
-      const wire = entry?.[watch.form]
+      const wire = entry && this.#formOf(entry, watch)
       const wanted = entry && (!resumed || watch.again.includes(kind) || (entry.seq > from && fits(entry, watch)))
       return wanted && wire ? [wire.data] : []
     })
@@ -146,22 +161,29 @@ export class Live implements Source {
     const before = missed.at(-1)?.seq ?? from ?? 0
     return [
       this.#named(resumed ? from : snapshots.length ? 0 : this.#head, data(hello)),
-      ...missed.map(entry => wireOf(entry, watch)!.whole),
+      ...missed.map(entry => this.#wireOf(entry, watch)!.whole),
       ...snapshots.map((line, at) => this.#named(at === snapshots.length - 1 ? this.#head : before, line)),
     ]
   }
 
-  waiting(watch: Watch['watch'], position: number): { seq: number; bytes: Buffer }[] | undefined {
+  waiting(watch: Watch['watch'], position: number): readonly { seq: number; bytes: Buffer }[] | undefined {
+    const { form, mode, reach } = watch
+    const name = `${position} ${this.#head} ${form} ${mode} ${form === 'people' && reach ? nameOf(reach) : ''}`
+    if (this.#found?.name !== name) this.#found = { name, waiting: this.#waiting(watch, position) }
+    return this.#found.waiting
+  }
+
+  #waiting(watch: Watch['watch'], position: number): { seq: number; bytes: Buffer }[] | undefined {
     if (position < this.#lost) return undefined
-    const kept = this.#after(position).filter(entry => wireOf(entry, watch))
+    const kept = this.#after(position).filter(entry => this.#wireOf(entry, watch))
     const changes = kept.filter(({ change }) => change)
     const last = changes.at(-1)
     const waiting = kept.filter(entry => !entry.change || entry === last)
-      .map(entry => ({ seq: entry.seq, bytes: entry === last ? this.#together(changes) : wireOf(entry, watch)!.whole }))
+      .map(entry => ({ seq: entry.seq, bytes: entry === last ? this.#together(changes, watch) : this.#wireOf(entry, watch)!.whole }))
     if (waiting.length > WAITING || waiting.reduce((sum, { bytes }) => sum + bytes.length, 0) > WAITING_BYTES) return undefined
-    const snapshots = [...this.#held.values()].filter(entry => entry.seq > position && wireOf(entry, watch))
+    const snapshots = [...this.#held.values()].filter(entry => entry.seq > position && this.#wireOf(entry, watch))
     if (!snapshots.length) return waiting
-    return [...waiting, ...snapshots.map(entry => ({ seq: entry.seq, bytes: wireOf(entry, watch)!.whole }))].sort((a, b) => a.seq - b.seq)
+    return [...waiting, ...snapshots.map(entry => ({ seq: entry.seq, bytes: this.#wireOf(entry, watch)!.whole }))].sort((a, b) => a.seq - b.seq)
   }
 
   behind(position: number): Buffer {
@@ -183,42 +205,60 @@ export class Live implements Source {
     return at === this.#kept.length ? [] : this.#kept.slice(at)
   }
 
-  #changed(changed: ReadonlyMap<string, ReadonlySet<string> | undefined>): void {
+  /** What a watcher gets of a frame; undefined: nothing. */
+  #formOf(entry: Entry, { form, reach }: Watch['watch']): Wire | undefined {
+    if (form === 'tokens' || !reach) return entry[form]
+    const name = nameOf(reach)
+    if (!entry.limited.has(name)) entry.limited.set(name, this.#limited(entry, reach))
+    return entry.limited.get(name)
+  }
+
+  #wireOf(entry: Entry, watch: Watch['watch']): Wire | undefined {
+    return fits(entry, watch) ? this.#formOf(entry, watch) : undefined
+  }
+
+  #limited({ seq, change, source }: Entry, reach: readonly ReachFolder[]): Wire | undefined {
+    const shown = change ? changeData(change, reach) : source && limitedTo(reach, source.data, source.limited)
+    return shown && this.#wire(shown, seq)
+  }
+
+  #changed(changed: ReadonlyMap<string, Moved>): void {
     const domains = [...changed.keys()].sort()
     const versions = Object.fromEntries(domains.map(domain => [domain, this.#versions.get(domain)!]))
     const change: Change = { domains, versions, ...few([...changed.values()]) }
-    const people = this.#wire({ kind: 'runtimeChanged', ...change })
+    const people = this.#wire(changeData(change))
     this.#publish('runtimeChanged', people, { tokens: people, change })
   }
 
   /** Several changes as the newest of them would tell them all. */
-  #together(changes: readonly Entry[]): Buffer {
+  #together(changes: readonly Entry[], watch: Watch['watch']): Buffer {
     const [first, last] = [changes[0]!, changes.at(-1)!]
-    if (first === last) return last.people.whole
-    const name = `${first.seq}-${last.seq}`
+    if (first === last) return this.#wireOf(last, watch)!.whole
+    const reach = watch.form === 'people' ? watch.reach : undefined
+    const name = `${first.seq}-${last.seq} ${reach ? nameOf(reach) : ''}`
     if (this.#merged?.name === name) return this.#merged.bytes
     const all = changes.map(({ change }) => change!)
     const merged: Change = {
       domains: [...new Set(all.flatMap(({ domains }) => domains))].sort(),
       versions: Object.assign({}, ...all.map(({ versions }) => versions)) as Change['versions'],
-      ...few(all.map(({ keys }) => keys && new Set(keys))),
+      ...few(all.map(({ keys }) => keys)),
     }
-    const bytes = this.#named(last.seq, data({ kind: 'runtimeChanged', ...merged }))
+    const bytes = this.#named(last.seq, data(changeData(merged, reach)))
     this.#merged = { name, bytes }
     return bytes
   }
 
-  #publish(kind: string, people: Wire, more: Pick<Entry, 'tokens' | 'mode' | 'change'>, snapshot = false): void {
+  #publish(kind: string, people: Wire, more: Pick<Entry, 'tokens' | 'mode' | 'change' | 'source'>, snapshot = false): void {
     const { mode, ...rest } = more
     const first = snapshot && !this.#held.has(kind)
-    const entry: Entry = { seq: ++this.#head, at: this.now(), kind, people, ...rest, ...(mode !== undefined && !first && { mode }) }
+    const entry: Entry = { seq: ++this.#head, at: this.now(), kind, people, limited: new Map(), ...rest, ...(mode !== undefined && !first && { mode }) }
     if (first) this.#floor = entry.seq
     if (snapshot) this.#held.set(kind, entry)
     else {
       this.#kept.push(entry)
       this.#evict()
     }
-    for (const watcher of this.#watchers) watcher.push()
+    this.#fan.wake()
   }
 
   #evict(): void {
@@ -230,10 +270,10 @@ export class Live implements Source {
     this.#kept = this.#kept.slice(gone)
   }
 
-  /** The bytes of the frame that is published next. */
-  #wire(value: object): Wire {
+  /** The bytes of a frame; without its place in the order those of the one that is published next. */
+  #wire(value: object, seq = this.#head + 1): Wire {
     const line = data(value)
-    const whole = this.#named(this.#head + 1, line)
+    const whole = this.#named(seq, line)
     return { whole, data: whole.subarray(whole.length - line.length) }
   }
 
@@ -259,16 +299,26 @@ export class Live implements Source {
   }
 
   #end(watcher: Watcher, event: 'done' | 'error', value: object): void {
-    watcher.end(Buffer.from(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`))
+    this.#last(watcher, Buffer.from(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`))
+  }
+
+  #last(watcher: Watcher, bytes: Buffer): void {
+    watcher.end(bytes)
     const cancel = this.#clock.after(LAST_WORDS, () => watcher.close())
     void watcher.closed.then(cancel)
   }
 }
 
-const STOPPING = { reason: 'stopping', retryMs: RETRY_MS }
+/** Why a stream ends whose reader reaches less than before: it begins anew, from no position it held. */
+export const SHRUNK = Symbol('access shrank')
 
 const fits = ({ mode }: Entry, watch: Watch['watch']): boolean => mode === undefined || mode === watch.mode
 
-const wireOf = (entry: Entry, watch: Watch['watch']): Wire | undefined => (fits(entry, watch) ? entry[watch.form] : undefined)
+/** A change as it is told; to somebody limited to areas with the keys that lie inside, or where one has no place without any. */
+const changeData = ({ keys, ...change }: Change, reach?: readonly ReachFolder[]): object => {
+  const told = (place: string | undefined) => !reach || (place !== undefined && accessTo(reach, place) !== undefined)
+  const known = keys && (!reach || [...keys.values()].every(place => place !== undefined))
+  return { kind: 'runtimeChanged', ...change, ...(known && { keys: [...keys].filter(([, place]) => told(place)).map(([key]) => key) }) }
+}
 
 const data = (value: object): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\n\n`)

@@ -1,4 +1,5 @@
 import type { Watch } from '../../contract.js'
+import type { FrameForms } from '../../kernel.js'
 
 /** The bytes of one frame, the same for everybody who receives it. */
 export interface Wire {
@@ -16,6 +17,10 @@ export interface Entry {
   readonly people: Wire
   /** Absent: nothing for control tokens. */
   readonly tokens?: Wire
+  /** What people limited to areas get is made of; absent: nothing for them. */
+  readonly source?: { readonly data: object; readonly limited: FrameForms }
+  /** The bytes for each reach that asked for them; undefined: nothing. */
+  readonly limited: Map<string, Wire | undefined>
   /** Only for watchers that asked for this mode. */
   readonly mode?: string
   readonly change?: Change
@@ -25,8 +30,8 @@ export interface Entry {
 export interface Change {
   readonly domains: readonly string[]
   readonly versions: { readonly [domain: string]: number }
-  /** The ids that moved; absent when some are not known, or there are many. */
-  readonly keys?: readonly string[]
+  /** The ids that moved, each with its place where that is known; absent when some ids are not known, or there are many. */
+  readonly keys?: ReadonlyMap<string, string | undefined>
 }
 
 /** Where bytes go: a connection, or a test. */

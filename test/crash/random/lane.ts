@@ -103,13 +103,12 @@ export class Lane {
     const { agents } = await daemon.client.call('GET /agents')
     const { agents: archived } = await daemon.client.call('GET /agents/archived', {})
     const ids = new Set([...agents, ...archived].map(({ id }) => id))
+    const goesOn = this.#office.settings()
+    // First: what is sent again below moves what waits.
+    for (const found of this.#found) faults.push(...fateFaults(data, found, goesOn, !ids.has(found.conversation)))
     for (const conversation of conversations) await this.#settle(daemon, conversation, ids.has(conversation.id))
     const known = new Set(conversations.map(({ id }) => id))
     faults.push(...[...ids].filter(id => !known.has(id)).map(id => `${id} is there, and nobody opened it`))
-    const goesOn = this.#office.settings()
-    for (const found of this.#found) {
-      faults.push(...fateFaults(data, found, goesOn, conversations.find(({ id }) => id === found.conversation)?.here !== 'yes'))
-    }
     for (const conversation of conversations) faults.push(...landingFaults(this.#place, conversation))
     faults.push(...(await this.#office.faults(daemon)))
     faults.push(...(await leftProcesses(folder, this.#world.mark, [daemon.pid, process.pid])).map(left => `was left running: ${left}`))

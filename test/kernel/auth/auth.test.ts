@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Credential } from '../../../kernel/auth/credential.js'
+import type { Credential } from '../../../sdk/node/credential.js'
 import { contextOf, MINUTE, refusalOf, started } from './memory.js'
 
 const KINDS = ['token', 'turn', 'extension', 'run', 'bearer'] as const
@@ -24,11 +24,4 @@ t.test('after 30 failures a minute an address gets 429 for failing requests whil
   t.equal((await refusalOf(() => held.auth.authenticate(wrong, '10.0.0.2'))).status, 401)
   held.clock.now += MINUTE
   t.equal((await refusalOf(() => held.auth.authenticate(wrong, '10.0.0.1'))).status, 401)
-})
-
-t.test('a bearer that is no session cannot be renewed and is told what is accepted', async t => {
-  const { auth } = await started()
-  const { message, status } = await refusalOf(async () => auth.handlers['kernel.session.renew']({ token: 'eyJh.eyJp.c2ln', address: 'a' }, contextOf()))
-  t.equal(status, 401)
-  t.match(message, /no identity provider is configured.*sandbox login/)
 })

@@ -42,14 +42,14 @@ export interface Started {
   auth: Auth
   files: MemoryFiles
   clock: { now: number }
-  ended: { sessionId?: string; tokenId?: string }[]
+  ended: { sessionId?: string; tokenId?: string; email?: string }[]
   said: string[]
   /** Redeems a fresh login code. */
   signIn(address?: string): ReturnType<typeof signInWith>
 }
 
 const signInWith = async (auth: Auth, address: string) =>
-  auth.handlers['kernel.session.login']({ code: await auth.mintLogin(), device: 'a browser', address }, contextOf())
+  (await auth.handlers['kernel.session.open']({ login: await auth.mintLogin(), device: 'a browser', address }, contextOf())).session
 
 export const started = async (options: Partial<AuthOptions> & { files?: MemoryFiles; clock?: { now: number } } = {}): Promise<Started> => {
   const files = options.files ?? new MemoryFiles()

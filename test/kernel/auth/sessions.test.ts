@@ -107,7 +107,7 @@ t.test('the session of another person is not ended in the name of one', async t 
 t.test('a renewal that cannot be kept is refused and the session stays as it was', async t => {
   const held = await started()
   const { token } = await held.signIn()
-  held.files.full.add('sessions')
+  held.files.full.add('access')
   await t.rejects(renew(held, token), /ENOSPC/)
   await t.rejects(revoke(held, {}), /ENOSPC/)
   t.ok(who(held, token))
@@ -172,7 +172,7 @@ t.test('last use is kept at most once a minute and never by the request itself',
   await held.auth.close()
   await new Promise(setImmediate)
   t.equal(held.files.writes.length, before + 1)
-  t.match(JSON.parse(held.files.texts.get('sessions')!), { value: { sessions: { [id]: { address: '10.9.9.9' } } } })
+  t.match(JSON.parse(held.files.texts.get('access')!), { value: { sessions: { [id]: { address: '10.9.9.9' } } } })
 })
 
 t.test('what was last used is saved on the way out', async t => {
@@ -180,7 +180,7 @@ t.test('what was last used is saved on the way out', async t => {
   const { token } = await held.signIn()
   who(held, token, '10.9.9.9')
   await held.auth.close()
-  t.match(held.files.texts.get('sessions'), '10.9.9.9')
+  t.match(held.files.texts.get('access'), '10.9.9.9')
 })
 
 t.test('the end of a session is told when its time is over', async t => {

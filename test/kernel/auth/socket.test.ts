@@ -63,7 +63,7 @@ t.test('asking to log in answers a code that signs in and the link that carries 
   const { path, auth } = await opened(t)
   const { code, url } = await askSocket<{ code: string; url: string }>(path, { do: 'login' })
   t.equal(url, `http://127.0.0.1:8787/#login=${code}`)
-  t.match(await auth.handlers['kernel.session.login']({ code, device: 'x', address: 'a' }, contextOf()), { role: 'owner' })
+  t.match(await auth.handlers['kernel.session.open']({ login: code, device: 'x', address: 'a' }, contextOf()), { session: { role: 'owner' } })
 })
 
 t.test('asking for a session answers one that acts as the owner and claims nothing', async t => {
@@ -91,7 +91,7 @@ t.test('what comes after the first line is ignored', async t => {
   const { path, files } = await opened(t)
   const answer = await raw(path, '{"do":"login"}\n{"do":"login"}\n')
   t.equal(answer.trimEnd().split('\n').length, 1)
-  t.strictSame(files.writes, ['codes'])
+  t.strictSame(files.writes, ['access'])
 })
 
 t.test('a line may come in pieces, and a peer that vanishes harms nobody', async t => {
@@ -111,7 +111,7 @@ t.test('a refusal reaches the asker as one, a failure as a fixed sentence and th
   const logged: unknown[] = []
   const off = await started({ identity: { claim: 'first', local: false } })
   const full = await started()
-  full.files.full.add('codes')
+  full.files.full.add('access')
   for (const [auth, expected] of [[off.auth, { status: 403, message: 'identity.local' }], [full.auth, { status: 500, message: 'its log says why' }]] as const) {
     const socket = await openLoginSocket({ path, base: () => '', auth, log: { warn: (...what) => void logged.push(what) } })
     t.match(await refusalOf(() => askSocket(path, { do: 'login' })), expected)

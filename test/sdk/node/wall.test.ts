@@ -62,6 +62,41 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.match(await out(shared, 'echo x > "$1/y"', data), /Read-only|Permission/)
     })
 
+    t.test('of a workspace that is kept to some folders nothing else is there', async t => {
+      const { workspace, isolated, dir, root } = place(t)
+      for (const folder of ['docs/in', 'look', 'src', 'work-too']) mkdirSync(join(dir, folder), { recursive: true })
+      for (const file of ['docs/in/a', 'look/b', 'src/secret', 'work-too/c']) writeFileSync(join(dir, file), `${file}\n`)
+      const spec: WallSpec = { ...isolated, cwd: join(workspace, 'docs'), only: [{ path: 'docs', access: 'work' }, { path: 'look', access: 'read' }] }
+      t.equal(await out(spec, 'pwd; find "$1" -type f | sort; ls -A "$1"', workspace), [join(workspace, 'docs'), join(workspace, 'docs/in/a'), join(workspace, 'look/b'), 'docs', 'look'].join('\n'))
+      t.match(await out(spec, 'echo x > in/new && cat in/new; echo x > ../look/new || echo no; echo x > ../new || echo no; mkdir ../more || echo no'), /^x\nno\nno\nno\n/)
+      t.same(readdirSync(join(dir, 'docs/in')).sort(), ['a', 'new'])
+      t.match(await out(spec, 'git log; git -C .. log; git --git-dir="$1/.git" log; git --git-dir="$2" log', workspace, join(workspace, '../data/git/0')), /not a git repository/)
+      const link = join(root, 'elsewhere')
+      git(workspace, 'clone', '-q', '--bare', workspace, link)
+      const far: WallSpec = { ...spec, copy: { dir, gitdirs: [{ path: '', common: link, worktree: 'c-1', branch: 'agent/c-1' }] } }
+      t.equal(await out(far, 'ls -A "$1"', link), '', 'a history that lies elsewhere is not there either')
+      t.equal(await out({ ...spec, cwd: '/', only: [] }, 'ls -A "$1"', workspace), '')
+      rmSync(join(dir, 'docs'), { recursive: true })
+      execFileSync('ln', ['-s', 'src', join(dir, 'docs')])
+      t.equal((await out({ ...spec, cwd: '/' }, 'ls -A "$1"', workspace)), 'look', 'a link in the place of a folder is followed nowhere')
+    })
+
+    t.test('a repository that is covered whole keeps its history, and no other does', async t => {
+      const { workspace, data, shared, dir, common } = place(t)
+      const site = join(workspace, 'site')
+      mkdirSync(site)
+      git(site, 'init', '-q', '-b', 'main')
+      writeFileSync(join(site, 'page'), 'page\n')
+      git(site, 'add', '-A')
+      git(site, 'commit', '-qm', 'the page')
+      git(site, 'worktree', 'add', '-q', '-b', 'agent/c-1', join(dir, 'site'))
+      const gitdirs = [{ path: '', common, worktree: 'c-1', branch: 'agent/c-1' }, { path: 'site', common: join(site, '.git'), worktree: 'site', branch: 'agent/c-1' }]
+      const spec = (access: 'read' | 'work'): WallSpec => ({ ...shared, cwd: join(workspace, 'site'), copy: { dir, gitdirs }, only: [{ path: 'site', access }] })
+      t.equal(await out(spec('work'), 'git log --format=%s; echo more >> page; git commit -qam second; git log --format=%s; ls -A ..'), 'the page\nsecond\nthe page\nsite')
+      t.match(await out(spec('read'), 'cat page; git log'), /more\n.*not a git repository/s)
+      t.ok(data)
+    })
+
     t.test('other processes are not there', async t => {
       const { shared } = place(t)
       t.equal(await out(shared, 'for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | cut -c1-7; done | sort -u | grep node; echo done'), 'done')

@@ -1,0 +1,50 @@
+import type { Handlers } from '../../sdk/contract.js'
+import type { AccessSession, Kernel } from '../../sdk/kernel.js'
+import type { Book } from '../../sdk/node/access/book.js'
+import { grant, invite, limit, remove, shown, withdraw, type Edited } from '../../sdk/node/access/roster.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
+import type { Kept } from '../../sdk/node/kept.js'
+
+type MemberCall = Extract<keyof Kernel, `kernel.members.${string}`>
+
+/** What changes about people, told to whatever they have open. */
+export interface MembersOptions {
+  readonly kept: Kept<Book>
+  readonly now: () => number
+  readonly sessions: () => readonly AccessSession[]
+  /** A person reaches less than before. */
+  readonly shrunk: (email: string) => void
+  /** Does what may take sessions away, and ends those. */
+  readonly leaving: <T>(work: () => Promise<T>) => Promise<T>
+}
+
+/** The calls by which people are given access and lose it: in force, and closed to them, once the edit is on the disk. */
+export const memberCalls = ({ kept, now, sessions, shrunk, leaving }: MembersOptions): Pick<Handlers<Kernel>, MemberCall> => {
+  const edit = async (change: (book: Book) => Edited): Promise<{ ok: true }> => {
+    let edited: Edited | undefined
+    await kept.change(book => (edited = change(book)).book)
+    failpoint('access.granted')
+    edited?.shrunk.forEach(shrunk)
+    return { ok: true }
+  }
+  return {
+    'kernel.members.list': () => {
+      const seen = Map.groupBy(sessions(), ({ email }) => email)
+      return shown(kept.value, email => seen.get(email)?.[0]?.lastSeenAt, now())
+    },
+    'kernel.members.grant': ({ email, by, ...given }) => edit(book => grant(book, email, given, by, now())),
+    'kernel.members.limit': ({ people }) => edit(book => limit(book, people)),
+    'kernel.members.moved': ({ email }) => edit(book => ({ book, shrunk: [email] })),
+    'kernel.members.invite': async ({ by, ...asked }) => {
+      let made: ReturnType<typeof invite> | undefined
+      await kept.change(book => (made = invite(book, asked, by, now())).book)
+      const { code, made: { id, expiresAt } } = made!
+      return { id, code, expiresAt }
+    },
+    'kernel.members.remove': ({ email, invitation = '' }) => leaving(async () => {
+      await kept.change(book => (email === undefined ? withdraw(book, invitation, now()) : remove(book, email)))
+      failpoint('access.removed')
+      return { ok: true }
+    }),
+  }
+}

@@ -1,0 +1,50 @@
+import type { Context, Host } from '../../sdk/index.js'
+import type { ActivityInput } from '../activity/contract.js'
+import type { LandResult } from './contract.js'
+
+type Facts = Omit<ActivityInput, 'type' | 'direction'>
+
+/** Writes down what somebody did with conversations. */
+export class Recorded {
+  readonly #host: Pick<Host, 'call' | 'serves' | 'log'>
+
+  constructor(host: Pick<Host, 'call' | 'serves' | 'log'>) {
+    this.#host = host
+  }
+
+  /** Done by the caller of a context; it has happened, so a record that cannot be written is told to the log. */
+  async did(type: string, context: Context, facts: Facts = {}): Promise<void> {
+    try {
+      if (!await this.#host.serves('activity.record')) return
+      await this.#host.call('activity.record', { type, direction: 'system', outcome: 'ok', ...facts }, { as: context })
+    } catch (error) {
+      this.#host.log.error('what was done could not be written down', { type, error: String(error) })
+    }
+  }
+
+  /** The same of one conversation, under the title it has. */
+  async of(type: string, conversationId: string, context: Context, facts: Facts = {}): Promise<void> {
+    await this.did(type, context, { ...await this.#named(conversationId), ...facts })
+  }
+
+  /** The same of what is done now, under the title the conversation has before it. */
+  async around<T>(type: string, conversationId: string, context: Context, work: () => Promise<T>, facts: Facts = {}): Promise<T> {
+    const named = await this.#named(conversationId)
+    const result = await work()
+    await this.did(type, context, { ...named, ...facts })
+    return result
+  }
+
+  async #named(conversationId: string): Promise<Pick<Facts, 'conversationId' | 'title'>> {
+    const title = await this.#host.call('agent.conversation', { id: conversationId }).then(({ conversation }) => conversation.title, () => undefined)
+    return { conversationId, ...(title !== undefined && { title }) }
+  }
+
+  /** What became of a landing; one that only measured did nothing. */
+  async landing(conversationId: string, { landed, conflicts }: LandResult, context: Context): Promise<void> {
+    if (landed) await this.of('agent.landed', conversationId, context)
+    else if (conflicts?.length) {
+      await this.of('agent.conflict', conversationId, context, { outcome: 'error', extra: { repos: conflicts.map(({ repo, paths }) => ({ repo, paths: paths.length })) } })
+    }
+  }
+}

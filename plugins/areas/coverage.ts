@@ -1,0 +1,59 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { covers, isWithin, type Host } from '../../sdk/index.js'
+import { isClosedName } from '../../sdk/node/closed-names.js'
+import { Places } from '../../sdk/node/places.js'
+import type { StoredArea } from './area-file.js'
+import type { CoveredFolder, CoveredRepo } from './contract.js'
+import { granted, problemOf } from './ground.js'
+
+const MOST_FILES = 100_000
+
+/** What an area covers now. */
+export interface Coverage {
+  readonly repos: CoveredRepo[]
+  readonly folders: CoveredFolder[]
+  readonly conversations: number
+}
+
+/** Looks at what an area covers; groups that are not there count for nothing. */
+export const coverageOf = async (
+  { call, serves, place: { workspace } }: Pick<Host, 'call' | 'serves' | 'place'>, area: StoredArea, signal: AbortSignal,
+): Promise<Coverage> => {
+  const [reach, known, states] = await Promise.all([
+    granted(workspace, area),
+    (await serves('checkouts.repositories')) ? call('checkouts.repositories', undefined, { signal }) : { repos: [] },
+    (await serves('agent.conversations')) ? call('agent.conversations', undefined, { signal }) : { conversations: [] },
+  ])
+  const places = new Places(workspace)
+  const starts = await Promise.all(states.conversations.map(({ conversation }) => places.of(conversation.startIn)))
+  const folders: CoveredFolder[] = []
+  for (const path of area.folders) {
+    const exists = (await problemOf(workspace, path)) === undefined
+    folders.push({ path, exists, ...(exists && { files: await filesIn(workspace, path, signal) }) })
+  }
+  return {
+    repos: known.repos.flatMap((repo): CoveredRepo[] => {
+      const covered = covers(reach, repo)
+      return covered === 'none' ? [] : [{ repo, covered }]
+    }),
+    folders,
+    conversations: starts.filter(start => start !== undefined && reach.some(({ path }) => isWithin(path, start))).length,
+  }
+}
+
+/** Counts the files below a folder, a breath for others between folders; what belongs to git and to the sandbox is none. */
+const filesIn = async (workspace: string, folder: string, signal: AbortSignal): Promise<number> => {
+  let files = 0
+  const left = [folder === '.' ? '' : folder]
+  for (let at = left.pop(); at !== undefined && files < MOST_FILES; at = left.pop()) {
+    signal.throwIfAborted()
+    for (const entry of await readdir(join(workspace, at), { withFileTypes: true }).catch(() => [])) {
+      const path = at ? `${at}/${entry.name}` : entry.name
+      if (isClosedName(path.split('/'))) continue
+      if (entry.isDirectory()) left.push(path)
+      else files += 1
+    }
+  }
+  return Math.min(files, MOST_FILES)
+}

@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Host, type Input, refuse } from '../../../sdk/index.js'
+import type { Listener } from '../../../sdk/node/addresses.js'
+import type { BrowserAct, BrowserActed, BrowserCalls, BrowserSession } from '../browsers-contract.js'
+import { addressOf } from './gate.js'
+import { RunningBrowser } from './running.js'
+
+/** What the browsers need to know of the daemon. */
+export interface Surroundings extends Pick<Host, 'place' | 'signal'> {
+  /** The daemon's own listeners, which no page may ask. */
+  readonly listeners: () => Promise<readonly Listener[]>
+  /** Told whenever a browser or one of its pages is another than it was. */
+  readonly changed: (name: string) => void
+  readonly now?: () => number
+}
+
+interface Entry {
+  readonly about: Pick<BrowserSession, 'name' | 'label' | 'server' | 'conversationId'>
+  readonly starting: Promise<RunningBrowser>
+  running?: RunningBrowser
+  activityAt: number
+  finishedAt?: number
+}
+
+/** Each is a few hundred megabytes. */
+const MOST_RUNNING = 8
+const KEPT_MS = 60 * 60_000
+/** Names a person makes up. */
+const OF_PEOPLE = /^web-[A-Za-z0-9_-]{1,40}$/
+const NO_SIGN_INS = 'web'
+
+/** Every browser of the sandbox, by name: those that run, and for an hour those that did. */
+export class Browsers {
+  readonly #around: Surroundings
+  readonly #now: () => number
+  readonly #entries = new Map<string, Entry>()
+
+  constructor(around: Surroundings) {
+    this.#around = around
+    this.#now = around.now ?? Date.now
+  }
+
+  /** Removes what a daemon that was killed left of its browsers. */
+  async sweep(): Promise<void> {
+    await rm(this.#folder('fresh'), { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  /** Every browser, the last used first. */
+  async list(): Promise<BrowserSession[]> {
+    this.#forget()
+    await Promise.all([...this.#entries.values()].map(({ running }) => running?.look()))
+    return [...this.#entries.values()].map(shown).sort((a, b) => b.activityAt - a.activityAt)
+  }
+
+  /** Starts a browser; when its first page cannot be shown nothing is left of it. */
+  async open(asked: Input<BrowserCalls, 'browsers.open'>): Promise<BrowserSession> {
+    const { conversationId, profile = NO_SIGN_INS, near = true, url } = asked
+    if (url !== undefined) addressOf(url)
+    const name = asked.name ?? `${conversationId === undefined ? 'web' : 'agent'}-${randomBytes(5).toString('hex')}`
+    this.#forget()
+    const before = this.#entries.get(name)
+    if (before && before.finishedAt === undefined) refuse('conflict', `the browser ${name} is running: use it, or close it first`)
+    const live = [...this.#entries.values()].filter(({ finishedAt }) => finishedAt === undefined)
+    if (live.length >= MOST_RUNNING) refuse('too-many', `${live.length} browsers are running: close one first`)
+    const fresh = profile === NO_SIGN_INS
+    if (!fresh && live.some(({ about }) => about.server === profile)) refuse('conflict', `a browser with the sign-ins of ${profile} is running: use it, or close it first`)
+    const { place, signal } = this.#around
+    const starting = RunningBrowser.start({
+      place, signal, fresh,
+      folder: fresh ? this.#folder('fresh', randomBytes(8).toString('hex')) : this.#folder('profiles', profile),
+      reach: async () => ({ near, listeners: await this.#listeners() }),
+    })
+    const entry: Entry = {
+      about: { name, label: asked.label ?? name, server: profile, ...(conversationId !== undefined && { conversationId }) },
+      starting, activityAt: this.#now(),
+    }
+    this.#entries.set(name, entry)
+    try {
+      const running = await starting
+      entry.running = running
+      running.listen(() => this.#around.changed(name))
+      void running.ended.then(() => {
+        entry.finishedAt ??= this.#now()
+        this.#around.changed(name)
+      })
+      if (url !== undefined) await running.act({ action: 'open', url })
+    } catch (error) {
+      await entry.running?.end()
+      if (before) this.#entries.set(name, before)
+      else this.#entries.delete(name)
+      throw error
+    }
+    this.#around.changed(name)
+    return shown(entry)
+  }
+
+  /** Does one thing with one page; `byPerson`: an `open` under a name of people's that is free starts the browser. */
+  async page({ name, ...act }: BrowserAct, byPerson = false): Promise<BrowserActed> {
+    this.#forget()
+    if (act.action === 'open' && byPerson && OF_PEOPLE.test(name) && !this.#entries.has(name)) {
+      const url = act.url ?? refuse('invalid', 'open needs url, found none', { errors: [{ path: 'url', expected: 'an address' }] })
+      return { session: await this.open({ name, url }) }
+    }
+    const { entry, running } = await this.#running(name)
+    const capture = await running.act(act).catch(error => {
+      if (entry.finishedAt !== undefined || !running.alive) return refuse('conflict', GONE(name))
+      throw error
+    })
+    entry.activityAt = this.#now()
+    return { session: shown(entry), ...(capture && { capture }) }
+  }
+
+  /** The browser of a name, while it runs, and what is known of it. */
+  running(name: string): Promise<Pick<Entry, 'about'> & { readonly running: RunningBrowser }> {
+    return this.#running(name)
+  }
+
+  /** Closes a browser; undefined when it was closed. */
+  async end(name: string): Promise<Pick<Entry, 'about'> | undefined> {
+    this.#forget()
+    const entry = this.#entries.get(name) ?? refuse('not-found', `expected the name of a browser, found ${name}`)
+    if (entry.finishedAt !== undefined) return undefined
+    const running = await entry.starting
+    await running.end()
+    return entry
+  }
+
+  /** Closes every browser of a conversation. */
+  async endOf(conversationId: string): Promise<void> {
+    const names = [...this.#entries.values()].flatMap(({ about }) => (about.conversationId === conversationId ? [about.name] : []))
+    await Promise.all(names.map(name => this.end(name).catch(() => {})))
+  }
+
+  /** Closes them all. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#entries.keys()].map(name => this.end(name).catch(() => {})))
+  }
+
+  #forget(): void {
+    const oldest = this.#now() - KEPT_MS
+    for (const [name, { finishedAt = Infinity }] of this.#entries) if (finishedAt < oldest) this.#entries.delete(name)
+  }
+
+  async #running(name: string): Promise<{ entry: Entry; about: Entry['about']; running: RunningBrowser }> {
+    const entry = this.#entries.get(name) ?? refuse('not-found', `expected the name of a browser, found ${name}`)
+    const running = entry.running ?? (await entry.starting)
+    return running.alive && entry.finishedAt === undefined ? { entry, about: entry.about, running } : refuse('conflict', GONE(name))
+  }
+
+  async #listeners(): Promise<Listener[]> {
+    const gates = [...this.#entries.values()].flatMap(({ running }) => (running?.alive ? [{ host: '127.0.0.1', port: running.port }] : []))
+    return [...(await this.#around.listeners()), ...gates]
+  }
+
+  #folder(...names: string[]): string {
+    return join(this.#around.place.folder, 'browsers', ...names)
+  }
+}
+
+const GONE = (name: string): string => `the browser ${name} is not running: it was closed, or it crashed; open another`
+
+const shown = ({ about, running, activityAt, finishedAt }: Entry): BrowserSession => ({
+  ...about, running: running?.alive === true && finishedAt === undefined, activityAt, ...(finishedAt !== undefined && { finishedAt }),
+  pages: running?.pages ?? [],
+})

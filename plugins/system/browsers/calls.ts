@@ -1,0 +1,62 @@
+import type { Context, Handlers, Host } from '../../../sdk/index.js'
+import type { System } from '../contract.js'
+import type { BrowserSession } from '../browsers-contract.js'
+import { record } from '../recorded.js'
+import { Browsers } from './browsers.js'
+import { View } from './view.js'
+
+type Answered = 'GET /system/browsers' | 'DELETE /system/browsers/{name}' | 'POST /system/browsers/{name}/page' | 'GET /system/browser-view' | `browsers.${'open' | 'page' | 'list' | 'end'}`
+
+/** Answers the calls of browsers; nothing runs before the first is opened. */
+export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
+  const changed = (key: string) => void host.call('kernel.events.publish', { domain: 'browsers', key }).catch(() => {})
+  const browsers = new Browsers({
+    place: host.place, signal: host.signal, changed,
+    listeners: async () => (await host.call('kernel.listeners')).listeners,
+  })
+  host.boot('remove what old browsers left', () => browsers.sweep())
+  host.stopping(() => browsers.stop())
+  const told = (type: string, { about: { name, conversationId } }: { about: Pick<BrowserSession, 'name' | 'conversationId'> }, context: Context) =>
+    record(host, { type, audience: 'viewer', extra: { browser: name }, ...(conversationId !== undefined && { conversationId }) }, context)
+  /** Who is limited to areas sees the browsers of conversations inside them. */
+  const inside = async ({ conversationId: id }: BrowserSession, context: Context): Promise<boolean> => {
+    if (!context.caller.areas) return true
+    if (id === undefined || !await host.serves('GET /agents/{id}')) return false
+    return host.call('GET /agents/{id}', { id }, { as: context, signal: context.signal }).then(() => true, () => false)
+  }
+  return {
+    'GET /system/browsers': async (_, context) => {
+      const all = await browsers.list()
+      const seen = await Promise.all(all.map(session => inside(session, context)))
+      return { sessions: all.filter((_, at) => seen[at]).map(session => seenBy(session, context)) }
+    },
+    'DELETE /system/browsers/{name}': async ({ name }, context) => {
+      const ended = await browsers.end(name)
+      if (ended) await told('browser.closed', ended, context)
+      return { ok: true }
+    },
+    'POST /system/browsers/{name}/page': (input, { caller }) => browsers.page(input, caller.kind === 'session'),
+    'GET /system/browser-view': async ({ session }, context) => {
+      const { about, running } = await browsers.running(session)
+      const leave = running.watch()
+      context.signal.addEventListener('abort', leave, { once: true })
+      if (context.signal.aborted) leave()
+      await told('browser.attached', { about }, context)
+      return new View(running, () => told('browser.driven', { about }, context)).frames(context.frames, context.signal)
+    },
+    'browsers.open': input => browsers.open(input),
+    'browsers.page': input => browsers.page(input),
+    'browsers.list': async () => ({ sessions: await browsers.list() }),
+    'browsers.end': async ({ name, conversationId }) => {
+      if (name !== undefined) await browsers.end(name)
+      if (conversationId !== undefined) await browsers.endOf(conversationId)
+      return { ok: true }
+    },
+  }
+}
+
+/** Viewers and tokens are not shown what the pages of somebody's account say. */
+const seenBy = (session: BrowserSession, { caller }: Context): BrowserSession => {
+  const whole = session.server === 'web' || (caller.kind !== 'token' && caller.role !== 'viewer')
+  return whole ? session : { ...session, pages: session.pages.map(({ id, url, active }) => ({ id, url: url.replace(/[?#].*$/s, ''), active })) }
+}

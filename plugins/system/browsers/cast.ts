@@ -1,0 +1,91 @@
+import type { CDPSession } from 'playwright-core'
+import type { ViewPictureFrame } from '../browsers-contract.js'
+import { VIEWPORT } from './chromium.js'
+import { answered, type Tab } from './tab.js'
+
+/** How long nothing may move before the sharp picture. */
+const STILL_MS = 400
+const QUALITY = 60
+
+/** The pictures of one page for one who looks: the newest waits to be taken, and the browser makes no more than it waits for. */
+export class Cast {
+  readonly tab: Tab
+  readonly #session: CDPSession
+  readonly #changed: () => void
+  #waiting: Omit<ViewPictureFrame, 'type'> | undefined
+  /** What moved last, so that the same again is no motion: making the sharp picture draws the page once more. */
+  #last = ''
+  #taken = false
+  #owed: number[] = []
+  #timer: NodeJS.Timeout | undefined
+
+  private constructor(tab: Tab, session: CDPSession, changed: () => void) {
+    this.tab = tab
+    this.#session = session
+    this.#changed = changed
+    session.on('Page.screencastFrame', ({ data, sessionId }) => this.#moved(data, sessionId))
+  }
+
+  static async start(tab: Tab, changed: () => void): Promise<Cast> {
+    const cast = new Cast(tab, await answered(tab.page.context().newCDPSession(tab.page)), changed)
+    await cast.resume()
+    return cast
+  }
+
+  /** The newest picture, once. */
+  take(): Omit<ViewPictureFrame, 'type'> | undefined {
+    const picture = this.#waiting
+    if (!picture) return undefined
+    this.#waiting = undefined
+    this.#taken = true
+    return picture
+  }
+
+  /** The picture taken has left: the browser may make the next. */
+  left(): void {
+    this.#taken = false
+    this.#pay()
+  }
+
+  async pause(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#waiting = undefined
+    await answered(this.#session.send('Page.stopScreencast'))
+  }
+
+  async resume(): Promise<void> {
+    this.#last = ''
+    this.#owed = []
+    const { width: maxWidth, height: maxHeight } = VIEWPORT
+    await answered(this.#session.send('Page.startScreencast', { format: 'jpeg', quality: QUALITY, maxWidth, maxHeight }))
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#waiting = undefined
+    await answered(this.#session.detach()).catch(() => {})
+  }
+
+  #moved(data: string, sessionId: number): void {
+    this.#owed.push(sessionId)
+    if (data === this.#last) return this.#pay()
+    this.#last = data
+    this.#waiting = { data, format: 'jpeg' }
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#still(data), STILL_MS)
+    this.#changed()
+  }
+
+  async #still(of: string): Promise<void> {
+    const data = await this.tab.picture().catch(() => undefined)
+    if (data === undefined || this.#last !== of) return
+    this.#waiting = { data, format: 'webp' }
+    this.#changed()
+  }
+
+  /** Tells the browser that its pictures were taken, unless one waits or is on its way. */
+  #pay(): void {
+    if (this.#taken || this.#waiting?.format === 'jpeg') return
+    for (const sessionId of this.#owed.splice(0)) void this.#session.send('Page.screencastFrameAck', { sessionId }).catch(() => {})
+  }
+}

@@ -1,0 +1,138 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { access, constants, mkdir } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import type { Browser } from 'playwright-core'
+import { type Place, refuse } from '../../../sdk/index.js'
+import type { Program } from '../../../sdk/kernel.js'
+import { contains } from '../../../sdk/node/paths.js'
+import { killWalled, listEnv, missingProgram, ownProgram } from '../../../sdk/node/run.js'
+import { walled, type Walled } from '../../../sdk/node/wall.js'
+import { pipeTransport } from './pipe.js'
+
+/** What a page is drawn in, in its own pixels. */
+export const VIEWPORT = { width: 1280, height: 800 } as const
+
+/** A Chromium that runs. */
+export interface Chromium {
+  readonly browser: Browser
+  /** Resolves when its process is gone, for whatever reason. */
+  readonly ended: Promise<void>
+  /** Asks it to end, and ends it after two seconds. */
+  end(): Promise<void>
+}
+
+/** Where the program itself lies; the scripts before it add extensions and keys of the system's. */
+const PLACES = ['/usr/lib/chromium/chromium', '/usr/lib64/chromium-browser/chromium-browser', '/Applications/Chromium.app/Contents/MacOS/Chromium']
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
+
+const GRACE_MS = 2000
+const START_MS = 30_000
+
+/** It asks nobody anything by itself, and whatever its pages ask goes through the gate. */
+const flags = (gate: number, profile: string): string[] => [
+  '--headless', '--remote-debugging-pipe', `--user-data-dir=${profile}`, `--window-size=${VIEWPORT.width},${VIEWPORT.height}`,
+  `--proxy-server=http://127.0.0.1:${gate}`, '--proxy-bypass-list=<-loopback>', '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
+  '--force-webrtc-ip-handling-policy=disable_non_proxied_udp', '--disable-quic',
+  '--no-first-run', '--no-default-browser-check', '--no-pings', '--disable-background-networking', '--disable-component-update',
+  '--disable-sync', '--disable-default-apps', '--disable-extensions', '--disable-breakpad', '--disable-domain-reliability',
+  '--disable-client-side-phishing-detection', '--disable-search-engine-choice-screen', '--metrics-recording-only',
+  '--disable-component-extensions-with-background-pages', '--disable-print-preview', '--deny-permission-prompts',
+  '--password-store=basic', '--use-mock-keychain', '--mute-audio', '--disable-back-forward-cache', '--force-color-profile=srgb',
+  '--disable-features=MediaRouter,DialMediaRouteProvider,OptimizationHints,Translate,AutofillServerCommunication,HttpsUpgrades,'
+    + 'HttpsFirstBalancedModeAutoEnable,PreconnectToSearch,NetworkTimeServiceQuerying,CertificateTransparencyComponentUpdater,'
+    + 'LensOverlay,AimEnabled,DestroyProfileOnBrowserClose,PaintHolding,InterestFeedContentSuggestions,Prerender2,WebTransport',
+  '--enable-features=SkipListAccountsWithoutGaiaCookies',
+  'about:blank',
+]
+
+const executable = (path: string): Promise<boolean> => access(path, constants.X_OK).then(() => true, () => false)
+
+/** The browser of this machine, or the one `SANDBOX_CHROMIUM` names. */
+export const findChromium = async (): Promise<string | undefined> => {
+  const named = process.env.SANDBOX_CHROMIUM
+  if (named) return (await executable(named)) ? named : undefined
+  for (const path of PLACES) if (await executable(path)) return path
+  for (const name of NAMES) {
+    const found = await ownProgram(name)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** What `GET /info` says of it; nothing is started to find out. */
+export const chromiumProgram = async (): Promise<Program> => ({
+  name: 'chromium', present: (await findChromium()) !== undefined, neededBy: ['system'],
+  install: process.platform === 'darwin' ? 'brew install --cask chromium' : 'apt-get install chromium',
+})
+
+/** Whether Chromium's own wall around its pages starts inside ours; found out at the first start. */
+let sandboxes: boolean | undefined
+
+/** Starts Chromium behind the wall: it sees its own folder of the data folder, and nothing of the workspace and of people's own folders. */
+export const startChromium = async (place: Place, folder: string, gate: number, signal: AbortSignal): Promise<Chromium> => {
+  const program = (await findChromium()) ?? missingProgram('chromium')
+  const [profile, home, empty] = ['profile', 'home', 'empty'].map(name => join(folder, name)) as [string, string, string]
+  for (const each of [profile, home, empty]) await mkdir(each, { recursive: true, mode: 0o700 })
+  const hide = [...place.hidden, '/tmp', ...(homedir() === '/' ? [] : [homedir()])]
+  const env = listEnv({ HOME: home, TMPDIR: '/tmp', DBUS_SESSION_BUS_ADDRESS: 'disabled:' })
+  const attempt = async (own: boolean): Promise<Chromium> => {
+    const args = [...(own ? [] : ['--no-sandbox']), ...flags(gate, profile)]
+    const spec = {
+      workspace: place.workspace, data: place.data, cwd: place.workspace, env, hide, ordinary: own,
+      copy: { dir: empty, gitdirs: [] }, ownSandbox: true, exposed: [profile, home],
+      readOnly: contains(homedir(), program) ? [dirname(program)] : [],
+    }
+    return connected(await walled(spec, program, args), home, signal)
+  }
+  if (sandboxes === false) return attempt(false)
+  try {
+    const started = await attempt(true)
+    sandboxes = true
+    return started
+  } catch (error) {
+    if (sandboxes || signal.aborted) throw error
+    const started = await attempt(false)
+    sandboxes = false
+    return started
+  }
+}
+
+const connected = async ({ program, args, env, cwd, enforced }: Walled, artifactsDir: string, signal: AbortSignal): Promise<Chromium> => {
+  signal.throwIfAborted()
+  const { chromium } = await import('playwright-core')
+  const child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] })
+  const said = lastWords(child)
+  const ended = new Promise<void>(gone => child.once('close', () => gone()).once('error', () => gone()))
+  const kill = () => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    if (enforced) killWalled(child.pid)
+    else process.kill(-child.pid, 'SIGKILL')
+  }
+  const to = child.stdio[3] as Writable
+  const end = async () => {
+    const late = setTimeout(kill, GRACE_MS)
+    to.end()
+    await ended.finally(() => clearTimeout(late))
+  }
+  try {
+    const transport = pipeTransport(to, child.stdio[4] as Readable)
+    const gone = ended.then(() => Promise.reject(new Error(`chromium ended as it started: ${said()}`)))
+    gone.catch(() => {})
+    const browser = await Promise.race([chromium.connectOverCDP(transport, { timeout: START_MS, artifactsDir }), gone])
+    return { browser, ended, end }
+  } catch (error) {
+    kill()
+    await ended
+    signal.throwIfAborted()
+    return refuse('failed', `chromium did not start: ${said() || (error as Error).message}`, { cause: error })
+  }
+}
+
+/** The end of what it wrote to its standard error: a page can make it write without end. */
+const lastWords = (child: ChildProcess): (() => string) => {
+  let text = ''
+  child.stderr!.setEncoding('utf8').on('data', (piece: string) => { text = (text + piece).slice(-2000) })
+  return () => text.trim().split('\n').at(-1)?.slice(-300) ?? ''
+}

@@ -1,0 +1,41 @@
+import { accessTo, type Access, type Reach, type ReachFolder } from '../reach.js'
+import { refuse } from '../refusal.js'
+import type { Caller } from '../types.js'
+import { Places } from './places.js'
+
+/** Answers what areas, by their ids, reach together. */
+export type AskReach = (areas: string[]) => Promise<readonly ReachFolder[]>
+
+/** What a caller sees of the workspace, as it was when asked. */
+export interface Sight {
+  readonly reach: Reach
+  /** Whether a path lies inside, by its real location; the workspace root when left out. */
+  sees(path?: string): Promise<boolean>
+  /** What may be done at a path; undefined: it does not exist for the caller. */
+  access(path?: string): Promise<Access | undefined>
+}
+
+/** The ids of the areas a caller is limited to; undefined: it reaches everything. */
+export const limitsOf = ({ kind, role, areas }: Pick<Caller, 'kind' | 'role' | 'areas'>): readonly string[] | undefined =>
+  kind === 'token' || role === 'maintainer' || role === 'owner' ? undefined : areas
+
+/** What a caller sees now. Only one limited to areas costs a question. */
+export const sightOf = async (workspace: string, caller: Pick<Caller, 'kind' | 'role' | 'areas'>, ask: AskReach): Promise<Sight> => {
+  const areas = limitsOf(caller)
+  return sightWith(workspace, areas && (await ask([...areas])))
+}
+
+/** What somebody with a reach sees. */
+export const sightWith = (workspace: string, reach: Reach): Sight => {
+  const places = new Places(workspace)
+  const access = async (path?: string): Promise<Access | undefined> => {
+    if (!reach) return 'work'
+    const place = await places.of(path)
+    return place === undefined ? undefined : accessTo(reach, place)
+  }
+  return { reach, access, sees: async path => (await access(path)) !== undefined }
+}
+
+/** Refuses work in what is held for reading only. */
+export const refuseReading = (what: string): never =>
+  refuse('forbidden', `${what} lies in an area held for reading only: it takes an area held for work, or a maintainer`)

@@ -1,0 +1,236 @@
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Client } from '../../sdk/client.js'
+import { wallKind } from '../../sdk/node/wall.js'
+import { refusalOf } from '../kernel/auth/memory.js'
+import { daemonWith, inGit, type Support } from '../support/daemon.js'
+import { clientOf, People } from '../support/people.js'
+import { framesOf, runTurn } from '../support/turns.js'
+
+/** No file, conversation or person inside has it in its name or content. */
+const PLANTED = 'zirkonia'
+const FILES = {
+  'README.md': `# ${PLANTED}\n`, 'docs/a.md': 'one\n', 'docs/deep/b.md': 'two\n', [`src/${PLANTED}.ts`]: `${PLANTED} source\n`, 'look/c.md': 'seen only\n',
+}
+
+interface World {
+  readonly daemon: Support
+  readonly people: People
+  readonly as: (name: string) => Client
+}
+
+/** `ann` is a collaborator of `docs` for work and `look` for reading, `vic` a viewer of `docs`, `nil` holds nothing. */
+const world = async (t: Test, files: { [path: string]: string } = FILES): Promise<World> => {
+  const people = new People()
+  people.add('owner@sandbox.local', 'owner')
+  people.add('ann@example.org', 'collaborator', ['docs', 'look'])
+  people.add('vic@example.org', 'viewer', ['docs'])
+  people.add('nil@example.org', 'collaborator', [])
+  const daemon = await daemonWith(t, ['areas', 'agent', 'agents'], { files, fakes: people.fakes })
+  people.admit(daemon)
+  await daemon.client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
+  await daemon.client.call('POST /areas', { id: 'look', label: 'Look', folders: ['look'], access: 'read' })
+  return { daemon, people, as: name => clientOf(daemon, `${name}@example.org`) }
+}
+
+const outcomes = async (client: Client, conversationId: string, prompt: string, options: object = {}) => {
+  const frames = await runTurn(client, conversationId, prompt, options)
+  return { text: JSON.stringify(frames), end: frames.at(-1), frames }
+}
+
+t.test('a conversation that starts outside does not exist for somebody limited, in no list, count or search', async t => {
+  const { daemon, as } = await world(t)
+  await runTurn(daemon.client, 'inside', `say hello quartz`, { startIn: 'docs/deep', isolated: true })
+  await runTurn(daemon.client, PLANTED, `say hello quartz ${PLANTED}`, { startIn: 'src', title: PLANTED })
+  await runTurn(daemon.client, `root-${PLANTED}`, `say hello quartz ${PLANTED}`, {})
+  const { client } = daemon
+  t.same((await client.call('GET /agents')).agents.map(({ id }) => id).sort(), ['inside', `root-${PLANTED}`, PLANTED].sort())
+  const seen = async (name: string) => (await as(name).call('GET /agents')).agents.map(({ id }) => id)
+  t.same([await seen('ann'), await seen('vic'), await seen('nil')], [['inside'], ['inside'], []])
+  t.match(await as('ann').call('GET /agents/search', { query: 'quartz' }), { matches: [{ id: 'inside' }], scanned: 1 })
+  t.same(await as('nil').call('GET /agents/search', { query: 'quartz' }), { matches: [], scanned: 0, indexing: false })
+  t.same((await (await daemon.token('read')).client.call('GET /agents')).agents.length, 3, 'tokens are not limited by areas')
+  t.notMatch(JSON.stringify([await as('ann').call('GET /agents'), await as('ann').call('GET /agents/search', { query: 'hello' })]), PLANTED)
+})
+
+t.test('every call about a conversation outside answers as if there was none', async t => {
+  const { daemon, as } = await world(t)
+  const { messageId } = await daemon.client.call('POST /agent', { conversationId: 'out', prompt: 'ask Go on?\n| yes: go on\n| no: stop', startIn: 'src', messageId: 'm-known' })
+  const card = await framesOf(daemon.client, 'out').until(({ kind }) => kind === 'question')
+  const asked: ((id: string) => Promise<unknown>)[] = [
+    id => as('ann').call('GET /agents/{id}', { id }),
+    id => as('ann').call('GET /agents/{id}/transcript', { id }),
+    id => as('ann').call('GET /agents/{id}/diff', { id }),
+    id => as('ann').call('GET /agents/{id}/{repo}/file-diff', { id, repo: 'root', path: 'docs/a.md' }),
+    id => as('ann').call('GET /agents/{id}/conflicts', { id }),
+    id => as('ann').call('GET /agents/{id}/queue', { id }),
+    id => as('ann').call('POST /agents/{id}/rename', { id, title: 'mine' }),
+    id => as('ann').call('POST /agents/{id}/seen', { id }),
+    id => as('ann').call('POST /agents/seen', { ids: [id] }),
+    id => as('ann').call('POST /agents/{id}/resume-after-outage', { id, resumeAfterOutage: true }),
+    id => as('ann').call('POST /agents/{id}/request-land', { id }),
+    id => as('ann').call('DELETE /agents/{id}/queue/{messageId}', { id, messageId }),
+    id => as('ann').call('POST /agents/{id}/queue/order', { id, messageIds: [] }),
+    id => as('ann').call('POST /agents/archive', { ids: [id] }),
+    id => as('ann').call('POST /agents/unarchive', { ids: [id] }),
+    id => as('ann').call('POST /agents/{id}/sync', { id }),
+    id => as('ann').call('POST /agent/steer', { conversationId: id, text: 'x' }),
+    id => as('ann').call('POST /agent/stop', { conversationId: id }),
+    id => as('ann').call('POST /agent/rewind', { conversationId: id, index: 0 }),
+    id => as('ann').call('POST /agent/switch-account', { conversationId: id, model: 'x' }),
+    async id => { for await (const _ of await as('ann').call('POST /agent/attach', { conversationId: id })) continue },
+  ]
+  for (const ask of asked) {
+    const [outside, unknown] = [await refusalOf(() => ask('out')), await refusalOf(() => ask('non'))]
+    t.match(outside, { status: 404 }, ask.toString().slice(0, 90))
+    t.equal(outside.message.replaceAll('out', 'non'), unknown.message)
+  }
+  t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'out', prompt: 'say x', startIn: 'docs' })), { status: 404 })
+  t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'new', prompt: 'say x', startIn: 'docs', forkOf: { conversationId: 'out', keep: 0, files: 'now' } })), { status: 404 })
+  const { requestId } = card
+  t.match(await refusalOf(() => as('ann').call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })), { status: 404, message: /^there is no card/ })
+  t.match(await refusalOf(() => as('ann').call('POST /agent', { prompt: 'say x', messageId: 'm-known' })), { status: 409 })
+  await daemon.client.call('POST /agent/stop', { conversationId: 'out' })
+})
+
+t.test('without names, only what lies inside is put away or marked as read', async t => {
+  const { daemon, as } = await world(t)
+  await runTurn(daemon.client, 'in', 'say x', { startIn: 'docs', isolated: true })
+  await runTurn(daemon.client, 'looked', 'say x', { startIn: 'look', isolated: true })
+  await runTurn(daemon.client, 'out', 'say x', { isolated: true })
+  const seenAt = async (id: string) => (await daemon.client.call('GET /agents/{id}', { id })).seenAt
+  t.same((await as('ann').call('POST /agents/seen')).agents.map(({ id }) => id).sort(), ['in', 'looked'])
+  t.same([typeof await seenAt('in'), await seenAt('looked'), await seenAt('out')], ['number', undefined, undefined])
+  t.same((await as('ann').call('POST /agents/archive')).moved.map(({ id }) => id), ['in'])
+  t.same((await daemon.client.call('GET /agents/archived')).agents.map(({ id }) => id), ['in'])
+  await daemon.client.call('POST /agents/archive')
+  t.same((await as('ann').call('GET /agents/archived')).agents.map(({ id }) => id).sort(), ['in', 'looked'])
+  t.same((await as('ann').call('GET /agents/archived', { limit: 1 })).agents.length, 1)
+})
+
+t.test('what lies in an area held for reading is read and not worked on', async t => {
+  const { daemon, as } = await world(t)
+  await runTurn(daemon.client, 'looked', 'say x', { startIn: 'look' })
+  t.match(await as('ann').call('GET /agents/{id}', { id: 'looked' }), { id: 'looked' })
+  t.match(await refusalOf(() => as('ann').call('POST /agents/{id}/rename', { id: 'looked', title: 'x' })), { status: 403, message: 'looked lies in an area held for reading' })
+  t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'looked', prompt: 'say x' })), { status: 403 })
+  t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'new', prompt: 'say x', startIn: 'look' })), { status: 403, message: 'look' })
+})
+
+t.test('a turn is started inside an area held for work, and nowhere else', async t => {
+  const { daemon, as } = await world(t)
+  symlinkSync('../src', join(daemon.workspace, 'docs/way'))
+  symlinkSync('docs', join(daemon.workspace, 'door'))
+  for (const startIn of [undefined, 'src', 'nowhere', 'docs/way', 'DOCS', '.']) {
+    t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'c', prompt: 'say x', ...(startIn !== undefined && { startIn }) })), { status: 404, message: 'inside your areas' }, String(startIn))
+  }
+  t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'c', prompt: 'say x', startIn: '../x' })), { status: 404 })
+  t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'c', prompt: 'say x', startIn: 'docs/nowhere' })), { status: 422 })
+  t.match(await refusalOf(() => as('vic').call('POST /agent', { conversationId: 'c', prompt: 'say x', startIn: 'docs' })), { status: 403 })
+  t.same((await daemon.client.call('GET /agents')).agents, [])
+})
+
+const walled = (await wallKind()) !== 'none' || 'this machine has no wall'
+
+t.test('a turn of somebody limited gets the covered folders and nothing else', { skip: walled === true ? false : walled }, async t => {
+  const { daemon, as } = await world(t)
+  const { text, end } = await outcomes(as('ann'), 'mine', [
+    'list .', 'read docs/a.md', `read src/${PLANTED}.ts`, 'read README.md', 'read look/c.md', 'write docs/new.md', '| made', 'write src/new.ts', '| made', 'write look/new.md', '| made',
+    'run pwd; ls -A; ls -A ..; cat src/*.ts README.md; git log; cat .git; git -C .. show HEAD:README.md', 'run echo x > ../look/by-shell.md; echo y > ../new; echo z > by-shell.md', 'say done',
+  ].join('\n'), { startIn: 'docs' })
+  t.match(end, { kind: 'done', reason: 'completed' })
+  t.notMatch(text, `${PLANTED} source`)
+  t.notMatch(text, `# ${PLANTED}`)
+  t.match(text, 'one')
+  t.match(text, 'seen only')
+  const card = await as('ann').call('GET /agents/{id}', { id: 'mine' })
+  t.match(card, { branch: 'agent/mine', startIn: 'docs' }, 'it works in a private copy')
+  const { repos } = await as('ann').call('GET /agents/{id}/diff', { id: 'mine' })
+  t.same(repos[0]?.changes.map(({ path }) => path).sort(), ['docs/by-shell.md', 'docs/new.md'])
+  const all = await daemon.client.call('GET /agents/{id}/diff', { id: 'mine' })
+  t.same(all.repos[0]?.changes.map(({ path }) => path).sort(), ['docs/by-shell.md', 'docs/new.md'], 'nothing outside was changed')
+})
+
+t.test('a repository that an area covers whole has its history in a turn, and one covered in part has none', { skip: walled === true ? false : walled }, async t => {
+  const { daemon, as, people } = await world(t)
+  const nested = join(daemon.workspace, 'docs/site')
+  mkdirSync(nested)
+  writeFileSync(join(nested, 'page.md'), 'page\n')
+  inGit(nested, 'init', '-q', '-b', 'main')
+  inGit(nested, 'add', '-A')
+  inGit(nested, 'commit', '-q', '-m', 'the first page')
+  const { text } = await outcomes(as('ann'), 'whole', 'run cd site && git log --format=%s && git status --short && echo more >> page.md && git add -A && git -c user.name=A -c user.email=a@b.c commit -qm second && git log --format=%s\nrun git log; echo in $PWD', { startIn: 'docs' })
+  t.match(text, 'the first page')
+  t.match(text, /second/)
+  t.match(text, /not a git repository/)
+  await daemon.client.call('POST /areas', { id: 'look', label: 'Look', folders: ['docs/site'], access: 'read' })
+  people.add('ann@example.org', 'collaborator', ['look', 'deep'])
+  await daemon.client.call('POST /areas', { id: 'deep', label: 'Deep', folders: ['docs/deep'] })
+  const part = await outcomes(as('ann'), 'part', 'run cat ../site/page.md; git -C ../site log 2>&1; echo x >> ../site/page.md', { startIn: 'docs/deep' })
+  t.match(part.text, 'page')
+  t.notMatch(part.text, 'the first page')
+})
+
+t.test('words of somebody who reaches less than the running turn wait for a turn of their own', { skip: walled === true ? false : walled }, async t => {
+  const { daemon, as } = await world(t)
+  await daemon.client.call('POST /agent', { conversationId: 'shared', prompt: 'ask Go on?\n| yes: go on\n| no: stop\nsay over', startIn: 'docs', isolated: true })
+  const frames = framesOf(daemon.client, 'shared')
+  const { requestId } = await frames.until(({ kind }) => kind === 'question')
+  t.match(await refusalOf(() => as('ann').call('POST /agent/steer', { conversationId: 'shared', text: 'x' })), { status: 409, message: 'reaches more' })
+  t.match(await refusalOf(() => as('ann').call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })), { status: 409 })
+  t.match(await as('ann').call('POST /agent', { conversationId: 'shared', prompt: `read src/${PLANTED}.ts\nread docs/a.md` }), { delivery: 'queued' })
+  await daemon.client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
+  await frames.all()
+  const later = JSON.stringify(await framesOf(as('ann'), 'shared').all())
+  t.match(later, 'one')
+  t.notMatch(later, `${PLANTED} source`)
+})
+
+t.test('a turn that waited starts with what its sender still holds', { skip: walled === true ? false : walled }, async t => {
+  const { daemon, as, people } = await world(t)
+  await daemon.client.call('POST /agent', { conversationId: 'shared', prompt: 'ask Go on?\n| yes: go on\n| no: stop', startIn: 'docs', isolated: true })
+  const frames = framesOf(daemon.client, 'shared')
+  const { requestId } = await frames.until(({ kind }) => kind === 'question')
+  const { run } = await as('ann').call('POST /agent', { conversationId: 'shared', prompt: 'read docs/a.md' })
+  people.add('ann@example.org', 'collaborator', ['look'])
+  await daemon.client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
+  await frames.all()
+  const later = await framesOf(daemon.client, 'shared', { run }).all()
+  t.match(later.at(-1), { event: { kind: 'done', reason: 'failed' } })
+  t.match(JSON.stringify(later), 'not held for work any more')
+})
+
+t.test('a conversation in the shared tree takes no words of somebody limited', async t => {
+  const { daemon, as } = await world(t)
+  await runTurn(daemon.client, 'tree', 'say x', { startIn: 'docs' })
+  t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'tree', prompt: 'say x' })), { status: 409, message: 'shared tree' })
+})
+
+t.test('attachments and mentions outside are as those that are not there', async t => {
+  const { daemon, as } = await world(t)
+  const sent = (attachment: string) => refusalOf(() => as('ann').call('POST /agent', { conversationId: 'c', prompt: 'say x', startIn: 'docs', attachments: [attachment] }))
+  const [outside, unknown] = [await sent('README.md'), await sent('NOTHING')]
+  t.match(outside, { status: 422 })
+  t.equal(outside.message.replace('README.md', 'NOTHING'), unknown.message)
+  if (walled !== true) return
+  const frames = await runTurn(as('ann'), 'c', 'say x', { startIn: 'docs', mentions: ['README.md', 'docs/a.md'], attachments: ['docs/a.md'] })
+  t.notMatch(JSON.stringify(frames.filter(({ kind }) => kind === 'preamble')), 'README')
+  t.ok(existsSync(join(daemon.workspace, 'README.md')))
+  t.equal(readFileSync(join(daemon.workspace, 'docs/a.md'), 'utf8'), 'one\n')
+})
+
+t.test('of a diff that reaches beyond the area only what lies inside is shown', async t => {
+  const { daemon, as } = await world(t)
+  await runTurn(daemon.client, 'wide', `write docs/a.md\n| changed\nwrite src/${PLANTED}.ts\n| changed\nrun git add -A; mv ../src/${PLANTED}.ts from-outside.ts\nsay x`, { startIn: 'docs', isolated: true })
+  const diff = await as('ann').call('GET /agents/{id}/diff', { id: 'wide' })
+  t.same(diff.repos.map(({ repo, changes }) => [repo, changes.map(({ path }) => path).sort()]), [['root', ['docs/a.md', 'docs/from-outside.ts']]])
+  t.notMatch(JSON.stringify(diff), PLANTED)
+  t.match(await as('ann').call('GET /agents/{id}/{repo}/file-diff', { id: 'wide', repo: 'root', path: 'docs/a.md' }), { before: 'one\n', after: 'changed\n' })
+  t.notMatch(JSON.stringify(await as('ann').call('GET /agents/{id}/{repo}/file-diff', { id: 'wide', repo: 'root', path: 'docs/from-outside.ts' })), PLANTED)
+  const sides = (path: string) => refusalOf(() => as('ann').call('GET /agents/{id}/{repo}/file-diff', { id: 'wide', repo: 'root', path }))
+  t.equal((await sides(`src/${PLANTED}.ts`)).message.replace(`src/${PLANTED}.ts`, 'src/none.ts'), (await sides('src/none.ts')).message)
+  const [mine, whole] = [await as('ann').call('GET /agents/{id}', { id: 'wide' }), await daemon.client.call('GET /agents/{id}', { id: 'wide' })]
+  t.ok(whole.diff)
+  t.notOk(mine.diff, 'figures over the whole of it are left out')
+})

@@ -1,0 +1,245 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { findChromium } from '../../plugins/system/browsers/chromium.js'
+import type { BrowserAct, BrowserActed } from '../../plugins/system/contract.js'
+import { between, type Page, portsOf, processesWith, siteOf, withChromium } from '../support/browser.js'
+import { daemonWith, spawnDaemon, folderOf, makeWorkspace, type Support } from '../support/daemon.js'
+
+const act = ({ client }: Pick<Support, 'client'>, action: BrowserAct['action'], more: Partial<BrowserAct> = {}): Promise<BrowserActed> =>
+  client.call('POST /system/browsers/{name}/page', { name: 'web-a', action, ...more })
+
+const freshOf = ({ data }: Pick<Support, 'data'>): string => join(data, 'system', 'browsers', 'fresh')
+
+const quiet = (read: () => string): string => {
+  try {
+    return read()
+  } catch {
+    return ''
+  }
+}
+const realOf = (pid: number, name: string): string => quiet(() => readlinkSync(`/proc/${pid}/${name}`))
+const commandOf = (pid: number): string => quiet(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
+const statusOf = (pid: number): string => quiet(() => readFileSync(`/proc/${pid}/status`, 'utf8'))
+
+const PAGES: { readonly [path: string]: Page } = {
+  '/file': (_, response) => void response.writeHead(200, { 'content-type': 'application/zip', 'content-disposition': 'attachment' }).end('PK'),
+  '/': '<title>Home</title><h1>Hello</h1><p hidden>unseen</p><a href="/two">go</a>',
+  '/two': '<title>Two</title>the second page',
+  '/popup': '<title>Opener</title><script>onclick = () => open("/two")</script>',
+  '/hang': '<title>Hang</title><script>setTimeout(() => { for (;;); })</script>',
+}
+
+/** Waits for what only the machine can tell, and nothing announces. */
+const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await holds())) await new Promise(resolve => setTimeout(resolve, 20))
+}
+
+const shared = async (t: Test) => {
+  const daemon = await daemonWith(t, ['system', 'activity'])
+  return { daemon, site: await siteOf(t, PAGES) }
+}
+
+t.test('without a credential, and with a token, nobody closes or drives a browser', async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const calls = ['GET /system/browsers', 'DELETE /system/browsers/web-a', 'POST /system/browsers/web-a/page']
+  const status = async (call: string, headers: { [name: string]: string }) => {
+    const [method = '', path] = call.split(' ')
+    const body = method === 'POST' ? { body: '{"action":"back"}' } : {}
+    return (await fetch(daemon.url + path, { method, headers: { 'content-type': 'application/json', ...headers }, ...body })).status
+  }
+  for (const call of calls) t.equal(await status(call, {}), 401, call)
+  for (const scope of ['read', 'drive', 'land', 'editor'] as const) {
+    const { token } = await daemon.token(scope)
+    const got = await Promise.all(calls.map(call => status(call, { 'x-sandbox-control': token })))
+    t.same(got, [scope === 'editor' ? 403 : 200, 403, 403], scope)
+  }
+})
+
+t.test('what no browser can do is refused before one is started', async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const wrong = (more: object, name = 'web-a') => daemon.fetch(`/system/browsers/${name}/page`, { method: 'POST', body: JSON.stringify(more) })
+  for (const [more, field] of [
+    [{ action: 'open' }, 'url'], [{ action: 'open', url: 'file:///etc/passwd' }, 'url'], [{ action: 'open', url: 'javascript:1' }, 'url'],
+    [{ action: 'fly', url: 'about:blank' }, 'action'], [{}, 'action'], [{ action: 'goto', url: `https://x/${'a'.repeat(4000)}` }, 'url'],
+  ] as const) t.match(await (await wrong(more)).json(), { reason: 'invalid', errors: [{ path: field }] }, JSON.stringify(more).slice(0, 60))
+  t.equal((await wrong({ action: 'open', url: 'http://' })).status, 400)
+  t.equal((await wrong({ action: 'open', url: 'about:blank' }, 'a%20b')).status, 400)
+  t.equal((await wrong({ action: 'back' })).status, 404)
+  t.equal((await wrong({ action: 'open', url: 'about:blank' }, 'agent-1')).status, 404, 'only names of people are made up by people')
+  t.equal((await daemon.fetch('/system/browsers/web-a', { method: 'DELETE' })).status, 404)
+  t.same(await daemon.client.call('GET /system/browsers'), { sessions: [] })
+  t.notOk(existsSync(freshOf(daemon)))
+})
+
+t.test('without a browser on the machine the refusal says how to install one', async t => {
+  const before = process.env.SANDBOX_CHROMIUM
+  process.env.SANDBOX_CHROMIUM = '/nowhere/chromium'
+  t.teardown(() => (before === undefined ? delete process.env.SANDBOX_CHROMIUM : (process.env.SANDBOX_CHROMIUM = before)))
+  const daemon = await daemonWith(t, ['system'])
+  t.equal(await findChromium(), undefined)
+  const refused = await daemon.fetch('/system/browsers/web-a/page', { method: 'POST', body: '{"action":"open","url":"about:blank"}' })
+  t.match([refused.status, await refused.json()], [501, { reason: 'missing-program', message: /chromium.*apt-get install chromium/ }])
+  t.match((await daemon.client.call('GET /info')).programs, [{ name: 'chromium', present: false, install: /chromium/ }])
+  t.same(await daemon.client.call('GET /system/browsers'), { sessions: [] })
+})
+
+t.test('a person opens a browser, looks at its pages, goes about in them and closes it', withChromium(), async t => {
+  const { daemon, site } = await shared(t)
+  const { session } = await act(daemon, 'open', { url: site.url })
+  t.match(session, { name: 'web-a', label: 'web-a', server: 'web', running: true, pages: [{ id: 'p1', url: `${site.url}/`, active: true }] })
+  t.match((await daemon.client.call('GET /info')).programs, [{ name: 'chromium', present: true }])
+
+  await t.test('a capture has the picture and the text that can be seen', async t => {
+    const { capture } = await act(daemon, 'capture')
+    t.match(capture, { pageId: 'p1', mime: 'image/webp', width: 1280, height: 800, text: /^Hello\ngo$/, truncated: false })
+    t.match(Buffer.from(capture!.data, 'base64').subarray(0, 12).toString('latin1'), /^RIFF....WEBP$/s)
+  })
+
+  await t.test('a page goes to another, back, forward and comes anew', async t => {
+    const at = async (action: BrowserAct['action'], more = {}) => (await act(daemon, action, more)).session.pages[0]?.url
+    t.equal(await at('goto', { url: `${site.url}/two` }), `${site.url}/two`)
+    t.equal(await at('back'), `${site.url}/`)
+    t.equal(await at('back'), 'about:blank')
+    t.equal(await at('back'), 'about:blank', 'where it began it stays')
+    t.equal(await at('forward'), `${site.url}/`)
+    t.equal(await at('forward'), `${site.url}/two`)
+    const before = site.heard.filter(line => line === 'GET /two').length
+    t.equal(await at('reload'), `${site.url}/two`)
+    t.ok(site.heard.filter(line => line === 'GET /two').length > before, 'the server is asked again')
+  })
+
+  await t.test('a second page becomes the active one, until another is looked at or it is closed', async t => {
+    const actives = ({ session: { pages } }: BrowserActed) => pages.map(({ id, active }) => `${id}${active ? '*' : ''}`)
+    t.same(actives(await act(daemon, 'open', { url: site.url })), ['p1', 'p2*'])
+    t.same(actives(await act(daemon, 'activate', { pageId: 'p1' })), ['p1*', 'p2'])
+    t.match((await act(daemon, 'capture', { pageId: 'p2' })).capture, { pageId: 'p2', text: /Hello/ })
+    t.same(actives(await act(daemon, 'close')), ['p2*'])
+    await t.rejects(act(daemon, 'capture', { pageId: 'p1' }), { reason: 'not-found', message: /p2.*found p1/ })
+  })
+
+  await t.test('what cannot be reached is refused in words and leaves the page where it was', async t => {
+    const failed = (url: string, action: 'goto' | 'open' = 'open') => act(daemon, action, { url })
+    const closed = createServer().listen(0, '127.0.0.1')
+    await once(closed, 'listening')
+    const { port } = closed.address() as { port: number }
+    closed.close()
+    await t.rejects(failed(`http://127.0.0.1:${port}/`), { reason: 'dependency', message: /nothing is listening there/ })
+    await t.rejects(failed('http://no-such-name.invalid/'), { reason: 'dependency', message: /no such name/ })
+    await t.rejects(failed('https://no-such-name.invalid/'), { reason: 'dependency', message: /no such name/ })
+    await t.rejects(failed(`https://127.0.0.1:${site.port}/`), { reason: 'dependency', message: /ERR_SSL|closed/ })
+    await t.rejects(failed(`${site.url}/file`), { reason: 'dependency', message: /a file to keep/ })
+    const { session } = await act(daemon, 'goto', { url: `${site.url}/two` })
+    t.match(session.pages.map(({ id, url }) => [id, url]), [['p2', `${site.url}/two`]], 'no page of a failure is left')
+  })
+
+  await t.test('a page that hangs is listed, and a capture of it gives up', async t => {
+    await act(daemon, 'open', { url: `${site.url}/hang` })
+    await t.rejects(act(daemon, 'capture'), { reason: 'dependency', message: /did not answer within 10 s/ })
+    t.equal((await daemon.client.call('GET /system/browsers')).sessions[0]?.pages.length, 2)
+    await act(daemon, 'close')
+  })
+
+  await t.test('closed it stays in the list with the pages it had, and the next use fails as after a crash', async t => {
+    t.same(await daemon.client.call('DELETE /system/browsers/{name}', { name: 'web-a' }), { ok: true })
+    const { sessions } = await daemon.client.call('GET /system/browsers')
+    t.match(sessions, [{ name: 'web-a', running: false, finishedAt: Number, pages: [{ url: `${site.url}/two` }] }])
+    await t.rejects(act(daemon, 'reload'), { reason: 'conflict', message: /not running.*crashed/ })
+    await t.rejects(act(daemon, 'goto', { url: site.url }), { reason: 'conflict', message: /not running/ })
+    t.same(await daemon.client.call('DELETE /system/browsers/{name}', { name: 'web-a' }), { ok: true }, 'closed already is fine')
+    t.same(readdirSync(freshOf(daemon)), [], 'its folder is gone')
+    t.same(processesWith(freshOf(daemon)), [])
+    const { events } = await daemon.client.call('GET /activity', { type: 'browser.*' })
+    t.match(events, [{ type: 'browser.closed', actor: 'owner@sandbox.local', extra: { browser: 'web-a' } }], 'and that a person closed it is on record, once')
+  })
+})
+
+t.test('a browser runs behind the wall, in one of its own where it can, and opens no port', withChromium(), async t => {
+  const { daemon, site } = await shared(t)
+  await act(daemon, 'open', { url: site.url })
+  const pids = processesWith(freshOf(daemon))
+  t.same(portsOf(pids), [], 'it is driven through pipes')
+  const inner = pids.filter(pid => realOf(pid, 'ns/pid') !== realOf(process.pid, 'ns/pid'))
+  t.ok(inner.length > 2, 'its processes are in a namespace of their own')
+  const outside = (path: string) => inner.filter(pid => existsSync(`/proc/${pid}/root${path}`))
+  t.same(outside(join(daemon.data, 'machine.key')), [], 'the data folder is not there')
+  t.same(outside(join(daemon.workspace, 'README.md')), [], 'nor the workspace')
+  const renderers = processesWith('--type=renderer').filter(pid => pids.includes(pid) || inner.includes(pid))
+  if (pids.some(pid => /--no-sandbox/.test(commandOf(pid)))) t.comment('this machine lets no program make namespaces: chromium runs without a wall of its own')
+  else t.ok(renderers.every(pid => /^Seccomp:\s+2$/m.test(statusOf(pid))), 'its pages are in a sandbox of its own too')
+})
+
+t.test('a browser that crashes is not running, and leaves nothing', withChromium(), async t => {
+  const { daemon, site } = await shared(t)
+  await act(daemon, 'open', { url: site.url })
+  const [main] = processesWith(freshOf(daemon)).filter(pid => realOf(pid, 'ns/pid') !== realOf(process.pid, 'ns/pid') && !/--type=/.test(commandOf(pid)))
+  const waiting = act(daemon, 'goto', { url: 'http://127.0.0.1:9/' }).catch(() => {})
+  process.kill(main!, 'SIGKILL')
+  await waiting
+  await until(() => processesWith(freshOf(daemon)).length === 0 && readdirSync(freshOf(daemon)).length === 0)
+  t.match((await daemon.client.call('GET /system/browsers')).sessions, [{ running: false, pages: [{ id: 'p1' }] }])
+  await t.rejects(act(daemon, 'capture'), { reason: 'conflict', message: /not running/ })
+  t.equal(statusOf(main!), '', 'no zombie')
+})
+
+t.test('between groups a browser is opened for a conversation, used, and ends with it', withChromium(), async t => {
+  const { daemon, site } = await shared(t)
+  const call = { name: 'agent-x', conversationId: 'c-1', label: 'looks things up', near: false }
+  const opened = await between(daemon, 'browsers.open', call)
+  t.match(opened, { name: 'agent-x', label: 'looks things up', conversationId: 'c-1', running: true, pages: [{ url: 'about:blank' }] })
+  await t.rejects(between(daemon, 'browsers.open', call), { reason: 'conflict', message: /agent-x is running/ })
+  await t.rejects(between(daemon, 'browsers.page', { name: 'agent-x', action: 'open', url: site.url }),
+    { reason: 'unprocessable', message: /loopback address/ }, 'addresses near are closed to it')
+  await t.rejects(between(daemon, 'browsers.page', { name: 'web-none', action: 'open', url: site.url }), { reason: 'not-found', message: /found web-none/ })
+  t.same((await between(daemon, 'browsers.list')).sessions.map(({ name }) => name), ['agent-x'])
+
+  const limited = { caller: { kind: 'session', actor: 'v@example.org', email: 'v@example.org', role: 'viewer', areas: [] }, signal: new AbortController().signal, trusted: true } as const
+  t.same(await daemon.kernel.calls.answer('GET /system/browsers', {}, limited), { sessions: [] }, 'who is limited to areas does not see it')
+
+  await between(daemon, 'browsers.end', { conversationId: 'c-1' })
+  t.match((await between(daemon, 'browsers.list')).sessions, [{ name: 'agent-x', running: false }])
+  const again = await between(daemon, 'browsers.open', call)
+  t.match([again.running, again.name], [true, 'agent-x'], 'the name is free again')
+  await between(daemon, 'browsers.end', { name: 'agent-x' })
+  t.same(site.heard, [])
+})
+
+t.test('a profile keeps its sign-ins, has one browser at a time, and is shown to few', withChromium(), async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const site = await siteOf(t, {
+    '/': (request, response) => void response.writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'who=ada; Max-Age=9999' }).end(`<title>Inbox</title>${request.headers.cookie ?? 'nobody'}`),
+  })
+  const url = `${site.url}/?token=x`
+  await between(daemon, 'browsers.open', { name: 'first', profile: 'mail', url })
+  await t.rejects(between(daemon, 'browsers.open', { profile: 'mail' }), { reason: 'conflict', message: /sign-ins of mail/ })
+  await until(async () => (await between(daemon, 'browsers.list')).sessions[0]?.pages[0]?.title === 'Inbox')
+  const { client } = await daemon.token('read')
+  t.match((await client.call('GET /system/browsers')).sessions, [{ server: 'mail', pages: [{ title: undefined, url: `${site.url}/` }] }])
+  t.match((await daemon.client.call('GET /system/browsers')).sessions, [{ server: 'mail', pages: [{ title: 'Inbox', url }] }])
+  await between(daemon, 'browsers.end', { name: 'first' })
+  await between(daemon, 'browsers.open', { name: 'second', profile: 'mail', url })
+  t.match(await between(daemon, 'browsers.page', { name: 'second', action: 'capture' }), { capture: { text: 'who=ada' } })
+  await between(daemon, 'browsers.open', { name: 'third', url })
+  t.match(await between(daemon, 'browsers.page', { name: 'third', action: 'capture' }), { capture: { text: 'nobody' } }, 'nobody else has them')
+})
+
+t.test('a killed daemon leaves no browser, and the next start nothing of one', withChromium(), async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace)
+  const daemon = await spawnDaemon(t, where)
+  const site = await siteOf(t, PAGES)
+  await act(daemon, 'open', { url: site.url })
+  t.ok(processesWith(freshOf(where)).length > 0)
+  await daemon.kill9()
+  await until(() => processesWith(freshOf(where)).length === 0)
+  t.equal(readdirSync(freshOf(where)).length, 1, 'its folder is left')
+  const next = await spawnDaemon(t, where)
+  t.same((await next.client.call('GET /system/browsers')).sessions, [])
+  t.notOk(existsSync(freshOf(where)), 'until the next start')
+  await act(next, 'open', { url: site.url })
+  await next.terminate()
+  t.same(processesWith(freshOf(where)), [], 'and one that stops takes its browsers along')
+})
