@@ -1,9 +1,8 @@
-import type { Context, Contract } from '../sdk/contract.js'
+import { isIdentified, isWatch, type Context, type Contract } from '../sdk/contract.js'
 import type { Answer } from '../sdk/host.js'
 import { Refusal, refuse } from '../sdk/refusal.js'
 import type { Caller } from '../sdk/types.js'
 import { isStream } from '../sdk/wire.js'
-import { isWatch } from './services.js'
 
 interface Entry {
   readonly plugin: string
@@ -70,7 +69,7 @@ export class Calls {
       for (;;) {
         const { value, done } = await iterator.next()
         if (done) return value
-        yield isWatch(value) ? value : this.#fits(plugin, call, value)
+        yield isWatch(value) ? value : isIdentified(value) ? { ...value, event: this.#fits(plugin, call, value.event) } : this.#fits(plugin, call, value)
       }
     } finally {
       await iterator.return?.()

@@ -21,10 +21,12 @@ import { Live } from '../sdk/node/live/live.js'
 import { limitConnections } from '../sdk/node/connections.js'
 import { sweepTemporaries } from '../sdk/node/disk.js'
 import { answerNoRequest } from '../sdk/node/no-request.js'
-import { pluginLog, type Logger } from './log.js'
+import { groupLog } from '../sdk/node/logs/line.js'
+import type { Logger } from './log.js'
 import type { Kernel } from './services.js'
 import { FileStore } from './storage/files.js'
 import { JournalStore } from '../sdk/node/journal/journal-store.js'
+import { carryOut, MOVES } from '../sdk/node/moves.js'
 import { openSeal } from '../sdk/node/seal.js'
 import { stateFolder } from '../sdk/node/state-folder.js'
 import { openStore } from './storage/store.js'
@@ -55,6 +57,8 @@ export interface DaemonOptions {
   readonly only?: readonly string[]
   /** Groups to run in processes of their own. */
   readonly apart?: readonly string[]
+  /** Ends this daemon and starts another in its place; left out where nobody can. */
+  readonly restart?: () => void
   /** Lines for the person at the terminal, never for a log. */
   readonly say?: (line: string) => void
   /** Calls served beside those of the groups. */
@@ -68,7 +72,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const files = new FileStore(join(data, 'files'), seal)
   const store = openStore(config.store)
   const journals = new JournalStore(join(data, 'journals'))
-  const failed = (plugin: string, what: string, error: unknown) => log.error({ plugin, err: error }, `${what} failed`)
+  const failed = (plugin: string, what: string, error: unknown) => log.error({ group: plugin, err: error }, `${what} failed`)
   const boot: Boot = new Boot(failed, () => live.booted())
   const live = new Live({ boot: () => boot.progress() })
   const kernel: Kernel = {
@@ -79,7 +83,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     journals,
     files,
     store: plugin => store.of(plugin),
-    log: plugin => pluginLog(log, plugin),
+    log: plugin => groupLog(log, plugin),
   }
   let streams: OpenStreams | undefined
   const auth = await createAuth({
@@ -104,11 +108,18 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   let url = ''
   const info = describeDaemon(root, identity, boot, () => plugins)
   kernel.calls.add('kernel.info', 'kernel', info)
+  kernel.calls.add('kernel.restart', 'kernel', async (_, input) => {
+    live.reason = (input as { reason: Live['reason'] }).reason
+    options.restart?.()
+    return { restarting: options.restart !== undefined }
+  })
   kernel.calls.add('kernel.listeners', 'kernel', async () => ({ listeners: url ? [{ host: config.host, port: portOf(url) }] : [] }))
   for (const [call, answer] of Object.entries({ ...auth.handlers, ...liveCalls(live) })) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
   options.extra?.(kernel)
+  const carried = await carryOut(join(data, MOVES))
+  if (typeof carried === 'object') log.error({ err: carried.undone }, 'what was to be put in place is back where it was')
   plugins = await loadPlugins(kernel, {
     manifests, root, workspace: config.workspace, data, hidden: [dirname(socketPath), stateFolder(process.env)],
     ...(options.only && { only: options.only }), ...(options.apart && { apart: options.apart }),

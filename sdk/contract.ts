@@ -29,6 +29,8 @@ export interface Media {
 /** Bytes as a handler gives them: at once, or piece by piece at the pace of who reads. A failure on the way cuts the answer. */
 export interface GivenBytes extends Omit<Bytes, 'data'> {
   readonly data: string | Uint8Array | AsyncIterable<string | Uint8Array>
+  /** 206: only the part that `content-range` in the headers names. */
+  readonly status?: 206
 }
 
 /** A place in a journal, after entry `after`: a stream that the kernel serves from there, as stored and then live. */
@@ -57,6 +59,12 @@ export interface Watch {
   }
 }
 
+/** An event with an id of its own: a stream that was cut is taken up again after it, and `HttpFacts` tells which it was. */
+export interface Identified<Event> {
+  readonly 'event-id': string
+  readonly event: Event
+}
+
 /** Every call of an API: `METHOD /path` for those with a route, `group.verb` for those without. */
 export type Call<Api> = keyof Api & string
 
@@ -77,7 +85,7 @@ export type Reply<Api, C extends keyof Api> =
  * of a socket, which opens when they are given and not when there is a first one.
  */
 export type Given<Api, C extends keyof Api> =
-  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Watch, End | Position | void>
+  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Identified<E> | Watch, End | Position | void>
     : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F>
       : Declared<Api, C> extends Media ? GivenBytes & Declared<Api, C> : Declared<Api, C>
 
@@ -182,3 +190,15 @@ export interface Contract<Api = any> {
 
 /** Whether a call has a route; the others are between plugins. */
 export const isRoute = (call: string): boolean => call.includes(' /')
+
+/** Whether a stream's return value says that it goes on in a journal. */
+export const isPosition = (value: unknown): value is Position =>
+  typeof value === 'object' && value !== null && typeof (value as Position).journal === 'string'
+
+/** Whether what a stream gives next is that it goes on with the sandbox's own events. */
+export const isWatch = (value: unknown): value is Watch =>
+  typeof value === 'object' && value !== null && 'watch' in value
+
+/** Whether what a stream gives next is an event with an id of its own. */
+export const isIdentified = (value: unknown): value is Identified<unknown> =>
+  typeof value === 'object' && value !== null && 'event-id' in value

@@ -8,7 +8,7 @@ import { explain, sentenceOf } from '../../sdk/explain.js'
 import { isStream } from '../../sdk/wire.js'
 import { admit } from '../auth/admit.js'
 import type { Auth } from '../auth/auth.js'
-import { readCredential } from '../auth/credential.js'
+import { readCredential } from '../../sdk/node/credential.js'
 import type { Deployment } from '../config.js'
 import type { LoadedPlugin } from '../loader.js'
 import type { Logger } from '../log.js'
@@ -153,8 +153,7 @@ export class App {
     const end = streams.enter(caller, presence.ended)
     leave()
     try {
-      const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
-      await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(lastEventId !== undefined && { lastEventId }) }, value)
+      await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(http.lastEventId !== undefined && { lastEventId: http.lastEventId }) }, value)
     } finally {
       end()
     }
@@ -229,8 +228,10 @@ const kindOf = (schema: ReturnType<Contract['schema']>, call: string): 'value' |
 }
 
 const factsOf = (ctx: KoaContext, { head, ownHost, origin, foreign, ...facts }: Arrival): HttpFacts => {
-  const ifMatch = ctx.req.headers['if-match']
-  return ifMatch === undefined ? facts : { ...facts, ifMatch }
+  const { 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
+  const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
+  const given = Object.entries({ ifMatch, ifRange, range, lastEventId }).filter(([, value]) => value !== undefined)
+  return { ...facts, ...Object.fromEntries(given) }
 }
 
 const isBytes = (value: unknown): value is GivenBytes => typeof value === 'object' && value !== null && 'content-type' in value

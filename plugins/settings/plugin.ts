@@ -1,20 +1,28 @@
 import { type Host, refuse } from '../../sdk/index.js'
-import { settings, type SettingsGiven, type SettingKey } from './contract.js'
+import { settings, type SettingsEvents, type SettingsGiven, type SettingKey } from './contract.js'
 import { CurrentSettings, DEFAULTS, revisionOf } from './current-settings.js'
-import { SettingsFile } from './settings-file.js'
+import { FILE, SettingsFile } from './settings-file.js'
 
 export const contract = settings
 
 /** Keeps how agents behave in this sandbox, for the groups that go by it. */
 export const activate = async (host: Host): Promise<void> => {
+  /** Without `by` a person wrote the file. */
+  const record = async ({ keys, by }: SettingsEvents['settings.changed']) => {
+    if (!await host.serves('activity.record')) return
+    await host.call('activity.record', { type: 'settings.changed', direction: 'system', outcome: 'ok', ...(by !== undefined && { actor: by }), extra: { keys } })
+  }
   const file = new SettingsFile(host.place.workspace)
   const current = new CurrentSettings(file, host.log, what => {
     host.emit('settings.changed', what)
+    record(what).catch(error => host.log.error('a change of settings could not be written down', { error: String(error) }))
     host.call('kernel.events.publish', { domain: 'settings' })
       .catch(error => host.log.warn('nobody could be told that the settings changed', { error: String(error) }))
   })
   // What was left behind is in nobody's way, so a sweep that fails must not keep the settings from being read.
   host.boot('Settings', () => file.sweep().catch(error => host.log.info('leftovers of the settings stay', { error: String(error) })))
+
+  host.contribute('system.manifestProblems', async () => [{ path: FILE, problems: await current.problems() }])
 
   await host.serve(settings, {
     'GET /settings': () => current.read(),

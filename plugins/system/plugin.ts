@@ -2,14 +2,21 @@ import type { Caller, Host } from '../../sdk/index.js'
 import type { OpenedSession } from '../../sdk/kernel.js'
 import { listSessions, mintToken, revokeSessions } from './access.js'
 import { browserCalls } from './browsers/calls.js'
+import { chromiumProgram } from './browsers/chromium.js'
 import { Budget } from './budget.js'
+import { bundleCalls } from './bundles/calls.js'
 import { type Me, system } from './contract.js'
 import { recordDenials } from './denials.js'
 import { EventStream } from './events.js'
+import { helperCalls } from './helpers.js'
+import { machineCalls } from './machine/calls.js'
+import { manifestProblemCalls } from './manifest-problems.js'
 import { memberHandlers } from './members.js'
 import { Programs } from './programs.js'
 import { record } from './recorded.js'
 import { requestOf, SignIn } from './sign-in.js'
+import { terminals } from './terminals/calls.js'
+import { terminalPrograms } from './terminals/programs.js'
 import { tickets } from './tickets.js'
 
 export const contract = system
@@ -18,13 +25,16 @@ export const activate = async (host: Host): Promise<void> => {
   const published = (domain: 'sessions' | 'members') => host.call('kernel.events.publish', { domain })
   const programs = new Programs(host)
   const asked = new Budget(120)
-  const signIn = new SignIn(host)
+  const denied = recordDenials(host)
+  const signIn = new SignIn(host, address => denied(address, 'identity token'))
   const events = new EventStream(host)
   await events.open()
+  host.contribute('system.programs', async () => [...await terminalPrograms(), await chromiumProgram()])
   host.boot('look for programs', () => programs.look())
-  recordDenials(host)
   // Every end of a credential is heard of, its time running out too.
   host.on('credential.ended', () => void published('sessions').catch(() => {}))
+
+  const backups = await bundleCalls(host)
 
   await host.serve(system, {
     ...browserCalls(host),
@@ -59,12 +69,17 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
-    ...tickets(host, async () => false),
+    ...terminals(host),
+    ...tickets(host, async name => backups.knows(name)),
     'DELETE /system/control/tokens/{id}': async ({ id }, context) => {
       await host.call('kernel.token.revoke', { id })
       await record(host, { type: 'token.revoked', extra: { id } }, context)
       return { ok: true }
     },
+    ...backups.calls,
+    ...helperCalls(host),
+    ...machineCalls(host),
+    ...manifestProblemCalls(host),
   })
 }
 

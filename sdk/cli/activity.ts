@@ -23,7 +23,7 @@ export const activity: Verb = {
     conversation: { value: 'ID', help: 'only entries of this conversation' },
     find: { value: 'WORDS', help: 'only entries that hold these words' },
     limit: { value: 'COUNT', help: 'how many, 20 unless given' },
-    follow: { help: 'go on with what happens, until Ctrl-C' },
+    follow: { short: 'f', help: 'go on with what happens, until Ctrl-C' },
     ...CONNECTION,
   },
   most: 2,

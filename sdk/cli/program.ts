@@ -2,19 +2,26 @@ import { parseArgs } from 'node:util'
 import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { activity } from './activity.js'
+import { bundle } from './bundle.js'
 import { call } from './call.js'
 import { events } from './events.js'
 import { agents, diff, discard, land } from './fleet.js'
 import { login } from './login.js'
+import { logs } from './logs.js'
+import { members } from './members.js'
 import { answer, attach, run, stop } from './run.js'
 import { scriptAgent } from './script-agent.js'
 import { serve } from './serve.js'
+import { sessions } from './sessions.js'
 import { oneLine, plain } from './text.js'
 import { token } from './tokens.js'
+import { usage } from './usage.js'
 import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
-const VERBS: readonly Verb[] = [serve, login, run, attach, answer, stop, agents, events, diff, land, discard, activity, token, call, scriptAgent]
+const VERBS: readonly Verb[] = [
+  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, sessions, token, activity, logs, usage, bundle, call, scriptAgent,
+]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */
 export const runProgram = async (args: readonly string[], terminal: Terminal): Promise<number> => {
@@ -48,8 +55,8 @@ const said = async (terminal: Terminal, text: string): Promise<number> => {
 }
 
 const parsed = (verb: Verb, args: readonly string[]): Given => {
-  const options = Object.fromEntries(Object.entries({ ...verb.flags, help: { help: '' } }).map(([name, flag]) =>
-    [name, { type: 'value' in flag ? 'string' as const : 'boolean' as const, multiple: 'multiple' in flag, ...(name === 'help' && { short: 'h' }) }]))
+  const options = Object.fromEntries(Object.entries({ ...verb.flags, help: { help: '', short: 'h' } }).map(([name, flag]) =>
+    [name, { type: 'value' in flag ? 'string' as const : 'boolean' as const, multiple: 'multiple' in flag, ...('short' in flag && { short: flag.short! }) }]))
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     return {
@@ -114,5 +121,5 @@ const verbHelp = ({ name, usage, summary, notes = [], flags }: Verb): string => 
   summary,
   ...(notes.length ? ['', ...notes] : []),
   '',
-  ...aligned(Object.entries(flags).map(([flag, { value, help, multiple }]) => [`--${flag}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`, help] as const)),
+  ...aligned(Object.entries(flags).map(([flag, { value, help, multiple, short }]) => [`${short ? `-${short}, ` : ''}--${flag}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`, help] as const)),
 ].join('\n')

@@ -2,15 +2,15 @@ import type { Scope } from '../types.js'
 import { connected } from './connection.js'
 import { ago, columns, jsonLine, plain } from './text.js'
 import { CONNECTION, EXIT, misused, type Verb } from './verb.js'
+import { dayOf, timeOf } from './when.js'
 import { write } from './write.js'
 
 const SCOPES: readonly string[] = ['editor', 'read', 'drive', 'land'] satisfies Scope[]
-const UNIT: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
 /** Mints, lists and revokes control tokens. */
 export const token: Verb = {
   name: 'token',
-  usage: 'create --label LABEL --scope SCOPE | list | revoke ID',
+  usage: '[list | create --label LABEL --scope SCOPE | revoke ID]',
   summary: 'manage the control tokens of programs',
   notes: [
     'Scopes: editor (run and follow its own conversations), read, drive (read and run anywhere), land (drive, land and discard).',
@@ -22,10 +22,9 @@ export const token: Verb = {
     expires: { value: 'WHEN', help: 'a time such as 12h, 30d or 2030-01-31; left out: never' },
     ...CONNECTION,
   },
-  least: 1,
   most: 2,
   run: async (terminal, given) => {
-    const [what, id] = given.args
+    const [what = 'list', id] = given.args
     const json = given.on('json')
     const { signal } = terminal
     if (what === 'create') {
@@ -43,7 +42,7 @@ export const token: Verb = {
         const { tokens } = await client.call('GET /system/control/tokens', undefined, { signal })
         const now = Date.now()
         const rows = tokens.map(row => [
-          plain(row.id), row.scope, row.expiresAt === undefined ? 'never' : new Date(row.expiresAt).toISOString().slice(0, 10),
+          plain(row.id), row.scope, row.expiresAt === undefined ? 'never' : dayOf(row.expiresAt),
           row.lastUsedAt === undefined ? 'never' : ago(row.lastUsedAt, now), plain(row.label),
         ])
         await write(terminal, json ? jsonLine({ tokens }) : `${columns([['ID', 'SCOPE', 'EXPIRES', 'USED', 'LABEL'], ...rows]).join('\n')}\n`)
@@ -59,11 +58,4 @@ export const token: Verb = {
     }
     return misused(`expected token create, token list or token revoke ID, found token ${given.args.join(' ')}`)
   },
-}
-
-const timeOf = (text: string, now: number): number => {
-  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
-  const at = count ? now + Number(count) * UNIT[unit!]! * 1000 : Date.parse(text)
-  if (Number.isNaN(at) || at <= now) misused(`--expires: expected a time to come such as 12h, 30d or 2030-01-31, found ${text}`)
-  return at
 }

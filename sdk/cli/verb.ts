@@ -41,6 +41,8 @@ export interface Flag {
   /** The placeholder of its value; absent for a switch. */
   readonly value?: string
   readonly multiple?: true
+  /** One letter that says the same. */
+  readonly short?: string
   readonly help: string
 }
 

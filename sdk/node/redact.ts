@@ -43,3 +43,8 @@ export const asData = (text: string, most: number): string => {
   const clean = redacted(text.slice(0, 8 * most).toWellFormed().replace(BREAKS, ' ').replace(UNSEEN, ''))
   return clean.length > most ? `${clean.slice(0, most - 1).toWellFormed()}…` : clean
 }
+
+const STEERS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
+
+/** Lines in which whatever could steer a terminal, or reorder a line, is written as its number; JSON stays the same JSON. */
+export const visible = (text: string): string => text.replace(STEERS, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)

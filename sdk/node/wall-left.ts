@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { contains } from './paths.js'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sweepTemporary } from './files.js'
 import { NOTES } from './wall.js'
@@ -19,6 +20,15 @@ const builderOf = (pid: number, data: string): number | undefined => {
     return Number(stat.slice(stat.lastIndexOf(') ')).split(' ')[2])
   } catch {
     return undefined
+  }
+}
+
+/** Whether a process keeps the terminals of this data folder, which outlive a daemon. */
+const keepsTerminals = (pid: number, data: string): boolean => {
+  try {
+    return /^tmux\b/.test(readFileSync(`/proc/${pid}/comm`, 'utf8')) && contains(data, readlinkSync(`/proc/${pid}/cwd`))
+  } catch {
+    return false
   }
 }
 
@@ -46,7 +56,7 @@ export const endLeftWalls = async (data: string): Promise<number> => {
       const parent = Number(name) > 0 ? builderOf(Number(name), data) : undefined
       return parent === undefined ? [] : [[Number(name), parent] as const]
     }))
-    const isLeft = (parent: number): boolean => (parents.has(parent) ? isLeft(parents.get(parent)!) : !isDaemon(parent))
+    const isLeft = (parent: number): boolean => (parents.has(parent) ? isLeft(parents.get(parent)!) : !isDaemon(parent) && !keepsTerminals(parent, data))
     const left = [...parents].filter(([, parent]) => isLeft(parent))
     if (!left.length) break
     for (const [pid] of left) {

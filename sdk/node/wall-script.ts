@@ -1,14 +1,14 @@
 /**
  * The wall where bubblewrap is missing: a script for `unshare --mount --pid --ipc --fork … sh -c`.
  *
- * Its arguments are `<root|user> <uid> <gid> <PATH> <cwd>`, then triples `<operation> <from> <to>`, then `--` and the
+ * Its arguments are `<root|user> <uid> <gid> <setsid|exec> <PATH> <cwd>`, then triples `<operation> <from> <to>`, then `--` and the
  * program. Nothing of them is ever read as script. A new root is made below a temporary /dev, the one folder no source
  * lies in, so that a source stays reachable when its own place is hidden in the new root.
  */
 export const SCRIPT = `
 set -eu
-mode=$1 uid=$2 gid=$3 path=$4 cwd=$5
-shift 5
+mode=$1 uid=$2 gid=$3 session=$4 path=$5 cwd=$6
+shift 6
 new=/dev/n
 mount -n -t tmpfs -o mode=0755 wall /dev
 mkdir $new /dev/d
@@ -62,7 +62,8 @@ pivot_root $new $new/dev/old
 cd /
 umount -n -l /dev/old
 rmdir /dev/old
-set -- setsid sh -c 'cd -- "$1" || exit 125; PATH=$2; export PATH; shift 2; "$@"; exit $?' wall "$cwd" "$path" "$@"
+set -- sh -c 'cd -- "$1" || exit 125; PATH=$2; export PATH; shift 2; "$@"; exit $?' wall "$cwd" "$path" "$@"
+[ "$session" != setsid ] || set -- setsid "$@"
 if [ "$mode" = root ]; then
   exec setpriv --bounding-set -all --inh-caps -all --ambient-caps -all --no-new-privs -- "$@"
 fi

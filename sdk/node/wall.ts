@@ -48,6 +48,8 @@ export interface WallSpec {
   readonly shown?: readonly { readonly from: string; readonly to: string }[]
   /** Git dirs below the data folder that stay where they are. */
   readonly exposed?: readonly string[]
+  /** The program is started in a terminal made for it, and is to rule it: it can type nothing where others read. */
+  readonly terminal?: boolean
   /** Sockets, files and folders that must not be reached; what does not exist is left out. */
   readonly hide?: readonly string[]
   /** The superuser is an ordinary user inside, who may make namespaces of their own: for a program with a wall of its own. Only bubblewrap can. */
@@ -88,7 +90,7 @@ const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi']
 
 const BWRAP = [
   '--bind', '/', '/', '--dev', '/dev', '--proc', '/proc', ...SWITCHES, '--ro-bind', '/sys', '/sys', '--unshare-pid',
-  '--unshare-ipc', '--new-session', '--die-with-parent', '--cap-drop', 'ALL',
+  '--unshare-ipc', '--die-with-parent', '--cap-drop', 'ALL',
 ]
 
 const ORDINARY = ['--unshare-user', '--uid', '1000', '--gid', '1000']
@@ -108,7 +110,9 @@ const bwrapMount = ([operation, from, to]: Mount): string[] => {
   }
 }
 
-type Builder = (mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], ordinary?: boolean) => Omit<Walled, 'enforced'>
+type Builder = (
+  mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], how: Pick<WallSpec, 'ordinary' | 'terminal'>,
+) => Omit<Walled, 'enforced'>
 
 /** Secrets ride in the environment, never in an argument: only what would change the wall's own programs is moved. */
 const split = (env: Env): { outer: Env; loader: [string, string][] } => {
@@ -119,25 +123,26 @@ const split = (env: Env): { outer: Env; loader: [string, string][] } => {
   }
 }
 
-const withBwrap = (program: string): Builder => (mounts, cwd, env, command, ordinary) => {
+const withBwrap = (program: string): Builder => (mounts, cwd, env, command, { ordinary, terminal }) => {
   const { outer, loader } = split(env)
   const args = [
-    ...BWRAP, ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []), ...mounts.flatMap(bwrapMount), ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
+    ...BWRAP, ...(terminal ? [] : ['--new-session']), ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []),
+    ...mounts.flatMap(bwrapMount), ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
     '--chdir', cwd, '--', ...command,
   ]
   return { program, args, env: outer, cwd: '/' }
 }
 
-const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command) => {
+const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command, { terminal }) => {
   const { outer, loader } = split(env)
   const uid = process.getuid?.() ?? 0
   const gid = process.getgid?.() ?? 0
-  const own = loader.length > 0 ? ['env', ...loader.map(([name, value]) => `${name}=${value}`)] : []
+  const set = loader.length > 0 ? ['env', ...loader.map(([name, value]) => `${name}=${value}`)] : []
   const args = [
     '--pdeathsig', 'KILL', '--', 'unshare', ...(uid === 0 ? [] : ['--user', '--map-root-user']),
     '--mount', '--pid', '--ipc', '--fork', '--kill-child=KILL', '--',
     'sh', '-c', SCRIPT, 'wall', uid === 0 ? 'root' : 'user', String(uid), String(gid),
-    env.PATH ?? '', cwd, ...mounts.flat(), '--', ...own, ...command,
+    terminal ? 'exec' : 'setsid', env.PATH ?? '', cwd, ...mounts.flat(), '--', ...set, ...command,
   ]
   // The script's own programs must not come from a folder a caller's PATH names.
   return { program: setpriv, args, env: { ...outer, PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, cwd: '/' }
@@ -145,7 +150,7 @@ const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command) =>
 
 /** Whether a wall really starts here, not only whether its program is installed. */
 const starts = async (build: Builder): Promise<boolean> => {
-  const { program, args, env, cwd } = build([], '/', listEnv(), ['true'])
+  const { program, args, env, cwd } = build([], '/', listEnv(), ['true'], {})
   const result = await run(program, args, { cwd, env, timeoutMs: 10_000 }).catch(() => undefined)
   return result?.code === 0
 }
@@ -314,7 +319,7 @@ export const walled = async (
   spec: WallSpec, program: string, args: readonly string[], kind?: WallKind,
 ): Promise<Walled> => {
   const build = await builder(kind ?? (await wallKind()))
-  if (build) return { ...build(await mountsOf(spec), spec.cwd, spec.env, [program, ...args], spec.ordinary), enforced: true }
+  if (build) return { ...build(await mountsOf(spec), spec.cwd, spec.env, [program, ...args], spec), enforced: true }
   const { copy, cwd, workspace } = spec
   const place = copy && contains(workspace, cwd) ? join(copy.dir, relative(workspace, cwd)) : cwd
   return { program, args: [...args], env: spec.env, cwd: place, enforced: false }

@@ -6,10 +6,11 @@ import { treeOf } from '../plugins/agents-support.js'
 import { refusal, state } from '../plugins/agent-support.js'
 import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
-import { after, dies, kept, whereIn, type Where } from './failpoints.js'
+import { packing, restoring } from './bundles.js'
+import { ACCESS_POINTS, type Where, after, dies, kept, whereIn } from './failpoints.js'
 
 /** Every point that a test of this file ends a daemon at. */
-const reached = new Set<string>()
+const reached = new Set<string>(ACCESS_POINTS)
 t.jobs = 4
 t.setTimeout(240_000)
 
@@ -346,6 +347,29 @@ cases('a purge', ['agent.erase.meant', 'agent.erase.removed'], async (t, point) 
     t.same((await daemon.client.call('GET /agents/archived', {})).agents, [])
     nothingOf(t, where, 'p')
     t.equal(await daemon.kernel.journals.stat('agent/transcripts/p'), undefined)
+  })
+})
+
+// Backups --------------------------------------------------------------------------------------------------------------
+
+cases('a backup', ['bundle.parts', 'bundle.written', 'bundle.named'], packing)
+cases('a restore before it counts', ['bundle.staged'], restoring(false))
+cases('a restore', ['bundle.planned', 'moves.away', 'moves.away:3', 'moves.in', 'moves.in:3', 'moves.over', 'agent.returned.cleared', 'returned.taken'], restoring(true))
+cases('a restore, and killed again in completing it', ['moves.away:2'], restoring(true, 'moves.in:2', 'agent.returned.cleared'))
+
+// Areas ---------------------------------------------------------------------------------------------------------------
+
+cases('an area that is written anew', ['areas.kept:2'], async (t, point) => {
+  const where = whereIn(t, { 'docs/a.md': 'a\n', 'src/b.ts': 'b\n' })
+  const [one, other] = [{ id: 'a', label: 'one', folders: ['docs'], access: 'read' }, { id: 'a', label: 'other', folders: ['src'], access: 'work' }] as const
+  await dies(t, where, point, async ({ once: client }) => {
+    await client.call('POST /areas', { ...one, folders: [...one.folders] })
+    await client.call('POST /areas', { ...other, folders: [...other.folders] })
+  })
+  await after(t, where, async ({ client }) => {
+    const { areas: [area] } = await client.call('GET /areas')
+    t.match(area, other, 'it was on the disk')
+    t.match(await client.call('POST /areas', { ...one, folders: [...one.folders] }), { created: false, area: one })
   })
 })
 

@@ -13,6 +13,9 @@ export interface Where {
   readonly data: string
 }
 
+/** The points whose cases are in a file of their own, with the daemons they need. */
+export const ACCESS_POINTS: readonly string[] = ['access.granted', 'access.opened', 'access.removed']
+
 const LATE_MS = 10_000
 
 /** Two fresh folders whose turns go on by themselves after a restart. */

@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { AccessSession, Member, OpenedSession, MemberList } from '../../sdk/kernel.js'
 import type { Role } from '../../sdk/types.js'
@@ -216,6 +218,24 @@ t.test('without a provider an invitation and a name make a person, whom nobody e
   t.match(owner, { role: 'owner' })
 })
 
+t.test('an invitation does not travel readable through a network', async t => {
+  const daemon = await daemonWith(t, ['system'], { deployment: { http: { trustedProxies: ['127.0.0.1'] } } })
+  const { code } = (await daemon.client.call('POST /members', { role: 'viewer' })).invitation!
+  const open = (headers: { [name: string]: string }) => askAt(daemon.url, 'POST /system/session', { invite: code, name: 'Bob' }, headers)
+  t.match(await open({ 'x-forwarded-for': '203.0.113.9' }), { status: 403, body: { message: /plain HTTP/ } })
+  t.equal((await open({ 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' })).status, 200)
+})
+
+t.test('areas of a grant are those the sandbox has, and nobody asks after those of a maintainer', async t => {
+  const { daemon, ada, ask } = await world(t, ['system', 'areas'])
+  mkdirSync(join(daemon.workspace, 'docs'))
+  const id = 'docs'
+  t.equal((await ask(ada, 'POST /areas', { id, label: 'Docs', folders: ['docs'] })).status, 200)
+  t.match(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id, 'nope'] }), { status: 404, body: { message: /"nope"/ } })
+  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id] })).members[1], { email: BOB, areas: [id] })
+  t.notOk('areas' in listOf(await ask(ada, 'POST /members', { email: BOB, role: 'maintainer', areas: ['nope'] })).members[1]!)
+})
+
 t.test('sessions are listed to their person, and to the owner everybody\'s', async t => {
   const { daemon, issuer, ada, ask, member } = await world(t)
   const bob = await member(BOB, 'maintainer')
@@ -248,17 +268,40 @@ t.test('other groups read the roster and set areas, and what shrank closes', asy
   t.equal(((await inner('members.list', {})) as MemberList).members.length, 2)
   const opened = await openEvents(t, { url: daemon.url, session: bob.token })
   await opened.until('hello')
-  await inner('members.setAreas', { email: BOB, areas: ['docs', 'docs', 'web'] })
+  await inner('members.setAreas', { people: [{ email: BOB, areas: ['docs', 'docs', 'web'] }] })
   t.match(await opened.until('resync'), { reason: 'access' })
   t.match((await ask(bob, 'GET /info')).body.me, { areas: ['docs', 'web'] })
   t.match(listOf(await ask(ada, 'GET /members')).members[1], { areas: ['docs', 'web'] } as Partial<Member>)
   const again = await openEvents(t, { url: daemon.url, session: bob.token })
   await again.until('hello')
-  await inner('members.setAreas', { email: BOB })
+  await inner('members.setAreas', { people: [{ email: BOB }] })
   t.notOk('areas' in ((await ask(bob, 'GET /info')).body.me as object), 'the whole workspace')
-  await inner('members.setAreas', { email: BOB, areas: [] })
+  await inner('members.setAreas', { people: [{ email: BOB, areas: [] }] })
   t.match(await again.until('resync'), { reason: 'access' }, 'lifting a limit had closed nothing')
   t.match((await ask(bob, 'GET /info')).body.me, { areas: [] })
   await ask(ada, 'POST /members', { email: BOB, role: 'maintainer' })
   t.notOk('areas' in ((await ask(bob, 'GET /info')).body.me as object), 'a maintainer has none')
+})
+
+t.test('what happens to access is written down for maintainers, by whom, and no code or token with it', async t => {
+  const { daemon, issuer, ada, ask, member } = await world(t, ['system', 'activity'])
+  const bob = await member(BOB, 'maintainer')
+  const { invitation } = (await ask(ada, 'POST /members', { role: 'viewer', note: 'for Eve' })).body as unknown as { invitation: { id: string; code: string } }
+  const { body: eve } = await signInAs(daemon, issuer, EVE, { invite: invitation.code })
+  const { invitation: other } = (await ask(ada, 'POST /members', { role: 'viewer' })).body as unknown as { invitation: { id: string } }
+  await ask(ada, 'DELETE /members', { invitation: other.id })
+  const { id, token } = (await ask(ada, 'POST /system/control/tokens', { label: 'ci', scope: 'read' })).body as { id?: string; token?: string }
+  await ask(ada, `DELETE /system/control/tokens/${id}`, {})
+  await ask(ada, 'POST /system/sessions/revoke', { email: EVE })
+  await ask(ada, 'DELETE /members', { email: EVE })
+  await ask(ada, 'POST /members', { email: BOB, role: 'owner' })
+  const { events } = (await ask(bob, 'GET /activity')).body as unknown as { events: { type: string; actor: string; audience: string; extra?: object }[] }
+  t.same(events.reverse().map(({ type, actor }) => `${type} ${actor}`), [
+    `owner.claimed ${ADA}`, `session.opened ${ADA}`, `member.granted ${ADA}`, `member.joined ${BOB}`, `session.opened ${BOB}`, `invitation.made ${ADA}`,
+    `member.joined ${EVE}`, `session.opened ${EVE}`, `invitation.made ${ADA}`, `invitation.withdrawn ${ADA}`, `token.minted ${ADA}`, `token.revoked ${ADA}`,
+    `session.revoked ${ADA}`, `member.removed ${ADA}`, `owner.transferred ${ADA}`,
+  ])
+  t.ok(events.every(({ audience }) => audience === 'maintainer'))
+  const said = JSON.stringify(events)
+  for (const secret of [invitation.code, token!.split('.')[1]!, bob.token.split('.')[1]!, eve.token.split('.')[1]!]) t.notMatch(said, secret)
 })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { fakeDaemon, note, sandbox } from './cli-process.js'
 import { json, streaming, wire } from './wire.js'
 
-const VERBS = ['serve', 'login', 'run', 'attach', 'answer', 'stop', 'agents', 'diff', 'land', 'discard', 'token', 'call']
+const VERBS = ['serve', 'login', 'run', 'attach', 'answer', 'stop', 'agents', 'diff', 'land', 'discard', 'members', 'sessions', 'token', 'usage', 'bundle', 'call']
 
 t.test('help lists every verb and each verb has its own', async t => {
   const help = await sandbox(['--help'])
@@ -32,7 +32,10 @@ t.test('what makes no sense is one sentence and exit code 2', async t => {
     ['fly'], ['--url', 'x', 'agents'], ['agents', 'extra'], ['agents', '--nope'], ['diff'], ['run'], ['run', '  '], ['run', 'x', '--isolated', '--shared'],
     ['agents', '--url', 'ftp://x'], ['agents', '--url', 'nonsense'], ['call', 'agents'], ['call', 'TRACE /x'], ['call', 'GET /x', 'novalue'],
     ['call', 'GET /x', 'a:={'], ['call', 'GET /x', 'a=@/nowhere/file'], ['token', 'create'], ['token', 'create', '--label', 'a', '--scope', 'all'],
-    ['token', 'create', '--label', 'a', '--scope', 'read', '--expires', 'yesterday'], ['token', 'drop', 'x'], ['serve', '--port'], ['serve', '--nope'],
+    ['token', 'create', '--label', 'a', '--scope', 'read', '--expires', 'yesterday'], ['token', 'drop', 'x'],
+    ['members', 'add', 'a@b.c'], ['members', 'add', 'a@b.c', '--role', 'king'], ['members', 'invite'], ['members', 'invite', 'x', '--role', 'viewer'], ['members', 'remove'],
+    ['members', 'invite', '--role', 'viewer', '--expires', 'never'], ['sessions', 'revoke'], ['sessions', 'revoke', 'x', '--all'], ['sessions', '--all'],
+    ['serve', '--port'], ['serve', '--nope'],
   ]
   for (const args of cases) {
     const { code, out, err } = await sandbox(args)
@@ -136,4 +139,44 @@ t.test('tokens are minted, listed and revoked', async t => {
   t.equal((await daemon.run(['token', 'list'])).out, 'ID  SCOPE  EXPIRES     USED   LABEL\nt1  land   2099-01-01  never  ci\n')
   t.equal((await daemon.run(['token', 'revoke', 't1'])).out, 'revoked t1\n')
   t.same([daemon.calls()[2]!.method, daemon.calls()[2]!.path], ['DELETE', '/system/control/tokens/t1'])
+})
+
+t.test('members are listed, granted, invited and removed', async t => {
+  const member = { email: 'ada@example.org', role: 'owner', grantedBy: 'ada@example.org', grantedAt: 1, bound: true }
+  const bob = { email: 'bob@example.org', role: 'viewer', areas: ['docs', 'web'], grantedBy: 'ada@example.org', grantedAt: 1, bound: false }
+  const open = { id: 'i1', role: 'collaborator', note: 'for \u001b[31mEve', createdBy: 'ada@example.org', createdAt: 1, expiresAt: 4_070_908_800_000 }
+  const list = { members: [member, bob], invitations: [open] }
+  const made = { id: 'i1', code: 'secret', url: 'http://127.0.0.1:1/#invite=secret', expiresAt: 4_070_908_800_000 }
+  const daemon = await fakeDaemon(t, ({ method, body }) => (method === 'POST' && !(body as { email?: string }).email ? { ...list, invitation: made } : list))
+  t.equal((await daemon.run(['members'])).out, [
+    'WHO                                ROLE          AREAS      SEEN              GRANTED BY',
+    'ada@example.org                    owner         all        never             ada@example.org',
+    'bob@example.org                    viewer        docs, web  never             ada@example.org',
+    'invitation i1 (for \\u001b[31mEve)  collaborator  all        until 2099-01-01  ada@example.org', '',
+  ].join('\n'))
+  t.equal((await daemon.run(['members', 'add', 'Bob@example.org', '--role', 'viewer', '--areas', 'docs, web'])).out, 'Bob@example.org is viewer, from the first sign-in on\n')
+  t.same(daemon.calls()[1]!.body, { email: 'Bob@example.org', role: 'viewer', areas: ['docs', 'web'] })
+  t.same(await daemon.run(['members', 'invite', '--role', 'collaborator', '--note', 'for Eve', '--expires', '2099-01-01']), {
+    code: 0, out: 'http://127.0.0.1:1/#invite=secret\n', err: 'invitation i1, good once and until 2099-01-01\n',
+  })
+  t.same(daemon.calls()[2]!.body, { role: 'collaborator', note: 'for Eve', expiresAt: 4_070_908_800_000 })
+  t.equal((await daemon.run(['members', 'remove', 'bob@example.org'])).out, 'removed bob@example.org\n')
+  await daemon.run(['members', 'remove', 'i1'])
+  t.same(daemon.calls().slice(3).map(({ method, path, body }) => [method, path, body]), [
+    ['DELETE', '/members', { email: 'bob@example.org' }], ['DELETE', '/members', { invitation: 'i1' }],
+  ])
+})
+
+t.test('sessions are listed and ended', async t => {
+  const row = {
+    id: 's1', email: 'ada@example.org', role: 'owner', via: 'oidc', device: 'a laptop', createdAt: 1, lastSeenAt: Date.now(), expiresAt: 4_070_908_800_000,
+    address: '10.0.0.1', current: true,
+  }
+  const daemon = await fakeDaemon(t, ({ method }) => (method === 'GET' ? { sessions: [row] } : { ok: true, revoked: 1 }))
+  t.match((await daemon.run(['sessions'])).out, /^ID  WHO .*\ns1  ada@example\.org  owner  oidc  \d+ s ago  2099-01-01  10\.0\.0\.1  a laptop \(this one\)\n$/)
+  t.equal((await daemon.run(['sessions', 'revoke', 'ada@example.org'])).out, 'ended 1 session\n')
+  await daemon.run(['sessions', 'revoke', 's1'])
+  await daemon.run(['sessions', 'revoke', '--all'])
+  const revokes = daemon.seen.filter(({ method, path, body }) => method === 'POST' && path === '/system/sessions/revoke' && !(body as { current?: true }).current)
+  t.same(revokes.map(({ body }) => body), [{ email: 'ada@example.org' }, { id: 's1' }, {}])
 })

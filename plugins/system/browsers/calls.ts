@@ -3,7 +3,6 @@ import type { System } from '../contract.js'
 import type { BrowserSession } from '../browsers-contract.js'
 import { record } from '../recorded.js'
 import { Browsers } from './browsers.js'
-import { chromiumProgram } from './chromium.js'
 import { View } from './view.js'
 
 type Answered = 'GET /system/browsers' | 'DELETE /system/browsers/{name}' | 'POST /system/browsers/{name}/page' | 'GET /system/browser-view' | `browsers.${'open' | 'page' | 'list' | 'end'}`
@@ -15,7 +14,6 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
     place: host.place, log: host.log, signal: host.signal, changed,
     listeners: async () => (await host.call('kernel.listeners')).listeners,
   })
-  host.contribute('system.programs', async () => [await chromiumProgram()])
   host.boot('remove what old browsers left', () => browsers.sweep())
   host.stopping(() => browsers.stop())
   const told = (type: string, { about: { name, conversationId } }: { about: Pick<BrowserSession, 'name' | 'conversationId'> }, context: Context) =>

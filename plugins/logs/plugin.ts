@@ -1,0 +1,75 @@
+import { join } from 'node:path'
+import { type Caller, type Context, type Host, type Input, refuse } from '../../sdk/index.js'
+import { Catalogue } from './catalogue.js'
+import { logs, type LogsCalls } from './contract.js'
+import { follow } from './follow.js'
+import { sweep } from './upkeep.js'
+import { windowOf } from './window.js'
+
+export const contract = logs
+
+const HOUR = 60 * 60_000
+const LOOK = 10_000
+const AT_ONCE = 8
+
+/** Shows the logs that the daemon keeps. */
+export const activate = async (host: Host): Promise<void> => {
+  const catalogue = new Catalogue(join(host.place.data, 'logs'))
+  const followers = new Map<string, number>()
+  tellOfChanges(host, catalogue)
+  host.on('daemon.ready', () => {
+    const tidy = () => void sweep(catalogue, Date.now()).catch(error => host.log.warn('old logs could not be removed', { error: String(error) }))
+    tidy()
+    const timer = setInterval(tidy, HOUR).unref()
+    host.signal.addEventListener('abort', () => clearInterval(timer), { once: true })
+  })
+
+  async function* followed({ name, from, level }: Input<LogsCalls, 'GET /logs/follow'>, { caller, http, signal }: Context) {
+    const leave = enter(followers, caller)
+    try {
+      const file = await catalogue.open(name)
+      const begin = from ?? (/^\d{1,15}$/.test(http?.lastEventId ?? '') ? Number(http!.lastEventId) : undefined)
+      return yield* follow(catalogue, file, { name, signal, ...(begin !== undefined && { from: begin }), ...(level && { level }) })
+    } finally {
+      leave()
+    }
+  }
+
+  await host.serve(logs, {
+    'GET /logs': async ({ kind, query }) => {
+      const files = await catalogue.list()
+      return { files: files.filter(file => (kind ?? file.kind) === file.kind && (query === undefined || file.name.includes(query))) }
+    },
+    'GET /logs/file': async ({ name, ...wanted }) => {
+      await using file = await catalogue.open(name)
+      return { name, ...await windowOf(file, wanted) }
+    },
+    'GET /logs/follow': (asked, context) => followed(asked, context),
+  })
+}
+
+const enter = (followers: Map<string, number>, { email, actor }: Caller): (() => void) => {
+  const who = email ?? actor
+  const open = followers.get(who) ?? 0
+  if (open >= AT_ONCE) refuse('too-many', `expected at most ${AT_ONCE} logs followed at once by one person; close one first`, { retryAfter: 1 })
+  followers.set(who, open + 1)
+  return () => {
+    const now = followers.get(who)! - 1
+    if (now > 0) followers.set(who, now)
+    else followers.delete(who)
+  }
+}
+
+/** Tells watchers when a log appears or goes; new lines are for those who follow. */
+const tellOfChanges = (host: Host, catalogue: Catalogue): void => {
+  let before: string | undefined
+  const look = async () => {
+    const names = (await catalogue.list()).map(({ name }) => name).sort().join('\n')
+    const changed = before !== undefined && before !== names
+    before = names
+    if (changed) await host.call('kernel.events.publish', { domain: 'logs' })
+  }
+  const timer = setInterval(() => void look().catch(error => host.log.warn('the logs could not be listed', { error: String(error) })), LOOK).unref()
+  host.signal.addEventListener('abort', () => clearInterval(timer), { once: true })
+  host.on('daemon.ready', () => void look().catch(() => {}))
+}

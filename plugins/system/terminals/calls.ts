@@ -1,0 +1,53 @@
+import { join } from 'node:path'
+import { type Handlers, type Host, Refusal } from '../../../sdk/index.js'
+import { missingProgram } from '../../../sdk/node/run.js'
+import type { System, TerminalCalls } from '../contract.js'
+import type { Backend } from './backend.js'
+import { findTmux } from './programs.js'
+import { shellCommand } from './shell.js'
+import { Terminals } from './terminals.js'
+import { Tmux } from './tmux.js'
+
+type TerminalHost = Pick<Host, 'call' | 'serves' | 'log' | 'place' | 'signal'>
+
+/** Serves the terminals; what keeps them is looked for and started when it is first needed. */
+export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof TerminalCalls> => {
+  const changed = (name?: string) =>
+    void host.call('kernel.events.publish', { domain: 'terminals', ...(name !== undefined && { key: name }) }).catch(() => {})
+  let found: Promise<Backend> | undefined
+  const backend = () => (found ??= findBackend(host, changed).catch(error => {
+    found = undefined
+    throw error
+  }))
+  host.signal.addEventListener('abort', () => void found?.then(one => one.close()).catch(() => {}), { once: true })
+
+  const all = new Terminals({
+    workspace: host.place.workspace, backend, changed,
+    // Which folders an area holds nobody tells yet: to who has areas nothing is inside.
+    sees: async caller => caller.areas === undefined,
+    recorded: async (what, name, context) => {
+      if (!(await host.serves('activity.record'))) return
+      await host.call('activity.record', { type: `terminal.${what}`, direction: 'system', audience: 'maintainer', extra: { name } }, { as: context })
+    },
+  })
+
+  return {
+    'GET /system/terminals': async (_, { caller }) => ({ sessions: await all.list(caller).catch(error => (isMissing(error) ? [] : Promise.reject(error))) }),
+    'POST /system/terminals': (input, context) => all.open(input, context),
+    'DELETE /system/terminals/{name}': async ({ name }, context) => {
+      await all.kill(name, context)
+      return { ok: true }
+    },
+    'GET /system/terminals/{name}/scrollback': ({ name, lines }, { caller }) => all.scrollback(name, lines, caller),
+    'GET /system/terminal': (input, context) => all.attach(input, context),
+  }
+}
+
+const isMissing = (error: unknown): boolean => error instanceof Refusal && error.reason === 'missing-program'
+
+const findBackend = async ({ place }: TerminalHost, changed: () => void): Promise<Backend> => {
+  const tmux = await findTmux()
+  const shell = (opening: Parameters<typeof shellCommand>[1]) => shellCommand(place, opening)
+  if (tmux) return new Tmux({ program: tmux.path, folder: join(place.folder, 'terminals'), shell, changed })
+  return missingProgram('tmux')
+}

@@ -1,0 +1,126 @@
+import type { ChildProcess } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
+
+/** What a control client hears beside answers. Text is bytes, one a character. */
+export interface ControlEvents {
+  output?(bytes: Buffer): void
+  /** A line that begins with `%`, such as `%sessions-changed`. */
+  told?(line: string): void
+  /** What it says of itself where it does not start. */
+  failed?(text: string): void
+  ended(): void
+}
+
+interface Waiting {
+  readonly left: number
+  readonly blocks: string[][]
+  readonly done: (blocks: string[][] | Error) => void
+}
+
+const LINE_FEED = 10
+const BEGIN = /^%begin (\d+ \d+ 1)$/
+const OUTPUT = /^%output %\d+ /
+
+/**
+ * A client of tmux in control mode (tmux(1), CONTROL MODE): commands go in as lines, and what comes out is answers, in the
+ * order of the commands, and between them what happens and what programs say.
+ */
+export class ControlClient {
+  readonly #child: ChildProcess
+  readonly #in: Writable
+  readonly #out: Readable
+  readonly #events: ControlEvents
+  readonly #waiting: Waiting[] = []
+  #rest: Buffer[] = []
+  /** The block that is being read, and how it ends. */
+  #block: { readonly end: string; readonly error: string; readonly lines: string[] } | undefined
+  #over = false
+
+  constructor(child: ChildProcess, events: ControlEvents) {
+    this.#child = child
+    this.#in = child.stdin!
+    this.#out = child.stdout!
+    this.#events = events
+    this.#in.on('error', () => {})
+    this.#out.on('data', (chunk: Buffer) => this.#read(chunk))
+    child.stderr?.on('data', (chunk: Buffer) => events.failed?.(String(chunk)))
+    child.once('error', () => this.#end())
+    child.once('close', () => this.#end())
+  }
+
+  get over(): boolean {
+    return this.#over
+  }
+
+  /** Runs commands as one, with nothing in between; `done` is called in the place the answers have among what is said. */
+  run(commands: readonly string[], done: (blocks: string[][] | Error) => void): void {
+    if (this.#over) return done(new Error('tmux is gone'))
+    this.#waiting.push({ left: commands.length, blocks: [], done })
+    this.#in.write(`${commands.join(' ; ')}\n`)
+  }
+
+  /** Runs commands as one and answers the lines of each. */
+  ask(...commands: string[]): Promise<string[][]> {
+    return new Promise((resolve, reject) => this.run(commands, blocks => (blocks instanceof Error ? reject(blocks) : resolve(blocks))))
+  }
+
+  pause(): void {
+    this.#out.pause()
+  }
+
+  resume(): void {
+    this.#out.resume()
+  }
+
+  /** Leaves; the sessions stay. */
+  close(): void {
+    this.#end()
+    this.#child.kill('SIGKILL')
+  }
+
+  #end(): void {
+    if (this.#over) return
+    this.#over = true
+    for (const { done } of this.#waiting.splice(0)) done(new Error('tmux is gone'))
+    this.#events.ended()
+  }
+
+  #read(chunk: Buffer): void {
+    let from = 0
+    for (let at = chunk.indexOf(LINE_FEED); at >= 0 && !this.#over; at = chunk.indexOf(LINE_FEED, from)) {
+      const line = this.#rest.length ? Buffer.concat([...this.#rest.splice(0), chunk.subarray(from, at)]) : chunk.subarray(from, at)
+      from = at + 1
+      this.#line(line.toString('latin1'))
+    }
+    if (from < chunk.length) this.#rest.push(chunk.subarray(from))
+  }
+
+  #line(line: string): void {
+    const block = this.#block
+    if (block) {
+      if (line !== block.end && line !== block.error) return void block.lines.push(line)
+      this.#block = undefined
+      return this.#answered(block.lines, line === block.error)
+    }
+    const [, begun] = BEGIN.exec(line) ?? []
+    if (begun) this.#block = { end: `%end ${begun}`, error: `%error ${begun}`, lines: [] }
+    else if (OUTPUT.test(line)) this.#events.output?.(unescaped(line.slice(line.indexOf(' ', 8) + 1)))
+    else if (line.startsWith('%')) this.#events.told?.(line)
+  }
+
+  /** What follows a command that failed in a group is not run. */
+  #answered(lines: string[], failed: boolean): void {
+    const [first] = this.#waiting
+    if (!first) return
+    first.blocks.push(lines)
+    if (!failed && first.blocks.length < first.left) return
+    this.#waiting.shift()
+    first.done(failed ? new Error(`tmux: ${lines.join(' ')}`) : first.blocks)
+  }
+}
+
+const unescaped = (text: string): Buffer =>
+  Buffer.from(text.includes('\\') ? text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))) : text, 'latin1')
+
+/** A word as tmux reads it back whole, whatever stands in it. */
+export const quoted = (word: string): string => `"${word.replace(/["\\$]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`

@@ -1,0 +1,69 @@
+import { readFileSync, readlinkSync } from 'node:fs'
+import { basename } from 'node:path'
+
+const BUILDERS = new Set(['bwrap', 'unshare', 'setpriv', 'env'])
+const DEEPEST = 8
+
+interface Facts {
+  readonly name: string
+  readonly parent: number
+  /** The process group its terminal listens to. */
+  readonly front: number
+}
+
+/** What the kernel says of a process (proc(5), `/proc/<pid>/stat`). */
+const factsOf = (pid: number): Facts | undefined => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(') ') + 2).split(' ')
+    return { name: stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')), parent: Number(fields[1]), front: Number(fields[5]) }
+  } catch {
+    return undefined
+  }
+}
+
+const argumentsOf = (pid: number): string[] => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)
+  } catch {
+    return []
+  }
+}
+
+/** Whether a process is the wall itself, which stands between a terminal and its shell. */
+const isWall = (pid: number): boolean => {
+  const [program = '', ...args] = argumentsOf(pid)
+  return BUILDERS.has(basename(program)) || (basename(program) === 'sh' && args.includes('wall'))
+}
+
+/** Whether a process is one that runs behind the wall, where there is one. */
+export const insideWall = (pid: number): boolean => !isWall(pid)
+
+/** The program in front of the terminal that a process was started in, and its folder; the shell at its prompt counts as none. */
+export const foreground = (leader: number): { command?: string; folder?: string } => {
+  const front = factsOf(leader)?.front
+  if (front === undefined || front <= 0) return {}
+  const found = factsOf(front)
+  if (!found || isWall(front)) return {}
+  let folder: string | undefined
+  try {
+    folder = readlinkSync(`/proc/${front}/cwd`)
+  } catch {
+    folder = undefined
+  }
+  let above = front === leader ? 0 : found.parent
+  for (let n = 0; n < DEEPEST && above !== leader && above > 1 && isWall(above); n++) above = factsOf(above)?.parent ?? 0
+  const isShell = front === leader || (above === leader && isWall(leader))
+  return { ...(!isShell && { command: found.name.toWellFormed() }), ...(folder !== undefined && { folder }) }
+}
+
+/** A process and all that it started, and they in turn. */
+export const familyOf = (pid: number): number[] => {
+  let children: number[] = []
+  try {
+    children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  } catch {
+    // Gone, or a system that does not tell.
+  }
+  return [pid, ...children.flatMap(familyOf)]
+}

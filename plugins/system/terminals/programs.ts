@@ -1,0 +1,21 @@
+import type { Program } from '../../../sdk/kernel.js'
+import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
+
+const LEAST: readonly [major: number, minor: number] = [3, 2]
+
+/** The path of a tmux that terminals can be kept in, and its version; one that is too old counts as none. */
+export const findTmux = async (): Promise<{ path: string; version: string } | undefined> => {
+  const path = await ownProgram('tmux')
+  if (!path) return undefined
+  const { stdout } = await run(path, ['-V'], { cwd: '/', env: listEnv(), timeoutMs: 5_000 })
+  const version = stdout.toString().trim().replace(/^tmux /, '')
+  const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(version)?.map(Number) ?? []
+  return major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1]) ? { path, version } : undefined
+}
+
+/** The program that terminals use: without it they work too, and end with the daemon. */
+export const terminalPrograms = async (): Promise<Program[]> => {
+  const found = await findTmux().catch(() => undefined)
+  const install = `${process.platform === 'darwin' ? 'brew' : 'apt-get'} install tmux`
+  return [{ name: 'tmux', present: found !== undefined, ...(found && { version: found.version }), neededBy: ['system'], install }]
+}

@@ -1,0 +1,26 @@
+import { access, constants, readdir, realpath } from 'node:fs/promises'
+import { basename, isAbsolute, join } from 'node:path'
+import type { Place } from '../../../sdk/index.js'
+import { listEnv, ownProgram } from '../../../sdk/node/run.js'
+import { walled, type Walled } from '../../../sdk/node/wall.js'
+import type { Opening } from './backend.js'
+
+const SHELLS = new Set(['bash', 'zsh', 'fish', 'ksh', 'dash', 'ash', 'sh'])
+
+/** The shell of the user who runs the daemon, where it is one. */
+const ownShell = async (): Promise<string> => {
+  const named = process.env.SHELL ?? ''
+  const fits = isAbsolute(named) && SHELLS.has(basename(named)) && (await access(named, constants.X_OK).then(() => true, () => false))
+  return fits ? named : (await ownProgram('bash')) ?? (await ownProgram('sh')) ?? 'sh'
+}
+
+/** The command that runs a person's shell behind the wall, with what a turn in the shared tree sees. */
+export const shellCommand = async ({ workspace, data, hidden }: Pick<Place, 'workspace' | 'data' | 'hidden'>, { folder }: Pick<Opening, 'folder'>): Promise<Walled> => {
+  const gitdirs = join(data, 'gitdirs')
+  const names = await readdir(gitdirs).catch(() => [] as string[])
+  const shell = await ownShell()
+  return walled({
+    workspace: await realpath(workspace), data, cwd: folder, terminal: true, hide: hidden, exposed: names.map(name => join(gitdirs, name)),
+    env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder }),
+  }, shell, [])
+}

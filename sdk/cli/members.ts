@@ -1,0 +1,96 @@
+import type { MadeInvitation } from '../../plugins/system/contract.js'
+import type { Invitation, Member, MemberList } from '../kernel.js'
+import type { Role } from '../types.js'
+import type { Client } from '../client.js'
+import { connected } from './connection.js'
+import { ago, columns, jsonLine, oneLine, short } from './text.js'
+import { CONNECTION, EXIT, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { dayOf, timeOf } from './when.js'
+import { write } from './write.js'
+
+const ROLES: readonly string[] = ['viewer', 'collaborator', 'maintainer', 'owner'] satisfies Role[]
+
+/** Shows who may come in, gives and takes roles, and makes invitations. */
+export const members: Verb = {
+  name: 'members',
+  usage: '[list | add EMAIL --role ROLE | invite --role ROLE | remove EMAIL|INVITATION]',
+  summary: 'show who may come in, give and take roles, invite',
+  notes: [
+    'Roles: viewer (reads), collaborator (runs turns), maintainer (lands, reads logs), owner (decides who comes in).',
+    'add grants the person who signs in with that e-mail, or gives a known one another role; owner hands the sandbox over.',
+    'invite prints a link and nothing else on standard output: whoever opens it first has the role. It is shown this once.',
+  ],
+  flags: {
+    role: { value: 'ROLE', help: 'viewer, collaborator, maintainer or owner' },
+    areas: { value: 'IDS', help: 'limit a viewer or collaborator to these areas: their ids, with commas between' },
+    note: { value: 'TEXT', help: 'what an invitation is for, shown beside it' },
+    expires: { value: 'WHEN', help: 'until when an invitation is good, such as 12h or 30d; left out: 7d' },
+    ...CONNECTION,
+  },
+  most: 2,
+  run: (terminal, given) => {
+    const [what = 'list', name] = given.args
+    const json = given.on('json')
+    const { signal } = terminal
+    const talk = (work: (client: Client) => Promise<string>) => connected(terminal, given, async ({ client }) => {
+      await write(terminal, await work(client))
+      return EXIT.ok
+    })
+    if (what === 'list' && name === undefined) {
+      return talk(async client => {
+        const list = await client.call('GET /members', undefined, { signal })
+        return json ? jsonLine(list) : tableOf(list)
+      })
+    }
+    if (what === 'add' && name) {
+      const input = { email: name, ...grantOf(given) }
+      return talk(async client => {
+        const list = await client.call('POST /members', input, { signal })
+        const row = list.members.find(({ email }) => email === name.toLowerCase())
+        return json ? jsonLine(row) : `${oneLine(name)} is ${input.role}${row?.bound ? '' : ', from the first sign-in on'}\n`
+      })
+    }
+    if (what === 'invite' && name === undefined) {
+      const [note, expires] = [given.text('note'), given.text('expires')]
+      const input = { ...grantOf(given), ...(note && { note }), ...(expires && { expiresAt: timeOf(expires, Date.now()) }) }
+      return talk(async client => {
+        const { invitation } = await client.call('POST /members', input, { signal })
+        return json ? jsonLine(invitation) : invited(terminal, invitation!)
+      })
+    }
+    if (what === 'remove' && name) {
+      return talk(async client => {
+        const list = await client.call('DELETE /members', name.includes('@') ? { email: name } : { invitation: name }, { signal })
+        return json ? jsonLine(list) : `removed ${oneLine(name)}\n`
+      })
+    }
+    return misused(`expected members ${members.usage}, found members ${given.args.join(' ')}`)
+  },
+}
+
+const grantOf = (given: Given): { role: Role; areas?: string[] } => {
+  const role = given.text('role') ?? ''
+  if (!ROLES.includes(role)) misused(`expected --role ${ROLES.join('|')}, found ${role || 'none'}`)
+  const areas = (given.text('areas') ?? '').split(',').map(id => id.trim()).filter(Boolean)
+  return { role: role as Role, ...(areas.length && { areas }) }
+}
+
+/** The link alone goes to standard output, for whoever passes it on. */
+const invited = ({ err }: Terminal, { url, id, expiresAt }: MadeInvitation): string => {
+  err.write(`invitation ${oneLine(id)}, good once and until ${dayOf(expiresAt)}\n`)
+  return `${oneLine(url)}\n`
+}
+
+const tableOf = ({ members: people, invitations }: MemberList): string => {
+  const now = Date.now()
+  const rows = [['WHO', 'ROLE', 'AREAS', 'SEEN', 'GRANTED BY'], ...people.map(one => personRow(one, now)), ...invitations.map(invitationRow)]
+  return `${columns(rows).join('\n')}\n`
+}
+
+const areasIn = (areas: readonly string[] | undefined): string => (areas ? short(areas.map(oneLine).join(', '), 40) || 'none' : 'all')
+
+const personRow = ({ email, role, areas, lastSeenAt, grantedBy }: Member, now: number): string[] =>
+  [oneLine(email), role, areasIn(areas), lastSeenAt === undefined ? 'never' : ago(lastSeenAt, now), oneLine(grantedBy)]
+
+const invitationRow = ({ id, role, areas, expiresAt, createdBy, note }: Invitation): string[] =>
+  [`invitation ${oneLine(id)}${note ? ` (${short(oneLine(note), 40)})` : ''}`, role, areasIn(areas), `until ${dayOf(expiresAt)}`, oneLine(createdBy)]

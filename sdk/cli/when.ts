@@ -1,0 +1,14 @@
+import { misused } from './verb.js'
+
+const UNIT: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
+
+/** The moment that words such as 12h, 30d or 2030-01-31 name; it must be one to come. */
+export const timeOf = (text: string, now: number): number => {
+  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
+  const at = count ? now + Number(count) * UNIT[unit!]! * 1000 : Date.parse(text)
+  if (Number.isNaN(at) || at <= now) misused(`--expires: expected a time to come such as 12h, 30d or 2030-01-31, found ${text}`)
+  return at
+}
+
+/** A moment as a day. */
+export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import type { Role, Scope } from '../../sdk/types.js'
+import { guarded, ROUTED, type Guarded } from './calls.js'
+import { accessLinesFile, type AccessLine } from './access-lines.js'
+
+const ROLES = ['viewer', 'collaborator', 'maintainer', 'owner'] as const
+const SCOPES: readonly Scope[] = ['editor', 'read', 'drive', 'land']
+/** What the written contract serves beside its calls, under the access of the call it is another name of. */
+const ALIASES: { readonly [id: string]: string } = { 'system.leave': 'system.removeMember' }
+/** Nothing of these is judged by a general credential. */
+const own = (access: (typeof ROUTED)[number]['access']): boolean => 'open' in access
+
+const lines = new Map((JSON.parse(readFileSync(accessLinesFile, 'utf8')) as AccessLine[]).map(line => [line.id, line]))
+const served = ROUTED.map(routed => ({ ...routed, line: lines.get(ALIASES[routed.access.id] ?? routed.access.id)! }))
+
+const context = { caller: { kind: 'session', actor: 'x', role: 'owner' }, signal: new AbortController().signal, trusted: true } as const
+
+/** A session of somebody with a role. */
+const sessionOf = async ({ auth }: Guarded, role: Role): Promise<string> => {
+  if (role === 'owner') return auth.openLocal('matrix').token
+  const { code } = await auth.handlers['kernel.members.invite']({ role, by: 'x' }, context)
+  const { session } = await auth.handlers['kernel.session.open']({ invite: code, name: role, device: 'matrix', address: '127.0.0.1' }, context)
+  return session.token
+}
+
+const asked = async (daemon: Guarded, { method, path }: (typeof ROUTED)[number], headers: { [name: string]: string }) => {
+  const body = method === 'GET' ? {} : { body: '{}', headers: { 'content-type': 'application/json', ...headers } }
+  const response = await fetch(daemon.url + path, { method, headers, ...body })
+  const { message } = await response.json() as { message: string }
+  return { status: response.status, message, reached: daemon.reached() }
+}
+
+t.test('every served call has its line in the written contract, and the manifests say the same', async t => {
+  for (const { call, access, line } of served) {
+    t.ok(line, `${access.id} is in the contract`)
+    if (!line) continue
+    if (!ALIASES[access.id]) t.equal(call, line.call)
+    const floor = 'open' in access ? 'open' : access.role
+    t.equal(floor, line.floor, `${call}: floor`)
+    t.same('open' in access ? [] : [...access.tokens].sort(), [...line.tokens].sort(), `${call}: tokens`)
+  }
+})
+
+t.test('each role reaches exactly the calls whose floor it has, and is told which role would', async t => {
+  const daemon = await guarded(t)
+  for (const [rank, role] of ROLES.entries()) {
+    const headers = { authorization: `Bearer ${await sessionOf(daemon, role)}` }
+    for (const routed of served.filter(({ access }) => !own(access))) {
+      const { floor } = routed.line
+      const { status, message, reached } = await asked(daemon, routed, headers)
+      if (floor === 'open' || ROLES.indexOf(floor) <= rank) t.same([status, reached], [409, [routed.call]], `${role} ${routed.call}`)
+      else {
+        t.same([status, reached], [403, []], `${role} ${routed.call}`)
+        t.match(message, `takes role ${floor}, found role ${role}`)
+      }
+    }
+  }
+})
+
+t.test('each scope reaches exactly the calls whose token line names it, and is told which would, or that none does', async t => {
+  const daemon = await guarded(t)
+  for (const scope of SCOPES) {
+    const { token } = await daemon.token(scope)
+    for (const routed of served.filter(({ access }) => !own(access))) {
+      const { tokens } = routed.line
+      const { status, message, reached } = await asked(daemon, routed, { 'x-sandbox-control': token })
+      if (tokens.includes(scope)) t.same([status, reached], [409, [routed.call]], `${scope} ${routed.call}`)
+      else {
+        t.same([status, reached], [403, []], `${scope} ${routed.call}`)
+        for (const one of tokens.length ? tokens : ['no control token reaches', 'a signed-in']) t.match(message, one)
+      }
+    }
+  }
+})
+
+t.test('without a credential only what is open is heard', async t => {
+  const daemon = await guarded(t)
+  for (const routed of served) {
+    const { status, reached } = await asked(daemon, routed, {})
+    const heard = own(routed.access) && !('ticket' in routed.access)
+    t.same([status, reached], heard ? [409, [routed.call]] : [401, []], routed.call)
+  }
+})

@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import type { Test } from 'tap'
+import type { Client } from '../../sdk/client.js'
+import { daemonWith, type Support, type SupportOptions } from '../support/daemon.js'
+import { talkTo, type Seen, type Talk } from '../support/sockets/client.js'
+
+/** Ends the terminals of a data folder, which outlive their daemon. */
+export const endTerminals = (data: string): void => {
+  const cwd = join(data, 'system', 'terminals')
+  if (!existsSync(join(cwd, 'tmux'))) return
+  try {
+    execFileSync('tmux', ['-S', 'tmux', '-N', 'kill-server'], { cwd, stdio: 'ignore' })
+  } catch {
+    // It ended by itself.
+  }
+}
+
+/** A daemon with group system, whose terminals end with the test. */
+export const withTerminals = async (t: Test, options: SupportOptions = {}, groups = ['system']): Promise<Support> => {
+  const held: { data?: string } = {}
+  t.teardown(() => held.data !== undefined && endTerminals(held.data))
+  const daemon = await daemonWith(t, groups, options)
+  held.data = daemon.data
+  return daemon
+}
+
+/** A socket on a terminal, with what it showed as one text. */
+export interface Attached extends Talk {
+  readonly text: () => string
+  type(text: string): void
+  /** Waits until what was shown fits. */
+  shows(pattern: RegExp): Promise<string>
+  exit(): Promise<number | undefined>
+}
+
+/** Attaches to a terminal as a person's browser does: with a ticket. */
+export const attach = async (
+  t: Pick<Test, 'teardown'>, { url, client }: { url: string; client: Client }, session: string, query = '',
+): Promise<Attached> => {
+  const { ticket } = await client.call('POST /system/ws-ticket', { for: 'terminal', name: session })
+  return attached(await talkTo(t, `${url}/system/terminal?session=${session}&ticket=${ticket}${query}`))
+}
+
+/** A socket as a terminal. */
+export const attached = (talk: Talk): Attached => {
+  let text = ''
+  let read = 0
+  const take = () => {
+    for (; read < talk.seen.length; read++) text += talk.seen[read]!.data ?? ''
+    return text
+  }
+  const isData = ({ type }: Seen) => type === 'data'
+  return {
+    ...talk,
+    text: take,
+    type: data => talk.say({ type: 'input', data }),
+    shows: async pattern => {
+      while (!pattern.test(take())) await talk.until(isData).catch(error => Promise.reject(new Error(`${(error as Error).message}; it showed ${take().slice(-500)}`)))
+      return text
+    },
+    exit: async () => (await talk.until(({ type }) => type === 'exit')).code,
+  }
+}
