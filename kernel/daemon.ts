@@ -25,6 +25,7 @@ import { pluginLog, type Logger } from './log.js'
 import type { Kernel } from './services.js'
 import { FileStore } from './storage/files.js'
 import { JournalStore } from '../sdk/node/journal/journal-store.js'
+import { carryOut, MOVES } from '../sdk/node/moves.js'
 import { openSeal } from '../sdk/node/seal.js'
 import { stateFolder } from '../sdk/node/state-folder.js'
 import { openStore } from './storage/store.js'
@@ -55,6 +56,8 @@ export interface DaemonOptions {
   readonly only?: readonly string[]
   /** Groups to run in processes of their own. */
   readonly apart?: readonly string[]
+  /** Ends this daemon and starts another in its place; left out where nobody can. */
+  readonly restart?: () => void
   /** Lines for the person at the terminal, never for a log. */
   readonly say?: (line: string) => void
   /** Calls served beside those of the groups. */
@@ -104,11 +107,18 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   let url = ''
   const info = describeDaemon(root, identity, boot, () => plugins)
   kernel.calls.add('kernel.info', 'kernel', info)
+  kernel.calls.add('kernel.restart', 'kernel', async (_, input) => {
+    live.reason = (input as { reason: Live['reason'] }).reason
+    options.restart?.()
+    return { restarting: options.restart !== undefined }
+  })
   kernel.calls.add('kernel.listeners', 'kernel', async () => ({ listeners: url ? [{ host: config.host, port: portOf(url) }] : [] }))
   for (const [call, answer] of Object.entries({ ...auth.handlers, ...liveCalls(live) })) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
   options.extra?.(kernel)
+  const carried = await carryOut(join(data, MOVES))
+  if (typeof carried === 'object') log.error({ err: carried.undone }, 'what was to be put in place is back where it was')
   plugins = await loadPlugins(kernel, {
     manifests, root, workspace: config.workspace, data, hidden: [dirname(socketPath), stateFolder(process.env)],
     ...(options.only && { only: options.only }), ...(options.apart && { apart: options.apart }),

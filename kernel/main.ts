@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageFolder } from '../sdk/node/package.js'
 import { keepCompiled } from '../sdk/node/state-folder.js'
+import type { Daemon } from './daemon.js'
 
 keepCompiled(process.env)
 const { closeInherited } = await import('../sdk/node/inherited.js')
@@ -16,6 +17,9 @@ const { DaemonLogs } = await import('../sdk/node/logs/daemon-logs.js')
 
 const STOP_WITHIN = 10_000
 
+/** After an answer that says so: it is on its way by then. */
+const RESTART_AFTER = 200
+
 /** Runs a daemon until it is told to stop; a start that cannot happen is one sentence and exit 1. */
 const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -25,37 +29,54 @@ const run = async (): Promise<void> => {
   const crashes = new CrashReports(join(config.data, 'logs'))
   crashes.begin()
   const log = createLog({ json: config.json, keep: logs.keep })
-  const hints: string[] = []
-  try {
-    const daemon = await startDaemon({ config, root, manifests: join(packageFolder(root), 'manifests'), log, say: line => hints.push(line) })
-    let stopping = false
-    const stop = async () => {
-      if (stopping) return
-      stopping = true
-      setTimeout(() => process.exit(1), STOP_WITHIN).unref()
-      await daemon.stop()
-      await logs.close()
-      crashes.end()
-      release()
-      process.exit(0)
-    }
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
-    const unseen = (what: string) => (error: unknown) => {
-      log.error({ err: error }, what)
-      crashes.write(what, error)
-    }
-    process.on('unhandledRejection', unseen('a promise was rejected and nobody looked'))
-    process.on('uncaughtException', unseen('an error was thrown and nobody caught it'))
+  let stopping = false
+  let daemon: Daemon | undefined
+  const stop = async () => {
+    if (stopping) return
+    stopping = true
+    setTimeout(() => process.exit(1), STOP_WITHIN).unref()
+    await daemon?.stop()
+    await logs.close()
+    crashes.end()
+    release()
+    process.exit(0)
+  }
+  const start = async (port: number): Promise<void> => {
+    const hints: string[] = []
+    const restart = () => void setTimeout(() => void again().catch(failed), RESTART_AFTER)
+    daemon = await startDaemon({ config: { ...config, port }, root, manifests: join(packageFolder(root), 'manifests'), log, restart, say: line => hints.push(line) })
     announce(daemon, config, hints)
     await daemon.ready
-    crashes.tellOfLast()
-    flushCompileCache()
-  } catch (error) {
+  }
+  /** In this process, so that whoever looks after it sees one daemon, at one address. */
+  const again = async () => {
+    if (stopping || !daemon) return
+    const { url } = daemon
+    await daemon.stop()
+    if (!stopping) await start(Number(new URL(url).port || 80))
+  }
+  const failed = (error: unknown) => {
     crashes.tellOfLast()
     crashes.end()
     release()
-    throw error
+    tell(error)
   }
+  const unseen = (what: string) => (error: unknown) => {
+    log.error({ err: error }, what)
+    crashes.write(what, error)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
+  process.on('unhandledRejection', unseen('a promise was rejected and nobody looked'))
+  process.on('uncaughtException', unseen('an error was thrown and nobody caught it'))
+  await start(config.port).catch(failed)
+  crashes.tellOfLast()
+  flushCompileCache()
+}
+
+/** A start that cannot happen is one sentence; anything else is a bug, with where it is. */
+const tell = (error: unknown): never => {
+  process.stderr.write(`sandbox: ${error instanceof StartError ? error.message : error instanceof Error ? (error.stack ?? error.message) : error}\n`)
+  process.exit(1)
 }
 
 const announce = ({ url, claim }: { url: string; claim?: string }, { json, workspace }: { json: boolean; workspace: string }, hints: readonly string[]): void => {
@@ -65,9 +86,4 @@ const announce = ({ url, claim }: { url: string; claim?: string }, { json, works
   for (const hint of hints) process.stderr.write(`sandbox: ${hint}\n`)
 }
 
-try {
-  await run()
-} catch (error) {
-  process.stderr.write(`sandbox: ${error instanceof StartError ? error.message : error instanceof Error ? (error.stack ?? error.message) : error}\n`)
-  process.exit(1)
-}
+await run().catch(tell)

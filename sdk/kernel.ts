@@ -174,6 +174,8 @@ export interface LiveFrame {
 export interface Kernel {
   /** What this daemon is and how far its start has come. */
   'kernel.info'(): KernelInfo
+  /** Starts the daemon anew, a moment after its caller was answered; streams are told why. `restarting` is false where it runs in another program. */
+  'kernel.restart'(input: { reason: 'restarting' | 'restored' }): { restarting: boolean }
   /** The addresses this daemon listens on: never a target of a request made for somebody else. */
   'kernel.listeners'(): { listeners: { host: string; port: number }[] }
   /** Whether the sandbox has an owner, and by what people sign in here. */

@@ -3,6 +3,9 @@ import type { tags } from 'typia'
 /** Milliseconds since the epoch. */
 export type Millis = number & tags.Type<'uint64'>
 
+/** A number of bytes. */
+export type Size = number & tags.Type<'uint64'>
+
 /** A whole number from 0. */
 export type Count = number & tags.Type<'uint32'>
 

@@ -329,7 +329,7 @@ export interface Agent {
   /** Helpers of turns under way and of those that ended within a week, newest first; `before` pages by `startedAt`. */
   'agent.helpers'(input: { conversationId?: string; status?: 'live' | 'all'; limit?: Positive; before?: Millis }): { sessions: HelperSession[]; next?: Millis }
   /** One helper's record, live while its turn is under way. */
-  'agent.helperTranscript'(input: { id: string }): { messages: TranscriptMessage[] }
+  'agent.helperTranscript'(input: { id: string }): { conversationId: ConversationId; messages: TranscriptMessage[] }
   /** The repositories of the workspace that have a commit: what a private copy is made of. */
   'checkouts.repositories'(): { repos: string[] }
   /** The repositories of a private copy with their folders on this machine. */

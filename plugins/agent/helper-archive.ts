@@ -73,18 +73,18 @@ export class HelperArchive {
   }
 
   /** What one helper was asked, did and said: from the frames while its turn lives, then as it was kept. */
-  async transcript(id: string): Promise<TranscriptMessage[]> {
+  async transcript(id: string): Promise<{ conversationId: string; messages: TranscriptMessage[] }> {
     const { journal, live } = this.#parts
     const turn = live().find(({ run }) => isUnder(run, id) && !this.#kept.has(run))
     const own = turn && id.slice(turn.run.length + 1)
     if (turn && own !== undefined && turn.record.helpers.get(own)) {
       await turn.log.settled()
-      return numbered(helperRows(turn, own, await framesIn(journal, turn.run)))
+      return { conversationId: turn.conversationId, messages: numbered(helperRows(turn, own, await framesIn(journal, turn.run))) }
     }
-    const run = [...this.#kept].find(([, sessions]) => sessions.some(session => session.id === id))?.[0]
+    const [run, sessions] = [...this.#kept].find(([, sessions]) => sessions.some(session => session.id === id)) ?? []
     const lines = run === undefined ? [] : await journal.read<{ id: string; rows: Row[] }>(rowsOf(run))
     const line = lines.find(line => line.id === id) ?? refuse('not-found', `there is no helper ${JSON.stringify(id.slice(0, 120))}, or it ended more than a week ago`)
-    return numbered(line.rows)
+    return { conversationId: sessions![0]!.conversationId, messages: numbered(line.rows) }
   }
 
   /** Removes the helpers of a conversation that is gone. */

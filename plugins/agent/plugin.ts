@@ -6,6 +6,7 @@ import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
 import { AutoLand } from './auto-land.js'
 import { Board } from './board.js'
+import { handOver, takeBack } from './bundle-part.js'
 import { Cards } from './cards.js'
 import { Changes } from './changes.js'
 import { agent, type Agent, type Conversation } from './contract.js'
@@ -21,6 +22,7 @@ import { Lanes } from './lanes.js'
 import { landed, locked } from './landing.js'
 import { PlannedResumes } from './planned-resumes.js'
 import { programs } from './programs.js'
+import { ProgramsUnderWay } from './programs-under-way.js'
 import { Providers } from './providers.js'
 import { Queue } from './queue.js'
 import { Remembered } from './remembered.js'
@@ -51,6 +53,8 @@ const done = async (work: Promise<void>): Promise<Ok> => {
 /** Runs turns of agents and shows, feeds and stops them. */
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
+  // Before anything of what was is read.
+  if (await takeBack(host)) log.info('the conversations that a restore brought were taken in')
   const { workspace, hidden } = place
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
@@ -75,7 +79,8 @@ export const activate = async (host: Host): Promise<void> => {
     const { subagentsAtOnce, subagentsPerTurn, subagentDepth } = (await settings()) ?? {}
     return { atOnce: subagentsAtOnce ?? USUAL_LIMITS.atOnce, perTurn: subagentsPerTurn ?? USUAL_LIMITS.perTurn, depth: subagentDepth ?? USUAL_LIMITS.depth }
   }
-  const workshop = new TurnWorkshop({ workspace, copies, conversations, locks, log, remembered, anchors, listeners, limits, reach: askReach(host), staff: { providers, log } })
+  const underWay = new ProgramsUnderWay()
+  const workshop = new TurnWorkshop({ workspace, underWay, copies, conversations, locks, log, remembered, anchors, listeners, limits, reach: askReach(host), staff: { providers, log } })
   const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
@@ -144,6 +149,9 @@ export const activate = async (host: Host): Promise<void> => {
   })
 
   host.contribute('system.programs', programs)
+  host.contribute('bundle.parts', () => handOver(host, conversations.all))
+  host.contribute('bundle.takers', () => ['agent'])
+  host.contribute('system.processes', () => [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })))
 
   const handlers: Handlers<Agent> = {
     'POST /agent': (input, { caller }) => delivery.deliver(input, caller),
@@ -211,7 +219,7 @@ export const activate = async (host: Host): Promise<void> => {
     'agent.search': ({ query, caseSensitive = false }) => search.find(query, caseSensitive),
     'agent.place': ({ id, text, by }) => done(board.place(id, text, by)),
     'agent.helpers': query => archive.list(query),
-    'agent.helperTranscript': async ({ id }) => ({ messages: await archive.transcript(id) }),
+    'agent.helperTranscript': ({ id }) => archive.transcript(id),
     'checkouts.repositories': async () => ({ repos: (await copies.repositories()).map(({ repo }) => repo) }),
     'checkouts.repos': async ({ id }) => {
       const { branch, repos } = conversations.get(id)

@@ -16,11 +16,12 @@ const SOURCE = 'exec "$1" - 2>&1'
 /** The programs of a turn in one tree: behind the wall, each in a process group of its own that ends with the turn. */
 export const turnPrograms = (
   wall: Omit<WallSpec, 'cwd' | 'env'>, { root, cwd }: { readonly root: string; readonly cwd: string }, signal: AbortSignal,
+  onStart: NonNullable<RunOptions['onStart']>,
 ): Pick<ToolContext, 'shell' | 'code'> => {
   const ran = async (script: string, argument: string, at: string, { timeoutMs, onOutput }: ShellOptions, input?: string): Promise<ShellResult> => {
     const seen = join(wall.workspace, relative(root, at))
     const options: Omit<RunOptions, 'cwd' | 'env'> = {
-      signal, timeoutMs, maxBytes: MOST_OUTPUT, ...(input !== undefined && { input }), ...(onOutput && { onOutput: piece => onOutput(piece.toString()) }),
+      signal, timeoutMs, maxBytes: MOST_OUTPUT, onStart, ...(input !== undefined && { input }), ...(onOutput && { onOutput: piece => onOutput(piece.toString()) }),
     }
     const result = await runWalled({ ...wall, cwd: seen, env: listEnv({ PWD: seen }) }, SHELL, ['-c', script, SHELL, argument], options)
     return { exit: result.code, output: result.stdout.toString() + result.stderr, truncated: result.truncated, timedOut: result.timedOut }

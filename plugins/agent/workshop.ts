@@ -4,6 +4,7 @@ import { accessTo, allows, covers, isWithin, Refusal, refuse, type ReachFolder }
 import type { Log } from '../../sdk/index.js'
 import type { Listener, Reach } from '../../sdk/node/addresses.js'
 import { inside } from '../../sdk/node/paths.js'
+import type { RunOptions } from '../../sdk/node/run.js'
 import { sightWith, type Sight } from '../../sdk/node/sight.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { HelperLimits, TurnRequest } from './adapter.js'
@@ -20,6 +21,7 @@ import type { Remembered } from './remembered.js'
 import type { Limits } from './sight.js'
 import { pinsOf } from './pins.js'
 import { notesOf, preambleOf } from './preamble.js'
+import type { ProgramsUnderWay } from './programs-under-way.js'
 import { stamp, sweepBeside } from './tools/tree.js'
 import { tools } from './tools/tools.js'
 import type { Turn } from './turn.js'
@@ -29,6 +31,7 @@ import { treeCommand, turnPrograms } from './turn-shell.js'
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
   readonly workspace: string
+  readonly underWay: ProgramsUnderWay
   readonly copies: Copies
   readonly conversations: Conversations
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
@@ -189,14 +192,14 @@ export class TurnWorkshop implements Workshop {
   }
 
   io(turn: Turn, ground: Ground, leg: Leg) {
-    const { remembered, listeners, staff } = this.#parts
+    const { remembered, listeners, staff, underWay } = this.#parts
     // Every ground of this workshop was made by `prepare`.
     const { wall } = ground as Tree
     const { conversationId } = turn
     return turnIo(turn, ground, leg, {
       staff,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
-      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() })),
+      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() }), (pid, over) => underWay.begun(conversationId, pid, over)),
     })
   }
 }
@@ -208,7 +211,9 @@ const worktree = async (branch: string, repos: readonly CopyRepo[], sync?: { com
 }
 
 /** The sandbox tools in one tree. */
-const toolbox = ({ root, cwd, folders }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>): Toolbox => ({
+const toolbox = (
+  { root, cwd, folders }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>, onStart: NonNullable<RunOptions['onStart']>,
+): Toolbox => ({
   face: (name, input) => {
     const tool = tools[name]
     if (!tool || !Object.hasOwn(tools, name)) return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
@@ -222,7 +227,7 @@ const toolbox = ({ root, cwd, folders }: Ground, wall: Omit<WallSpec, 'cwd' | 'e
   run: async (name, input, signal, company) => {
     const tool = tools[name]!
     try {
-      return await tool.run(tool.check(input), { root, ...(folders && { folders }), signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal) })
+      return await tool.run(tool.check(input), { root, ...(folders && { folders }), signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal, onStart) })
     } catch (error) {
       if (!signal.aborted) throw error
       return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }

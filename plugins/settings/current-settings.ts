@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type Host, refuse } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
+import { nearest } from '../../sdk/node/nearest.js'
+import type { ManifestProblem } from '../system/contract.js'
 import { settings, type SettingKey, type Settings, type SettingsEvents, type SettingsGiven } from './contract.js'
 import { FILE, type Kept, type SettingsFile } from './settings-file.js'
 
@@ -51,6 +53,11 @@ export class CurrentSettings {
     return this.#turns.with(FILE, async () => this.#accept(await this.#file.load()))
   }
 
+  /** What in the file does not count, as it is now. */
+  async problems(): Promise<ManifestProblem[]> {
+    return problemsOf(await this.#turns.with(FILE, () => this.#file.load()))
+  }
+
   /** Writes what changes and answers every setting; one write at a time, each on what the last one left. */
   change({ set, unset = [], holds, by }: Change): Promise<Settings> {
     return this.#turns.with(FILE, async () => {
@@ -70,7 +77,7 @@ export class CurrentSettings {
 
   /** The settings that kept keys amount to, told where they differ from the last ones or do not fit. */
   #accept(kept: Kept, by?: string): Settings {
-    const problems = problemsOf(kept)
+    const problems = problemsOf(kept).map(({ detail }) => detail)
     const told = problems.join('\n')
     if (told && told !== this.#told) this.#log.warn(`${FILE} holds what does not count`, { problems: problems.slice(0, MOST_TOLD) })
     this.#told = told
@@ -90,10 +97,12 @@ const KEYS = Object.keys(DEFAULTS) as SettingKey[]
 const fits = (key: string, value: unknown): boolean =>
   settings.request({ call: 'POST /settings', input: { [key]: value } }).success
 
-const problemsOf = ({ keys, wrong }: Kept): string[] => {
-  if (wrong !== undefined) return [wrong]
-  return Object.entries(keys).filter(([key, value]) => !fits(key, value)).map(([key]) => {
+const problemsOf = ({ keys, wrong }: Kept): ManifestProblem[] => {
+  if (wrong !== undefined) return [{ kind: 'unreadable', detail: wrong }]
+  return Object.entries(keys).filter(([key, value]) => !fits(key, value)).map(([key]): ManifestProblem => {
     const setting = KEYS.find(one => one === key)
-    return setting ? `${setting}: its value does not fit, so the default ${DEFAULTS[setting]} holds` : `${key.slice(0, 80)}: no setting of this sandbox`
+    if (setting) return { kind: 'invalidEntry', detail: `${setting}: its value does not fit, so the default ${DEFAULTS[setting]} holds` }
+    const suggestion = nearest(key, KEYS)
+    return { kind: 'unknownKey', detail: `${key.slice(0, 80)}: no setting of this sandbox`, ...(suggestion !== undefined && { suggestion }) }
   })
 }

@@ -1,7 +1,7 @@
 import { type Host, refuse } from '../../sdk/index.js'
 import { settings, type SettingsGiven, type SettingKey } from './contract.js'
 import { CurrentSettings, DEFAULTS, revisionOf } from './current-settings.js'
-import { SettingsFile } from './settings-file.js'
+import { FILE, SettingsFile } from './settings-file.js'
 
 export const contract = settings
 
@@ -15,6 +15,8 @@ export const activate = async (host: Host): Promise<void> => {
   })
   // What was left behind is in nobody's way, so a sweep that fails must not keep the settings from being read.
   host.boot('Settings', () => file.sweep().catch(error => host.log.info('leftovers of the settings stay', { error: String(error) })))
+
+  host.contribute('system.manifestProblems', async () => [{ path: FILE, problems: await current.problems() }])
 
   await host.serve(settings, {
     'GET /settings': () => current.read(),

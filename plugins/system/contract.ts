@@ -3,6 +3,10 @@ import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
 import type { AccessCalls } from './access-contract.js'
 import type { BrowserCalls } from './browsers-contract.js'
+import type { BundleCalls } from './bundles-contract.js'
+import type { HelperCalls } from './helpers-contract.js'
+import type { MachineCalls } from './machine-contract.js'
+import type { ManifestProblemCalls } from './manifest-problems-contract.js'
 import type { MemberCalls } from './members-contract.js'
 import type { StreamCalls } from './stream-contract.js'
 import type { TerminalCalls } from './terminals-contract.js'
@@ -10,12 +14,17 @@ import type { TicketCalls } from './tickets-contract.js'
 
 export type * from './access-contract.js'
 export type * from './browsers-contract.js'
+export type * from './bundles-contract.js'
+export type * from './helpers-contract.js'
+export type * from './machine-contract.js'
+export type * from './manifest-problems-contract.js'
 export type * from './members-contract.js'
 export type * from './stream-contract.js'
 export type * from './terminals-contract.js'
 export type * from './tickets-contract.js'
 
-export interface System extends AccessCalls, BrowserCalls, MemberCalls, StreamCalls, TerminalCalls, TicketCalls {}
+export interface System
+  extends AccessCalls, BrowserCalls, BundleCalls, HelperCalls, MachineCalls, ManifestProblemCalls, MemberCalls, StreamCalls, TerminalCalls, TicketCalls {}
 
 export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }

@@ -4,9 +4,13 @@ import { listSessions, mintToken, revokeSessions } from './access.js'
 import { browserCalls } from './browsers/calls.js'
 import { chromiumProgram } from './browsers/chromium.js'
 import { Budget } from './budget.js'
+import { bundleCalls } from './bundles/calls.js'
 import { type Me, system } from './contract.js'
 import { recordDenials } from './denials.js'
 import { EventStream } from './events.js'
+import { helperCalls } from './helpers.js'
+import { machineCalls } from './machine/calls.js'
+import { manifestProblemCalls } from './manifest-problems.js'
 import { memberHandlers } from './members.js'
 import { Programs } from './programs.js'
 import { record } from './recorded.js'
@@ -70,6 +74,10 @@ export const activate = async (host: Host): Promise<void> => {
       await record(host, { type: 'token.revoked', extra: { id } }, context)
       return { ok: true }
     },
+    ...(await bundleCalls(host)),
+    ...helperCalls(host),
+    ...machineCalls(host),
+    ...manifestProblemCalls(host),
   })
 }
 

@@ -118,7 +118,7 @@ export interface StreamCalls {
     clientId?: ClientId
     roster?: 'snapshot' | 'delta'
     after?: string & tags.MaxLength<64>
-  }): Stream<SystemEvent, { reason: 'stopping'; retryMs: Count }>
+  }): Stream<SystemEvent, { reason: 'stopping' | 'restarting' | 'restored'; retryMs: Count }>
 
   /**
    * Replace what the presence roster says about one's own open stream.

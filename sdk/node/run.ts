@@ -24,6 +24,8 @@ export interface RunOptions {
   readonly maxBytes?: number
   /** Hears every piece of output as it comes, kept or not. */
   readonly onOutput?: (piece: Buffer, from: 'stdout' | 'stderr') => void
+  /** Told of the process, and of its end. */
+  readonly onStart?: (pid: number, over: Promise<unknown>) => void
 }
 
 /** What became of a program. */
@@ -175,6 +177,11 @@ const failedStart = async (error: unknown, program: string, cwd: string): Promis
   throw new Error(`cannot start ${program}: its working folder is gone`, { cause: error })
 }
 
+let starts = Promise.resolve()
+
+/** One start for each turn of the loop: it stands still until a program is there, and many that start at once would hold it up for long. */
+const inTurn = (): Promise<void> => (starts = starts.then(() => new Promise(resolve => setImmediate(resolve))))
+
 /**
  * Runs a program to its end in a process group of its own, which is gone when this answers.
  *
@@ -182,7 +189,8 @@ const failedStart = async (error: unknown, program: string, cwd: string): Promis
  * after 2 s, killed; behind a wall it is killed at once.
  */
 export const run = async (program: string, args: readonly string[], options: RunOptions): Promise<RunResult> => {
-  const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES, onOutput } = options
+  const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES, onOutput, onStart } = options
+  await inTurn()
   signal?.throwIfAborted()
   const child: ChildProcess = spawn(program, args, {
     cwd, env: { ...env }, detached: true, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
@@ -217,6 +225,7 @@ export const run = async (program: string, args: readonly string[], options: Run
     if (pid !== undefined && !killer) signalGroup(pid, 'SIGKILL')
   })
   child.once('close', (code, by) => resolve([code, by]))
+  if (pid !== undefined) onStart?.(pid, promise)
   try {
     const [code, by] = await promise
     if (pid !== undefined) signalGroup(pid, 'SIGKILL')

@@ -6,7 +6,8 @@ import { treeOf } from '../plugins/agents-support.js'
 import { refusal, state } from '../plugins/agent-support.js'
 import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
-import { ACCESS_POINTS, after, dies, kept, whereIn, type Where } from './failpoints.js'
+import { packing, restoring } from './bundles.js'
+import { ACCESS_POINTS, type Where, after, dies, kept, whereIn } from './failpoints.js'
 
 /** Every point that a test of this file ends a daemon at. */
 const reached = new Set<string>(ACCESS_POINTS)
@@ -348,6 +349,13 @@ cases('a purge', ['agent.erase.meant', 'agent.erase.removed'], async (t, point) 
     t.equal(await daemon.kernel.journals.stat('agent/transcripts/p'), undefined)
   })
 })
+
+// Backups --------------------------------------------------------------------------------------------------------------
+
+cases('a backup', ['bundle.parts', 'bundle.written', 'bundle.named'], packing)
+cases('a restore before it counts', ['bundle.staged'], restoring(false))
+cases('a restore', ['bundle.planned', 'moves.away', 'moves.away:3', 'moves.in', 'moves.in:3', 'moves.over', 'agent.returned.cleared', 'returned.taken'], restoring(true))
+cases('a restore, and killed again in completing it', ['moves.away:2'], restoring(true, 'moves.in:2', 'agent.returned.cleared'))
 
 // Areas ---------------------------------------------------------------------------------------------------------------
 

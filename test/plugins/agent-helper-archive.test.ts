@@ -91,5 +91,5 @@ t.test('pages never tear apart what began at one moment, and what ended a week a
   const again = new HelperArchive({ journal, live: () => [] })
   await again.load()
   t.same(again.list({}), archive.list({}))
-  t.match(await again.transcript('new:c1'), [{ index: 0, role: 'user' }])
+  t.match((await again.transcript('new:c1')).messages, [{ index: 0, role: 'user' }])
 })

@@ -86,6 +86,11 @@ export class AgentPeer {
     }
   }
 
+  /** The process, while there is one. */
+  get pid(): number | undefined {
+    return this.#process.pid
+  }
+
   get sessionId(): string | undefined {
     return this.#session?.id
   }

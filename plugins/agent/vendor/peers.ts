@@ -30,6 +30,11 @@ export class Peers {
     return this.#kept.size
   }
 
+  /** The processes of the programs that run or wait. */
+  get processes(): { pid: number; conversationId: string }[] {
+    return [...this.#kept.values()].flatMap(({ peer: { pid }, conversationId }) => (pid === undefined ? [] : [{ pid, conversationId }]))
+  }
+
   /** The program of a conversation's provider: the one that waits, when it has the session, or a new one. */
   async take(conversationId: string, provider: string, command: TreeCommand, session: string | undefined, signal: AbortSignal): Promise<AgentPeer> {
     const key = `${conversationId}/${provider}`

@@ -37,6 +37,10 @@ export class AgentProcess {
     void promise.then(() => (this.#over = true))
   }
 
+  get pid(): number | undefined {
+    return this.#over ? undefined : this.#child.pid
+  }
+
   get input(): Writable {
     return this.#child.stdin
   }

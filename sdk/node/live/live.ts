@@ -56,6 +56,8 @@ export class Live implements Source {
   #found?: { name: string; waiting: ReturnType<Live['waiting']> }
   #ticking = false
   #stopping = false
+  /** What `stop` tells watchers: why, and when to come again. */
+  reason: 'stopping' | 'restarting' | 'restored' = 'stopping'
 
   constructor({ boot, clock = REAL, epoch = randomBytes(4).toString('hex') }: LiveOptions) {
     this.#boot = boot
@@ -121,7 +123,7 @@ export class Live implements Source {
     this.#watchers.add(watcher)
     this.#tick()
     watcher.push()
-    if (this.#stopping) this.#end(watcher, 'done', STOPPING)
+    if (this.#stopping) this.#end(watcher, 'done', this.#lastWord)
     if (signal.aborted) gone()
     signal.addEventListener('abort', gone, { once: true })
     try {
@@ -136,8 +138,12 @@ export class Live implements Source {
   async stop(): Promise<void> {
     this.#stopping = true
     const watchers = [...this.#watchers]
-    for (const watcher of watchers) this.#end(watcher, 'done', STOPPING)
+    for (const watcher of watchers) this.#end(watcher, 'done', this.#lastWord)
     await Promise.all(watchers.map(({ closed }) => closed))
+  }
+
+  get #lastWord() {
+    return { reason: this.reason, retryMs: RETRY_MS }
   }
 
   greeting(watch: Watch['watch'], from?: number): Buffer[] {
@@ -305,8 +311,6 @@ export class Live implements Source {
 
 /** Why a stream ends whose reader reaches less than before: it begins anew, from no position it held. */
 export const SHRUNK = Symbol('access shrank')
-
-const STOPPING = { reason: 'stopping', retryMs: RETRY_MS }
 
 const fits = ({ mode }: Entry, watch: Watch['watch']): boolean => mode === undefined || mode === watch.mode
 

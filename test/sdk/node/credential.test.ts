@@ -1,6 +1,6 @@
 import t from 'tap'
-import { type Credential, readBearer, readCredential, readHead } from '../../../kernel/auth/credential.js'
-import { refusalOf } from './memory.js'
+import { type Credential, readBearer, readCredential, readHead } from '../../../sdk/node/credential.js'
+import { refusalOf } from '../../kernel/auth/memory.js'
 
 const good: [name: string, headers: string[], found: Credential | undefined][] = [
   ['no header at all', ['host', 'a'], undefined],

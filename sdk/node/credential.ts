@@ -1,4 +1,4 @@
-import { refuse } from '../../sdk/refusal.js'
+import { refuse } from '../refusal.js'
 
 /** What a client presents, before anything is known of it. */
 export interface Credential {

@@ -1,0 +1,64 @@
+import { join } from 'node:path'
+import { type Handlers, type Host, refuse } from '../../../sdk/index.js'
+import type { Bundle, BundleCalls } from '../bundles-contract.js'
+import { Exports, sweepMaking } from './exports.js'
+import { checkBundle, stageBundle, sweepRestores } from './restoring.js'
+import { Shelf } from './shelf.js'
+
+const SWEEP_MS = 6 * 3_600_000
+
+/** Answers what is backed up, packs and removes backups, and brings the sandbox back from one. */
+export const bundleCalls = async (host: Host): Promise<Handlers<BundleCalls>> => {
+  const { place, log, signal } = host
+  const failed = (what: string) => (error: unknown) => void (signal.aborted || log.warn(what, { error: String(error) }))
+  const changed = () => void host.call('kernel.events.publish', { domain: 'bundles' }).catch(failed('watchers could not be told of a bundle'))
+  const record = async (type: string, { name }: Pick<Bundle, 'name'>, { error, actor }: { error?: string; actor?: string } = {}) => {
+    if (!(await host.serves('activity.record'))) return
+    await host.call('activity.record', {
+      type, direction: 'system', audience: 'maintainer', outcome: error === undefined ? 'ok' : 'error', extra: { name },
+      ...(error !== undefined && { error }), ...(actor !== undefined && { actor }),
+    })
+  }
+  await sweepMaking(place.folder)
+  const shelf = await Shelf.open(host.files, join(place.folder, 'exports'))
+  const exports = new Exports({ host, shelf, record, changed })
+  let restoring = false
+  const sweep = () => Promise.all([shelf.sweep(), restoring || sweepRestores(host)]).catch(failed('old bundles could not be swept'))
+  const sweeper = setInterval(() => void sweep(), SWEEP_MS).unref()
+  signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
+  host.boot('Backups', async () => void (await sweep()))
+  host.stopping(() => exports.stop())
+
+  return {
+    'GET /bundles': () => ({ exports: shelf.all }),
+    'POST /bundles': async (asked, { caller }) => {
+      if (restoring) refuse('conflict', 'the sandbox is being restored: pack it when it has started anew')
+      return { name: (await exports.begin(asked, caller)).name }
+    },
+    'DELETE /bundles/{name}': async ({ name }, { caller }) => {
+      const bundle = shelf.find(name)
+      await exports.stop(name)
+      await shelf.remove(name)
+      changed()
+      await record('bundle.removed', bundle, { actor: caller.actor })
+      return { ok: true }
+    },
+    'POST /bundles/restore': async ({ mode, ...asked }, { caller }) => {
+      if (mode === 'check') return checkBundle(host, asked)
+      if (restoring) refuse('conflict', 'the sandbox is being restored already')
+      if (exports.busy) refuse('conflict', 'a bundle is being packed: wait for it, or delete it, and restore again')
+      restoring = true
+      let staged = false
+      try {
+        const report = await stageBundle(host, asked)
+        staged = true
+        await record('bundle.restored', { name: asked.path.split('/').at(-1)! }, { actor: caller.actor }).catch(failed('the restore could not be recorded'))
+        const { restarting } = await host.call('kernel.restart', { reason: 'restored' })
+        return { ...report, restarting, todo: [...report.todo, ...(restarting ? [] : ['start the sandbox anew: the bundle takes its place then'])] }
+      } finally {
+        // Once it counts, nothing else may begin before the start that carries it out.
+        restoring = staged
+      }
+    },
+  }
+}

@@ -1,0 +1,136 @@
+import { lstat, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Caller, type Host, Refusal, refuse } from '../../../sdk/index.js'
+import type { Bundle } from '../bundles-contract.js'
+import { pack, weigh, type Contents } from './packing.js'
+import type { Shelf } from './shelf.js'
+import { room } from './staging.js'
+import { findFiles, findRepositories } from './workspace-files.js'
+
+/** What is asked of a backup. */
+export interface Asked {
+  readonly secrets?: boolean
+  readonly passphrase?: string
+  readonly repos?: readonly string[]
+  readonly since?: number
+}
+
+interface ExportParts {
+  readonly host: Pick<Host, 'call' | 'collect' | 'log' | 'signal' | 'place'>
+  readonly shelf: Shelf
+  /** Writes an entry of the activity. */
+  readonly record: (type: string, bundle: Pick<Bundle, 'name'>, facts?: { error?: string; actor?: string }) => Promise<unknown>
+  readonly changed: () => void
+}
+
+const TOLD_MS = 500
+const FAILED = 'packing failed unexpectedly; the log of the sandbox says why'
+const MAKING = 'making'
+
+/** Makes backups, one at a time. */
+export class Exports {
+  readonly #parts: ExportParts
+  #starting = false
+  #running: { readonly name: string; readonly stop: AbortController; readonly over: Promise<void> } | undefined
+
+  constructor(parts: ExportParts) {
+    this.#parts = parts
+  }
+
+  get busy(): boolean {
+    return this.#starting || this.#running !== undefined
+  }
+
+  /** Surveys what there is to pack, and begins; the answer does not wait for its end. */
+  async begin(asked: Asked, { actor }: Caller): Promise<Bundle> {
+    const { host, shelf, changed, record } = this.#parts
+    if (asked.secrets && asked.passphrase === undefined) {
+      refuse('invalid', 'secrets are packed under a passphrase only: expected one of at least 12 characters, found none', { errors: [{ path: 'passphrase', expected: 'at least 12 characters' }] })
+    }
+    if (this.busy) refuse('conflict', `a bundle is being packed (${this.#running?.name ?? 'it has just begun'}): wait for it, or delete it`)
+    this.#starting = true
+    try {
+      const contents = await this.#survey(asked)
+      const weight = await weigh(contents.files, contents.repositories, bytesBelow)
+      // It lies there twice for a moment, compressed: once without its manifest.
+      await room(shelf.folder, weight)
+      const bundle = await shelf.begin({ sizeBytes: weight, secrets: asked.secrets === true, createdBy: actor }, asked.passphrase !== undefined)
+      changed()
+      await record('bundle.started', bundle, { actor })
+      const stop = new AbortController()
+      const over = this.#pack(bundle, contents, asked.passphrase, AbortSignal.any([stop.signal, host.signal]))
+      this.#running = { name: bundle.name, stop, over }
+      return bundle
+    } finally {
+      this.#starting = false
+    }
+  }
+
+  /** Stops the one being packed, and resolves when nothing is left of it. */
+  async stop(name?: string): Promise<void> {
+    const running = this.#running
+    if (!running || (name !== undefined && running.name !== name)) return
+    running.stop.abort()
+    await running.over
+  }
+
+  async #survey({ repos, secrets = false, since }: Asked): Promise<Contents> {
+    const { host: { place: { workspace, data, hidden }, call } } = this.#parts
+    const all = await findRepositories(workspace)
+    const unknown = repos?.find(repo => !all.some(found => found.repo === repo))
+    if (unknown !== undefined) {
+      const known = all.map(({ repo }) => repo).slice(0, 20).join(', ') || 'none: the workspace has no repository'
+      refuse('invalid', `repos: expected repositories of the workspace (${known}), found ${JSON.stringify(unknown.slice(0, 120))}`, { errors: [{ path: 'repos', expected: known }] })
+    }
+    const repositories = repos ? all.filter(({ repo }) => repos.includes(repo)) : all
+    const whole = repos === undefined
+    const files = await findFiles({ workspace, wall: { workspace, data, hide: hidden }, repositories, whole })
+    const { sandboxId, version } = await call('kernel.info')
+    return { workspace, data, files, repositories, whole, secrets, from: { sandboxId, version, createdAt: Date.now() }, ...(since !== undefined && { since }) }
+  }
+
+  async #pack(bundle: Bundle, contents: Contents, passphrase: string | undefined, signal: AbortSignal): Promise<void> {
+    const { host, shelf, changed, record } = this.#parts
+    const { name, createdBy: actor } = bundle
+    const told = setInterval(changed, TOLD_MS)
+    try {
+      const sizeBytes = await pack(contents, {
+        folder: join(host.place.folder, MAKING), to: join(shelf.folder, name), signal, progress: bytes => shelf.moved(bytes),
+        parts: () => Promise.race([host.collect('bundle.parts'), abortOf(signal)]), ...(passphrase !== undefined && { passphrase }),
+      })
+      await shelf.change(name, { state: 'ready', sizeBytes })
+      await shelf.sweep()
+      await record('bundle.ready', bundle, { actor })
+    } catch (error) {
+      const detail = signal.aborted ? 'it was stopped' : sentenceOf(error)
+      if (detail === FAILED) host.log.error('a bundle could not be packed', { name, error: error instanceof Error ? error.stack : String(error) })
+      await shelf.change(name, { state: 'failed', sizeBytes: 0, detail }).catch(() => {})
+      await record('bundle.failed', bundle, { actor, error: detail }).catch(() => {})
+    } finally {
+      clearInterval(told)
+      this.#running = undefined
+      changed()
+    }
+  }
+}
+
+/** Removes what a killed daemon was packing. */
+export const sweepMaking = (folder: string): Promise<void> => rm(join(folder, MAKING), { recursive: true, force: true })
+
+/** Never, unless it is aborted. */
+const abortOf = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))
+
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+const sentenceOf = (error: unknown): string => {
+  if (error instanceof Refusal && error.reason !== 'failed') return error.message
+  return FULL.has((error as { code?: string }).code ?? '') ? 'the disk is full: make room and pack it again' : FAILED
+}
+
+const bytesBelow = async (folder: string): Promise<number> => {
+  const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => [])
+  let sum = 0
+  for (const entry of entries) if (entry.isFile()) sum += (await lstat(join(entry.parentPath, entry.name)).catch(() => undefined))?.size ?? 0
+  return sum
+}

@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto'
+import { open, type FileHandle } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import type { Extract } from 'tar-stream'
+import { Refusal, refuse } from '../../../sdk/index.js'
+import { codeOf } from '../../../sdk/node/paths.js'
+import { isSealed, opened } from './cipher.js'
+import { MANIFEST, parseManifest, type BundleEntry, type BundleManifest } from './manifest.js'
+import { checkSeal } from './seal.js'
+import { tar } from './tar.js'
+
+/** Where the entries of an archive go as they are read; nothing of it counts before the whole was read. */
+export interface Reader {
+  begin(manifest: BundleManifest): Promise<void>
+  /** Takes one entry in; what is not read is passed over. */
+  take(entry: BundleEntry, content: AsyncIterable<Buffer>): Promise<void>
+}
+
+const MOST_MANIFEST = 64 * 1024 * 1024
+const BLOCK = 512
+/** What an entry takes beside its content and names: two heads, since a long name has one of its own, and what fills blocks up. */
+const HEADS = 4 * BLOCK
+const LOOSE = 1024 * 1024
+const GIB = 1024 ** 3
+const MOST_BYTES = 10 * GIB
+const MOST_TIMES = 200
+
+const NO_BUNDLE = 'this is not a bundle a sandbox made'
+const DAMAGED = 'the bundle is damaged: get it again from where it was made'
+/** What unpackers say of bytes that are none of theirs. */
+const BROKEN = /^(?:Z_|ERR_ZLIB)|incorrect header|unexpected end|invalid (?:tar|stored|block|distance|literal|code|bit)|Unexpected end of data|size mismatch/i
+
+const damaged = (message = DAMAGED): never => refuse('unprocessable', message)
+
+/** Reads a bundle from its first byte to its last, and refuses one that is not exactly what was written. */
+export const readBundle = async (path: string, passphrase: string | undefined, reader: Reader, signal: AbortSignal): Promise<BundleManifest> => {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const found = await handle.stat()
+    if (!found.isFile()) refuse('unprocessable', `${NO_BUNDLE}: it is no file`)
+    const bytes = await contentOf(handle, passphrase)
+    return await new Reading(reader, found.size).run(bytes, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof Refusal) throw error
+    const { message = '' } = error as Error
+    throw BROKEN.test(codeOf(error) ?? '') || BROKEN.test(message) ? new Refusal('unprocessable', DAMAGED, { cause: error }) : error
+  } finally {
+    await handle.close()
+  }
+}
+
+const contentOf = async (handle: FileHandle, passphrase: string | undefined): Promise<AsyncIterable<Buffer>> => {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(16), 0, 16, 0)
+  const head = buffer.subarray(0, bytesRead)
+  const bytes = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>
+  if (isSealed(head)) return opened(passphrase ?? refuse('unprocessable', 'the bundle is encrypted: give its passphrase'), bytes)
+  if (head[0] !== 0x1f || head[1] !== 0x8b) refuse('unprocessable', NO_BUNDLE)
+  return bytes
+}
+
+type Entry = Extract extends AsyncIterable<infer One> ? One : never
+
+class Reading {
+  readonly #reader: Reader
+  readonly #packed: number
+  /** How much may come out: what the manifest says, and until it is read, a manifest. */
+  #room = MOST_MANIFEST + LOOSE
+  #manifest: BundleManifest | undefined
+
+  constructor(reader: Reader, packed: number) {
+    this.#reader = reader
+    this.#packed = packed
+  }
+
+  async run(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<BundleManifest> {
+    const { extract } = await tar()
+    const entries = extract()
+    const failed = new AbortController()
+    const flow = pipeline(checkSeal(bytes), createGunzip(), all => this.#bounded(all as AsyncIterable<Buffer>), entries as unknown as NodeJS.WritableStream, { signal: AbortSignal.any([signal, failed.signal]) })
+    const read = this.#entries(entries).catch(error => {
+      failed.abort()
+      entries.destroy()
+      throw error
+    })
+    const ends = await Promise.allSettled([read, flow])
+    const reasons = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []))
+    // Either of the two ends the other: what says why is a refusal, or else the first of them.
+    if (reasons.length > 0) throw reasons.find(reason => reason instanceof Refusal) ?? reasons.find(reason => BROKEN.test((reason as Error).message)) ?? reasons[0]
+    return read
+  }
+
+  async *#bounded(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const piece of bytes) {
+      this.#room -= piece.length
+      if (this.#room < 0) damaged(this.#manifest ? undefined : `${NO_BUNDLE}: its first entry is no manifest`)
+      yield piece
+    }
+  }
+
+  async #entries(entries: Extract): Promise<BundleManifest> {
+    let at = 0
+    for await (const entry of entries) {
+      if (!this.#manifest) {
+        await this.#begin(entry)
+        continue
+      }
+      const wanted = this.#manifest.entries[at++] ?? damaged()
+      await this.#entry(wanted, entry)
+    }
+    const manifest = this.#manifest ?? damaged(NO_BUNDLE)
+    if (at !== manifest.entries.length) damaged()
+    return manifest
+  }
+
+  async #begin(entry: Entry): Promise<void> {
+    const { name, type, size = 0 } = entry.header
+    if (name !== MANIFEST || type !== 'file' || size > MOST_MANIFEST) damaged(`${NO_BUNDLE}: its first entry is no manifest`)
+    const pieces: Buffer[] = []
+    for await (const piece of entry as AsyncIterable<Buffer>) pieces.push(piece)
+    const manifest = parseManifest(Buffer.concat(pieces).toString())
+    const unpacked = manifest.entries.reduce((sum, each) => sum + each.size, 0)
+    if (unpacked > MOST_BYTES * 100 || (unpacked > GIB && unpacked > this.#packed * MOST_TIMES)) {
+      refuse('too-large', `the bundle has ${this.#packed} bytes and says it unpacks to ${unpacked}: expected at most ${MOST_TIMES} times its size`)
+    }
+    this.#manifest = manifest
+    this.#room = LOOSE + manifest.entries.reduce((sum, { path, size, link = '' }) => sum + size + HEADS + Buffer.byteLength(path + link) * 2, 0)
+    await this.#reader.begin(manifest)
+  }
+
+  async #entry(wanted: BundleEntry, entry: Entry): Promise<void> {
+    const { name, type, size = 0, linkname } = entry.header
+    const same = name === wanted.path && (wanted.link === undefined ? type === 'file' && size === wanted.size : type === 'symlink' && linkname === wanted.link)
+    if (!same) damaged(`the bundle is damaged: expected ${JSON.stringify(wanted.path.slice(0, 120))}, found ${JSON.stringify(name.slice(0, 120))}`)
+    const digest = createHash('sha256')
+    if (wanted.link !== undefined) digest.update(wanted.link)
+    const content = (async function* () {
+      for await (const piece of entry as AsyncIterable<Buffer>) {
+        digest.update(piece)
+        yield piece
+      }
+    })()
+    await this.#reader.take(wanted, content)
+    for await (const _rest of content) continue
+    if (digest.digest('base64url') !== wanted.sha256) damaged(`the bundle is damaged: ${JSON.stringify(wanted.path.slice(0, 120))} is not what was packed`)
+  }
+}

@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto'
+import { lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Host, refuse } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { MOVES, planMoves, returnedFolder, type Move } from '../../../sdk/node/moves.js'
+import { inside } from '../../../sdk/node/paths.js'
+import type { RestoreReport } from '../bundles-contract.js'
+import type { BundleManifest } from './manifest.js'
+import { readBundle } from './reading.js'
+import { Judge, namesIn, privateFolder, Staging, type Judged } from './staging.js'
+import { findRepositories } from './workspace-files.js'
+
+/** A bundle that is to come back, as it was asked for. */
+export interface RestoreAsked {
+  readonly path: string
+  readonly passphrase?: string
+}
+
+type RestoreHost = Pick<Host, 'call' | 'collect' | 'serves' | 'place' | 'signal'>
+
+const KEPT_MS = 7 * 24 * 3_600_000
+const SANDBOX = '.sandbox'
+const RESTORED = 'restored'
+const CONFIG = 'config'
+const [NEW, BEFORE] = ['new', 'before']
+const STAMP = /^\d{13}-[0-9a-f]{6}$/
+
+/** Says what a bundle would bring back; nothing is written. */
+export const checkBundle = async (host: RestoreHost, asked: RestoreAsked): Promise<RestoreReport> => {
+  const judge = new Judge(await takersOf(host))
+  const manifest = await readBundle(await bundleAt(host, asked.path), asked.passphrase, judge, host.signal)
+  return reportOf(manifest, judge.judged, [])
+}
+
+/** Lays a bundle out, checks it whole, and writes down the moves by which the next start puts it in place. */
+export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promise<RestoreReport> => {
+  const { workspace, data } = host.place
+  const path = await bundleAt(host, asked.path)
+  await refuseAtWork(host)
+  const stamp = `${Date.now()}-${randomBytes(3).toString('hex')}`
+  const beside = await privateFolder(workspace, SANDBOX, RESTORED)
+  const places = { workspace: join(beside, stamp, NEW), data: join(stagedFolder(host), stamp) }
+  const staging = new Staging(places, await takersOf(host))
+  let planned = false
+  try {
+    const manifest = await readBundle(path, asked.passphrase, staging, host.signal)
+    await staging.end(manifest, host.signal)
+    failpoint('bundle.staged')
+    const before = join(beside, stamp, BEFORE)
+    const moves = await movesOf(host, manifest, places, before)
+    await keepState(host, stamp)
+    await refuseAtWork(host)
+    await planMoves(join(data, MOVES), moves)
+    planned = true
+    failpoint('bundle.planned')
+    const until = new Date(Number(stamp.split('-')[0]) + KEPT_MS).toISOString().slice(0, 10)
+    return reportOf(manifest, staging.judged, [`what was there before lies in ${SANDBOX}/${RESTORED}/${stamp}/${BEFORE} until ${until}: take from it what is missing`])
+  } finally {
+    if (!planned) await Promise.all([join(beside, stamp), places.data].map(folder => rm(folder, { recursive: true, force: true })))
+  }
+}
+
+/** Removes what a restore left that was killed before it counted, and restore points older than a week. */
+export const sweepRestores = async (host: Pick<Host, 'place'>, now = Date.now()): Promise<void> => {
+  const { workspace, data } = host.place
+  const sandbox = join(workspace, SANDBOX)
+  const points = join(host.place.folder, POINTS)
+  for (const name of await namesIn(points)) if (isOld(name, now)) await rm(join(points, name), { recursive: true, force: true })
+  if (await lstat(join(data, MOVES)).catch(() => undefined)) return
+  await rm(stagedFolder(host), { recursive: true, force: true })
+  for (const folder of [sandbox, join(sandbox, RESTORED)]) if (!(await lstat(folder).catch(() => undefined))?.isDirectory()) return
+  for (const name of await namesIn(join(sandbox, RESTORED))) {
+    if (!STAMP.test(name)) continue
+    const point = join(sandbox, RESTORED, name)
+    const old = isOld(name, now)
+    await rm(old ? point : join(point, NEW), { recursive: true, force: true })
+    if (!old && (await namesIn(point)).length === 0) await rm(point, { recursive: true, force: true })
+  }
+}
+
+const isOld = (stamp: string, now: number): boolean => STAMP.test(stamp) && Number(stamp.split('-')[0]) < now - KEPT_MS
+
+const stagedFolder = ({ place }: Pick<Host, 'place'>): string => join(place.folder, 'staged')
+
+const bundleAt = async ({ place }: RestoreHost, path: string): Promise<string> => inside(place.workspace, path)
+
+/** Which groups take back what they handed over once. */
+const takersOf = async (host: RestoreHost): Promise<(group: string) => boolean> => {
+  const groups = new Set((await host.collect('bundle.takers')).flat())
+  return group => groups.has(group)
+}
+
+const refuseAtWork = async (host: RestoreHost): Promise<void> => {
+  if (!(await host.serves('agent.conversations'))) return
+  const { conversations } = await host.call('agent.conversations')
+  const busy = conversations.filter(({ live }) => live).map(({ conversation }) => conversation.id)
+  if (busy.length > 0) refuse('conflict', `turns are running (${busy.slice(0, 5).join(', ')}): stop them, or wait for their end, and restore again`)
+}
+
+/** Folder by folder: of a whole bundle all that is in the workspace goes, else only the folders of its repositories. */
+const movesOf = async (host: RestoreHost, manifest: BundleManifest, places: { workspace: string; data: string }, before: string): Promise<{ away: Move[]; in: Move[] }> => {
+  const { workspace, data } = host.place
+  const units = await unitsOf(host, manifest, places.workspace)
+  const config = join(SANDBOX, CONFIG)
+  const configured = (await namesIn(join(places.workspace, SANDBOX))).includes(CONFIG)
+  const away = [...units.away, ...(configured ? [config] : [])].map(name => ({ from: join(workspace, name), to: join(before, name) }))
+  const into = [...units.in, ...(configured ? [config] : [])].map(name => ({ from: join(places.workspace, name), to: join(workspace, name) }))
+  const state = manifest.whole ? await namesIn(join(places.data, 'state')) : []
+  return { away, in: [...into, ...state.map(group => ({ from: join(places.data, 'state', group), to: returnedFolder(data, group) }))] }
+}
+
+const unitsOf = async ({ place }: RestoreHost, manifest: BundleManifest, staged: string): Promise<{ away: string[]; in: string[] }> => {
+  const own = (names: readonly string[]) => names.filter(name => name !== SANDBOX)
+  const brought = own(await namesIn(staged))
+  if (manifest.whole) return { away: own(await namesIn(place.workspace)), in: brought }
+  const repos = manifest.repositories.map(({ repo }) => repo)
+  // A folder of a repository that comes back holds it whole; what lies in it of others would be taken away with it.
+  const units = repos.includes('root') ? brought : repos.filter(repo => !repos.some(other => repo.startsWith(`${other}/`)))
+  const left = (await findRepositories(place.workspace)).map(({ repo }) => repo).filter(repo => repo !== 'root' && !repos.includes(repo))
+  const covered = left.find(repo => units.some(unit => repo.startsWith(`${unit}/`) || repo === unit))
+  if (covered !== undefined) refuse('conflict', `the folder of ${covered} would be replaced, and the bundle does not hold that repository: move it away first`)
+  return { away: units, in: units }
+}
+
+const POINTS = 'restore-points'
+
+/** What the groups keep now goes to the restore point: beside the files of the workspace, but where no turn reads it. */
+const keepState = async (host: RestoreHost, stamp: string): Promise<void> => {
+  for (const { group, files } of await host.collect('bundle.parts')) {
+    const folder = join(host.place.folder, POINTS, stamp, group)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    for (const { name, path } of files) await rename(path, join(folder, name))
+  }
+}
+
+const reportOf = ({ from, secrets, repositories }: BundleManifest, { written, skipped }: Judged, todo: readonly string[]): RestoreReport => ({
+  from: { ...from },
+  written,
+  skipped,
+  todo: [
+    ...todo,
+    ...(secrets ? ['the values of secrets are not taken back by this sandbox: set them again'] : []),
+    ...(repositories.some(({ remotes }) => remotes.length > 0) ? ['sign in again where repositories are pushed to: addresses came back without who may use them'] : []),
+  ],
+  restarting: false,
+})
