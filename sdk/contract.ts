@@ -29,6 +29,8 @@ export interface Media {
 /** Bytes as a handler gives them: at once, or piece by piece at the pace of who reads. A failure on the way cuts the answer. */
 export interface GivenBytes extends Omit<Bytes, 'data'> {
   readonly data: string | Uint8Array | AsyncIterable<string | Uint8Array>
+  /** 206: only the part that `content-range` in the headers names. */
+  readonly status?: 206
 }
 
 /** A place in a journal, after entry `after`: a stream that the kernel serves from there, as stored and then live. */

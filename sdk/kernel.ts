@@ -197,16 +197,16 @@ export interface Kernel {
   }): { session: OpenedSession; did?: 'claimed' | 'joined' }
   /** Gives the session presented a new secret and a later end. */
   'kernel.session.renew'(input: { token: string; address: string }): OpenedSession
-  /** Ends sessions: one by id, all of one person, or all. Answers how many. */
-  'kernel.session.revoke'(input: { id?: string; email?: string }): { revoked: number }
+  /** Ends sessions: one by id, all of one person, or all. Answers how many, and how many of them would have outlived the daemon. */
+  'kernel.session.revoke'(input: { id?: string; email?: string }): { revoked: number; lasting: number }
   /** The active sessions of one person, or all; the newest use first. */
   'kernel.session.list'(input: { email?: string }): { sessions: AccessSession[] }
   /** Everybody with a role here, the owner first, and the open invitations. */
   'kernel.members.list'(): MemberList
   /** Gives a person a role, or limits them to areas; what they no longer reach is closed. */
   'kernel.members.grant'(input: { email: string; role: Role; areas?: string[]; by: string }): Ok
-  /** Limits a person to areas and to no others; without `areas` lifts the limit. */
-  'kernel.members.limit'(input: { email: string; areas?: string[] }): Ok
+  /** Limits people to areas and to no others, all of them in one step; without `areas` lifts the limit of that person. */
+  'kernel.members.limit'(input: { people: { email: string; areas?: string[] }[] }): Ok
   /** Makes an invitation; its code is in this answer only. */
   'kernel.members.invite'(input: { role: Role; areas?: string[]; note?: string; expiresAt?: number; by: string }): { id: string; code: string; expiresAt: Millis }
   /** Takes a person's access away, with all their sessions, or withdraws an invitation. */

@@ -33,11 +33,8 @@ export const memberCalls = ({ kept, now, sessions, shrunk, leaving }: MembersOpt
       return shown(kept.value, email => seen.get(email)?.[0]?.lastSeenAt, now())
     },
     'kernel.members.grant': ({ email, by, ...given }) => edit(book => grant(book, email, given, by, now())),
-    'kernel.members.limit': ({ email, areas }) => edit(book => limit(book, email, areas)),
-    'kernel.members.moved': ({ email }) => {
-      shrunk(email)
-      return { ok: true }
-    },
+    'kernel.members.limit': ({ people }) => edit(book => limit(book, people)),
+    'kernel.members.moved': ({ email }) => edit(book => ({ book, shrunk: [email] })),
     'kernel.members.invite': async ({ by, ...asked }) => {
       let made: ReturnType<typeof invite> | undefined
       await kept.change(book => (made = invite(book, asked, by, now())).book)

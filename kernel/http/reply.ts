@@ -50,7 +50,7 @@ const sendJson = ({ res, lines, head }: Reply, status: number, body: string): vo
 
 /** Writes bytes with their type; a handler's own headers win over the general ones. */
 export const sendBytes = async ({ res, lines, head }: Reply, value: GivenBytes, ifNoneMatch?: string): Promise<void> => {
-  const { data, headers = {} } = value
+  const { data, headers = {}, status = 200 } = value
   lines.setAll(headers)
   if (headers.etag && ifNoneMatch === headers.etag) return void lines.write(res, 304).end()
   lines.set('content-type', value['content-type'])
@@ -59,7 +59,7 @@ export const sendBytes = async ({ res, lines, head }: Reply, value: GivenBytes, 
     lines.set('content-length', body.length).write(res, 200)
     return void res.end(head ? undefined : body)
   }
-  lines.write(res, 200)
+  lines.write(res, status)
   if (head) return void res.end()
   // Whoever left needs no more of it.
   await pipeline(data, res).catch(error => (codeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE' ? undefined : Promise.reject(error)))
@@ -69,6 +69,7 @@ export const sendBytes = async ({ res, lines, head }: Reply, value: GivenBytes, 
 export const sendRefusal = (reply: Reply, refusal: Refusal): void => {
   if (reply.res.headersSent) return void reply.res.destroy()
   const { retryAfter } = refusal.detail
+  if (refusal.reason === 'range') reply.lines.set('content-range', `bytes */${String(refusal.body.sizeBytes)}`)
   if (retryAfter !== undefined) reply.lines.set('retry-after', Math.max(1, Math.ceil(retryAfter)))
   sendJson(reply, refusal.status, JSON.stringify(refusal.body))
 }

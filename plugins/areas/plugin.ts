@@ -1,5 +1,4 @@
 import { reachOf, refuse, type Caller, type Host, type ReachFolder } from '../../sdk/index.js'
-import { failpoint } from '../../sdk/node/failpoint.js'
 import { find } from '../../sdk/node/places.js'
 import { limitsOf } from '../../sdk/node/sight.js'
 import { AreaFile, type StoredArea } from './area-file.js'
@@ -38,11 +37,10 @@ export const activate = async (host: Host): Promise<void> => {
 
   const rosterFor = async (caller: Caller) => (audits(caller) ? people(host) : undefined)
 
-  /** Tells who watches that an area is another, and ends what stands on what these people reached before. */
-  const tell = async (id: string, moved: readonly string[]): Promise<void> => {
-    for (const email of moved) await host.call('kernel.members.moved', { email })
+  /** Tells who watches that an area is another. */
+  const tell = async (id: string, held: boolean): Promise<void> => {
     await host.call('kernel.events.publish', { domain: 'areas', key: id })
-    if (moved.length > 0) await host.call('kernel.events.publish', { domain: 'members' })
+    if (held) await host.call('kernel.events.publish', { domain: 'members' })
   }
 
   await host.serve(areas, {
@@ -93,7 +91,9 @@ export const activate = async (host: Host): Promise<void> => {
         }
       })
       const roster = await people(host)
-      await tell(id, before && reaches(before) !== reaches(area) ? holdersOf(roster, id).flatMap(({ email, pending }) => (pending ? [] : [email])) : [])
+      const moved = before && reaches(before) !== reaches(area) ? holdersOf(roster, id) : []
+      for (const { email, pending } of moved) if (!pending) await host.call('kernel.members.moved', { email })
+      await tell(id, moved.length > 0)
       const was = before && { before: before.folders, accessBefore: before.access }
       await record(host, [{ type: 'area.written', extra: { id, folders, access, ...was } }], context)
       return { area: await shown(area, audits(caller) ? roster : undefined), created: before === undefined }
@@ -101,11 +101,8 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /areas/{id}/holders': async ({ id, add = [], remove = [], narrow = false }, context) => file.alone(async (): Promise<{ holders: Holder[] }> => {
       file.get(id)
       const changes = given(await people(host), id, { add, remove, narrow })
-      for (const { email, areas: next } of changes) {
-        await host.call('members.setAreas', { email, areas: next })
-        failpoint('areas.given')
-      }
-      if (changes.length > 0) await tell(id, changes.map(({ email }) => email))
+      if (changes.length > 0) await host.call('members.setAreas', { people: changes })
+      if (changes.length > 0) await tell(id, true)
       await record(host, changes.map(({ email, areas: next }) => ({ type: next.includes(id) ? 'area.granted' : 'area.revoked', extra: { id, email } })), context)
       return { holders: holdersOf(await people(host), id) }
     }),
@@ -115,7 +112,7 @@ export const activate = async (host: Host): Promise<void> => {
         if (holders.length === 0) return
         refuse('conflict', `${holders.map(({ email }) => email).join(', ')} hold ${id}: take it from them, then delete it`, { fields: { holders } })
       })
-      await tell(id, [])
+      await tell(id, false)
       await record(host, [{ type: 'area.deleted', extra: { id } }], context)
       return { ok: true }
     },

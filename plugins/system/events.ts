@@ -45,7 +45,10 @@ export class EventStream {
     for (const event of ONE) this.#host.on(event, ({ conversationId }) => this.#board.changed(conversationId))
     for (const event of ANY) this.#host.on(event, () => this.#board.changed())
     this.#host.on('daemon.ready', () => this.#board.ready())
-    this.#host.on('member.changed', ({ email }) => this.#limited.moved(email))
+    this.#host.on('member.changed', ({ email }) => void this.#host.call('kernel.members.list').then(({ members }) => {
+      const member = members.find(one => one.email === email)
+      if (member) this.#limited.granted(email, member.areas)
+    }).catch(() => {}))
   }
 
   /** Serves one watcher; its place on the roster is held until the stream ends. */

@@ -53,6 +53,6 @@ export interface MemberCalls {
   /** One person of the roster, for another group; absent: nobody of that e-mail has a role here. */
   'members.get'(input: { email: string }): { member?: Member }
 
-  /** Limit a person to areas and to no others, for another group; without `areas` lift the limit. */
-  'members.setAreas'(input: { email: string; areas?: string[] }): Ok
+  /** Limit people to areas and to no others, all of them in one step, for another group; without `areas` lift the limit. */
+  'members.setAreas'(input: { people: { email: string; areas?: string[] }[] }): Ok
 }

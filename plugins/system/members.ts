@@ -32,7 +32,7 @@ export const memberHandlers = (host: MembersHost, changed: Changed): Handlers<Me
     'GET /members': () => host.call('kernel.members.list'),
     'POST /members': async (asked, context) => {
       ownerOnly(context.caller)
-      await knowAreas(host, asked.areas ?? [])
+      if (asked.role === 'viewer' || asked.role === 'collaborator') await knowAreas(host, asked.areas ?? [])
       const made = asked.email === undefined ? { invitation: await invite(host, asked, context) } : await grant(host, asked.email, asked, context)
       await changed('members')
       return { ...(await host.call('kernel.members.list')), ...made }
@@ -55,9 +55,10 @@ export const memberHandlers = (host: MembersHost, changed: Changed): Handlers<Me
       const member = members.find(one => one.email === email.toLowerCase())
       return member ? { member } : {}
     },
-    'members.setAreas': async ({ email, areas }) => {
-      await host.call('kernel.members.limit', { email: email.toLowerCase(), ...(areas && { areas }) })
-      host.emit('member.changed', { email: email.toLowerCase() })
+    'members.setAreas': async asked => {
+      const people = asked.people.map(({ email, ...rest }) => ({ ...rest, email: email.toLowerCase() }))
+      await host.call('kernel.members.limit', { people })
+      for (const { email } of people) host.emit('member.changed', { email })
       await changed('members')
       return { ok: true }
     },

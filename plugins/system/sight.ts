@@ -39,9 +39,11 @@ export class Limited {
     return () => void this.#watching.delete(watching)
   }
 
-  /** A person was given another role, or other areas: whoever reaches less is told already, whoever reaches more is now. */
-  moved(email: string): void {
-    if ([...this.#watching].some(({ caller }) => caller.email === email)) void this.#moved(email).catch(() => {})
+  /** A person was given other areas: streams of whoever reaches less have ended already, those of whoever reaches more do now. */
+  granted(email: string, areas: readonly string[] | undefined): void {
+    const now = JSON.stringify(areas)
+    const stale = [...this.#watching].filter(({ caller }) => caller.email === email && JSON.stringify(caller.areas) !== now)
+    if (stale.length > 0) void this.#moved(email).catch(() => {})
   }
 
   #begin(): void {

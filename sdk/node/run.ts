@@ -177,6 +177,11 @@ const failedStart = async (error: unknown, program: string, cwd: string): Promis
   throw new Error(`cannot start ${program}: its working folder is gone`, { cause: error })
 }
 
+let starts = Promise.resolve()
+
+/** One start for each turn of the loop: it stands still until a program is there, and many that start at once would hold it up for long. */
+const inTurn = (): Promise<void> => (starts = starts.then(() => new Promise(resolve => setImmediate(resolve))))
+
 /**
  * Runs a program to its end in a process group of its own, which is gone when this answers.
  *
@@ -185,6 +190,7 @@ const failedStart = async (error: unknown, program: string, cwd: string): Promis
  */
 export const run = async (program: string, args: readonly string[], options: RunOptions): Promise<RunResult> => {
   const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES, onOutput, onStart } = options
+  await inTurn()
   signal?.throwIfAborted()
   const child: ChildProcess = spawn(program, args, {
     cwd, env: { ...env }, detached: true, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

@@ -357,6 +357,22 @@ cases('a restore before it counts', ['bundle.staged'], restoring(false))
 cases('a restore', ['bundle.planned', 'moves.away', 'moves.away:3', 'moves.in', 'moves.in:3', 'moves.over', 'agent.returned.cleared', 'returned.taken'], restoring(true))
 cases('a restore, and killed again in completing it', ['moves.away:2'], restoring(true, 'moves.in:2', 'agent.returned.cleared'))
 
+// Areas ---------------------------------------------------------------------------------------------------------------
+
+cases('an area that is written anew', ['areas.kept:2'], async (t, point) => {
+  const where = whereIn(t, { 'docs/a.md': 'a\n', 'src/b.ts': 'b\n' })
+  const [one, other] = [{ id: 'a', label: 'one', folders: ['docs'], access: 'read' }, { id: 'a', label: 'other', folders: ['src'], access: 'work' }] as const
+  await dies(t, where, point, async ({ once: client }) => {
+    await client.call('POST /areas', { ...one, folders: [...one.folders] })
+    await client.call('POST /areas', { ...other, folders: [...other.folders] })
+  })
+  await after(t, where, async ({ client }) => {
+    const { areas: [area] } = await client.call('GET /areas')
+    t.match(area, other, 'it was on the disk')
+    t.match(await client.call('POST /areas', { ...one, folders: [...one.folders] }), { created: false, area: one })
+  })
+})
+
 // ---------------------------------------------------------------------------------------------------------------------
 
 t.test('every failpoint of the source ends a daemon in one of these tests', async t => {

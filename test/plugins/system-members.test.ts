@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { AccessSession, Member, OpenedSession, MemberList } from '../../sdk/kernel.js'
 import type { Role } from '../../sdk/types.js'
@@ -216,6 +218,24 @@ t.test('without a provider an invitation and a name make a person, whom nobody e
   t.match(owner, { role: 'owner' })
 })
 
+t.test('an invitation does not travel readable through a network', async t => {
+  const daemon = await daemonWith(t, ['system'], { deployment: { http: { trustedProxies: ['127.0.0.1'] } } })
+  const { code } = (await daemon.client.call('POST /members', { role: 'viewer' })).invitation!
+  const open = (headers: { [name: string]: string }) => askAt(daemon.url, 'POST /system/session', { invite: code, name: 'Bob' }, headers)
+  t.match(await open({ 'x-forwarded-for': '203.0.113.9' }), { status: 403, body: { message: /plain HTTP/ } })
+  t.equal((await open({ 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' })).status, 200)
+})
+
+t.test('areas of a grant are those the sandbox has, and nobody asks after those of a maintainer', async t => {
+  const { daemon, ada, ask } = await world(t, ['system', 'areas'])
+  mkdirSync(join(daemon.workspace, 'docs'))
+  const id = 'docs'
+  t.equal((await ask(ada, 'POST /areas', { id, label: 'Docs', folders: ['docs'] })).status, 200)
+  t.match(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id, 'nope'] }), { status: 404, body: { message: /"nope"/ } })
+  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id] })).members[1], { email: BOB, areas: [id] })
+  t.notOk('areas' in listOf(await ask(ada, 'POST /members', { email: BOB, role: 'maintainer', areas: ['nope'] })).members[1]!)
+})
+
 t.test('sessions are listed to their person, and to the owner everybody\'s', async t => {
   const { daemon, issuer, ada, ask, member } = await world(t)
   const bob = await member(BOB, 'maintainer')
@@ -248,15 +268,15 @@ t.test('other groups read the roster and set areas, and what shrank closes', asy
   t.equal(((await inner('members.list', {})) as MemberList).members.length, 2)
   const opened = await openEvents(t, { url: daemon.url, session: bob.token })
   await opened.until('hello')
-  await inner('members.setAreas', { email: BOB, areas: ['docs', 'docs', 'web'] })
+  await inner('members.setAreas', { people: [{ email: BOB, areas: ['docs', 'docs', 'web'] }] })
   t.match(await opened.until('resync'), { reason: 'access' })
   t.match((await ask(bob, 'GET /info')).body.me, { areas: ['docs', 'web'] })
   t.match(listOf(await ask(ada, 'GET /members')).members[1], { areas: ['docs', 'web'] } as Partial<Member>)
   const again = await openEvents(t, { url: daemon.url, session: bob.token })
   await again.until('hello')
-  await inner('members.setAreas', { email: BOB })
+  await inner('members.setAreas', { people: [{ email: BOB }] })
   t.notOk('areas' in ((await ask(bob, 'GET /info')).body.me as object), 'the whole workspace')
-  await inner('members.setAreas', { email: BOB, areas: [] })
+  await inner('members.setAreas', { people: [{ email: BOB, areas: [] }] })
   t.match(await again.until('resync'), { reason: 'access' }, 'lifting a limit had closed nothing')
   t.match((await ask(bob, 'GET /info')).body.me, { areas: [] })
   await ask(ada, 'POST /members', { email: BOB, role: 'maintainer' })

@@ -18,9 +18,11 @@ export class People {
       const member = this.members.get(email)
       return member ? { member: { ...member } } : {}
     },
-    'members.setAreas': ({ email, areas }) => {
-      const { areas: _before, ...member } = this.members.get(email)!
-      this.members.set(email, { ...member, ...(areas && { areas }) })
+    'members.setAreas': ({ people }) => {
+      for (const { email, areas } of people) {
+        const { areas: _before, ...member } = this.members.get(email)!
+        this.members.set(email, { ...member, ...(areas && { areas }) })
+      }
       return { ok: true }
     },
   }

@@ -44,8 +44,14 @@ const handOver = (book: Book, known: PersonRecord | undefined, email: string, by
   return owner ? replaced(made.book, owner, { ...owner, role: 'maintainer', grantedBy: by, grantedAt: now }) : made
 }
 
-/** Limits a person to areas, or lifts the limit. */
-export const limit = (book: Book, email: string, areas: readonly string[] | undefined): Edited => {
+/** Limits people to areas, or lifts the limit: all of them, or nobody. */
+export const limit = (book: Book, people: readonly { readonly email: string; readonly areas?: readonly string[] }[]): Edited =>
+  people.reduce<Edited>((edited, { email, areas }) => {
+    const { book: next, shrunk } = limitOne(edited.book, email, areas)
+    return { book: next, shrunk: [...edited.shrunk, ...shrunk] }
+  }, { book, shrunk: [] })
+
+const limitOne = (book: Book, email: string, areas: readonly string[] | undefined): Edited => {
   const known = findPerson(book, email) ?? refuse('not-found', `expected somebody on the roster, found nobody called ${email}`)
   const { areas: _, ...person } = known
   return replaced(book, known, { ...person, ...limited({ role: known.role, ...(areas && { areas }) }) })

@@ -68,7 +68,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       for (const file of ['docs/in/a', 'look/b', 'src/secret', 'work-too/c']) writeFileSync(join(dir, file), `${file}\n`)
       const spec: WallSpec = { ...isolated, cwd: join(workspace, 'docs'), only: [{ path: 'docs', access: 'work' }, { path: 'look', access: 'read' }] }
       t.equal(await out(spec, 'pwd; find "$1" -type f | sort; ls -A "$1"', workspace), [join(workspace, 'docs'), join(workspace, 'docs/in/a'), join(workspace, 'look/b'), 'docs', 'look'].join('\n'))
-      t.match(await out(spec, 'echo x > in/new && cat in/new; echo x > ../look/new || echo no; echo x > ../new || echo no; mkdir ../more || echo no'), /^x\n.*no\n.*no\n.*no$/s)
+      t.match(await out(spec, 'echo x > in/new && cat in/new; echo x > ../look/new || echo no; echo x > ../new || echo no; mkdir ../more || echo no'), /^x\nno\nno\nno\n/)
       t.same(readdirSync(join(dir, 'docs/in')).sort(), ['a', 'new'])
       t.match(await out(spec, 'git log; git -C .. log; git --git-dir="$1/.git" log; git --git-dir="$2" log', workspace, join(workspace, '../data/git/0')), /not a git repository/)
       const link = join(root, 'elsewhere')
@@ -92,7 +92,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       git(site, 'worktree', 'add', '-q', '-b', 'agent/c-1', join(dir, 'site'))
       const gitdirs = [{ path: '', common, worktree: 'c-1', branch: 'agent/c-1' }, { path: 'site', common: join(site, '.git'), worktree: 'site', branch: 'agent/c-1' }]
       const spec = (access: 'read' | 'work'): WallSpec => ({ ...shared, cwd: join(workspace, 'site'), copy: { dir, gitdirs }, only: [{ path: 'site', access }] })
-      t.equal(await out(spec('work'), 'git log --format=%s; echo more >> page; git commit -qam second; git log --format=%s; cat ../a.txt 2>/dev/null'), 'the page\nsecond\nthe page[1]')
+      t.equal(await out(spec('work'), 'git log --format=%s; echo more >> page; git commit -qam second; git log --format=%s; ls -A ..'), 'the page\nsecond\nthe page\nsite')
       t.match(await out(spec('read'), 'cat page; git log'), /more\n.*not a git repository/s)
       t.ok(data)
     })

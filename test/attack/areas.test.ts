@@ -1,0 +1,151 @@
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { openEvents } from '../plugins/events-support.js'
+import { daemonWith, makeWorkspace, type Support } from '../support/daemon.js'
+import { joined, type Joined } from '../support/joined.js'
+import { OPERATIONS, type Operation } from '../support/schema.js'
+import { framesOf, runTurn } from '../support/turns.js'
+
+/** No name and no content that lies inside holds any of these. */
+const PLANTED = ['zirkonia', 'quartzite', 'feldspar'] as const
+const [NAME, CONTENT, PERSON] = PLANTED
+const WORDS = new RegExp(PLANTED.join('|'), 'i')
+const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 20_261)
+const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 40)
+
+const FILES = {
+  'README.md': `# ${CONTENT}\n`, 'docs/a.md': 'one\n', 'docs/deep/b.md': 'two\n', [`src/${NAME}.ts`]: `${CONTENT}\n`, [`${NAME}/index.ts`]: `${CONTENT}\n`, 'docs-old/c.md': `${CONTENT}\n`,
+}
+
+interface World {
+  readonly daemon: Support
+  /** People who reach `docs` and nothing else, each with a limit of their own on how often they may ask. */
+  readonly people: Joined[]
+  /** The ids of what lies inside, and of what lies outside. */
+  readonly inside: string[]
+  readonly outside: string[]
+}
+
+const openWorld = async (t: Test): Promise<World> => {
+  const daemon = await daemonWith(t, [], { files: FILES })
+  const { client, workspace } = daemon
+  makeWorkspace(join(workspace, `${NAME}-repo`), { 'a.md': CONTENT })
+  symlinkSync(`../src/${NAME}.ts`, join(workspace, 'docs/way'))
+  await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
+  await client.call('POST /areas', { id: NAME, label: NAME, folders: [NAME], note: CONTENT })
+  await joined(daemon, PERSON, 'viewer', [NAME])
+  const people = await Promise.all(['ann', 'bob', 'cyd'].map((name, at) => joined(daemon, name, at === 0 ? 'collaborator' : 'viewer', ['docs'])))
+
+  const out = { title: NAME, isolated: true }
+  await runTurn(client, `root-${NAME}`, `write src/${NAME}.ts\n| changed ${CONTENT}\nsay ${CONTENT}\ndelegate ${CONTENT}\n| say ${CONTENT}`, out)
+  await runTurn(client, `src-${NAME}`, `say ${CONTENT}`, { ...out, startIn: 'src' })
+  await client.call('POST /agents/{id}/land', { id: `root-${NAME}` })
+  await runTurn(client, `tree-${NAME}`, `write ${NAME}/new.ts\n| ${CONTENT}`, { title: NAME, startIn: NAME })
+  await runTurn(client, `away-${NAME}`, `write src/x.ts\n| ${CONTENT}`, out)
+  await client.call('POST /agents/archive', { ids: [`away-${NAME}`] })
+  await client.call('POST /agent', { conversationId: `live-${NAME}`, prompt: `ask ${CONTENT}?\n| yes: x`, ...out, messageId: `m-${NAME}` })
+  await framesOf(client, `live-${NAME}`).until(({ kind }) => kind === 'question')
+  await client.call('POST /agent', { conversationId: `live-${NAME}`, prompt: `say ${CONTENT}` })
+  await runTurn(client, 'in', 'write docs/new.md\n| new', { startIn: 'docs', isolated: true })
+  await runTurn(client, 'in-wide', 'write docs/too.md\n| new', { startIn: 'docs/deep' })
+  const { agents } = await client.call('GET /agents')
+  const runs = agents.filter(({ startIn }) => !startIn?.startsWith('docs')).flatMap(({ run }) => run ?? [])
+  t.teardown(() => client.call('POST /agent/stop', { conversationId: `live-${NAME}` }).catch(() => {}))
+  return { daemon, people, inside: ['in', 'in-wide', 'docs', 'root'], outside: [...agents.map(({ id }) => id).filter(id => id.includes(NAME)), `away-${NAME}`, NAME, `m-${NAME}`, `${NAME}-repo`, ...runs] }
+}
+
+const PATHS = [
+  'README.md', '.', `src/${NAME}.ts`, 'src', `${NAME}/index.ts`, NAME, 'docs-old/c.md', 'docs-old', 'docs/way', 'DOCS/a.md', `docs/../src/${NAME}.ts`, `../${NAME}`,
+  `docs/../../${NAME}`, '.git/HEAD', '.sandbox', `${NAME}-repo/a.md`, `docs/a.md/../../README.md`, `/etc/passwd`, 'docs//../README.md', 'docs\\..\\README.md', 'docs/%2e%2e/README.md',
+]
+
+/** Values that lie outside, for a parameter by its name. */
+const outsideFor = (name: string, { outside }: World): fc.Arbitrary<string> => {
+  if (/path|file|cwd|folder|dir/i.test(name)) return fc.constantFrom(...PATHS)
+  if (/repo/i.test(name)) return fc.constantFrom('root', `${NAME}-repo`, NAME, 'src')
+  if (/query|^q$/i.test(name)) return fc.constantFrom(...PLANTED, 'src', 'README', 'write')
+  return fc.constantFrom(...outside, ...PATHS)
+}
+
+/** A request of a read call that asks for something outside. */
+const requestOf = (operation: Operation, world: World): fc.Arbitrary<{ target: string; body?: object }> => {
+  const value = (name: string) => fc.oneof({ weight: 4, arbitrary: outsideFor(name, world) }, { weight: 1, arbitrary: fc.constantFrom(...world.inside, 'docs/a.md', 'docs') })
+  const parameters = operation.parameters.filter(({ in: place }) => place !== 'header')
+  return fc.record({
+    values: fc.tuple(...parameters.map(({ name }) => value(name))), chosen: fc.tuple(...parameters.map(({ required, in: place }) => (required || place === 'path' ? fc.constant(true) : fc.boolean()))),
+    conversationId: value('conversationId'),
+  }).map(({ values, chosen, conversationId }) => {
+    let { path } = operation
+    const query = new URLSearchParams()
+    for (const [at, { name, in: place, schema }] of parameters.entries()) {
+      if (place === 'path') path = path.replace(`{${name}}`, encodeURIComponent(values[at]!))
+      else if (chosen[at] && schema.type !== 'integer' && schema.type !== 'number') query.set(name, values[at]!)
+    }
+    return { target: query.size ? `${path}?${query}` : path, ...(operation.method === 'POST' && { body: { conversationId } }) }
+  })
+}
+
+/** What an answer says beside the words of the request: those it may say again. */
+const said = (text: string, { target, body }: { target: string; body?: object }): string => {
+  const asked = [target.split('?')[0]!, ...decodeURIComponent(target.replaceAll('+', ' ').replaceAll(/%(?![0-9a-f]{2})/gi, '')).split(/[?&=]/), ...Object.values(body ?? {}) as string[]]
+  const words = asked.flatMap(each => [each, ...each.split('/')]).filter(each => WORDS.test(each))
+  return words.toSorted((one, other) => other.length - one.length).reduce((left, word) => left.replaceAll(word, ''), text)
+}
+
+const READS = OPERATIONS.filter(({ call, method }) => (method === 'GET' && call !== 'GET /events') || call === 'POST /agent/attach')
+
+t.test('a walk over every read call with what lies outside shows nothing of it', async t => {
+  const world = await openWorld(t)
+  const { daemon, people } = world
+  let [asked, turn] = [0, 0]
+  const watching = await Promise.all(['delta', 'snapshot'].map(roster => openEvents(t, { url: daemon.url, session: people[0]!.session }, `?roster=${roster}`)))
+  const statuses = new Map<string, Map<number, number>>()
+  for (const operation of READS) {
+    const found = statuses.set(operation.call, new Map()).get(operation.call)!
+    await fc.assert(fc.asyncProperty(requestOf(operation, world), async request => {
+      const { session } = people[turn++ % people.length]!
+      const stop = AbortSignal.timeout(10_000)
+      const response = await fetch(daemon.url + request.target, {
+        method: operation.method, signal: stop, headers: { authorization: `Bearer ${session}`, ...(request.body && { 'content-type': 'application/json' }) },
+        ...(request.body && { body: JSON.stringify(request.body) }),
+      })
+      const text = /event-stream/.test(response.headers.get('content-type') ?? '') ? Buffer.from((await response.body!.getReader().read()).value ?? []).toString() : await response.text()
+      asked += 1
+      found.set(response.status, (found.get(response.status) ?? 0) + 1)
+      const left = said(text, request)
+      if (WORDS.test(left)) throw new Error(`${operation.method} ${request.target} ${JSON.stringify(request.body)} answered ${response.status}: ${left.slice(0, 2000)}`)
+      if (response.status >= 500 && response.status !== 501) throw new Error(`${request.target} answered ${response.status}: ${text.slice(0, 500)}`)
+    }), { seed: SEED, numRuns: operation.parameters.length || operation.method === 'POST' ? RUNS : 2 })
+  }
+  t.ok(asked > READS.length, `${asked} requests to ${READS.length} calls`)
+  t.ok([...statuses].some(([call, found]) => call === 'GET /agents/{id}' && (found.get(404) ?? 0) > 5 && (found.get(200) ?? 0) > 0), 'what lies inside was found, and what lies outside was not')
+
+  await daemon.client.call('POST /agent/stop', { conversationId: `live-${NAME}` })
+  await runTurn(daemon.client, `more-${NAME}`, `say ${CONTENT}`, { title: NAME })
+  await runTurn(daemon.client, 'last', 'say x', { startIn: 'docs' })
+  for (const events of watching) {
+    for (;;) {
+      const event = await events.next()
+      t.notMatch(JSON.stringify(event), WORDS, `${event.kind} says nothing of it`)
+      const cards = event.kind === 'agents' ? event.agents : event.kind === 'agent' && event.agent ? [event.agent] : []
+      if (cards.some(({ id, lastEnd }) => id === 'last' && lastEnd)) break
+    }
+    await events.close()
+  }
+})
+
+t.test('a thousand paths and ids outside are not found by who asks for one of them by name', async t => {
+  const { daemon, people, outside } = await openWorld(t)
+  const made = fc.sample(fc.tuple(fc.constantFrom(...outside), fc.constantFrom('', '/', '/..', '%00', '.', ' ', '?', '-1'), fc.constantFrom('', NAME, 'src/', '../')), { seed: SEED, numRuns: 1000 })
+  const calls = ['', '/transcript', '/diff', '/conflicts', '/queue', `/${encodeURIComponent('root')}/file-diff?path=docs/a.md`, `/${NAME}-repo/file-diff?path=a.md`]
+  const wrong: string[] = []
+  for (const [at, [id, end, before]] of made.entries()) {
+    const target = `/agents/${encodeURIComponent(before + id + end)}${calls[at % calls.length]}`
+    const response = await fetch(daemon.url + target, { headers: { authorization: `Bearer ${people[at % people.length]!.session}` } })
+    const text = said(await response.text(), { target })
+    if (response.status !== 404 || WORDS.test(text)) wrong.push(`${target}: ${response.status} ${text.slice(0, 200)}`)
+  }
+  t.same(wrong, [])
+})
