@@ -1,9 +1,8 @@
-import type { Context, Contract } from '../sdk/contract.js'
+import { isIdentified, isWatch, type Context, type Contract } from '../sdk/contract.js'
 import type { Answer } from '../sdk/host.js'
 import { Refusal, refuse } from '../sdk/refusal.js'
 import type { Caller } from '../sdk/types.js'
 import { isStream } from '../sdk/wire.js'
-import { isIdentified, isWatch } from './services.js'
 
 interface Entry {
   readonly plugin: string

@@ -21,7 +21,8 @@ import { Live } from '../sdk/node/live/live.js'
 import { limitConnections } from '../sdk/node/connections.js'
 import { sweepTemporaries } from '../sdk/node/disk.js'
 import { answerNoRequest } from '../sdk/node/no-request.js'
-import { pluginLog, type Logger } from './log.js'
+import { groupLog } from '../sdk/node/logs/line.js'
+import type { Logger } from './log.js'
 import type { Kernel } from './services.js'
 import { FileStore } from './storage/files.js'
 import { JournalStore } from '../sdk/node/journal/journal-store.js'
@@ -82,7 +83,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     journals,
     files,
     store: plugin => store.of(plugin),
-    log: plugin => pluginLog(log, plugin),
+    log: plugin => groupLog(log, plugin),
   }
   let streams: OpenStreams | undefined
   const auth = await createAuth({

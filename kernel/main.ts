@@ -12,8 +12,7 @@ const { readConfig, StartError } = await import('./config.js')
 const { holdFolder } = await import('./folder.js')
 const { createLog } = await import('./log.js')
 const { startDaemon } = await import('./daemon.js')
-const { CrashReports } = await import('../sdk/node/logs/crash-reports.js')
-const { DaemonLogs } = await import('../sdk/node/logs/daemon-logs.js')
+const { RunLogs } = await import('../sdk/node/logs/run-logs.js')
 
 const STOP_WITHIN = 10_000
 
@@ -25,10 +24,8 @@ const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
   const config = readConfig(process.argv.slice(2), process.env)
   const release = holdFolder(config.data)
-  const logs = new DaemonLogs(join(config.data, 'logs'))
-  const crashes = new CrashReports(join(config.data, 'logs'))
-  crashes.begin()
-  const log = createLog({ json: config.json, keep: logs.keep })
+  const logs = new RunLogs(join(config.data, 'logs'))
+  const log = createLog(config.json, undefined, logs.keep)
   let stopping = false
   let daemon: Daemon | undefined
   const stop = async () => {
@@ -36,8 +33,7 @@ const run = async (): Promise<void> => {
     stopping = true
     setTimeout(() => process.exit(1), STOP_WITHIN).unref()
     await daemon?.stop()
-    await logs.close()
-    crashes.end()
+    await logs.end()
     release()
     process.exit(0)
   }
@@ -55,21 +51,15 @@ const run = async (): Promise<void> => {
     await daemon.stop()
     if (!stopping) await start(Number(new URL(url).port || 80))
   }
-  const failed = (error: unknown) => {
-    crashes.tellOfLast()
-    crashes.end()
+  const failed = async (error: unknown) => {
+    await logs.end()
     release()
     tell(error)
   }
-  const unseen = (what: string) => (error: unknown) => {
-    log.error({ err: error }, what)
-    crashes.write(what, error)
-  }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
-  process.on('unhandledRejection', unseen('a promise was rejected and nobody looked'))
-  process.on('uncaughtException', unseen('an error was thrown and nobody caught it'))
+  logs.watch(log)
   await start(config.port).catch(failed)
-  crashes.tellOfLast()
+  logs.tellOfLast()
   flushCompileCache()
 }
 

@@ -1,5 +1,5 @@
 import { isStream } from '../sdk/wire.js'
-import type { Context, Identified, Position, Watch } from '../sdk/contract.js'
+import { isPosition, type Context } from '../sdk/contract.js'
 import type { Answer, AppendOptions, Link, Log, Store } from '../sdk/host.js'
 import { refuse } from '../sdk/refusal.js'
 import type { Boot } from './boot.js'
@@ -156,15 +156,3 @@ export class PluginLink implements Link {
 async function* delegate(events: AsyncIterable<unknown, unknown>): AsyncGenerator<unknown, unknown> {
   return yield* events as AsyncGenerator<unknown, unknown>
 }
-
-/** Whether a stream's return value says that it goes on in a journal. */
-export const isPosition = (value: unknown): value is Position =>
-  typeof value === 'object' && value !== null && typeof (value as Position).journal === 'string'
-
-/** Whether what a stream gives next is that it goes on with the sandbox's own events. */
-export const isWatch = (value: unknown): value is Watch =>
-  typeof value === 'object' && value !== null && 'watch' in value
-
-/** Whether what a stream gives next is an event with an id of its own. */
-export const isIdentified = (value: unknown): value is Identified<unknown> =>
-  typeof value === 'object' && value !== null && 'event-id' in value

@@ -29,6 +29,8 @@ export interface Media {
 /** Bytes as a handler gives them: at once, or piece by piece at the pace of who reads. A failure on the way cuts the answer. */
 export interface GivenBytes extends Omit<Bytes, 'data'> {
   readonly data: string | Uint8Array | AsyncIterable<string | Uint8Array>
+  /** 206: only the part that `content-range` in the headers names. */
+  readonly status?: 206
 }
 
 /** A place in a journal, after entry `after`: a stream that the kernel serves from there, as stored and then live. */
@@ -188,3 +190,15 @@ export interface Contract<Api = any> {
 
 /** Whether a call has a route; the others are between plugins. */
 export const isRoute = (call: string): boolean => call.includes(' /')
+
+/** Whether a stream's return value says that it goes on in a journal. */
+export const isPosition = (value: unknown): value is Position =>
+  typeof value === 'object' && value !== null && typeof (value as Position).journal === 'string'
+
+/** Whether what a stream gives next is that it goes on with the sandbox's own events. */
+export const isWatch = (value: unknown): value is Watch =>
+  typeof value === 'object' && value !== null && 'watch' in value
+
+/** Whether what a stream gives next is an event with an id of its own. */
+export const isIdentified = (value: unknown): value is Identified<unknown> =>
+  typeof value === 'object' && value !== null && 'event-id' in value

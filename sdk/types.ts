@@ -60,6 +60,9 @@ export interface HttpFacts {
   readonly plain?: true
   readonly bearer?: string
   readonly userAgent?: string
+  /** The part that is asked for, and the tag it counts for (`range`, `if-range`; RFC 9110, section 14). */
+  readonly range?: string
+  readonly ifRange?: string
   /** The tags that a write may find in force (`if-match`; RFC 9110, section 13.1.1). */
   readonly ifMatch?: string
   /** The id of the event that a client of a cut stream saw last. */

@@ -228,9 +228,10 @@ const kindOf = (schema: ReturnType<Contract['schema']>, call: string): 'value' |
 }
 
 const factsOf = (ctx: KoaContext, { head, ownHost, origin, foreign, ...facts }: Arrival): HttpFacts => {
-  const ifMatch = ctx.req.headers['if-match']
+  const { 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
   const [lastEventId] = ctx.req.headersDistinct['last-event-id'] ?? []
-  return { ...facts, ...(ifMatch !== undefined && { ifMatch }), ...(lastEventId !== undefined && { lastEventId }) }
+  const given = Object.entries({ ifMatch, ifRange, range, lastEventId }).filter(([, value]) => value !== undefined)
+  return { ...facts, ...Object.fromEntries(given) }
 }
 
 const isBytes = (value: unknown): value is GivenBytes => typeof value === 'object' && value !== null && 'content-type' in value

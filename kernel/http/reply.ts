@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerResponse } from 'node:http'
-import type { GivenBytes, Position } from '../../sdk/contract.js'
+import { isIdentified, isPosition, isWatch, type GivenBytes, type Position } from '../../sdk/contract.js'
+import { drained } from '../../sdk/node/drained.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Sink } from '../../sdk/node/live/watcher.js'
 import type { Lines } from '../../sdk/node/head-lines.js'
-import { type Kernel, isIdentified, isPosition, isWatch } from '../services.js'
+import type { Kernel } from '../services.js'
 
 /** What any answer is written with. */
 export interface Reply {
@@ -49,7 +50,7 @@ const sendJson = ({ res, lines, head }: Reply, status: number, body: string): vo
 
 /** Writes bytes with their type; a handler's own headers win over the general ones. */
 export const sendBytes = async ({ res, lines, head }: Reply, value: GivenBytes, ifNoneMatch?: string): Promise<void> => {
-  const { data, headers = {} } = value
+  const { data, headers = {}, status = 200 } = value
   lines.setAll(headers)
   if (headers.etag && ifNoneMatch === headers.etag) return void lines.write(res, 304).end()
   lines.set('content-type', value['content-type'])
@@ -58,7 +59,7 @@ export const sendBytes = async ({ res, lines, head }: Reply, value: GivenBytes, 
     lines.set('content-length', body.length).write(res, 200)
     return void res.end(head ? undefined : body)
   }
-  lines.write(res, 200)
+  lines.write(res, status)
   if (head) return void res.end()
   // Whoever left needs no more of it.
   await pipeline(data, res).catch(error => (codeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE' ? undefined : Promise.reject(error)))
@@ -68,6 +69,7 @@ export const sendBytes = async ({ res, lines, head }: Reply, value: GivenBytes, 
 export const sendRefusal = (reply: Reply, refusal: Refusal): void => {
   if (reply.res.headersSent) return void reply.res.destroy()
   const { retryAfter } = refusal.detail
+  if (refusal.reason === 'range') reply.lines.set('content-range', `bytes */${String(refusal.body.sizeBytes)}`)
   if (retryAfter !== undefined) reply.lines.set('retry-after', Math.max(1, Math.ceil(retryAfter)))
   sendJson(reply, refusal.status, JSON.stringify(refusal.body))
 }
@@ -142,17 +144,6 @@ const withHeartbeat = async <T>(res: ServerResponse, next: Promise<T>): Promise<
     clearInterval(timer)
   }
 }
-
-const drained = (res: ServerResponse, signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
-    const go = () => {
-      res.off('drain', go)
-      signal.removeEventListener('abort', go)
-      resolve()
-    }
-    res.once('drain', go)
-    signal.addEventListener('abort', go, { once: true })
-  })
 
 const encode = (event: 'message' | 'done' | 'error', data: unknown): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 

@@ -1,4 +1,4 @@
-import { type Context, type Host, Refusal, refuse } from '../../sdk/index.js'
+import { type Context, type Host, refuse } from '../../sdk/index.js'
 import { Caps } from './caps.js'
 import { activity, type ActivityInput } from './contract.js'
 import { factsOf } from './entry.js'
@@ -66,11 +66,9 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /activity': (asked, context) => listed(asked, context.caller, {
       segments: [days, kept],
       seesConversation: async id => {
-        if (!await host.serves('GET /agents/{id}')) return false
-        return host.call('GET /agents/{id}', { id }, { as: context, signal: context.signal }).then(() => true, error => {
-          if (error instanceof Refusal && error.reason === 'not-found') return false
-          throw error
-        })
+        if (!await host.serves('agent.visible')) return false
+        const { ids } = await host.call('agent.visible', { ids: [id] }, { as: context, signal: context.signal })
+        return ids.includes(id)
       },
     }),
     'GET /activity/status': async () => {

@@ -6,8 +6,8 @@ import { codeOf } from '../../sdk/node/paths.js'
 
 const END = '.jsonl'
 const NAME = /^(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?$/
-/** No line is longer: every text of an entry is bounded. */
-const WINDOW = 512 * 1024
+/** So much is read, and checked, at a time: longer would be felt by whoever else waits. */
+const WINDOW = 128 * 1024
 const LINE_END = 0x0a
 
 /** Days of the record on the disk: one file a day, a further one where a day's is full or damaged. */

@@ -25,6 +25,7 @@ import { programs } from './programs.js'
 import { ProgramsUnderWay } from './programs-under-way.js'
 import { Providers } from './providers.js'
 import { Queue } from './queue.js'
+import { recorded } from './recorded.js'
 import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
 import { restart, sweep } from './restart.js'
@@ -237,5 +238,5 @@ export const activate = async (host: Host): Promise<void> => {
       return { repos: reports }
     },
   }
-  await host.serve(contract, handlers)
+  await host.serve(contract, recorded(host, handlers))
 }

@@ -60,6 +60,11 @@ export interface BundlePart {
   files: BundlePartFile[]
 }
 
+/** A backup as it is downloaded. */
+export interface BundleBytes {
+  'content-type': 'application/gzip' | 'application/octet-stream'
+}
+
 /** Backups of the sandbox, and its return from one. */
 export interface BundleCalls {
   /** List the backups on disk and the one being packed, newest first. */
@@ -82,6 +87,13 @@ export interface BundleCalls {
 
   /** Delete a backup and its tickets; one being packed is stopped first. */
   'DELETE /bundles/{name}'(input: { name: Text }): Ok
+
+  /**
+   * Download a finished backup with a ticket of `POST /system/ws-ticket`.
+   *
+   * `range` asks for a part of it, so that a download that was cut goes on: 206, or 416 with the size.
+   */
+  'GET /bundles/download'(input: { name: Text; ticket?: string }): BundleBytes
 
   /**
    * Bring back what a backup holds, from a file in the workspace.

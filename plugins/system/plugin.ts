@@ -25,14 +25,16 @@ export const activate = async (host: Host): Promise<void> => {
   const published = (domain: 'sessions' | 'members') => host.call('kernel.events.publish', { domain })
   const programs = new Programs(host)
   const asked = new Budget(120)
-  const signIn = new SignIn(host)
+  const denied = recordDenials(host)
+  const signIn = new SignIn(host, address => denied(address, 'identity token'))
   const events = new EventStream(host)
   await events.open()
   host.contribute('system.programs', async () => [...await terminalPrograms(), await chromiumProgram()])
   host.boot('look for programs', () => programs.look())
-  recordDenials(host)
   // Every end of a credential is heard of, its time running out too.
   host.on('credential.ended', () => void published('sessions').catch(() => {}))
+
+  const backups = await bundleCalls(host)
 
   await host.serve(system, {
     ...browserCalls(host),
@@ -68,13 +70,13 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
     ...terminals(host),
-    ...tickets(host, async () => false),
+    ...tickets(host, async name => backups.knows(name)),
     'DELETE /system/control/tokens/{id}': async ({ id }, context) => {
       await host.call('kernel.token.revoke', { id })
       await record(host, { type: 'token.revoked', extra: { id } }, context)
       return { ok: true }
     },
-    ...(await bundleCalls(host)),
+    ...backups.calls,
     ...helperCalls(host),
     ...machineCalls(host),
     ...manifestProblemCalls(host),

@@ -3,6 +3,7 @@ import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { activity } from './activity.js'
 import { areas } from './areas.js'
+import { bundle } from './bundle.js'
 import { call } from './call.js'
 import { events } from './events.js'
 import { agents, diff, discard, land } from './fleet.js'
@@ -15,11 +16,13 @@ import { serve } from './serve.js'
 import { sessions } from './sessions.js'
 import { oneLine, plain } from './text.js'
 import { token } from './tokens.js'
+import { usage } from './usage.js'
 import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
 const VERBS: readonly Verb[] = [
-  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, activity, logs, call, scriptAgent,
+  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, activity, logs, usage, bundle, call,
+  scriptAgent,
 ]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */

@@ -66,8 +66,10 @@ const faults = ({ call, responses }: Operation, { status, headers, body }: RawAn
   if (status === 204 || status === 304) return body === '' ? [] : [`${status} with a body`]
   if (status >= 400) return sentence(status, body)
   const type = /\r\ncontent-type: ([^;\r]*)/i.exec(headers)?.[1] ?? ''
-  const schema = responses[status]?.content?.[type]?.schema
-  if (!schema) return [`${call} does not publish an answer ${status} of type ${type}`]
+  const published = responses[status]?.content?.[type]
+  if (!published) return [`${call} does not publish an answer ${status} of type ${type}`]
+  const { schema } = published
+  if (!schema) return []
   if (type === 'application/json') return misfits(schema, JSON.parse(body))
   if (type !== 'text/event-stream') return []
   return [...body.matchAll(/^event: message\n(?:id: .*\n)?data: (.*)\n\n/gm)].flatMap(([, data]) => misfits(schema, JSON.parse(data!)))

@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createLog, pluginLog } from '../../kernel/log.js'
+import { createLog } from '../../kernel/log.js'
+import { groupLog } from '../../sdk/node/logs/line.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
 
@@ -9,8 +10,8 @@ const SECRET = `sbs_${'a'.repeat(22)}.${'b'.repeat(43)}`
 
 t.test('a line says when, how grave, which group and what, and the same line is kept', t => {
   const [written, kept]: [string[], string[]] = [[], []]
-  const log = createLog({ json: true, write: line => written.push(line), keep: line => kept.push(line) })
-  pluginLog(log, 'agents').warn('something', { id: 'c' })
+  const log = createLog(true, line => written.push(line), line => kept.push(line))
+  groupLog(log, 'agents').warn('something', { id: 'c' })
   log.error({ err: new Error('broken') }, 'failed')
   t.same(written, kept)
   t.match(written.map(line => JSON.parse(line)), [
@@ -22,10 +23,10 @@ t.test('a line says when, how grave, which group and what, and the same line is 
 
 t.test('a person gets warnings and errors in plain lines, and everything is kept', t => {
   const [written, kept]: [string[], string[]] = [[], []]
-  const log = createLog({ json: false, write: line => written.push(line), keep: line => kept.push(line) })
-  pluginLog(log, 'agents').info('quiet')
-  pluginLog(log, 'agents').error('loud', { error: 'why' })
-  t.same(written, ['error: agents: loud\n  why\n'])
+  const log = createLog(false, line => written.push(line), line => kept.push(line))
+  groupLog(log, 'agents').info('quiet')
+  groupLog(log, 'agents').error('loud', { error: 'why' })
+  t.same(written.filter(Boolean), ['error: agents: loud\n  why\n'])
   t.equal(kept.length, 2)
   t.end()
 })
@@ -33,7 +34,7 @@ t.test('a person gets warnings and errors in plain lines, and everything is kept
 t.test('no line holds a credential, a line of its own making, or what steers a terminal', t => {
   for (const json of [true, false]) {
     const lines: string[] = []
-    const log = createLog({ json, write: line => lines.push(line) })
+    const log = createLog(json, line => lines.push(line))
     log.warn({ path: `/x?ticket=${SECRET}`, authorization: `Bearer ${SECRET}`, error: `a\n{"level":"error"}\u001b[2J\u202e${SECRET}` }, `b\nerror: forged\u001b]0;t\u0007\u0085${SECRET}`)
     t.equal(lines.length, 1)
     t.notMatch(lines[0], 'bbbb')
@@ -49,20 +50,23 @@ t.test('an error of a group is followed within a second, and is found afterwards
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace, { 'README.md': '# work\n', '.sandbox/config/settings.json': '{"none":1}\n' })
   const daemon = await spawnDaemon(t, where)
-  await runTurn(daemon.client, 'c', 'say hello', { isolated: true })
   // Where today's entries would go: what is done from now on cannot be written down.
   for (const day of [0, 1]) mkdirSync(join(where.data, 'activity', 'days', `${new Date(Date.now() + day * 86_400_000).toISOString().slice(0, 10)}.jsonl`), { recursive: true })
+  await runTurn(daemon.client, 'c', 'say hello', { isolated: true })
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const followed = await daemon.client.call('GET /logs/follow', { name: 'daemon.log', level: 'error' }, { signal: stop.signal })
   const began = performance.now()
-  const next = followed[Symbol.asyncIterator]().next()
+  const told = (async () => {
+    for await (const event of followed) if ('text' in event && event.text.includes('agent.autoland')) return event.text
+    return ''
+  })()
   await daemon.client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })
-  const { value } = await next
+  const text = await told
   t.ok(performance.now() - began < 1000, `${Math.round(performance.now() - began)} ms`)
-  t.match(JSON.parse((value as { text: string }).text), { level: 'error', group: 'agents', message: 'what was done could not be written down', type: 'agent.autoland' })
+  t.match(JSON.parse(text), { level: 'error', group: 'agents', message: 'what was done could not be written down', type: 'agent.autoland' })
   for (const name of ['daemon.log', 'plugins/agents.log']) {
-    const { text } = await daemon.client.call('GET /logs/file', { name, find: 'could not be written down' })
+    const { text } = await daemon.client.call('GET /logs/file', { name, find: 'agent.autoland' })
     t.equal(text.trimEnd().split('\n').length, 1, name)
   }
   const { files } = await daemon.client.call('GET /logs')

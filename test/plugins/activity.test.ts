@@ -6,7 +6,7 @@ import { Segments } from '../../plugins/activity/segments.js'
 import { BEGINNING, ChainCheck } from '../../sdk/node/chain.js'
 import { daemonWith } from '../support/daemon.js'
 import { refusalOf } from '../kernel/auth/memory.js'
-import { runTurn } from '../support/turns.js'
+import { framesOf, runTurn } from '../support/turns.js'
 import { record, stored, storedLines } from './activity-support.js'
 import { openEvents } from './events-support.js'
 
@@ -183,4 +183,35 @@ t.test('new entries are told to watchers, a burst of them once', async t => {
   for (let n = 0; n < 20; n++) await record(daemon, { type: 'test.row', direction: 'system' })
   const changed = await events.until('runtimeChanged', ({ domains }) => domains.includes('activity'))
   t.equal(changed.versions.activity, 1)
+})
+
+t.test('turns, answers and settings are written down once each, with who asked for them', async t => {
+  const daemon = await daemonWith(t, [])
+  const { client } = await daemon.token('drive', 'ci')
+  const said = { conversationId: 'c', messageId: 'm-1', isolated: true, prompt: 'ask Go on?\n| yes\nwait 60000' }
+  const { run } = await client.call('POST /agent', said)
+  await client.call('POST /agent', said)
+  const { requestId } = await framesOf(client, 'c').until(({ kind }) => kind === 'question')
+  await daemon.client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
+  await client.call('POST /agent/stop', { conversationId: 'c' })
+  await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } })
+  let { events } = await daemon.client.call('GET /activity')
+  while (!events.some(({ type }) => type === 'settings.changed')) ({ events } = await daemon.client.call('GET /activity'))
+  const rows = events.toReversed().filter(({ type }) => !/^(session|token|owner)\./.test(type)).map(({ type, actor, conversationId, turnId, extra }) => ({ type, actor, conversationId, turnId, extra }))
+  t.match(rows, [
+    { type: 'turn.started', actor: 'token:ci', conversationId: 'c', turnId: run, extra: { messageId: 'm-1' } },
+    { type: 'card.answered', actor: 'owner@sandbox.local', turnId: run, extra: { kind: 'question', requestId } },
+    { type: 'turn.stopped', actor: 'token:ci', conversationId: 'c' },
+    { type: 'settings.changed', actor: 'owner@sandbox.local', extra: { keys: ['agentRetentionDays'] } },
+  ])
+  t.equal(rows.length, 4)
+})
+
+t.test('an export comes whole from a group in a process of its own', async t => {
+  const daemon = await daemonWith(t, ['activity', 'logs'], { apart: ['activity', 'logs'] })
+  await Promise.all(Array.from({ length: 2000 }, (_, n) => record(daemon, { type: 'test.row', direction: 'system', content: 'x'.repeat(500), extra: { n } })))
+  const lines = (await (await daemon.fetch('/activity/export')).text()).trimEnd().split('\n')
+  t.match(JSON.parse(lines.at(-1)!), { kind: 'end', entries: 2001 })
+  t.equal(lines.length, 2002)
+  t.same(await daemon.client.call('GET /logs'), { files: [] })
 })

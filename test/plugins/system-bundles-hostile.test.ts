@@ -12,6 +12,8 @@ import { refusal } from './agent-support.js'
 import { changed, made, type Made } from './system-bundles-made.js'
 import { leftOf } from './system-bundles-support.js'
 
+t.setTimeout(120_000)
+
 const NEVER = new AbortController().signal
 const read = (path: string, passphrase?: string) => {
   const judge = new Judge(group => group === 'agent')

@@ -43,12 +43,14 @@ export const leftOf = ({ workspace, data }: Pick<Packer, 'workspace' | 'data'>):
 
 export type { Bundle, RestoreReport }
 
-/** The daemon after it started anew by itself: at the same address, in the same process, its owner signed in again. */
-export const startedAnew = async (daemon: RunningDaemon): Promise<RunningDaemon> => {
+/** The daemon once it has started anew by itself after a moment: at the same address, in the same process, its owner signed in again. */
+export const startedAnew = async (daemon: RunningDaemon, after: number): Promise<RunningDaemon> => {
   for (;;) {
     const { socket } = JSON.parse(await readFile(join(daemon.data, 'daemon.json'), 'utf8').catch(() => '{}')) as { socket?: string }
     const { token } = await askSocket<{ token?: string }>(socket ?? '', { do: 'session', device: 'test' }).catch(() => ({ token: undefined }))
-    if (token) return { ...daemon, session: token, client: createClient({ url: daemon.url, session: token }), once: createClient({ url: daemon.url, session: token, retry: { attempts: 0 } }) }
+    const once = createClient({ url: daemon.url, session: token ?? '', retry: { attempts: 0 } })
+    const info = await once.call('GET /info').catch(() => undefined)
+    if (token && info && info.boot.startedAt >= after) return { ...daemon, session: token, client: createClient({ url: daemon.url, session: token }), once }
     await delay(20)
   }
 }

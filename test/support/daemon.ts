@@ -63,7 +63,7 @@ export const daemonWith = async (t: Test, groups: readonly string[], options: Su
       workspace, data, host: '127.0.0.1', port: 0, store: `sqlite://${join(data, 'store.sqlite')}`, json: true,
       deployment: options.deployment ?? {},
     },
-    root, manifests: options.manifests ?? ours, log: createLog({ json: true, write: line => logged.push(line) }), checked: true,
+    root, manifests: options.manifests ?? ours, log: createLog(true, line => logged.push(line)), checked: true,
     ...(groups.length > 0 && { only: groups }),
     ...(options.apart && { apart: options.apart }),
     extra: kernel => {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { type Handlers, type Host, refuse } from '../../../sdk/index.js'
 import type { Bundle, BundleCalls } from '../bundles-contract.js'
+import { downloadOf, Downloads } from './download.js'
 import { Exports, sweepMaking } from './exports.js'
 import { checkBundle, stageBundle, sweepRestores } from './restoring.js'
 import { Shelf } from './shelf.js'
@@ -8,7 +9,7 @@ import { Shelf } from './shelf.js'
 const SWEEP_MS = 6 * 3_600_000
 
 /** Answers what is backed up, packs and removes backups, and brings the sandbox back from one. */
-export const bundleCalls = async (host: Host): Promise<Handlers<BundleCalls>> => {
+export const bundleCalls = async (host: Host): Promise<{ calls: Handlers<BundleCalls>; knows: (name: string) => boolean }> => {
   const { place, log, signal } = host
   const failed = (what: string) => (error: unknown) => void (signal.aborted || log.warn(what, { error: String(error) }))
   const changed = () => void host.call('kernel.events.publish', { domain: 'bundles' }).catch(failed('watchers could not be told of a bundle'))
@@ -22,6 +23,7 @@ export const bundleCalls = async (host: Host): Promise<Handlers<BundleCalls>> =>
   await sweepMaking(place.folder)
   const shelf = await Shelf.open(host.files, join(place.folder, 'exports'))
   const exports = new Exports({ host, shelf, record, changed })
+  const downloads = new Downloads()
   let restoring = false
   const sweep = () => Promise.all([shelf.sweep(), restoring || sweepRestores(host)]).catch(failed('old bundles could not be swept'))
   const sweeper = setInterval(() => void sweep(), SWEEP_MS).unref()
@@ -29,11 +31,18 @@ export const bundleCalls = async (host: Host): Promise<Handlers<BundleCalls>> =>
   host.boot('Backups', async () => void (await sweep()))
   host.stopping(() => exports.stop())
 
-  return {
+  const calls: Handlers<BundleCalls> = {
     'GET /bundles': () => ({ exports: shelf.all }),
     'POST /bundles': async (asked, { caller }) => {
       if (restoring) refuse('conflict', 'the sandbox is being restored: pack it when it has started anew')
       return { name: (await exports.begin(asked, caller)).name }
+    },
+    'GET /bundles/download': async ({ name, ticket = '' }, { caller, http }) => {
+      const bundle = shelf.find(name)
+      if (bundle.state !== 'ready') refuse('conflict', `${name} is not ready to be downloaded: it is ${bundle.state === 'packing' ? 'still packed' : 'one that failed'}`)
+      const bytes = await downloadOf(bundle, shelf.place(name), http)
+      if (downloads.begun(ticket)) await record('bundle.downloaded', bundle, { actor: caller.actor })
+      return bytes
     },
     'DELETE /bundles/{name}': async ({ name }, { caller }) => {
       const bundle = shelf.find(name)
@@ -61,4 +70,5 @@ export const bundleCalls = async (host: Host): Promise<Handlers<BundleCalls>> =>
       }
     },
   }
+  return { calls, knows: name => shelf.all.some(bundle => bundle.name === name) }
 }

@@ -118,8 +118,10 @@ export class Exports {
 export const sweepMaking = (folder: string): Promise<void> => rm(join(folder, MAKING), { recursive: true, force: true })
 
 /** Never, unless it is aborted. */
-const abortOf = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))
+const abortOf = async (signal: AbortSignal): Promise<never> => {
+  signal.throwIfAborted()
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))
+}
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 

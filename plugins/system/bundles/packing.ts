@@ -14,6 +14,7 @@ export interface Contents {
   readonly data: string
   readonly files: readonly FoundFile[]
   readonly repositories: readonly FoundRepository[]
+  /** All of the workspace and what the groups keep; else only these repositories. */
   readonly whole: boolean
   readonly secrets: boolean
   readonly from: BundleManifest['from']
@@ -42,7 +43,7 @@ export const pack = async (contents: Contents, { folder, to, passphrase, parts, 
   try {
     const archive = await Archive.begin(folder, signal, progress)
     // Conversations before commits: whatever commit a conversation names is then in the histories too.
-    const handed = await parts()
+    const handed = whole ? await parts() : []
     for (const { group, files: own } of handed) {
       for (const { name, path, at = Infinity } of own) if (at >= since) await archive.add(`${IN.state}${group}/${name}`, data, path)
     }

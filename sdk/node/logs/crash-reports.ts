@@ -59,6 +59,7 @@ export class CrashReports {
   tellOfLast(): void {
     this.#attempt(() => {
       const before = this.#before
+      this.#before = undefined
       const reports = readdirSync(this.#native).filter(name => name.endsWith('.json')).map(name => join(this.#native, name))
       for (const report of reports) {
         const crash = read<NativeReport>(report)
