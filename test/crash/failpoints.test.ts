@@ -363,6 +363,7 @@ cases('an area that is written anew', ['areas.kept:2'], async (t, point) => {
   const where = whereIn(t, { 'docs/a.md': 'a\n', 'src/b.ts': 'b\n' })
   const [one, other] = [{ id: 'a', label: 'one', folders: ['docs'], access: 'read' }, { id: 'a', label: 'other', folders: ['src'], access: 'work' }] as const
   await dies(t, where, point, async ({ once: client }) => {
+    await runTurn(client, 'c', 'say x')
     await client.call('POST /areas', { ...one, folders: [...one.folders] })
     await client.call('POST /areas', { ...other, folders: [...other.folders] })
   })
