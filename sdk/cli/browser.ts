@@ -72,7 +72,7 @@ const tableOf = (sessions: readonly BrowserSession[]): string => {
   const now = Date.now()
   const rows = sessions.flatMap(({ name, running, activityAt, conversationId = '', pages }) => {
     const about = [oneLine(name), running ? 'running' : 'closed', ago(activityAt, now), oneLine(conversationId)]
-    const lines = pages.map(({ id, active, title, url }) => [`${oneLine(id)}${active ? ' *' : ''}`, short(oneLine(title ? `${title}  ${url}` : url), 100)])
+    const lines = pages.map(({ id, active, title, url }) => [`${oneLine(id)}${active ? ' *' : ''}`, short(oneLine(title ? `${title} – ${url}` : url), 100)])
     return (lines.length > 0 ? lines : [['', '']]).map((line, at) => [...(at === 0 ? about : ['', '', '', '']), ...line])
   })
   return `${columns([['NAME', 'STATE', 'USED', 'OF', 'PAGE', 'SHOWS'], ...rows]).join('\n')}\n`

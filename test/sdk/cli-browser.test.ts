@@ -13,7 +13,7 @@ t.test('browser lists what the browsers show', async t => {
   const daemon = await fakeDaemon(t, (_, response) => json(response, 200, { sessions: [SESSION] }))
   const { code, out } = await daemon.run(['browser'])
   t.equal(code, 0)
-  t.match(out.split('\n'), [/^NAME +STATE +USED +OF +PAGE +SHOWS$/, /^web-1 +running +.*c-1 +p1 +In\\u001b\[31mbox {2}https:\/\/mail\.example\/$/, /^ +p2 \* +https:\/\/two\.example\/$/, ''])
+  t.match(out.split('\n'), [/^NAME +STATE +USED +OF +PAGE +SHOWS$/, /^web-1 +running +.*c-1 +p1 +In\\u001b\[31mbox – https:\/\/mail\.example\/$/, /^ +p2 \* +https:\/\/two\.example\/$/, ''])
   t.same(JSON.parse((await daemon.run(['browser', '--json'])).out), { sessions: [SESSION] })
 })
 
