@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { fakeDaemon } from './cli-process.js'
@@ -25,7 +26,8 @@ t.test('browser opens, sends, captures and closes', async t => {
     const capture = { pageId: 'p2', mime: 'image/webp', data: Buffer.from('RIFF').toString('base64'), width: 1, height: 1, text: 'Hello\nyou\u001b]0;x', truncated: true }
     json(response, 200, method === 'DELETE' ? { ok: true } : { session: SESSION, ...(sent.includes('capture') && { capture }) })
   })
-  const folder = t.testdir()
+  const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
   t.match((await daemon.run(['browser', 'open', 'web-1', 'https://two.example/'])).out, /web-1 +running/)
   t.equal((await daemon.run(['browser', 'reload', 'web-1', '--page', 'p1'])).code, 0)
   t.equal((await daemon.run(['browser', 'capture', 'web-1', '--out', join(folder, 'page.webp')])).out, 'Hello\nyou\\u001b]0;x\n(there is more text)\n')
