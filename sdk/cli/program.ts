@@ -3,6 +3,7 @@ import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { activity } from './activity.js'
 import { areas } from './areas.js'
+import { browser } from './browser.js'
 import { bundle } from './bundle.js'
 import { call } from './call.js'
 import { events } from './events.js'
@@ -22,7 +23,7 @@ import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './
 import { write } from './write.js'
 
 const VERBS: readonly Verb[] = [
-  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, activity, logs, usage,
+  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, browser, activity, logs, usage,
   bundle, call, scriptAgent,
 ]
 
