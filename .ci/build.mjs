@@ -48,8 +48,8 @@ const bundle = async () => {
     entryPoints: [...ENTRIES.map(name => `dist/${name}`), ...globSync('dist/plugins/*/plugin.js')],
     outbase: 'dist', outdir: 'dist/bundle', chunkNames: 'chunks/[name]-[hash]',
     bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node24', logLevel: 'warning',
-    // A native module, and two that are large and only used when they are asked for.
-    external: ['sqlite3', 'isomorphic-git', 'playwright-core'],
+    // Native modules, and two that are large and only used when they are asked for.
+    external: ['sqlite3', '@lydell/node-pty', 'isomorphic-git', 'playwright-core'],
     plugins: [builtin],
     // Libraries in the older format of modules ask by this name.
     banner: { js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);" },

@@ -197,8 +197,8 @@ export interface Kernel {
   }): { session: OpenedSession; did?: 'claimed' | 'joined' }
   /** Gives the session presented a new secret and a later end. */
   'kernel.session.renew'(input: { token: string; address: string }): OpenedSession
-  /** Ends sessions: one by id, all of one person, or all. Answers how many. */
-  'kernel.session.revoke'(input: { id?: string; email?: string }): { revoked: number }
+  /** Ends sessions: one by id, all of one person, or all. Answers how many, and how many of them would have outlived the daemon. */
+  'kernel.session.revoke'(input: { id?: string; email?: string }): { revoked: number; lasting: number }
   /** The active sessions of one person, or all; the newest use first. */
   'kernel.session.list'(input: { email?: string }): { sessions: AccessSession[] }
   /** Everybody with a role here, the owner first, and the open invitations. */

@@ -1,6 +1,6 @@
 import type { Context, Handlers } from '../../sdk/contract.js'
 import type { IdentityProvider, Kernel, OpenedSession } from '../../sdk/kernel.js'
-import { admitProof } from '../../sdk/node/access/admission.js'
+import { admitProof, BadCode } from '../../sdk/node/access/admission.js'
 import { areasOf, findOwner, openBook, type PersonRecord, type SessionRecord, shownOf } from '../../sdk/node/access/book.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { Failures } from '../../sdk/node/failures.js'
@@ -178,7 +178,10 @@ export const createAuth = async ({ files, now, identity: settings, refused, say,
       const { session: made, did } = await sessions.open({ device, address }, book => {
         const judge = () => admitProof(book, proof, { now: now(), claimNeeded, claimHash: codes.claimHash, expectedOwner })
         return coded === undefined ? judge() : codes.look(address, judge)
-      }).catch(error => codes.refuse(error, signal))
+      }).catch(error => {
+        if (error instanceof BadCode) refused?.({ address, credential: 'code' })
+        return codes.refuse(error, signal)
+      })
       failpoint('access.opened')
       return armed({ session: made, ...(did && { did }) })
     }),
@@ -190,9 +193,9 @@ export const createAuth = async ({ files, now, identity: settings, refused, say,
       if (named && email !== undefined && named.email !== email) {
         refuse('forbidden', 'the session is of another person; only the owner ends it')
       }
-      const gone = await sessions.revoke(one => (id ?? one.id) === one.id && (email ?? one.email) === one.email)
+      const { ended: gone, lasting } = await sessions.revoke(one => (id ?? one.id) === one.id && (email ?? one.email) === one.email)
       gone.forEach(endSession)
-      return armed({ revoked: gone.length })
+      return armed({ revoked: gone.length, lasting })
     },
     ...memberCalls({ kept, now, sessions: () => sessions.list(), shrunk: email => ended({ email }), leaving }),
     'kernel.ticket.mint': (wanted, { caller }) => tickets.mint(wanted, caller),

@@ -100,8 +100,8 @@ export class Sessions {
     return person && { session, person }
   }
 
-  /** Ends the sessions that match and answers their ids, once that is durable. */
-  async revoke(matches: (record: SessionRecord) => boolean): Promise<string[]> {
+  /** Ends the sessions that match and answers their ids, once that is durable; `lasting` would have outlived the daemon. */
+  async revoke(matches: (record: SessionRecord) => boolean): Promise<{ ended: string[]; lasting: number }> {
     const ended: string[] = []
     const active = (record: SessionRecord): boolean => record.expiresAt > this.#now() && matches(record)
     await this.#kept.change(book => {
@@ -111,9 +111,10 @@ export class Sessions {
       const left = Object.entries(current.sessions).filter(([id]) => !ended.includes(id))
       return { ...current, sessions: Object.fromEntries(left) }
     })
+    const lasting = ended.length
     for (const record of this.#live().filter(active)) ended.push(record.id)
     ended.forEach(id => this.forget(id))
-    return ended
+    return { ended, lasting }
   }
 
   /** The active sessions as they are listed, the newest use first. */

@@ -22,8 +22,9 @@ export const revokeSessions = async (
   const named = [current, id, email].filter(given => given !== undefined).length
   if (named > 1) refuse('invalid', `expected one of current, id and email, found ${named} of them`)
   const revoke = async (which: { id?: string; email?: string }) => {
-    const { revoked } = await host.call('kernel.session.revoke', which)
-    if (revoked > 0) await record(host, { type: 'session.revoked', extra: { ...which, revoked } }, context)
+    const { revoked, lasting } = await host.call('kernel.session.revoke', which)
+    // The command line opens and ends one with every command, on the machine itself.
+    if (lasting > 0) await record(host, { type: 'session.revoked', extra: { ...which, revoked } }, context)
     return { ok: true as const, revoked }
   }
   const isOwner = caller.kind === 'session' && caller.role === 'owner'

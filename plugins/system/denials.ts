@@ -50,8 +50,8 @@ export class Denials {
   }
 }
 
-/** Writes down who was turned away at the door. */
-export const recordDenials = (host: Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'signal' | 'stopping'>): void => {
+/** Writes down who was turned away at the door; the answer counts one whom this group turned away itself. */
+export const recordDenials = (host: Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'signal' | 'stopping'>): Denials['add'] => {
   const write = async (address: string, credential: string, count: number) => {
     if (!await host.serves('activity.record')) return
     await host.call('activity.record', {
@@ -72,4 +72,5 @@ export const recordDenials = (host: Pick<Host, 'call' | 'serves' | 'log' | 'on' 
     denials.sweep(true)
     await Promise.all(writing)
   })
+  return (address, credential) => denials.add(address, credential)
 }

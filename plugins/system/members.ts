@@ -32,7 +32,7 @@ export const memberHandlers = (host: MembersHost, changed: Changed): Handlers<Me
     'GET /members': () => host.call('kernel.members.list'),
     'POST /members': async (asked, context) => {
       ownerOnly(context.caller)
-      await knowAreas(host, asked.areas ?? [])
+      if (asked.role === 'viewer' || asked.role === 'collaborator') await knowAreas(host, asked.areas ?? [])
       const made = asked.email === undefined ? { invitation: await invite(host, asked, context) } : await grant(host, asked.email, asked, context)
       await changed('members')
       return { ...(await host.call('kernel.members.list')), ...made }

@@ -31,6 +31,8 @@ export interface IdentityTokensOptions {
   readonly nonces: Nonces
   readonly used: Pick<UsedTokens, 'add' | 'has' | 'remove'>
   readonly read: ReadDocument
+  /** Told of each address whose token was refused. */
+  readonly refused: (address: string) => void
   readonly now: () => number
 }
 
@@ -55,6 +57,7 @@ export class IdentityTokens {
         refuse('too-many', `too many failed identity tokens from this address; try again in ${retryAfter} s`, { retryAfter })
       }
       this.#failed.add(address)
+      this.#options.refused(address)
       return refuse('unauthenticated', `the identity token is not accepted: ${why}; sign in again`)
     }
     if (!this.#options.providers.length) wrong('no identity provider is configured here, so use sandbox login')

@@ -25,12 +25,12 @@ export const activate = async (host: Host): Promise<void> => {
   const published = (domain: 'sessions' | 'members') => host.call('kernel.events.publish', { domain })
   const programs = new Programs(host)
   const asked = new Budget(120)
-  const signIn = new SignIn(host)
+  const denied = recordDenials(host)
+  const signIn = new SignIn(host, address => denied(address, 'identity token'))
   const events = new EventStream(host)
   await events.open()
   host.contribute('system.programs', async () => [...await terminalPrograms(), await chromiumProgram()])
   host.boot('look for programs', () => programs.look())
-  recordDenials(host)
   // Every end of a credential is heard of, its time running out too.
   host.on('credential.ended', () => void published('sessions').catch(() => {}))
 

@@ -33,11 +33,14 @@ const isPrivate = ({ local, base }: HttpFacts): boolean => local || base.startsW
 export class SignIn {
   readonly #host: Pick<Host, 'call' | 'files' | 'signal'>
   readonly #nonces: Nonces
+  readonly #refused: (address: string) => void
   readonly #now: () => number
   #tokens: IdentityTokens | undefined
 
-  constructor(host: Pick<Host, 'call' | 'files' | 'signal'>, now: () => number = Date.now) {
+  /** @param refused Told of each address whose identity token was refused. */
+  constructor(host: Pick<Host, 'call' | 'files' | 'signal'>, refused: (address: string) => void, now: () => number = Date.now) {
     this.#host = host
+    this.#refused = refused
     this.#now = now
     this.#nonces = new Nonces(now)
   }
@@ -115,7 +118,7 @@ export class SignIn {
       return body
     }
     this.#tokens ??= new IdentityTokens({
-      providers, nonces: this.#nonces, used: new UsedTokens(this.#host.files, this.#now), read, now: this.#now,
+      providers, nonces: this.#nonces, used: new UsedTokens(this.#host.files, this.#now), read, refused: this.#refused, now: this.#now,
     })
     return this.#tokens
   }

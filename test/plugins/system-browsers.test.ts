@@ -1,12 +1,14 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { Browsers } from '../../plugins/system/browsers/browsers.js'
 import { findChromium } from '../../plugins/system/browsers/chromium.js'
 import type { BrowserAct, BrowserActed } from '../../plugins/system/contract.js'
 import { between, type Page, portsOf, processesWith, siteOf, withChromium } from '../support/browser.js'
-import { daemonWith, spawnDaemon, folderOf, makeWorkspace, type Support } from '../support/daemon.js'
+import { daemonWith, folderOf, makeWorkspace, root, spawnDaemon, type Support } from '../support/daemon.js'
+import { talkTo } from '../support/sockets/client.js'
 
 const act = ({ client }: Pick<Support, 'client'>, action: BrowserAct['action'], more: Partial<BrowserAct> = {}): Promise<BrowserActed> =>
   client.call('POST /system/browsers/{name}/page', { name: 'web-a', action, ...more })
@@ -242,4 +244,55 @@ t.test('a killed daemon leaves no browser, and the next start nothing of one', w
   await act(next, 'open', { url: site.url })
   await next.terminate()
   t.same(processesWith(freshOf(where)), [], 'and one that stops takes its browsers along')
+})
+
+t.test('a browser that ended is kept in the list for an hour', withChromium(), async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
+  makeWorkspace(workspace)
+  mkdirSync(join(data, 'system'), { recursive: true })
+  const clock = { now: 5_000_000 }
+  const log = { info: () => {}, warn: () => {}, error: () => {} }
+  const changed: string[] = []
+  const browsers = new Browsers({
+    place: { workspace, data, folder: join(data, 'system'), root, hidden: [] }, log, signal: new AbortController().signal,
+    listeners: async () => [], changed: name => changed.push(name), now: () => clock.now,
+  })
+  t.teardown(() => browsers.stop())
+  await browsers.open({ name: 'web-a' })
+  await browsers.end('web-a')
+  clock.now += 60 * 60_000
+  t.match(await browsers.list(), [{ name: 'web-a', running: false, finishedAt: 5_000_000 }])
+  clock.now += 1
+  t.same(await browsers.list(), [])
+  await t.rejects(browsers.end('web-a'), { reason: 'not-found', message: /found web-a/ })
+  t.ok(changed.length >= 2 && changed.every(name => name === 'web-a'), 'whoever watches is told')
+})
+
+t.test('whoever follows the sandbox is told to read the browsers again', withChromium(), async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const over = new AbortController()
+  const events = await daemon.client.call('GET /events', {}, { signal: over.signal })
+  const told = (async () => {
+    for await (const event of events) if (event.kind === 'runtimeChanged' && event.domains.includes('browsers')) return event.keys
+    return undefined
+  })()
+  await act(daemon, 'open', { url: 'about:blank' })
+  t.same(await told, ['web-a'])
+  over.abort()
+})
+
+t.test('browsers work the same where the group has a process of its own', withChromium(), async t => {
+  const daemon = await daemonWith(t, ['system'], { apart: ['system'] })
+  const site = await siteOf(t, PAGES)
+  await act(daemon, 'open', { url: site.url })
+  t.match(await act(daemon, 'capture'), { capture: { text: /Hello/ } })
+  await t.rejects(act(daemon, 'goto', { url: `${daemon.url}/health` }), { reason: 'unprocessable', message: /this sandbox itself/ })
+  const { ticket } = await daemon.client.call('POST /system/ws-ticket', { for: 'browser', name: 'web-a' })
+  const eye = await talkTo(t, `${daemon.url}/system/browser-view?session=web-a&ticket=${ticket}`)
+  await eye.until(({ type }) => type === 'frame')
+  eye.ws.close()
+  await eye.closed
+  await daemon.stop()
+  t.same(processesWith(freshOf(daemon)), [])
 })

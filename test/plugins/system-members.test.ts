@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { AccessSession, Member, OpenedSession, MemberList } from '../../sdk/kernel.js'
 import type { Role } from '../../sdk/types.js'
@@ -214,6 +216,24 @@ t.test('without a provider an invitation and a name make a person, whom nobody e
   t.match((await askAt(daemon.url, 'GET /members', undefined, bearer(bob.token))).status, 200)
   t.match((await askAt(daemon.url, 'POST /system/session', {}, bearer(bob.token))).body, { renewed: true, role: 'maintainer', email: bob.email })
   t.match(owner, { role: 'owner' })
+})
+
+t.test('an invitation does not travel readable through a network', async t => {
+  const daemon = await daemonWith(t, ['system'], { deployment: { http: { trustedProxies: ['127.0.0.1'] } } })
+  const { code } = (await daemon.client.call('POST /members', { role: 'viewer' })).invitation!
+  const open = (headers: { [name: string]: string }) => askAt(daemon.url, 'POST /system/session', { invite: code, name: 'Bob' }, headers)
+  t.match(await open({ 'x-forwarded-for': '203.0.113.9' }), { status: 403, body: { message: /plain HTTP/ } })
+  t.equal((await open({ 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' })).status, 200)
+})
+
+t.test('areas of a grant are those the sandbox has, and nobody asks after those of a maintainer', async t => {
+  const { daemon, ada, ask } = await world(t, ['system', 'areas'])
+  mkdirSync(join(daemon.workspace, 'docs'))
+  const id = 'docs'
+  t.equal((await ask(ada, 'POST /areas', { id, label: 'Docs', folders: ['docs'] })).status, 200)
+  t.match(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id, 'nope'] }), { status: 404, body: { message: /"nope"/ } })
+  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id] })).members[1], { email: BOB, areas: [id] })
+  t.notOk('areas' in listOf(await ask(ada, 'POST /members', { email: BOB, role: 'maintainer', areas: ['nope'] })).members[1]!)
 })
 
 t.test('sessions are listed to their person, and to the owner everybody\'s', async t => {

@@ -178,6 +178,15 @@ t.test('an identity token is no credential anywhere else, and no provider means 
   t.match(await present(bare.url, token), { status: 401, body: { message: /no identity provider is configured/ } })
 })
 
+t.test('from a process of its own the group signs people in as well', async t => {
+  const issuer = await startIssuer(t)
+  const daemon = await daemonWith(t, ['system'], { apart: ['system'], deployment: { identity: { claim: 'code', providers: [issuer.provider] } } })
+  const token = await issuer.token({ email: ADA, nonce: await nonceOf(daemon.url) })
+  t.equal((await present(daemon.url, token)).status, 409)
+  t.match(await present(daemon.url, token, { claim: daemon.auth.claim! }), { status: 200, body: { role: 'owner' } }, 'it was given back')
+  t.equal((await present(daemon.url, token)).status, 401)
+})
+
 t.test('a person whose e-mail changed at the issuer stays who they are here', async t => {
   const { issuer, daemon } = await claimed(t)
   const token = await issuer.token({ sub: ADA, email: 'ada@new.example', nonce: await nonceOf(daemon.url) })

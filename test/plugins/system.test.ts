@@ -200,7 +200,7 @@ t.test('a label nobody can see, no scope, a wrong one and an end in the past are
 t.test('who is not the owner ends their own sessions and nobody else\'s', async t => {
   const caller: Caller = { kind: 'session', actor: 'ada@b.c', role: 'maintainer', email: 'ada@b.c', sessionId: 's' }
   const asked: unknown[] = []
-  const host = { serves: async () => false, call: async (_: string, input: unknown) => (asked.push(input), { revoked: 1 }) } as unknown as Host
+  const host = { serves: async () => false, call: async (_: string, input: unknown) => (asked.push(input), { revoked: 1, lasting: 0 }) } as unknown as Host
   const revoke = (input: { current?: true; id?: string; email?: string }) => revokeSessions(host, input, { ...CONTEXT, caller })
   for (const others of [{}, { email: 'bob@b.c' }]) t.match(await refusalOf(() => revoke(others)), { status: 403 })
   t.strictSame(asked, [])

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { execFileSync } from 'node:child_process'
 import type { Test } from 'tap'
@@ -9,11 +9,12 @@ import { talkTo, type Seen, type Talk } from '../support/sockets/client.js'
 /** Ends the terminals of a data folder, which outlive their daemon. */
 export const endTerminals = (data: string): void => {
   const cwd = join(data, 'system', 'terminals')
-  if (!existsSync(join(cwd, 'tmux'))) return
-  try {
-    execFileSync('tmux', ['-S', 'tmux', '-N', 'kill-server'], { cwd, stdio: 'ignore' })
-  } catch {
-    // It ended by itself.
+  for (const name of existsSync(cwd) ? readdirSync(cwd) : []) {
+    try {
+      execFileSync('tmux', ['-S', name, '-N', 'kill-server'], { cwd, stdio: 'ignore' })
+    } catch {
+      // It ended by itself.
+    }
   }
 }
 

@@ -1,23 +1,22 @@
 import { rm } from 'node:fs/promises'
 import type { BrowserContext, CDPSession, Page, Request } from 'playwright-core'
-import { type Place, Refusal, refuse } from '../../../sdk/index.js'
+import { Refusal, refuse } from '../../../sdk/index.js'
 import type { Reach } from '../../../sdk/node/addresses.js'
 import type { BrowserAct, BrowserCapture, BrowserPage } from '../browsers-contract.js'
-import { type Chromium, startChromium } from './chromium.js'
+import { type Chromium, startChromium, type Surroundings } from './chromium.js'
 import { addressOf, Gate } from './gate.js'
 import { NO_LISTS } from './menu.js'
-import { answered, Tab } from './tab.js'
+import { answered, settled, Tab } from './tab.js'
 
 /** How a browser is started. */
 export interface Start {
-  readonly place: Place
+  readonly around: Surroundings
   /** Its folder of the data folder. */
   readonly folder: string
   /** It has no sign-ins to keep: the folder goes with it. */
   readonly fresh: boolean
   /** Where its pages may go, asked at every connection. */
   readonly reach: () => Promise<Reach>
-  readonly signal: AbortSignal
 }
 
 const NAVIGATION_MS = 15_000
@@ -25,7 +24,6 @@ const NAVIGATION_MS = 15_000
 const MOST_PAGES = 20
 
 const MOST_WATCHERS = 8
-const LATE_FAILURE = /interrupted by another navigation to "chrome-error:/
 
 /** One Chromium that runs, the one way out of it, and its pages. */
 export class RunningBrowser {
@@ -56,7 +54,7 @@ export class RunningBrowser {
   static async start(start: Start): Promise<RunningBrowser> {
     const gate = await Gate.open(start.reach)
     try {
-      const chromium = await startChromium(start.place, start.folder, gate.port, start.signal)
+      const chromium = await startChromium(start.around, start.folder, gate.port)
       const running = new RunningBrowser(chromium, gate, start)
       await running.#begin().catch(async error => {
         await running.end()
@@ -165,8 +163,8 @@ export class RunningBrowser {
   async look(): Promise<void> {
     if (!this.alive || !this.#session) return
     const { targetInfos } = await answered(this.#session.send('Target.getTargets')).catch(() => ({ targetInfos: [] }))
-    const told = new Map(targetInfos.map(info => [info.targetId, info]))
-    const moved = [...this.#tabs.values()].filter(tab => tab.tell(told.get(tab.target)))
+    const titles = new Map(targetInfos.map(({ targetId, title }) => [targetId, title]))
+    const moved = [...this.#tabs.values()].filter(tab => tab.tell(titles.get(tab.target)))
     if (moved.length > 0) this.#changed()
   }
 
@@ -258,8 +256,7 @@ export class RunningBrowser {
     page.on('requestfailed', failed)
     const options = { timeout: NAVIGATION_MS, waitUntil: 'commit' } as const
     try {
-      // What is shown after a failure comes a moment later, and may come between.
-      await go(page, options).catch(error => (LATE_FAILURE.test((error as Error).message) ? go(page, options) : Promise.reject(error as Error)))
+      await settled(() => go(page, options))
       await this.look()
     } catch (error) {
       throw this.#failure(error as Error, last)

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { CDPSession, Page } from 'playwright-core'
 import { Refusal } from '../../../sdk/index.js'
 import type { BrowserCapture, BrowserPage } from '../browsers-contract.js'
@@ -6,6 +7,8 @@ import { VIEWPORT } from './chromium.js'
 const ANSWER_MS = 10_000
 const MOST_TEXT = 200_000
 const MOST_FRAMES = 50
+const MOST_TRIES = 20
+const AGAIN_MS = 50
 /** The quality at which letters have no seams. */
 const SHARP = 90
 
@@ -34,13 +37,13 @@ export class Tab {
     return new Tab(id, page, session, targetInfo.targetId)
   }
 
-  /** Takes what the browser says of it; whether that is new. */
-  tell(told: { readonly url: string; readonly title: string } | undefined): boolean {
-    if (!told) return false
+  /** Takes what is known of it now; whether that is new. */
+  tell(title: string | undefined): boolean {
     const before = [this.url, this.title]
-    if (!told.url.startsWith('chrome-error:')) this.url = told.url
+    const url = this.page.url()
+    if (url && !url.startsWith('chrome-error:')) this.url = url
     // A page without a title of its own is called by its address.
-    this.title = told.url.replace(/^https?:\/\//, '').startsWith(told.title) ? '' : told.title
+    if (title !== undefined) this.title = this.url.replace(/^https?:\/\//, '').startsWith(title) ? '' : title
     return this.url !== before[0] || this.title !== before[1]
   }
 
@@ -52,7 +55,7 @@ export class Tab {
 
   /** The sharp picture of what it shows. */
   async picture(): Promise<string> {
-    const { data } = await answered(this.session.send('Page.captureScreenshot', { format: 'webp', quality: SHARP }))
+    const { data } = await settled(() => answered(this.session.send('Page.captureScreenshot', { format: 'webp', quality: SHARP })))
     return data
   }
 
@@ -67,9 +70,11 @@ export class Tab {
   }
 
   /** What an expression is in its main document, in a world of its own: the page's own scripts change nothing there. */
-  async ask(expression: string, within?: number): Promise<unknown> {
-    const { frameTree } = await answered(this.session.send('Page.getFrameTree'), within)
-    return this.#askIn(frameTree.frame.id, expression, within)
+  ask(expression: string): Promise<unknown> {
+    return settled(async () => {
+      const { frameTree } = await answered(this.session.send('Page.getFrameTree'))
+      return this.#askIn(frameTree.frame.id, expression)
+    })
   }
 
   /** The first answer that is one, of its documents and those framed in them which run in the same process. */
@@ -88,6 +93,21 @@ export class Tab {
     const { executionContextId } = await answered(this.session.send('Page.createIsolatedWorld', { frameId, worldName: 'sandbox' }), within)
     const { result } = await answered(this.session.send('Runtime.evaluate', { contextId: executionContextId, returnByValue: true, expression }), within)
     return result.value as unknown
+  }
+}
+
+/** While one document takes another's place, and while what failed takes a page's, whoever asks finds neither. */
+const BETWEEN = /Not attached to an active page|interrupted by another navigation to "chrome-error:|Cannot find context|No frame (?:for|with) given id|Frame was detached/i
+
+/** Asks again what fell between two documents. */
+export const settled = async <T>(ask: () => Promise<T>): Promise<T> => {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (tries === MOST_TRIES || !BETWEEN.test((error as Error).message)) throw error
+      await delay(AGAIN_MS)
+    }
   }
 }
 

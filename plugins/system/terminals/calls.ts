@@ -1,9 +1,12 @@
 import { join } from 'node:path'
-import { type Handlers, type Host, Refusal } from '../../../sdk/index.js'
+import { allows, type Handlers, type Host, Refusal } from '../../../sdk/index.js'
 import { missingProgram } from '../../../sdk/node/run.js'
 import type { System, TerminalCalls } from '../contract.js'
+import { record } from '../recorded.js'
+import { reachOf } from '../sight.js'
 import type { Backend } from './backend.js'
 import { findTmux } from './programs.js'
+import { Ptys } from './ptys.js'
 import { shellCommand } from './shell.js'
 import { Terminals } from './terminals.js'
 import { Tmux } from './tmux.js'
@@ -23,12 +26,8 @@ export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof Term
 
   const all = new Terminals({
     workspace: host.place.workspace, backend, changed,
-    // Which folders an area holds nobody tells yet: to who has areas nothing is inside.
-    sees: async caller => caller.areas === undefined,
-    recorded: async (what, name, context) => {
-      if (!(await host.serves('activity.record'))) return
-      await host.call('activity.record', { type: `terminal.${what}`, direction: 'system', audience: 'maintainer', extra: { name } }, { as: context })
-    },
+    sees: async (caller, folder = '.') => allows(await reachOf(host, caller), folder, 'read'),
+    recorded: (what, name, context) => record(host, { type: `terminal.${what}`, extra: { name } }, context),
   })
 
   return {
@@ -49,5 +48,5 @@ const findBackend = async ({ place }: TerminalHost, changed: () => void): Promis
   const tmux = await findTmux()
   const shell = (opening: Parameters<typeof shellCommand>[1]) => shellCommand(place, opening)
   if (tmux) return new Tmux({ program: tmux.path, folder: join(place.folder, 'terminals'), shell, changed })
-  return missingProgram('tmux')
+  return Ptys.open(shell, changed).catch(() => missingProgram('tmux'))
 }

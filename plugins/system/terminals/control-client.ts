@@ -3,11 +3,9 @@ import type { Readable, Writable } from 'node:stream'
 
 /** What a control client hears beside answers. Text is bytes, one a character. */
 export interface ControlEvents {
-  output?(bytes: Buffer): void
+  output(bytes: Buffer): void
   /** A line that begins with `%`, such as `%sessions-changed`. */
-  told?(line: string): void
-  /** What it says of itself where it does not start. */
-  failed?(text: string): void
+  told(line: string): void
   ended(): void
 }
 
@@ -18,6 +16,8 @@ interface Waiting {
 }
 
 const LINE_FEED = 10
+/** The first pause between two pieces, in milliseconds. */
+const SIP = 100
 const BEGIN = /^%begin (\d+ \d+ 1)$/
 const OUTPUT = /^%output %\d+ /
 
@@ -35,6 +35,8 @@ export class ControlClient {
   /** The block that is being read, and how it ends. */
   #block: { readonly end: string; readonly error: string; readonly lines: string[] } | undefined
   #over = false
+  #paused = false
+  #timer: NodeJS.Timeout | undefined
 
   constructor(child: ChildProcess, events: ControlEvents) {
     this.#child = child
@@ -43,13 +45,9 @@ export class ControlClient {
     this.#events = events
     this.#in.on('error', () => {})
     this.#out.on('data', (chunk: Buffer) => this.#read(chunk))
-    child.stderr?.on('data', (chunk: Buffer) => events.failed?.(String(chunk)))
+    child.stderr?.resume()
     child.once('error', () => this.#end())
     child.once('close', () => this.#end())
-  }
-
-  get over(): boolean {
-    return this.#over
   }
 
   /** Runs commands as one, with nothing in between; `done` is called in the place the answers have among what is said. */
@@ -59,17 +57,29 @@ export class ControlClient {
     this.#in.write(`${commands.join(' ; ')}\n`)
   }
 
-  /** Runs commands as one and answers the lines of each. */
-  ask(...commands: string[]): Promise<string[][]> {
-    return new Promise((resolve, reject) => this.run(commands, blocks => (blocks instanceof Error ? reject(blocks) : resolve(blocks))))
-  }
-
+  /**
+   * Reads no further, so that tmux stops reading what the program says.
+   *
+   * It does so only while it has 512 bytes to send. A lull can leave it with fewer when nothing more fits, and then it would
+   * keep what is said for as long as this lasts: so now and then, ever more seldom, one piece is read after all.
+   */
   pause(): void {
+    this.#paused = true
     this.#out.pause()
+    this.#sip(SIP)
   }
 
   resume(): void {
+    this.#paused = false
+    clearTimeout(this.#timer)
     this.#out.resume()
+  }
+
+  #sip(wait: number): void {
+    this.#timer = setTimeout(() => {
+      this.#out.resume()
+      this.#sip(wait * 3)
+    }, wait).unref()
   }
 
   /** Leaves; the sessions stay. */
@@ -81,11 +91,13 @@ export class ControlClient {
   #end(): void {
     if (this.#over) return
     this.#over = true
+    clearTimeout(this.#timer)
     for (const { done } of this.#waiting.splice(0)) done(new Error('tmux is gone'))
     this.#events.ended()
   }
 
   #read(chunk: Buffer): void {
+    if (this.#paused) this.#out.pause()
     let from = 0
     for (let at = chunk.indexOf(LINE_FEED); at >= 0 && !this.#over; at = chunk.indexOf(LINE_FEED, from)) {
       const line = this.#rest.length ? Buffer.concat([...this.#rest.splice(0), chunk.subarray(from, at)]) : chunk.subarray(from, at)
@@ -104,8 +116,8 @@ export class ControlClient {
     }
     const [, begun] = BEGIN.exec(line) ?? []
     if (begun) this.#block = { end: `%end ${begun}`, error: `%error ${begun}`, lines: [] }
-    else if (OUTPUT.test(line)) this.#events.output?.(unescaped(line.slice(line.indexOf(' ', 8) + 1)))
-    else if (line.startsWith('%')) this.#events.told?.(line)
+    else if (OUTPUT.test(line)) this.#events.output(unescaped(line.slice(line.indexOf(' ', 8) + 1)))
+    else if (line.startsWith('%')) this.#events.told(line)
   }
 
   /** What follows a command that failed in a group is not run. */

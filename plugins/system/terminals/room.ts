@@ -102,6 +102,7 @@ export class Room implements Listener {
       if (!feed) return this.exit(KILLED)
       this.#feed = feed
       this.#fit()
+      if (this.#full.size) feed.pause()
       for (const seat of this.#seats) {
         seat.drawn = false
         feed.draw(text => this.#drawn(seat, RESET + text))

@@ -1,8 +1,12 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { basename } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { killWalled } from '../../../sdk/node/run.js'
 
 const BUILDERS = new Set(['bwrap', 'unshare', 'setpriv', 'env'])
 const DEEPEST = 8
+const GRACE = 5_000
+const LOOK = 50
 
 interface Facts {
   readonly name: string
@@ -36,9 +40,6 @@ const isWall = (pid: number): boolean => {
   return BUILDERS.has(basename(program)) || (basename(program) === 'sh' && args.includes('wall'))
 }
 
-/** Whether a process is one that runs behind the wall, where there is one. */
-export const insideWall = (pid: number): boolean => !isWall(pid)
-
 /** The program in front of the terminal that a process was started in, and its folder; the shell at its prompt counts as none. */
 export const foreground = (leader: number): { command?: string; folder?: string } => {
   const front = factsOf(leader)?.front
@@ -58,7 +59,7 @@ export const foreground = (leader: number): { command?: string; folder?: string 
 }
 
 /** A process and all that it started, and they in turn. */
-export const familyOf = (pid: number): number[] => {
+const familyOf = (pid: number): number[] => {
   let children: number[] = []
   try {
     children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
@@ -66,4 +67,39 @@ export const familyOf = (pid: number): number[] => {
     // Gone, or a system that does not tell.
   }
   return [pid, ...children.flatMap(familyOf)]
+}
+
+const isThere = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const signalAll = (pids: readonly number[], signal: NodeJS.Signals): void => {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // It ended by itself.
+    }
+  }
+}
+
+const gone = async (pid: number): Promise<boolean> => {
+  for (let waited = 0; waited < GRACE && isThere(pid); waited += LOOK) await delay(LOOK)
+  return !isThere(pid)
+}
+
+/** Ends what was started in a terminal as the end of its line does: a hang-up first, and a kill for what stays 5 s. */
+export const endTerminal = async (leader: number): Promise<void> => {
+  // The wall itself would take everything in it along at once.
+  signalAll(familyOf(leader).filter(pid => !isWall(pid)), 'SIGHUP')
+  if (await gone(leader)) return
+  const left = familyOf(leader)
+  killWalled(leader)
+  signalAll(left, 'SIGKILL')
+  await gone(leader)
 }

@@ -1,0 +1,190 @@
+import { StringDecoder } from 'node:string_decoder'
+import type { SerializeAddon } from '@xterm/addon-serialize'
+import type { Terminal } from '@xterm/headless'
+import type { IPty } from '@lydell/node-pty'
+import type { Backend, Feed, History, Listener, Opening, Session } from './backend.js'
+import { endTerminal, foreground } from './processes.js'
+import type { ShellCommand } from './tmux.js'
+
+const HISTORY = 20_000
+const FULL = 1 << 20
+const ROOM = 256 << 10
+
+/** What terminals without tmux are made of, read when the first one is opened. */
+interface Parts {
+  readonly spawn: typeof import('@lydell/node-pty').spawn
+  readonly screen: (options: ConstructorParameters<typeof Terminal>[0]) => { terminal: Terminal; picture: SerializeAddon }
+}
+
+const readParts = async (): Promise<Parts> => {
+  const [{ default: pty }, { default: headless }, { default: serialize }] =
+    await Promise.all([import('@lydell/node-pty'), import('@xterm/headless'), import('@xterm/addon-serialize')])
+  return {
+    spawn: pty.spawn,
+    screen: options => {
+      const terminal = new headless.Terminal(options)
+      const picture = new serialize.SerializeAddon()
+      terminal.loadAddon(picture)
+      return { terminal, picture }
+    },
+  }
+}
+
+/** Terminals in this process, for machines without tmux: they end with the daemon. */
+export class Ptys implements Backend {
+  readonly #parts: Parts
+  readonly #shell: (opening: Opening) => Promise<ShellCommand>
+  readonly #changed: () => void
+  readonly #held = new Map<string, Held>()
+
+  private constructor(parts: Parts, shell: (opening: Opening) => Promise<ShellCommand>, changed: () => void) {
+    this.#parts = parts
+    this.#shell = shell
+    this.#changed = changed
+  }
+
+  /** Fails where this machine has no terminals of that kind. */
+  static async open(shell: (opening: Opening) => Promise<ShellCommand>, changed: () => void): Promise<Ptys> {
+    return new Ptys(await readParts(), shell, changed)
+  }
+
+  async list(): Promise<Session[]> {
+    return [...this.#held.values()].map(held => held.session)
+  }
+
+  async open(opening: Opening): Promise<void> {
+    const { program, args, env } = await this.#shell(opening)
+    const { name, cols, rows, typed } = opening
+    const { terminal, picture } = this.#parts.screen({ cols, rows, scrollback: HISTORY, allowProposedApi: true })
+    const pty = this.#parts.spawn(program, [...args], { name: 'xterm-256color', cols, rows, cwd: '/', env: { ...env }, encoding: null })
+    this.#held.set(name, new Held(opening, pty, terminal, picture, this.#changed))
+    if (typed !== undefined) pty.write(`${typed}\r`)
+  }
+
+  async follow(name: string, listener: Listener): Promise<Feed | undefined> {
+    return this.#held.get(name)?.follow(listener)
+  }
+
+  async kill(name: string): Promise<void> {
+    await this.#held.get(name)?.end()
+    this.#held.delete(name)
+  }
+
+  async history(name: string): Promise<History | undefined> {
+    return this.#held.get(name)?.history()
+  }
+
+  close(): void {
+    for (const held of this.#held.values()) held.hangUp()
+  }
+}
+
+/** One terminal, with the screen that what it says is drawn on. */
+class Held {
+  readonly #opening: Opening
+  readonly #pty: IPty
+  readonly #terminal: Terminal
+  readonly #picture: SerializeAddon
+  readonly #listeners = new Set<Listener>()
+  readonly #decoder = new StringDecoder('utf8')
+  readonly #over = Promise.withResolvers<void>()
+  #activityAt = Date.now()
+  #ended: { readonly exitCode: number; readonly endedAt: number } | undefined
+  /** Bytes that were said and are not drawn yet. */
+  #undrawn = 0
+  /** Who holds the program up: those who watch, and the screen. */
+  readonly #holds = new Set<'listener' | 'screen'>()
+
+  constructor(opening: Opening, pty: IPty, terminal: Terminal, picture: SerializeAddon, changed: () => void) {
+    this.#opening = opening
+    this.#pty = pty
+    this.#terminal = terminal
+    this.#picture = picture
+    // Without an encoding, what a terminal says comes as bytes.
+    pty.onData(said => this.#said(said as unknown as Buffer))
+    terminal.onData(answer => this.#ended ?? pty.write(answer))
+    pty.onExit(({ exitCode, signal }) => {
+      this.#ended = { exitCode: signal ? 128 + signal : exitCode, endedAt: Date.now() }
+      this.#over.resolve()
+      changed()
+      terminal.write('', () => this.#listeners.forEach(listener => listener.exit(this.#ended!.exitCode)))
+    })
+  }
+
+  get session(): Session {
+    const { name, label, opened } = this.#opening
+    return {
+      name, running: !this.#ended, activityAt: this.#activityAt, cols: this.#terminal.cols, rows: this.#terminal.rows, ...(label !== undefined && { label }),
+      ...(opened !== undefined && { opened }), ...(this.#ended ?? foreground(this.#pty.pid)),
+    }
+  }
+
+  /** Everything is told when it is drawn, so that a picture holds exactly what was told before it. */
+  #said(bytes: Buffer): void {
+    this.#activityAt = Date.now()
+    const text = this.#decoder.write(bytes)
+    this.#undrawn += bytes.length
+    if (this.#undrawn > FULL) this.#hold('screen')
+    this.#terminal.write(text, () => {
+      this.#undrawn -= bytes.length
+      if (this.#undrawn < ROOM) this.#release('screen')
+      for (const listener of this.#listeners) listener.data(text)
+    })
+  }
+
+  follow(listener: Listener): Feed {
+    this.#listeners.add(listener)
+    return {
+      draw: drawn => this.#terminal.write('', () => {
+        drawn(this.#picture.serialize())
+        if (this.#ended) listener.exit(this.#ended.exitCode)
+      }),
+      write: text => this.#ended ?? this.#pty.write(text),
+      resize: ({ cols, rows }) => {
+        if (this.#ended) return
+        this.#pty.resize(cols, rows)
+        this.#terminal.resize(cols, rows)
+      },
+      pause: () => this.#hold('listener'),
+      resume: () => this.#release('listener'),
+      close: () => {
+        this.#listeners.delete(listener)
+        this.#release('listener')
+      },
+    }
+  }
+
+  async history(): Promise<History> {
+    await new Promise<void>(resolve => this.#terminal.write('', resolve))
+    const { normal } = this.#terminal.buffer
+    const whole: string[] = []
+    for (let at = 0; at < normal.length; at++) {
+      const line = normal.getLine(at)
+      const text = line?.translateToString(true) ?? ''
+      if (line?.isWrapped && whole.length) whole.push(whole.pop() + text)
+      else whole.push(text)
+    }
+    return { lines: whole, more: normal.length >= HISTORY + this.#terminal.rows }
+  }
+
+  async end(): Promise<void> {
+    if (this.#ended) return
+    this.#holds.clear()
+    this.#pty.resume()
+    await endTerminal(this.#pty.pid)
+    await this.#over.promise
+  }
+
+  hangUp(): void {
+    if (!this.#ended) this.#pty.kill('SIGHUP')
+  }
+
+  #hold(who: 'listener' | 'screen'): void {
+    if (!this.#holds.size) this.#pty.pause()
+    this.#holds.add(who)
+  }
+
+  #release(who: 'listener' | 'screen'): void {
+    if (this.#holds.delete(who) && !this.#holds.size) this.#pty.resume()
+  }
+}

@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { attach, endTerminals } from '../plugins/terminals-support.js'
+import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+
+const numbers = (text: string): number[] => [...text.matchAll(/count-(\d+)\b/g)].map(([, n]) => Number(n))
+
+t.test('a counter goes on while the daemon is killed and started again, and nothing of what it said is missing', async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace)
+  t.teardown(() => endTerminals(where.data))
+  const first = await spawnDaemon(t, where)
+  await first.client.call('POST /system/terminals', { name: 'web-count', label: 'counter', command: 'n=0; while :; do n=$((n+1)); echo count-$n; sleep 0.05; done' })
+  const before = await attach(t, first, 'web-count')
+  await before.shows(/count-10\r/)
+  await first.kill9()
+  await before.closed
+
+  const second = await spawnDaemon(t, where)
+  const { sessions } = await second.client.call('GET /system/terminals')
+  t.match(sessions, [{ name: 'web-count', label: 'counter', running: true, attached: 0 }])
+  const after = await attach(t, second, 'web-count')
+  const last = numbers(before.text()).at(-1)!
+  await after.shows(new RegExp(`count-${last + 40}\r`))
+  const seen = numbers(after.text())
+  t.same(seen, Array.from({ length: seen.length }, (_, at) => at + 1), 'each number once, in order')
+  const { text } = await second.client.call('GET /system/terminals/{name}/scrollback', { name: 'web-count' })
+  const kept = numbers(text)
+  t.same(kept, Array.from({ length: kept.length }, (_, at) => at + 1))
+  t.ok(kept.length >= last + 40)
+
+  after.type('\x03')
+  await after.shows(/\^C/)
+  after.type('exit 5\r')
+  t.equal(await after.exit(), 5)
+  t.match((await second.client.call('GET /system/terminals')).sessions, [{ running: false, exitCode: 5 }])
+  await second.client.call('DELETE /system/terminals/{name}', { name: 'web-count' })
+  t.same((await second.client.call('GET /system/terminals')).sessions, [])
+  t.equal(await second.terminate(), 0)
+})
