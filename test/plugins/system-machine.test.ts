@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import t from 'tap'
 import { figureOf, limitFiles } from '../../plugins/system/machine/figures.js'
 import { Machine } from '../../plugins/system/machine/machine.js'
@@ -139,6 +140,8 @@ t.test('a program that ends in the middle of a look does no harm', async t => {
 const hasTmux = (await ownProgram('tmux')) !== undefined
 t.test('what runs in a terminal is the terminal\'s', { skip: !hasTmux && !process.env.CI && 'tmux is not installed' }, async t => {
   const daemon = await daemonWith(t, ['system'])
+  // It outlives the daemon.
+  t.teardown(() => spawnSync('tmux', ['-S', 'tmux', 'kill-server'], { cwd: join(daemon.data, 'system', 'terminals') }))
   const { name } = await daemon.client.call('POST /system/terminals', { command: 'while :; do :; done' })
   for (;;) {
     const { machine } = await daemon.client.call('GET /system/usage', {})
