@@ -2,6 +2,8 @@ import { parseArgs } from 'node:util'
 import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { activity } from './activity.js'
+import { areas } from './areas.js'
+import { browser } from './browser.js'
 import { bundle } from './bundle.js'
 import { call } from './call.js'
 import { events } from './events.js'
@@ -21,7 +23,8 @@ import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './
 import { write } from './write.js'
 
 const VERBS: readonly Verb[] = [
-  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, sessions, token, terminal, activity, logs, usage, bundle, call, scriptAgent,
+  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, browser, activity, logs, usage,
+  bundle, call, scriptAgent,
 ]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */

@@ -1,9 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createClient } from '../../sdk/client.js'
-import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
 const MOUNTS = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0
@@ -127,4 +128,32 @@ t.test('a turn whose log finds no room ends as failed and says why, and the next
   }
   t.equal((await runTurn(client, 'next', 'say there is room')).at(-1)?.kind, 'done')
   t.equal((await runTurn(client, 'long', 'say again')).at(-1)?.kind, 'done', 'the conversation goes on too')
+})
+
+t.test('without room nothing is packed or restored, each says what it takes, and nothing half-made stays', skip, async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+  makeWorkspace(workspace, { 'large.bin': randomBytes(1_500_000).toString('latin1') })
+  const { client } = await spawnDaemon(t, { workspace, data })
+  await client.call('GET /agents')
+  const whole = await refused(client.call('POST /bundles', {}))
+  t.match(whole, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
+  t.same((await client.call('GET /bundles')).exports, [])
+
+  // Room enough for what is weighed, and not for what it then takes.
+  rmSync(join(workspace, 'large.bin'))
+  inGit(workspace, 'commit', '-qam', 'without it')
+  writeFileSync(join(workspace, 'middle.bin'), randomBytes(300_000))
+  const free = fill(data, 400_000)
+  const asked = await refused(client.call('POST /bundles', { repos: ['root'] }))
+  if (asked.status === undefined) {
+    for (;;) {
+      const { exports: [one] } = await client.call('GET /bundles')
+      if (one?.state === 'packing') continue
+      t.match(one, { state: 'failed', detail: /disk is full/ })
+      break
+    }
+  } else t.match(asked, { status: 413 })
+  t.same([readdirSync(join(data, 'system', 'exports')), existsSync(join(data, 'system', 'making'))], [[], false])
+  free()
 })

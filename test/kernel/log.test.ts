@@ -50,20 +50,23 @@ t.test('an error of a group is followed within a second, and is found afterwards
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace, { 'README.md': '# work\n', '.sandbox/config/settings.json': '{"none":1}\n' })
   const daemon = await spawnDaemon(t, where)
-  await runTurn(daemon.client, 'c', 'say hello', { isolated: true })
   // Where today's entries would go: what is done from now on cannot be written down.
   for (const day of [0, 1]) mkdirSync(join(where.data, 'activity', 'days', `${new Date(Date.now() + day * 86_400_000).toISOString().slice(0, 10)}.jsonl`), { recursive: true })
+  await runTurn(daemon.client, 'c', 'say hello', { isolated: true })
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const followed = await daemon.client.call('GET /logs/follow', { name: 'daemon.log', level: 'error' }, { signal: stop.signal })
   const began = performance.now()
-  const next = followed[Symbol.asyncIterator]().next()
+  const told = (async () => {
+    for await (const event of followed) if ('text' in event && event.text.includes('agent.autoland')) return event.text
+    return ''
+  })()
   await daemon.client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })
-  const { value } = await next
+  const text = await told
   t.ok(performance.now() - began < 1000, `${Math.round(performance.now() - began)} ms`)
-  t.match(JSON.parse((value as { text: string }).text), { level: 'error', group: 'agents', message: 'what was done could not be written down', type: 'agent.autoland' })
+  t.match(JSON.parse(text), { level: 'error', group: 'agents', message: 'what was done could not be written down', type: 'agent.autoland' })
   for (const name of ['daemon.log', 'plugins/agents.log']) {
-    const { text } = await daemon.client.call('GET /logs/file', { name, find: 'could not be written down' })
+    const { text } = await daemon.client.call('GET /logs/file', { name, find: 'agent.autoland' })
     t.equal(text.trimEnd().split('\n').length, 1, name)
   }
   const { files } = await daemon.client.call('GET /logs')

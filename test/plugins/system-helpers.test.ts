@@ -38,3 +38,12 @@ t.test('without the group that runs agents there are no helpers', async t => {
   t.same(await client.call('GET /system/subagents', {}), { sessions: [] })
   t.match(await refusal(client.call('GET /system/subagents/{id}/transcript', { id: 'x' })), { status: 404 })
 })
+
+t.test('somebody limited to areas sees no helpers of conversations outside them', async t => {
+  const daemon = await daemonWith(t, ['system', 'agent', 'agents'])
+  await runTurn(daemon.client, 'root', 'helper one\n| say secret')
+  const limited = { caller: { kind: 'session', actor: 'v@example.org', email: 'v@example.org', role: 'viewer', areas: ['docs'] }, signal: new AbortController().signal, trusted: true } as const
+  t.same(await daemon.kernel.calls.answer('GET /system/subagents', {}, limited), { sessions: [] })
+  const { id } = (await daemon.client.call('GET /system/subagents', {})).sessions[0]!
+  t.match(await refusal(daemon.kernel.calls.answer('GET /system/subagents/{id}/transcript', { id }, limited)), { status: 404 })
+})

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Host, type Input, refuse } from '../../../sdk/index.js'
+import { type Input, refuse } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/addresses.js'
 import type { BrowserAct, BrowserActed, BrowserCalls, BrowserSession } from '../browsers-contract.js'
+import type { Surroundings } from './chromium.js'
 import { addressOf } from './gate.js'
 import { RunningBrowser } from './running.js'
 
 /** What the browsers need to know of the daemon. */
-export interface Surroundings extends Pick<Host, 'place' | 'signal'> {
+export interface House extends Surroundings {
   /** The daemon's own listeners, which no page may ask. */
   readonly listeners: () => Promise<readonly Listener[]>
   /** Told whenever a browser or one of its pages is another than it was. */
@@ -33,11 +34,11 @@ const NO_SIGN_INS = 'web'
 
 /** Every browser of the sandbox, by name: those that run, and for an hour those that did. */
 export class Browsers {
-  readonly #around: Surroundings
+  readonly #around: House
   readonly #now: () => number
   readonly #entries = new Map<string, Entry>()
 
-  constructor(around: Surroundings) {
+  constructor(around: House) {
     this.#around = around
     this.#now = around.now ?? Date.now
   }
@@ -66,9 +67,8 @@ export class Browsers {
     if (live.length >= MOST_RUNNING) refuse('too-many', `${live.length} browsers are running: close one first`)
     const fresh = profile === NO_SIGN_INS
     if (!fresh && live.some(({ about }) => about.server === profile)) refuse('conflict', `a browser with the sign-ins of ${profile} is running: use it, or close it first`)
-    const { place, signal } = this.#around
     const starting = RunningBrowser.start({
-      place, signal, fresh,
+      around: this.#around, fresh,
       folder: fresh ? this.#folder('fresh', randomBytes(8).toString('hex')) : this.#folder('profiles', profile),
       reach: async () => ({ near, listeners: await this.#listeners() }),
     })

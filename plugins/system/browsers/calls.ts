@@ -11,7 +11,7 @@ type Answered = 'GET /system/browsers' | 'DELETE /system/browsers/{name}' | 'POS
 export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
   const changed = (key: string) => void host.call('kernel.events.publish', { domain: 'browsers', key }).catch(() => {})
   const browsers = new Browsers({
-    place: host.place, signal: host.signal, changed,
+    place: host.place, log: host.log, signal: host.signal, changed,
     listeners: async () => (await host.call('kernel.listeners')).listeners,
   })
   host.boot('remove what old browsers left', () => browsers.sweep())

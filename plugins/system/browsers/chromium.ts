@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { Browser } from 'playwright-core'
-import { type Place, refuse } from '../../../sdk/index.js'
+import { type Host, refuse } from '../../../sdk/index.js'
 import type { Program } from '../../../sdk/kernel.js'
 import { contains } from '../../../sdk/node/paths.js'
 import { killWalled, listEnv, missingProgram, ownProgram } from '../../../sdk/node/run.js'
@@ -23,12 +23,16 @@ export interface Chromium {
   end(): Promise<void>
 }
 
+/** What starting it needs to know of the daemon. */
+export type Surroundings = Pick<Host, 'place' | 'log' | 'signal'>
+
 /** Where the program itself lies; the scripts before it add extensions and keys of the system's. */
 const PLACES = ['/usr/lib/chromium/chromium', '/usr/lib64/chromium-browser/chromium-browser', '/Applications/Chromium.app/Contents/MacOS/Chromium']
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
 
 const GRACE_MS = 2000
 const START_MS = 30_000
+const CACHE_BYTES = 32 * 1024 * 1024
 
 /** It asks nobody anything by itself, and whatever its pages ask goes through the gate. */
 const flags = (gate: number, profile: string): string[] => [
@@ -38,7 +42,7 @@ const flags = (gate: number, profile: string): string[] => [
   '--no-first-run', '--no-default-browser-check', '--no-pings', '--disable-background-networking', '--disable-component-update',
   '--disable-sync', '--disable-default-apps', '--disable-extensions', '--disable-breakpad', '--disable-domain-reliability',
   '--disable-client-side-phishing-detection', '--disable-search-engine-choice-screen', '--metrics-recording-only',
-  '--disable-component-extensions-with-background-pages', '--disable-print-preview', '--deny-permission-prompts',
+  '--disable-component-extensions-with-background-pages', '--disable-print-preview', '--deny-permission-prompts', `--disk-cache-size=${CACHE_BYTES}`, `--media-cache-size=${CACHE_BYTES}`,
   '--password-store=basic', '--use-mock-keychain', '--mute-audio', '--disable-back-forward-cache', '--force-color-profile=srgb',
   '--disable-features=MediaRouter,DialMediaRouteProvider,OptimizationHints,Translate,AutofillServerCommunication,HttpsUpgrades,'
     + 'HttpsFirstBalancedModeAutoEnable,PreconnectToSearch,NetworkTimeServiceQuerying,CertificateTransparencyComponentUpdater,'
@@ -67,11 +71,8 @@ export const chromiumProgram = async (): Promise<Program> => ({
   install: process.platform === 'darwin' ? 'brew install --cask chromium' : 'apt-get install chromium',
 })
 
-/** Whether Chromium's own wall around its pages starts inside ours; found out at the first start. */
-let sandboxes: boolean | undefined
-
 /** Starts Chromium behind the wall: it sees its own folder of the data folder, and nothing of the workspace and of people's own folders. */
-export const startChromium = async (place: Place, folder: string, gate: number, signal: AbortSignal): Promise<Chromium> => {
+export const startChromium = async ({ place, log, signal }: Surroundings, folder: string, gate: number): Promise<Chromium> => {
   const program = (await findChromium()) ?? missingProgram('chromium')
   const [profile, home, empty] = ['profile', 'home', 'empty'].map(name => join(folder, name)) as [string, string, string]
   for (const each of [profile, home, empty]) await mkdir(each, { recursive: true, mode: 0o700 })
@@ -86,15 +87,12 @@ export const startChromium = async (place: Place, folder: string, gate: number, 
     }
     return connected(await walled(spec, program, args), home, signal)
   }
-  if (sandboxes === false) return attempt(false)
   try {
-    const started = await attempt(true)
-    sandboxes = true
-    return started
+    return await attempt(true)
   } catch (error) {
-    if (sandboxes || signal.aborted) throw error
+    signal.throwIfAborted()
     const started = await attempt(false)
-    sandboxes = false
+    log.warn('chromium runs without a wall of its own around its pages: it ends with one on this machine', { error: String(error) })
     return started
   }
 }

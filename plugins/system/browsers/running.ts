@@ -1,23 +1,22 @@
 import { rm } from 'node:fs/promises'
 import type { BrowserContext, CDPSession, Page, Request } from 'playwright-core'
-import { type Place, Refusal, refuse } from '../../../sdk/index.js'
+import { Refusal, refuse } from '../../../sdk/index.js'
 import type { Reach } from '../../../sdk/node/addresses.js'
 import type { BrowserAct, BrowserCapture, BrowserPage } from '../browsers-contract.js'
-import { type Chromium, startChromium } from './chromium.js'
+import { type Chromium, startChromium, type Surroundings } from './chromium.js'
 import { addressOf, Gate } from './gate.js'
 import { NO_LISTS } from './menu.js'
 import { answered, settled, Tab } from './tab.js'
 
 /** How a browser is started. */
 export interface Start {
-  readonly place: Place
+  readonly around: Surroundings
   /** Its folder of the data folder. */
   readonly folder: string
   /** It has no sign-ins to keep: the folder goes with it. */
   readonly fresh: boolean
   /** Where its pages may go, asked at every connection. */
   readonly reach: () => Promise<Reach>
-  readonly signal: AbortSignal
 }
 
 const NAVIGATION_MS = 15_000
@@ -55,7 +54,7 @@ export class RunningBrowser {
   static async start(start: Start): Promise<RunningBrowser> {
     const gate = await Gate.open(start.reach)
     try {
-      const chromium = await startChromium(start.place, start.folder, gate.port, start.signal)
+      const chromium = await startChromium(start.around, start.folder, gate.port)
       const running = new RunningBrowser(chromium, gate, start)
       await running.#begin().catch(async error => {
         await running.end()

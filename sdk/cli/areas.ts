@@ -1,0 +1,109 @@
+import type { Area, AreaDetail, ReachReport } from '../../plugins/areas/contract.js'
+import { connected } from './connection.js'
+import { columns, counted, jsonLine, oneLine, plain, short } from './text.js'
+import { CONNECTION, EXIT, misused, type Given, type Terminal, type Verb } from './verb.js'
+import { write } from './write.js'
+
+const EXPECTED = 'expected areas, areas show ID, write ID FOLDER…, give ID EMAIL…, take ID EMAIL…, reach EMAIL|PATH or delete ID'
+
+/** Shows, writes and grants the sets of folders that people are limited to. */
+export const areas: Verb = {
+  name: 'areas',
+  usage: '[show ID | write ID FOLDER… | give ID EMAIL… | take ID EMAIL… | reach EMAIL|PATH | delete ID]',
+  summary: 'limit people to folders, and see who reaches what',
+  notes: [
+    'An area is a named set of folders; a folder counts with all below it, and . is everything. write replaces an area whole.',
+    'Whoever is given an area reaches it and their other areas, and nothing else; somebody who has the whole workspace loses the',
+    'rest of it, which takes --narrow. reach tells who reaches a path, or what a person reaches, and through which areas.',
+  ],
+  flags: {
+    label: { value: 'LABEL', help: 'write: what people read; left out: as it was, or the id' },
+    note: { value: 'NOTE', help: 'write: what else there is to say' },
+    read: { help: 'write: its holders look and do not work there' },
+    narrow: { help: 'give: also to people who have the whole workspace, who lose the rest of it' },
+    ...CONNECTION,
+  },
+  least: 0,
+  most: 102,
+  run: (terminal, given) => {
+    const [what = 'list', id, ...rest] = given.args
+    const one = id !== undefined && rest.length === 0
+    if (what === 'list' && id === undefined) return listed(terminal, given)
+    if (what === 'show' && one) return shown(terminal, given, id)
+    if (what === 'write' && id !== undefined && rest.length > 0) return written(terminal, given, id, rest)
+    if ((what === 'give' || what === 'take') && id !== undefined && rest.length > 0) return granted(terminal, given, id, what, rest)
+    if (what === 'reach' && one) return reached(terminal, given, id)
+    if (what === 'delete' && one) return deleted(terminal, given, id)
+    return misused(`${EXPECTED}, found areas ${given.args.join(' ')}`)
+  },
+}
+
+const said = async (terminal: Terminal, given: Given, value: object, lines: readonly string[]): Promise<number> => {
+  await write(terminal, given.on('json') ? jsonLine(value) : `${lines.join('\n')}\n`)
+  return EXIT.ok
+}
+
+const listed = (terminal: Terminal, given: Given): Promise<number> => connected(terminal, given, async ({ client }) => {
+  const found = await client.call('GET /areas', undefined, { signal: terminal.signal })
+  const rows = found.areas.map(area => [plain(area.id), area.access, foldersOf(area), peopleOf(area), short(plain(area.label), 60)])
+  const none = found.limited ? 'you hold no area, so you reach nothing' : 'no areas: everybody reaches the whole workspace; npx sandbox areas write ID FOLDER makes one'
+  const own = found.limited ? ['', `you reach ${found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`).join(', ') || 'nothing'}`] : []
+  return said(terminal, given, found, rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows]), ...own] : [none])
+})
+
+const foldersOf = ({ folders, problems = [] }: Area): string =>
+  folders.map(folder => {
+    const problem = problems.find(each => each.folder === folder)?.problem
+    return problem ? `${oneLine(folder)} (${problem})` : oneLine(folder)
+  }).join(' ')
+
+const peopleOf = ({ holders }: Pick<Area, 'holders'>): string => (holders ? holders.map(({ email }) => plain(email)).join(' ') || 'nobody' : '')
+
+const shown = (terminal: Terminal, given: Given, id: string): Promise<number> => connected(terminal, given, async ({ client }) => {
+  const area = await client.call('GET /areas/{id}', { id }, { signal: terminal.signal })
+  return said(terminal, given, area, linesOf(area))
+})
+
+const linesOf = ({ id, label, note, access, folders, repos, conversations, ...area }: AreaDetail): string[] => {
+  const rows = folders.map(({ path, exists, files = 0 }) => [oneLine(path), exists ? counted(files, 'file') : 'is gone: it grants nothing'])
+  return [
+    `${plain(label)} (${plain(id)}), for ${access === 'work' ? 'work' : 'reading'}`, ...(note ? [plain(note)] : []), '',
+    ...columns([['FOLDER', 'HOLDS'], ...rows]), '',
+    ...repos.map(({ repo, covered }) => `repository ${oneLine(repo)}: ${covered === 'all' ? 'the whole of it' : 'some files of it'}`),
+    `${counted(conversations, 'conversation')} start in it`, ...(area.holders ? [`held by ${peopleOf(area)}`] : []),
+  ]
+}
+
+const written = (terminal: Terminal, given: Given, id: string, folders: string[]): Promise<number> => connected(terminal, given, async ({ client }) => {
+  const { signal } = terminal
+  const known = (await client.call('GET /areas', undefined, { signal })).areas.find(area => area.id === id)
+  const note = given.text('note') ?? known?.note
+  const input = { id, folders, label: given.text('label') ?? known?.label ?? id, access: given.on('read') ? 'read' as const : 'work' as const, ...(note && { note }) }
+  const done = await client.call('POST /areas', input, { signal })
+  const next = done.created ? [`next: npx sandbox areas give ${plain(id)} EMAIL`] : []
+  return said(terminal, given, done, [`${done.created ? 'made' : 'replaced'} ${plain(id)}: ${foldersOf(done.area)} (${done.area.access})`, ...next])
+})
+
+const granted = (terminal: Terminal, given: Given, id: string, what: 'give' | 'take', emails: string[]): Promise<number> =>
+  connected(terminal, given, async ({ client }) => {
+    const change = what === 'give' ? { add: emails, narrow: given.on('narrow') } : { remove: emails }
+    const done = await client.call('POST /areas/{id}/holders', { id, ...change }, { signal: terminal.signal })
+    return said(terminal, given, done, [`${plain(id)} is held by ${peopleOf(done)}`])
+  })
+
+const reached = (terminal: Terminal, given: Given, whom: string): Promise<number> => connected(terminal, given, async ({ client }) => {
+  const report = await client.call('GET /areas/reach', whom.includes('@') || whom.startsWith('invitation:') ? { email: whom } : { path: whom }, { signal: terminal.signal })
+  return said(terminal, given, report, rowsOf(report))
+})
+
+const rowsOf = ({ people, folders }: ReachReport): string[] => {
+  const through = (via: readonly string[]) => via.map(plain).join(' ') || 'the whole workspace'
+  if (folders?.length === 0) return [`${plain(people[0]?.email ?? '')} reaches nothing`]
+  if (folders) return columns([['FOLDER', 'ACCESS', 'THROUGH'], ...folders.map(({ path, access, via }) => [oneLine(path), access, through(via)])])
+  return columns([['PERSON', 'ROLE', 'ACCESS', 'THROUGH'], ...people.map(({ email, role, access, via }) => [plain(email), role, access, access === 'none' ? '' : through(via)])])
+}
+
+const deleted = (terminal: Terminal, given: Given, id: string): Promise<number> => connected(terminal, given, async ({ client }) => {
+  const done = await client.call('DELETE /areas/{id}', { id }, { signal: terminal.signal })
+  return said(terminal, given, done, [`deleted ${plain(id)}; its folders and files stay`])
+})
