@@ -39,7 +39,7 @@ const openWorld = async (t: Test): Promise<World> => {
   const people = await Promise.all(['ann', 'bob', 'cyd'].map((name, at) => joined(daemon, name, at === 0 ? 'collaborator' : 'viewer', ['docs'])))
 
   const out = { title: NAME, isolated: true }
-  await runTurn(client, `root-${NAME}`, `write src/${NAME}.ts\n| changed ${CONTENT}\nsay ${CONTENT}\ndelegate ${CONTENT}\n| say ${CONTENT}`, out)
+  await runTurn(client, `root-${NAME}`, `write src/${NAME}.ts\n| changed ${CONTENT}\nsay ${CONTENT}\nhelper ${CONTENT}\n| say ${CONTENT}`, out)
   await runTurn(client, `src-${NAME}`, `say ${CONTENT}`, { ...out, startIn: 'src' })
   await client.call('POST /agents/{id}/land', { id: `root-${NAME}` })
   await runTurn(client, `tree-${NAME}`, `write ${NAME}/new.ts\n| ${CONTENT}`, { title: NAME, startIn: NAME })
@@ -48,12 +48,17 @@ const openWorld = async (t: Test): Promise<World> => {
   await client.call('POST /agent', { conversationId: `live-${NAME}`, prompt: `ask ${CONTENT}?\n| yes: x`, ...out, messageId: `m-${NAME}` })
   await framesOf(client, `live-${NAME}`).until(({ kind }) => kind === 'question')
   await client.call('POST /agent', { conversationId: `live-${NAME}`, prompt: `say ${CONTENT}` })
+  await client.call('POST /agent', { conversationId: `busy-${NAME}`, prompt: 'run while :; do :; done', ...out })
+  await framesOf(client, `busy-${NAME}`).until(({ kind }) => kind === 'tool_call')
+  await client.call('POST /system/terminals', { name: `web-${NAME}`, label: CONTENT, cwd: NAME }).catch(error => (error.reason === 'missing-program' ? undefined : Promise.reject(error)))
   await runTurn(client, 'in', 'write docs/new.md\n| new', { startIn: 'docs', isolated: true })
   await runTurn(client, 'in-wide', 'write docs/too.md\n| new', { startIn: 'docs/deep' })
   const { agents } = await client.call('GET /agents')
   const runs = agents.filter(({ startIn }) => !startIn?.startsWith('docs')).flatMap(({ run }) => run ?? [])
-  t.teardown(() => client.call('POST /agent/stop', { conversationId: `live-${NAME}` }).catch(() => {}))
-  return { daemon, people, inside: ['in', 'in-wide', 'docs', 'root'], outside: [...agents.map(({ id }) => id).filter(id => id.includes(NAME)), `away-${NAME}`, NAME, `m-${NAME}`, `${NAME}-repo`, ...runs] }
+  const { sessions } = await client.call('GET /system/subagents', {})
+  t.ok(sessions.length > 0, 'there is a helper outside')
+  t.teardown(() => Promise.all(['live', 'busy'].map(name => client.call('POST /agent/stop', { conversationId: `${name}-${NAME}` }).catch(() => {}))))
+  return { daemon, people, inside: ['in', 'in-wide', 'docs', 'root'], outside: [...agents.map(({ id }) => id).filter(id => id.includes(NAME)), `away-${NAME}`, NAME, `m-${NAME}`, `${NAME}-repo`, `web-${NAME}`, ...runs, ...sessions.map(({ id }) => id)] }
 }
 
 const PATHS = [
@@ -100,6 +105,10 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
   const world = await openWorld(t)
   const { daemon, people } = world
   let [asked, turn] = [0, 0]
+  const owned = async (client: Joined['client']) => (await client.call('GET /system/usage', {})).machine.processes.some(({ conversationId }) => conversationId === `busy-${NAME}`)
+  while (!(await owned(daemon.client))) await new Promise(resolve => setTimeout(resolve, 200))
+  t.notOk(await owned(people[0]!.client), 'a process of a conversation outside is not there')
+  await daemon.client.call('POST /agent/stop', { conversationId: `busy-${NAME}` })
   const watching = await Promise.all(['delta', 'snapshot'].map(roster => openEvents(t, { url: daemon.url, session: people[0]!.session }, `?roster=${roster}`)))
   const statuses = new Map<string, Map<number, number>>()
   for (const operation of READS) {

@@ -102,7 +102,7 @@ cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
   await after(t, where, async daemon => t.match(await state(daemon, 's'), { live: undefined, conversation: { lastEnd: 'stopped' } }))
 })
 
-cases('something that is written down', ['activity.recorded'], async (t, point) => {
+cases('something that is written down', ['activity.recorded:2'], async (t, point) => {
   const where = whereIn(t)
   await dies(t, where, point, async ({ once: client }) => {
     await runTurn(client, 'w', 'say done', { isolated: true })
@@ -363,6 +363,7 @@ cases('an area that is written anew', ['areas.kept:2'], async (t, point) => {
   const where = whereIn(t, { 'docs/a.md': 'a\n', 'src/b.ts': 'b\n' })
   const [one, other] = [{ id: 'a', label: 'one', folders: ['docs'], access: 'read' }, { id: 'a', label: 'other', folders: ['src'], access: 'work' }] as const
   await dies(t, where, point, async ({ once: client }) => {
+    await runTurn(client, 'c', 'say x')
     await client.call('POST /areas', { ...one, folders: [...one.folders] })
     await client.call('POST /areas', { ...other, folders: [...other.folders] })
   })

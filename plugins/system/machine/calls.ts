@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
-import type { Handlers, Host } from '../../../sdk/index.js'
-import type { MachineCalls } from '../machine-contract.js'
+import type { Context, Handlers, Host } from '../../../sdk/index.js'
+import { limitsOf } from '../../../sdk/node/sight.js'
+import type { MachineCalls, ProcessUse } from '../machine-contract.js'
 import { Machine } from './machine.js'
 import { terminalServers } from './processes.js'
 
@@ -13,5 +14,17 @@ export const machineCalls = (host: Host): Handlers<MachineCalls> => {
     crossed: () => void host.call('kernel.events.publish', { domain: 'machine' }).catch(failed),
   })
   machine.begin(host.signal, failed)
-  return { 'GET /system/usage': async ({ history }) => ({ machine: await machine.use(history === '1') }) }
+  return {
+    'GET /system/usage': async ({ history }, context) => {
+      const use = await machine.use(history === '1')
+      return { machine: limitsOf(context.caller) ? { ...use, processes: await insideOf(host, use.processes, context) } : use }
+    },
+  }
+}
+
+/** The processes that somebody limited to areas may know of: the daemon's own, and those of conversations inside. */
+const insideOf = async ({ call, serves }: Pick<Host, 'call' | 'serves'>, processes: readonly ProcessUse[], context: Context): Promise<ProcessUse[]> => {
+  const named = [...new Set(processes.flatMap(({ conversationId }) => conversationId ?? []))]
+  const { ids } = named.length > 0 && (await serves('agent.visible')) ? await call('agent.visible', { ids: named }, { as: context }) : { ids: [] }
+  return processes.filter(({ origin, conversationId }) => (conversationId === undefined ? origin === 'daemon' : ids.includes(conversationId)))
 }
