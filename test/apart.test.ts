@@ -10,7 +10,7 @@ for (const apart of [['system'], ['agent'], ['agents'], ['system', 'agent', 'age
     const daemon = await daemonWith(t, [], { apart })
     const info = await daemon.client.call('GET /info')
     t.ok(info.routes.includes('agents.land'))
-    t.match(new Set(info.programs.map(({ name }) => name)), new Set(['bwrap', 'chromium', 'git']), 'groups tell what programs they need')
+    t.match(new Set(info.programs.map(({ name }) => name)), new Set(['bwrap', 'chromium', 'git', 'tmux']), 'groups tell what programs they need')
     const conversationId = 'apart'
     const started = await daemon.client.call('POST /agent', {
       conversationId, isolated: true, prompt: 'write made.txt\n| by an agent\nask Go on?\n| yes: go on\n| no: stop\nsay done',

@@ -3,6 +3,7 @@ import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { activity } from './activity.js'
 import { areas } from './areas.js'
+import { browser } from './browser.js'
 import { bundle } from './bundle.js'
 import { call } from './call.js'
 import { events } from './events.js'
@@ -14,6 +15,7 @@ import { answer, attach, run, stop } from './run.js'
 import { scriptAgent } from './script-agent.js'
 import { serve } from './serve.js'
 import { sessions } from './sessions.js'
+import { terminal } from './terminal.js'
 import { oneLine, plain } from './text.js'
 import { token } from './tokens.js'
 import { usage } from './usage.js'
@@ -21,8 +23,8 @@ import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './
 import { write } from './write.js'
 
 const VERBS: readonly Verb[] = [
-  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, activity, logs, usage, bundle, call,
-  scriptAgent,
+  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, browser, activity, logs, usage,
+  bundle, call, scriptAgent,
 ]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */

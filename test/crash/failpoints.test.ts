@@ -102,7 +102,7 @@ cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
   await after(t, where, async daemon => t.match(await state(daemon, 's'), { live: undefined, conversation: { lastEnd: 'stopped' } }))
 })
 
-cases('something that is written down', ['activity.recorded'], async (t, point) => {
+cases('something that is written down', ['activity.recorded:2'], async (t, point) => {
   const where = whereIn(t)
   await dies(t, where, point, async ({ once: client }) => {
     await runTurn(client, 'w', 'say done', { isolated: true })

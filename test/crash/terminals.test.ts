@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { attach, endTerminals } from '../plugins/terminals-support.js'
+import { attach, endTerminals, linesOf } from '../plugins/terminals-support.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 
 const numbers = (text: string): number[] => [...text.matchAll(/count-(\d+)\b/g)].map(([, n]) => Number(n))
@@ -23,7 +23,7 @@ t.test('a counter goes on while the daemon is killed and started again, and noth
   const after = await attach(t, second, 'web-count')
   const last = numbers(before.text()).at(-1)!
   await after.shows(new RegExp(`count-${last + 40}\r`))
-  const seen = numbers(after.text())
+  const seen = numbers((await linesOf(after.text())).join('\n'))
   t.same(seen, Array.from({ length: seen.length }, (_, at) => at + 1), 'each number once, in order')
   const { text } = await second.client.call('GET /system/terminals/{name}/scrollback', { name: 'web-count' })
   const kept = numbers(text)

@@ -7,6 +7,7 @@ import { sweep } from '../../plugins/logs/upkeep.js'
 import { RotatingFile } from '../../sdk/node/logs/rotating-file.js'
 import { readEvents } from '../../sdk/events.js'
 import { daemonWith, type Support } from '../support/daemon.js'
+import { openEvents } from './events-support.js'
 
 const CALLS = ['/logs', '/logs/file?name=daemon.log', '/logs/follow?name=daemon.log']
 
@@ -247,4 +248,13 @@ t.test('old logs go: idle ones, the oldest of too many and of too much, and none
   t.same(await names(), ['crash/0.log', 'crash/1.log', 'crash/2.log', 'crash/3.log', 'crash/4.log', 'daemon.log'])
   await sweep(catalogue, now, { files: 6, bytes: 125, idle: 1e12 })
   t.same(await names(), ['crash/0.log', 'crash/1.log', 'daemon.log'])
+})
+
+t.test('watchers are told that a log appeared, within ten seconds', async t => {
+  const daemon = await daemonWith(t, ['logs', 'system'])
+  const events = await openEvents(t, daemon)
+  await events.until('hello')
+  mkdirSync(join(daemon.data, 'logs', 'crash'), { recursive: true })
+  writeFileSync(join(daemon.data, 'logs', 'crash', 'new.log'), 'x\n')
+  t.match(await events.until('runtimeChanged', ({ domains }) => domains.includes('logs')), { kind: 'runtimeChanged' })
 })

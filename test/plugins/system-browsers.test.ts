@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -6,38 +6,9 @@ import t, { type Test } from 'tap'
 import { Browsers } from '../../plugins/system/browsers/browsers.js'
 import { findChromium } from '../../plugins/system/browsers/chromium.js'
 import type { BrowserAct, BrowserActed } from '../../plugins/system/contract.js'
-import { between, type Page, portsOf, processesWith, siteOf, withChromium } from '../support/browser.js'
-import { daemonWith, folderOf, makeWorkspace, root, spawnDaemon, type Support } from '../support/daemon.js'
+import { act, between, freshOf, PAGES, processesWith, siteOf, until, withChromium } from '../support/browser.js'
+import { daemonWith, folderOf, makeWorkspace, root } from '../support/daemon.js'
 import { talkTo } from '../support/sockets/client.js'
-
-const act = ({ client }: Pick<Support, 'client'>, action: BrowserAct['action'], more: Partial<BrowserAct> = {}): Promise<BrowserActed> =>
-  client.call('POST /system/browsers/{name}/page', { name: 'web-a', action, ...more })
-
-const freshOf = ({ data }: Pick<Support, 'data'>): string => join(data, 'system', 'browsers', 'fresh')
-
-const quiet = (read: () => string): string => {
-  try {
-    return read()
-  } catch {
-    return ''
-  }
-}
-const realOf = (pid: number, name: string): string => quiet(() => readlinkSync(`/proc/${pid}/${name}`))
-const commandOf = (pid: number): string => quiet(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
-const statusOf = (pid: number): string => quiet(() => readFileSync(`/proc/${pid}/status`, 'utf8'))
-
-const PAGES: { readonly [path: string]: Page } = {
-  '/file': (_, response) => void response.writeHead(200, { 'content-type': 'application/zip', 'content-disposition': 'attachment' }).end('PK'),
-  '/': '<title>Home</title><h1>Hello</h1><p hidden>unseen</p><a href="/two">go</a>',
-  '/two': '<title>Two</title>the second page',
-  '/popup': '<title>Opener</title><script>onclick = () => open("/two")</script>',
-  '/hang': '<title>Hang</title><script>setTimeout(() => { for (;;); })</script>',
-}
-
-/** Waits for what only the machine can tell, and nothing announces. */
-const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await holds())) await new Promise(resolve => setTimeout(resolve, 20))
-}
 
 const shared = async (t: Test) => {
   const daemon = await daemonWith(t, ['system', 'activity'])
@@ -158,34 +129,6 @@ t.test('a person opens a browser, looks at its pages, goes about in them and clo
   })
 })
 
-t.test('a browser runs behind the wall, in one of its own where it can, and opens no port', withChromium(), async t => {
-  const { daemon, site } = await shared(t)
-  await act(daemon, 'open', { url: site.url })
-  const pids = processesWith(freshOf(daemon))
-  t.same(portsOf(pids), [], 'it is driven through pipes')
-  const inner = pids.filter(pid => realOf(pid, 'ns/pid') !== realOf(process.pid, 'ns/pid'))
-  t.ok(inner.length > 2, 'its processes are in a namespace of their own')
-  const outside = (path: string) => inner.filter(pid => existsSync(`/proc/${pid}/root${path}`))
-  t.same(outside(join(daemon.data, 'machine.key')), [], 'the data folder is not there')
-  t.same(outside(join(daemon.workspace, 'README.md')), [], 'nor the workspace')
-  const renderers = processesWith('--type=renderer').filter(pid => pids.includes(pid) || inner.includes(pid))
-  if (pids.some(pid => /--no-sandbox/.test(commandOf(pid)))) t.comment('this machine lets no program make namespaces: chromium runs without a wall of its own')
-  else t.ok(renderers.every(pid => /^Seccomp:\s+2$/m.test(statusOf(pid))), 'its pages are in a sandbox of its own too')
-})
-
-t.test('a browser that crashes is not running, and leaves nothing', withChromium(), async t => {
-  const { daemon, site } = await shared(t)
-  await act(daemon, 'open', { url: site.url })
-  const [main] = processesWith(freshOf(daemon)).filter(pid => realOf(pid, 'ns/pid') !== realOf(process.pid, 'ns/pid') && !/--type=/.test(commandOf(pid)))
-  const waiting = act(daemon, 'goto', { url: 'http://127.0.0.1:9/' }).catch(() => {})
-  process.kill(main!, 'SIGKILL')
-  await waiting
-  await until(() => processesWith(freshOf(daemon)).length === 0 && readdirSync(freshOf(daemon)).length === 0)
-  t.match((await daemon.client.call('GET /system/browsers')).sessions, [{ running: false, pages: [{ id: 'p1' }] }])
-  await t.rejects(act(daemon, 'capture'), { reason: 'conflict', message: /not running/ })
-  t.equal(statusOf(main!), '', 'no zombie')
-})
-
 t.test('between groups a browser is opened for a conversation, used, and ends with it', withChromium(), async t => {
   const { daemon, site } = await shared(t)
   const call = { name: 'agent-x', conversationId: 'c-1', label: 'looks things up', near: false }
@@ -225,25 +168,6 @@ t.test('a profile keeps its sign-ins, has one browser at a time, and is shown to
   t.match(await between(daemon, 'browsers.page', { name: 'second', action: 'capture' }), { capture: { text: 'who=ada' } })
   await between(daemon, 'browsers.open', { name: 'third', url })
   t.match(await between(daemon, 'browsers.page', { name: 'third', action: 'capture' }), { capture: { text: 'nobody' } }, 'nobody else has them')
-})
-
-t.test('a killed daemon leaves no browser, and the next start nothing of one', withChromium(), async t => {
-  const folder = folderOf(t)
-  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
-  makeWorkspace(where.workspace)
-  const daemon = await spawnDaemon(t, where)
-  const site = await siteOf(t, PAGES)
-  await act(daemon, 'open', { url: site.url })
-  t.ok(processesWith(freshOf(where)).length > 0)
-  await daemon.kill9()
-  await until(() => processesWith(freshOf(where)).length === 0)
-  t.equal(readdirSync(freshOf(where)).length, 1, 'its folder is left')
-  const next = await spawnDaemon(t, where)
-  t.same((await next.client.call('GET /system/browsers')).sessions, [])
-  t.notOk(existsSync(freshOf(where)), 'until the next start')
-  await act(next, 'open', { url: site.url })
-  await next.terminate()
-  t.same(processesWith(freshOf(where)), [], 'and one that stops takes its browsers along')
 })
 
 t.test('a browser that ended is kept in the list for an hour', withChromium(), async t => {

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import headless from '@xterm/headless'
 import t, { type Test } from 'tap'
 import type { TerminalClientFrame, TerminalServerFrame } from '../../plugins/system/contract.js'
 import type { Backend } from '../../plugins/system/terminals/backend.js'
@@ -13,7 +12,7 @@ import { Tmux } from '../../plugins/system/terminals/tmux.js'
 import { Inbox } from '../../sdk/node/inbox.js'
 import type { Caller, Context } from '../../sdk/index.js'
 import { openFolder } from '../support/stuck.js'
-import { endTerminals } from './terminals-support.js'
+import { endTerminals, linesOf } from './terminals-support.js'
 
 const tmux = await findTmux()
 if (!tmux) console.error('tmux is not installed: terminals are tested without it alone')
@@ -76,13 +75,6 @@ const seated = async (terminals: Terminals, session: string, cols = 80, rows = 2
   }
 }
 
-/** The lines that a text makes a terminal show, with its history. */
-const linesOf = async (text: string): Promise<string[]> => {
-  const terminal = new headless.Terminal({ cols: 80, rows: 24, scrollback: 50_000, allowProposedApi: true })
-  await new Promise<void>(resolve => terminal.write(text, resolve))
-  const { normal } = terminal.buffer
-  return Array.from({ length: normal.length }, (_, at) => normal.getLine(at)!.translateToString(true))
-}
 const numbers = async (text: string): Promise<number[]> => (await linesOf(text)).filter(line => /^\d+$/.test(line)).map(Number)
 const upTo = (last: number, from = 1) => Array.from({ length: last - from + 1 }, (_, at) => at + from)
 

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { execFileSync } from 'node:child_process'
+import headless from '@xterm/headless'
 import type { Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
 import { daemonWith, type Support, type SupportOptions } from '../support/daemon.js'
@@ -63,4 +64,12 @@ export const attached = (talk: Talk): Attached => {
     },
     exit: async () => (await talk.until(({ type }) => type === 'exit')).code,
   }
+}
+
+/** The lines that a text makes a terminal show, with its history. */
+export const linesOf = async (text: string): Promise<string[]> => {
+  const terminal = new headless.Terminal({ cols: 80, rows: 24, scrollback: 50_000, allowProposedApi: true })
+  await new Promise<void>(resolve => terminal.write(text, resolve))
+  const { normal } = terminal.buffer
+  return Array.from({ length: normal.length }, (_, at) => normal.getLine(at)!.translateToString(true))
 }

@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import { findChromium } from '../../plugins/system/browsers/chromium.js'
+import type { BrowserAct, BrowserActed } from '../../plugins/system/contract.js'
 import type { Reply } from '../../sdk/contract.js'
 import type { Api } from '../../sdk/api.js'
 import type { Support } from './daemon.js'
@@ -25,6 +27,14 @@ export interface Site {
   readonly server: Server
 }
 
+/** Pages that are there to be looked at. */
+export const PAGES: { readonly [path: string]: Page } = {
+  '/': '<title>Home</title><h1>Hello</h1><p hidden>unseen</p><a href="/two">go</a>',
+  '/two': '<title>Two</title>the second page',
+  '/hang': '<title>Hang</title><script>setTimeout(() => { for (;;); })</script>',
+  '/file': (_, response) => void response.writeHead(200, { 'content-type': 'application/zip', 'content-disposition': 'attachment' }).end('PK'),
+}
+
 /** A web server with pages by path. */
 export const siteOf = async (t: Pick<Test, 'teardown'>, pages: { readonly [path: string]: Page }, host = '127.0.0.1'): Promise<Site> => {
   const heard: string[] = []
@@ -42,6 +52,18 @@ export const siteOf = async (t: Pick<Test, 'teardown'>, pages: { readonly [path:
   })
   const { port } = server.address() as AddressInfo
   return { url: `http://${host}:${port}`, port, heard, server }
+}
+
+/** Acts on the browser `web-a` as a person does. */
+export const act = ({ client }: Pick<Support, 'client'>, action: BrowserAct['action'], more: Partial<BrowserAct> = {}): Promise<BrowserActed> =>
+  client.call('POST /system/browsers/{name}/page', { name: 'web-a', action, ...more })
+
+/** Where the folders of browsers without sign-ins are. */
+export const freshOf = ({ data }: { readonly data: string }): string => join(data, 'system', 'browsers', 'fresh')
+
+/** Waits for what only the machine can tell, and nothing announces. */
+export const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await holds())) await new Promise(resolve => setTimeout(resolve, 20))
 }
 
 const AS = { caller: { kind: 'plugin', actor: 'sandbox:agent', role: 'owner' }, signal: new AbortController().signal, trusted: true } as const

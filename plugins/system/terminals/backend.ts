@@ -1,3 +1,5 @@
+import type { Env } from '../../../sdk/node/run.js'
+
 /** One session as the machine has it. */
 export interface Session {
   readonly name: string
@@ -31,6 +33,13 @@ export interface Opening extends Size {
   readonly typed?: string
   /** The real path of the folder to begin in. */
   readonly folder: string
+}
+
+/** What a terminal's shell is started as. */
+export interface ShellCommand {
+  readonly program: string
+  readonly args: readonly string[]
+  readonly env: Env
 }
 
 /** Who hears what a session says. */

@@ -34,10 +34,13 @@ const argumentsOf = (pid: number): string[] => {
   }
 }
 
+/** What a shell that is part of the wall is called, in its arguments. */
+export const WALL = 'wall'
+
 /** Whether a process is the wall itself, which stands between a terminal and its shell. */
 const isWall = (pid: number): boolean => {
   const [program = '', ...args] = argumentsOf(pid)
-  return BUILDERS.has(basename(program)) || (basename(program) === 'sh' && args.includes('wall'))
+  return BUILDERS.has(basename(program)) || (basename(program) === 'sh' && args.includes(WALL))
 }
 
 /** The program in front of the terminal that a process was started in, and its folder; the shell at its prompt counts as none. */

@@ -2,9 +2,8 @@ import { StringDecoder } from 'node:string_decoder'
 import type { SerializeAddon } from '@xterm/addon-serialize'
 import type { Terminal } from '@xterm/headless'
 import type { IPty } from '@lydell/node-pty'
-import type { Backend, Feed, History, Listener, Opening, Session } from './backend.js'
+import type { Backend, Feed, History, Listener, Opening, Session, ShellCommand } from './backend.js'
 import { endTerminal, foreground } from './processes.js'
-import type { ShellCommand } from './tmux.js'
 
 const HISTORY = 20_000
 const FULL = 1 << 20

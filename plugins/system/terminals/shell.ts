@@ -2,8 +2,9 @@ import { access, constants, readdir, realpath } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import type { Place } from '../../../sdk/index.js'
 import { listEnv, ownProgram } from '../../../sdk/node/run.js'
-import { walled, type Walled } from '../../../sdk/node/wall.js'
-import type { Opening } from './backend.js'
+import { walled } from '../../../sdk/node/wall.js'
+import type { Opening, ShellCommand } from './backend.js'
+import { WALL } from './processes.js'
 
 const SHELLS = new Set(['bash', 'zsh', 'fish', 'ksh', 'dash', 'ash', 'sh'])
 
@@ -14,13 +15,25 @@ const ownShell = async (): Promise<string> => {
   return fits ? named : (await ownProgram('bash')) ?? (await ownProgram('sh')) ?? 'sh'
 }
 
+/**
+ * Goes last: when the first process of a terminal ends, the system drops what was said and not read yet.
+ *
+ * A signal is heard and not ignored, or the shell would ignore it too.
+ */
+const LAST = `trap : HUP INT QUIT TERM
+"$@"
+code=$?
+sleep 0.3
+exit $code`
+
 /** The command that runs a person's shell behind the wall, with what a turn in the shared tree sees. */
-export const shellCommand = async ({ workspace, data, hidden }: Pick<Place, 'workspace' | 'data' | 'hidden'>, { folder }: Pick<Opening, 'folder'>): Promise<Walled> => {
+export const shellCommand = async ({ workspace, data, hidden }: Pick<Place, 'workspace' | 'data' | 'hidden'>, { folder }: Pick<Opening, 'folder'>): Promise<ShellCommand> => {
   const gitdirs = join(data, 'gitdirs')
   const names = await readdir(gitdirs).catch(() => [] as string[])
   const shell = await ownShell()
-  return walled({
+  const { program, args, env } = await walled({
     workspace: await realpath(workspace), data, cwd: folder, terminal: true, hide: hidden, exposed: names.map(name => join(gitdirs, name)),
     env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder }),
   }, shell, [])
+  return { program: (await ownProgram('sh')) ?? 'sh', args: ['-c', LAST, WALL, program, ...args], env }
 }

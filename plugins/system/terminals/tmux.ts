@@ -3,18 +3,11 @@ import { watch, type FSWatcher } from 'node:fs'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
-import { listEnv, run, type Env, type RunResult } from '../../../sdk/node/run.js'
-import { MOST_TEXT, type Backend, type Feed, type History, type Listener, type Opening, type Session, type Size } from './backend.js'
+import { listEnv, run, type RunResult } from '../../../sdk/node/run.js'
+import { MOST_TEXT, type Backend, type Feed, type History, type Listener, type Opening, type Session, type ShellCommand, type Size } from './backend.js'
 import { ControlClient, quoted } from './control-client.js'
 import { drawingOf, MODES, type Modes } from './drawing.js'
 import { endTerminal, foreground } from './processes.js'
-
-/** What a terminal's shell is started as. */
-export interface ShellCommand {
-  readonly program: string
-  readonly args: readonly string[]
-  readonly env: Env
-}
 
 /** What tmux is run with. */
 export interface TmuxOptions {

@@ -195,3 +195,22 @@ t.test('the end of a session is told when its time is over', async t => {
   time.tick(30 * DAY)
   t.strictSame(held.ended, [{ sessionId: local.id }, { sessionId: kept.id }])
 })
+
+t.test('of one person 200 sessions are open at most: the one longest unused makes room, on the disk too', async t => {
+  const held = await started()
+  const opened: OpenedSession[] = []
+  for (let n = 0; n < 200; n++) {
+    held.clock.now += 1
+    opened.push(await held.signIn())
+  }
+  held.clock.now += 1
+  who(held, opened[0]!.token)
+  held.clock.now += 1
+  const last = await held.signIn()
+  t.same(held.ended, [{ sessionId: opened[1]!.id }])
+  t.equal(await statusOf(held, opened[1]!.token), 401)
+  const again = await started({ files: held.files, clock: held.clock })
+  t.ok(who(again, opened[0]!.token))
+  t.ok(who(again, last.token))
+  t.equal(await statusOf(again, opened[1]!.token), 401)
+})

@@ -1,0 +1,79 @@
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { BrowserAct, BrowserCapture, BrowserSession } from '../../plugins/system/contract.js'
+import type { Client } from '../client.js'
+import { connected } from './connection.js'
+import { ago, columns, jsonLine, oneLine, plain, short } from './text.js'
+import { CONNECTION, EXIT, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { write } from './write.js'
+
+const GOES = ['back', 'forward', 'reload'] as const
+const USAGE = '[list | open NAME URL | goto NAME URL | back|forward|reload NAME | capture NAME | close NAME]'
+
+/** Lists the browsers, opens and closes them, sends their pages somewhere, and takes what they show. */
+export const browser: Verb = {
+  name: 'browser',
+  usage: USAGE,
+  summary: 'see what the browsers show, open and close them',
+  notes: [
+    'NAME is one of the list; open starts one under a new name web-….',
+    'capture prints the text that can be seen, and with --out keeps the picture.',
+  ],
+  flags: {
+    page: { value: 'ID', help: 'the page meant, where it is not the active one' },
+    out: { value: 'FILE', help: 'with capture: write the picture (WebP) to this file' },
+    ...CONNECTION,
+  },
+  most: 3,
+  run: (terminal, given) => {
+    const [what = 'list', name, url, ...more] = given.args
+    const json = given.on('json')
+    const wrong = () => misused(`expected browser ${USAGE}, found browser ${given.args.join(' ')}`)
+    if (what === 'list') {
+      if (name !== undefined) return wrong()
+      return connected(terminal, given, async ({ client }) => {
+        const { sessions } = await client.call('GET /system/browsers', undefined, { signal: terminal.signal })
+        await write(terminal, json ? jsonLine({ sessions }) : tableOf(sessions))
+        return EXIT.ok
+      })
+    }
+    if (name === undefined || more.length > 0) return wrong()
+    if (what === 'close' && url === undefined) {
+      return connected(terminal, given, async ({ client }) => {
+        await client.call('DELETE /system/browsers/{name}', { name }, { signal: terminal.signal })
+        await write(terminal, json ? jsonLine({ ok: true }) : `closed ${oneLine(name)}\n`)
+        return EXIT.ok
+      })
+    }
+    const action = actionOf(what, url) ?? wrong()
+    const pageId = given.text('page')
+    const act = { name, action, ...(pageId !== undefined && { pageId }), ...(url !== undefined && { url }) }
+    return connected(terminal, given, ({ client }) => done(terminal, given, client, act))
+  },
+}
+
+const actionOf = (what: string, url: string | undefined): BrowserAct['action'] | undefined =>
+  url === undefined ? [...GOES, 'capture' as const].find(known => known === what) : (['open', 'goto'] as const).find(known => known === what)
+
+const done = async (terminal: Terminal, given: Given, client: Client, act: BrowserAct): Promise<number> => {
+  const { session, capture } = await client.call('POST /system/browsers/{name}/page', act, { signal: terminal.signal })
+  const out = given.text('out')
+  if (capture && out !== undefined) await writeFile(resolve(terminal.cwd, out), Buffer.from(capture.data, 'base64'))
+  if (given.on('json')) await write(terminal, jsonLine(capture && out !== undefined ? { session, capture: { ...capture, data: '' } } : { session, ...(capture && { capture }) }))
+  else await write(terminal, capture ? textOf(capture) : tableOf([session]))
+  return EXIT.ok
+}
+
+const textOf = ({ text, truncated }: BrowserCapture): string =>
+  `${text.split('\n').map(plain).join('\n')}\n${truncated ? '(there is more text)\n' : ''}`
+
+const tableOf = (sessions: readonly BrowserSession[]): string => {
+  if (sessions.length === 0) return 'no browser is open; open one with npx sandbox browser open web-1 URL\n'
+  const now = Date.now()
+  const rows = sessions.flatMap(({ name, running, activityAt, conversationId = '', pages }) => {
+    const about = [oneLine(name), running ? 'running' : 'closed', ago(activityAt, now), oneLine(conversationId)]
+    const lines = pages.map(({ id, active, title, url }) => [`${oneLine(id)}${active ? ' *' : ''}`, short(oneLine(title ? `${title} – ${url}` : url), 100)])
+    return (lines.length > 0 ? lines : [['', '']]).map((line, at) => [...(at === 0 ? about : ['', '', '', '']), ...line])
+  })
+  return `${columns([['NAME', 'STATE', 'USED', 'OF', 'PAGE', 'SHOWS'], ...rows]).join('\n')}\n`
+}

@@ -1,0 +1,65 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { act, freshOf, PAGES, portsOf, processesWith, siteOf, until, withChromium } from '../support/browser.js'
+import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+
+const quiet = (read: () => string): string => {
+  try {
+    return read()
+  } catch {
+    return ''
+  }
+}
+const realOf = (pid: number, name: string): string => quiet(() => readlinkSync(`/proc/${pid}/${name}`))
+const commandOf = (pid: number): string => quiet(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
+const statusOf = (pid: number): string => quiet(() => readFileSync(`/proc/${pid}/status`, 'utf8'))
+
+t.test('a browser runs behind the wall, in one of its own where it can, and opens no port', withChromium(), async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const site = await siteOf(t, PAGES)
+  await act(daemon, 'open', { url: site.url })
+  const pids = processesWith(freshOf(daemon))
+  t.same(portsOf(pids), [], 'it is driven through pipes')
+  const inner = pids.filter(pid => realOf(pid, 'ns/pid') !== realOf(process.pid, 'ns/pid'))
+  t.ok(inner.length > 2, 'its processes are in a namespace of their own')
+  const outside = (path: string) => inner.filter(pid => existsSync(`/proc/${pid}/root${path}`))
+  t.same(outside(join(daemon.data, 'machine.key')), [], 'the data folder is not there')
+  t.same(outside(join(daemon.workspace, 'README.md')), [], 'nor the workspace')
+  const renderers = processesWith('--type=renderer').filter(pid => pids.includes(pid) || inner.includes(pid))
+  if (pids.some(pid => /--no-sandbox/.test(commandOf(pid)))) t.comment('this machine lets no program make namespaces: chromium runs without a wall of its own')
+  else t.ok(renderers.every(pid => /^Seccomp:\s+2$/m.test(statusOf(pid))), 'its pages are in a sandbox of its own too')
+})
+
+t.test('a browser that crashes is not running, and leaves nothing', withChromium(), async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const site = await siteOf(t, PAGES)
+  await act(daemon, 'open', { url: site.url })
+  const [main] = processesWith(freshOf(daemon)).filter(pid => realOf(pid, 'ns/pid') !== realOf(process.pid, 'ns/pid') && !/--type=/.test(commandOf(pid)))
+  const waiting = act(daemon, 'goto', { url: 'http://127.0.0.1:9/' }).catch(() => {})
+  process.kill(main!, 'SIGKILL')
+  await waiting
+  await until(() => processesWith(freshOf(daemon)).length === 0 && readdirSync(freshOf(daemon)).length === 0)
+  t.match((await daemon.client.call('GET /system/browsers')).sessions, [{ running: false, pages: [{ id: 'p1' }] }])
+  await t.rejects(act(daemon, 'capture'), { reason: 'conflict', message: /not running/ })
+  t.equal(statusOf(main!), '', 'no zombie')
+})
+
+t.test('a killed daemon leaves no browser, and the next start nothing of one', withChromium(), async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace)
+  const daemon = await spawnDaemon(t, where)
+  const site = await siteOf(t, PAGES)
+  await act(daemon, 'open', { url: site.url })
+  t.ok(processesWith(freshOf(where)).length > 0)
+  await daemon.kill9()
+  await until(() => processesWith(freshOf(where)).length === 0)
+  t.equal(readdirSync(freshOf(where)).length, 1, 'its folder is left')
+  const next = await spawnDaemon(t, where)
+  t.same((await next.client.call('GET /system/browsers')).sessions, [])
+  t.notOk(existsSync(freshOf(where)), 'until the next start')
+  await act(next, 'open', { url: site.url })
+  await next.terminate()
+  t.same(processesWith(freshOf(where)), [], 'and one that stops takes its browsers along')
+})
