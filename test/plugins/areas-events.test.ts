@@ -137,3 +137,21 @@ t.test('a grant names areas that there are, and narrows who had everything', asy
   const { holders } = (await daemon.client.call('GET /areas')).areas[0]!
   t.match(holders?.find(({ pending }) => pending), { email: `invitation:${invitation!.id}`, role: 'viewer' })
 })
+
+t.test('what happens to areas is on the record, for maintainers', async t => {
+  const daemon = await daemonWith(t, ['system', 'areas', 'activity'], { files: FILES })
+  const { client } = daemon
+  await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
+  await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['src'], access: 'read' })
+  const ann = await joined(daemon, 'ann', 'collaborator', [])
+  await client.call('POST /areas/{id}/holders', { id: 'docs', add: [ann.email] })
+  await client.call('POST /areas/{id}/holders', { id: 'docs', remove: [ann.email] })
+  await client.call('DELETE /areas/{id}', { id: 'docs' })
+  const { events } = await client.call('GET /activity', { type: 'area.*' })
+  const { email } = ann
+  t.match(events, [
+    { type: 'area.deleted', extra: { id: 'docs' } }, { type: 'area.revoked', extra: { id: 'docs', email } }, { type: 'area.granted', extra: { id: 'docs', email } },
+    { type: 'area.written', extra: { id: 'docs', folders: ['src'], access: 'read', before: ['docs'], accessBefore: 'work' } }, { type: 'area.written', extra: { id: 'docs', folders: ['docs'] }, actor: 'owner@sandbox.local' },
+  ])
+  t.same((await ann.client.call('GET /activity', { type: 'area.*' })).events, [])
+})
