@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createClient } from '../../sdk/client.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { made } from '../plugins/system-bundles-made.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
 const MOUNTS = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0
@@ -139,6 +140,11 @@ t.test('without room nothing is packed or restored, each says what it takes, and
   const whole = await refused(client.call('POST /bundles', {}))
   t.match(whole, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
   t.same((await client.call('GET /bundles')).exports, [])
+  await made(join(workspace, 'restored'), [{ path: 'state/agent/c.json', text: randomBytes(1_600_000).toString('hex') }], { groups: [{ group: 'agent', version: 1 }] })
+  const back = await refused(client.call('POST /bundles/restore', { path: 'restored', mode: 'apply' }))
+  t.match(back, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
+  t.same([readdirSync(join(data, 'system', 'staged')), readdirSync(join(workspace, '.sandbox', 'restored'))], [[], ['.gitignore']])
+  rmSync(join(workspace, 'restored'))
 
   // Room enough for what is weighed, and not for what it then takes.
   rmSync(join(workspace, 'large.bin'))

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSy
 import { join } from 'node:path'
 import t from 'tap'
 import { partOf } from '../../plugins/system/bundles/download.js'
-import { Exports } from '../../plugins/system/bundles/exports.js'
+import { Exports, handedOver } from '../../plugins/system/bundles/exports.js'
 import { Shelf } from '../../plugins/system/bundles/shelf.js'
 import { refusalOf } from '../kernel/auth/memory.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
@@ -222,6 +222,13 @@ t.test('what is packed when the sandbox stops has failed, and nothing is left of
   await exports.stop()
   t.match(shelf.all, [{ name, state: 'failed', sizeBytes: 0, detail: 'it was stopped', doneBytes: undefined }])
   t.same([existsSync(join(folder, 'making')), readdirSync(join(folder, 'exports')), told], [false, [], ['bundle.started', 'bundle.failed']])
+})
+
+t.test('a backup that a group gives no part of is none', async t => {
+  const part = { group: 'agent', version: 1, files: [] }
+  const host = (parts: object[]) => ({ collect: async (point: string) => (point === 'bundle.parts' ? parts : [['agent']]) }) as never
+  t.same(await handedOver(host([part])), [part])
+  t.match(await refusal(handedOver(host([]))), { status: 424, message: /group agent could not hand over/ })
 })
 
 t.test('the three newest are kept, none longer than a week, and files nobody knows go', async t => {

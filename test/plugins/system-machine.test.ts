@@ -1,9 +1,11 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import t from 'tap'
 import { figureOf, limitFiles } from '../../plugins/system/machine/figures.js'
 import { Machine } from '../../plugins/system/machine/machine.js'
 import { largest, parsePs, parseStat } from '../../plugins/system/machine/processes.js'
+import { ownProgram } from '../../sdk/node/run.js'
 import { daemonWith } from '../support/daemon.js'
 import { framesOf } from '../support/turns.js'
 import { openEvents } from './events-support.js'
@@ -58,6 +60,8 @@ t.test('whose a process is goes by the nearest that was named above it; a number
     [3, 'terminal', 200], [7, 'other', 50], [2, 'daemon', 50], [1, 'other', 50], [9, 'other', 0], [8, 'other', 0], [4, 'terminal', 0],
   ])
   t.equal(found.find(({ pid }) => pid === 4)?.session, 'web-1')
+  const named = (pid: number, name: string) => ({ ...seen(pid, 2, 0), name })
+  t.same(largest([], [seen(2, 1, 0), named(5, 'chrome'), named(6, 'git'), { ...named(7, 'chrome'), parent: 1 }], 1, 2, []).map(({ pid, origin }) => [pid, origin]).sort(), [[2, 'daemon'], [5, 'browser'], [6, 'daemon'], [7, 'other']])
   t.equal(largest([], Array.from({ length: 50 }, (_, at) => seen(at + 10, 1, 0)), 1, 1, []).length, 20)
 })
 
@@ -131,4 +135,18 @@ t.test('a program that ends in the middle of a look does no harm', async t => {
   const looks = Promise.all(Array.from({ length: 3 }, () => daemon.client.call('GET /system/usage', {})))
   for (let at = 0; at < 20; at++) await once(spawn('true'), 'exit')
   t.equal((await looks).length, 3)
+})
+
+const hasTmux = (await ownProgram('tmux')) !== undefined
+t.test('what runs in a terminal is the terminal\'s', { skip: !hasTmux && !process.env.CI && 'tmux is not installed' }, async t => {
+  const daemon = await daemonWith(t, ['system'])
+  // It outlives the daemon.
+  t.teardown(() => spawnSync('tmux', ['-S', 'tmux', 'kill-server'], { cwd: join(daemon.data, 'system', 'terminals') }))
+  const { name } = await daemon.client.call('POST /system/terminals', { command: 'while :; do :; done' })
+  for (;;) {
+    const { machine } = await daemon.client.call('GET /system/usage', {})
+    if (machine.processes.some(({ origin, cpuPct }) => origin === 'terminal' && cpuPct > 5)) break
+  }
+  await daemon.client.call('DELETE /system/terminals/{name}', { name })
+  t.pass('it was found')
 })

@@ -1,7 +1,7 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Caller, type Host, Refusal, refuse } from '../../../sdk/index.js'
-import type { Bundle } from '../bundles-contract.js'
+import type { Bundle, BundlePart } from '../bundles-contract.js'
 import { pack, weigh, type Contents } from './packing.js'
 import type { Shelf } from './shelf.js'
 import { room } from './staging.js'
@@ -96,7 +96,7 @@ export class Exports {
     try {
       const sizeBytes = await pack(contents, {
         folder: join(host.place.folder, MAKING), to: join(shelf.folder, name), signal, progress: bytes => shelf.moved(bytes),
-        parts: () => Promise.race([host.collect('bundle.parts'), abortOf(signal)]), ...(passphrase !== undefined && { passphrase }),
+        parts: () => Promise.race([handedOver(host), abortOf(signal)]), ...(passphrase !== undefined && { passphrase }),
       })
       await shelf.change(name, { state: 'ready', sizeBytes })
       await shelf.sweep()
@@ -116,6 +116,13 @@ export class Exports {
 
 /** Removes what a killed daemon was packing. */
 export const sweepMaking = (folder: string): Promise<void> => rm(join(folder, MAKING), { recursive: true, force: true })
+
+/** What the groups hand over; a backup that one of them failed to give its part of would only look like one. */
+export const handedOver = async (host: Pick<Host, 'collect'>): Promise<BundlePart[]> => {
+  const parts = await host.collect('bundle.parts')
+  const missing = (await host.collect('bundle.takers')).flat().find(group => !parts.some(part => part.group === group))
+  return missing === undefined ? parts : refuse('dependency', `group ${missing} could not hand over what it keeps: the log of the sandbox says why`)
+}
 
 /** Never, unless it is aborted. */
 const abortOf = async (signal: AbortSignal): Promise<never> => {

@@ -7,6 +7,7 @@ import { MOVES, planMoves, returnedFolder, type Move } from '../../../sdk/node/m
 import { inside } from '../../../sdk/node/paths.js'
 import type { RestoreReport } from '../bundles-contract.js'
 import type { BundleManifest } from './manifest.js'
+import { handedOver } from './exports.js'
 import { readBundle } from './reading.js'
 import { Judge, namesIn, privateFolder, Staging, type Judged } from './staging.js'
 import { findRepositories } from './workspace-files.js'
@@ -127,7 +128,7 @@ const POINTS = 'restore-points'
 
 /** What the groups keep now goes to the restore point: beside the files of the workspace, but where no turn reads it. */
 const keepState = async (host: RestoreHost, stamp: string): Promise<void> => {
-  for (const { group, files } of await host.collect('bundle.parts')) {
+  for (const { group, files } of await handedOver(host)) {
     const folder = join(host.place.folder, POINTS, stamp, group)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     for (const { name, path } of files) await rename(path, join(folder, name))

@@ -8,8 +8,8 @@ import { largest, percent, seenProcesses, type Seen } from './processes.js'
 /** What the machine's use is measured with. */
 export interface MachineParts {
   readonly places: readonly (readonly [label: DiskUse['label'], path: string])[]
-  /** The processes that groups have under way. */
-  readonly owned: () => Promise<OwnedProcess[]>
+  /** Of all these, the processes that groups have under way. */
+  readonly owned: (seen: readonly Seen[]) => Promise<OwnedProcess[]>
   /** Told when a warning line was crossed, either way. */
   readonly crossed: () => void
   readonly figures?: typeof FIGURES
@@ -95,7 +95,7 @@ export class Machine {
     const [before, after] = [this.#last, await this.#take()]
     this.#last = after
     const { cpuTimes: _cpu, memoryUse, diskUse } = this.#figures
-    const [memory, disks, owned] = await Promise.all([memoryUse(), diskUse(this.#parts.places), this.#parts.owned()])
+    const [memory, disks, owned] = await Promise.all([memoryUse(), diskUse(this.#parts.places), this.#parts.owned(after.processes)])
     const { rss, heapUsed } = process.memoryUsage()
     const [one, five, fifteen] = loadavg()
     return {

@@ -1,4 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { contains } from '../../../sdk/node/paths.js'
 import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
 import type { OwnedProcess, ProcessUse } from '../machine-contract.js'
 
@@ -79,17 +80,28 @@ export const largest = (before: readonly Seen[], after: readonly Seen[], seconds
 /** A share in percent, to a tenth. */
 export const percent = (part: number, whole: number): number => (whole > 0 ? Math.max(0, Math.round((part / whole) * 1000) / 10) : 0)
 
+const SERVER = 'tmux: server'
+const BROWSER = /^(?:chrom|headless_shell)/
+
+/** The server that keeps terminals alive: it outlives the daemon, and is known by the folder it works in. */
+export const terminalServers = async (seen: readonly Seen[], folder: string): Promise<OwnedProcess[]> => {
+  const servers = seen.filter(({ name }) => name === SERVER)
+  const own = await Promise.all(servers.map(({ pid }) => readlink(`/proc/${pid}/cwd`).then(cwd => contains(folder, cwd), () => false)))
+  return servers.filter((_, at) => own[at]).map(({ pid }) => ({ pid, origin: 'terminal' }))
+}
+
 type Whose = Omit<OwnedProcess, 'pid'>
 
 /** Whose a process is goes by the nearest process above it that a group named. */
 const ownersOf = (seen: readonly Seen[], daemon: number, owned: readonly OwnedProcess[]): ((process: Seen) => Whose) => {
   const parents = new Map(seen.map(({ pid, parent }) => [pid, parent]))
   const roots = new Map<number, Whose>([[daemon, { origin: 'daemon' }], ...owned.map(({ pid, ...whose }) => [pid, whose] as const)])
-  return ({ pid }) => {
+  return ({ pid, name }) => {
     const way = new Set<number>()
     for (let at: number | undefined = pid; at !== undefined && !way.has(at); at = parents.get(at)) {
       const whose = roots.get(at)
-      if (whose) return whose
+      // Of programs the daemon itself starts only browsers are called so.
+      if (whose) return whose.origin === 'daemon' && BROWSER.test(name) ? { origin: 'browser' } : whose
       way.add(at)
     }
     return { origin: 'other' }
