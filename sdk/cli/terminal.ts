@@ -77,8 +77,9 @@ const opened = async ({ client, url }: Connection, seen: Terminal, given: Given,
   const { ticket } = await client.call('POST /system/ws-ticket', { for: 'terminal', name }, { signal })
   const { cols, rows } = sizeOf(seen)
   const query = new URLSearchParams({ session: name, ticket, cols: String(cols), rows: String(rows) })
-  seen.err.write(`sandbox: attached to ${name}; Ctrl-] detaches\n`)
-  const { code, detached } = await follow(new WebSocket(`${url.replace(/^http/, 'ws')}/system/terminal?${query}`), seen)
+  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/system/terminal?${query}`)
+  socket.addEventListener('open', () => seen.err.write(`sandbox: attached to ${name}; Ctrl-] detaches\n`))
+  const { code, detached } = await follow(socket, seen)
   seen.err.write(detached ? `\nsandbox: detached; npx sandbox terminal ${name} attaches again\n` : `sandbox: ${name} ended with ${code}\n`)
   return code
 }
@@ -108,9 +109,11 @@ const follow = (socket: WebSocket, seen: Terminal): Promise<{ code: number; deta
       keys.setRawMode(false)
       keys.pause()
     }
-    keys.setEncoding('utf8').setRawMode(true)
-    keys.on('data', typed).resume()
-    out.on('resize', resized)
+    socket.addEventListener('open', () => {
+      keys.setEncoding('utf8').setRawMode(true)
+      keys.on('data', typed).resume()
+      out.on('resize', resized)
+    })
     signal.addEventListener('abort', leave, { once: true })
     socket.addEventListener('message', ({ data }) => {
       const frame = JSON.parse(String(data)) as TerminalServerFrame

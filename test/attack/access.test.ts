@@ -58,7 +58,7 @@ t.test('the published document says of every call what the daemon does', async t
 t.test('no token of any scope reaches the trust surface', async t => {
   const surface = ROUTED.filter(routed => scopesOf(routed).length === 0).map(({ call }) => call)
   for (const call of ['POST /system/control/tokens', 'GET /system/control/tokens', 'DELETE /system/control/tokens/{id}', 'POST /system/sessions/revoke']) t.ok(surface.includes(call), call)
-  t.ok(ROUTED.filter(routed => !surface.includes(routed.call) && !('ticket' in routed.access)).every(({ call }) => !/secret|token|session|terminal|log|bundle|member/.test(call) || call === 'POST /system/session'))
+  t.ok(ROUTED.filter(routed => !surface.includes(routed.call)).filter(routed => scopesOf(routed) !== 'open').every(({ call }) => !/secret|token|session|terminal|log|bundle|member/.test(call)))
 })
 
 t.test('without a credential that counts every call is 401 and none is reached', async t => {
@@ -96,9 +96,11 @@ t.test('a session of the owner reaches every call, and one that ended none', asy
   const daemon = await guarded(t)
   const opened = daemon.auth.openLocal('one')
   for (const { call, method, path, access } of ROUTED) {
-    if ('ticket' in access) continue
-    t.equal((await ask(daemon, method, path, { authorization: `Bearer ${opened.token}` })).status, 409, call)
-    t.same(daemon.reached(), [call])
+    const { status } = await ask(daemon, method, path, { authorization: `Bearer ${opened.token}` })
+    const reached = daemon.reached()
+    // Its own check is of the ticket alone.
+    if ('ticket' in access) t.ok([401, 426].includes(status) && !reached.length, `${call}: ${status}`)
+    else t.same([status, reached], [409, [call]], call)
   }
 })
 
@@ -129,6 +131,7 @@ const FOREIGN: readonly (readonly [call: string, path: string, body: object])[] 
 
 t.test('every call an editor token reaches is attacked below', async t => {
   const reached = ROUTED.filter(routed => scopesOf(routed) !== 'open' && scopesOf(routed).includes('editor')).map(({ call }) => call)
+  // Another's helpers are asked for where there are some: test/plugins/system-helpers.test.ts.
   const attacked = new Set(['POST /agent/reply', 'GET /system/subagents/{id}/transcript', ...FOREIGN.map(([method, path]) => `${method} ${path.replace('theirs', '{id}')}`)])
   t.same(reached.toSorted(), [...attacked].toSorted(), 'a new one needs its own attack')
 })
@@ -139,7 +142,7 @@ t.test('an editor token does nothing in a conversation it did not open, nor does
   const first = await daemon.token('editor', 'ide')
   const second = await daemon.token('editor', 'ide')
   const opened = async (by: typeof client, id: string, messageId: string) => {
-    await by.call('POST /agent', { conversationId: id, messageId, prompt: 'helper one\n| say of theirs\nask Which?\n| a\n| b\nsay $answer' })
+    await by.call('POST /agent', { conversationId: id, messageId, prompt: 'ask Which?\n| a\n| b\nsay $answer' })
     return framesOf(by, id).until(frame => frame.kind === 'question')
   }
   const { requestId } = await opened(first.client, 'theirs', 'known')
@@ -149,9 +152,6 @@ t.test('an editor token does nothing in a conversation it did not open, nor does
     const { status, message } = await ask(daemon, method, path, { 'x-sandbox-control': second.token }, body)
     t.ok(status === 403 || status === 404, `${method} ${path} ${JSON.stringify(body)}: ${status} ${message}`)
   }
-  const { sessions: helpers } = await client.call('GET /system/subagents', {})
-  t.equal(helpers.length, 2)
-  for (const { id } of helpers) t.equal((await ask(daemon, 'GET', `/system/subagents/${encodeURIComponent(id)}/transcript`, { 'x-sandbox-control': second.token })).status, 404)
   const answer = { kind: 'question', answers: { 'Which?': 'b' } }
   t.equal((await ask(daemon, 'POST', '/agent/reply', { 'x-sandbox-control': second.token }, { ...answer, requestId })).status, 403)
   t.equal((await ask(daemon, 'POST', '/agent/reply', { 'x-sandbox-control': second.token }, { ...answer, requestId: mine.requestId })).status, 403)

@@ -19,13 +19,13 @@ export class Hands {
   #clicks = 0
   #last = { at: -Infinity, x: 0, y: 0, button: 0 }
 
-  /** Does what was done with the mouse. */
-  async mouse(tab: Tab, { action, button = 0, ...frame }: ViewMouseFrame): Promise<void> {
+  /** Does what was done with the mouse; `at` is when it was heard of, which may be a while ago. */
+  async mouse(tab: Tab, { action, button = 0, ...frame }: ViewMouseFrame, at: number): Promise<void> {
     const [x, y] = [within(frame.x), within(frame.y)]
     const mask = MASKS[button] ?? 1
     if (action === 'down') {
       this.#held |= mask
-      this.#count(x, y, button)
+      this.#count(at, x, y, button)
     }
     if (action === 'up') this.#held &= ~mask
     const pressed = action === 'down' || action === 'up' ? button : MASKS.findIndex(each => (this.#held & each) !== 0)
@@ -58,12 +58,11 @@ export class Hands {
   /** Lets go of what is held when whoever held it has gone. */
   async release(tab: Tab): Promise<void> {
     const { x, y } = this.#last
-    for (const [button, mask] of MASKS.entries()) if (this.#held & mask) await this.mouse(tab, { type: 'mouse', action: 'up', x, y, button })
+    for (const [button, mask] of MASKS.entries()) if (this.#held & mask) await this.mouse(tab, { type: 'mouse', action: 'up', x, y, button }, this.#last.at)
   }
 
   /** Presses near one another and soon after one another count on. */
-  #count(x: number, y: number, button: number): void {
-    const at = performance.now()
+  #count(at: number, x: number, y: number, button: number): void {
     const again = at - this.#last.at < DOUBLE_MS && Math.abs(x - this.#last.x) <= NEAR && Math.abs(y - this.#last.y) <= NEAR && button === this.#last.button
     this.#clicks = again ? Math.min(3, this.#clicks + 1) : 1
     this.#last = { at, x, y, button }

@@ -22,7 +22,7 @@ export class View {
   /** Records that the person took the wheel. */
   readonly #driven: () => Promise<void>
   readonly #waiting: ViewServerFrame[] = []
-  readonly #todo: Said[] = []
+  readonly #todo: { readonly frame: Said; readonly at: number }[] = []
   #working: Promise<void> | undefined
   #wake: () => void = () => {}
   #room: () => void = () => {}
@@ -131,20 +131,20 @@ export class View {
   /** Of a way of the mouse only its end counts, while what was before is still being done. */
   #plan(frame: Said): void {
     const last = this.#todo.at(-1)
-    if (moves(frame) && last && moves(last)) this.#todo.pop()
-    this.#todo.push(frame)
+    if (moves(frame) && last && moves(last.frame)) this.#todo.pop()
+    this.#todo.push({ frame, at: performance.now() })
     this.#working ??= this.#work().finally(() => { this.#working = undefined })
   }
 
   /** Does what the client said, in order. */
   async #work(): Promise<void> {
-    for (let frame = this.#todo.shift(); frame && !this.#over; frame = this.#todo.shift()) {
-      await this.#hear(frame).catch(error => this.#failed(error))
+    for (let next = this.#todo.shift(); next && !this.#over; next = this.#todo.shift()) {
+      await this.#hear(next.frame, next.at).catch(error => this.#failed(error))
       this.#room()
     }
   }
 
-  async #hear(frame: Said): Promise<void> {
+  async #hear(frame: Said, at: number): Promise<void> {
     await this.#switching
     if (acts(frame) && !this.#drove) {
       this.#drove = true
@@ -172,7 +172,7 @@ export class View {
       case 'key':
         return this.#press(frame)
       case 'mouse':
-        return this.#point(frame)
+        return this.#point(frame, at)
     }
   }
 
@@ -180,10 +180,10 @@ export class View {
     return this.#cast?.tab ?? refuse('not-found', 'no page is open: open one')
   }
 
-  async #point(frame: ViewMouseFrame): Promise<void> {
+  async #point(frame: ViewMouseFrame, at: number): Promise<void> {
     const tab = this.#tab
     if (frame.action === 'down') this.#closeMenu()
-    await this.#hands.mouse(tab, frame)
+    await this.#hands.mouse(tab, frame, at)
     if (frame.action === 'up' && (frame.button ?? 0) === 0) await this.#openMenu(tab, frame)
   }
 
