@@ -142,7 +142,7 @@ t.test('an editor token does nothing in a conversation it did not open, nor does
   const first = await daemon.token('editor', 'ide')
   const second = await daemon.token('editor', 'ide')
   const opened = async (by: typeof client, id: string, messageId: string) => {
-    await by.call('POST /agent', { conversationId: id, messageId, prompt: 'helper one\n| say of theirs\nask Which?\n| a\n| b\nsay $answer' })
+    await by.call('POST /agent', { conversationId: id, messageId, prompt: 'ask Which?\n| a\n| b\nsay $answer' })
     return framesOf(by, id).until(frame => frame.kind === 'question')
   }
   const { requestId } = await opened(first.client, 'theirs', 'known')
@@ -152,9 +152,6 @@ t.test('an editor token does nothing in a conversation it did not open, nor does
     const { status, message } = await ask(daemon, method, path, { 'x-sandbox-control': second.token }, body)
     t.ok(status === 403 || status === 404, `${method} ${path} ${JSON.stringify(body)}: ${status} ${message}`)
   }
-  const { sessions: helpers } = await client.call('GET /system/subagents', {})
-  t.equal(helpers.length, 2)
-  for (const { id } of helpers) t.equal((await ask(daemon, 'GET', `/system/subagents/${encodeURIComponent(id)}/transcript`, { 'x-sandbox-control': second.token })).status, 404)
   const answer = { kind: 'question', answers: { 'Which?': 'b' } }
   t.equal((await ask(daemon, 'POST', '/agent/reply', { 'x-sandbox-control': second.token }, { ...answer, requestId })).status, 403)
   t.equal((await ask(daemon, 'POST', '/agent/reply', { 'x-sandbox-control': second.token }, { ...answer, requestId: mine.requestId })).status, 403)
