@@ -69,7 +69,7 @@ t.test('a body made to hurt is refused by every call, at once, and nothing is re
     }
     t.same(daemon.reached(), [], call)
   }
-  for (const { method, path } of ROUTED.filter(one => one.method === 'GET')) {
+  for (const { method, path } of ROUTED.filter(one => one.method === 'GET' && !('ticket' in one.access))) {
     for (const key of ['__proto__', 'constructor', 'prototype', '__proto__[polluted]']) {
       const { status } = await daemon.fetch(`${path}?${key}=x`, { method })
       t.ok(status === 400 || (key.includes('[') && status === 409), `${path}?${key}: ${status}`)

@@ -12,7 +12,7 @@ import { ACCESS_POINTS, type Where, after, dies, kept, whereIn } from './failpoi
 /** Every point that a test of this file ends a daemon at. */
 const reached = new Set<string>(ACCESS_POINTS)
 t.jobs = 4
-t.setTimeout(240_000)
+t.setTimeout(480_000)
 
 const cases = (what: string, points: readonly string[], run: (t: Test, point: string) => Promise<void>): void => {
   for (const point of points) {
