@@ -79,7 +79,7 @@ export const refuseMethod = (reply: Reply, message: string): void => sendJson(re
 
 /** Says that a path is a WebSocket and was asked for as something else (RFC 9110, section 15.5.22). */
 export const askUpgrade = (reply: Reply, message: string): void => {
-  reply.lines.setAll({ upgrade: 'websocket', connection: 'upgrade', 'sec-websocket-version': 13 })
+  reply.lines.setAll({ upgrade: 'websocket', connection: reply.res.shouldKeepAlive ? 'upgrade' : 'upgrade, close', 'sec-websocket-version': 13 })
   sendJson(reply, 426, JSON.stringify({ message, reason: 'invalid' }))
 }
 
