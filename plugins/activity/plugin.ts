@@ -42,6 +42,7 @@ export const activate = async (host: Host): Promise<void> => {
     return { id, seq, at }
   }
 
+  let keeping = Promise.resolve()
   const keep = async (): Promise<void> => {
     try {
       await verification.verify()
@@ -51,13 +52,14 @@ export const activate = async (host: Host): Promise<void> => {
     }
   }
   host.on('daemon.ready', () => {
-    void keep()
-    const daily = setInterval(() => void keep(), DAILY).unref()
+    keeping = keep()
+    const daily = setInterval(() => void (keeping = keep()), DAILY).unref()
     host.signal.addEventListener('abort', () => clearInterval(daily), { once: true })
   })
 
   host.stopping(async () => {
     for (const counted of caps.due('now')) await recorder.record(counted).catch(() => {})
+    await keeping
     await recorder.idle()
     await Promise.all([days.close(), kept.close()])
   })

@@ -13,6 +13,7 @@ const USAGE = '[list | open NAME URL | goto NAME URL | back|forward|reload NAME 
 /** Lists the browsers, opens and closes them, sends their pages somewhere, and takes what they show. */
 export const browser: Verb = {
   name: 'browser',
+  also: 'browsers',
   usage: USAGE,
   summary: 'see what the browsers show, open and close them',
   notes: [

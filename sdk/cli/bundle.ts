@@ -20,6 +20,7 @@ const FORMS = 'bundle [FILE], bundle list, bundle remove NAME, or bundle restore
 /** Makes backups, lists and removes them, and brings a sandbox back from one. */
 export const bundle: Verb = {
   name: 'bundle',
+  also: 'bundles',
   usage: '[FILE] | list | remove NAME | restore FILE [--check]',
   summary: 'back the sandbox up into a file, or bring it back from one',
   notes: [

@@ -50,7 +50,7 @@ const dispatch = async (args: readonly string[], terminal: Terminal): Promise<nu
 }
 
 const verbNamed = (name: string): Verb =>
-  VERBS.find(verb => verb.name === name)
+  VERBS.find(verb => verb.name === name || verb.also === name)
     ?? misused(name.startsWith('-') ? `expected a verb first, found ${plain(name)}` : `no verb ${plain(name)}; npx sandbox --help lists them`)
 
 const said = async (terminal: Terminal, text: string): Promise<number> => {

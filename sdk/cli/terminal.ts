@@ -14,6 +14,7 @@ const MOST_ROWS = 200
 /** Opens, attaches to, lists and closes terminals of the sandbox. */
 export const terminal: Verb = {
   name: 'terminal',
+  also: 'terminals',
   usage: '[NAME | list | close NAME]',
   summary: 'open a shell in the workspace, or attach to one',
   notes: [

@@ -10,6 +10,7 @@ const SCOPES: readonly string[] = ['editor', 'read', 'drive', 'land'] satisfies 
 /** Mints, lists and revokes control tokens. */
 export const token: Verb = {
   name: 'token',
+  also: 'tokens',
   usage: '[list | create --label LABEL --scope SCOPE | revoke ID]',
   summary: 'manage the control tokens of programs',
   notes: [

@@ -57,6 +57,8 @@ export interface Given {
 /** One thing the program can do. */
 export interface Verb {
   readonly name: string
+  /** Another word for it that people try. */
+  readonly also?: string
   /** What follows the name, as help shows it. */
   readonly usage: string
   readonly summary: string

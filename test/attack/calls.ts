@@ -38,6 +38,9 @@ export const isShadow = ({ call, path, method }: Routed): boolean =>
 /** The scopes that reach a call; an open one asks for none. */
 export const scopesOf = ({ access }: Routed): readonly Scope[] | 'open' => ('open' in access ? 'open' : access.tokens)
 
+/** Whether a call is reached with a ticket alone, which is judged before everything else that is sent. */
+export const takesTicket = ({ access }: Routed): boolean => 'ticket' in access
+
 /** A daemon that tells which routed calls were reached; none of them is carried out. */
 export interface Guarded extends Support {
   /** The calls reached since it was last asked. */

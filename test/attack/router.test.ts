@@ -1,6 +1,8 @@
 import t from 'tap'
-import { freshSession, guarded, isShadow, methodsAt, ROUTED, type Guarded } from './calls.js'
+import { freshSession, guarded, isShadow, methodsAt, ROUTED, takesTicket, type Guarded } from './calls.js'
 import { head, rawRequest, type RawAnswer } from './support.js'
+
+const STREAMS = new Set(['GET /events', 'GET /logs/follow'])
 
 type Headers = readonly (readonly [string, string])[]
 
@@ -34,8 +36,9 @@ t.test('each route is reached by its own path and by no disguise of it', async t
   for (const routed of ROUTED) {
     const { call, method, path } = routed
     const ask = asOwner(daemon, freshSession(daemon))
-    t.equal((await ask(method, path)).status, 409, call)
-    t.same(daemon.reached(), [call], `${call} is reached by its path`)
+    const { status } = await ask(method, path)
+    if (takesTicket(routed)) t.same([[401, 426].includes(status), daemon.reached()], [true, []], `${call} takes a ticket, found ${status}`)
+    else t.same([status, daemon.reached()], [409, [call]], `${call} is reached by its path`)
     const forms = disguises(path, call.split(' ')[1]!)
     const answers = await Promise.all(forms.map(async form => ({ form, status: (await ask(method, form)).status })))
     const seen = daemon.reached()
@@ -93,7 +96,8 @@ t.test('HEAD asks what GET asks, shows nothing, and never reaches what is no GET
   const daemon = await guarded(t)
   const session = freshSession(daemon)
   const { token: editor } = await daemon.token('editor')
-  for (const { call, method, path, access } of ROUTED) {
+  for (const routed of ROUTED) {
+    const { call, method, path, access } = routed
     const plain = await asOwner(daemon, session)('HEAD', path)
     t.equal(plain.body, '')
     const seen = daemon.reached()
@@ -102,13 +106,14 @@ t.test('HEAD asks what GET asks, shows nothing, and never reaches what is no GET
       else t.notOk(seen.includes(call))
       continue
     }
-    if (call === 'GET /events') t.same([plain.status, seen], [405, []], 'a stream has no head')
+    if (takesTicket(routed)) t.same([[401, 405].includes(plain.status), seen], [true, []], `HEAD of ${call} spends no ticket, found ${plain.status}`)
+    else if (STREAMS.has(call)) t.same([plain.status, seen], [405, []], 'a stream has no head')
     else t.same([plain.status, seen], [409, [call]], `HEAD of ${call}`)
     if ('open' in access) continue
     const bare = await rawRequest(daemon.url, head('HEAD', path, [['host', hostOf(daemon)]]))
     const narrow = await rawRequest(daemon.url, head('HEAD', path, [['host', hostOf(daemon)], ['x-sandbox-control', editor]]))
-    t.equal(bare.status, call === 'GET /events' ? 405 : 401)
-    if (!access.tokens.includes('editor') && call !== 'GET /events') t.equal(narrow.status, 403)
+    t.equal(bare.status, STREAMS.has(call) ? 405 : 401)
+    if (!access.tokens.includes('editor') && !STREAMS.has(call)) t.equal(narrow.status, 403)
     t.same(daemon.reached().filter(() => !access.tokens.includes('editor')), [])
   }
 })

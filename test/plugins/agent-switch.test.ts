@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
-import { refusal, state } from './agent-support.js'
+import { inner, refusal, state } from './agent-support.js'
 
 /** A command that ends once the test writes the file `go`. */
 const HELD = 'until [ -e go ]; do sleep 0.02; done'
@@ -248,7 +248,8 @@ t.test('a turn that is stopping refuses', async t => {
   const stopped = client.call('POST /agent/stop', { conversationId: 's' })
   // A turn of the event loop besides: the stop arrives over HTTP.
   while ((await state(daemon, 's')).live?.state === 'running') await new Promise(resolve => setImmediate(resolve))
-  const move = client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast', })
+  // Not over HTTP: by then the turn may have ended.
+  const move = inner(daemon, 'POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
   t.match(await refusal(move), { status: 409, message: /stopping/ })
   await stopped
   t.match(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' }), { applied: 'next' })

@@ -5,6 +5,7 @@ import { openEvents } from './events-support.js'
 import { attach, attached, withTerminals } from './terminals-support.js'
 import { findTmux } from '../../plugins/system/terminals/programs.js'
 import type { Support } from '../support/daemon.js'
+import { joined } from '../support/joined.js'
 import { openSocket, talkTo, turnedAway } from '../support/sockets/client.js'
 
 if (!(await findTmux())) {
@@ -113,6 +114,21 @@ t.test('a socket is closed with 1008 when access ends, and the terminal stays', 
   t.equal((await one.closed).code, 1008)
   const { sessions } = await daemon.kernel.calls.answer('GET /system/terminals', {}, OWNER) as { sessions: object[] }
   t.match(sessions, [{ name: 'web-a', running: true, attached: 0 }])
+})
+
+t.test('a maintainer who is made a viewer loses the terminal within a second, and the next call above viewer', async t => {
+  const daemon = await withTerminals(t)
+  await daemon.client.call('POST /system/terminals', { name: 'web-m' })
+  const { email, client } = await joined(daemon, 'Mia', 'maintainer')
+  const one = await attach(t, { url: daemon.url, client }, 'web-m')
+  const { ticket } = await client.call('POST /system/ws-ticket', { for: 'terminal', name: 'web-m' })
+  const began = performance.now()
+  await daemon.client.call('POST /members', { email, role: 'viewer' })
+  t.match(await one.closed, { code: 1008 })
+  t.ok(performance.now() - began < 1000)
+  t.match(await client.call('GET /system/terminals').catch((error: unknown) => error), { status: 403, message: /found role viewer/ })
+  t.match(await turnedAway(t, `${daemon.url}/system/terminal?session=web-m&ticket=${ticket}`), { status: 401 }, 'a ticket from before is worth nothing')
+  t.match((await daemon.client.call('GET /system/terminals')).sessions, [{ name: 'web-m', running: true }])
 })
 
 t.test('the folder of the sockets is for the user alone, and nothing is started before the first terminal', async t => {

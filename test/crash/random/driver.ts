@@ -15,6 +15,8 @@ export interface World {
   readonly mark: string
   /** What was asked for and acknowledged, by name. */
   readonly counts: Map<string, number>
+  /** What the daemon says of why it failed to answer. */
+  readonly why: () => string
 }
 
 const BUSY = new Set<string>(['running', 'awaiting', 'stopping', 'resuming'])
@@ -244,7 +246,7 @@ export class Driver {
       }
       delete conversation?.flight
       tell(`was refused: ${error.message}`)
-      if (error.status >= 500 && error.status !== 503) this.#world.faults.push(`${conversation?.id} ${flight.what}: ${error.status} ${error.message}`)
+      if (error.status >= 500 && error.status !== 503) this.#world.faults.push(`${conversation?.id} ${flight.what}: ${error.status} ${error.message}; ${this.#world.why()}`)
       return undefined
     }
   }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
@@ -42,7 +42,7 @@ export class Lane {
     this.#place = { folder, workspace: join(folder, 'workspace'), data: join(folder, 'data') }
     this.#dice = new Dice(seed)
     this.#kills = kills
-    this.#world = { conversations: [], streams: new Streams(), faults: [], mark: `3571.${process.pid}${name.charCodeAt(0)}`, counts: new Map() }
+    this.#world = { conversations: [], streams: new Streams(), faults: [], mark: `3571.${process.pid}${name.charCodeAt(0)}`, counts: new Map(), why: () => lastFailure(join(folder, 'data')) }
     this.#drivers = Array.from({ length: DRIVERS }, (_, index) => new Driver(this.#world, new Dice(seed * 7 + index + 1), `${name}${'xyz'[index]}`))
     this.#office = new Office(this.#place, this.#world, new Dice(seed * 11 + 5))
     const { workspace } = this.#place
@@ -214,6 +214,11 @@ export class Lane {
     }
   }
 }
+
+/** The last line of a daemon's log that tells of a failed request. */
+const lastFailure = (data: string): string =>
+  globSync('logs/daemon.log*', { cwd: data }).flatMap(name => readFileSync(join(data, name), 'utf8').split('\n'))
+    .findLast(line => line.includes('a request failed')) ?? 'its log has nothing of it'
 
 /** Kills a daemon that has another program around it, which ends with it. */
 const killWithin = async ({ pid, process: around }: RunningDaemon): Promise<void> => {
