@@ -68,7 +68,7 @@ const goBack = async (parts: RewindParts, conversation: Conversation, index: num
   const { copies, journal, transcripts } = parts
   const { id } = conversation
   const anchor = await anchorAt(parts, conversation, index)
-  await copies.ensure(id, conversation.repos)
+  await asked(copies.ensure(id, conversation.repos))
   const before = await asked(copies.commitRest(id, conversation.repos))
   const begun: Begun = { index, anchor, before, last: await transcripts.last(id) }
   await journal.append(begunOf(id), [begun], { flush: true })
