@@ -1,4 +1,5 @@
 import type { Host } from '../../sdk/index.js'
+import { record } from './recorded.js'
 
 const WINDOW = 10 * 60_000
 const ADDRESSES = 10_000
@@ -52,17 +53,12 @@ export class Denials {
 
 /** Writes down who was turned away at the door; the answer counts one whom this group turned away itself. */
 export const recordDenials = (host: Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'signal' | 'stopping'>): Denials['add'] => {
-  const write = async (address: string, credential: string, count: number) => {
-    if (!await host.serves('activity.record')) return
-    await host.call('activity.record', {
-      type: 'access.denied', direction: 'in', audience: 'maintainer', outcome: 'error', actor: 'stranger', source: 'access.denied', extra: { address, credential, count },
-    })
-  }
+  const write = (address: string, credential: string, count: number) => record(host, {
+    type: 'access.denied', direction: 'in', outcome: 'error', actor: 'stranger', source: 'access.denied', extra: { address, credential, count },
+  })
   const writing = new Set<Promise<void>>()
   const denials = new Denials((address, credential, count) => {
-    const written = write(address, credential, count)
-      .catch(error => host.log.error('a refused credential could not be written down', { error: String(error) }))
-      .finally(() => writing.delete(written))
+    const written = write(address, credential, count).finally(() => writing.delete(written))
     writing.add(written)
   }, Date.now)
   host.on('credential.refused', ({ address, credential }) => denials.add(address, credential))

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { type Handlers, type Host, refuse } from '../../../sdk/index.js'
 import type { Bundle, BundleCalls } from '../bundles-contract.js'
+import { record } from '../recorded.js'
 import { downloadOf, Downloads } from './download.js'
 import { Exports, sweepMaking } from './exports.js'
 import { checkBundle, stageBundle, sweepRestores } from './restoring.js'
@@ -13,16 +14,11 @@ export const bundleCalls = async (host: Host): Promise<{ calls: Handlers<BundleC
   const { place, log, signal } = host
   const failed = (what: string) => (error: unknown) => void (signal.aborted || log.warn(what, { error: String(error) }))
   const changed = () => void host.call('kernel.events.publish', { domain: 'bundles' }).catch(failed('watchers could not be told of a bundle'))
-  const record = async (type: string, { name }: Pick<Bundle, 'name'>, { error, actor }: { error?: string; actor?: string } = {}) => {
-    if (!(await host.serves('activity.record'))) return
-    await host.call('activity.record', {
-      type, direction: 'system', audience: 'maintainer', outcome: error === undefined ? 'ok' : 'error', extra: { name },
-      ...(error !== undefined && { error }), ...(actor !== undefined && { actor }),
-    })
-  }
+  const told = (type: string, { name }: Pick<Bundle, 'name'>, { error, actor }: { error?: string; actor?: string } = {}) =>
+    record(host, { type, outcome: error === undefined ? 'ok' : 'error', extra: { name }, ...(error !== undefined && { error }), ...(actor !== undefined && { actor }) })
   await sweepMaking(place.folder)
   const shelf = await Shelf.open(host.files, join(place.folder, 'exports'))
-  const exports = new Exports({ host, shelf, record, changed })
+  const exports = new Exports({ host, shelf, record: told, changed })
   const downloads = new Downloads()
   let restoring = false
   const sweep = () => Promise.all([shelf.sweep(), restoring || sweepRestores(host)]).catch(failed('old bundles could not be swept'))
@@ -41,7 +37,7 @@ export const bundleCalls = async (host: Host): Promise<{ calls: Handlers<BundleC
       const bundle = shelf.find(name)
       if (bundle.state !== 'ready') refuse('conflict', `${name} is not ready to be downloaded: it is ${bundle.state === 'packing' ? 'still packed' : 'one that failed'}`)
       const bytes = await downloadOf(bundle, shelf.place(name), http)
-      if (downloads.begun(ticket)) await record('bundle.downloaded', bundle, { actor: caller.actor })
+      if (downloads.begun(ticket)) await told('bundle.downloaded', bundle, { actor: caller.actor })
       return bytes
     },
     'DELETE /bundles/{name}': async ({ name }, { caller }) => {
@@ -49,7 +45,7 @@ export const bundleCalls = async (host: Host): Promise<{ calls: Handlers<BundleC
       await exports.stop(name)
       await shelf.remove(name)
       changed()
-      await record('bundle.removed', bundle, { actor: caller.actor })
+      await told('bundle.removed', bundle, { actor: caller.actor })
       return { ok: true }
     },
     'POST /bundles/restore': async ({ mode, ...asked }, { caller }) => {
@@ -61,7 +57,7 @@ export const bundleCalls = async (host: Host): Promise<{ calls: Handlers<BundleC
       try {
         const report = await stageBundle(host, asked)
         staged = true
-        await record('bundle.restored', { name: asked.path.split('/').at(-1)! }, { actor: caller.actor }).catch(failed('the restore could not be recorded'))
+        await told('bundle.restored', { name: asked.path.split('/').at(-1)! }, { actor: caller.actor })
         const { restarting } = await host.call('kernel.restart', { reason: 'restored' })
         return { ...report, restarting, todo: [...report.todo, ...(restarting ? [] : ['start the sandbox anew: the bundle takes its place then'])] }
       } finally {

@@ -105,7 +105,7 @@ export class Exports {
       const detail = signal.aborted ? 'it was stopped' : sentenceOf(error)
       if (detail === FAILED) host.log.error('a bundle could not be packed', { name, error: error instanceof Error ? error.stack : String(error) })
       await shelf.change(name, { state: 'failed', sizeBytes: 0, detail }).catch(() => {})
-      await record('bundle.failed', bundle, { actor, error: detail }).catch(() => {})
+      await record('bundle.failed', bundle, { actor, error: detail })
     } finally {
       clearInterval(told)
       this.#running = undefined
