@@ -1,4 +1,4 @@
-import type { Context, Handlers, Host } from '../../sdk/index.js'
+import type { Context, Handlers, Host, Input, Reply } from '../../sdk/index.js'
 import type { ActivityInput } from '../activity/contract.js'
 import type { Agent, Started } from './contract.js'
 
@@ -27,6 +27,17 @@ export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: 
     return true
   }
 
+  /** A call that is told of once it is done. */
+  const after = <C extends 'POST /agent/reply' | 'POST /agent/rewind' | 'POST /agent/steer' | 'POST /agent/stop' | 'POST /agent/switch-account'>(
+    call: C, told: (input: Input<Agent, C>) => Told,
+  ) => async (input: Input<Agent, C>, context: Context) => {
+    // None of these is a socket, which alone would ask for more of a context.
+    const run = handlers[call] as unknown as (input: Input<Agent, C>, context: Context) => Promise<Reply<Agent, C>>
+    const done = await run(input, context)
+    tell(context, told(input))
+    return done
+  }
+
   return {
     ...handlers,
     'POST /agent': async (input, context) => {
@@ -35,32 +46,12 @@ export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: 
       if (isNews(started)) tell(context, { type: SAID[delivery], conversationId, turnId: run, extra: { messageId } })
       return started
     },
-    'POST /agent/steer': async (input, context) => {
-      const done = await handlers['POST /agent/steer'](input, context)
-      tell(context, { type: 'message.said', conversationId: input.conversationId })
-      return done
-    },
-    'POST /agent/reply': async (input, context) => {
-      const done = await handlers['POST /agent/reply'](input, context)
-      const { kind, requestId } = input
-      tell(context, { type: 'card.answered', turnId: requestId.slice(0, Math.max(0, requestId.lastIndexOf('.'))), extra: { kind, requestId } })
-      return done
-    },
-    'POST /agent/stop': async (input, context) => {
-      const done = await handlers['POST /agent/stop'](input, context)
-      tell(context, { type: 'turn.stopped', conversationId: input.conversationId })
-      return done
-    },
-    'POST /agent/rewind': async (input, context) => {
-      const done = await handlers['POST /agent/rewind'](input, context)
-      tell(context, { type: 'agent.rewound', conversationId: input.conversationId, extra: { index: input.index } })
-      return done
-    },
-    'POST /agent/switch-account': async (input, context) => {
-      const done = await handlers['POST /agent/switch-account'](input, context)
-      const { conversationId, agent, account, model } = input
-      tell(context, { type: 'agent.switched', conversationId, extra: { agent, account, model } })
-      return done
-    },
+    'POST /agent/steer': after('POST /agent/steer', ({ conversationId }) => ({ type: 'message.said', conversationId })),
+    'POST /agent/reply': after('POST /agent/reply', ({ kind, requestId }) =>
+      ({ type: 'card.answered', turnId: requestId.slice(0, Math.max(0, requestId.lastIndexOf('.'))), extra: { kind, requestId } })),
+    'POST /agent/stop': after('POST /agent/stop', ({ conversationId }) => ({ type: 'turn.stopped', conversationId })),
+    'POST /agent/rewind': after('POST /agent/rewind', ({ conversationId, index }) => ({ type: 'agent.rewound', conversationId, extra: { index } })),
+    'POST /agent/switch-account': after('POST /agent/switch-account', ({ conversationId, agent, account, model }) =>
+      ({ type: 'agent.switched', conversationId, extra: { agent, account, model } })),
   }
 }
