@@ -16,8 +16,11 @@ interface Waiting {
 }
 
 const LINE_FEED = 10
-/** The first pause between two pieces, in milliseconds. */
-const SIP = 100
+/** Milliseconds between two looks at what tmux has read, at first and at most. */
+const FIRST_LOOK = 5
+const LONGEST_LOOK = 250
+/** Bytes that tmux reads at most for one piece that is taken from it. */
+const AHEAD = 256 << 10
 const BEGIN = /^%begin (\d+ \d+ 1)$/
 const OUTPUT = /^%output %\d+ /
 
@@ -30,6 +33,7 @@ export class ControlClient {
   readonly #in: Writable
   readonly #out: Readable
   readonly #events: ControlEvents
+  readonly #bytesRead: () => number | undefined
   readonly #waiting: Waiting[] = []
   #rest: Buffer[] = []
   /** The block that is being read, and how it ends. */
@@ -38,8 +42,10 @@ export class ControlClient {
   #paused = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(child: ChildProcess, events: ControlEvents) {
+  /** @param bytesRead How much the server of tmux has read since it began; undefined where that cannot be known. */
+  constructor(child: ChildProcess, events: ControlEvents, bytesRead: () => number | undefined) {
     this.#child = child
+    this.#bytesRead = bytesRead
     this.#in = child.stdin!
     this.#out = child.stdout!
     this.#events = events
@@ -60,13 +66,14 @@ export class ControlClient {
   /**
    * Reads no further, so that tmux stops reading what the program says.
    *
-   * It does so only while it has 512 bytes to send. A lull can leave it with fewer when nothing more fits, and then it would
-   * keep what is said for as long as this lasts: so now and then, ever more seldom, one piece is read after all.
+   * It does so only while it has 512 bytes to send. It can be left with fewer when nothing more fits, and would then keep all
+   * that is said for as long as this lasts: where it reads on, one piece is taken after all, which mostly fills it up.
    */
   pause(): void {
+    if (this.#paused) return
     this.#paused = true
     this.#out.pause()
-    this.#sip(SIP)
+    this.#look(FIRST_LOOK, this.#bytesRead())
   }
 
   resume(): void {
@@ -75,10 +82,17 @@ export class ControlClient {
     this.#out.resume()
   }
 
-  #sip(wait: number): void {
+  #look(wait: number, before: number | undefined): void {
     this.#timer = setTimeout(() => {
-      this.#out.resume()
-      this.#sip(wait * 3)
+      const now = this.#bytesRead()
+      if (now === undefined || before === undefined) {
+        // Blind, a piece is taken ever more seldom.
+        this.#out.resume()
+        return this.#look(wait * 3, now)
+      }
+      const readsOn = now - before > AHEAD
+      if (readsOn) this.#out.resume()
+      this.#look(readsOn ? FIRST_LOOK : Math.min(wait * 1.2, LONGEST_LOOK), readsOn ? now : before)
     }, wait).unref()
   }
 

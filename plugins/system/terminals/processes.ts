@@ -10,6 +10,8 @@ const LOOK = 50
 
 interface Facts {
   readonly name: string
+  /** One letter, such as `Z` for one that has ended and nobody has asked for. */
+  readonly state: string
   readonly parent: number
   /** The process group its terminal listens to. */
   readonly front: number
@@ -20,7 +22,7 @@ const factsOf = (pid: number): Facts | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const fields = stat.slice(stat.lastIndexOf(') ') + 2).split(' ')
-    return { name: stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')), parent: Number(fields[1]), front: Number(fields[5]) }
+    return { name: stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')), state: fields[0]!, parent: Number(fields[1]), front: Number(fields[5]) }
   } catch {
     return undefined
   }
@@ -75,9 +77,18 @@ const familyOf = (pid: number): number[] => {
 const isThere = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
-    return true
   } catch {
     return false
+  }
+  return factsOf(pid)?.state !== 'Z'
+}
+
+/** How many bytes a process has read since it began (proc(5), `/proc/<pid>/io`); undefined where the system does not tell. */
+export const bytesReadBy = (pid: number): number | undefined => {
+  try {
+    return Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
+  } catch {
+    return undefined
   }
 }
 

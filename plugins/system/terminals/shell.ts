@@ -18,11 +18,13 @@ const ownShell = async (): Promise<string> => {
 /**
  * Goes last: when the first process of a terminal ends, the system drops what was said and not read yet.
  *
- * A signal is heard and not ignored, or the shell would ignore it too.
+ * A signal is heard and not ignored, or the shell would ignore it too. What starts a terminal is told of its end again after
+ * it: tmux hears of no process that ends while it writes down who is logged in (libutempter sets its signal aside).
  */
 const LAST = `trap : HUP INT QUIT TERM
 "$@"
 code=$?
+(trap '' HUP INT QUIT TERM; for wait in 0.4 0.3 1; do sleep $wait; kill -s CHLD $PPID; done) </dev/null >/dev/null 2>&1 &
 sleep 0.3
 exit $code`
 

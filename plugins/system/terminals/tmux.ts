@@ -7,7 +7,7 @@ import { listEnv, run, type RunResult } from '../../../sdk/node/run.js'
 import { MOST_TEXT, type Backend, type Feed, type History, type Listener, type Opening, type Session, type ShellCommand, type Size } from './backend.js'
 import { ControlClient, quoted } from './control-client.js'
 import { drawingOf, MODES, type Modes } from './drawing.js'
-import { endTerminal, foreground } from './processes.js'
+import { bytesReadBy, endTerminal, foreground } from './processes.js'
 
 /** What tmux is run with. */
 export interface TmuxOptions {
@@ -35,8 +35,16 @@ const SETTINGS = [
 ].map(setting => `set-option ${setting}`)
 
 const FIELDS = [
-  'session_name', 'pane_dead', 'pane_dead_status', 'pane_dead_signal', 'pane_dead_time', 'pane_pid', 'window_activity', 'pane_width', 'pane_height', '@about',
+  'session_name', 'pane_dead', 'pane_dead_status', 'pane_dead_signal', 'pane_dead_time', 'pane_pid', 'window_activity', 'pane_width', 'pane_height', 'pid', '@about',
 ] as const
+
+/** A session, with its first process and that of its server. */
+interface Row extends Session {
+  readonly pid: number
+  readonly server: number
+  /** Its terminal is closed, and its server has not heard yet how the program ended. */
+  readonly closed: boolean
+}
 
 /** What is remembered with a session. */
 interface About {
@@ -63,7 +71,7 @@ export class Tmux implements Backend {
     const rows = await Promise.all(names.map(name => this.#row(name)))
     return rows.flatMap(row => {
       if (!row) return []
-      const { pid, ...session } = row
+      const { pid, server, closed, ...session } = row
       return [{ ...session, ...(session.running && foreground(pid)) }]
     })
   }
@@ -95,9 +103,12 @@ export class Tmux implements Backend {
   }
 
   async follow(name: string, listener: Listener): Promise<Feed | undefined> {
-    if (!(await this.#row(name))) return undefined
-    return new TmuxFeed(name, listener, events =>
-      new ControlClient(spawn(this.#options.program, [...argsOf(name), '-C', 'attach-session', '-t', `=${name}`], { ...this.#place(), detached: true, stdio: 'pipe' }), events))
+    const row = await this.#row(name)
+    if (!row) return undefined
+    return new TmuxFeed(name, listener, events => {
+      const client = spawn(this.#options.program, [...argsOf(name), '-C', 'attach-session', '-t', `=${name}`], { ...this.#place(), detached: true, stdio: 'pipe' })
+      return new ControlClient(client, events, () => bytesReadBy(row.server))
+    })
   }
 
   async kill(name: string): Promise<void> {
@@ -121,9 +132,11 @@ export class Tmux implements Backend {
     this.#watcher?.close()
   }
 
-  async #row(name: string): Promise<(Session & { pid: number }) | undefined> {
+  async #row(name: string): Promise<Row | undefined> {
     const { code, stdout } = await this.#run(name, ['list-panes', '-a', '-F', FIELDS.map(field => `#{${field}}`).join('|')])
-    return code === 0 ? sessionOf(stdout.toString().trim().split('|')) : undefined
+    const row = code === 0 ? rowOf(stdout.toString().trim().split('|')) : undefined
+    if (row?.closed) tellAgain(row.server)
+    return row
   }
 
   #run(name: string, args: readonly string[], input?: string): Promise<RunResult> {
@@ -177,7 +190,7 @@ class TmuxFeed implements Feed {
       const height = modes.pane_height ?? lines.length
       const [text, hidden] = [lines, other].map(each => each.map(utf8))
       drawn(drawingOf({ history: text!.slice(0, -height), screen: text!.slice(-height), other: hidden!, modes }))
-      if (values[1] === '1') this.#listener.exit(exitOf(values[2], values[3]))
+      if (hasEnded(values[1], values[2], values[3])) this.#listener.exit(exitOf(values[2], values[3]))
     })
   }
 
@@ -222,16 +235,29 @@ const typing = (name: string, text: string): string[] => {
 }
 
 /** A program that was ended by a signal is told of as a shell does. */
-const exitOf = (status = '', signal = ''): number => (status !== '' ? Number(status) : 128 + (Number(signal) || 9))
+const exitOf = (status: string | undefined, signal: string | undefined): number => (status ? Number(status) : 128 + Number(signal))
 
-const sessionOf = (values: readonly string[]): (Session & { pid: number }) | undefined => {
+/** A pane is dead as soon as its terminal is closed; how its program ended is known a moment later. */
+const hasEnded = (dead: string | undefined, status: string | undefined, signal: string | undefined): boolean => dead === '1' && Boolean(status || signal)
+
+/** A server of tmux can miss the end of a program (shell.ts tells why): asked again, it looks. */
+const tellAgain = (server: number): void => {
+  try {
+    process.kill(server, 'SIGCHLD')
+  } catch {
+    // It is gone.
+  }
+}
+
+const rowOf = (values: readonly string[]): Row | undefined => {
   const row = Object.fromEntries(FIELDS.map((field, at) => [field, values[at] ?? '']))
   const name = row.session_name!
   if (!NAME.test(name)) return undefined
-  const running = row.pane_dead !== '1'
+  const running = !hasEnded(row.pane_dead, row.pane_dead_status, row.pane_dead_signal)
   const about = (row['@about'] ? JSON.parse(Buffer.from(row['@about'], 'base64url').toString()) : {}) as About
   return {
-    ...about, name, running, pid: Number(row.pane_pid), activityAt: Number(row.window_activity) * 1000, cols: Number(row.pane_width), rows: Number(row.pane_height),
+    ...about, name, running, pid: Number(row.pane_pid), server: Number(row.pid), closed: running && row.pane_dead === '1',
+    activityAt: Number(row.window_activity) * 1000, cols: Number(row.pane_width), rows: Number(row.pane_height),
     ...(!running && { exitCode: exitOf(row.pane_dead_status, row.pane_dead_signal), endedAt: Number(row.pane_dead_time || 0) * 1000 }),
   }
 }
