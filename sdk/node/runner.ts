@@ -123,15 +123,21 @@ export class Runner {
 let kept: Runner | undefined
 let lookAt = 0
 
-/** The process that starts programs, once this one holds so much memory that it is worth one. */
+const startLater = (): void => {
+  kept = undefined
+  lookAt = performance.now() + AGAIN_MS
+}
+
+/** The process that starts programs, once this one holds so much memory that it is worth one; without it this one starts them. */
 export const runner = (): Runner | undefined => {
-  const now = Date.now()
+  const now = performance.now()
   if (!kept && now >= lookAt) {
     lookAt = now + LOOK_MS
-    if (process.memoryUsage.rss() > MUCH) kept = new Runner(() => {
-      kept = undefined
-      lookAt = Date.now() + AGAIN_MS
-    })
+    try {
+      if (process.memoryUsage.rss() > MUCH) kept = new Runner(startLater)
+    } catch {
+      startLater()
+    }
   }
   return kept?.ready ? kept : undefined
 }
