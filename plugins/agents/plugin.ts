@@ -1,5 +1,6 @@
 import { covers, refuse, type Caller, type Handlers, type Host } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
+import { sightFor } from '../../sdk/node/asked-reach.js'
 import type { Sight } from '../../sdk/node/sight.js'
 import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
 import { Archive } from './archive.js'
@@ -17,7 +18,7 @@ import { Recorded } from './recorded.js'
 import { Retention } from './retention.js'
 import { RosterBook } from './roster.js'
 import { RunNotes } from './run-notes.js'
-import { cardFor, cardsFor, changesFor, guarded, reportsFor, seesFile, sight, within } from './sight.js'
+import { cardFor, cardsFor, changesFor, guarded, reportsFor, seesFile, within } from './sight.js'
 import { Standings } from './standing.js'
 import { Syncing } from './sync.js'
 
@@ -102,11 +103,11 @@ export const activate = async (host: Host): Promise<void> => {
   const recorded = new Recorded(host)
 
   /** A card as its asker is shown it. */
-  const shown = async (caller: Caller, card: AgentCard | Promise<AgentCard>) => cardFor(await sight(host, caller), await card)
+  const shown = async (caller: Caller, card: AgentCard | Promise<AgentCard>) => cardFor(await sightFor(host, caller), await card)
 
   /** The ids of those that an asker who names none means; undefined: all. */
   const meant = async (ids: string[] | undefined, caller: Caller): Promise<string[] | undefined> => {
-    const seen = await sight(host, caller)
+    const seen = await sightFor(host, caller)
     if (ids || !seen.reach) return ids
     return (await within(seen, await conversations(), true)).filter(({ conversation }) => conversation.archivedAt === undefined).map(({ conversation }) => conversation.id)
   }
@@ -114,18 +115,18 @@ export const activate = async (host: Host): Promise<void> => {
   const handlers: Handlers<Agents> = {
     'GET /agents': async (_input, { caller }) => {
       const { agents: all, ...rest } = await roster.read()
-      return { ...rest, agents: await cardsFor(await sight(host, caller), all) }
+      return { ...rest, agents: await cardsFor(await sightFor(host, caller), all) }
     },
     'GET /agents/{id}': async ({ id }, { caller }) => shown(caller, roster.card(await host.call('agent.conversation', { id }))),
     'GET /agents/{id}/transcript': async ({ id, limit, before }, { caller }) => {
       checkReader(await host.call('agent.conversation', { id }), caller)
       return host.call('agent.transcript', { id, ...(limit !== undefined && { limit }), ...(before !== undefined && { before }) })
     },
-    'GET /agents/{id}/diff': async ({ id }, { caller, signal }) => changesFor(await sight(host, caller), await diff(id, signal)),
-    'GET /agents/{id}/{repo}/file-diff': async ({ id, repo, path }, { caller, signal }) => sides(id, repo, path, await sight(host, caller), signal),
+    'GET /agents/{id}/diff': async ({ id }, { caller, signal }) => changesFor(await sightFor(host, caller), await diff(id, signal)),
+    'GET /agents/{id}/{repo}/file-diff': async ({ id, repo, path }, { caller, signal }) => sides(id, repo, path, await sightFor(host, caller), signal),
     'GET /agents/{id}/conflicts': async ({ id, repo, path }, { caller, signal }) => {
       if ((repo === undefined) !== (path === undefined)) refuse('invalid', 'expected both repo and path, or neither, found only one of them')
-      return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, await sight(host, caller), signal)
+      return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, await sightFor(host, caller), signal)
     },
     'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, context) => {
       const result = await fleet.land({ ...order, span, force, mode }, context.signal)
@@ -142,13 +143,13 @@ export const activate = async (host: Host): Promise<void> => {
       return { results }
     },
     'POST /agents/{id}/sync': async ({ id }, { caller, signal }) => {
-      const repos = reportsFor(await sight(host, caller), await syncing.sync(id, signal))
+      const repos = reportsFor(await sightFor(host, caller), await syncing.sync(id, signal))
       return { repos, agent: await shown(caller, roster.card(await host.call('agent.conversation', { id }))) }
     },
     'POST /agents/{id}/discard': ({ id }, context) => recorded.around('agent.discarded', id, context, () => fleet.discard(id, context.signal)),
-    'GET /agents/archived': async ({ limit, before }, { caller }) => archive.list(await sight(host, caller), limit, before),
+    'GET /agents/archived': async ({ limit, before }, { caller }) => archive.list(await sightFor(host, caller), limit, before),
     'GET /agents/search': async (input, { caller }) => {
-      const seen = await sight(host, caller)
+      const seen = await sightFor(host, caller)
       const found = await host.call('agent.search', input)
       if (!seen.reach) return found
       const ids = new Set((await within(seen, await conversations())).map(({ conversation }) => conversation.id))
@@ -160,7 +161,7 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /agents/{id}/seen': ({ id }, { caller }) => shown(caller, marks.seen(id)),
     'POST /agents/seen': async ({ ids }, { caller }) => {
       const { agents: all, ...rest } = await marks.seenAll(await meant(ids, caller))
-      return { ...rest, agents: await cardsFor(await sight(host, caller), all) }
+      return { ...rest, agents: await cardsFor(await sightFor(host, caller), all) }
     },
     'POST /agents/{id}/auto-land': ({ id, autoLand }, context) =>
       recorded.around('agent.autoland', id, context, () => marks.autoLand(id, autoLand), { extra: { autoLand } }),
@@ -171,14 +172,14 @@ export const activate = async (host: Host): Promise<void> => {
     'DELETE /agents/{id}/queue/{messageId}': input => host.call('agent.unqueue', input),
     'POST /agents/{id}/queue/order': input => host.call('agent.orderQueue', input),
     'POST /agents/archive': async ({ ids }, context) => {
-      const seen = await sight(host, context.caller)
+      const seen = await sightFor(host, context.caller)
       const { moved, ...rest } = await archive.put(ids, seen)
       for (const { id } of moved) await recorded.of('agent.archived', id, context)
       return { ...rest, moved: await cardsFor(seen, moved) }
     },
     'POST /agents/unarchive': async ({ ids }, { caller }) => {
       const { moved, ...rest } = await archive.takeBack(ids)
-      return { ...rest, moved: await cardsFor(await sight(host, caller), moved) }
+      return { ...rest, moved: await cardsFor(await sightFor(host, caller), moved) }
     },
     'POST /agents/purge': async ({ ids }, context) => {
       const result = await archive.purge(ids)

@@ -1,20 +1,11 @@
 import { posix } from 'node:path'
-import { accessTo, covers, pathOfRepo, refuse, type Caller, type Context, type Handlers, type Host } from '../../sdk/index.js'
-import { refuseReading, sightOf, type Sight } from '../../sdk/node/sight.js'
+import { accessTo, covers, pathOfRepo, refuse, type Context, type Handlers, type Host } from '../../sdk/index.js'
+import { sightFor } from '../../sdk/node/asked-reach.js'
+import { refuseReading, type Sight } from '../../sdk/node/sight.js'
 import type { ConversationState, LandConflict } from '../agent/contract.js'
 import type { AgentCard, AgentChanges, Agents, SyncReport } from './contract.js'
 
-type SightHost = Pick<Host, 'call' | 'place'>
-
-/** What a caller sees now. */
-export const sight = (host: SightHost, caller: Caller): Promise<Sight> =>
-  sightOf(host.place.workspace, caller, async areas => (await host.call('areas.reach', { areas }).catch(absent)).folders)
-
-/** Without group areas nothing is inside of any. */
-const absent = (error: unknown): { folders: [] } => {
-  if ((error as { reason?: string }).reason === 'unavailable') return { folders: [] }
-  throw error
-}
+type SightHost = Pick<Host, 'call' | 'serves' | 'place'>
 
 /** The conversation, or the refusal of one that is not there for the caller; one in an area held for reading is not worked on. */
 const checkOne = async (host: SightHost, seen: Sight, id: string, works: boolean): Promise<void> => {
@@ -30,7 +21,7 @@ type Run = (input: never, context: Context) => unknown
 /** The same calls, each after a look whether the conversations that its input names are there for its caller. */
 export const guarded = (host: SightHost, handlers: Handlers<Agents>): Handlers<Agents> => {
   const guard = (call: string, run: Run) => async (input: Named, context: Context) => {
-    const seen = await sight(host, context.caller)
+    const seen = await sightFor(host, context.caller)
     const { id, ids = [] } = input ?? {}
     if (seen.reach) for (const each of id === undefined ? ids : [id, ...ids]) await checkOne(host, seen, each, !call.startsWith('GET '))
     return run(input as never, context)

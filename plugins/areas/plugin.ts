@@ -1,11 +1,11 @@
 import { reachOf, refuse, type Caller, type Host, type ReachFolder } from '../../sdk/index.js'
 import { find } from '../../sdk/node/places.js'
+import { record } from '../../sdk/node/record.js'
 import { limitsOf } from '../../sdk/node/sight.js'
 import { AreaFile, type StoredArea } from './area-file.js'
 import { areas, type Area, type Holder } from './contract.js'
 import { coverageOf } from './coverage.js'
 import { foldersOf, granted, problemOf } from './ground.js'
-import { record } from './recorded.js'
 import { foldersReached, given, holdersOf, people, reachAt, type Person } from './roster.js'
 
 const RESERVED = new Set(['reach'])
@@ -95,7 +95,7 @@ export const activate = async (host: Host): Promise<void> => {
       for (const { email, pending } of moved) if (!pending) await host.call('kernel.members.moved', { email })
       await tell(id, moved.length > 0)
       const was = before && { before: before.folders, accessBefore: before.access }
-      await record(host, [{ type: 'area.written', extra: { id, folders, access, ...was } }], context)
+      await record(host, { type: 'area.written', extra: { id, folders, access, ...was } }, context)
       return { area: await shown(area, audits(caller) ? roster : undefined), created: before === undefined }
     },
     'POST /areas/{id}/holders': async ({ id, add = [], remove = [], narrow = false }, context) => file.alone(async (): Promise<{ holders: Holder[] }> => {
@@ -103,7 +103,7 @@ export const activate = async (host: Host): Promise<void> => {
       const changes = given(await people(host), id, { add, remove, narrow })
       if (changes.length > 0) await host.call('members.setAreas', { people: changes })
       if (changes.length > 0) await tell(id, true)
-      await record(host, changes.map(({ email, areas: next }) => ({ type: next.includes(id) ? 'area.granted' : 'area.revoked', extra: { id, email } })), context)
+      for (const { email, areas: next } of changes) await record(host, { type: next.includes(id) ? 'area.granted' : 'area.revoked', extra: { id, email } }, context)
       return { holders: holdersOf(await people(host), id) }
     }),
     'DELETE /areas/{id}': async ({ id }, context) => {
@@ -113,7 +113,7 @@ export const activate = async (host: Host): Promise<void> => {
         refuse('conflict', `${holders.map(({ email }) => email).join(', ')} hold ${id}: take it from them, then delete it`, { fields: { holders } })
       })
       await tell(id, false)
-      await record(host, [{ type: 'area.deleted', extra: { id } }], context)
+      await record(host, { type: 'area.deleted', extra: { id } }, context)
       return { ok: true }
     },
     'areas.reach': async ({ areas: ids, email }) => {

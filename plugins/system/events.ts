@@ -1,10 +1,11 @@
 import type { Context, Host, Input, Watch } from '../../sdk/index.js'
 import type { LiveFrame, PlacedForm } from '../../sdk/kernel.js'
+import { reachFor } from '../../sdk/node/asked-reach.js'
 import { Places } from '../../sdk/node/places.js'
 import { attentionFrame, Board, type After } from './board.js'
 import type { Me, PresenceUser, System } from './contract.js'
 import { Presence } from './presence.js'
-import { Limited, reachOf } from './sight.js'
+import { Limited } from './sight.js'
 import { requestOf } from './sign-in.js'
 
 type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'place' | 'signal'>
@@ -61,7 +62,7 @@ export class EventStream {
     try {
       const { kind, email } = caller
       if (clientId !== undefined && kind === 'session' && email !== undefined) leave = await this.presence.enter({ ...caller, email }, clientId)
-      const reach = await reachOf(this.#host, caller)
+      const reach = await reachFor(this.#host, caller)
       if (reach) unlimit = this.#limited.watch(caller, reach)
       const { workspaceId, routes, shapes, build } = await this.#host.call('kernel.info')
       yield {

@@ -1,10 +1,10 @@
 import type { Handlers } from '../../sdk/contract.js'
 import { type Caller, type Context, type Host, type Input, refuse } from '../../sdk/index.js'
 import type { MemberList } from '../../sdk/kernel.js'
+import { record } from '../../sdk/node/record.js'
 import type { Granted, MemberCalls, System } from './contract.js'
 import { plainEmail } from './email.js'
 import { plain } from './plain.js'
-import { record } from './recorded.js'
 import { requestOf } from './sign-in.js'
 
 type MembersHost = Pick<Host, 'call' | 'emit' | 'serves' | 'log'>

@@ -1,15 +1,5 @@
-import type { Caller, Host, Reach, ReachFolder } from '../../sdk/index.js'
-import { limitsOf } from '../../sdk/node/sight.js'
-
-/** What areas reach together; without group areas nothing. */
-const reachOfAreas = async ({ call, serves }: Pick<Host, 'call' | 'serves'>, areas: readonly string[]): Promise<readonly ReachFolder[]> =>
-  (await serves('areas.reach')) ? (await call('areas.reach', { areas: [...areas] })).folders : []
-
-/** How far a caller reaches now. */
-export const reachOf = async (host: Pick<Host, 'call' | 'serves'>, caller: Caller): Promise<Reach> => {
-  const areas = limitsOf(caller)
-  return areas && reachOfAreas(host, areas)
-}
+import type { Caller, Host, ReachFolder } from '../../sdk/index.js'
+import { reachFor } from '../../sdk/node/asked-reach.js'
 
 interface Watching {
   readonly caller: Caller
@@ -58,7 +48,7 @@ export class Limited {
   async #look(): Promise<void> {
     const all = [...this.#watching]
     const sets = new Map(all.map(({ caller }) => [JSON.stringify(caller.areas), caller]))
-    const now = new Map(await Promise.all([...sets].map(async ([name, caller]) => [name, JSON.stringify(await reachOf(this.#host, caller))] as const)))
+    const now = new Map(await Promise.all([...sets].map(async ([name, caller]) => [name, JSON.stringify(await reachFor(this.#host, caller))] as const)))
     const moved = all.filter(({ caller, reach }) => now.get(JSON.stringify(caller.areas)) !== reach)
     for (const watching of moved) this.#watching.delete(watching)
     for (const email of new Set(moved.flatMap(({ caller }) => caller.email ?? []))) await this.#moved(email)
