@@ -16,17 +16,22 @@ const checkOne = async (host: SightHost, seen: Sight, id: string, works: boolean
 }
 
 type Named = { readonly id?: string; readonly ids?: readonly string[] } | undefined
-type Run = (input: never, context: Context) => unknown
+type Run = (input: never, context: Context, seen: Sight) => unknown
+
+/** Handlers that are also told what their caller sees. */
+export type Seeing<Api> = {
+  [C in keyof Handlers<Api>]: (...given: [...Parameters<Handlers<Api>[C]>, seen: Sight]) => ReturnType<Handlers<Api>[C]>
+}
 
 /** The same calls, each after a look whether the conversations that its input names are there for its caller. */
-export const guarded = (host: SightHost, handlers: Handlers<Agents>): Handlers<Agents> => {
+export const guarded = (host: SightHost, handlers: Seeing<Agents>): Handlers<Agents> => {
   const guard = (call: string, run: Run) => async (input: Named, context: Context) => {
     const seen = await sightFor(host, context.caller)
     const { id, ids = [] } = input ?? {}
     if (seen.reach) for (const each of id === undefined ? ids : [id, ...ids]) await checkOne(host, seen, each, !call.startsWith('GET '))
-    return run(input as never, context)
+    return run(input as never, context, seen)
   }
-  // Each keeps the type it had: only a look comes before it.
+  // Each keeps the type it had: only the look that comes before it is taken away.
   return Object.fromEntries(Object.entries(handlers).map(([call, run]) => [call, guard(call, run as Run)])) as unknown as Handlers<Agents>
 }
 
