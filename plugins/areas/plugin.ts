@@ -7,6 +7,7 @@ import { areas, type Area, type Holder } from './contract.js'
 import { coverageOf } from './coverage.js'
 import { foldersOf, granted, problemOf } from './ground.js'
 import { foldersReached, given, holdersOf, people, reachAt, type Person } from './roster.js'
+import { Standing } from './standing.js'
 
 const RESERVED = new Set(['reach'])
 
@@ -17,6 +18,21 @@ export const activate = async (host: Host): Promise<void> => {
   const { workspace } = host.place
   const file = new AreaFile(host.files)
   await file.load()
+
+  const standing = new Standing({
+    workspace, signal: host.signal, find: id => file.find(id),
+    moved: async ids => {
+      const roster = await people(host)
+      await close([...ids].flatMap(id => holdersOf(roster, id)))
+    },
+    failed: error => host.signal.aborted || host.log.warn('whether the folders of areas are still there is not known', { error: String(error) }),
+  })
+
+  /** Ends what people have open who reach something else now. */
+  const close = async (holders: readonly Holder[]): Promise<void> => {
+    const emails = holders.flatMap(({ email, pending }) => (pending ? [] : [email]))
+    for (const email of new Set(emails)) await host.call('kernel.members.moved', { email })
+  }
 
   /** What these areas grant now, by id; one that is unknown grants nothing. */
   const grantsOf = async (ids: Iterable<string>): Promise<Map<string, ReachFolder[]>> => {
@@ -92,7 +108,8 @@ export const activate = async (host: Host): Promise<void> => {
       })
       const roster = await people(host)
       const moved = before && reaches(before) !== reaches(area) ? holdersOf(roster, id) : []
-      for (const { email, pending } of moved) if (!pending) await host.call('kernel.members.moved', { email })
+      standing.forget(id)
+      await close(moved)
       await tell(id, moved.length > 0)
       const was = before && { before: before.folders, accessBefore: before.access }
       await record(host, { type: 'area.written', extra: { id, folders, access, ...was } }, context)
@@ -118,7 +135,8 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'areas.reach': async ({ areas: ids, email }) => {
       const still = email === undefined ? ids : await stillHeld(host, ids, email)
-      return { folders: [...(await reached(still))] }
+      const known = [...new Set(still)].flatMap(id => file.find(id) ?? [])
+      return { folders: [...reachOf((await Promise.all(known.map(area => standing.of(area)))).flat())] }
     },
     'areas.known': ({ ids }) => ({ unknown: ids.filter(id => !file.find(id)) }),
   })

@@ -1,11 +1,10 @@
-import type { Context, Host, Input, Watch } from '../../sdk/index.js'
+import type { Caller, Context, Host, Input, Watch } from '../../sdk/index.js'
 import type { LiveFrame, PlacedForm } from '../../sdk/kernel.js'
 import { reachFor } from '../../sdk/node/asked-reach.js'
 import { Places } from '../../sdk/node/places.js'
 import { attentionFrame, Board, type After } from './board.js'
 import type { Me, PresenceUser, System } from './contract.js'
 import { Presence } from './presence.js'
-import { Limited } from './sight.js'
 import { requestOf } from './sign-in.js'
 
 type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'place' | 'signal'>
@@ -22,12 +21,12 @@ export class EventStream {
   readonly presence: Presence
   readonly #host: EventsHost
   readonly #board: Board
-  readonly #limited: Limited
+  /** Watchers who are limited to areas. */
+  readonly #limited = new Set<Caller>()
 
   constructor(host: EventsHost, after?: After) {
     this.#host = host
     this.presence = new Presence(async users => host.call('kernel.events.show', { frames: [await this.#presenceFrame(users)] }))
-    this.#limited = new Limited(host, email => host.call('kernel.members.moved', { email }))
     const { workspace } = host.place
     this.#board = new Board({
       read: async () => (await host.serves('GET /agents')) ? host.call('GET /agents', undefined, { signal: host.signal }) : { agents: [], rev: 0, held: [] },
@@ -46,10 +45,7 @@ export class EventStream {
     for (const event of ONE) this.#host.on(event, ({ conversationId }) => this.#board.changed(conversationId))
     for (const event of ANY) this.#host.on(event, () => this.#board.changed())
     this.#host.on('daemon.ready', () => this.#board.ready())
-    this.#host.on('member.changed', ({ email }) => void this.#host.call('kernel.members.list').then(({ members }) => {
-      const member = members.find(one => one.email === email)
-      if (member) this.#limited.granted(email, member.areas)
-    }).catch(() => {}))
+    this.#host.on('member.changed', ({ email }) => void this.#changed(email).catch(() => {}))
   }
 
   /** Serves one watcher; its place on the roster is held until the stream ends. */
@@ -58,12 +54,11 @@ export class EventStream {
     const { caller } = context
     const unwatch = await this.#board.watched()
     let leave: (() => Promise<void>) | undefined
-    let unlimit: (() => void) | undefined
     try {
       const { kind, email } = caller
       if (clientId !== undefined && kind === 'session' && email !== undefined) leave = await this.presence.enter({ ...caller, email }, clientId)
       const reach = await reachFor(this.#host, caller)
-      if (reach) unlimit = this.#limited.watch(caller, reach)
+      if (reach) this.#limited.add(caller)
       const { workspaceId, routes, shapes, build } = await this.#host.call('kernel.info')
       yield {
         watch: {
@@ -78,9 +73,18 @@ export class EventStream {
       }
     } finally {
       unwatch()
-      unlimit?.()
+      this.#limited.delete(caller)
       if (!this.#host.signal.aborted) await leave?.()
     }
+  }
+
+  /** Streams of whoever reaches less have ended already; those of whoever reaches more end now, to begin with all that is reached. */
+  async #changed(email: string): Promise<void> {
+    const { members } = await this.#host.call('kernel.members.list')
+    const member = members.find(one => one.email === email)
+    const areas = JSON.stringify(member?.areas)
+    const isStale = [...this.#limited].some(caller => caller.email === email && JSON.stringify(caller.areas) !== areas)
+    if (member && isStale) await this.#host.call('kernel.members.moved', { email })
   }
 
   async #presenceFrame(users: PresenceUser[]): Promise<LiveFrame> {
