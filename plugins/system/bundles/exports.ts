@@ -1,7 +1,7 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Caller, type Host, Refusal, refuse } from '../../../sdk/index.js'
-import type { Bundle, BundlePart } from '../bundles-contract.js'
+import type { Bundle, BundlePart } from './contract.js'
 import { pack, weigh, type Contents } from './packing.js'
 import type { Shelf } from './shelf.js'
 import { room } from './staging.js'

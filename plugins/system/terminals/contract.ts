@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
-import type { Socket } from '../../sdk/contract.js'
-import type { Count, Millis, Ok } from '../../sdk/types.js'
+import type { Socket } from '../../../sdk/contract.js'
+import type { Count, Millis, Ok } from '../../../sdk/types.js'
 
 /** What a terminal session is called; what stands before the first dash tells its kind. */
 export type TerminalName = string & tags.Pattern<'^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$'>

@@ -1,5 +1,5 @@
-import type { Host } from '../../sdk/index.js'
-import type { Program } from '../../sdk/kernel.js'
+import type { Host } from '../../../sdk/index.js'
+import type { Program } from '../../../sdk/kernel.js'
 
 const FRESH = 60_000
 const PATIENCE = 5000

@@ -1,9 +1,9 @@
 import type { tags } from 'typia'
-import type { Stream } from '../../sdk/contract.js'
-import type { BootProgress, BootStep, Domain } from '../../sdk/kernel.js'
-import type { Count, Millis, Ok, Role } from '../../sdk/types.js'
-import type { AgentCard } from '../agents/contract.js'
-import type { Me } from './access-contract.js'
+import type { Stream } from '../../../sdk/contract.js'
+import type { BootProgress, BootStep, Domain } from '../../../sdk/kernel.js'
+import type { Count, Millis, Ok, Role } from '../../../sdk/types.js'
+import type { AgentCard } from '../../agents/contract.js'
+import type { Me } from '../access/contract.js'
 
 /** A client's own name for itself. */
 export type ClientId = string & tags.MinLength<1> & tags.MaxLength<64>

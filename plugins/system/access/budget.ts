@@ -1,4 +1,4 @@
-import { refuse } from '../../sdk/index.js'
+import { refuse } from '../../../sdk/index.js'
 
 const MINUTE = 60_000
 const KEYS = 10_000

@@ -1,5 +1,5 @@
-import type { Caller, Input } from '../../sdk/index.js'
-import type { PresenceUser, System } from './contract.js'
+import type { Caller, Input } from '../../../sdk/index.js'
+import type { PresenceUser, System } from '../contract.js'
 
 type Said = Input<System, 'POST /system/presence'>
 

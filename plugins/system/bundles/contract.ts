@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { Millis, Ok, Size, Text } from '../../sdk/types.js'
+import type { Millis, Ok, Size, Text } from '../../../sdk/types.js'
 
 /** A backup of the sandbox, or one in the making. */
 export interface Bundle {

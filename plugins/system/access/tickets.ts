@@ -1,5 +1,5 @@
-import { type Handlers, type Host, refuse } from '../../sdk/index.js'
-import type { System, TicketCalls } from './contract.js'
+import { type Handlers, type Host, refuse } from '../../../sdk/index.js'
+import type { System, TicketCalls } from '../contract.js'
 
 /**
  * Mints tickets for people.

@@ -1,5 +1,5 @@
-import type { Handlers, Host } from '../../sdk/index.js'
-import type { ManifestProblemCalls } from './manifest-problems-contract.js'
+import type { Handlers, Host } from '../../../sdk/index.js'
+import type { ManifestProblemCalls } from './contract.js'
 
 /** Answers what the groups found wrong in their files. */
 export const manifestProblemCalls = (host: Pick<Host, 'collect'>): Handlers<ManifestProblemCalls> => ({

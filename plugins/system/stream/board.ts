@@ -1,6 +1,6 @@
-import type { FrameForms, LiveFrame, PlacedForm } from '../../sdk/kernel.js'
-import type { AgentCard, Cards, Roster } from '../agents/contract.js'
-import type { AgentEvent, AgentsEvent, AttentionEvent } from './contract.js'
+import type { FrameForms, LiveFrame, PlacedForm } from '../../../sdk/kernel.js'
+import type { AgentCard, Cards, Roster } from '../../agents/contract.js'
+import type { AgentEvent, AgentsEvent, AttentionEvent } from '../contract.js'
 
 /** Runs something later, unless the answer is called before. */
 export type After = (ms: number, run: () => void) => () => void

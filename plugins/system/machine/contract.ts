@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
-import type { Count, Millis, Size } from '../../sdk/types.js'
-import type { ConversationId } from '../agent/contract.js'
+import type { Count, Millis, Size } from '../../../sdk/types.js'
+import type { ConversationId } from '../../agent/contract.js'
 
 /** What a process belongs to. */
 export type ProcessOrigin = 'daemon' | 'agent' | 'terminal' | 'panel' | 'extension' | 'browser' | 'other'

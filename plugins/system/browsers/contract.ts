@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
-import type { Socket } from '../../sdk/contract.js'
-import type { Count, Millis, Ok, Text } from '../../sdk/types.js'
+import type { Socket } from '../../../sdk/contract.js'
+import type { Count, Millis, Ok, Text } from '../../../sdk/types.js'
 
 /** The name of a browser. */
 export type BrowserName = string & tags.Pattern<'^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$'>

@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
-import type { Member, MemberList } from '../../sdk/kernel.js'
-import type { Millis, Ok, Role, Text } from '../../sdk/types.js'
+import type { Member, MemberList } from '../../../sdk/kernel.js'
+import type { Millis, Ok, Role, Text } from '../../../sdk/types.js'
 
 /** An invitation just made: the code is in this answer only. */
 export interface MadeInvitation {

@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
-import type { Millis, Positive, Text } from '../../sdk/types.js'
-import type { ConversationId, HelperSession, TranscriptMessage } from '../agent/contract.js'
+import type { Millis, Positive, Text } from '../../../sdk/types.js'
+import type { ConversationId, HelperSession, TranscriptMessage } from '../../agent/contract.js'
 
 /** Helpers that agents started. */
 export interface HelperCalls {

@@ -1,7 +1,7 @@
-import { type Caller, type Context, type Host, type Input, refuse } from '../../sdk/index.js'
-import type { AccessSession } from '../../sdk/kernel.js'
-import { record } from '../../sdk/node/record.js'
-import type { System } from './contract.js'
+import { type Caller, type Context, type Host, type Input, refuse } from '../../../sdk/index.js'
+import type { AccessSession } from '../../../sdk/kernel.js'
+import { record } from '../../../sdk/node/record.js'
+import type { System } from '../contract.js'
 import { plain } from './plain.js'
 
 const OTHERS = 'only the owner ends the sessions of others'

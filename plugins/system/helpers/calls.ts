@@ -1,6 +1,6 @@
-import { type Context, type Handlers, type Host, refuse } from '../../sdk/index.js'
-import type { HelperSession } from '../agent/contract.js'
-import type { HelperCalls } from './helpers-contract.js'
+import { type Context, type Handlers, type Host, refuse } from '../../../sdk/index.js'
+import type { HelperSession } from '../../agent/contract.js'
+import type { HelperCalls } from './contract.js'
 
 type HelperHost = Pick<Host, 'call' | 'serves'>
 

@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
-import type { AccessSession, BootProgress, OpenedSession, Program, TokenRow } from '../../sdk/kernel.js'
-import type { CallerKind, Millis, Ok, Role, Scope, Text } from '../../sdk/types.js'
+import type { AccessSession, BootProgress, OpenedSession, Program, TokenRow } from '../../../sdk/kernel.js'
+import type { CallerKind, Millis, Ok, Role, Scope, Text } from '../../../sdk/types.js'
 
 /** Who asks, as the sandbox sees them. */
 export interface Me {

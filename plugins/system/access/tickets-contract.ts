@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
-import type { TicketPurpose } from '../../sdk/kernel.js'
-import type { Millis } from '../../sdk/types.js'
+import type { TicketPurpose } from '../../../sdk/kernel.js'
+import type { Millis } from '../../../sdk/types.js'
 
 /** A ticket, and until when it is good. */
 export interface MintedTicket {
