@@ -2,29 +2,29 @@ import typia from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
 import type { AccessCalls } from './access/contract.js'
+import type { MemberCalls } from './access/members-contract.js'
+import type { TicketCalls } from './access/tickets-contract.js'
 import type { BrowserCalls } from './browsers/contract.js'
 import type { BundleCalls } from './bundles/contract.js'
 import type { HelperCalls } from './helpers/contract.js'
+import type { InfoCalls } from './info/contract.js'
 import type { MachineCalls } from './machine/contract.js'
-import type { ManifestProblemCalls } from './info/contract.js'
-import type { MemberCalls } from './access/members-contract.js'
 import type { StreamCalls } from './stream/contract.js'
 import type { TerminalCalls } from './terminals/contract.js'
-import type { TicketCalls } from './access/tickets-contract.js'
 
 export type * from './access/contract.js'
+export type * from './access/members-contract.js'
+export type * from './access/tickets-contract.js'
 export type * from './browsers/contract.js'
 export type * from './bundles/contract.js'
 export type * from './helpers/contract.js'
-export type * from './machine/contract.js'
 export type * from './info/contract.js'
-export type * from './access/members-contract.js'
+export type * from './machine/contract.js'
 export type * from './stream/contract.js'
 export type * from './terminals/contract.js'
-export type * from './access/tickets-contract.js'
 
 export interface System
-  extends AccessCalls, BrowserCalls, BundleCalls, HelperCalls, MachineCalls, ManifestProblemCalls, MemberCalls, StreamCalls, TerminalCalls, TicketCalls {}
+  extends AccessCalls, BrowserCalls, BundleCalls, HelperCalls, InfoCalls, MachineCalls, MemberCalls, StreamCalls, TerminalCalls, TicketCalls {}
 
 export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }

@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { AccessSession, BootProgress, OpenedSession, Program, TokenRow } from '../../../sdk/kernel.js'
+import type { AccessSession, OpenedSession, TokenRow } from '../../../sdk/kernel.js'
 import type { CallerKind, Millis, Ok, Role, Scope, Text } from '../../../sdk/types.js'
 
 /** Who asks, as the sandbox sees them. */
@@ -12,27 +12,6 @@ export interface Me {
   sessionId?: string
   name?: string
   picture?: string
-}
-/** What this daemon is and can do. */
-export interface Info {
-  version?: string
-  /** The same as in `/health`. */
-  sandboxId: string
-  /** Minted at the first start on a workspace; a new one means: drop every cache. */
-  workspaceId: string
-  /** Hash of the running code. */
-  build: string
-  /** `info.version` of the OpenAPI document. */
-  contract: string
-  /** Operation ids of every call this daemon serves, sorted. */
-  routes: string[]
-  /** Operation id to a fingerprint of its input and output types. */
-  shapes: { [id: string]: string }
-  programs: Program[]
-  boot: BootProgress
-  /** The address of this request. */
-  base: string
-  me: Me
 }
 /** An identity provider a person can sign in with. */
 export interface SignInProvider {
@@ -55,13 +34,6 @@ export interface SignInOptions {
 
 /** Who may reach the sandbox, and what they reach. */
 export interface AccessCalls {
-  /**
-   * Say what this daemon is, including the calls it serves.
-   *
-   * A newer client reads from it what it may offer. Answered from memory, before the start is done too.
-   */
-  'GET /info'(): Info
-
   /** Tell a sign-in page what it can offer: providers, whether there is an owner, whether local sign-in works here. */
   'GET /system/sign-in'(): SignInOptions
 

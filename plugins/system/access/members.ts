@@ -2,10 +2,11 @@ import type { Handlers } from '../../../sdk/contract.js'
 import { type Caller, type Context, type Host, type Input, refuse } from '../../../sdk/index.js'
 import type { MemberList } from '../../../sdk/kernel.js'
 import { record } from '../../../sdk/node/record.js'
-import type { Granted, MemberCalls, System } from '../contract.js'
+import type { System } from '../contract.js'
+import { requestOf } from '../request.js'
 import { plainEmail } from './email.js'
+import type { Granted, MemberCalls } from './members-contract.js'
 import { plain } from './plain.js'
-import { requestOf } from './sign-in.js'
 
 type MembersHost = Pick<Host, 'call' | 'emit' | 'serves' | 'log'>
 type Asked = Input<System, 'POST /members'>
@@ -14,7 +15,7 @@ type Asked = Input<System, 'POST /members'>
 type Changed = (domain: 'members' | 'sessions') => Promise<unknown>
 
 /** The calls by which people are given access and lose it. */
-export const memberHandlers = (host: MembersHost, changed: Changed): Handlers<MemberCalls> => {
+export const memberCalls = (host: MembersHost, changed: Changed): Handlers<MemberCalls> => {
   const leave = async (email: string, context: Context): Promise<MemberList> => {
     const { caller } = context
     const { members } = await host.call('kernel.members.list')

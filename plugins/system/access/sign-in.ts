@@ -3,6 +3,7 @@ import { askOutside } from '../../../sdk/node/outbound.js'
 import { ownerOfPort, showsConnections } from '../../../sdk/node/peer.js'
 import type { IdentityProvider, OpenedSession } from '../../../sdk/kernel.js'
 import type { SignInOptions, System } from '../contract.js'
+import { requestOf } from '../request.js'
 import type { ReadDocument } from './issuer-keys.js'
 import { Nonces } from './nonces.js'
 import { IdentityTokens } from './oidc.js'
@@ -21,10 +22,6 @@ export interface SignedIn {
   readonly session: OpenedSession
   readonly did?: 'claimed' | 'joined'
 }
-
-/** The facts of a request, for calls that only make sense as one. */
-export const requestOf = ({ http }: Context): HttpFacts =>
-  http ?? refuse('unprocessable', 'expected a request over HTTP, found a call of another group')
 
 /** Whether a code that opens the sandbox may travel this way. */
 const isPrivate = ({ local, base }: HttpFacts): boolean => local || base.startsWith('https:')

@@ -2,10 +2,10 @@ import type { Caller, Context, Host, Input, Watch } from '../../../sdk/index.js'
 import type { LiveFrame, PlacedForm } from '../../../sdk/kernel.js'
 import { reachFor } from '../../../sdk/node/asked-reach.js'
 import { Places } from '../../../sdk/node/places.js'
-import { attentionFrame, Board, type After } from './board.js'
 import type { Me, PresenceUser, System } from '../contract.js'
+import { requestOf } from '../request.js'
+import { attentionFrame, Board, type After } from './board.js'
 import { Presence } from './presence.js'
-import { requestOf } from '../access/sign-in.js'
 
 type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'place' | 'signal'>
 
