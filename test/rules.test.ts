@@ -133,11 +133,21 @@ const circles = (sources: readonly Source[]): string[] => {
   return found
 }
 
+/** What a group is made of: its folder, and of `sdk/node` what that loads, whose calls are made with the group's permissions. */
+const partsOf = (name: string, sources: readonly Source[]): Source[] => {
+  const parts = new Set(sources.filter(({ file }) => file.startsWith(`plugins/${name}/`)))
+  for (const part of parts) {
+    const loaded = importsOf(part).filter(({ target, type }) => !type && target.startsWith('sdk/node/'))
+    for (const source of sources) if (loaded.some(({ target }) => target === source.file)) parts.add(source)
+  }
+  return [...parts]
+}
+
 /** Calls made and not declared, declared and not made, or made under a name no reader can check. */
 const permissionBreaches = ({ name, permissions }: Pick<PluginManifest, 'name' | 'permissions'>, sources: readonly Source[]): string[] => {
   const made = new Set<string>()
   const hidden: string[] = []
-  for (const source of sources.filter(({ file }) => file.startsWith(`plugins/${name}/`))) {
+  for (const source of partsOf(name, sources)) {
     for (const node of nodesOf(source)) {
       if (!ts.isCallExpression(node)) continue
       const callee = node.expression
@@ -308,6 +318,11 @@ t.test('a permission too few, too many or out of sight is found', t => {
   t.match(check(['b.c'], "// host.call('b.c')"), ['a declares b.c and never makes it'])
   t.match(check([], 'host.call(name)'), [/no literal/])
   t.same(check([], 'method.call(this)'), [])
+  const library = [at('sdk/node/b.ts', "export { c } from './c.js'"), at('sdk/node/c.ts', "export const c = host => host.call('d.e')")]
+  const through = (daemon: string[], line: string) => permissionBreaches({ name: 'a', permissions: { daemon, late: [] } }, [at('plugins/a/deep/plugin.ts', line), ...library])
+  t.match(through([], "import { c } from '../../../sdk/node/b.js'"), ['a makes d.e, which its manifest does not declare'], 'through a library')
+  t.same(through(['d.e'], "const { c } = await import('../../../sdk/node/c.js')"), [])
+  t.match(through(['d.e'], "import type { c } from '../../../sdk/node/b.js'"), ['a declares d.e and never makes it'], 'a type makes no call')
   t.end()
 })
 

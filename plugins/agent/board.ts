@@ -1,5 +1,6 @@
 import { refuse } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
+import { isFull } from '../../sdk/node/disk.js'
 import type { LandRequest, WaitingMessages } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
@@ -190,8 +191,7 @@ const durable = async (step: Promise<void>): Promise<void> => {
   try {
     await step
   } catch (error) {
-    const { code } = error as { code?: string }
-    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error
+    if (!isFull(error)) throw error
     refuse('too-large', 'the disk of the sandbox is full: nothing was changed; make room and try again', { cause: error })
   }
 }

@@ -1,7 +1,7 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
-import type { CopyRepo, ConversationState, LandRequest } from './conversation.js'
+import type { CopyRepo, ConversationState, LandRequest, ModelChoice } from './conversation.js'
 import type { CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId } from './frames.js'
 import type { HelperSession } from './helper-session.js'
 import type { TranscriptMessage, TranscriptPage } from './record.js'
@@ -51,7 +51,7 @@ export interface Origin {
 }
 
 /** A message and how the turn it starts is to run. */
-export interface TurnInput {
+export interface TurnInput extends ModelChoice {
   /** May be empty when there is an attachment. */
   prompt: string & tags.MaxLength<1048576>
   /** Words composed by the app or the sandbox. */
@@ -90,7 +90,6 @@ export interface TurnInput {
   origin?: Origin
   /** Begins with what another conversation said; first turn only. */
   forkOf?: ForkSource
-  model?: string
   /** Nobody watches: no cards go up. */
   unattended?: boolean
   /** Content from outside caused the turn; names the source. */
@@ -99,9 +98,6 @@ export interface TurnInput {
   permissionMode?: PermissionMode
   /** Narrows the turn to these tools. */
   allowedTools?: Text[]
-  effort?: string
-  thinking?: boolean
-  fast?: boolean
   tierHold?: boolean
   editorContext?: EditorContext
 }
@@ -114,15 +110,11 @@ export interface Started {
 }
 
 /** Where a conversation is to move; at least one of the optional fields besides `when`. */
-export interface SwitchInput {
+export interface SwitchInput extends ModelChoice {
   conversationId: ConversationId
   agent?: ProviderId
   harness?: Harness
   account?: string
-  model?: string
-  effort?: string
-  thinking?: boolean
-  fast?: boolean
   /** Left out: `now`, which a turn under way follows at its next gap. */
   when?: 'now' | 'next'
 }

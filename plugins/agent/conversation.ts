@@ -53,31 +53,45 @@ export interface LandRequest {
   name?: string
   at: Millis
 }
-/** One conversation as the sandbox keeps it. */
-export interface Conversation {
-  id: ConversationId
-  title?: string
-  titleBy: 'prompt' | 'model' | 'person'
-  createdAt: Millis
-  updatedAt: Millis
-  seenAt?: Millis
-  archivedAt?: Millis
-  openedBy: string
-  /** The control token that opened it: what an `editor` token may reach. */
-  openedByToken?: string
-  lastBy: string
-  provider: ProviderId
-  harness: Harness
+/** How a provider is to think: its model, and what that takes. */
+export interface ModelChoice {
   model?: string
   effort?: string
   thinking?: boolean
   fast?: boolean
+}
+/** What the record of a conversation and its card on the board both say. */
+export interface ConversationTraits extends ModelChoice {
+  id: ConversationId
+  title?: string
+  provider: ProviderId
+  harness: Harness
   actsAs?: string
-  permissionMode?: PermissionMode
   startIn?: string
-  forkedFrom?: ForkOrigin
   /** `agent/<id>`; absent: works in the shared tree. */
   branch?: string
+  /** Whether clean turns land by themselves; absent: as the sandbox says. */
+  autoLand?: boolean
+  /** Whether an outage is waited out; absent: as the sandbox says. */
+  resumeAfterOutage?: boolean
+  /** Somebody asks for the work to be landed; the landing or discard that answers it takes it away. */
+  landRequested?: LandRequest
+  openedBy: string
+  lastBy: string
+  contextTokens?: Count
+  contextWindow?: Count
+  updatedAt: Millis
+  seenAt?: Millis
+  archivedAt?: Millis
+}
+/** One conversation as the sandbox keeps it. */
+export interface Conversation extends ConversationTraits {
+  titleBy: 'prompt' | 'model' | 'person'
+  createdAt: Millis
+  /** The control token that opened it: what an `editor` token may reach. */
+  openedByToken?: string
+  permissionMode?: PermissionMode
+  forkedFrom?: ForkOrigin
   /** Empty for the shared tree. */
   repos: CopyRepo[]
   /** Until the copy is made: where it begins, in repositories that do not begin at the main line. */
@@ -87,15 +101,8 @@ export interface Conversation {
   lastEnd?: RunEnd
   /** The sentence the last run died on. */
   failure?: string
-  /** Its own word, over what the rules say, on landing by itself after a clean turn. */
-  autoLand?: boolean
-  /** Its own word, over the setting, on turns that died of an outage being run again. */
-  resumeAfterOutage?: boolean
   conflicts?: LandConflict[]
-  landRequested?: LandRequest
   totals: Totals
-  contextTokens?: Count
-  contextWindow?: Count
 }
 export interface OpenCard {
   requestId: string

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { Refusal, refuse } from '../../sdk/index.js'
+import { refuse } from '../../sdk/index.js'
 import type { Caller } from '../../sdk/index.js'
 import { refuseReading, type Sight } from '../../sdk/node/sight.js'
+import { isFull } from '../../sdk/node/disk.js'
 import { attends, landsAlone, reach, reaches } from './access.js'
 import type { Conversation, CopyStart, Started, TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
@@ -275,8 +276,7 @@ const durably = async (step: Promise<void>): Promise<void> => {
   try {
     await step
   } catch (error) {
-    const code = (error as { code?: string }).code
-    if (error instanceof Refusal || (code !== 'ENOSPC' && code !== 'EDQUOT')) throw error
+    if (!isFull(error)) throw error
     refuse('too-large', 'the disk of the sandbox is full: nothing was accepted; make room and send the message again', { cause: error })
   }
 }

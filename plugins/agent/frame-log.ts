@@ -153,7 +153,7 @@ export class FrameLog {
   }
 
   #start(): void {
-    if (!this.#broken) this.#pumping ??= this.#pump().finally(() => (this.#pumping = undefined))
+    if (!this.#broken) this.#pumping ??= this.#pump()
   }
 
   async #pump(): Promise<void> {
@@ -166,6 +166,8 @@ export class FrameLog {
       await this.#append(entries, batch.some(({ frame }) => FLUSHED.has(frame.kind)))
       for (const { written } of this.#queue.splice(0, this.#seq - before)) written()
     }
+    // In the same step: a frame pushed a moment later must begin anew.
+    this.#pumping = undefined
   }
 
   async #append(entries: FrameEvent[], flush: boolean): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
+import { askReach, sightFor } from '../../sdk/node/asked-reach.js'
 import { placeOf } from '../../sdk/node/places.js'
 import { endLeftWalls } from '../../sdk/node/wall-left.js'
 import { reach } from './access.js'
@@ -30,7 +31,7 @@ import { Remembered } from './remembered.js'
 import { reply } from './reply.js'
 import { restart, sweep } from './restart.js'
 import { recoverRewinds, rewind } from './rewind.js'
-import { askReach, looks, seeOf } from './sight.js'
+import { seeOf, type Look } from './sight.js'
 import { scriptAgent, scriptWith } from './script/adapter.js'
 import { Search } from './search.js'
 import { SearchIndex } from './search-index.js'
@@ -81,7 +82,7 @@ export const activate = async (host: Host): Promise<void> => {
     return { atOnce: subagentsAtOnce ?? USUAL_LIMITS.atOnce, perTurn: subagentsPerTurn ?? USUAL_LIMITS.perTurn, depth: subagentDepth ?? USUAL_LIMITS.depth }
   }
   const underWay = new ProgramsUnderWay()
-  const workshop = new TurnWorkshop({ workspace, underWay, copies, conversations, locks, log, remembered, anchors, listeners, limits, reach: askReach(host), staff: { providers, log } })
+  const workshop = new TurnWorkshop({ workspace, underWay, copies, conversations, locks, log, remembered, anchors, listeners, limits, reach: ({ areas, email }) => askReach(host, areas, email), staff: { providers, log } })
   const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
@@ -96,7 +97,7 @@ export const activate = async (host: Host): Promise<void> => {
     host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn), resumes, keep,
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
-  const look = looks(host)
+  const look: Look = caller => sightFor(host, caller)
   const see = seeOf(conversations, look)
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks, look })
 

@@ -1,23 +1,16 @@
 import type { Context, Handlers, Host, Input, Reply } from '../../sdk/index.js'
-import type { ActivityInput } from '../activity/contract.js'
+import { record, type Happened } from '../../sdk/node/record.js'
 import type { Agent, Started } from './contract.js'
 
 const SAID = { started: 'turn.started', said: 'message.said', queued: 'message.queued' } as const
 const REMEMBERED = 1000
-
-type Told = Pick<ActivityInput, 'type' | 'conversationId' | 'turnId' | 'extra'>
 
 /** The handlers of what people and programs do with turns, which also write down that it was done. */
 export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: Handlers<Agent>): Handlers<Agent> => {
   const known = new Set<string>()
 
   /** Nobody waits for it: a turn is not to begin later for being written down. */
-  const tell = ({ caller }: Context, told: Told): void => {
-    const write = async () => {
-      if (await host.serves('activity.record')) await host.call('activity.record', { direction: 'system', outcome: 'ok', actor: caller.actor, ...told })
-    }
-    write().catch(error => host.log.error('what was done could not be written down', { type: told.type, error: String(error) }))
-  }
+  const tell = ({ caller }: Context, told: Happened): void => void record(host, { audience: 'viewer', outcome: 'ok', actor: caller.actor, ...told })
 
   /** The same message sent again has its first answer, and is no news. */
   const isNews = ({ messageId }: Started): boolean => {
@@ -29,7 +22,7 @@ export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: 
 
   /** A call that is told of once it is done. */
   const after = <C extends 'POST /agent/reply' | 'POST /agent/rewind' | 'POST /agent/steer' | 'POST /agent/stop' | 'POST /agent/switch-account'>(
-    call: C, told: (input: Input<Agent, C>) => Told,
+    call: C, told: (input: Input<Agent, C>) => Happened,
   ) => async (input: Input<Agent, C>, context: Context) => {
     // None of these is a socket, which alone would ask for more of a context.
     const run = handlers[call] as unknown as (input: Input<Agent, C>, context: Context) => Promise<Reply<Agent, C>>

@@ -1,5 +1,5 @@
-import { refuse, type Caller, type Host } from '../../sdk/index.js'
-import { limitsOf, refuseReading, sightOf, type Sight } from '../../sdk/node/sight.js'
+import { refuse, type Caller } from '../../sdk/index.js'
+import { limitsOf, refuseReading, type Sight } from '../../sdk/node/sight.js'
 import type { Conversation } from './contract.js'
 import type { Conversations } from './conversations.js'
 
@@ -23,19 +23,6 @@ export const boundsOf = (caller: Caller): Limits | undefined => {
 export const holds = (turn: Limits | undefined, caller: Caller): boolean => {
   const areas = limitsOf(caller)
   return !areas || (turn !== undefined && turn.areas.every(id => areas.includes(id)))
-}
-
-/** Asks group areas; where it is not loaded nothing is inside of any area. */
-export const askReach = (host: Pick<Host, 'call' | 'serves'>) => async ({ areas, email }: Limits) => {
-  if (!(await host.serves('areas.reach'))) return []
-  const { folders } = await host.call('areas.reach', { areas: [...areas], ...(email !== undefined && { email }) })
-  return folders
-}
-
-/** What callers see, asked of group areas for each of them. */
-export const looks = (host: Pick<Host, 'call' | 'serves' | 'place'>): Look => {
-  const ask = askReach(host)
-  return caller => sightOf(host.place.workspace, caller, areas => ask({ areas }))
 }
 
 /** Refuses a conversation that is not there for a caller, and with `works` one in an area held for reading. */

@@ -1,7 +1,5 @@
 import type { Count, Millis, Positive } from '../../sdk/types.js'
-import type {
-  ConversationId, Harness, HelperCount, LandRequest, OpenCard, ProviderId, RunEnd, RunId,
-} from '../agent/contract.js'
+import type { ConversationTraits, HelperCount, OpenCard, RunEnd, RunId } from '../agent/contract.js'
 
 /** How much of what landed the shared tree still has. */
 export interface LandedPresence {
@@ -34,32 +32,13 @@ export interface DiffTotals {
   deletions: Count
 }
 /** One conversation on the board. */
-export interface AgentCard {
-  id: ConversationId
+export interface AgentCard extends ConversationTraits {
   sessionId?: string
-  title?: string
   status: AgentStatus
   /** The sentence the last run died on; only with status `error`. */
   failure?: string
-  provider: ProviderId
-  harness: Harness
-  model?: string
-  effort?: string
-  thinking?: boolean
-  fast?: boolean
-  actsAs?: string
-  startIn?: string
-  /** Both absent for the shared tree. */
-  branch?: string
-  /** Short commit of the root repository the branch sits on. */
+  /** Short commit of the root repository the branch sits on; absent for the shared tree. */
   base?: string
-  /** Whether clean turns land by themselves, and whether an outage is waited out; absent: as the sandbox says. */
-  autoLand?: boolean
-  resumeAfterOutage?: boolean
-  /** Somebody asks for the work to be landed; the landing or discard that answers it takes it away. */
-  landRequested?: LandRequest
-  openedBy: string
-  lastBy: string
   /** The newest run, and how it ended; no `lastEnd` while it lives. */
   run?: RunId
   lastEnd?: RunEnd
@@ -71,8 +50,6 @@ export interface AgentCard {
   costUsd?: number
   inputTokens?: Count
   outputTokens?: Count
-  contextTokens?: Count
-  contextWindow?: Count
   activity?: AgentActivity
   attention: AgentAttention
   turns?: Count
@@ -84,9 +61,6 @@ export interface AgentCard {
   landedPresence?: LandedPresence
   /** Only while a run lives. */
   startedAt?: Millis
-  updatedAt: Millis
-  seenAt?: Millis
-  archivedAt?: Millis
 }
 /** An automation's turn that waits for a yes; there are none without automations. */
 export interface HeldWake {

@@ -1,4 +1,5 @@
 import { Refusal, refuse, type Caller, type Host, type Ok } from '../../sdk/index.js'
+import { isClosed, isFull } from '../../sdk/node/disk.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { GitFailure } from '../../sdk/node/git.js'
 import type { Locks } from '../../sdk/node/lock.js'
@@ -33,18 +34,14 @@ export interface FleetDeps extends LandingDeps {
   readonly turns: Locks
 }
 
-const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
-const CLOSED = new Set(['EACCES', 'EPERM', 'EROFS'])
-
 /** What a failed landing is to its caller: a full disk and a closed folder are no bugs, and git's words are told. */
 export const asRefusal = (error: unknown): unknown => {
-  const code = codeOf(error)
   if (error instanceof Refusal) return error
-  if ((code !== undefined && FULL.has(code)) || (error instanceof GitFailure && /No space left|quota/i.test(error.stderr))) {
+  if (isFull(error) || (error instanceof GitFailure && /No space left|quota/i.test(error.stderr))) {
     return new Refusal('too-large', 'the disk is full, so nothing was written: make room, then land again', { cause: error })
   }
-  if (code !== undefined && CLOSED.has(code)) {
-    const message = `the workspace could not be written (${code}), so nothing was: open it for writing, then land again`
+  if (isClosed(error)) {
+    const message = `the workspace could not be written (${codeOf(error)}), so nothing was: open it for writing, then land again`
     return new Refusal('dependency', message, { cause: error })
   }
   if (error instanceof GitFailure) return new Refusal('dependency', error.message, { cause: error })

@@ -1,4 +1,4 @@
-import { covers, refuse, type Caller, type Handlers, type Host } from '../../sdk/index.js'
+import { covers, refuse, type Host } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
 import type { Sight } from '../../sdk/node/sight.js'
 import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
@@ -17,7 +17,7 @@ import { Recorded } from './recorded.js'
 import { Retention } from './retention.js'
 import { RosterBook } from './roster.js'
 import { RunNotes } from './run-notes.js'
-import { cardFor, cardsFor, changesFor, guarded, reportsFor, seesFile, sight, within } from './sight.js'
+import { cardFor, cardsFor, changesFor, guarded, reportsFor, seesFile, within, type Seeing } from './sight.js'
 import { Standings } from './standing.js'
 import { Syncing } from './sync.js'
 
@@ -102,30 +102,29 @@ export const activate = async (host: Host): Promise<void> => {
   const recorded = new Recorded(host)
 
   /** A card as its asker is shown it. */
-  const shown = async (caller: Caller, card: AgentCard | Promise<AgentCard>) => cardFor(await sight(host, caller), await card)
+  const shown = async (seen: Sight, card: Promise<AgentCard>) => cardFor(seen, await card)
 
   /** The ids of those that an asker who names none means; undefined: all. */
-  const meant = async (ids: string[] | undefined, caller: Caller): Promise<string[] | undefined> => {
-    const seen = await sight(host, caller)
+  const meant = async (ids: string[] | undefined, seen: Sight): Promise<string[] | undefined> => {
     if (ids || !seen.reach) return ids
     return (await within(seen, await conversations(), true)).filter(({ conversation }) => conversation.archivedAt === undefined).map(({ conversation }) => conversation.id)
   }
 
-  const handlers: Handlers<Agents> = {
-    'GET /agents': async (_input, { caller }) => {
+  const handlers: Seeing<Agents> = {
+    'GET /agents': async (_input, _context, seen) => {
       const { agents: all, ...rest } = await roster.read()
-      return { ...rest, agents: await cardsFor(await sight(host, caller), all) }
+      return { ...rest, agents: await cardsFor(seen, all) }
     },
-    'GET /agents/{id}': async ({ id }, { caller }) => shown(caller, roster.card(await host.call('agent.conversation', { id }))),
+    'GET /agents/{id}': async ({ id }, _context, seen) => shown(seen, roster.card(await host.call('agent.conversation', { id }))),
     'GET /agents/{id}/transcript': async ({ id, limit, before }, { caller }) => {
       checkReader(await host.call('agent.conversation', { id }), caller)
       return host.call('agent.transcript', { id, ...(limit !== undefined && { limit }), ...(before !== undefined && { before }) })
     },
-    'GET /agents/{id}/diff': async ({ id }, { caller, signal }) => changesFor(await sight(host, caller), await diff(id, signal)),
-    'GET /agents/{id}/{repo}/file-diff': async ({ id, repo, path }, { caller, signal }) => sides(id, repo, path, await sight(host, caller), signal),
-    'GET /agents/{id}/conflicts': async ({ id, repo, path }, { caller, signal }) => {
+    'GET /agents/{id}/diff': async ({ id }, { signal }, seen) => changesFor(seen, await diff(id, signal)),
+    'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }, seen) => sides(id, repo, path, seen, signal),
+    'GET /agents/{id}/conflicts': ({ id, repo, path }, { signal }, seen) => {
       if ((repo === undefined) !== (path === undefined)) refuse('invalid', 'expected both repo and path, or neither, found only one of them')
-      return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, await sight(host, caller), signal)
+      return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, seen, signal)
     },
     'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, context) => {
       const result = await fleet.land({ ...order, span, force, mode }, context.signal)
@@ -141,14 +140,13 @@ export const activate = async (host: Host): Promise<void> => {
       }
       return { results }
     },
-    'POST /agents/{id}/sync': async ({ id }, { caller, signal }) => {
-      const repos = reportsFor(await sight(host, caller), await syncing.sync(id, signal))
-      return { repos, agent: await shown(caller, roster.card(await host.call('agent.conversation', { id }))) }
+    'POST /agents/{id}/sync': async ({ id }, { signal }, seen) => {
+      const repos = reportsFor(seen, await syncing.sync(id, signal))
+      return { repos, agent: await shown(seen, roster.card(await host.call('agent.conversation', { id }))) }
     },
     'POST /agents/{id}/discard': ({ id }, context) => recorded.around('agent.discarded', id, context, () => fleet.discard(id, context.signal)),
-    'GET /agents/archived': async ({ limit, before }, { caller }) => archive.list(await sight(host, caller), limit, before),
-    'GET /agents/search': async (input, { caller }) => {
-      const seen = await sight(host, caller)
+    'GET /agents/archived': ({ limit, before }, _context, seen) => archive.list(seen, limit, before),
+    'GET /agents/search': async (input, _context, seen) => {
       const found = await host.call('agent.search', input)
       if (!seen.reach) return found
       const ids = new Set((await within(seen, await conversations())).map(({ conversation }) => conversation.id))
@@ -156,29 +154,28 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'POST /agents/{id}/place': ({ id, text }, context) =>
       recorded.around('agent.placed', id, context, () => host.call('agent.place', { id, text, by: context.caller.actor })),
-    'POST /agents/{id}/rename': ({ id, title }, { caller }) => shown(caller, marks.rename(id, title)),
-    'POST /agents/{id}/seen': ({ id }, { caller }) => shown(caller, marks.seen(id)),
-    'POST /agents/seen': async ({ ids }, { caller }) => {
-      const { agents: all, ...rest } = await marks.seenAll(await meant(ids, caller))
-      return { ...rest, agents: await cardsFor(await sight(host, caller), all) }
+    'POST /agents/{id}/rename': ({ id, title }, _context, seen) => shown(seen, marks.rename(id, title)),
+    'POST /agents/{id}/seen': ({ id }, _context, seen) => shown(seen, marks.seen(id)),
+    'POST /agents/seen': async ({ ids }, _context, seen) => {
+      const { agents: all, ...rest } = await marks.seenAll(await meant(ids, seen))
+      return { ...rest, agents: await cardsFor(seen, all) }
     },
     'POST /agents/{id}/auto-land': ({ id, autoLand }, context) =>
       recorded.around('agent.autoland', id, context, () => marks.autoLand(id, autoLand), { extra: { autoLand } }),
-    'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }, { caller }) => shown(caller, marks.resumeAfterOutage(id, resumeAfterOutage)),
-    'POST /agents/{id}/request-land': ({ id }, context) =>
-      recorded.around('agent.land_requested', id, context, () => shown(context.caller, marks.requestLand(id, context.caller))),
+    'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }, _context, seen) => shown(seen, marks.resumeAfterOutage(id, resumeAfterOutage)),
+    'POST /agents/{id}/request-land': ({ id }, context, seen) =>
+      recorded.around('agent.land_requested', id, context, () => shown(seen, marks.requestLand(id, context.caller))),
     'GET /agents/{id}/queue': ({ id }) => host.call('agent.queue', { id }),
     'DELETE /agents/{id}/queue/{messageId}': input => host.call('agent.unqueue', input),
     'POST /agents/{id}/queue/order': input => host.call('agent.orderQueue', input),
-    'POST /agents/archive': async ({ ids }, context) => {
-      const seen = await sight(host, context.caller)
+    'POST /agents/archive': async ({ ids }, context, seen) => {
       const { moved, ...rest } = await archive.put(ids, seen)
       for (const { id } of moved) await recorded.of('agent.archived', id, context)
       return { ...rest, moved: await cardsFor(seen, moved) }
     },
-    'POST /agents/unarchive': async ({ ids }, { caller }) => {
+    'POST /agents/unarchive': async ({ ids }, _context, seen) => {
       const { moved, ...rest } = await archive.takeBack(ids)
-      return { ...rest, moved: await cardsFor(await sight(host, caller), moved) }
+      return { ...rest, moved: await cardsFor(seen, moved) }
     },
     'POST /agents/purge': async ({ ids }, context) => {
       const result = await archive.purge(ids)

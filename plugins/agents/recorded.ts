@@ -1,8 +1,8 @@
 import type { Context, Host } from '../../sdk/index.js'
-import type { ActivityInput } from '../activity/contract.js'
+import { record, type Happened } from '../../sdk/node/record.js'
 import type { LandResult } from './contract.js'
 
-type Facts = Omit<ActivityInput, 'type' | 'direction'>
+type Facts = Omit<Happened, 'type'>
 
 /** Writes down what somebody did with conversations. */
 export class Recorded {
@@ -12,14 +12,9 @@ export class Recorded {
     this.#host = host
   }
 
-  /** Done by the caller of a context; it has happened, so a record that cannot be written is told to the log. */
-  async did(type: string, context: Context, facts: Facts = {}): Promise<void> {
-    try {
-      if (!await this.#host.serves('activity.record')) return
-      await this.#host.call('activity.record', { type, direction: 'system', outcome: 'ok', ...facts }, { as: context })
-    } catch (error) {
-      this.#host.log.error('what was done could not be written down', { type, error: String(error) })
-    }
+  /** Done by the caller of a context. */
+  did(type: string, context: Context, facts: Facts = {}): Promise<void> {
+    return record(this.#host, { type, audience: 'viewer', outcome: 'ok', ...facts }, context)
   }
 
   /** The same of one conversation, under the title it has. */

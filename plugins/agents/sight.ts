@@ -1,20 +1,11 @@
 import { posix } from 'node:path'
-import { accessTo, covers, pathOfRepo, refuse, type Caller, type Context, type Handlers, type Host } from '../../sdk/index.js'
-import { refuseReading, sightOf, type Sight } from '../../sdk/node/sight.js'
+import { accessTo, covers, pathOfRepo, refuse, type Context, type Handlers, type Host } from '../../sdk/index.js'
+import { sightFor } from '../../sdk/node/asked-reach.js'
+import { refuseReading, type Sight } from '../../sdk/node/sight.js'
 import type { ConversationState, LandConflict } from '../agent/contract.js'
 import type { AgentCard, AgentChanges, Agents, SyncReport } from './contract.js'
 
-type SightHost = Pick<Host, 'call' | 'place'>
-
-/** What a caller sees now. */
-export const sight = (host: SightHost, caller: Caller): Promise<Sight> =>
-  sightOf(host.place.workspace, caller, async areas => (await host.call('areas.reach', { areas }).catch(absent)).folders)
-
-/** Without group areas nothing is inside of any. */
-const absent = (error: unknown): { folders: [] } => {
-  if ((error as { reason?: string }).reason === 'unavailable') return { folders: [] }
-  throw error
-}
+type SightHost = Pick<Host, 'call' | 'serves' | 'place'>
 
 /** The conversation, or the refusal of one that is not there for the caller; one in an area held for reading is not worked on. */
 const checkOne = async (host: SightHost, seen: Sight, id: string, works: boolean): Promise<void> => {
@@ -25,17 +16,22 @@ const checkOne = async (host: SightHost, seen: Sight, id: string, works: boolean
 }
 
 type Named = { readonly id?: string; readonly ids?: readonly string[] } | undefined
-type Run = (input: never, context: Context) => unknown
+type Run = (input: never, context: Context, seen: Sight) => unknown
+
+/** Handlers that are also told what their caller sees. */
+export type Seeing<Api> = {
+  [C in keyof Handlers<Api>]: (...given: [...Parameters<Handlers<Api>[C]>, seen: Sight]) => ReturnType<Handlers<Api>[C]>
+}
 
 /** The same calls, each after a look whether the conversations that its input names are there for its caller. */
-export const guarded = (host: SightHost, handlers: Handlers<Agents>): Handlers<Agents> => {
+export const guarded = (host: SightHost, handlers: Seeing<Agents>): Handlers<Agents> => {
   const guard = (call: string, run: Run) => async (input: Named, context: Context) => {
-    const seen = await sight(host, context.caller)
+    const seen = await sightFor(host, context.caller)
     const { id, ids = [] } = input ?? {}
     if (seen.reach) for (const each of id === undefined ? ids : [id, ...ids]) await checkOne(host, seen, each, !call.startsWith('GET '))
-    return run(input as never, context)
+    return run(input as never, context, seen)
   }
-  // Each keeps the type it had: only a look comes before it.
+  // Each keeps the type it had: only the look that comes before it is taken away.
   return Object.fromEntries(Object.entries(handlers).map(([call, run]) => [call, guard(call, run as Run)])) as unknown as Handlers<Agents>
 }
 

@@ -1,12 +1,13 @@
 import { reachOf, refuse, type Caller, type Host, type ReachFolder } from '../../sdk/index.js'
 import { find } from '../../sdk/node/places.js'
+import { record } from '../../sdk/node/record.js'
 import { limitsOf } from '../../sdk/node/sight.js'
 import { AreaFile, type StoredArea } from './area-file.js'
 import { areas, type Area, type Holder } from './contract.js'
 import { coverageOf } from './coverage.js'
 import { foldersOf, granted, problemOf } from './ground.js'
-import { record } from './recorded.js'
 import { foldersReached, given, holdersOf, people, reachAt, type Person } from './roster.js'
+import { Standing } from './standing.js'
 
 const RESERVED = new Set(['reach'])
 
@@ -17,6 +18,21 @@ export const activate = async (host: Host): Promise<void> => {
   const { workspace } = host.place
   const file = new AreaFile(host.files)
   await file.load()
+
+  const standing = new Standing({
+    workspace, signal: host.signal, find: id => file.find(id),
+    moved: async ids => {
+      const roster = await people(host)
+      await close([...ids].flatMap(id => holdersOf(roster, id)))
+    },
+    failed: error => host.signal.aborted || host.log.warn('whether the folders of areas are still there is not known', { error: String(error) }),
+  })
+
+  /** Ends what people have open who reach something else now. */
+  const close = async (holders: readonly Holder[]): Promise<void> => {
+    const emails = holders.flatMap(({ email, pending }) => (pending ? [] : [email]))
+    for (const email of new Set(emails)) await host.call('kernel.members.moved', { email })
+  }
 
   /** What these areas grant now, by id; one that is unknown grants nothing. */
   const grantsOf = async (ids: Iterable<string>): Promise<Map<string, ReachFolder[]>> => {
@@ -92,10 +108,11 @@ export const activate = async (host: Host): Promise<void> => {
       })
       const roster = await people(host)
       const moved = before && reaches(before) !== reaches(area) ? holdersOf(roster, id) : []
-      for (const { email, pending } of moved) if (!pending) await host.call('kernel.members.moved', { email })
+      standing.forget(id)
+      await close(moved)
       await tell(id, moved.length > 0)
       const was = before && { before: before.folders, accessBefore: before.access }
-      await record(host, [{ type: 'area.written', extra: { id, folders, access, ...was } }], context)
+      await record(host, { type: 'area.written', extra: { id, folders, access, ...was } }, context)
       return { area: await shown(area, audits(caller) ? roster : undefined), created: before === undefined }
     },
     'POST /areas/{id}/holders': async ({ id, add = [], remove = [], narrow = false }, context) => file.alone(async (): Promise<{ holders: Holder[] }> => {
@@ -103,7 +120,7 @@ export const activate = async (host: Host): Promise<void> => {
       const changes = given(await people(host), id, { add, remove, narrow })
       if (changes.length > 0) await host.call('members.setAreas', { people: changes })
       if (changes.length > 0) await tell(id, true)
-      await record(host, changes.map(({ email, areas: next }) => ({ type: next.includes(id) ? 'area.granted' : 'area.revoked', extra: { id, email } })), context)
+      for (const { email, areas: next } of changes) await record(host, { type: next.includes(id) ? 'area.granted' : 'area.revoked', extra: { id, email } }, context)
       return { holders: holdersOf(await people(host), id) }
     }),
     'DELETE /areas/{id}': async ({ id }, context) => {
@@ -113,12 +130,13 @@ export const activate = async (host: Host): Promise<void> => {
         refuse('conflict', `${holders.map(({ email }) => email).join(', ')} hold ${id}: take it from them, then delete it`, { fields: { holders } })
       })
       await tell(id, false)
-      await record(host, [{ type: 'area.deleted', extra: { id } }], context)
+      await record(host, { type: 'area.deleted', extra: { id } }, context)
       return { ok: true }
     },
     'areas.reach': async ({ areas: ids, email }) => {
       const still = email === undefined ? ids : await stillHeld(host, ids, email)
-      return { folders: [...(await reached(still))] }
+      const known = [...new Set(still)].flatMap(id => file.find(id) ?? [])
+      return { folders: [...reachOf((await Promise.all(known.map(area => standing.of(area)))).flat())] }
     },
     'areas.known': ({ ids }) => ({ unknown: ids.filter(id => !file.find(id)) }),
   })

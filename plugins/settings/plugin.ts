@@ -1,5 +1,6 @@
 import { type Host, refuse } from '../../sdk/index.js'
-import { settings, type SettingsEvents, type SettingsGiven, type SettingKey } from './contract.js'
+import { record } from '../../sdk/node/record.js'
+import { settings, type SettingsGiven, type SettingKey } from './contract.js'
 import { CurrentSettings, DEFAULTS, revisionOf } from './current-settings.js'
 import { FILE, SettingsFile } from './settings-file.js'
 
@@ -7,15 +8,12 @@ export const contract = settings
 
 /** Keeps how agents behave in this sandbox, for the groups that go by it. */
 export const activate = async (host: Host): Promise<void> => {
-  /** Without `by` a person wrote the file. */
-  const record = async ({ keys, by }: SettingsEvents['settings.changed']) => {
-    if (!await host.serves('activity.record')) return
-    await host.call('activity.record', { type: 'settings.changed', direction: 'system', outcome: 'ok', ...(by !== undefined && { actor: by }), extra: { keys } })
-  }
   const file = new SettingsFile(host.place.workspace)
   const current = new CurrentSettings(file, host.log, what => {
+    const { keys, by } = what
     host.emit('settings.changed', what)
-    record(what).catch(error => host.log.error('a change of settings could not be written down', { error: String(error) }))
+    // Without `by` a person wrote the file.
+    void record(host, { type: 'settings.changed', audience: 'viewer', outcome: 'ok', ...(by !== undefined && { actor: by }), extra: { keys } })
     host.call('kernel.events.publish', { domain: 'settings' })
       .catch(error => host.log.warn('nobody could be told that the settings changed', { error: String(error) }))
   })

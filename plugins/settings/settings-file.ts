@@ -2,6 +2,7 @@ import { constants, type Stats } from 'node:fs'
 import { lstat, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../../sdk/index.js'
+import { isClosed, isFull } from '../../sdk/node/disk.js'
 import { sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import { codeOf } from '../../sdk/node/paths.js'
 
@@ -120,15 +121,11 @@ const parse = (bytes: Uint8Array): Kept['keys'] | undefined => {
   }
 }
 
-const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
-const SHUT = new Set(['EACCES', 'EPERM', 'EROFS'])
-
 /** A write that failed, as its caller should see it: a full disk and a closed folder are no bugs. */
 const asRefusal = (error: unknown): unknown => {
-  const code = codeOf(error) ?? ''
-  if (FULL.has(code)) return new Refusal('too-large', 'the disk is full and the settings stay as they were: make room and try again', { cause: error })
-  if (SHUT.has(code)) return new Refusal('dependency', `${FILE} could not be written (${code}), so nothing was: open its folder for writing and try again`, { cause: error })
+  if (isFull(error)) return new Refusal('too-large', 'the disk is full and the settings stay as they were: make room and try again', { cause: error })
+  if (isClosed(error)) return new Refusal('dependency', `${FILE} could not be written (${codeOf(error)}), so nothing was: open its folder for writing and try again`, { cause: error })
   // Its folders are made where they are missing, so what is missing is the workspace.
-  if (code === 'ENOENT') return new Refusal('dependency', `${FILE} could not be written: the workspace is gone; bring it back and try again`, { cause: error })
+  if (codeOf(error) === 'ENOENT') return new Refusal('dependency', `${FILE} could not be written: the workspace is gone; bring it back and try again`, { cause: error })
   return error
 }

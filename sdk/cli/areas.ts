@@ -1,8 +1,7 @@
 import type { Area, AreaDetail, ReachReport } from '../../plugins/areas/contract.js'
-import { connected } from './connection.js'
-import { columns, counted, jsonLine, oneLine, plain, short } from './text.js'
-import { CONNECTION, EXIT, misused, type Given, type Terminal, type Verb } from './verb.js'
-import { write } from './write.js'
+import { asked } from './asked.js'
+import { columns, counted, oneLine, plain, short } from './text.js'
+import { CONNECTION, misused, type Given, type Terminal, type Verb } from './verb.js'
 
 const EXPECTED = 'expected areas, areas show ID, write ID FOLDER…, give ID EMAIL…, take ID EMAIL…, reach EMAIL|PATH or delete ID'
 
@@ -38,17 +37,11 @@ export const areas: Verb = {
   },
 }
 
-const said = async (terminal: Terminal, given: Given, value: object, lines: readonly string[]): Promise<number> => {
-  await write(terminal, given.on('json') ? jsonLine(value) : `${lines.join('\n')}\n`)
-  return EXIT.ok
-}
-
-const listed = (terminal: Terminal, given: Given): Promise<number> => connected(terminal, given, async ({ client }) => {
-  const found = await client.call('GET /areas', undefined, { signal: terminal.signal })
+const listed = (terminal: Terminal, given: Given): Promise<number> => asked(terminal, given, (client, options) => client.call('GET /areas', undefined, options), found => {
   const rows = found.areas.map(area => [plain(area.id), area.access, foldersOf(area), peopleOf(area), short(plain(area.label), 60)])
   const none = found.limited ? 'you hold no area, so you reach nothing' : 'no areas: everybody reaches the whole workspace; npx sandbox areas write ID FOLDER makes one'
   const own = found.limited ? ['', `you reach ${found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`).join(', ') || 'nothing'}`] : []
-  return said(terminal, given, found, rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows]), ...own] : [none])
+  return rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows]), ...own] : none
 })
 
 const foldersOf = ({ folders, problems = [] }: Area): string =>
@@ -59,10 +52,8 @@ const foldersOf = ({ folders, problems = [] }: Area): string =>
 
 const peopleOf = ({ holders }: Pick<Area, 'holders'>): string => (holders ? holders.map(({ email }) => plain(email)).join(' ') || 'nobody' : '')
 
-const shown = (terminal: Terminal, given: Given, id: string): Promise<number> => connected(terminal, given, async ({ client }) => {
-  const area = await client.call('GET /areas/{id}', { id }, { signal: terminal.signal })
-  return said(terminal, given, area, linesOf(area))
-})
+const shown = (terminal: Terminal, given: Given, id: string): Promise<number> =>
+  asked(terminal, given, (client, options) => client.call('GET /areas/{id}', { id }, options), linesOf)
 
 const linesOf = ({ id, label, note, access, folders, repos, conversations, ...area }: AreaDetail): string[] => {
   const rows = folders.map(({ path, exists, files = 0 }) => [oneLine(path), exists ? counted(files, 'file') : 'is gone: it grants nothing'])
@@ -74,27 +65,25 @@ const linesOf = ({ id, label, note, access, folders, repos, conversations, ...ar
   ]
 }
 
-const written = (terminal: Terminal, given: Given, id: string, folders: string[]): Promise<number> => connected(terminal, given, async ({ client }) => {
-  const { signal } = terminal
-  const known = (await client.call('GET /areas', undefined, { signal })).areas.find(area => area.id === id)
+const written = (terminal: Terminal, given: Given, id: string, folders: string[]): Promise<number> => asked(terminal, given, async (client, options) => {
+  const known = (await client.call('GET /areas', undefined, options)).areas.find(area => area.id === id)
   const note = given.text('note') ?? known?.note
   const input = { id, folders, label: given.text('label') ?? known?.label ?? id, access: given.on('read') ? 'read' as const : 'work' as const, ...(note && { note }) }
-  const done = await client.call('POST /areas', input, { signal })
-  const next = done.created ? [`next: npx sandbox areas give ${plain(id)} EMAIL`] : []
-  return said(terminal, given, done, [`${done.created ? 'made' : 'replaced'} ${plain(id)}: ${foldersOf(done.area)} (${done.area.access})`, ...next])
+  return client.call('POST /areas', input, options)
+}, ({ area, created }) => {
+  const next = created ? [`next: npx sandbox areas give ${plain(id)} EMAIL`] : []
+  return [`${created ? 'made' : 'replaced'} ${plain(id)}: ${foldersOf(area)} (${area.access})`, ...next]
 })
 
-const granted = (terminal: Terminal, given: Given, id: string, what: 'give' | 'take', emails: string[]): Promise<number> =>
-  connected(terminal, given, async ({ client }) => {
-    const change = what === 'give' ? { add: emails, narrow: given.on('narrow') } : { remove: emails }
-    const done = await client.call('POST /areas/{id}/holders', { id, ...change }, { signal: terminal.signal })
-    return said(terminal, given, done, [`${plain(id)} is held by ${peopleOf(done)}`])
-  })
+const granted = (terminal: Terminal, given: Given, id: string, what: 'give' | 'take', emails: string[]): Promise<number> => {
+  const change = what === 'give' ? { add: emails, narrow: given.on('narrow') } : { remove: emails }
+  return asked(terminal, given, (client, options) => client.call('POST /areas/{id}/holders', { id, ...change }, options), done => `${plain(id)} is held by ${peopleOf(done)}`)
+}
 
-const reached = (terminal: Terminal, given: Given, whom: string): Promise<number> => connected(terminal, given, async ({ client }) => {
-  const report = await client.call('GET /areas/reach', whom.includes('@') || whom.startsWith('invitation:') ? { email: whom } : { path: whom }, { signal: terminal.signal })
-  return said(terminal, given, report, rowsOf(report))
-})
+const reached = (terminal: Terminal, given: Given, whom: string): Promise<number> => {
+  const which = whom.includes('@') || whom.startsWith('invitation:') ? { email: whom } : { path: whom }
+  return asked(terminal, given, (client, options) => client.call('GET /areas/reach', which, options), rowsOf)
+}
 
 const rowsOf = ({ people, folders }: ReachReport): string[] => {
   const through = (via: readonly string[]) => via.map(plain).join(' ') || 'the whole workspace'
@@ -103,7 +92,5 @@ const rowsOf = ({ people, folders }: ReachReport): string[] => {
   return columns([['PERSON', 'ROLE', 'ACCESS', 'THROUGH'], ...people.map(({ email, role, access, via }) => [plain(email), role, access, access === 'none' ? '' : through(via)])])
 }
 
-const deleted = (terminal: Terminal, given: Given, id: string): Promise<number> => connected(terminal, given, async ({ client }) => {
-  const done = await client.call('DELETE /areas/{id}', { id }, { signal: terminal.signal })
-  return said(terminal, given, done, [`deleted ${plain(id)}; its folders and files stay`])
-})
+const deleted = (terminal: Terminal, given: Given, id: string): Promise<number> =>
+  asked(terminal, given, (client, options) => client.call('DELETE /areas/{id}', { id }, options), () => `deleted ${plain(id)}; its folders and files stay`)

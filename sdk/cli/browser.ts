@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { BrowserAct, BrowserCapture, BrowserSession } from '../../plugins/system/contract.js'
 import type { Client } from '../client.js'
+import { asked } from './asked.js'
 import { connected } from './connection.js'
 import { ago, columns, jsonLine, oneLine, plain, short } from './text.js'
 import { CONNECTION, EXIT, type Given, misused, type Terminal, type Verb } from './verb.js'
@@ -28,23 +29,14 @@ export const browser: Verb = {
   most: 3,
   run: (terminal, given) => {
     const [what = 'list', name, url, ...more] = given.args
-    const json = given.on('json')
     const wrong = () => misused(`expected browser ${USAGE}, found browser ${given.args.join(' ')}`)
     if (what === 'list') {
       if (name !== undefined) return wrong()
-      return connected(terminal, given, async ({ client }) => {
-        const { sessions } = await client.call('GET /system/browsers', undefined, { signal: terminal.signal })
-        await write(terminal, json ? jsonLine({ sessions }) : tableOf(sessions))
-        return EXIT.ok
-      })
+      return asked(terminal, given, (client, options) => client.call('GET /system/browsers', undefined, options), ({ sessions }) => tableOf(sessions))
     }
     if (name === undefined || more.length > 0) return wrong()
     if (what === 'close' && url === undefined) {
-      return connected(terminal, given, async ({ client }) => {
-        await client.call('DELETE /system/browsers/{name}', { name }, { signal: terminal.signal })
-        await write(terminal, json ? jsonLine({ ok: true }) : `closed ${oneLine(name)}\n`)
-        return EXIT.ok
-      })
+      return asked(terminal, given, (client, options) => client.call('DELETE /system/browsers/{name}', { name }, options), () => `closed ${oneLine(name)}`)
     }
     const action = actionOf(what, url) ?? wrong()
     const pageId = given.text('page')
@@ -61,20 +53,20 @@ const done = async (terminal: Terminal, given: Given, client: Client, act: Brows
   const out = given.text('out')
   if (capture && out !== undefined) await writeFile(resolve(terminal.cwd, out), Buffer.from(capture.data, 'base64'))
   if (given.on('json')) await write(terminal, jsonLine(capture && out !== undefined ? { session, capture: { ...capture, data: '' } } : { session, ...(capture && { capture }) }))
-  else await write(terminal, capture ? textOf(capture) : tableOf([session]))
+  else await write(terminal, capture ? textOf(capture) : `${tableOf([session]).join('\n')}\n`)
   return EXIT.ok
 }
 
 const textOf = ({ text, truncated }: BrowserCapture): string =>
   `${text.split('\n').map(plain).join('\n')}\n${truncated ? '(there is more text)\n' : ''}`
 
-const tableOf = (sessions: readonly BrowserSession[]): string => {
-  if (sessions.length === 0) return 'no browser is open; open one with npx sandbox browser open web-1 URL\n'
+const tableOf = (sessions: readonly BrowserSession[]): string[] => {
+  if (sessions.length === 0) return ['no browser is open; open one with npx sandbox browser open web-1 URL']
   const now = Date.now()
   const rows = sessions.flatMap(({ name, running, activityAt, conversationId = '', pages }) => {
     const about = [oneLine(name), running ? 'running' : 'closed', ago(activityAt, now), oneLine(conversationId)]
     const lines = pages.map(({ id, active, title, url }) => [`${oneLine(id)}${active ? ' *' : ''}`, short(oneLine(title ? `${title} – ${url}` : url), 100)])
     return (lines.length > 0 ? lines : [['', '']]).map((line, at) => [...(at === 0 ? about : ['', '', '', '']), ...line])
   })
-  return `${columns([['NAME', 'STATE', 'USED', 'OF', 'PAGE', 'SHOWS'], ...rows]).join('\n')}\n`
+  return columns([['NAME', 'STATE', 'USED', 'OF', 'PAGE', 'SHOWS'], ...rows])
 }

@@ -6,12 +6,12 @@ import { pipeline } from 'node:stream/promises'
 import type { Bundle, RestoreReport } from '../../plugins/system/contract.js'
 import type { Client } from '../client.js'
 import { Refusal, type RefusalBody } from '../refusal.js'
+import { asked, told } from './asked.js'
 import { connected, type Connection } from './connection.js'
 import { askHidden } from './hidden.js'
 import { bar, bytesWords } from './sizes.js'
-import { ago, columns, counted, jsonLine, oneLine, stylesOf } from './text.js'
+import { ago, columns, counted, oneLine, stylesOf } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
-import { write } from './write.js'
 
 const BAR = 24
 const TRIES = 5
@@ -41,8 +41,10 @@ export const bundle: Verb = {
     const [what, name] = given.args
     const known = what === 'list' || what === 'remove' || what === 'restore'
     if (!known && name === undefined) return connected(terminal, given, connection => make(terminal, given, connection, what))
-    if (what === 'list' && name === undefined) return connected(terminal, given, ({ client }) => list(terminal, given, client))
-    if (what === 'remove' && name !== undefined) return connected(terminal, given, ({ client }) => remove(terminal, given, client, name))
+    if (what === 'list' && name === undefined) return asked(terminal, given, (client, options) => client.call('GET /bundles', undefined, options), ({ exports }) => tableOf(exports))
+    if (what === 'remove' && name !== undefined) {
+      return asked(terminal, given, (client, options) => client.call('DELETE /bundles/{name}', { name }, options), () => `removed ${oneLine(name)}`)
+    }
     if (what === 'restore' && name !== undefined) return connected(terminal, given, connection => restore(terminal, given, connection, name))
     return misused(`expected ${FORMS}, found bundle ${given.args.join(' ')}`)
   },
@@ -62,8 +64,7 @@ const make = async (terminal: Terminal, given: Given, { client, url }: Connectio
   if (made.state !== 'ready') throw new Failure(EXIT.failed, `it could not be packed: ${oneLine(made.detail ?? 'nobody knows why')}`)
   const target = resolve(terminal.cwd, file ?? name)
   await download(terminal, client, url, made, target)
-  await write(terminal, given.on('json') ? jsonLine({ ...made, file: target }) : `${oneLine(target)}  ${bytesWords(made.sizeBytes)}\n`)
-  return EXIT.ok
+  return told(terminal, given, { ...made, file: target }, () => `${oneLine(target)}  ${bytesWords(made.sizeBytes)}`)
 }
 
 const drawn = (terminal: Terminal, what: string, done: number, all: number): void => {
@@ -131,21 +132,12 @@ const piece = async (terminal: Terminal, url: string, part: string, from: number
   }, createWriteStream(part, { flags: response.status === 206 ? 'a' : 'w', mode: 0o600 }))
 }
 
-const list = async (terminal: Terminal, given: Given, client: Client): Promise<number> => {
-  const { exports } = await client.call('GET /bundles', undefined, { signal: terminal.signal })
+const tableOf = (exports: readonly Bundle[]): string[] => {
   const now = Date.now()
   const rows = exports.map(({ name, state, createdAt, sizeBytes, doneBytes, secrets, detail = '' }) => [
     oneLine(name), state, state === 'packing' ? `${bytesWords(doneBytes ?? 0)} of ${bytesWords(sizeBytes)}` : bytesWords(sizeBytes), ago(createdAt, now), secrets ? 'with secrets' : oneLine(detail),
   ])
-  const table = rows.length > 0 ? columns([['NAME', 'STATE', 'SIZE', 'MADE', ''], ...rows]) : ['no bundles; make one with npx sandbox bundle']
-  await write(terminal, given.on('json') ? jsonLine({ exports }) : `${table.join('\n')}\n`)
-  return EXIT.ok
-}
-
-const remove = async (terminal: Terminal, given: Given, client: Client, name: string): Promise<number> => {
-  const removed = await client.call('DELETE /bundles/{name}', { name }, { signal: terminal.signal })
-  await write(terminal, given.on('json') ? jsonLine(removed) : `removed ${oneLine(name)}\n`)
-  return EXIT.ok
+  return rows.length > 0 ? columns([['NAME', 'STATE', 'SIZE', 'MADE', ''], ...rows]) : ['no bundles; make one with npx sandbox bundle']
 }
 
 const restore = async (terminal: Terminal, given: Given, { client, daemon }: Connection, file: string): Promise<number> => {
@@ -159,8 +151,7 @@ const restore = async (terminal: Terminal, given: Given, { client, daemon }: Con
       if (given_ !== undefined || !terminal.interactive || !(error instanceof Refusal) || !/give its passphrase/.test(error.message)) throw error
       return ask(await askHidden(terminal, 'passphrase: '))
     })
-    await write(terminal, given.on('json') ? jsonLine(report) : `${reportLines(report, mode, terminal).join('\n')}\n`)
-    return EXIT.ok
+    return await told(terminal, given, report, () => reportLines(report, mode, terminal))
   } finally {
     await forget()
   }

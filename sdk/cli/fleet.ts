@@ -1,5 +1,6 @@
 import type { AgentCard, AgentChange, LandResult } from '../../plugins/agents/contract.js'
 import type { Client } from '../client.js'
+import { asked } from './asked.js'
 import { connected } from './connection.js'
 import { compare, hunks } from './patch.js'
 import { conflictLines } from './render.js'
@@ -15,12 +16,7 @@ export const agents: Verb = {
   flags: CONNECTION,
   most: 0,
   run: (terminal, given) =>
-    connected(terminal, given, async ({ client }) => {
-      const roster = await client.call('GET /agents', undefined, { signal: terminal.signal })
-      if (given.on('json')) await write(terminal, jsonLine(roster))
-      else await write(terminal, `${table(roster.agents, Date.now()).join('\n')}\n`)
-      return EXIT.ok
-    }),
+    asked(terminal, given, (client, options) => client.call('GET /agents', undefined, options), roster => table(roster.agents, Date.now())),
 }
 
 const table = (cards: readonly AgentCard[], now: number): string[] => {
@@ -83,12 +79,10 @@ export const discard: Verb = {
   flags: CONNECTION,
   least: 1,
   most: 1,
-  run: (terminal, given) =>
-    connected(terminal, given, async ({ client }) => {
-      const gone = await client.call('POST /agents/{id}/discard', { id: given.args[0]! }, { signal: terminal.signal })
-      await write(terminal, given.on('json') ? jsonLine(gone) : `discarded ${oneLine(given.args[0]!)}\n`)
-      return EXIT.ok
-    }),
+  run: (terminal, given) => {
+    const id = given.args[0]!
+    return asked(terminal, given, (client, options) => client.call('POST /agents/{id}/discard', { id }, options), () => `discarded ${oneLine(id)}`)
+  },
 }
 
 const LETTER: { readonly [status: string]: string } = { added: 'A', modified: 'M', deleted: 'D', renamed: 'R', 'type-changed': 'T', conflicted: 'C' }

@@ -1,8 +1,7 @@
+import { told } from './asked.js'
 import { askLogin, whichDaemon } from './connection.js'
 import type { Running } from './daemon.js'
-import { jsonLine } from './text.js'
 import { CONNECTION, EXIT, Failure, type Verb } from './verb.js'
-import { write } from './write.js'
 
 /** Gives a link that signs the owner in, once. */
 export const login: Verb = {
@@ -14,9 +13,7 @@ export const login: Verb = {
   run: async (terminal, given) => {
     const { url, daemon } = await whichDaemon(terminal, given)
     if (!daemon) throw new Failure(EXIT.failed, `${url} is no daemon of this user on this machine: sign in where it runs`)
-    const link = await loginLink(daemon, terminal.signal)
-    await write(terminal, given.on('json') ? jsonLine({ url: link }) : `${link}\n`)
-    return EXIT.ok
+    return told(terminal, given, { url: await loginLink(daemon, terminal.signal) }, link => link.url)
   },
 }
 

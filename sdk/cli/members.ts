@@ -1,12 +1,10 @@
 import type { MadeInvitation } from '../../plugins/system/contract.js'
 import type { Invitation, Member, MemberList } from '../kernel.js'
 import type { Role } from '../types.js'
-import type { Client } from '../client.js'
-import { connected } from './connection.js'
-import { ago, columns, jsonLine, oneLine, short } from './text.js'
-import { CONNECTION, EXIT, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { asked } from './asked.js'
+import { ago, columns, oneLine, short } from './text.js'
+import { CONNECTION, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { dayOf, timeOf } from './when.js'
-import { write } from './write.js'
 
 const ROLES: readonly string[] = ['viewer', 'collaborator', 'maintainer', 'owner'] satisfies Role[]
 
@@ -30,39 +28,23 @@ export const members: Verb = {
   most: 2,
   run: (terminal, given) => {
     const [what = 'list', name] = given.args
-    const json = given.on('json')
-    const { signal } = terminal
-    const talk = (work: (client: Client) => Promise<string>) => connected(terminal, given, async ({ client }) => {
-      await write(terminal, await work(client))
-      return EXIT.ok
-    })
     if (what === 'list' && name === undefined) {
-      return talk(async client => {
-        const list = await client.call('GET /members', undefined, { signal })
-        return json ? jsonLine(list) : tableOf(list)
-      })
+      return asked(terminal, given, (client, options) => client.call('GET /members', undefined, options), tableOf)
     }
     if (what === 'add' && name) {
       const input = { email: name, ...grantOf(given) }
-      return talk(async client => {
-        const list = await client.call('POST /members', input, { signal })
-        const row = list.members.find(({ email }) => email === name.toLowerCase())
-        return json ? jsonLine(row) : `${oneLine(name)} is ${input.role}${row?.bound ? '' : ', from the first sign-in on'}\n`
-      })
+      const row = ({ members }: MemberList) => members.find(({ email }) => email === name.toLowerCase())
+      return asked(terminal, given, async (client, options) => row(await client.call('POST /members', input, options)),
+        member => `${oneLine(name)} is ${input.role}${member?.bound ? '' : ', from the first sign-in on'}`)
     }
     if (what === 'invite' && name === undefined) {
       const [note, expires] = [given.text('note'), given.text('expires')]
       const input = { ...grantOf(given), ...(note && { note }), ...(expires && { expiresAt: timeOf(expires, Date.now()) }) }
-      return talk(async client => {
-        const { invitation } = await client.call('POST /members', input, { signal })
-        return json ? jsonLine(invitation) : invited(terminal, invitation!)
-      })
+      return asked(terminal, given, async (client, options) => (await client.call('POST /members', input, options)).invitation!, made => invited(terminal, made))
     }
     if (what === 'remove' && name) {
-      return talk(async client => {
-        const list = await client.call('DELETE /members', name.includes('@') ? { email: name } : { invitation: name }, { signal })
-        return json ? jsonLine(list) : `removed ${oneLine(name)}\n`
-      })
+      const who = name.includes('@') ? { email: name } : { invitation: name }
+      return asked(terminal, given, (client, options) => client.call('DELETE /members', who, options), () => `removed ${oneLine(name)}`)
     }
     return misused(`expected members ${members.usage}, found members ${given.args.join(' ')}`)
   },
@@ -78,13 +60,12 @@ const grantOf = (given: Given): { role: Role; areas?: string[] } => {
 /** The link alone goes to standard output, for whoever passes it on. */
 const invited = ({ err }: Terminal, { url, id, expiresAt }: MadeInvitation): string => {
   err.write(`invitation ${oneLine(id)}, good once and until ${dayOf(expiresAt)}\n`)
-  return `${oneLine(url)}\n`
+  return oneLine(url)
 }
 
-const tableOf = ({ members: people, invitations }: MemberList): string => {
+const tableOf = ({ members: people, invitations }: MemberList): string[] => {
   const now = Date.now()
-  const rows = [['WHO', 'ROLE', 'AREAS', 'SEEN', 'GRANTED BY'], ...people.map(one => personRow(one, now)), ...invitations.map(invitationRow)]
-  return `${columns(rows).join('\n')}\n`
+  return columns([['WHO', 'ROLE', 'AREAS', 'SEEN', 'GRANTED BY'], ...people.map(one => personRow(one, now)), ...invitations.map(invitationRow)])
 }
 
 const areasIn = (areas: readonly string[] | undefined): string => (areas ? short(areas.map(oneLine).join(', '), 40) || 'none' : 'all')

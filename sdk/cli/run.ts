@@ -5,6 +5,7 @@ import type { Card, PermissionMode, Started, TurnInput } from '../../plugins/age
 import type { Client } from '../client.js'
 import { Unreached } from '../client.js'
 import { isCard, replyFrom } from './cards.js'
+import { asked, told } from './asked.js'
 import { connected, type Connection } from './connection.js'
 import { answering, type Followed, followRun } from './follow.js'
 import { answerWords } from './render.js'
@@ -99,9 +100,7 @@ export const answer: Verb = {
       if (given.on('cancel') && card.kind !== 'question') misused('only a question can be cancelled; answer this one, or stop the conversation')
       if (given.on('cancel') === words.length > 0) misused('expected an answer or --cancel')
       const reply = given.on('cancel') ? ({ kind: 'question', requestId: card.requestId, cancelled: true } as const) : replyFrom(card, words)
-      const answered = await client.call('POST /agent/reply', reply, { signal: terminal.signal })
-      await write(terminal, given.on('json') ? jsonLine(answered) : `answered: ${plain(answerWords(reply))}\n`)
-      return EXIT.ok
+      return told(terminal, given, await client.call('POST /agent/reply', reply, { signal: terminal.signal }), () => `answered: ${plain(answerWords(reply))}`)
     }),
 }
 
@@ -113,12 +112,10 @@ export const stop: Verb = {
   flags: CONNECTION,
   least: 1,
   most: 1,
-  run: (terminal, given) =>
-    connected(terminal, given, async ({ client }) => {
-      const stopped = await client.call('POST /agent/stop', { conversationId: given.args[0]! }, { signal: terminal.signal })
-      await write(terminal, given.on('json') ? jsonLine(stopped) : `stopped ${plain(given.args[0]!)}\n`)
-      return EXIT.ok
-    }),
+  run: (terminal, given) => {
+    const conversationId = given.args[0]!
+    return asked(terminal, given, (client, options) => client.call('POST /agent/stop', { conversationId }, options), () => `stopped ${plain(conversationId)}`)
+  },
 }
 
 /** Starts a turn; asked again with the same message id where no answer came, it starts only once. */

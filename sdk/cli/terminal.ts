@@ -1,8 +1,8 @@
 import type { TerminalServerFrame, TerminalSession } from '../../plugins/system/contract.js'
+import { asked } from './asked.js'
 import { connected, type Connection } from './connection.js'
-import { ago, columns, jsonLine, plain, short } from './text.js'
+import { ago, columns, plain, short } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
-import { write } from './write.js'
 
 /** Ctrl-]. */
 const DETACH = '\x1d'
@@ -30,19 +30,11 @@ export const terminal: Verb = {
     const [what, name] = given.args
     if (what === 'close') {
       if (!name) return misused('expected terminal close NAME')
-      return connected(seen, given, async ({ client }) => {
-        const closed = await client.call('DELETE /system/terminals/{name}', { name: whole(name) }, { signal: seen.signal })
-        await write(seen, given.on('json') ? jsonLine(closed) : `closed ${plain(whole(name))}\n`)
-        return EXIT.ok
-      })
+      return asked(seen, given, (client, options) => client.call('DELETE /system/terminals/{name}', { name: whole(name) }, options), () => `closed ${plain(whole(name))}`)
     }
     if (name !== undefined) return misused(`expected terminal, terminal NAME, terminal list or terminal close NAME, found terminal ${given.args.join(' ')}`)
     if (what === 'list') {
-      return connected(seen, given, async ({ client }) => {
-        const { sessions } = await client.call('GET /system/terminals', undefined, { signal: seen.signal })
-        await write(seen, given.on('json') ? jsonLine({ sessions }) : `${tableOf(sessions).join('\n')}\n`)
-        return EXIT.ok
-      })
+      return asked(seen, given, (client, options) => client.call('GET /system/terminals', undefined, options), ({ sessions }) => tableOf(sessions))
     }
     if (!seen.interactive || !seen.in.isTTY) {
       throw new Failure(EXIT.usage, 'expected a person at a terminal on standard input and output, found a pipe or a file; terminal list and terminal close work there')

@@ -1,9 +1,8 @@
 import type { MachineUse } from '../../plugins/system/contract.js'
-import { connected } from './connection.js'
+import { asked } from './asked.js'
 import { bar, bytesWords } from './sizes.js'
-import { columns, jsonLine, oneLine, stylesOf, type Styles } from './text.js'
-import { CONNECTION, EXIT, type Verb } from './verb.js'
-import { write } from './write.js'
+import { columns, oneLine, stylesOf, type Styles } from './text.js'
+import { CONNECTION, type Verb } from './verb.js'
 
 const BAR = 20
 const SPARKS = '▁▂▃▄▅▆▇█'
@@ -15,12 +14,8 @@ export const usage: Verb = {
   summary: 'show processors, memory, disks and the largest processes',
   flags: CONNECTION,
   most: 0,
-  run: (terminal, given) =>
-    connected(terminal, given, async ({ client }) => {
-      const used = await client.call('GET /system/usage', { history: '1' }, { signal: terminal.signal })
-      await write(terminal, given.on('json') ? jsonLine(used) : `${linesOf(used.machine, stylesOf(terminal.colour)).join('\n')}\n`)
-      return EXIT.ok
-    }),
+  run: (terminal, given) => asked(terminal, given, (client, options) => client.call('GET /system/usage', { history: '1' }, options),
+    ({ machine }) => linesOf(machine, stylesOf(terminal.colour))),
 }
 
 const linesOf = ({ cpus, cpuPct, load, memory, disks, daemon, processes, recent }: MachineUse, styles: Styles): string[] => {

@@ -7,12 +7,19 @@ import { prefixFolder } from './names.js'
 import { codeOf } from './paths.js'
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'])
+const CLOSED = new Set(['EACCES', 'EPERM', 'EROFS'])
 
 const NO_ROOM = 'the disk is full and the change was not kept: free some space and try again'
 
+/** Whether a write failed for want of room. */
+export const isFull = (error: unknown): boolean => FULL.has(codeOf(error) ?? '')
+
+/** Whether a write failed because nothing may be written there. */
+export const isClosed = (error: unknown): boolean => CLOSED.has(codeOf(error) ?? '')
+
 /** A failed write as callers should see it: a full disk is theirs to mend, everything else is a fault. */
 export const writeFailure = (error: unknown): unknown =>
-  FULL.has(codeOf(error) ?? '') ? new Refusal('too-large', NO_ROOM, { cause: error }) : error
+  isFull(error) ? new Refusal('too-large', NO_ROOM, { cause: error }) : error
 
 /** Writes all bytes at an offset, however many calls the system takes for it. */
 export const writeAll = (fd: number, bytes: Uint8Array, at: number): void => {

@@ -1,10 +1,7 @@
-import { accessTo, type Access, type Reach, type ReachFolder } from '../reach.js'
+import { accessTo, type Access, type Reach } from '../reach.js'
 import { refuse } from '../refusal.js'
 import type { Caller } from '../types.js'
 import { Places } from './places.js'
-
-/** Answers what areas, by their ids, reach together. */
-export type AskReach = (areas: string[]) => Promise<readonly ReachFolder[]>
 
 /** What a caller sees of the workspace, as it was when asked. */
 export interface Sight {
@@ -18,12 +15,6 @@ export interface Sight {
 /** The ids of the areas a caller is limited to; undefined: it reaches everything. */
 export const limitsOf = ({ kind, role, areas }: Pick<Caller, 'kind' | 'role' | 'areas'>): readonly string[] | undefined =>
   kind === 'token' || role === 'maintainer' || role === 'owner' ? undefined : areas
-
-/** What a caller sees now. Only one limited to areas costs a question. */
-export const sightOf = async (workspace: string, caller: Pick<Caller, 'kind' | 'role' | 'areas'>, ask: AskReach): Promise<Sight> => {
-  const areas = limitsOf(caller)
-  return sightWith(workspace, areas && (await ask([...areas])))
-}
 
 /** What somebody with a reach sees. */
 export const sightWith = (workspace: string, reach: Reach): Sight => {

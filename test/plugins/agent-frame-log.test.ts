@@ -20,6 +20,16 @@ t.test('deltas that come together are one frame, in the order of what was said',
   t.equal(log.seq, 3)
 })
 
+t.test('a frame that comes in the moment the last one was written is written too', async t => {
+  const journals = journalsIn(t)
+  const log = new FrameLog(journals, 'r-1', quiet)
+  log.push({ kind: 'text_end' })
+  await log.opened
+  log.push({ kind: 'thinking', text: 'then' })
+  await log.settled()
+  t.same(await logged(journals), [{ kind: 'text_end' }, { kind: 'thinking', text: 'then' }])
+})
+
 t.test('deltas of another block are not merged, and a long one is cut between characters', async t => {
   const journals = journalsIn(t)
   const log = new FrameLog(journals, 'r-1', quiet)

@@ -250,3 +250,27 @@ t.test('entries of activity are there for somebody limited when their conversati
   t.notMatch(JSON.stringify(events), PLANTED)
   t.match(JSON.stringify((await daemon.client.call('GET /activity')).events), PLANTED)
 })
+
+t.test('how far somebody limited reaches is asked once for a call, however much of its answer goes by it', async t => {
+  const people = new People()
+  people.add('ann@example.org', 'collaborator', ['docs'])
+  let asked = 0
+  const reach = () => {
+    asked += 1
+    return { folders: [{ path: 'docs', access: 'work' as const }] }
+  }
+  const daemon = await daemonWith(t, ['agent', 'agents'], { files: FILES, fakes: { ...people.fakes, 'areas.reach': reach } })
+  people.admit(daemon)
+  await runTurn(daemon.client, 'in', 'write docs/b.md\n| x', { startIn: 'docs', isolated: true })
+  await runTurn(daemon.client, 'out', 'say x', { startIn: 'src' })
+  const ann = clientOf(daemon, 'ann@example.org')
+  const asks = async (work: () => Promise<unknown>) => {
+    asked = 0
+    await work()
+    return asked
+  }
+  t.equal(await asks(async () => t.same((await ann.call('GET /agents')).agents.map(({ id }) => id), ['in'])), 1)
+  t.equal(await asks(() => ann.call('POST /agents/{id}/sync', { id: 'in' })), 1)
+  t.equal(await asks(() => ann.call('POST /agents/seen', {})), 1)
+  t.equal(await asks(() => daemon.client.call('GET /agents')), 0)
+})

@@ -119,6 +119,22 @@ t.test('a folder that goes away takes what lies in it from whoever watches, and 
   t.match((await (await openEvents(t, { url: daemon.url, session: ann.session })).until('agents')).agents, [{ id: 'in' }])
 })
 
+for (const apart of [[], ['areas', 'agent']]) {
+  t.test(`a turn that is watched, and nothing else, is closed within two seconds of its folder going away${apart.length ? ', with groups apart' : ''}`, async t => {
+    const { daemon, ann, join: joins } = await world(t, apart)
+    const bob = await joins('bob')
+    await daemon.client.call('POST /agent', { conversationId: 'live', prompt: 'ask Go on?\n| yes: x', startIn: 'docs' })
+    const [mine, whole] = [framesOf(ann.client, 'live'), framesOf(bob.client, 'live')]
+    for (const watched of [mine, whole]) await watched.until(({ kind }) => kind === 'question')
+    const began = performance.now()
+    renameSync(join(daemon.workspace, 'docs'), join(daemon.workspace, 'away'))
+    await t.rejects(mine.all())
+    t.ok(performance.now() - began < 2000)
+    await daemon.client.call('POST /agent/stop', { conversationId: 'live' })
+    t.match((await whole.all()).at(-1)?.event, { kind: 'done' }, 'who is not limited goes on')
+  })
+}
+
 t.test('a grant names areas that there are, and narrows who had everything', async t => {
   const { daemon, join: joins } = await world(t)
   t.match(await refusalOf(() => daemon.client.call('POST /members', { role: 'viewer', areas: ['docs', 'none'] })), { status: 404, message: 'none' })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Board } from '../../plugins/system/board.js'
+import { Board } from '../../plugins/system/stream/board.js'
 import type { LiveFrame } from '../../sdk/kernel.js'
 import { TestClock } from '../sdk/node/live/support.js'
 import { cardOf } from './events-support.js'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { opened, sealed } from '../../plugins/system/bundles/cipher.js'
+import { decrypted, encrypted } from '../../plugins/system/bundles/cipher.js'
 import { readBundle } from '../../plugins/system/bundles/reading.js'
 import { Judge, reasonAgainst } from '../../plugins/system/bundles/staging.js'
 import { checkSeal, withSeal } from '../../plugins/system/bundles/seal.js'
@@ -129,24 +129,24 @@ t.test('a hundred thousand entries are read', async t => {
   t.same([written.length, written.reduce((sum, { files }) => sum + files, 0), skipped], [100, 100_000, []])
 })
 
-t.test('a sealed archive opens under its passphrase alone, and no chunk can be changed, moved, cut off or added', async t => {
+t.test('an encrypted archive opens under its passphrase alone, and no chunk can be changed, moved, cut off or added', async t => {
   const plain = Buffer.alloc(200_000, 'abc')
-  const bytes = await of(sealed('a good passphrase', pieces(plain, 7000)))
+  const bytes = await of(encrypted('a good passphrase', pieces(plain, 7000)))
   t.notMatch(bytes.toString('latin1'), /abcabcabc/)
-  t.ok((await of(opened('a good passphrase', pieces(bytes, 999)))).equals(plain))
-  t.same(await of(opened('a good passphrase', pieces(await of(sealed('a good passphrase', pieces(Buffer.alloc(0), 1))), 10))), Buffer.alloc(0))
-  t.match(await refusal(of(opened('another passphrase', pieces(bytes, 4096)))), { status: 422, message: /passphrase/ })
+  t.ok((await of(decrypted('a good passphrase', pieces(bytes, 999)))).equals(plain))
+  t.same(await of(decrypted('a good passphrase', pieces(await of(encrypted('a good passphrase', pieces(Buffer.alloc(0), 1))), 10))), Buffer.alloc(0))
+  t.match(await refusal(of(decrypted('another passphrase', pieces(bytes, 4096)))), { status: 422, message: /passphrase/ })
   const [head, chunk] = [40, 64 * 1024 + 16]
   const parts = [bytes.subarray(head, head + chunk), bytes.subarray(head + chunk, head + 2 * chunk), bytes.subarray(head + 2 * chunk)]
   const with_ = (...order: Buffer[]) => Buffer.concat([bytes.subarray(0, head), ...order])
   for (const [what, bad] of [
     ['moved', with_(parts[1]!, parts[0]!, ...parts.slice(2))], ['left out', with_(parts[0]!, ...parts.slice(2))], ['cut off', with_(parts[0]!, parts[1]!)],
     ['added', with_(...parts, parts[0]!)], ['cut in the middle', bytes.subarray(0, 100_000)], ['only a head', bytes.subarray(0, head)], ['half a head', bytes.subarray(0, 20)],
-  ] as const) t.match(await refusal(of(opened('a good passphrase', pieces(bad, 5000)))), { status: 422 }, what)
+  ] as const) t.match(await refusal(of(decrypted('a good passphrase', pieces(bad, 5000)))), { status: 422 }, what)
   for (const at of [3, 20, 38, head, head + 70_000, bytes.length - 1]) {
     const bad = Buffer.from(bytes)
     bad[at]! ^= 1
-    t.match(await refusal(of(opened('a good passphrase', pieces(bad, 5000)))), { status: 422 }, `byte ${at}`)
+    t.match(await refusal(of(decrypted('a good passphrase', pieces(bad, 5000)))), { status: 422 }, `byte ${at}`)
   }
 })
 

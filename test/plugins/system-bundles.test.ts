@@ -1,11 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { partOf } from '../../plugins/system/bundles/download.js'
 import { Exports, handedOver } from '../../plugins/system/bundles/exports.js'
+import { sweepCutOff, sweepPoints } from '../../plugins/system/bundles/restoring.js'
 import { Shelf } from '../../plugins/system/bundles/shelf.js'
 import { refusalOf } from '../kernel/auth/memory.js'
+import { onceIn } from '../support/changes.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { refusal } from './agent-support.js'
@@ -229,6 +231,29 @@ t.test('a backup that a group gives no part of is none', async t => {
   const host = (parts: object[]) => ({ collect: async (point: string) => (point === 'bundle.parts' ? parts : [['agent']]) }) as never
   t.same(await handedOver(host([part])), [part])
   t.match(await refusal(handedOver(host([]))), { status: 424, message: /group agent could not hand over/ })
+})
+
+t.test('what was kept of before a restore goes after a week, while the daemon answers, unless a restore waits for the next start', async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
+  makeWorkspace(workspace)
+  const stamp = (days: number) => `${Date.now() - days * 86_400_000}-abcdef`
+  const [old, young] = [stamp(7.1), stamp(6.9)]
+  const [before, state] = [join(workspace, '.sandbox/restored'), join(data, 'system/restore-points')]
+  for (const name of [old, young]) for (const point of [join(before, name, 'before'), join(state, name, 'agent')]) mkdirSync(point, { recursive: true })
+  mkdirSync(join(before, young, 'new'))
+  mkdirSync(join(before, 'mine'))
+  const host = { place: { workspace, data, folder: join(data, 'system') } } as never
+  writeFileSync(join(data, 'moves.json'), '{}')
+  await sweepPoints(host)
+  await sweepCutOff(host)
+  t.same([readdirSync(before), readdirSync(join(before, young))], [[old, young, 'mine'], ['before', 'new']])
+  rmSync(join(data, 'moves.json'))
+  await daemonWith(t, ['system'], { workspace, data })
+  t.same(readdirSync(join(before, young)), ['before'], 'what was cut off is gone before anybody can restore')
+  await onceIn(state, () => readdirSync(state).length === 1)
+  await onceIn(before, () => readdirSync(before).length === 2)
+  t.same([readdirSync(before), readdirSync(state)], [[young, 'mine'], [young]])
 })
 
 t.test('the three newest are kept, none longer than a week, and files nobody knows go', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Denials } from '../../plugins/system/denials.js'
+import { Denials } from '../../plugins/system/access/denials.js'
 import { daemonWith } from '../support/daemon.js'
 
 t.test('failures of an address are told as the first, and as how many more there were when ten minutes are over', t => {

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { IssuerKeys } from '../../plugins/system/issuer-keys.js'
-import { Nonces } from '../../plugins/system/nonces.js'
-import { UsedTokens } from '../../plugins/system/used-tokens.js'
-import { plainEmail } from '../../plugins/system/email.js'
+import { IssuerKeys } from '../../plugins/system/access/issuer-keys.js'
+import { Nonces } from '../../plugins/system/access/nonces.js'
+import { UsedTokens } from '../../plugins/system/access/used-tokens.js'
+import { plainEmail } from '../../plugins/system/access/email.js'
 import type { Files } from '../../sdk/index.js'
 import { MemoryFiles, refusalOf } from '../kernel/auth/memory.js'
 

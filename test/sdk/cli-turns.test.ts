@@ -146,7 +146,7 @@ t.test('answer finds the card by its id or its conversation, and refuses words t
 t.test('the fleet is a table, with what waits for an answer below it', async t => {
   const agents = [
     { id: 'c-1', status: 'ready', title: 'Fix the\nparser \u001b[2J', diff: { files: 2, insertions: 5, deletions: 1 }, branch: 'agent/c-1', updatedAt: Date.now() - 120_000 },
-    { id: 'c-2', status: 'awaiting', updatedAt: Date.now(), cards: [{ requestId: 'q-1', kind: 'question', title: 'Which colour?', raisedAt: 1 }] },
+    { id: 'c-2', status: 'awaiting', updatedAt: Date.now() + 60_000, cards: [{ requestId: 'q-1', kind: 'question', title: 'Which colour?', raisedAt: 1 }] },
   ]
   const daemon = await fakeDaemon(t, () => ({ agents, rev: 3, held: [] }))
   t.equal((await daemon.run(['agents'])).out, `CONVERSATION  STATUS    CHANGES        UPDATED    TITLE

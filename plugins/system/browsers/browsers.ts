@@ -3,10 +3,11 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Input, refuse } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/addresses.js'
-import type { BrowserAct, BrowserActed, BrowserCalls, BrowserSession } from '../browsers-contract.js'
+import type { BrowserAct, BrowserActed, BrowserCalls, BrowserSession } from './contract.js'
 import type { Surroundings } from './chromium.js'
 import { addressOf } from './gate.js'
-import { RunningBrowser } from './running.js'
+import { fit, outgrown, ROOM, type Room } from './room.js'
+import { RunningBrowser, type Start } from './running.js'
 
 /** What the browsers need to know of the daemon. */
 export interface House extends Surroundings {
@@ -23,6 +24,8 @@ interface Entry {
   running?: RunningBrowser
   activityAt: number
   finishedAt?: number
+  /** Why it was closed, where nobody closed it. */
+  why?: string
 }
 
 /** Each is a few hundred megabytes. */
@@ -67,11 +70,8 @@ export class Browsers {
     if (live.length >= MOST_RUNNING) refuse('too-many', `${live.length} browsers are running: close one first`)
     const fresh = profile === NO_SIGN_INS
     if (!fresh && live.some(({ about }) => about.server === profile)) refuse('conflict', `a browser with the sign-ins of ${profile} is running: use it, or close it first`)
-    const starting = RunningBrowser.start({
-      around: this.#around, fresh,
-      folder: fresh ? this.#folder('fresh', randomBytes(8).toString('hex')) : this.#folder('profiles', profile),
-      reach: async () => ({ near, listeners: await this.#listeners() }),
-    })
+    const folder = fresh ? this.#folder('fresh', randomBytes(8).toString('hex')) : this.#folder('profiles', profile)
+    const starting = this.#start({ around: this.#around, fresh, folder, reach: async () => ({ near, listeners: await this.#listeners() }) })
     const entry: Entry = {
       about: { name, label: asked.label ?? name, server: profile, ...(conversationId !== undefined && { conversationId }) },
       starting, activityAt: this.#now(),
@@ -85,6 +85,7 @@ export class Browsers {
         entry.finishedAt ??= this.#now()
         this.#around.changed(name)
       })
+      void this.#bound(entry, running, folder).catch(error => this.#around.log.warn('a browser that is to be closed does not end', { browser: name, error: String(error) }))
       if (url !== undefined) await running.act({ action: 'open', url })
     } catch (error) {
       await entry.running?.end()
@@ -105,7 +106,7 @@ export class Browsers {
     }
     const { entry, running } = await this.#running(name)
     const capture = await running.act(act).catch(error => {
-      if (entry.finishedAt !== undefined || !running.alive) return refuse('conflict', GONE(name))
+      if (entry.finishedAt !== undefined || !running.alive) return refuse('conflict', gone(entry))
       throw error
     })
     entry.activityAt = this.#now()
@@ -138,6 +139,26 @@ export class Browsers {
     await Promise.all([...this.#entries.keys()].map(name => this.end(name).catch(() => {})))
   }
 
+  async #start(start: Start): Promise<RunningBrowser> {
+    const { folder, fresh } = start
+    const lost = fresh ? undefined : await fit(folder, this.#room.folder)
+    if (lost !== undefined) this.#around.log.warn(`a profile of a browser took more than ${mebibytes(this.#room.folder)}: ${lost} was removed`, { folder })
+    return RunningBrowser.start(start)
+  }
+
+  /** Closes a browser whose pages fill the disk. */
+  async #bound(entry: Entry, running: RunningBrowser, folder: string): Promise<void> {
+    const most = this.#room.folder
+    if (!(await outgrown(folder, most, running.ended))) return
+    entry.why = `it was closed, because what its pages keep on the disk grew beyond ${mebibytes(most)}`
+    this.#around.log.warn('a browser was closed, because what its pages keep on the disk grew too large', { browser: entry.about.name, bytes: most })
+    await running.end()
+  }
+
+  get #room(): Room {
+    return this.#around.room ?? ROOM
+  }
+
   #forget(): void {
     const oldest = this.#now() - KEPT_MS
     for (const [name, { finishedAt = Infinity }] of this.#entries) if (finishedAt < oldest) this.#entries.delete(name)
@@ -146,7 +167,7 @@ export class Browsers {
   async #running(name: string): Promise<{ entry: Entry; about: Entry['about']; running: RunningBrowser }> {
     const entry = this.#entries.get(name) ?? refuse('not-found', `expected the name of a browser, found ${name}`)
     const running = entry.running ?? (await entry.starting)
-    return running.alive && entry.finishedAt === undefined ? { entry, about: entry.about, running } : refuse('conflict', GONE(name))
+    return running.alive && entry.finishedAt === undefined ? { entry, about: entry.about, running } : refuse('conflict', gone(entry))
   }
 
   async #listeners(): Promise<Listener[]> {
@@ -159,7 +180,9 @@ export class Browsers {
   }
 }
 
-const GONE = (name: string): string => `the browser ${name} is not running: it was closed, or it crashed; open another`
+const gone = ({ about: { name }, why = 'it was closed, or it crashed' }: Entry): string => `the browser ${name} is not running: ${why}; open another`
+
+const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`
 
 const shown = ({ about, running, activityAt, finishedAt }: Entry): BrowserSession => ({
   ...about, running: running?.alive === true && finishedAt === undefined, activityAt, ...(finishedAt !== undefined && { finishedAt }),

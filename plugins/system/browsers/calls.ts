@@ -1,7 +1,7 @@
 import type { Context, Handlers, Host } from '../../../sdk/index.js'
+import { record } from '../../../sdk/node/record.js'
 import type { System } from '../contract.js'
-import type { BrowserSession } from '../browsers-contract.js'
-import { record } from '../recorded.js'
+import type { BrowserSession } from './contract.js'
 import { Browsers } from './browsers.js'
 import { View } from './view.js'
 

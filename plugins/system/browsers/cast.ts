@@ -1,5 +1,5 @@
 import type { CDPSession } from 'playwright-core'
-import type { ViewPictureFrame } from '../browsers-contract.js'
+import type { ViewPictureFrame } from './contract.js'
 import { VIEWPORT } from './chromium.js'
 import { answered, type Tab } from './tab.js'
 

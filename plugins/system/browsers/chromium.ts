@@ -10,6 +10,7 @@ import { contains } from '../../../sdk/node/paths.js'
 import { killWalled, listEnv, missingProgram, ownProgram } from '../../../sdk/node/run.js'
 import { walled, type Walled } from '../../../sdk/node/wall.js'
 import { pipeTransport } from './pipe.js'
+import { ROOM, type Room } from './room.js'
 
 /** What a page is drawn in, in its own pixels. */
 export const VIEWPORT = { width: 1280, height: 800 } as const
@@ -24,7 +25,9 @@ export interface Chromium {
 }
 
 /** What starting it needs to know of the daemon. */
-export type Surroundings = Pick<Host, 'place' | 'log' | 'signal'>
+export interface Surroundings extends Pick<Host, 'place' | 'log' | 'signal'> {
+  readonly room?: Room
+}
 
 /** Where the program itself lies; the scripts before it add extensions and keys of the system's. */
 const PLACES = ['/usr/lib/chromium/chromium', '/usr/lib64/chromium-browser/chromium-browser', '/Applications/Chromium.app/Contents/MacOS/Chromium']
@@ -35,7 +38,7 @@ const START_MS = 30_000
 const CACHE_BYTES = 32 * 1024 * 1024
 
 /** It asks nobody anything by itself, and whatever its pages ask goes through the gate. */
-const flags = (gate: number, profile: string): string[] => [
+const flags = (gate: number, profile: string, pages: number): string[] => [
   '--headless', '--remote-debugging-pipe', `--user-data-dir=${profile}`, `--window-size=${VIEWPORT.width},${VIEWPORT.height}`,
   `--proxy-server=http://127.0.0.1:${gate}`, '--proxy-bypass-list=<-loopback>', '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
   '--force-webrtc-ip-handling-policy=disable_non_proxied_udp', '--disable-quic',
@@ -46,8 +49,8 @@ const flags = (gate: number, profile: string): string[] => [
   '--password-store=basic', '--use-mock-keychain', '--mute-audio', '--disable-back-forward-cache', '--force-color-profile=srgb',
   '--disable-features=MediaRouter,DialMediaRouteProvider,OptimizationHints,Translate,AutofillServerCommunication,HttpsUpgrades,'
     + 'HttpsFirstBalancedModeAutoEnable,PreconnectToSearch,NetworkTimeServiceQuerying,CertificateTransparencyComponentUpdater,'
-    + 'LensOverlay,AimEnabled,DestroyProfileOnBrowserClose,PaintHolding,InterestFeedContentSuggestions,Prerender2,WebTransport',
-  '--enable-features=SkipListAccountsWithoutGaiaCookies',
+    + 'LensOverlay,AimEnabled,DestroyProfileOnBrowserClose,PaintHolding,InterestFeedContentSuggestions,Prerender2,WebTransport,StaticStorageQuota',
+  `--enable-features=SkipListAccountsWithoutGaiaCookies,StorageQuotaSettings:PoolSizeBytes/${pages}`,
   'about:blank',
 ]
 
@@ -72,14 +75,14 @@ export const chromiumProgram = async (): Promise<Program> => ({
 })
 
 /** Starts Chromium behind the wall: it sees its own folder of the data folder, and nothing of the workspace and of people's own folders. */
-export const startChromium = async ({ place, log, signal }: Surroundings, folder: string, gate: number): Promise<Chromium> => {
+export const startChromium = async ({ place, log, signal, room = ROOM }: Surroundings, folder: string, gate: number): Promise<Chromium> => {
   const program = (await findChromium()) ?? missingProgram('chromium')
   const [profile, home, empty] = ['profile', 'home', 'empty'].map(name => join(folder, name)) as [string, string, string]
   for (const each of [profile, home, empty]) await mkdir(each, { recursive: true, mode: 0o700 })
   const hide = [...place.hidden, '/tmp', ...(homedir() === '/' ? [] : [homedir()])]
   const env = listEnv({ HOME: home, TMPDIR: '/tmp', DBUS_SESSION_BUS_ADDRESS: 'disabled:' })
   const attempt = async (own: boolean): Promise<Chromium> => {
-    const args = [...(own ? [] : ['--no-sandbox']), ...flags(gate, profile)]
+    const args = [...(own ? [] : ['--no-sandbox']), ...flags(gate, profile, room.pages)]
     const spec = {
       workspace: place.workspace, data: place.data, cwd: place.workspace, env, hide, ordinary: own,
       copy: { dir: empty, gitdirs: [] }, ownSandbox: true, exposed: [profile, home],

@@ -1,4 +1,4 @@
-import type { ViewClientFrame, ViewKeyFrame, ViewMouseFrame } from '../browsers-contract.js'
+import type { ViewClientFrame, ViewKeyFrame, ViewMouseFrame } from './contract.js'
 import { refuse } from '../../../sdk/index.js'
 import { answered, type Tab } from './tab.js'
 

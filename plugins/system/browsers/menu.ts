@@ -1,4 +1,4 @@
-import type { ViewMenu } from '../browsers-contract.js'
+import type { ViewMenu } from './contract.js'
 
 const MOST_OPTIONS = 1000
 const MOST_LABEL = 200

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CDPSession, Page } from 'playwright-core'
 import { Refusal } from '../../../sdk/index.js'
-import type { BrowserCapture, BrowserPage } from '../browsers-contract.js'
+import type { BrowserCapture, BrowserPage } from './contract.js'
 import { VIEWPORT } from './chromium.js'
 
 const ANSWER_MS = 10_000

@@ -1,5 +1,5 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
-import type { ViewClientFrame, ViewKeyFrame, ViewMouseFrame, ViewPingFrame, ViewServerFrame } from '../browsers-contract.js'
+import type { ViewClientFrame, ViewKeyFrame, ViewMouseFrame, ViewPingFrame, ViewServerFrame } from './contract.js'
 import { Cast } from './cast.js'
 import { VIEWPORT } from './chromium.js'
 import { acts, Hands } from './hands.js'

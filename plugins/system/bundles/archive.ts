@@ -9,7 +9,7 @@ import { createGzip, gzip } from 'node:zlib'
 import { promisify } from 'node:util'
 import type { Pack } from 'tar-stream'
 import { codeOf, contains } from '../../../sdk/node/paths.js'
-import { sealed } from './cipher.js'
+import { encrypted } from './cipher.js'
 import { MANIFEST, type BundleEntry, type BundleManifest } from './manifest.js'
 import { withSeal } from './seal.js'
 import { tar } from './tar.js'
@@ -131,7 +131,7 @@ export class Archive {
     const first = await headOf(Buffer.from(JSON.stringify(manifest)))
     const bytes = withSeal(joined(first, this.#body))
     const out = createWriteStream(to, { mode: 0o600, flags: 'wx', flush: true })
-    await pipeline(passphrase === undefined ? bytes : sealed(passphrase, bytes), out, { signal: this.#signal })
+    await pipeline(passphrase === undefined ? bytes : encrypted(passphrase, bytes), out, { signal: this.#signal })
     return sizeOf(out)
   }
 }

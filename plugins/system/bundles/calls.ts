@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { type Handlers, type Host, refuse } from '../../../sdk/index.js'
-import type { Bundle, BundleCalls } from '../bundles-contract.js'
-import { record } from '../recorded.js'
+import { record } from '../../../sdk/node/record.js'
+import type { Bundle, BundleCalls } from './contract.js'
 import { downloadOf, Downloads } from './download.js'
 import { Exports, sweepMaking } from './exports.js'
-import { checkBundle, stageBundle, sweepRestores } from './restoring.js'
+import { checkBundle, stageBundle, sweepCutOff, sweepPoints } from './restoring.js'
 import { Shelf } from './shelf.js'
 
 const SWEEP_MS = 6 * 3_600_000
@@ -21,10 +21,12 @@ export const bundleCalls = async (host: Host): Promise<{ calls: Handlers<BundleC
   const exports = new Exports({ host, shelf, record: told, changed })
   const downloads = new Downloads()
   let restoring = false
-  const sweep = () => Promise.all([shelf.sweep(), restoring || sweepRestores(host)]).catch(failed('old bundles could not be swept'))
+  const sweep = () => Promise.all([shelf.sweep(), sweepPoints(host)]).catch(failed('old bundles could not be swept'))
   const sweeper = setInterval(() => void sweep(), SWEEP_MS).unref()
   signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
-  host.boot('Backups', async () => void (await sweep()))
+  host.boot('Backups', () => sweepCutOff(host).catch(failed('what a restore left could not be removed')))
+  // Not in a boot step: what is old may be much, and nobody waits for it to go.
+  host.on('daemon.ready', () => void sweep())
   host.stopping(() => exports.stop())
 
   const calls: Handlers<BundleCalls> = {

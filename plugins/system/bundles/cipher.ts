@@ -28,10 +28,10 @@ const nonceOf = (prefix: Uint8Array, chunk: number): Buffer => {
 const aboutOf = (head: Uint8Array, last: boolean): Buffer => Buffer.concat([head, Buffer.of(last ? 1 : 0)])
 
 /** Whether a file that begins so was encrypted here. */
-export const isSealed = (head: Uint8Array): boolean => MAGIC.equals(head.subarray(0, MAGIC.length))
+export const isEncrypted = (head: Uint8Array): boolean => MAGIC.equals(head.subarray(0, MAGIC.length))
 
 /** Encrypts a stream under a passphrase (AES-256-GCM, chunk by chunk). */
-export async function* sealed(passphrase: string, plain: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* encrypted(passphrase: string, plain: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const [salt, prefix] = [randomBytes(SALT), randomBytes(NONCE)]
   const head = Buffer.concat([MAGIC, salt, prefix])
   const key = await keyOf(passphrase, salt)
@@ -45,14 +45,14 @@ export async function* sealed(passphrase: string, plain: AsyncIterable<Buffer>):
 }
 
 /** What was encrypted under a passphrase; refuses another passphrase, and every change, before it gives what was changed. */
-export async function* opened(passphrase: string, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* decrypted(passphrase: string, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer | undefined
   let key: Buffer | undefined
   let at = 0
   for await (const { bytes: piece, last } of headThenChunks(bytes)) {
     if (!head) {
       head = piece
-      if (head.length < HEAD || !isSealed(head)) throw damaged(CUT)
+      if (head.length < HEAD || !isEncrypted(head)) throw damaged(CUT)
       key = await keyOf(passphrase, head.subarray(MAGIC.length, MAGIC.length + SALT))
       continue
     }

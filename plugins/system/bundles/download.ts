@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { refuse, type HttpFacts } from '../../../sdk/index.js'
-import type { Bundle } from '../bundles-contract.js'
+import type { Bundle } from './contract.js'
 
 const REMEMBERED = 1_000
 

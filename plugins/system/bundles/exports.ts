@@ -1,7 +1,8 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Caller, type Host, Refusal, refuse } from '../../../sdk/index.js'
-import type { Bundle, BundlePart } from '../bundles-contract.js'
+import { isFull } from '../../../sdk/node/disk.js'
+import type { Bundle, BundlePart } from './contract.js'
 import { pack, weigh, type Contents } from './packing.js'
 import type { Shelf } from './shelf.js'
 import { room } from './staging.js'
@@ -130,11 +131,9 @@ const abortOf = async (signal: AbortSignal): Promise<never> => {
   return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))
 }
 
-const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
-
 const sentenceOf = (error: unknown): string => {
   if (error instanceof Refusal && error.reason !== 'failed') return error.message
-  return FULL.has((error as { code?: string }).code ?? '') ? 'the disk is full: make room and pack it again' : FAILED
+  return isFull(error) ? 'the disk is full: make room and pack it again' : FAILED
 }
 
 const bytesBelow = async (folder: string): Promise<number> => {

@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib'
 import type { Extract } from 'tar-stream'
 import { Refusal, refuse } from '../../../sdk/index.js'
 import { codeOf } from '../../../sdk/node/paths.js'
-import { isSealed, opened } from './cipher.js'
+import { decrypted, isEncrypted } from './cipher.js'
 import { MANIFEST, parseManifest, type BundleEntry, type BundleManifest } from './manifest.js'
 import { checkSeal } from './seal.js'
 import { tar } from './tar.js'
@@ -56,7 +56,7 @@ const contentOf = async (handle: FileHandle, passphrase: string | undefined): Pr
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(16), 0, 16, 0)
   const head = buffer.subarray(0, bytesRead)
   const bytes = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>
-  if (isSealed(head)) return opened(passphrase ?? refuse('unprocessable', 'the bundle is encrypted: give its passphrase'), bytes)
+  if (isEncrypted(head)) return decrypted(passphrase ?? refuse('unprocessable', 'the bundle is encrypted: give its passphrase'), bytes)
   if (head[0] !== 0x1f || head[1] !== 0x8b) refuse('unprocessable', NO_BUNDLE)
   return bytes
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { lstat, mkdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type Host, refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { MOVES, planMoves, returnedFolder, type Move } from '../../../sdk/node/moves.js'
 import { inside } from '../../../sdk/node/paths.js'
-import type { RestoreReport } from '../bundles-contract.js'
+import type { RestoreReport } from './contract.js'
 import type { BundleManifest } from './manifest.js'
 import { handedOver } from './exports.js'
 import { readBundle } from './reading.js'
@@ -62,27 +62,40 @@ export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promi
   }
 }
 
-/** Removes what a restore left that was killed before it counted, and restore points older than a week. */
-export const sweepRestores = async (host: Pick<Host, 'place'>, now = Date.now()): Promise<void> => {
-  const { workspace, data } = host.place
-  const sandbox = join(workspace, SANDBOX)
-  const points = join(host.place.folder, POINTS)
-  for (const name of await namesIn(points)) if (isOld(name, now)) await rm(join(points, name), { recursive: true, force: true })
-  if (await lstat(join(data, MOVES)).catch(() => undefined)) return
+type Places = Pick<Host, 'place'>
+
+/** Removes what a restore left that was killed before it counted. Only before another may begin. */
+export const sweepCutOff = async (host: Places): Promise<void> => {
+  if (await isPlanned(host)) return
   await rm(stagedFolder(host), { recursive: true, force: true })
-  for (const folder of [sandbox, join(sandbox, RESTORED)]) if (!(await lstat(folder).catch(() => undefined))?.isDirectory()) return
-  for (const name of await namesIn(join(sandbox, RESTORED))) {
-    if (!STAMP.test(name)) continue
-    const point = join(sandbox, RESTORED, name)
-    const old = isOld(name, now)
-    await rm(old ? point : join(point, NEW), { recursive: true, force: true })
-    if (!old && (await namesIn(point)).length === 0) await rm(point, { recursive: true, force: true })
+  for (const point of await keptBefore(host)) {
+    await rm(join(point, NEW), { recursive: true, force: true })
+    if ((await namesIn(point)).length === 0) await rm(point, { recursive: true, force: true })
   }
+}
+
+/** Removes restore points older than a week; one that is being made is not. */
+export const sweepPoints = async (host: Places, now = Date.now()): Promise<void> => {
+  if (await isPlanned(host)) return
+  const points = join(host.place.folder, POINTS)
+  const all = [...(await namesIn(points)).map(name => join(points, name)), ...(await keptBefore(host))]
+  for (const point of all) if (isOld(basename(point), now)) await rm(point, { recursive: true, force: true })
+}
+
+/** Whether a restore waits for the next start. */
+const isPlanned = async ({ place }: Places): Promise<boolean> => (await lstat(join(place.data, MOVES)).catch(() => undefined)) !== undefined
+
+/** Where what a restore replaced lies in the workspace. */
+const keptBefore = async ({ place }: Places): Promise<string[]> => {
+  const sandbox = join(place.workspace, SANDBOX)
+  const restored = join(sandbox, RESTORED)
+  for (const folder of [sandbox, restored]) if (!(await lstat(folder).catch(() => undefined))?.isDirectory()) return []
+  return (await namesIn(restored)).filter(name => STAMP.test(name)).map(name => join(restored, name))
 }
 
 const isOld = (stamp: string, now: number): boolean => STAMP.test(stamp) && Number(stamp.split('-')[0]) < now - KEPT_MS
 
-const stagedFolder = ({ place }: Pick<Host, 'place'>): string => join(place.folder, 'staged')
+const stagedFolder = ({ place }: Places): string => join(place.folder, 'staged')
 
 const bundleAt = async ({ place }: RestoreHost, path: string): Promise<string> => inside(place.workspace, path)
 

@@ -3,7 +3,7 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { Kept, type KeptFiles } from '../../../sdk/node/kept.js'
-import type { Bundle } from '../bundles-contract.js'
+import type { Bundle } from './contract.js'
 
 const KEPT = 3
 const KEPT_MS = 7 * 24 * 3_600_000

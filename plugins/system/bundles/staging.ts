@@ -3,6 +3,7 @@ import { lstat, mkdir, readdir, rm, statfs, symlink, writeFile } from 'node:fs/p
 import { dirname, join, normalize } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Refusal, refuse } from '../../../sdk/index.js'
+import { isFull } from '../../../sdk/node/disk.js'
 import { codeOf } from '../../../sdk/node/paths.js'
 import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
 import { unpackHistory } from './histories.js'
@@ -71,8 +72,6 @@ export interface StagingPlaces {
   readonly data: string
 }
 
-const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
-
 /** Lays an archive out beside what it will replace. Whoever makes one removes its places unless they are used. */
 export class Staging extends Judge {
   readonly places: StagingPlaces
@@ -129,7 +128,7 @@ const full = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work
   } catch (error) {
-    throw FULL.has(codeOf(error) ?? '') ? new Refusal('too-large', 'the disk is full, and nothing was changed: make room and try again', { cause: error }) : error
+    throw isFull(error) ? new Refusal('too-large', 'the disk is full, and nothing was changed: make room and try again', { cause: error }) : error
   }
 }
 

@@ -29,7 +29,7 @@ const AT_ONCE = 32
 const MOST_LIST = 256 * 1024 * 1024
 
 /** The path of something in a repository, from the workspace root. */
-export const within = (repo: string, path: string): string => (repo === 'root' ? path : path === '' ? repo : `${repo}/${path}`)
+const within = (repo: string, path: string): string => (repo === 'root' ? path : path === '' ? repo : `${repo}/${path}`)
 
 /** The repositories of a workspace, parents first. */
 export const findRepositories = async (workspace: string): Promise<FoundRepository[]> => {

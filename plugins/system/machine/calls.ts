@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import type { Context, Handlers, Host } from '../../../sdk/index.js'
 import { limitsOf } from '../../../sdk/node/sight.js'
-import type { MachineCalls, ProcessUse } from '../machine-contract.js'
+import type { MachineCalls, ProcessUse } from './contract.js'
 import { Machine } from './machine.js'
 import { terminalServers } from './processes.js'
 

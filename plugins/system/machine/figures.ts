@@ -1,6 +1,6 @@
 import { readFile, statfs } from 'node:fs/promises'
 import { cpus, freemem, totalmem } from 'node:os'
-import type { DiskUse, MemoryUse } from '../machine-contract.js'
+import type { DiskUse, MemoryUse } from './contract.js'
 
 /** Time the processors spent since the machine began, in milliseconds. */
 export interface CpuTimes {

@@ -1,7 +1,7 @@
 import { availableParallelism, loadavg } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { DiskUse, MachineUse, OwnedProcess, UsePoint } from '../machine-contract.js'
+import type { DiskUse, MachineUse, OwnedProcess, UsePoint } from './contract.js'
 import { cpuTimes, diskUse, memoryUse, type CpuTimes } from './figures.js'
 import { largest, percent, seenProcesses, type Seen } from './processes.js'
 

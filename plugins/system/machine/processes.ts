@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { contains } from '../../../sdk/node/paths.js'
 import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
-import type { OwnedProcess, ProcessUse } from '../machine-contract.js'
+import type { OwnedProcess, ProcessUse } from './contract.js'
 
 /** A process as the system tells of it. */
 export interface Seen {

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { allows, type Handlers, type Host, Refusal } from '../../../sdk/index.js'
+import { reachFor } from '../../../sdk/node/asked-reach.js'
+import { record } from '../../../sdk/node/record.js'
 import { missingProgram } from '../../../sdk/node/run.js'
 import type { System, TerminalCalls } from '../contract.js'
-import { record } from '../recorded.js'
-import { reachOf } from '../sight.js'
 import type { Backend } from './backend.js'
 import { findTmux } from './programs.js'
 import { Ptys } from './ptys.js'
@@ -26,7 +26,7 @@ export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof Term
 
   const all = new Terminals({
     workspace: host.place.workspace, backend, changed,
-    sees: async (caller, folder = '.') => allows(await reachOf(host, caller), folder, 'read'),
+    sees: async (caller, folder = '.') => allows(await reachFor(host, caller), folder, 'read'),
     recorded: (what, name, context) => record(host, { type: `terminal.${what}`, extra: { name } }, context),
   })
 

@@ -1,0 +1,30 @@
+import { refuse } from '../../../sdk/index.js'
+
+const MINUTE = 60_000
+const KEYS = 10_000
+
+/** Lets each address ask so many times a minute and refuses what is over. */
+export class Budget {
+  readonly #limit: number
+  readonly #now: () => number
+  readonly #asked = new Map<string, { since: number; times: number }>()
+
+  constructor(limit: number, now: () => number = Date.now) {
+    this.#limit = limit
+    this.#now = now
+  }
+
+  spend(address: string): void {
+    const now = this.#now()
+    const found = this.#asked.get(address)
+    const current = found && now >= found.since && now - found.since < MINUTE ? found : { since: now, times: 0 }
+    if (current.times >= this.#limit) {
+      const retryAfter = Math.max(1, Math.ceil((current.since + MINUTE - now) / 1000))
+      const message = `expected at most ${this.#limit} requests a minute from one address; ask again in ${retryAfter} s`
+      refuse('too-many', message, { retryAfter })
+    }
+    this.#asked.delete(address)
+    this.#asked.set(address, { since: current.since, times: current.times + 1 })
+    if (this.#asked.size > KEYS) this.#asked.delete(this.#asked.keys().next().value!)
+  }
+}

@@ -1,0 +1,64 @@
+import type { Handlers, Host } from '../../../sdk/index.js'
+import type { OpenedSession } from '../../../sdk/kernel.js'
+import { record } from '../../../sdk/node/record.js'
+import { requestOf } from '../request.js'
+import { Budget } from './budget.js'
+import type { AccessCalls } from './contract.js'
+import { listSessions, mintToken, revokeSessions } from './credentials.js'
+import { recordDenials } from './denials.js'
+import type { MemberCalls } from './members-contract.js'
+import { memberCalls } from './members.js'
+import { SignIn } from './sign-in.js'
+import type { TicketCalls } from './tickets-contract.js'
+import { ticketCalls } from './tickets.js'
+
+/**
+ * Answers who may reach the sandbox: sign-in, sessions, control tokens, people and tickets.
+ *
+ * @param knows Whether there is a bundle of that name.
+ */
+export const accessCalls = (host: Host, knows: (bundle: string) => boolean): Handlers<AccessCalls & MemberCalls & TicketCalls> => {
+  const published = (domain: 'sessions' | 'members') => host.call('kernel.events.publish', { domain })
+  const asked = new Budget(120)
+  const denied = recordDenials(host)
+  const signIn = new SignIn(host, address => denied(address, 'identity token'))
+  // Every end of a credential is heard of, its time running out too.
+  host.on('credential.ended', () => void published('sessions').catch(() => {}))
+  return {
+    ...memberCalls(host, published),
+    ...ticketCalls(host, knows),
+    'GET /system/sign-in': (_input, context) => {
+      const http = requestOf(context)
+      asked.spend(http.address)
+      return signIn.options(http)
+    },
+    'POST /system/session': async (input, context) => {
+      const { session, did } = await signIn.open(input, context)
+      await published('sessions')
+      if (did) await published('members')
+      if (!session.renewed) await recordSignIn(host, session, did)
+      return session
+    },
+    'GET /system/sessions': (_input, { caller }) => listSessions(host, caller),
+    'POST /system/sessions/revoke': (input, context) => revokeSessions(host, input, context),
+    'POST /system/control/tokens': async (input, context) => {
+      const minted = await mintToken(host, input, context)
+      await published('sessions')
+      return minted
+    },
+    'GET /system/control/tokens': () => host.call('kernel.token.list'),
+    'DELETE /system/control/tokens/{id}': async ({ id }, context) => {
+      await host.call('kernel.token.revoke', { id })
+      await record(host, { type: 'token.revoked', extra: { id } }, context)
+      return { ok: true }
+    },
+  }
+}
+
+const DID = { claimed: 'owner.claimed', joined: 'member.joined' } as const
+
+/** By the person who was let in: until then the caller was a stranger. */
+const recordSignIn = async (host: Host, { email, id, role }: OpenedSession, did?: keyof typeof DID): Promise<void> => {
+  if (did) await record(host, { type: DID[did], actor: email, extra: { role } })
+  await record(host, { type: 'session.opened', actor: email, extra: { id } })
+}

@@ -1,0 +1,84 @@
+import type { tags } from 'typia'
+import type { AccessSession, OpenedSession, TokenRow } from '../../../sdk/kernel.js'
+import type { CallerKind, Millis, Ok, Role, Scope, Text } from '../../../sdk/types.js'
+
+/** Who asks, as the sandbox sees them. */
+export interface Me {
+  actor: string
+  kind: CallerKind
+  role: Role
+  scope?: Scope
+  areas?: string[]
+  sessionId?: string
+  name?: string
+  picture?: string
+}
+/** An identity provider a person can sign in with. */
+export interface SignInProvider {
+  id: string
+  label: string
+  issuer: string
+  clientId: string
+}
+/** What a sign-in page must know before anybody is known. */
+export interface SignInOptions {
+  claimed: boolean
+  /** Whether the built-in local sign-in works at this address. */
+  local: boolean
+  name?: string
+  /** Must be carried by a provider's identity token. */
+  nonce: string
+  nonceExpiresAt: Millis
+  providers: SignInProvider[]
+}
+
+/** Who may reach the sandbox, and what they reach. */
+export interface AccessCalls {
+  /** Tell a sign-in page what it can offer: providers, whether there is an owner, whether local sign-in works here. */
+  'GET /system/sign-in'(): SignInOptions
+
+  /**
+   * Turn a proof into a session, or renew the session presented.
+   *
+   * `login` is a one-time code that `sandbox login` prints. An identity token as bearer, with the nonce of
+   * `GET /system/sign-in`, signs in whoever has a role here; `invite` grants one; on a sandbox that nobody owns the first
+   * identity becomes the owner, with `claim` where the code printed at start is asked for. Where no provider is configured
+   * an `invite` alone signs in, under `name`. A bearer session is renewed: same id, new token, and the old token works
+   * 10 more minutes. Codes are used up exactly when they grant. The token is in this answer only.
+   */
+  'POST /system/session'(input: {
+    claim?: string & tags.MinLength<1> & tags.MaxLength<64>
+    login?: string & tags.MinLength<1> & tags.MaxLength<128>
+    invite?: string & tags.MinLength<1> & tags.MaxLength<128>
+    name?: string & tags.MinLength<1> & tags.MaxLength<80>
+    device?: string & tags.MinLength<1> & tags.MaxLength<120>
+  }): OpenedSession
+
+  /** List one's own active sessions, for the owner everybody's; the newest use first. */
+  'GET /system/sessions'(): { sessions: AccessSession[] }
+
+  /**
+   * End sessions: this one, one by id, or every session of one person.
+   *
+   * An empty body ends every session of the sandbox, the caller's too. Streams of an ended session close within 1 s.
+   * Repeating is harmless.
+   */
+  'POST /system/sessions/revoke'(input: { current?: true; id?: Text; email?: Text }): { ok: true; revoked: number }
+
+  /**
+   * Mint a control token for a program.
+   *
+   * The token is in this answer only. Labels need not be unique and decide nothing. At most 100 tokens are active.
+   */
+  'POST /system/control/tokens'(input: {
+    label: string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[^\\x00-\\x1f]+$'>
+    scope: Scope
+    expiresAt?: Millis
+  }): { id: string; token: string }
+
+  /** List every token not revoked, newest first, never with its value; expired ones stay 30 days. */
+  'GET /system/control/tokens'(): { tokens: TokenRow[] }
+
+  /** Make a token unusable at once and close its streams; a turn it started goes on. */
+  'DELETE /system/control/tokens/{id}'(input: { id: Text }): Ok
+}

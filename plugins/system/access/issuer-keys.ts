@@ -1,0 +1,86 @@
+import type { JSONWebKeySet, JWK } from 'jose'
+import { refuse } from '../../../sdk/index.js'
+import { parseObject } from '../../../sdk/node/json.js'
+
+/** Reads a document of an issuer: its bytes, or a refusal. */
+export type ReadDocument = (url: string) => Promise<Buffer>
+
+const MINUTE = 60_000
+const FRESH = 10 * MINUTE
+const AGAIN = MINUTE
+const GOOD = 24 * 60 * MINUTE
+const KEYS = 100
+
+/** The keys an issuer signs with: kept for ten minutes, and for a day while it cannot be reached. */
+export class IssuerKeys {
+  readonly #issuer: string
+  readonly #read: ReadDocument
+  readonly #now: () => number
+  #keys: { set: JSONWebKeySet; at: number } | undefined
+  #askedAgain = -Infinity
+  #reading: Promise<JSONWebKeySet> | undefined
+
+  constructor(issuer: string, read: ReadDocument, now: () => number) {
+    this.#issuer = issuer
+    this.#read = read
+    this.#now = now
+  }
+
+  /** The keys as they are known; refuses with 424 when they never were, or not for a day. */
+  async current(): Promise<JSONWebKeySet> {
+    const known = this.#keys
+    if (known && this.#age(known.at) < FRESH) return known.set
+    return this.#fetch().catch(error => {
+      if (known && this.#age(known.at) < GOOD) return known.set
+      throw error
+    })
+  }
+
+  /** The keys read anew because one was missing among them, at most once a minute; undefined: not now. */
+  async again(): Promise<JSONWebKeySet | undefined> {
+    if (this.#age(this.#askedAgain) < AGAIN) return undefined
+    this.#askedAgain = this.#now()
+    return this.#fetch().catch(() => undefined)
+  }
+
+  /** How long ago; what was noted before the clock was set back is as old as can be. */
+  #age(at: number): number {
+    const age = this.#now() - at
+    return age < 0 ? Infinity : age
+  }
+
+  #fetch(): Promise<JSONWebKeySet> {
+    this.#reading ??= this.#readKeys().finally(() => (this.#reading = undefined))
+    return this.#reading
+  }
+
+  async #readKeys(): Promise<JSONWebKeySet> {
+    const discovery = await this.#document(`${this.#issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+    const { issuer, jwks_uri: address } = discovery as { issuer?: unknown; jwks_uri?: unknown }
+    if (issuer !== this.#issuer) this.#fail(`its configuration names the issuer ${JSON.stringify(issuer)?.slice(0, 200)}`)
+    if (typeof address !== 'string' || !isSafe(address)) return this.#fail('its configuration names no address of keys that https leads to')
+    const { keys } = (await this.#document(address)) as { keys?: unknown }
+    if (!Array.isArray(keys) || keys.length > KEYS) return this.#fail('its key set holds no list of keys')
+    const set = { keys: keys.filter((key): key is JWK => typeof key === 'object' && key !== null) }
+    this.#keys = { set, at: this.#now() }
+    return set
+  }
+
+  async #document(url: string): Promise<object> {
+    try {
+      return parseObject(await this.#read(url))
+    } catch (error) {
+      return this.#fail((error as Error).message)
+    }
+  }
+
+  #fail(why: string): never {
+    return refuse('dependency', `the keys of ${this.#issuer} cannot be fetched: ${why}`)
+  }
+}
+
+/** Keys that anybody on the way could change are none. */
+const isSafe = (address: string): boolean => {
+  const url = URL.parse(address)
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))
+}

@@ -1,0 +1,58 @@
+import type { tags } from 'typia'
+import type { Member, MemberList } from '../../../sdk/kernel.js'
+import type { Millis, Ok, Role, Text } from '../../../sdk/types.js'
+
+/** An invitation just made: the code is in this answer only. */
+export interface MadeInvitation {
+  id: string
+  code: string
+  /** Where a sign-in page finds the code, in the fragment. */
+  url: string
+  expiresAt: Millis
+}
+
+/** Everybody with a role here after a grant, and the invitation it made. */
+export interface Granted extends MemberList {
+  invitation?: MadeInvitation
+}
+
+/** Who else may reach the sandbox. */
+export interface MemberCalls {
+  /** List everybody with a role here, the owner first, and the open invitations without their codes. */
+  'GET /members'(): MemberList
+
+  /**
+   * Give a person a role, or make an invitation for whoever redeems it.
+   *
+   * With `email` that person is granted or graded anew, and their areas are replaced as a whole (a maintainer and the owner
+   * have none). Role `owner` hands ownership over to somebody who has signed in; the caller becomes a maintainer. Without
+   * `email` the answer holds a one-time code, good for 7 days or until `expiresAt`, at most 30 days. What a person no longer
+   * reaches is closed to them at once.
+   */
+  'POST /members'(input: {
+    email?: string & tags.MinLength<3> & tags.MaxLength<254>
+    role: Role
+    areas?: Text[] & tags.MaxItems<50>
+    note?: string & tags.MaxLength<200>
+    expiresAt?: Millis
+  }): Granted
+
+  /**
+   * Take a person's access away, or withdraw an invitation.
+   *
+   * Their sessions and streams end within 1 s; turns they started go on. Below maintainer the lists of the answer are empty.
+   */
+  'DELETE /members'(input: { email?: Text; invitation?: Text }): MemberList
+
+  /** Give up one's own access: what `DELETE /members` does with one's own e-mail. */
+  'DELETE /members/self'(): MemberList
+
+  /** The roster, for another group. */
+  'members.list'(): MemberList
+
+  /** One person of the roster, for another group; absent: nobody of that e-mail has a role here. */
+  'members.get'(input: { email: string }): { member?: Member }
+
+  /** Limit people to areas and to no others, all of them in one step, for another group; without `areas` lift the limit. */
+  'members.setAreas'(input: { people: { email: string; areas?: string[] }[] }): Ok
+}

@@ -1,0 +1,145 @@
+import type { JSONWebKeySet, JWTPayload } from 'jose'
+import type { IdentityProvider } from '../../../sdk/kernel.js'
+import { refuse } from '../../../sdk/index.js'
+import { Failures } from '../../../sdk/node/failures.js'
+import { LOCAL_DOMAIN } from '../../../sdk/node/access/book.js'
+import { isLocalEmail, plainEmail } from './email.js'
+import { IssuerKeys, type ReadDocument } from './issuer-keys.js'
+import type { Nonces } from './nonces.js'
+import { plain } from './plain.js'
+import type { UsedTokens } from './used-tokens.js'
+
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
+const FORM = /^[\w-]{2,}\.[\w-]{2,}\.[\w-]+$/
+/** Seconds by which the issuer's clock may differ. */
+const LEEWAY = 60
+/** Seconds a token without a nonce is good for. */
+const YOUNG = 600
+
+/** Somebody a provider vouches for. */
+export interface Verified {
+  readonly person: { issuer: string; subject: string; email: string; name?: string; picture?: string }
+  /** Uses the token up; false: somebody has. */
+  use(): Promise<boolean>
+  /** Gives it back, because it bought nothing. */
+  release(): Promise<void>
+}
+
+/** What identity tokens are judged with. */
+export interface IdentityTokensOptions {
+  readonly providers: readonly IdentityProvider[]
+  readonly nonces: Nonces
+  readonly used: Pick<UsedTokens, 'add' | 'has' | 'remove'>
+  readonly read: ReadDocument
+  /** Told of each address whose token was refused. */
+  readonly refused: (address: string) => void
+  readonly now: () => number
+}
+
+/** Judges identity tokens of the configured issuers. */
+export class IdentityTokens {
+  readonly #options: IdentityTokensOptions
+  readonly #keys: ReadonlyMap<string, IssuerKeys>
+  readonly #failed: Failures
+
+  constructor(options: IdentityTokensOptions) {
+    const { providers, read, now } = options
+    this.#options = options
+    this.#keys = new Map(providers.map(({ issuer }) => [issuer, new IssuerKeys(issuer, read, now)]))
+    this.#failed = new Failures(10, 60_000, now)
+  }
+
+  /** Who a token is of; refuses with 401, 424 without keys to judge it by, and 429 where an address fails too often. */
+  async verify(token: string, address: string): Promise<Verified> {
+    const wrong = (why: string): never => {
+      const retryAfter = this.#failed.wait(address)
+      if (retryAfter !== undefined) {
+        refuse('too-many', `too many failed identity tokens from this address; try again in ${retryAfter} s`, { retryAfter })
+      }
+      this.#failed.add(address)
+      this.#options.refused(address)
+      return refuse('unauthenticated', `the identity token is not accepted: ${why}; sign in again`)
+    }
+    if (!this.#options.providers.length) wrong('no identity provider is configured here, so use sandbox login')
+    if (!FORM.test(token)) wrong('expected a signed token of three parts')
+    // What costs nothing is judged first, so that a stranger cannot have keys fetched with made-up tokens.
+    const { header, claims } = await parts(token).catch(() => wrong('its header or its claims are no JSON'))
+    if (!ALGORITHMS.includes(header.alg ?? '')) wrong(`expected alg ${ALGORITHMS.join(', ')}, found ${shown(header.alg)}`)
+    if ('crit' in header) wrong('expected no header crit')
+    const provider = this.#providerOf(claims) ?? wrong(`its issuer or audience is not configured here, found ${shown(claims.iss)} for ${shown(claims.aud)}`)
+    this.#judgeTimes(claims, wrong)
+    const seen = await this.#notSeen(provider, token, claims, wrong)
+    const person = personOf(provider, claims, wrong)
+    if (!(await this.#isSigned(token, header.kid, this.#keys.get(provider.issuer)!))) wrong('none of its issuer\'s keys made the signature')
+    return { person, ...seen }
+  }
+
+  #providerOf({ iss, aud, azp }: JWTPayload): IdentityProvider | undefined {
+    const audience = Array.isArray(aud) ? aud : [aud]
+    return this.#options.providers.find(one => one.issuer === iss && one.audience.some(name => audience.includes(name))
+      && (audience.length === 1 || azp === one.clientId))
+  }
+
+  #judgeTimes({ exp, nbf, iat }: JWTPayload, wrong: (why: string) => never): void {
+    const now = this.#options.now() / 1000
+    if (typeof exp !== 'number' || now > exp + LEEWAY) wrong('it has expired, or does not say when it does')
+    if (nbf !== undefined && !(typeof nbf === 'number' && now >= nbf - LEEWAY)) wrong('it is not valid yet')
+    if (typeof iat !== 'number' || now < iat - LEEWAY) wrong('it says it was issued in the future, or not when')
+  }
+
+  /** How the token is kept from being used twice: by its nonce, or by itself. */
+  async #notSeen({ nonce: kind }: IdentityProvider, token: string, { nonce, iat = 0 }: JWTPayload, wrong: (why: string) => never): Promise<Pick<Verified, 'use' | 'release'>> {
+    const { nonces, used, now } = this.#options
+    if (kind === 'off') {
+      if (now() / 1000 > iat + YOUNG) wrong('it was issued more than ten minutes ago')
+      if (await used.has(token)) wrong('it was used before')
+      return { use: () => used.add(token, (iat + YOUNG) * 1000), release: () => used.remove(token) }
+    }
+    if (typeof nonce !== 'string' || !nonces.isOpen(nonce)) return wrong('expected a nonce of GET /system/sign-in from the last ten minutes, not used before')
+    return { use: async () => nonces.use(nonce), release: async () => nonces.release(nonce) }
+  }
+
+  async #isSigned(token: string, kid: string | undefined, keys: IssuerKeys): Promise<boolean> {
+    const found = await isSignedBy(token, await keys.current())
+    if (found === 'yes' || (found === 'no' && kid !== undefined)) return found === 'yes'
+    const again = await keys.again()
+    return again !== undefined && (await isSignedBy(token, again)) === 'yes'
+  }
+}
+
+const parts = async (token: string): Promise<{ header: { alg?: string; kid?: string }; claims: JWTPayload & { [claim: string]: unknown } }> => {
+  const { decodeJwt, decodeProtectedHeader } = await import('jose')
+  return { header: decodeProtectedHeader(token), claims: decodeJwt(token) }
+}
+
+const isSignedBy = async (token: string, set: JSONWebKeySet): Promise<'yes' | 'no' | 'unknown'> => {
+  const { compactVerify, createLocalJWKSet, errors } = await import('jose')
+  const options = { algorithms: ALGORITHMS }
+  try {
+    await compactVerify(token, createLocalJWKSet(set), options)
+    return 'yes'
+  } catch (error) {
+    if (error instanceof errors.JWKSNoMatchingKey) return 'unknown'
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return 'no'
+    for await (const key of error) {
+      const signed = await compactVerify(token, key, options).then(() => true, () => false)
+      if (signed) return 'yes'
+    }
+    return 'no'
+  }
+}
+
+const personOf = ({ issuer, emailClaim = 'email' }: IdentityProvider, claims: JWTPayload & { [claim: string]: unknown }, wrong: (why: string) => never): Verified['person'] => {
+  const { sub, name, picture, email_verified: verified } = claims
+  if (typeof sub !== 'string' || !sub || sub.length > 255) return wrong('it does not say who it is of (sub)')
+  const given = claims[emailClaim]
+  const email = typeof given === 'string' ? plainEmail(given) : undefined
+  if (email === undefined) return wrong(`expected an e-mail of the form local@domain in ${emailClaim}`)
+  if (verified !== true) return wrong('its e-mail is not verified (email_verified)')
+  if (isLocalEmail(email)) return wrong(`an e-mail at ${LOCAL_DOMAIN} is given out by this sandbox alone`)
+  const called = typeof name === 'string' ? plain(name).slice(0, 80) : ''
+  const drawn = typeof picture === 'string' && picture.length <= 2000 && URL.parse(picture)?.protocol === 'https:' ? picture : undefined
+  return { issuer, subject: sub, email, ...(called && { name: called }), ...(drawn && { picture: drawn }) }
+}
+
+const shown = (value: unknown): string => JSON.stringify(value)?.slice(0, 120) ?? 'none'

@@ -1,0 +1,125 @@
+import { type Context, type Host, type HttpFacts, type Input, Refusal, refuse } from '../../../sdk/index.js'
+import { askOutside } from '../../../sdk/node/outbound.js'
+import { ownerOfPort, showsConnections } from '../../../sdk/node/peer.js'
+import type { IdentityProvider, OpenedSession } from '../../../sdk/kernel.js'
+import type { SignInOptions, System } from '../contract.js'
+import { requestOf } from '../request.js'
+import type { ReadDocument } from './issuer-keys.js'
+import { Nonces } from './nonces.js'
+import { IdentityTokens } from './oidc.js'
+import { plain } from './plain.js'
+import { UsedTokens } from './used-tokens.js'
+
+const PLAIN =
+  'a local sign-in takes HTTPS, or a loopback connection without a proxy, found plain HTTP; ' +
+  'open the link on the machine itself'
+const PLAIN_INVITE = 'an invitation was sent over plain HTTP: use https, or set http.allowPlain on a private network'
+
+type Proof = Input<System, 'POST /system/session'>
+
+/** What a proof opened, and what became of whoever presented it. */
+export interface SignedIn {
+  readonly session: OpenedSession
+  readonly did?: 'claimed' | 'joined'
+}
+
+/** Whether a code that opens the sandbox may travel this way. */
+const isPrivate = ({ local, base }: HttpFacts): boolean => local || base.startsWith('https:')
+
+/** How people sign in here: what a page can offer them, and what their proof buys. */
+export class SignIn {
+  readonly #host: Pick<Host, 'call' | 'files' | 'signal'>
+  readonly #nonces: Nonces
+  readonly #refused: (address: string) => void
+  readonly #now: () => number
+  #tokens: IdentityTokens | undefined
+
+  /** @param refused Told of each address whose identity token was refused. */
+  constructor(host: Pick<Host, 'call' | 'files' | 'signal'>, refused: (address: string) => void, now: () => number = Date.now) {
+    this.#host = host
+    this.#refused = refused
+    this.#now = now
+    this.#nonces = new Nonces(now)
+  }
+
+  /** What a sign-in page can offer at the address it was asked at. */
+  async options(http: HttpFacts): Promise<SignInOptions> {
+    const { claimed, local, providers } = await this.#host.call('kernel.identity.state')
+    const { nonce, expiresAt } = this.#nonces.make()
+    const offered = providers.map(({ id, label, issuer, clientId }) => ({ id, label, issuer, clientId }))
+    return { claimed, local: local && isPrivate(http), nonce, nonceExpiresAt: expiresAt, providers: offered }
+  }
+
+  /** Turns the proof presented into a session; a code of the machine goes before the bearer. */
+  async open(proof: Proof, context: Context): Promise<SignedIn> {
+    const http = requestOf(context)
+    const { signal } = context
+    const { login, claim, invite } = proof
+    const from = { device: plain(proof.device ?? '') || productOf(http.userAgent), address: http.address }
+    if (login !== undefined) {
+      if (!isPrivate(http)) refuse('forbidden', PLAIN)
+      return this.#host.call('kernel.session.open', { login, ...from }, { signal })
+    }
+    const { providers, claim: rule } = await this.#host.call('kernel.identity.state')
+    const { bearer } = http
+    const codes = { ...(claim !== undefined && { claim }), ...(invite !== undefined && { invite }) }
+    if (bearer !== undefined && !bearer.startsWith('sbs_')) {
+      const { person, use, release } = await this.#identityTokens(providers).verify(bearer, http.address)
+      const claimNeeded = rule === 'code' || await this.#isStranger(http)
+      if (!(await use())) refuse('unauthenticated', 'the identity token is not accepted: it was used before; sign in again')
+      try {
+        return await this.#host.call('kernel.session.open', { person, ...codes, claimNeeded, ...from }, { signal })
+      } catch (error) {
+        if (error instanceof Refusal) await release()
+        throw error
+      }
+    }
+    if (invite !== undefined || claim !== undefined) return this.#byCode(proof, http, providers, () =>
+      this.#host.call('kernel.session.open', { ...codes, name: plain(proof.name ?? ''), ...from }, { signal }))
+    if (bearer === undefined) {
+      return refuse('invalid', 'expected a proof: login with a code of sandbox login, or an identity token or a session as bearer; found none')
+    }
+    return { session: await this.#host.call('kernel.session.renew', { token: bearer, address: http.address }, { signal }) }
+  }
+
+  /** An invitation alone makes somebody known where no provider is there to vouch for them. */
+  #byCode({ invite, name }: Proof, { plain: readable }: HttpFacts, providers: readonly IdentityProvider[], open: () => Promise<SignedIn>): Promise<SignedIn> {
+    if (readable) refuse('forbidden', PLAIN_INVITE)
+    if (invite !== undefined && providers.length) {
+      refuse('unauthenticated', `expected an identity token as bearer beside the invitation: sign in with ${providers.map(({ label }) => label).join(' or ')}`)
+    }
+    if (invite !== undefined && !plain(name ?? '')) {
+      refuse('invalid', 'name: expected what others shall call you, found nothing', { errors: [{ path: 'name', expected: 'a character that can be seen' }] })
+    }
+    return open()
+  }
+
+  /** Whether a connection within the machine is not shown to be of the daemon's own user. */
+  async #isStranger({ nearPort, forwarded }: HttpFacts): Promise<boolean> {
+    if (nearPort === undefined) return false
+    if (forwarded) return true
+    if (!showsConnections) return false
+    const { listeners } = await this.#host.call('kernel.listeners')
+    return await ownerOfPort(nearPort, listeners.map(({ port }) => port)) !== process.getuid?.()
+  }
+
+  #identityTokens(providers: readonly IdentityProvider[]): IdentityTokens {
+    const read: ReadDocument = async url => {
+      const { listeners } = await this.#host.call('kernel.listeners')
+      // The deployment names the issuer, so it may be near; what is redirected comes from somebody it did not name.
+      const { status, body, truncated } = await askOutside({
+        url, reach: { near: true, listeners }, redirects: 0, timeoutMs: 10_000, maxBytes: 1 << 20, signal: this.#host.signal,
+        headers: { accept: 'application/json' },
+      })
+      if (status !== 200 || truncated) refuse('dependency', `${url} answered ${status}${truncated ? ' with more than 1 MiB' : ''}`)
+      return body
+    }
+    this.#tokens ??= new IdentityTokens({
+      providers, nonces: this.#nonces, used: new UsedTokens(this.#host.files, this.#now), read, refused: this.#refused, now: this.#now,
+    })
+    return this.#tokens
+  }
+}
+
+/** The product a user agent names first, such as `Mozilla/5.0`. */
+const productOf = (userAgent = ''): string => plain(userAgent.split(' ')[0]!).slice(0, 120) || 'unknown'

@@ -1,0 +1,21 @@
+import type { tags } from 'typia'
+import type { TicketPurpose } from '../../../sdk/kernel.js'
+import type { Millis } from '../../../sdk/types.js'
+
+/** A ticket, and until when it is good. */
+export interface MintedTicket {
+  ticket: string
+  expiresAt: Millis
+}
+
+/** How a person's reach is carried where no header can be sent. */
+export interface TicketCalls {
+  /**
+   * Mint a ticket for the socket of a terminal or browser, or for the download of a bundle.
+   *
+   * It goes in the query field `ticket`. Without `for` it opens one socket of either kind, and that within 30 s; a bundle's is
+   * good for an hour and any number of ranges. `name` binds it to one session or bundle, and a bundle must be named. Role and
+   * areas are looked at again when it is shown. The ticket is in this answer only; 32 of one person may be unused at a time.
+   */
+  'POST /system/ws-ticket'(input: { for?: TicketPurpose; name?: string & tags.MinLength<1> & tags.MaxLength<200> }): MintedTicket
+}

@@ -1,0 +1,20 @@
+import { type Handlers, type Host, refuse } from '../../../sdk/index.js'
+import type { TicketCalls } from './tickets-contract.js'
+
+/**
+ * Mints tickets for people.
+ *
+ * @param knows Whether there is a bundle of that name.
+ */
+export const ticketCalls = (host: Pick<Host, 'call'>, knows: (bundle: string) => boolean): Handlers<TicketCalls> => ({
+  'POST /system/ws-ticket': async ({ for: purpose, name }, context) => {
+    if (purpose === 'bundle') {
+      if (context.caller.role !== 'owner') refuse('forbidden', `a bundle is downloaded by the owner, found role ${context.caller.role}`)
+      if (name === undefined) {
+        return refuse('invalid', 'name: expected the name of a bundle, found nothing', { errors: [{ path: 'name', expected: 'the name of a bundle' }] })
+      }
+      if (!knows(name)) refuse('not-found', `no bundle is named ${name}`)
+    }
+    return host.call('kernel.ticket.mint', { ...(purpose && { purpose }), ...(name !== undefined && { name }) }, { as: context })
+  },
+})

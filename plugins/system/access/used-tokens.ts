@@ -1,0 +1,50 @@
+import type { Files } from '../../../sdk/index.js'
+import { Kept } from '../../../sdk/node/kept.js'
+import { hashOf } from '../../../sdk/node/secret.js'
+
+interface Used {
+  readonly tokens: { readonly [hash: string]: number }
+}
+
+/** Identity tokens without a nonce that were used, also by the daemon before this one, while they could be used again. */
+export class UsedTokens {
+  readonly #files: Files
+  readonly #now: () => number
+  #opened: Promise<Kept<Used>> | undefined
+
+  constructor(files: Files, now: () => number) {
+    this.#files = files
+    this.#now = now
+  }
+
+  async has(token: string): Promise<boolean> {
+    return Object.hasOwn((await this.#kept()).value.tokens, hashOf(token))
+  }
+
+  /** Notes a token until the moment it is good for nothing; false: it was noted before. */
+  async add(token: string, until: number): Promise<boolean> {
+    const hash = hashOf(token)
+    let fresh = false
+    await (await this.#kept()).change(used => {
+      fresh = !Object.hasOwn(used.tokens, hash)
+      return fresh ? { tokens: { ...this.#good(used), [hash]: until } } : used
+    })
+    return fresh
+  }
+
+  async remove(token: string): Promise<void> {
+    await (await this.#kept()).change(used => {
+      const { [hashOf(token)]: gone, ...tokens } = this.#good(used)
+      return { tokens }
+    })
+  }
+
+  #good({ tokens }: Used): Used['tokens'] {
+    return Object.fromEntries(Object.entries(tokens).filter(([, until]) => until > this.#now()))
+  }
+
+  #kept(): Promise<Kept<Used>> {
+    this.#opened ??= Kept.open<Used>(this.#files, 'used-tokens', { tokens: {} })
+    return this.#opened
+  }
+}

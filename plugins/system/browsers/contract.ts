@@ -1,0 +1,213 @@
+import type { tags } from 'typia'
+import type { Socket } from '../../../sdk/contract.js'
+import type { Count, Millis, Ok, Text } from '../../../sdk/types.js'
+
+/** The name of a browser. */
+export type BrowserName = string & tags.Pattern<'^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$'>
+/** An address a browser may be sent to. */
+export type BrowserUrl = string & tags.Pattern<'^(https?:\\/\\/|about:blank$)'> & tags.MaxLength<4000>
+
+/** One open page of a browser. */
+export interface BrowserPage {
+  id: string
+  title?: string
+  url: string
+  /** The page that is looked at and acted on when none is named. */
+  active: boolean
+}
+/** A browser that is running, or was within the last hour. */
+export interface BrowserSession {
+  name: string
+  label: string
+  /** `web` for the profile without sign-ins, else the id of the account whose profile it is. */
+  server: string
+  running: boolean
+  activityAt: Millis
+  finishedAt?: Millis
+  conversationId?: string
+  /** Those it had last, when it is not running. */
+  pages: BrowserPage[]
+}
+/** What a page shows. */
+export interface BrowserCapture {
+  pageId: string
+  mime: 'image/webp'
+  /** The picture, in base64. */
+  data: string
+  width: Count
+  height: Count
+  /** The text that can be seen. */
+  text: string & tags.MaxLength<200000>
+  /** There is more text. */
+  truncated: boolean
+}
+/** One act on one page. */
+export interface BrowserAct {
+  name: BrowserName
+  action: 'open' | 'goto' | 'back' | 'forward' | 'reload' | 'activate' | 'close' | 'capture'
+  /** The active page when left out. */
+  pageId?: Text & tags.MaxLength<40>
+  /** Where to; `open` and `goto` need it. */
+  url?: BrowserUrl
+}
+/** What came of an act. */
+export interface BrowserActed {
+  session: BrowserSession
+  capture?: BrowserCapture
+}
+
+/** The mouse on the page shown, in the pixels of its pictures. */
+export interface ViewMouseFrame {
+  type: 'mouse'
+  action: 'move' | 'down' | 'up' | 'wheel'
+  x: number
+  y: number
+  /** 0 left, 1 middle, 2 right. */
+  button?: number & tags.Type<'uint32'> & tags.Maximum<4>
+  deltaX?: number
+  deltaY?: number
+}
+/** Text as if it were typed. */
+export interface ViewTextFrame {
+  type: 'text'
+  text: string
+}
+/** A key by its name, such as `Enter` or `a`. */
+export interface ViewKeyFrame {
+  type: 'key'
+  key: string & tags.MinLength<1> & tags.MaxLength<32>
+  ctrl?: boolean
+  shift?: boolean
+  alt?: boolean
+}
+/** Show this page, and no longer the one that is active. */
+export interface ViewBindFrame {
+  type: 'bind'
+  pageId: string
+}
+/** Ask for the text that is selected. */
+export interface ViewSelectionRequest {
+  type: 'selection'
+}
+/** Choose from the drop-down whose options were sent last. */
+export interface ViewSelectOptionFrame {
+  type: 'selectOption'
+  index: Count
+}
+/** Send no pictures until `resume`. */
+export interface ViewPauseFrame {
+  type: 'pause'
+}
+export interface ViewResumeFrame {
+  type: 'resume'
+}
+/** Answered with `pong`; a client that is silent for 90 s is taken for gone. */
+export interface ViewPingFrame {
+  type: 'ping'
+}
+/** What who looks at a browser sends. */
+export type ViewClientFrame =
+  | ViewMouseFrame | ViewTextFrame | ViewKeyFrame | ViewBindFrame | ViewSelectionRequest | ViewSelectOptionFrame
+  | ViewPauseFrame | ViewResumeFrame | ViewPingFrame
+
+/** The size of the pictures that follow. */
+export interface ViewReadyFrame {
+  type: 'ready'
+  width: Count
+  height: Count
+}
+/** A picture in base64: `jpeg` while things move, `webp` once they stand still. */
+export interface ViewPictureFrame {
+  type: 'frame'
+  data: string
+  format: 'jpeg' | 'webp'
+}
+/** The text that is selected. */
+export interface ViewSelectionFrame {
+  type: 'selection'
+  text: string
+}
+/** One choice of a drop-down. */
+export interface ViewOption {
+  label: string
+  disabled: boolean
+}
+/** A drop-down that was clicked: its list is in no picture. */
+export interface ViewMenu {
+  options: ViewOption[]
+  /** -1: none. */
+  selected: number & tags.Type<'int32'>
+  rect: { x: number; y: number; width: number; height: number }
+}
+/** The drop-down to choose from; null once there is none. */
+export interface ViewSelectFrame {
+  type: 'select'
+  menu: ViewMenu | null
+}
+/** The page shown was closed; the active one is shown now. */
+export interface ViewGoneFrame {
+  type: 'gone'
+  pageId: string
+}
+/** What was sent last could not be done. */
+export interface ViewErrorFrame {
+  type: 'error'
+  message: string
+}
+export interface ViewPongFrame {
+  type: 'pong'
+}
+/** What who looks at a browser receives. */
+export type ViewServerFrame =
+  | ViewReadyFrame | ViewPictureFrame | ViewSelectionFrame | ViewSelectFrame | ViewGoneFrame | ViewErrorFrame | ViewPongFrame
+
+/** The browsers of the sandbox: real ones, which agents use and people look at. */
+export interface BrowserCalls {
+  /** List the browsers that are open, and those closed within the last hour with the pages they had. */
+  'GET /system/browsers'(): { sessions: BrowserSession[] }
+
+  /**
+   * Close a browser.
+   *
+   * Whoever uses it next is told that it is not running, as after a crash. Closing one that is closed is fine.
+   */
+  'DELETE /system/browsers/{name}'(input: { name: BrowserName }): Ok
+
+  /**
+   * Do one thing with one page: open, send somewhere, go back or forward, reload, look at, close, or capture it.
+   *
+   * `capture` gives the picture and the text that can be seen, and changes nothing. The others wait until the new page
+   * begins to come, at most 15 s. `open` under a name `web-…` that no browser has starts one.
+   */
+  'POST /system/browsers/{name}/page'(input: BrowserAct): BrowserActed
+
+  /**
+   * Look at a browser, and use its page.
+   *
+   * It takes a ticket of `POST /system/ws-ticket`. Pictures come as they change, the next when the last was taken: who is slow
+   * gets fewer, newer ones. The page that is active is shown until `bind` names one. Closing ends nothing in the browser.
+   */
+  'GET /system/browser-view'(input: { session: BrowserName; ticket: string }): Socket<ViewClientFrame, ViewServerFrame>
+
+  /** Starts a browser, on a page when `url` says so; it ends with the conversation's turn when whoever runs that says so. */
+  'browsers.open'(input: {
+    /** Made up when left out; the name of one that runs is a conflict. */
+    name?: BrowserName
+    label?: Text & tags.MaxLength<80>
+    conversationId?: string
+    /** Whose sign-ins it has: an account's id, or `web`, which has none and begins empty. */
+    profile?: string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,63}$'>
+    /** False: loopback and private addresses are closed to its pages. */
+    near?: boolean
+    url?: BrowserUrl
+  }): BrowserSession
+
+  /** Acts on a page, as `POST /system/browsers/{name}/page` does. */
+  'browsers.page'(input: BrowserAct): BrowserActed
+
+  /** Every browser, with everything its pages say. */
+  'browsers.list'(): { sessions: BrowserSession[] }
+
+  /** Closes one browser, or those of a conversation. */
+  'browsers.end'(input: { name?: BrowserName; conversationId?: string }): Ok
+}

@@ -1,0 +1,110 @@
+import type { tags } from 'typia'
+import type { Millis, Ok, Size, Text } from '../../../sdk/types.js'
+
+/** A backup of the sandbox, or one in the making. */
+export interface Bundle {
+  name: string
+  state: 'packing' | 'ready' | 'failed'
+  createdAt: Millis
+  /** While it is packed, what there is to pack. */
+  sizeBytes: Size
+  /** It holds the values of secrets. */
+  secrets: boolean
+  /** How much was packed so far. */
+  doneBytes?: Size
+  /** Why it failed. */
+  detail?: string
+  createdBy: string
+}
+/** The sandbox a backup was made in. */
+export interface BundleOrigin {
+  name?: string
+  sandboxId: string
+  version: string
+  createdAt: Millis
+}
+/** Something that a restore writes. */
+export interface RestoredPath {
+  /** At the top of the workspace, or `state/<group>` for what a group keeps. */
+  path: string
+  files: Size
+}
+/** Something that a restore leaves out. */
+export interface SkippedPath {
+  path: string
+  reason: string
+}
+/** What a restore does, or would do. */
+export interface RestoreReport {
+  from: BundleOrigin
+  written: RestoredPath[]
+  skipped: SkippedPath[]
+  /** What a person must still do. */
+  todo: string[]
+  /** The sandbox starts anew by itself now. */
+  restarting: boolean
+}
+/** One file that a group hands over for a backup. */
+export interface BundlePartFile {
+  name: string
+  /** Where it lies. */
+  path: string
+  /** When what it tells of last moved; a backup since a later time leaves it out. */
+  at?: Millis
+}
+/** What a group hands over for a backup: files in its folder for what is handed over, which the backup takes away. */
+export interface BundlePart {
+  group: string
+  /** Of the form of the files: a group reads its own and older ones. */
+  version: Size
+  files: BundlePartFile[]
+}
+
+/** A backup as it is downloaded. */
+export interface BundleBytes {
+  'content-type': 'application/gzip' | 'application/octet-stream'
+}
+
+/** Backups of the sandbox, and its return from one. */
+export interface BundleCalls {
+  /** List the backups on disk and the one being packed, newest first. */
+  'GET /bundles'(): { exports: Bundle[] }
+
+  /**
+   * Begin to pack a backup: files, every repository's history, conversations and hand-edited configuration.
+   *
+   * What tools make again stays out. Answers at once and survives the client leaving; turns need not stop. With
+   * `passphrase` the archive is encrypted, which `secrets` needs; else it is a plain gzip tar. `repos` packs these
+   * repositories only, `since` only conversations that moved after it. The three newest are kept, none longer than 7
+   * days.
+   */
+  'POST /bundles'(input: {
+    secrets?: boolean
+    passphrase?: string & tags.MinLength<12> & tags.MaxLength<256>
+    repos?: (string & tags.MinLength<1> & tags.MaxLength<400>)[] & tags.MaxItems<200>
+    since?: Millis
+  }): { name: string }
+
+  /** Delete a backup and its tickets; one being packed is stopped first. */
+  'DELETE /bundles/{name}'(input: { name: Text }): Ok
+
+  /**
+   * Download a finished backup with a ticket of `POST /system/ws-ticket`.
+   *
+   * `range` asks for a part of it, so that a download that was cut goes on: 206, or 416 with the size.
+   */
+  'GET /bundles/download'(input: { name: Text; ticket?: string }): BundleBytes
+
+  /**
+   * Bring back what a backup holds, from a file in the workspace.
+   *
+   * `check` reads it whole and writes nothing. `apply` lays everything out, checks it, and has the sandbox start anew
+   * with it; what was there is kept for 7 days. The owner, members, sessions and tokens stay those of this sandbox.
+   * Nothing comes back that acts by itself.
+   */
+  'POST /bundles/restore'(input: {
+    path: string & tags.MinLength<1> & tags.MaxLength<400>
+    passphrase?: string & tags.MaxLength<256>
+    mode: 'check' | 'apply'
+  }): RestoreReport
+}

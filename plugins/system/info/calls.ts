@@ -1,0 +1,21 @@
+import type { Handlers, Host } from '../../../sdk/index.js'
+import { meOf, requestOf } from '../request.js'
+import type { InfoCalls } from './contract.js'
+import { Programs } from './programs.js'
+
+/** Answers what this daemon is, and what the groups found wrong in their files. */
+export const infoCalls = (host: Pick<Host, 'boot' | 'call' | 'collect'>): Handlers<InfoCalls> => {
+  const programs = new Programs(host)
+  host.boot('look for programs', () => programs.look())
+  return {
+    'GET /info': async (_input, context) => {
+      const { base } = requestOf(context)
+      const known = await host.call('kernel.info')
+      return { ...known, contract: '1', programs: programs.known, base, me: meOf(context.caller) }
+    },
+    'GET /system/manifest-problems': async () => {
+      const reports = (await host.collect('system.manifestProblems')).flat()
+      return reports.filter(({ problems }) => problems.length > 0).sort((one, other) => (one.path < other.path ? -1 : 1))
+    },
+  }
+}

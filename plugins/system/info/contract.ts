@@ -1,0 +1,55 @@
+import type { BootProgress, Program } from '../../../sdk/kernel.js'
+import type { Me } from '../access/contract.js'
+
+/** What this daemon is and can do. */
+export interface Info {
+  version?: string
+  /** The same as in `/health`. */
+  sandboxId: string
+  /** Minted at the first start on a workspace; a new one means: drop every cache. */
+  workspaceId: string
+  /** Hash of the running code. */
+  build: string
+  /** `info.version` of the OpenAPI document. */
+  contract: string
+  /** Operation ids of every call this daemon serves, sorted. */
+  routes: string[]
+  /** Operation id to a fingerprint of its input and output types. */
+  shapes: { [id: string]: string }
+  programs: Program[]
+  boot: BootProgress
+  /** The address of this request. */
+  base: string
+  me: Me
+}
+/** One thing in a file that the sandbox could not honour. */
+export interface ManifestProblem {
+  /** The whole file, a key nobody knows, an entry that does not fit, or one that came with the code and nobody accepted. */
+  kind: 'unreadable' | 'unknownKey' | 'invalidEntry' | 'unaccepted'
+  detail: string
+  /** The nearest name that is known. */
+  suggestion?: string
+}
+/** A file that people edit by hand, with what is wrong in it. */
+export interface ManifestProblemReport {
+  /** From the workspace root, such as `.sandbox/config/settings.json`. */
+  path: string
+  problems: ManifestProblem[]
+}
+
+/** What this daemon is, and what it cannot honour. */
+export interface InfoCalls {
+  /**
+   * Say what this daemon is, including the calls it serves.
+   *
+   * A newer client reads from it what it may offer. Answered from memory, before the start is done too.
+   */
+  'GET /info'(): Info
+
+  /**
+   * List what the sandbox cannot honour in the files that people edit by hand.
+   *
+   * The files are read again for it. Those without problems are not listed.
+   */
+  'GET /system/manifest-problems'(): ManifestProblemReport[]
+}

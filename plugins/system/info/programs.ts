@@ -1,0 +1,49 @@
+import type { Host } from '../../../sdk/index.js'
+import type { Program } from '../../../sdk/kernel.js'
+
+const FRESH = 60_000
+const PATIENCE = 5000
+
+/** The machine's programs as the groups found them; answered from memory and looked at again in the background. */
+export class Programs {
+  readonly #collect: () => Promise<Program[][]>
+  readonly #now: () => number
+  #found: readonly Program[] = []
+  #at = -Infinity
+  #looking: Promise<void> | undefined
+
+  constructor(host: Pick<Host, 'collect'>, now: () => number = Date.now) {
+    this.#collect = () => host.collect('system.programs')
+    this.#now = now
+  }
+
+  /** What was found last; the next look starts when that is a minute old. */
+  get known(): Program[] {
+    if (this.#now() - this.#at >= FRESH) void this.look()
+    return this.#found.map(program => ({ ...program, neededBy: [...program.neededBy] }))
+  }
+
+  /** Looks now, and waits no longer than a start may take; a look that is late still counts when it comes. */
+  async look(): Promise<void> {
+    this.#looking ??= this.#read().finally(() => { this.#looking = undefined })
+    const late = Promise.withResolvers<void>()
+    const timer = setTimeout(late.resolve, PATIENCE).unref()
+    await Promise.race([this.#looking, late.promise]).finally(() => clearTimeout(timer))
+  }
+
+  async #read(): Promise<void> {
+    const found = await this.#collect().catch((): Program[][] => [])
+    this.#found = merged(found.flat())
+    this.#at = this.#now()
+  }
+}
+
+const merged = (programs: readonly Program[]): Program[] => {
+  const byName = Map.groupBy(programs, ({ name }) => name)
+  const union = ([first, ...rest]: Program[]): Program => {
+    const all = [first!, ...rest]
+    const neededBy = new Set(all.flatMap(program => program.neededBy))
+    return { ...(all.find(({ present }) => present) ?? first!), neededBy: [...neededBy].sort() }
+  }
+  return [...byName.values()].map(union).sort((a, b) => (a.name < b.name ? -1 : 1))
+}

@@ -1,0 +1,216 @@
+import type { FrameForms, LiveFrame, PlacedForm } from '../../../sdk/kernel.js'
+import type { AgentCard, Cards, Roster } from '../../agents/contract.js'
+import type { AgentEvent, AgentsEvent, AttentionEvent } from '../contract.js'
+
+/** Runs something later, unless the answer is called before. */
+export type After = (ms: number, run: () => void) => () => void
+
+/** What the board needs of the daemon. */
+export interface BoardParts {
+  readonly read: () => Promise<Roster>
+  /** Reads only these cards; undefined: the whole board is to be read. */
+  readonly some?: (ids: string[]) => Promise<Cards | undefined>
+  readonly show: (frames: LiveFrame[]) => Promise<unknown>
+  readonly failed: (error: unknown) => void
+  /** Where a folder that a conversation starts in really is; undefined: nowhere. */
+  readonly place?: (startIn?: string) => Promise<string | undefined>
+  readonly after?: After
+}
+
+const PAUSE = 1_000
+const PATIENCE = 2_000
+/** How long cards are read one by one before the whole board is again: what moves in git alone nobody tells of. */
+const WHOLE = 10_000
+
+const timer: After = (ms, run) => {
+  const started = setTimeout(run, ms).unref()
+  return () => clearTimeout(started)
+}
+
+/** A card as it was told last. */
+interface Told {
+  readonly card: AgentCard
+  readonly json: string
+  /** Where it starts; absent: nowhere that is there. */
+  readonly place?: string
+}
+
+/**
+ * The fleet as watchers see it: read when something may have changed, at most once a second, and told as what differs.
+ *
+ * Of a change that one card is known to have made, only that card is read.
+ *
+ * While nobody watches nothing is read. Whoever comes next has it read first, so that no change in between is lost.
+ */
+export class Board {
+  readonly #parts: BoardParts
+  readonly #after: After
+  /** Each card as it was told last; undefined before the first reading. */
+  #told: ReadonlyMap<string, Told> | undefined
+  /** The cards that may be others since the last reading; undefined: any of them. */
+  #due: Set<string> | undefined
+  /** Whether the whole board was read a moment ago; called off when it is again. */
+  #whole = false
+  #stale: (() => void) | undefined
+  #figures = JSON.stringify([0, 0, []])
+  #last: Promise<void> = Promise.resolve()
+  #next: Promise<void> | undefined
+  #watchers = 0
+  #ready = false
+  #paused = false
+  #again = false
+
+  constructor(parts: BoardParts) {
+    this.#parts = parts
+    this.#after = parts.after ?? timer
+  }
+
+  /** The groups are up: from now on their roster counts. */
+  ready(): void {
+    this.#ready = true
+    this.changed()
+  }
+
+  /** Counts a watcher and waits, for a while, until the fleet is told as it is now; call the answer when it has gone. */
+  async watched(): Promise<() => void> {
+    this.#watchers += 1
+    this.#due = undefined
+    if (this.#ready) await this.#within(this.#refresh())
+    return () => {
+      this.#watchers -= 1
+    }
+  }
+
+  /** Something about the fleet may be another: of one conversation, or of any. */
+  changed(id?: string): void {
+    if (!this.#ready || !this.#watchers) return
+    if (id === undefined) this.#due = undefined
+    else this.#due?.add(id)
+    this.#begin()
+  }
+
+  #begin(): void {
+    if (!this.#ready || !this.#watchers) return
+    if (this.#paused) {
+      this.#again = true
+      return
+    }
+    this.#paused = true
+    this.#after(PAUSE, () => {
+      this.#paused = false
+      if (!this.#again) return
+      this.#again = false
+      this.#begin()
+    })
+    void this.#refresh()
+  }
+
+  /** One reading at a time; whoever asks while one is under way shares the one after it. */
+  #refresh(): Promise<void> {
+    this.#next ??= this.#last = this.#last.then(() => {
+      this.#next = undefined
+      return this.#read().catch(this.#parts.failed)
+    })
+    return this.#next
+  }
+
+  async #read(): Promise<void> {
+    const due = this.#due
+    if (due?.size === 0) return
+    this.#due = new Set()
+    try {
+      const cards = due && this.#told && this.#whole ? await this.#parts.some?.([...due]) : undefined
+      if (cards) await this.#tell(withCards(this.#told!, await this.#toldOf(cards.agents), cards), cards.rev)
+      else await this.#readWhole()
+    } catch (error) {
+      // What was to be read now is told with the next reading.
+      this.#due = undefined
+      throw error
+    }
+  }
+
+  async #readWhole(): Promise<void> {
+    const { agents, rev } = await this.#parts.read()
+    this.#whole = true
+    this.#stale?.()
+    this.#stale = this.#after(WHOLE, () => (this.#whole = false))
+    await this.#tell(await this.#toldOf(agents), rev)
+  }
+
+  async #toldOf(agents: readonly AgentCard[]): Promise<Map<string, Told>> {
+    const { place = async (startIn = '.') => startIn } = this.#parts
+    return new Map(await Promise.all(agents.map(async (card): Promise<[string, Told]> => {
+      const at = await place(card.startIn)
+      return [card.id, { card, json: JSON.stringify(card), ...(at !== undefined && { place: at }) }]
+    })))
+  }
+
+  /** Where a conversation on the board starts, as it was told last. */
+  placeOf(id: string): string | undefined {
+    return this.#told?.get(id)?.place
+  }
+
+  async #tell(now: ReadonlyMap<string, Told>, rev: number): Promise<void> {
+    const frames = this.#told ? differences(this.#told, now, rev) : []
+    if (this.#told && !frames.length) return
+    this.#told = now
+    const agents = [...now.values()].map(({ card }) => card).sort((one, other) => other.updatedAt - one.updatedAt)
+    const cards = agents.reduce((sum, card) => sum + (card.cards?.length ?? 0), 0)
+    const land = agents.filter(({ landRequested }) => landRequested).length
+    const parts = [...now.values()].flatMap(partOf)
+    const figures = JSON.stringify([cards, land, parts])
+    const attention = figures === this.#figures ? [] : [attentionFrame(cards, land, parts)]
+    this.#figures = figures
+    const whole: AgentsEvent = { kind: 'agents', agents, rev }
+    await this.#parts.show([...frames, { data: whole, limited: { list: { field: 'agents', items: agents.map(({ id }) => formsOf(now.get(id)!)) } }, snapshot: true, mode: 'snapshot' }, ...attention])
+  }
+
+  async #within(reading: Promise<void>): Promise<void> {
+    const late = Promise.withResolvers<void>()
+    const cancel = this.#after(PATIENCE, late.resolve)
+    await Promise.race([reading, late.promise])
+    cancel()
+  }
+}
+
+/** What was told, with these cards as they are now. */
+const withCards = (told: ReadonlyMap<string, Told>, moved: ReadonlyMap<string, Told>, { gone }: Cards): ReadonlyMap<string, Told> => {
+  const now = new Map([...told, ...moved])
+  for (const id of gone) now.delete(id)
+  return now
+}
+
+const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string, Told>, rev: number): LiveFrame[] => {
+  const elsewhere = [...before].filter(([id, { place }]) => now.has(id) && now.get(id)!.place !== place)
+  const gone = [...before].filter(([id]) => !now.has(id))
+  const without = ([removed, { place }]: [string, Told]) => delta({ kind: 'agent', rev, removed }, place === undefined ? [] : [{ within: [place], value: {} }])
+  const moved = [...now].filter(([id, { json, place }]) => before.get(id)?.json !== json || before.get(id)?.place !== place)
+  return [
+    // One whose folder is another now is gone for those who reach the old place alone.
+    ...elsewhere.map(without),
+    ...moved.map(([, told]) => delta({ kind: 'agent', rev, agent: told.card }, formsOf(told))),
+    ...gone.map(without),
+  ]
+}
+
+const delta = (data: AgentEvent, forms: readonly PlacedForm[]): LiveFrame =>
+  ({ data, limited: { forms: forms.map(({ within, value }) => ({ within, value: data.agent ? { ...data, agent: value } : data })) }, mode: 'delta' })
+
+/** A card for those who reach its place: figures over whole repositories only for those who reach all of them. */
+const formsOf = ({ card, place }: Told): PlacedForm[] => {
+  if (place === undefined) return []
+  const { diff, landedPresence, ...rest } = card
+  const counts = diff !== undefined || landedPresence !== undefined
+  return counts ? [{ within: ['.'], value: card }, { within: [place], value: rest }] : [{ within: [place], value: card }]
+}
+
+/** What a card adds to what a badge counts. */
+const partOf = ({ card: { cards = [], landRequested }, place }: Told): (FrameForms['sums'] & {})['parts'] =>
+  place !== undefined && (cards.length > 0 || landRequested) ? [{ place, add: { cards: cards.length, land: landRequested ? 1 : 0 } }] : []
+
+/** What a badge counts; the groups of the other figures are not there. */
+export const attentionFrame = (cards: number, land: number, parts: (FrameForms['sums'] & {})['parts'] = []): LiveFrame => {
+  const tokens: AttentionEvent = { kind: 'attention', cards, approvals: 0, needs: 0, land, ci: 0, issues: 0 }
+  const data: AttentionEvent = { ...tokens, offload: 0 }
+  return { data, tokens, limited: { sums: { fields: ['cards', 'land'], parts } }, snapshot: true }
+}

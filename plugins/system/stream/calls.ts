@@ -1,0 +1,17 @@
+import type { Handlers, Host } from '../../../sdk/index.js'
+import { meOf } from '../request.js'
+import type { StreamCalls } from './contract.js'
+import { EventStream } from './events.js'
+
+/** Answers the event stream of the sandbox, and who says what of themselves on it. */
+export const streamCalls = async (host: Host): Promise<Handlers<StreamCalls>> => {
+  const events = new EventStream(host)
+  await events.open()
+  return {
+    'GET /events': (input, context) => events.watch(input, context, meOf(context.caller)),
+    'POST /system/presence': async (input, { caller }) => {
+      await events.presence.say(caller, input)
+      return { ok: true }
+    },
+  }
+}

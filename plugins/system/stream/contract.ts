@@ -1,0 +1,135 @@
+import type { tags } from 'typia'
+import type { Stream } from '../../../sdk/contract.js'
+import type { BootProgress, BootStep, Domain } from '../../../sdk/kernel.js'
+import type { Count, Millis, Ok, Role } from '../../../sdk/types.js'
+import type { AgentCard } from '../../agents/contract.js'
+import type { Me } from '../access/contract.js'
+
+/** A client's own name for itself. */
+export type ClientId = string & tags.MinLength<1> & tags.MaxLength<64>
+
+/** Versions of domains: each counts up by one with every change. */
+export interface Versions {
+  [domain: string]: number & tags.Type<'uint64'>
+}
+/** The beginning of a stream, and of what follows a `resync`. */
+export interface HelloEvent {
+  kind: 'hello'
+  workspaceId: string
+  routes: string[]
+  shapes: { [id: string]: string }
+  build: string
+  boot: BootProgress
+  /** This run of the daemon. */
+  epoch: string
+  /** The newest frame of all when this was sent. */
+  seq: number & tags.Type<'uint64'>
+  /** Everything since the id given follows; otherwise read each domain again whose version differs from yours. */
+  resumed: boolean
+  /** Every domain this daemon announces. */
+  versions: Versions
+  me: Me
+}
+/** Nothing happened for 5 s. */
+export interface HeartbeatEvent {
+  kind: 'heartbeat'
+  at: Millis
+  seq: number & tags.Type<'uint64'>
+}
+/** How far the start has come. */
+export interface BootEvent {
+  kind: 'boot'
+  ready: boolean
+  startedAt: Millis
+  steps: BootStep[]
+}
+/** Read these again; bursts are merged. `keys` are the ids that moved, when they are few. */
+export interface RuntimeChangedEvent {
+  kind: 'runtimeChanged'
+  domains: Domain[]
+  versions: Versions
+  keys?: string[]
+}
+/** A person who has the sandbox open, and what their client says. */
+export interface PresenceUser {
+  clientId: string
+  email: string
+  name?: string
+  picture?: string
+  role: Role
+  idle: boolean
+  view?: string
+  sessionId?: string
+  path?: string
+}
+/** Everybody who has the sandbox open. */
+export interface PresenceEvent {
+  kind: 'presence'
+  users: PresenceUser[]
+}
+/** The whole fleet. */
+export interface AgentsEvent {
+  kind: 'agents'
+  agents: AgentCard[]
+  /** Only grows; drop what is older than what you hold. */
+  rev: Count
+}
+/** One card that is another, or the id of one that is gone; only with `roster=delta`. */
+export interface AgentEvent {
+  kind: 'agent'
+  rev: Count
+  agent?: AgentCard
+  removed?: string
+}
+/** What a badge counts. */
+export interface AttentionEvent {
+  kind: 'attention'
+  cards: Count
+  approvals: Count
+  needs: Count
+  land: Count
+  ci: Count
+  issues: Count
+  /** Left out for control tokens. */
+  offload?: Count
+}
+/** What you hold may be stale: a hello and snapshots follow; with `access` in the stream you open next, since this one ends. */
+export interface ResyncEvent {
+  kind: 'resync'
+  reason: 'slow' | 'access'
+}
+/** One event of the sandbox. Ignore a kind you do not know. */
+export type SystemEvent =
+  | HelloEvent | HeartbeatEvent | BootEvent | RuntimeChangedEvent | PresenceEvent | AgentsEvent | AgentEvent
+  | AttentionEvent | ResyncEvent
+
+/** What happens in the sandbox, as it happens, and who is there to see it. */
+export interface StreamCalls {
+  /**
+   * Follow everything that happens in the sandbox.
+   *
+   * It begins with `hello` and the snapshots; every event has an id, and a stream that was cut goes on after
+   * `last-event-id` without a gap (`after` is the same for clients that cannot set headers). `clientId` puts a person's
+   * connection on the presence roster; without it, or with a token, the caller watches unseen. A reader that falls
+   * behind gets `resync` and begins anew; who reaches less than before gets it too, and connects again. A credential that ends gets `error` with its status, a daemon that stops
+   * sends `done` with the milliseconds after which to connect again.
+   */
+  'GET /events'(input: {
+    clientId?: ClientId
+    roster?: 'snapshot' | 'delta'
+    after?: string & tags.MaxLength<64>
+  }): Stream<SystemEvent, { reason: 'stopping' | 'restarting' | 'restored'; retryMs: Count }>
+
+  /**
+   * Replace what the presence roster says about one's own open stream.
+   *
+   * A field left out is cleared. A `clientId` that is unknown or somebody else's is ignored. Nothing is stored.
+   */
+  'POST /system/presence'(input: {
+    clientId: ClientId
+    idle: boolean
+    view?: string & tags.MaxLength<80>
+    sessionId?: string & tags.MaxLength<64>
+    path?: string & tags.MaxLength<400>
+  }): Ok
+}

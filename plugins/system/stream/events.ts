@@ -1,0 +1,104 @@
+import type { Caller, Context, Host, Input, Watch } from '../../../sdk/index.js'
+import type { LiveFrame, PlacedForm } from '../../../sdk/kernel.js'
+import { reachFor } from '../../../sdk/node/asked-reach.js'
+import { Places } from '../../../sdk/node/places.js'
+import type { Me, PresenceUser, System } from '../contract.js'
+import { requestOf } from '../request.js'
+import { attentionFrame, Board, type After } from './board.js'
+import { Presence } from './presence.js'
+
+type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'place' | 'signal'>
+
+const SNAPSHOTS = ['agents', 'presence', 'attention', 'boot']
+/** After each of these one card may be another. */
+const ONE = ['turn.settled', 'card.raised', 'card.resolved'] as const
+/** After each of these any card may be: what landed is in the tree that all are compared with. */
+const ANY = ['agent.landed', 'agent.conflict', 'agent.removed'] as const
+const AGAIN = ['presence', 'attention']
+
+/** The event stream of the sandbox: who watches, what they begin with, and the frames of this group. */
+export class EventStream {
+  readonly presence: Presence
+  readonly #host: EventsHost
+  readonly #board: Board
+  /** Watchers who are limited to areas. */
+  readonly #limited = new Set<Caller>()
+
+  constructor(host: EventsHost, after?: After) {
+    this.#host = host
+    this.presence = new Presence(async users => host.call('kernel.events.show', { frames: [await this.#presenceFrame(users)] }))
+    const { workspace } = host.place
+    this.#board = new Board({
+      read: async () => (await host.serves('GET /agents')) ? host.call('GET /agents', undefined, { signal: host.signal }) : { agents: [], rev: 0, held: [] },
+      some: async ids => (await host.serves('agents.cards')) ? host.call('agents.cards', { ids }, { signal: host.signal }) : undefined,
+      show: frames => host.call('kernel.events.show', { frames }),
+      place: startIn => new Places(workspace).of(startIn),
+      failed: error => host.signal.aborted || host.log.warn('the fleet could not be read for the event stream', { error: String(error) }),
+      ...(after && { after }),
+    })
+  }
+
+  /** Puts the first snapshots up and listens for what changes them. */
+  async open(): Promise<void> {
+    await this.#host.call('kernel.events.show', { frames: [await this.#presenceFrame([]), attentionFrame(0, 0)] })
+    this.#host.on('agent.changed', ({ id }) => this.#board.changed(id))
+    for (const event of ONE) this.#host.on(event, ({ conversationId }) => this.#board.changed(conversationId))
+    for (const event of ANY) this.#host.on(event, () => this.#board.changed())
+    this.#host.on('daemon.ready', () => this.#board.ready())
+    this.#host.on('member.changed', ({ email }) => void this.#changed(email).catch(() => {}))
+  }
+
+  /** Serves one watcher; its place on the roster is held until the stream ends. */
+  async *watch({ clientId, roster = 'snapshot', after }: Input<System, 'GET /events'>, context: Context, me: Me): AsyncGenerator<Watch> {
+    requestOf(context)
+    const { caller } = context
+    const unwatch = await this.#board.watched()
+    let leave: (() => Promise<void>) | undefined
+    try {
+      const { kind, email } = caller
+      if (clientId !== undefined && kind === 'session' && email !== undefined) leave = await this.presence.enter({ ...caller, email }, clientId)
+      const reach = await reachFor(this.#host, caller)
+      if (reach) this.#limited.add(caller)
+      const { workspaceId, routes, shapes, build } = await this.#host.call('kernel.info')
+      yield {
+        watch: {
+          hello: { workspaceId, routes, shapes, build, me },
+          form: kind === 'token' ? 'tokens' : 'people',
+          mode: roster,
+          ...(reach && { reach }),
+          snapshots: SNAPSHOTS,
+          again: AGAIN,
+          ...(after !== undefined && { after }),
+        },
+      }
+    } finally {
+      unwatch()
+      this.#limited.delete(caller)
+      if (!this.#host.signal.aborted) await leave?.()
+    }
+  }
+
+  /** Streams of whoever reaches less have ended already; those of whoever reaches more end now, to begin with all that is reached. */
+  async #changed(email: string): Promise<void> {
+    const { members } = await this.#host.call('kernel.members.list')
+    const member = members.find(one => one.email === email)
+    const areas = JSON.stringify(member?.areas)
+    const isStale = [...this.#limited].some(caller => caller.email === email && JSON.stringify(caller.areas) !== areas)
+    if (member && isStale) await this.#host.call('kernel.members.moved', { email })
+  }
+
+  async #presenceFrame(users: PresenceUser[]): Promise<LiveFrame> {
+    const places = new Places(this.#host.place.workspace)
+    const items = await Promise.all(users.map(user => this.#formsOf(user, places)))
+    return { data: { kind: 'presence', users } as { kind: string }, tokens: false, limited: { list: { field: 'users', items } }, snapshot: true }
+  }
+
+  /** A person is there for all; what they look at, for those who reach it. */
+  async #formsOf({ view, sessionId, path, ...user }: PresenceUser, places: Places): Promise<PlacedForm[]> {
+    const looksAt = [...(path === undefined ? [] : [await places.of(path)]), ...(sessionId === undefined ? [] : [this.#board.placeOf(sessionId)])]
+    const within = looksAt.filter(place => place !== undefined)
+    const told = { ...(view !== undefined && { view }), ...(sessionId !== undefined && { sessionId }), ...(path !== undefined && { path }) }
+    const whole = within.length > 0 && within.length === looksAt.length
+    return [...(whole ? [{ within, value: { ...user, ...told } }] : []), { within: [], value: user }]
+  }
+}
