@@ -53,15 +53,16 @@ export class CommandLogs {
       const log = this.#log(conversationId)
       log.underWay += 1
       const startedAt = Date.now()
-      const known = { run, id: this.#next++, command: start(redacted(command)), ...(language && { language }), folder: folder || '.', startedAt }
-      log.file.write(lineOf('info', 'a command begins', known))
+      const id = this.#next++
+      const known = () => ({ run, id, command: start(redacted(command)), ...(language && { language }), folder: folder || '.', startedAt })
+      // The turn goes on first, and what is written stays in order.
+      setImmediate(() => log.file.write(lineOf('info', startedAt, 'a command begins', known())))
       return ended => {
         const endedAt = Date.now()
-        // The turn goes on first.
         setImmediate(() => {
           const { exit, signal, timedOut, output } = ended
-          log.file.write(lineOf(exit === 0 && !timedOut ? 'info' : 'warn', 'a command has ended', {
-            ...known, ms: endedAt - startedAt, ...(exit !== undefined && { exit }), ...(signal !== undefined && { signal }),
+          log.file.write(lineOf(exit === 0 && !timedOut ? 'info' : 'warn', endedAt, 'a command has ended', {
+            ...known(), ms: endedAt - startedAt, ...(exit !== undefined && { exit }), ...(signal !== undefined && { signal }),
             ...(exit === undefined && signal === undefined && { stopped: true }), ...(timedOut && { timedOut }), output: ends(redacted(output.toWellFormed())),
           }))
           log.underWay -= 1
@@ -96,8 +97,8 @@ export class CommandLogs {
   }
 }
 
-const lineOf = (level: 'info' | 'warn', message: string, fields: object): string =>
-  `${safeLine(JSON.stringify({ level, at: Date.now(), message, ...fields }))}\n`
+const lineOf = (level: 'info' | 'warn', at: number, message: string, fields: object): string =>
+  `${safeLine(JSON.stringify({ level, at, message, ...fields }))}\n`
 
 const start = (text: string): string =>
   (text.length > MOST_COMMAND ? `${text.slice(0, MOST_COMMAND).toWellFormed()}…` : text.toWellFormed())
