@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { LogFile, LogLine } from '../../plugins/logs/contract.js'
@@ -30,21 +30,18 @@ t.test('a real error in a group is followed within a second, and found with its 
   const folder = folderOf(t)
   const daemon = await spawnDaemon(t, { workspace: makeIn(folder), data: join(folder, 'data') })
   const { client, once } = daemon
-  await client.call('GET /settings')
-  const settings = join(daemon.workspace, '.sandbox', 'config', 'settings.json')
-  rmSync(settings, { force: true })
-  mkdirSync(join(settings, 'in the way'), { recursive: true })
-  const line = followed(client, 'plugins/settings.log', ({ text }) => text.includes('"err"') || text.includes('EISDIR') || text.includes('"stack"'), 0)
+  writeFileSync(join(folder, 'data', 'system', 'terminals'), 'in the way')
+  const fails = () => t.rejects(once.call('POST /system/terminals', {}), { name: 'Refusal' })
+  await fails()
+  const { sizeBytes } = await appears(client, ({ name }) => name === 'daemon.log')
+  const line = followed(client, 'daemon.log', ({ level, text }) => level === 'error' && text.includes('EEXIST'), sizeBytes)
   const at = Date.now()
-  await t.rejects(once.call('POST /settings', { autoResumeOnRestart: true } as never))
+  await fails()
   const { text, level } = await line
   t.ok(Date.now() - at < 1_000, `${Date.now() - at} ms`)
   t.equal(level, 'error')
-  const { message } = JSON.parse(text) as { message: string }
-  for (const name of ['plugins/settings.log', 'daemon.log']) {
-    const found = await client.call('GET /logs/file', { name, find: message.slice(0, 100), level: 'error' })
-    t.match(found.text, message)
-  }
+  const found = await client.call('GET /logs/file', { name: 'daemon.log', find: 'EEXIST', level: 'error' })
+  t.ok(found.text.endsWith(`${text}\n`))
 })
 
 t.test('what a terminal shows of a credential is in no log, only what stands in its place', async t => {
