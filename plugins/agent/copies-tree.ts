@@ -72,8 +72,8 @@ export const commitTree = async (tree: Tree, message: string): Promise<Standing>
   return standing(tree)
 }
 
-/** Moves the commits after `base` onto `onto`; where they do not apply, all is as before and the answer is what they stopped at. */
-export const rebaseTree = async (tree: Tree, onto: string, base: string): Promise<string[] | undefined> => {
+/** Moves the commits from `base` to `tip` onto `onto`; where they do not apply, all is as before and the answer is what they stopped at. */
+export const rebaseTree = async (tree: Tree, onto: string, base: string, tip: string): Promise<string[] | undefined> => {
   try {
     const how = ['-q', '--no-autostash', '--no-verify', '--no-fork-point']
     await inTree(tree, [...SETTINGS, 'rebase', ...how, '--onto', onto, base])
@@ -81,14 +81,9 @@ export const rebaseTree = async (tree: Tree, onto: string, base: string): Promis
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error
     const { text } = await inTree(tree, ['ls-files', '-u', '-z'], { ok: [0, 128] })
-    await abortRebase(tree)
+    await resetTree(tree, tip)
     return [...new Set(text.split('\0').flatMap(line => line.split('\t').slice(1).join('\t') || []))]
   }
-}
-
-/** Undoes a rebase that was left half-way; without one nothing happens. */
-export const abortRebase = async (tree: Tree): Promise<void> => {
-  await inTree(tree, ['rebase', '--abort'], { ok: [0, 128] })
 }
 
 /** Fills an empty working tree from its branch. */
@@ -105,10 +100,15 @@ export const moveTree = async (tree: Tree, from: string, to: string): Promise<vo
 /** Puts a tree back on its branch at a commit, as it was then; ignored and foreign files stay. */
 export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
   // What an agent began and left (a rebase, a merge, a HEAD elsewhere) would turn the next command against it.
-  await inTree(tree, ['rebase', '--quit'], { ok: [0, 128] })
+  await inTree(tree, ['rebase', '--quit'], { ok: [0, 1, 128] })
   await inTree(tree, ['symbolic-ref', 'HEAD', `refs/heads/${tree.branch}`])
   await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard', commit])
   await inTree(tree, ['clean', '-q', '-f', '-d', ...tree.foreign.flatMap(path => ['-e', patternOf(path)])])
+}
+
+/** Forgets a rebase that a killed git left half-way, whatever there is of it: one that was only begun git neither goes on with nor undoes. */
+export const dropRebase = async (common: string, entry: string): Promise<void> => {
+  await Promise.all(['rebase-merge', 'rebase-apply'].map(name => rm(join(common, 'worktrees', entry, name), { force: true, recursive: true })))
 }
 
 /** Takes away the locks a killed git left; only while nothing else works in the copy. */

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse, type Log } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
@@ -14,7 +14,7 @@ import { keeping, Shelf, type Made, type ShelfOptions, type TurnWall } from './c
 import { Spare } from './copies-spare.js'
 import type { Checkpoint, Opened, Synced, Tip } from './copies-states.js'
 import { Trash } from './copies-trash.js'
-import { abortRebase, commitTree, dropLocks, rebaseTree, resetTree, type Tree } from './copies-tree.js'
+import { commitTree, dropLocks, dropRebase, rebaseTree, resetTree, type Tree } from './copies-tree.js'
 
 /** Where private copies are kept. */
 export interface CopiesOptions extends ShelfOptions {
@@ -255,6 +255,13 @@ export class Copies {
     return join(this.#options.folder, 'rebasing', `${id}:${encodeURIComponent(repo)}`)
   }
 
+  /** A tree that is made anew is not put back by what was begun in the one before. */
+  async #forgetMarks(id: string): Promise<void> {
+    const folder = dirname(this.#mark(id, ''))
+    const names = await readdir(folder).catch(() => [] as string[])
+    await Promise.all(names.filter(name => name.startsWith(`${id}:`)).map(name => rm(join(folder, name), { force: true })))
+  }
+
   /** The git dir of one of a copy's repositories; of a copy that is not whole, that of the workspace's. */
   async #gitdir(made: Made | undefined, repo: string): Promise<{ common?: string; entry?: string }> {
     return made?.repos.find(each => each.repo === repo) ?? (await this.#look.at(repo)) ?? {}
@@ -270,8 +277,11 @@ export class Copies {
   async #usable(id: string): Promise<Made> {
     const made = await keeping(await this.#need(id), ({ common }) => exists(common))
     for (const { common, entry } of made.repos) await clearPlaces(common, `agent/${id}`, entry)
-    if (await whole(this.dir(id), made.repos)) return made
-    return refuse('conflict', 'the private copy is damaged: say something to its agent, and it is made again from its branch')
+    if (!(await whole(this.dir(id), made.repos))) {
+      return refuse('conflict', 'the private copy is damaged: say something to its agent, and it is made again from its branch')
+    }
+    await this.#undoRebases(id, made)
+    return made
   }
 
   /** Moves the branch onto the main line; answers the paths it stopped at when it did not apply. */
@@ -281,7 +291,7 @@ export class Copies {
     await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
     await writeAtomic(mark, tip)
     failpoint('agent.copy.marked')
-    const stopped = await rebaseTree(tree, main.head, from)
+    const stopped = await rebaseTree(tree, main.head, from, tip)
     failpoint('agent.copy.rebased')
     await rm(mark, { force: true })
     return stopped
@@ -289,12 +299,21 @@ export class Copies {
 
   /** Undoes what a killed daemon left half-way in a copy that is whole. */
   async #settle(id: string, made: Made): Promise<void> {
-    for (const { repo, common, entry } of made.repos) {
+    for (const { common, entry } of made.repos) {
       await clearPlaces(common, `agent/${id}`, entry)
       await dropLocks(common, entry, `agent/${id}`)
+    }
+    await this.#undoRebases(id, made)
+  }
+
+  /** Puts trees whose rebase was cut off, or done and not told, back to where they stood: all work was committed by then. */
+  async #undoRebases(id: string, made: Made): Promise<void> {
+    for (const { repo, common, entry } of made.repos) {
       const mark = this.#mark(id, repo)
-      if (!(await exists(mark))) continue
-      await abortRebase(this.#shelf.tree(id, made, repo))
+      const tip = await readFile(mark, 'utf8').catch(() => undefined)
+      if (tip === undefined) continue
+      await Promise.all([dropLocks(common, entry, `agent/${id}`), dropRebase(common, entry)])
+      await resetTree(this.#shelf.tree(id, made, repo), tip)
       await rm(mark, { force: true })
     }
   }
@@ -350,6 +369,7 @@ export class Copies {
   /** Puts away whatever is in a copy's place. */
   async #clear(id: string): Promise<void> {
     await this.#shelf.unfinish(id)
+    await this.#forgetMarks(id)
     const half = await this.#trash.put(this.dir(id))
     if (half) this.#trash.delete(half)
     await mkdir(dirname(this.dir(id)), { recursive: true, mode: 0o700 })

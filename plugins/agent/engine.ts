@@ -271,7 +271,7 @@ export class Engine {
     failpoint('agent.turn.counted')
     turn.leave()
     const waiting = queue.waiting(conversationId)
-    const paused = end !== 'completed' && waiting.length > 0
+    const paused = (end !== 'completed' || turn.isLast) && waiting.length > 0
     if (!record.done) {
       if (paused) log.push({ kind: 'queue', messages: shown(waiting), paused })
       log.push({ kind: 'done', reason: end })
@@ -281,8 +281,9 @@ export class Engine {
     await queue.ended(conversationId, run, paused, resumableOf(turn, end, Date.now()))
     await entry.remove()
     failpoint('agent.turn.removed')
+    if (turn.isLast) await queue.pause(conversationId)
     this.#turns.delete(conversationId)
-    const follows = goesOn && end === 'completed' && !this.#closing && conversations.find(conversationId)
+    const follows = goesOn && end === 'completed' && !turn.isLast && !this.#closing && conversations.find(conversationId)
     const next = follows ? queue.take(conversationId) : undefined
     if (next) this.start(next)
     this.#parts.resumes?.settled(turn, end)
@@ -299,11 +300,11 @@ export class Engine {
     ]).catch(error => this.#parts.host.log.error('the frames of a run could not be closed', { run, error: String(error) }))
   }
 
-  /** Stops a conversation's turn; resolves when it has fully ended. */
+  /** Stops a conversation's turn; resolves when it has fully ended, and nothing has followed it. */
   async stop(conversationId: string): Promise<void> {
     const turn = this.#turns.get(conversationId)
     if (!turn) return
-    if (!turn.leaving) await turn.stop()
+    await turn.stop()
     await turn.ended
   }
 

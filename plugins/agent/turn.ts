@@ -56,6 +56,7 @@ export class Turn {
   #sequence: number
   #stopping: boolean
   #leaving = false
+  #last = false
   #settling = false
   #frozen = false
   /** Runs between an answer and the turn going on. */
@@ -121,6 +122,11 @@ export class Turn {
   /** Whether somebody asked for the turn to stop. */
   get stopping(): boolean {
     return this.#stopping
+  }
+
+  /** Somebody wanted the conversation free: what waits is not to follow by itself, however the turn ends. */
+  get isLast(): boolean {
+    return this.#last || this.entry.fields.stopping === true
   }
 
   /** Its end is certain: it shows as free while the last of it is written. */
@@ -245,9 +251,10 @@ export class Turn {
     }
   }
 
-  /** Asks the turn to stop: its cards come down and its signal is aborted. */
+  /** Asks the turn to stop: its cards come down and its signal is aborted, unless it is all but over. Nothing follows it by itself. */
   async stop(): Promise<void> {
-    if (this.#stopping) return
+    this.#last = true
+    if (this.#stopping || this.#leaving) return
     this.#stopping = true
     this.#host.changed(this.conversationId)
     await this.entry.change({ stopping: true }).catch(() => {})

@@ -15,9 +15,11 @@ const KINDS = new Map<string, Credential['kind']>([
   ['authorization', 'bearer'],
 ])
 const ONCE = new Set(['host', 'origin', 'content-type', ...KINDS.keys()])
+/** Of these the first counts. */
+const FIRST = new Set(['last-event-id'])
 const LENGTHS = new Set(['content-length', 'transfer-encoding'])
 
-/** The headers that decide, by their lower-case names; refuses a head that two readers could read differently. */
+/** The headers that decide, and where a cut stream goes on, by their lower-case names; refuses a head that two readers could read differently. */
 export type Head = ReadonlyMap<string, string>
 
 /** Reads the raw list, since a server joins or drops doubles. */
@@ -27,6 +29,7 @@ export const readHead = (rawHeaders: readonly string[]): Head => {
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase()
     if (LENGTHS.has(name)) lengths.add(name)
+    if (FIRST.has(name) && !head.has(name)) head.set(name, rawHeaders[at + 1]!.trim())
     if (!ONCE.has(name)) continue
     if (head.has(name)) refuse('invalid', `expected header ${name} once, found it again`)
     head.set(name, rawHeaders[at + 1]!.trim())

@@ -37,9 +37,11 @@ export const lockFile = (lock: string): { holder: number } | { release: () => vo
 const sweep = (lock: string): void => {
   for (const name of readdirSync(dirname(lock))) {
     const path = join(dirname(lock), name)
-    if (!/^\d+$/.test(path.slice(lock.length + 1)) || !path.startsWith(`${lock}.`)) continue
-    const holder = readHolder(path)
-    if (holder && holder.pid !== process.pid && !lives(holder)) rmSync(path, { force: true })
+    const pid = path.slice(lock.length + 1)
+    if (!/^\d+$/.test(pid) || !path.startsWith(`${lock}.`)) continue
+    // Nothing is in it where its process was killed before it wrote.
+    const holder = readHolder(path) ?? { pid: Number(pid) }
+    if (holder.pid !== process.pid && !lives(holder)) rmSync(path, { force: true })
   }
 }
 

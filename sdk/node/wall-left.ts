@@ -3,6 +3,7 @@ import { basename, join } from 'node:path'
 import { contains } from './paths.js'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sweepTemporary } from './files.js'
+import { RUNNER } from './runner.js'
 import { NOTES } from './wall.js'
 
 const BUILDERS = new Set(['bwrap', 'setpriv', 'unshare', 'sh'])
@@ -16,8 +17,7 @@ const builderOf = (pid: number, data: string): number | undefined => {
     if (statSync(`/proc/${pid}`).uid !== process.getuid?.()) return undefined
     const [program = '', ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
     if (!BUILDERS.has(basename(program)) || !args.includes(data)) return undefined
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return Number(stat.slice(stat.lastIndexOf(') ')).split(' ')[2])
+    return parentOf(pid)
   } catch {
     return undefined
   }
@@ -32,13 +32,21 @@ const keepsTerminals = (pid: number, data: string): boolean => {
   }
 }
 
-/** Whether a process is one of a daemon that lives. */
+/** Whether a process is one of a daemon that lives; the one that starts its programs does not count without it. */
 const isDaemon = (pid: number): boolean => {
   try {
-    return pid !== INIT && readlinkSync(`/proc/${pid}/exe`) === readlinkSync('/proc/self/exe')
+    if (pid === INIT || readlinkSync(`/proc/${pid}/exe`) !== readlinkSync('/proc/self/exe')) return false
+    const [, program = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    return basename(program) !== RUNNER || isDaemon(parentOf(pid))
   } catch {
     return false
   }
+}
+
+/** proc(5), `/proc/<pid>/stat`. */
+const parentOf = (pid: number): number => {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return Number(stat.slice(stat.lastIndexOf(') ')).split(' ')[2])
 }
 
 /**

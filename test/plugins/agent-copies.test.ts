@@ -241,6 +241,46 @@ t.test('a rebase cut short by a kill is undone on the next turn, with the locks 
   t.same(await copies.commitRest('c-1', repos), [tip])
 })
 
+for (const [how, leave] of Object.entries({
+  'only begun': (entry: string) => writeFileSync(join(entry, 'rebase-merge/interactive'), ''),
+  'forgotten half-way': (entry: string) => rmSync(join(entry, 'rebase-merge'), { recursive: true }),
+})) {
+  t.test(`a rebase that was ${how} by a killed git is undone as soon as the copy is used`, async t => {
+    const { copies, dir, workspace, data, again } = place(t)
+    const repos = await copies.ensure('c-1', [])
+    writeFileSync(join(dir, 'work.txt'), 'mine\n')
+    const [tip] = await copies.commitRest('c-1', repos)
+    const head = commit(workspace, { 'main.txt': 'theirs\n' }, 'third')
+    mkdirSync(join(data, 'plugins/agent/rebasing'))
+    writeFileSync(join(data, 'plugins/agent/rebasing/c-1:root'), tip!.tip)
+    const entry = join(workspace, '.git/worktrees/c-1')
+    git(dir, 'checkout', '-q', '--detach', head)
+    mkdirSync(join(entry, 'rebase-merge'))
+    leave(entry)
+    const after = again()
+    t.same(await after.commitRest('c-1', repos), [tip])
+    t.equal(git(dir, 'symbolic-ref', 'HEAD').trim(), 'refs/heads/agent/c-1')
+    t.equal(readFileSync(join(dir, 'work.txt'), 'utf8'), 'mine\n')
+    t.match((await after.sync('c-1', repos)).blocked, [])
+    t.ok(existsSync(join(dir, 'main.txt')), 'and it follows the main line')
+  })
+}
+
+t.test('a copy that is made anew is not put back by a rebase of the one before', async t => {
+  const { copies, dir, data, again } = place(t)
+  const repos = await copies.ensure('c-1', [])
+  const [old] = await copies.commitRest('c-1', repos)
+  mkdirSync(join(data, 'plugins/agent/rebasing'))
+  writeFileSync(join(data, 'plugins/agent/rebasing/c-1:root'), old!.tip)
+  rmSync(dir, { recursive: true })
+  const after = again()
+  await after.ensure('c-1', repos)
+  writeFileSync(join(dir, 'work.txt'), 'new\n')
+  await after.commitRest('c-1', repos)
+  t.same(await again().ensure('c-1', repos), repos)
+  t.equal(readFileSync(join(dir, 'work.txt'), 'utf8'), 'new\n')
+})
+
 t.test('whatever lock a killed git left in a copy is gone after a start', async t => {
   const { copies, workspace, again } = place(t)
   await copies.ensure('c-1', [])

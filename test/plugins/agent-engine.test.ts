@@ -86,6 +86,36 @@ t.test('an adapter that ignores a stop is left behind, and the conversation is f
   await engine.stop('c')
 })
 
+for (const [moment, isAt] of Object.entries({
+  'is written down': (name: string) => name.startsWith('transcripts'),
+  'leaves its conversation': (name: string, entries: readonly unknown[]) => JSON.stringify(entries).includes('"line":"ended"'),
+})) {
+  t.test(`a stop that comes as a completed turn ${moment} leaves the conversation free, and what waits waits`, async t => {
+    const whole = journalsIn(t)
+    let stopped: Promise<void> | undefined
+    const journal: Journals = {
+      ...whole,
+      append: (name, entries, options) => {
+        if (isAt(name, entries)) stopped ??= engine.stop('c')
+        return whole.append(name, entries, options)
+      },
+    }
+    const gate = Promise.withResolvers<void>()
+    const { engine, send, frames, queue } = engineOn(t, async function* () {
+      await gate.promise
+      yield { kind: 'delta', text: 'said' }
+    }, { words: false, journal })
+    const { run } = await send({})
+    await send({ prompt: 'later' })
+    gate.resolve()
+    await engine.live('c')?.ended
+    await stopped
+    t.equal(engine.live('c'), undefined)
+    t.match((await frames(run)).at(-1), { kind: 'done', reason: 'completed' })
+    t.match([queue.waiting('c').length, queue.paused('c')], [1, true])
+  })
+}
+
 t.test('an adapter that throws is a bug: the turn fails with a fixed sentence, and the log has the rest', async t => {
   const { engine, send, frames, logged, conversations } = engineOn(t, async function* () {
     yield { kind: 'delta', text: 'so far' }

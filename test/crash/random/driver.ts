@@ -88,7 +88,7 @@ export class Driver {
     const { id, isolated } = conversation
     const look = <T>(call: () => Promise<T>) => this.#ask(conversation, { what: 'look' }, call)
     const what = this.#dice.weighed({
-      say: 10, answer: 8, rest: 6, stop: 2, withdraw: 2, order: 3, land: isolated ? 4 : 0, rewind: isolated ? 2 : 0, archive: 1, discard: isolated ? 0.7 : 0, read: 2,
+      say: 10, answer: 8, rest: 6, stop: 2, withdraw: 2, order: 3, land: isolated ? 4 : 0, rewind: isolated ? 3 : 0, archive: 1, discard: isolated ? 1 : 0, read: 2,
     })
     switch (what) {
       case 'say':
@@ -104,8 +104,7 @@ export class Driver {
       case 'rest':
         return new Promise(resolve => setTimeout(resolve, this.#dice.below(40)))
       case 'stop':
-        if (await this.#ask(conversation, { what: 'stop' }, () => client.call('POST /agent/stop', { conversationId: id }))) count(this.#world, 'stop')
-        return
+        return this.#free(client, conversation)
       case 'withdraw':
         return this.#withdraw(client, conversation)
       case 'order': {
@@ -128,6 +127,7 @@ export class Driver {
         return
       }
       case 'discard':
+        if (this.#dice.chance(0.7)) await this.#free(client, conversation)
         return this.#leave(conversation, 'discard', () => client.call('POST /agents/{id}/discard', { id }))
       case 'read': {
         const read = await look(() => client.call('GET /agents/{id}/transcript', { id }))
@@ -202,8 +202,14 @@ export class Driver {
     if (done) count(this.#world, done.landed ? 'land' : 'conflict')
   }
 
+  /** Makes a conversation free, as whoever wants to take something back does first. */
+  async #free(client: Client, conversation: Conversation): Promise<void> {
+    if (await this.#ask(conversation, { what: 'stop' }, () => client.call('POST /agent/stop', { conversationId: conversation.id }))) count(this.#world, 'stop')
+  }
+
   async #rewind(client: Client, conversation: Conversation): Promise<void> {
     const { id } = conversation
+    if (this.#dice.chance(0.7)) await this.#free(client, conversation)
     const card = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}', { id }))
     // Whoever forks it reads its record first; and rows that come after it was read here would go unseen.
     if (conversation.isSource || !card || BUSY.has(card.status)) return

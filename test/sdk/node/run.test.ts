@@ -1,8 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { listEnv, ownProgram, run, type RunOptions } from '../../../sdk/node/run.js'
+import { listEnv, ownProgram, run as runAsUsual, type RunOptions } from '../../../sdk/node/run.js'
+import { Runner } from '../../../sdk/node/runner.js'
 
-const sh = (script: string, options: Partial<RunOptions> = {}) => run('sh', ['-c', script], { cwd: '/', env: listEnv(), ...options })
+type Run = typeof runAsUsual
+const shWith = (run: Run) => (script: string, options: Partial<RunOptions> = {}) => run('sh', ['-c', script], { cwd: '/', env: listEnv(), ...options })
 
 const alive = (pid: string) => {
   try {
@@ -18,23 +20,68 @@ const gone = async (pid: string) => {
   return !alive(pid)
 }
 
-t.test('outputs, exit code and input are passed on', async t => {
-  const result = await sh('cat; echo no >&2; exit 3', { input: 'ü\n' })
-  t.match(result, { code: 3, stderr: 'no\n', truncated: false, timedOut: false })
-  t.equal(result.stdout.toString(), 'ü\n')
-  t.equal((await sh('true', { input: 'x'.repeat(1_000_000) })).code, 0, 'input nobody reads is no failure')
-})
+const far = new Runner(() => {})
+t.teardown(() => far.close())
+while (!far.ready) await new Promise(resolve => setTimeout(resolve, 10))
 
-t.test('a program sees the given environment and nothing else', async t => {
-  process.env.DAEMON_SECRET = 'x'
-  t.teardown(() => delete process.env.DAEMON_SECRET)
-  const { stdout } = await run('/usr/bin/env', ['-0'], { cwd: '/', env: { A: '1' } })
-  // The test runner adds its own to every process that it sees started.
-  t.same(stdout.toString().split('\0').filter(line => line && !/^(NODE_OPTIONS|_TAPJS\w*)=/.test(line)), ['A=1'])
-  t.notOk('DAEMON_SECRET' in listEnv())
-  t.match(listEnv({ X: 'y', HOME: undefined }), { X: 'y', PATH: String })
-  t.notOk('HOME' in listEnv({ HOME: undefined }))
-})
+for (const [from, run] of [['from this process', runAsUsual], ['from another', far.run.bind(far)]] as const) {
+  const sh = shWith(run)
+
+  t.test(`outputs, exit code and input are passed on, ${from}`, async t => {
+    const result = await sh('cat; echo no >&2; exit 3', { input: 'ü\n' })
+    t.match(result, { code: 3, stderr: 'no\n', truncated: false, timedOut: false })
+    t.equal(result.stdout.toString(), 'ü\n')
+    t.equal((await sh('true', { input: 'x'.repeat(1_000_000) })).code, 0, 'input nobody reads is no failure')
+  })
+
+  t.test(`a program sees the given environment and nothing else, ${from}`, async t => {
+    process.env.DAEMON_SECRET = 'x'
+    t.teardown(() => delete process.env.DAEMON_SECRET)
+    const { stdout } = await run('/usr/bin/env', ['-0'], { cwd: '/', env: { A: '1' } })
+    // The test runner adds its own to every process that it sees started.
+    t.same(stdout.toString().split('\0').filter(line => line && !/^(NODE_OPTIONS|_TAPJS\w*)=/.test(line)), ['A=1'])
+    t.notOk('DAEMON_SECRET' in listEnv())
+    t.match(listEnv({ X: 'y', HOME: undefined }), { X: 'y', PATH: String })
+    t.notOk('HOME' in listEnv({ HOME: undefined }))
+  })
+
+  t.test(`long output keeps its first and its last half and says what was left out, ${from}`, async t => {
+    const { stdout, truncated } = await sh('i=0; while [ $i -lt 5000 ]; do echo line$i; i=$((i+1)); done', { maxBytes: 100 })
+    t.equal(truncated, true)
+    t.match(stdout.toString(), /^line0\nline1[\s\S]*\n… \d+ bytes left out …\n[\s\S]*line4999\n$/)
+    t.ok(stdout.length < 150)
+    const whole = await sh('printf 0123456789', { maxBytes: 10 })
+    t.equal(whole.stdout.toString(), '0123456789')
+    t.equal(whole.truncated, false)
+  })
+
+  t.test(`when the time is over the whole group is gone, also what ignores being asked, ${from}`, async t => {
+    const result = await sh('trap "" TERM; sh -c \'trap "" TERM; echo $$; while :; do sleep 1; done\' & wait', { timeoutMs: 300 })
+    t.equal(result.timedOut, true)
+    t.ok(await gone(result.stdout.toString().trim()))
+  })
+
+  t.test(`an aborted run is thrown, and leaves nothing running, ${from}`, async t => {
+    const stop = new AbortController()
+    let pid = ''
+    await t.rejects(
+      sh('sleep 600 & echo $!; wait', { signal: stop.signal, onOutput: piece => ((pid = piece.toString().trim()), stop.abort(new Error('stopped'))) }),
+      { message: 'stopped' },
+    )
+    t.ok(await gone(pid))
+    await t.rejects(sh('true', { signal: stop.signal }), { message: 'stopped' })
+  })
+
+  t.test(`what a program leaves running ends with it, ${from}`, async t => {
+    const { code, stdout } = await sh('sleep 600 & echo $!')
+    t.equal(code, 0)
+    t.ok(await gone(stdout.toString().trim()))
+  })
+
+  t.test(`a program ended by a signal says which, ${from}`, async t => {
+    t.match(await sh('kill -9 $$'), { code: 137, signal: 'SIGKILL' })
+  })
+}
 
 t.test('a program of the daemon\'s own is never taken from a project', async t => {
   const { PATH } = process.env
@@ -50,45 +97,57 @@ t.test('a program of the daemon\'s own is never taken from a project', async t =
 })
 
 t.test('a missing program is refused by name with how to install it', async t => {
-  await t.rejects(run('no-such-program', [], { cwd: '/', env: listEnv() }), {
+  await t.rejects(runAsUsual('no-such-program', [], { cwd: '/', env: listEnv() }), {
     message: 'expected the program no-such-program and found none: install it (Debian: apt-get install no-such-program)',
   })
-  await t.rejects(run('true', [], { cwd: '/no/such/folder', env: listEnv() }), { message: /working folder is gone/ })
+  await t.rejects(runAsUsual('true', [], { cwd: '/no/such/folder', env: listEnv() }), { message: /working folder is gone/ })
 })
 
-t.test('long output keeps its first and its last half and says what was left out', async t => {
-  const { stdout, truncated } = await sh('i=0; while [ $i -lt 5000 ]; do echo line$i; i=$((i+1)); done', { maxBytes: 100 })
-  t.equal(truncated, true)
-  t.match(stdout.toString(), /^line0\nline1[\s\S]*\n… \d+ bytes left out …\n[\s\S]*line4999\n$/)
-  t.ok(stdout.length < 150)
-  const whole = await sh('printf 0123456789', { maxBytes: 10 })
-  t.equal(whole.stdout.toString(), '0123456789')
-  t.equal(whole.truncated, false)
+t.test('output that nobody takes holds its program up, wherever that was started', async t => {
+  for (const run of [runAsUsual, far.run.bind(far)]) {
+    let [taken, held] = [0, true]
+    const gate = Promise.withResolvers<void>()
+    const told: number[] = []
+    const ran = shWith(run)('head -c 30000000 /dev/zero; echo', {
+      maxBytes: 100,
+      onOutput: piece => {
+        taken += piece.length
+        return held ? gate.promise : undefined
+      },
+    })
+    await new Promise(resolve => setTimeout(resolve, 300))
+    told.push(taken)
+    held = false
+    gate.resolve()
+    t.equal((await ran).code, 0)
+    t.equal(taken, 30_000_001)
+    if (run === runAsUsual) t.ok(told[0]! < 1_000_000, `${told[0]} bytes were taken`)
+  }
 })
 
-t.test('when the time is over the whole group is gone, also what ignores being asked', async t => {
-  const result = await sh('trap "" TERM; sh -c \'trap "" TERM; echo $$; while :; do sleep 1; done\' & wait', { timeoutMs: 300 })
-  t.equal(result.timedOut, true)
-  t.ok(await gone(result.stdout.toString().trim()))
+t.test('a program that another process cannot start is refused the same way', async t => {
+  const failed = await far.run('no-such-program', [], { cwd: '/', env: listEnv() }).catch(error => error as NodeJS.ErrnoException)
+  t.match(failed, { code: 'ENOENT', syscall: 'spawn no-such-program' })
 })
 
-t.test('an aborted run is thrown, and leaves nothing running', async t => {
-  const stop = new AbortController()
-  let pid = ''
-  await t.rejects(
-    sh('sleep 600 & echo $!; wait', { signal: stop.signal, onOutput: piece => ((pid = piece.toString().trim()), stop.abort(new Error('stopped'))) }),
-    { message: 'stopped' },
-  )
-  t.ok(await gone(pid))
-  await t.rejects(sh('true', { signal: stop.signal }), { message: 'stopped' })
+t.test('a start is told with its process, and its end', async t => {
+  const told: (number | string)[] = []
+  await far.run('true', [], { cwd: '/', env: listEnv(), onStart: (pid, over) => (told.push(pid), void over.then(() => told.push('over'))) })
+  t.match(told, [Number, 'over'])
 })
 
-t.test('what a program leaves running ends with it', async t => {
-  const { code, stdout } = await sh('sleep 600 & echo $!')
-  t.equal(code, 0)
-  t.ok(await gone(stdout.toString().trim()))
-})
-
-t.test('a program ended by a signal says which', async t => {
-  t.match(await sh('kill -9 $$'), { code: 137, signal: 'SIGKILL' })
+t.test('when the process that starts programs is gone, what it ran is told as failed, and what ran behind a wall ends', async t => {
+  const ended = Promise.withResolvers<void>()
+  const another = new Runner(() => ended.resolve())
+  while (!another.ready) await new Promise(resolve => setTimeout(resolve, 10))
+  let sleeper = 0
+  const ran = another.run('setpriv', ['--pdeathsig', 'KILL', '--', 'sleep', '600'], { cwd: '/', env: listEnv(), onStart: pid => {
+    sleeper = pid
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    process.kill(Number(stat.slice(stat.lastIndexOf(') ')).split(' ')[2]), 'SIGKILL')
+  } })
+  await t.rejects(ran, { message: /has ended: ask again/ })
+  await ended.promise
+  t.equal(another.ready, false)
+  t.ok(await gone(String(sleeper)))
 })
