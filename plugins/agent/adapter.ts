@@ -1,3 +1,4 @@
+import type { BeginCommand } from './command-logs.js'
 import type { Reach } from '../../sdk/index.js'
 import type { Env } from '../../sdk/node/run.js'
 import type { Walled } from '../../sdk/node/wall.js'
@@ -108,6 +109,8 @@ export interface TreeCommand extends Walled {
   readonly folders?: Reach
   /** The same folder, and the one the program starts in, as the program sees them. */
   readonly seen: { readonly root: string; readonly cwd: string }
+  /** Writes it down as a command of the turn, and how it ended when what it answers is called. */
+  readonly begun: (command: string) => ReturnType<BeginCommand>
 }
 type NoId<C> = C extends Card ? Omit<C, 'requestId'> : never
 /** A card before it has its id. */

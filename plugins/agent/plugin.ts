@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
 import { askReach, sightFor } from '../../sdk/node/asked-reach.js'
 import { placeOf } from '../../sdk/node/places.js'
@@ -10,6 +11,7 @@ import { Board } from './board.js'
 import { handOver, takeBack } from './bundle-part.js'
 import { Cards } from './cards.js'
 import { Changes } from './changes.js'
+import { CommandLogs } from './command-logs.js'
 import { agent, type Agent, type Conversation } from './contract.js'
 import { Conversations } from './conversations.js'
 import { Copies } from './copies.js'
@@ -82,7 +84,11 @@ export const activate = async (host: Host): Promise<void> => {
     return { atOnce: subagentsAtOnce ?? USUAL_LIMITS.atOnce, perTurn: subagentsPerTurn ?? USUAL_LIMITS.perTurn, depth: subagentDepth ?? USUAL_LIMITS.depth }
   }
   const underWay = new ProgramsUnderWay()
-  const workshop = new TurnWorkshop({ workspace, underWay, copies, conversations, locks, log, remembered, anchors, listeners, limits, reach: ({ areas, email }) => askReach(host, areas, email), staff: { providers, log } })
+  const commands = new CommandLogs(join(place.data, 'logs', 'runs'))
+  const workshop = new TurnWorkshop({
+    workspace, underWay, commands, copies, conversations, locks, log, remembered, anchors, listeners, limits,
+    reach: ({ areas, email }) => askReach(host, areas, email), staff: { providers, log },
+  })
   const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
@@ -146,6 +152,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.stopping(async () => {
     await engine.close()
     await peers.close()
+    await commands.close()
     await workshop.idle()
     index.close()
   })

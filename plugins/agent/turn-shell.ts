@@ -4,6 +4,7 @@ import { contains } from '../../sdk/node/paths.js'
 import { listEnv, type RunOptions } from '../../sdk/node/run.js'
 import { runWalled, walled, type WallSpec } from '../../sdk/node/wall.js'
 import type { TreeCommand, TreeProgram } from './adapter.js'
+import type { BeginCommand, CommandBegun } from './command-logs.js'
 import type { ShellOptions, ShellResult, ToolContext } from './tools/tool.js'
 
 const MOST_OUTPUT = 1024 * 1024
@@ -13,18 +14,35 @@ const BOTH = 'exec sh -c "$1" 2>&1'
 /** The program text comes as input: an argument could be too long for it, and others see arguments. */
 const SOURCE = 'exec "$1" - 2>&1'
 
+/** Who hears of the programs of a turn. */
+export interface ProgramListeners {
+  readonly onStart: NonNullable<RunOptions['onStart']>
+  readonly begun: BeginCommand
+}
+
 /** The programs of a turn in one tree: behind the wall, each in a process group of its own that ends with the turn. */
 export const turnPrograms = (
   wall: Omit<WallSpec, 'cwd' | 'env'>, { root, cwd }: { readonly root: string; readonly cwd: string }, signal: AbortSignal,
-  onStart: NonNullable<RunOptions['onStart']>,
+  { onStart, begun }: ProgramListeners,
 ): Pick<ToolContext, 'shell' | 'code'> => {
   const ran = async (script: string, argument: string, at: string, { timeoutMs, onOutput }: ShellOptions, input?: string): Promise<ShellResult> => {
-    const seen = join(wall.workspace, relative(root, at))
+    const folder = relative(root, at)
+    const seen = join(wall.workspace, folder)
+    const what: CommandBegun = input === undefined ? { command: argument, folder } : { command: input, language: 'javascript', folder }
+    const over = begun(what)
     const options: Omit<RunOptions, 'cwd' | 'env'> = {
       signal, timeoutMs, maxBytes: MOST_OUTPUT, onStart, ...(input !== undefined && { input }), ...(onOutput && { onOutput: piece => onOutput(piece.toString()) }),
     }
-    const result = await runWalled({ ...wall, cwd: seen, env: listEnv({ PWD: seen }) }, SHELL, ['-c', script, SHELL, argument], options)
-    return { exit: result.code, output: result.stdout.toString() + result.stderr, truncated: result.truncated, timedOut: result.timedOut }
+    try {
+      const result = await runWalled({ ...wall, cwd: seen, env: listEnv({ PWD: seen }) }, SHELL, ['-c', script, SHELL, argument], options)
+      const { code: exit, truncated, timedOut } = result
+      const output = result.stdout.toString() + result.stderr
+      over({ exit, timedOut, output })
+      return { exit, output, truncated, timedOut }
+    } catch (error) {
+      over({ output: '' })
+      throw error
+    }
   }
   return {
     shell: (command, at, options) => ran(BOTH, command, at === root ? cwd : at, options),
@@ -34,7 +52,7 @@ export const turnPrograms = (
 
 /** A program of a provider's own in one tree: behind the same wall as the agent's shell. */
 export const treeCommand = async (
-  wall: Omit<WallSpec, 'cwd' | 'env'>, root: string, start: string, { program, args, env, cwd, needs = [] }: TreeProgram,
+  wall: Omit<WallSpec, 'cwd' | 'env'>, root: string, start: string, { program, args, env, cwd, needs = [] }: TreeProgram, begun: BeginCommand,
 ): Promise<TreeCommand> => {
   const { workspace, copy } = wall
   const at = join(workspace, cwd ?? relative(root, start))
@@ -49,5 +67,8 @@ export const treeCommand = async (
   const command = await walled(spec, program, args)
   const { only } = wall
   const seen = command.enforced ? workspace : root
-  return { ...command, root, ...(only && { folders: only }), seen: { root: seen, cwd: join(seen, relative(workspace, at)) } }
+  const folder = relative(workspace, at)
+  return {
+    ...command, root, ...(only && { folders: only }), seen: { root: seen, cwd: join(seen, folder) }, begun: what => begun({ command: what, folder }),
+  }
 }

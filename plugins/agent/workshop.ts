@@ -4,11 +4,11 @@ import { accessTo, allows, covers, isWithin, Refusal, refuse, type ReachFolder }
 import type { Log } from '../../sdk/index.js'
 import type { Listener, Reach } from '../../sdk/node/addresses.js'
 import { inside } from '../../sdk/node/paths.js'
-import type { RunOptions } from '../../sdk/node/run.js'
 import { sightWith, type Sight } from '../../sdk/node/sight.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall.js'
 import type { HelperLimits, TurnRequest } from './adapter.js'
 import type { Anchors } from './anchors.js'
+import type { CommandLogs } from './command-logs.js'
 import type { Conversation, CopyRepo } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
@@ -26,12 +26,13 @@ import { stamp, sweepBeside } from './tools/tree.js'
 import { tools } from './tools/tools.js'
 import type { Turn } from './turn.js'
 import { turnIo, type Ground, type Toolbox, type Workshop } from './turn-io.js'
-import { treeCommand, turnPrograms } from './turn-shell.js'
+import { type ProgramListeners, treeCommand, turnPrograms } from './turn-shell.js'
 
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
   readonly workspace: string
   readonly underWay: ProgramsUnderWay
+  readonly commands: CommandLogs
   readonly copies: Copies
   readonly conversations: Conversations
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
@@ -192,14 +193,16 @@ export class TurnWorkshop implements Workshop {
   }
 
   io(turn: Turn, ground: Ground, leg: Leg) {
-    const { remembered, listeners, staff, underWay } = this.#parts
+    const { remembered, listeners, staff, underWay, commands } = this.#parts
     // Every ground of this workshop was made by `prepare`.
     const { wall } = ground as Tree
     const { conversationId } = turn
     return turnIo(turn, ground, leg, {
       staff,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
-      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() }), (pid, over) => underWay.begun(conversationId, pid, over)),
+      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() }), {
+        onStart: (pid, over) => underWay.begun(conversationId, pid, over), begun: commands.of(conversationId, turn.run),
+      }),
     })
   }
 }
@@ -212,7 +215,7 @@ const worktree = async (branch: string, repos: readonly CopyRepo[], sync?: { com
 
 /** The sandbox tools in one tree. */
 const toolbox = (
-  { root, cwd, folders }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>, onStart: NonNullable<RunOptions['onStart']>,
+  { root, cwd, folders }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>, listeners: ProgramListeners,
 ): Toolbox => ({
   face: (name, input) => {
     const tool = tools[name]
@@ -227,14 +230,14 @@ const toolbox = (
   run: async (name, input, signal, company) => {
     const tool = tools[name]!
     try {
-      return await tool.run(tool.check(input), { root, ...(folders && { folders }), signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal, onStart) })
+      return await tool.run(tool.check(input), { root, ...(folders && { folders }), signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal, listeners) })
     } catch (error) {
       if (!signal.aborted) throw error
       return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
     }
   },
   stamp: path => stamp({ root, ...(folders && { folders }) }, path),
-  walled: program => treeCommand(wall, root, cwd, program),
+  walled: program => treeCommand(wall, root, cwd, program, listeners.begun),
 })
 
 /** Refuses where no wall keeps a turn to some folders. */

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { KEPT, older } from '../../sdk/node/logs/rotating-file.js'
 import type { Identified } from '../../sdk/index.js'
 import type { Catalogue } from './catalogue.js'
+import { identityOf, type PartRead, type Resumed } from './left-off.js'
 import type { LogLevel, LogLine, LogRotated, LogSkipped } from './contract.js'
 import { isGrave, lineOf } from './line.js'
 import { readAt, utf8 } from './window.js'
@@ -27,21 +28,26 @@ export interface Following {
   readonly from?: number
   readonly level?: LogLevel
   readonly signal: AbortSignal
+  /** Hears of each file that is read from now on; how far is added to it. */
+  readonly reading: (part: PartRead) => void
 }
 
 /** The lines of a log as they are written, over its rotations, until it is removed or nobody wants them. */
 export async function* follow(
-  catalogue: Pick<Catalogue, 'open' | 'path'>, first: FileHandle, { name, from, level, signal }: Following,
+  catalogue: Pick<Catalogue, 'open' | 'path'>, first: FileHandle | Resumed, { name, from, level, signal, reading }: Following,
 ): AsyncGenerator<FollowEvent | Identified<FollowEvent>, { reason: 'removed' } | undefined> {
-  let file = first
+  const resumed = 'at' in first ? first : undefined
+  let file = 'at' in first ? first.file : first
   try {
     const { size } = await file.stat()
-    let at = from ?? await lastLines(file, size)
-    if (at > size) {
+    let at = resumed?.at ?? from ?? await lastLines(file, size)
+    if (resumed?.gone || at > size) {
       // What was seen last is in a file that was moved away meanwhile.
       yield ROTATED
       at = 0
     }
+    let part: PartRead = { file: await identityOf(file), from: at, to: at }
+    reading(part)
     const pace = new Pace()
     for (let absent = 0; !signal.aborted;) {
       const current = await catalogue.path(name).then(path => lstat(path)).catch(() => undefined)
@@ -49,7 +55,7 @@ export async function* follow(
       for (let more = true; more && !signal.aborted;) {
         const { lines, next } = await whole(file, at, current?.ino !== ino)
         more = lines.length > 0
-        at = next
+        at = part.to = next
         for (const { offset, text, end } of lines) {
           if (!isGrave(text, level) || !pace.admits()) continue
           yield { 'event-id': String(end), event: lineOf(offset, text) }
@@ -67,6 +73,8 @@ export async function* follow(
         await file.close()
         file = following
         at = 0
+        part = { file: await identityOf(file), from: 0, to: 0 }
+        reading(part)
         yield ROTATED
       } else if (++absent > PATIENCE) return { reason: 'removed' }
       else await wait(signal)

@@ -3,6 +3,7 @@ import { type Caller, type Context, type Host, type Input, refuse } from '../../
 import { Catalogue } from './catalogue.js'
 import { logs, type LogsCalls } from './contract.js'
 import { follow } from './follow.js'
+import { LeftOff } from './left-off.js'
 import { sweep } from './upkeep.js'
 import { windowOf } from './window.js'
 
@@ -16,6 +17,7 @@ const AT_ONCE = 8
 export const activate = async (host: Host): Promise<void> => {
   const catalogue = new Catalogue(join(host.place.data, 'logs'))
   const followers = new Map<string, number>()
+  const leftOff = new LeftOff()
   tellOfChanges(host, catalogue)
   host.on('daemon.ready', () => {
     const tidy = () => void sweep(catalogue, Date.now()).catch(error => host.log.warn('old logs could not be removed', { error: String(error) }))
@@ -27,9 +29,11 @@ export const activate = async (host: Host): Promise<void> => {
   async function* followed({ name, from, level }: Input<LogsCalls, 'GET /logs/follow'>, { caller, http, signal }: Context) {
     const leave = enter(followers, caller)
     try {
-      const file = await catalogue.open(name)
-      const begin = from ?? (/^\d{1,15}$/.test(http?.lastEventId ?? '') ? Number(http!.lastEventId) : undefined)
-      return yield* follow(catalogue, file, { name, signal, ...(begin !== undefined && { from: begin }), ...(level && { level }) })
+      const reader = JSON.stringify([whoOf(caller), name])
+      const last = /^\d{1,15}$/.test(http?.lastEventId ?? '') ? Number(http!.lastEventId) : undefined
+      // A reader who comes back says so, in the header, beside what was asked for at first.
+      const file = last === undefined ? await catalogue.open(name) : await leftOff.resume(catalogue, reader, name, last)
+      return yield* follow(catalogue, file, { name, signal, reading: part => leftOff.reading(reader, part), ...(from !== undefined && { from }), ...(level && { level }) })
     } finally {
       leave()
     }
@@ -48,8 +52,10 @@ export const activate = async (host: Host): Promise<void> => {
   })
 }
 
-const enter = (followers: Map<string, number>, { email, actor }: Caller): (() => void) => {
-  const who = email ?? actor
+const whoOf = ({ email, actor }: Caller): string => email ?? actor
+
+const enter = (followers: Map<string, number>, caller: Caller): (() => void) => {
+  const who = whoOf(caller)
   const open = followers.get(who) ?? 0
   if (open >= AT_ONCE) refuse('too-many', `expected at most ${AT_ONCE} logs followed at once by one person; close one first`, { retryAfter: 1 })
   followers.set(who, open + 1)

@@ -29,6 +29,30 @@ export const redacted = (text: string): string =>
 /** A line of JSON with every known form of a credential replaced, by what its fields are called too. */
 export const redactedJson = (line: string): string => redacted(line.replace(FIELD, `$1"${REDACTED}"`))
 
+const KEY_LINE = /-----(BEGIN|END) [A-Z ]*PRIVATE KEY-----/g
+const OF_KEY = /^\s*(?:[\w+/=]*|[A-Z][\w-]*: [\w ,-]*)\s*$/
+const LONGEST_KEY = 400
+
+/** Replaces credentials in lines that come piece by piece, so that a private key is known also where a piece ends within it. */
+export const redactedPieces = (): ((lines: readonly string[]) => string[]) => {
+  /** Lines that may still be of a key that has begun. */
+  let left = 0
+  return lines => {
+    let from = 0
+    while (from < lines.length && left > 0) {
+      const ends = lines[from]!.match(KEY_LINE)?.[0].includes('END')
+      if (!ends && !OF_KEY.test(lines[from]!)) left = 0
+      else {
+        left = ends ? 0 : left - 1
+        from += 1
+      }
+    }
+    const text = lines.slice(from).join('\n')
+    if (text.match(KEY_LINE)?.at(-1)?.includes('BEGIN')) left = LONGEST_KEY
+    return from < lines.length ? redacted(text).split('\n') : []
+  }
+}
+
 const SECRET = new Set(NAMES)
 
 /** Whether a field of this name holds what nobody may read. */

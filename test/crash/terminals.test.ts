@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { attach, endTerminals, linesOf } from '../plugins/terminals-support.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
@@ -29,6 +31,15 @@ t.test('a counter goes on while the daemon is killed and started again, and noth
   const kept = numbers(text)
   t.same(kept, Array.from({ length: kept.length }, (_, at) => at + 1))
   t.ok(kept.length >= last + 40)
+  const log = join(where.data, 'logs', 'terminals', 'web-count.log')
+  const written = () => readFileSync(log, 'utf8')
+  while (!numbers(written()).includes(last + 40)) await delay(20)
+  t.match(written(), /the terminal begins\]\n[^]*count-1\n[^]*the daemon began anew: what was said meanwhile is not here\]\n/)
+  const [before9, after9] = written().split('the daemon began anew').map(numbers) as [number[], number[]]
+  t.same(before9, Array.from({ length: before9.length }, (_, at) => at + 1), 'each line once, in order')
+  t.ok(before9.length >= 5)
+  t.same(after9, Array.from({ length: after9.length }, (_, at) => after9[0]! + at))
+  t.ok(after9[0]! > before9.at(-1)!)
 
   after.type('\x03')
   await after.shows(/\^C/)
@@ -37,5 +48,7 @@ t.test('a counter goes on while the daemon is killed and started again, and noth
   t.match((await second.client.call('GET /system/terminals')).sessions, [{ running: false, exitCode: 5 }])
   await second.client.call('DELETE /system/terminals/{name}', { name: 'web-count' })
   t.same((await second.client.call('GET /system/terminals')).sessions, [])
+  t.match(written(), /\nexit\n[^]*the terminal has ended\]\n$/)
+  t.same(readdirSync(join(where.data, 'system', 'terminals')).filter(name => name.endsWith('.pipe')), [], 'no pipe is left')
   t.equal(await second.terminate(), 0)
 })

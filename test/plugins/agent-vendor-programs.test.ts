@@ -55,7 +55,7 @@ const world = (t: Test, source: string, { permit = async () => ({ allow: true })
   t.teardown(() => peers.close())
   const [gated, raised, stop]: [GatedCall[], unknown[], AbortController] = [[], [], new AbortController()]
   const walled = async ({ program, args, cwd = '', env }: Parameters<TurnIo['walled']>[0]): Promise<TreeCommand> =>
-    ({ program, args: [...args], env: listEnv(env), cwd: join(root, cwd), enforced: false, root, seen: { root, cwd: join(root, cwd) } })
+    ({ program, args: [...args], env: listEnv(env), cwd: join(root, cwd), enforced: false, root, seen: { root, cwd: join(root, cwd) }, begun: () => () => {} })
   const never = async () => Promise.reject(new Error('not here'))
   const io: TurnIo = {
     signal: stop.signal, walled, gap: async () => false, takeWords: () => [], waitWords: async () => undefined, tool: never, helper: never, stamp: never, state: never,

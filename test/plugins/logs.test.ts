@@ -1,10 +1,10 @@
-import { appendFileSync, closeSync, ftruncateSync, mkdirSync, openSync, rmSync, symlinkSync, utimesSync, writeFileSync, writeSync } from 'node:fs'
+import { appendFileSync, closeSync, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { logs, type LogLine } from '../../plugins/logs/contract.js'
 import { Catalogue } from '../../plugins/logs/catalogue.js'
 import { sweep } from '../../plugins/logs/upkeep.js'
-import { RotatingFile } from '../../sdk/node/logs/rotating-file.js'
+import { older, RotatingFile } from '../../sdk/node/logs/rotating-file.js'
 import { readEvents } from '../../sdk/events.js'
 import { daemonWith, type Support } from '../support/daemon.js'
 import { openEvents } from './events-support.js'
@@ -179,6 +179,52 @@ t.test('a log is followed from its last 100 lines on, by id and by level', async
   t.same(await grave.texts(2), ['{"level":"error","at":17,"message":"now"}', '{"level":"warn","at":19,"message":"much"}'])
   const end = await following(t, daemon, `name=daemon.log&from=99999999`)
   t.match((await end.next()).value, { kind: 'rotated' }, 'what was seen last is gone')
+})
+
+t.test('a reader who comes back goes on where it was, whatever the log is called by then', async t => {
+  const daemon = await withLogs(t, { 'daemon.log': numbered(100) })
+  const path = join(daemon.folder, 'daemon.log')
+  const rotate = (next: string) => {
+    rmSync(`${path}.2`, { force: true })
+    for (const age of [1, 0]) if (existsSync(older(path, age))) renameSync(older(path, age), older(path, age + 1))
+    writeFileSync(path, next)
+  }
+  const first = await following(t, daemon, 'name=daemon.log&from=0')
+  let last = ''
+  for (let n = 0; n < 50; n++) last = (await first.next()).id
+  first.stop()
+  rotate(numbered(200, 100))
+  // The new file is longer, and has a line that ends at the same place.
+  t.equal(readFileSync(path)[Number(last) - 1] === 10, false)
+  const again = await following(t, daemon, 'name=daemon.log&from=0', { 'last-event-id': last })
+  t.same(await again.texts(50), numbered(50, 50).trimEnd().split('\n'), 'the rest of the file that was moved away')
+  t.match((await again.next()).value, { kind: 'rotated' })
+  t.same(await again.texts(200), numbered(200, 100).trimEnd().split('\n'))
+  again.stop()
+
+  writeFileSync(path, `${'x'.repeat(Number(last) - 1)}\nsame place\n`)
+  const other = await following(t, daemon, 'name=daemon.log', { 'last-event-id': last })
+  t.equal((await other.next()).value.text, 'same place', 'it is the file that was read last')
+  other.stop()
+  for (let n = 0; n < 3; n++) rotate(`${'x'.repeat(Number(last) - 1)}\nafter ${n}\n`)
+  const late = await following(t, daemon, 'name=daemon.log', { 'last-event-id': last })
+  t.match((await late.next()).value, { kind: 'rotated' }, 'what was read last is gone')
+  await late.next()
+  t.equal((await late.next()).value.text, 'after 0', 'the oldest there is comes next')
+  late.stop()
+})
+
+t.test('without a memory of the reader, where lines end tells the file', async t => {
+  const daemon = await withLogs(t, { 'daemon.log': `${'x'.repeat(500)}\n`, 'daemon.log.1': numbered(20) })
+  const stranger = await following(t, daemon, 'name=daemon.log', { 'last-event-id': String(numbered(5).length) })
+  t.same(await stranger.texts(15), numbered(15, 5).trimEnd().split('\n'))
+  t.match((await stranger.next()).value, { kind: 'rotated' })
+  t.equal((await stranger.next()).value.text.length, 500)
+  const nowhere = await following(t, daemon, 'name=daemon.log', { 'last-event-id': '123456' })
+  t.match((await nowhere.next()).value, { kind: 'rotated' })
+  t.equal((await nowhere.next()).value.text.length, 500)
+  const odd = await following(t, daemon, 'name=daemon.log', { 'last-event-id': 'r-1:7' })
+  t.equal((await odd.next()).value.text.length, 500, 'an id of something else counts as none')
 })
 
 t.test('a person follows eight logs at once', async t => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -10,10 +10,12 @@ import { Ptys } from '../../plugins/system/terminals/ptys.js'
 import { shellCommand } from '../../plugins/system/terminals/shell.js'
 import { Terminals } from '../../plugins/system/terminals/terminals.js'
 import { Tmux } from '../../plugins/system/terminals/tmux.js'
+import type { OpenCapture } from '../../plugins/system/terminals/tmux-captures.js'
+import { isLive } from '../../sdk/node/logs/rotating-file.js'
 import { Inbox } from '../../sdk/node/inbox.js'
 import type { Caller, Context } from '../../sdk/index.js'
 import { openFolder } from '../support/stuck.js'
-import { endTerminals, linesOf } from './terminals-support.js'
+import { captureIn, endTerminals, linesOf } from './terminals-support.js'
 
 const tmux = await findTmux()
 if (!tmux) console.error('tmux is not installed: terminals are tested without it alone')
@@ -76,13 +78,24 @@ const seated = async (terminals: Terminals, session: string, cols = 80, rows = 2
   }
 }
 
+/** How much memory the server of tmux takes that keeps a terminal. */
+const memoryOf = (data: string, name: string): number => {
+  try {
+    const cwd = join(data, 'system', 'terminals')
+    const pid = execFileSync('tmux', ['-S', name, '-N', 'display-message', '-p', '#{pid}'], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+    return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
+  } catch {
+    return 0
+  }
+}
 const numbers = async (text: string): Promise<number[]> => (await linesOf(text)).filter(line => /^\d+$/.test(line)).map(Number)
 const upTo = (last: number, from = 1) => Array.from({ length: last - from + 1 }, (_, at) => at + from)
 
 type Shell = ConstructorParameters<typeof Tmux>[0]['shell']
-const kinds: { readonly [kind: string]: (folder: string, shell: Shell, changed: () => void) => Promise<Backend> } = {
-  ...(tmux && { tmux: async (folder, shell, changed) => new Tmux({ program: tmux.path, folder, shell, changed }) }),
-  'this process': (_, shell, changed) => Ptys.open(shell, changed),
+const uncaptured = (error: unknown) => { throw error }
+const kinds: { readonly [kind: string]: (folder: string, shell: Shell, changed: () => void, capture: OpenCapture) => Promise<Backend> } = {
+  ...(tmux && { tmux: async (folder, shell, changed, capture) => new Tmux({ program: tmux.path, folder, shell, changed, capture, uncaptured }) }),
+  'this process': (_, shell, changed, capture) => Ptys.open(shell, changed, capture),
 }
 
 for (const [kind, make] of Object.entries(kinds)) {
@@ -92,10 +105,10 @@ for (const [kind, make] of Object.entries(kinds)) {
     mkdirSync(place.workspace)
     mkdirSync(place.data, { mode: 0o700 })
     const changed: (string | undefined)[] = []
-    const backend = await make(join(place.data, 'system', 'terminals'), opening => shellCommand(place, opening), () => changed.push(undefined))
+    const backend = await make(join(place.data, 'system', 'terminals'), opening => shellCommand(place, opening), () => changed.push(undefined), captureIn(place.data))
     t.teardown(async () => {
       for (const { name } of await backend.list()) await backend.kill(name)
-      backend.close()
+      await backend.close()
       endTerminals(place.data)
     })
     const terminals = new Terminals({
@@ -256,6 +269,51 @@ for (const [kind, make] of Object.entries(kinds)) {
     t.equal(running(), '')
     t.same(await terminals.list(caller), [])
     await terminals.kill('web-stubborn', context())
+  })
+
+  t.test(title('what a terminal shows is in its log, without credentials, whoever watches'), async t => {
+    const { data, terminals } = await withTerminals(t)
+    const path = join(data, 'logs', 'terminals', 'web-a.log')
+    const shows = async (pattern: RegExp): Promise<string> => {
+      for (;;) {
+        const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+        if (pattern.test(text)) return text
+        await delay(20)
+      }
+    }
+    const command = 'echo "authorization: Bearer hidden-value"; echo "sbc_hiddenvalue123"; printf "\\033[31mno col%s\\033[0m\\n" our; seq 1 3000'
+    await terminals.open({ name: 'web-a', command }, context())
+    const text = await shows(/\n3000\n/)
+    t.match(text, /^\[.* the terminal begins\]\n/)
+    t.match(text, /\nauthorization: \[redacted\]\nsbc_\[redacted\]\nno colour\n1\n2\n/)
+    t.notMatch(text, /hidden|\x1b/)
+    t.same(text.split('\n').filter(line => /^\d+$/.test(line)).map(Number), upTo(3_000))
+    const seat = await seated(terminals, 'web-a', 40, 10)
+    seat.type(`echo ${'word '.repeat(30)}; exit 3\r`)
+    t.equal(await seat.exit, 3)
+    t.match(await shows(/the terminal has ended\]\n$/), new RegExp(`\\n${'word '.repeat(30).trim()} *\\n`), 'a line that is broken in the window is one')
+    while (isLive(path)) await delay(10)
+    t.same(readdirSync(join(data, 'logs', 'terminals')), ['web-a.log'])
+  })
+
+  t.test(title('of a flood every line is in the log or counted, and nothing piles up'), async t => {
+    const { data, terminals } = await withTerminals(t)
+    const last = 400_000
+    await terminals.open({ name: 'web-a', command: `seq -f %070.0f 1 ${last}; exit` }, context())
+    const path = join(data, 'logs', 'terminals', 'web-a.log')
+    let most = 0
+    while ((await terminals.list(caller))[0]!.running || isLive(path)) {
+      most = Math.max(most, memoryOf(data, 'web-a'))
+      await delay(100)
+    }
+    const lines = [`${path}.2`, `${path}.1`, path].filter(each => existsSync(each)).flatMap(each => readFileSync(each, 'utf8').trimEnd().split('\n'))
+    const seen = lines.filter(line => /^\d{70}$/.test(line)).map(Number)
+    const skipped = lines.reduce((sum, line) => sum + Number(/ (\d+) lines skipped/.exec(line)?.[1] ?? 0), 0)
+    // A prompt or the echo of the command may be among them.
+    t.ok(Math.abs(seen.length + skipped - last) <= 2, `${seen.length} and ${skipped}`)
+    t.ok(seen.every((number, at) => at === 0 || number > seen[at - 1]!), 'in order')
+    t.equal(seen.at(-1), last)
+    t.ok(most < 64 << 20, `${most >> 20} MiB`)
   })
 
   t.test(title('scrollback is text without control sequences, wrapped lines whole, from the end'), async t => {

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { execFileSync } from 'node:child_process'
 import headless from '@xterm/headless'
 import type { Test } from 'tap'
+import { Capture } from '../../plugins/system/terminals/capture.js'
+import type { OpenCapture } from '../../plugins/system/terminals/tmux-captures.js'
 import type { Client } from '../../sdk/client.js'
 import { daemonWith, type Support, type SupportOptions } from '../support/daemon.js'
 import { talkTo, type Seen, type Talk } from '../support/sockets/client.js'
@@ -18,6 +20,9 @@ export const endTerminals = (data: string): void => {
     }
   }
 }
+
+/** Writes down terminals as the daemon does, in the logs of a data folder. */
+export const captureIn = (data: string): OpenCapture => (name, size) => Capture.open(join(data, 'logs', 'terminals', `${name}.log`), size)
 
 /** A daemon with group system, whose terminals end with the test. */
 export const withTerminals = async (t: Test, options: SupportOptions = {}, groups = ['system']): Promise<Support> => {

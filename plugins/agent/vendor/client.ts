@@ -108,7 +108,8 @@ export class TurnClient implements PeerTurn {
 
   readonly createTerminal = async ({ command, args = [], env = [], cwd, outputByteLimit }: CreateTerminalRequest): Promise<CreateTerminalResponse> => {
     const place = cwd ? this.#within(cwd) : undefined
-    const doing: Doing = { name: 'Shell', category: 'execute', command: [command, ...args].join(' ') }
+    const whole = [command, ...args].join(' ')
+    const doing: Doing = { name: 'Shell', category: 'execute', command: whole }
     const shows = !this.#calls.announced(doing)
     const id = this.#begin(doing, shows)
     await this.#pass({ ...doing, id }, shows)
@@ -116,7 +117,7 @@ export class TurnClient implements PeerTurn {
     const tree = await this.#io.walled({
       program, args: words, env: Object.fromEntries(env.map(({ name, value }) => [name, value])), ...(place && { cwd: place === '.' ? '' : place }),
     })
-    const terminalId = this.#io.signal.aborted ? undefined : this.#terminals.start(tree, outputByteLimit ?? undefined)
+    const terminalId = this.#io.signal.aborted ? undefined : this.#terminals.start(tree, whole, outputByteLimit ?? undefined)
     if (terminalId === undefined) return this.#fail(id, shows, new Declined('too many commands are running already'))
     if (shows) {
       this.#shown.set(terminalId, id)

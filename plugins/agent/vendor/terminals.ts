@@ -36,11 +36,12 @@ export class Terminals {
   }
 
   /** Starts a command; undefined when too many are there already. */
-  start({ program, args, cwd, env, enforced }: TreeCommand, most = MOST_OUTPUT): string | undefined {
+  start({ program, args, cwd, env, enforced, begun }: TreeCommand, command: string, most = MOST_OUTPUT): string | undefined {
     const open = [...this.#terminals.values()].filter(({ released }) => !released)
     if (this.#closed || open.length >= MOST) return undefined
     const id = `terminal-${randomUUID()}`
     const stop = new AbortController()
+    const over = begun(command)
     const ended = run(program, args, {
       cwd, env, walled: enforced, maxBytes: 2, signal: stop.signal, timeoutMs: MOST_MS, onOutput: piece => this.#add(id, piece),
     }).then(
@@ -51,6 +52,8 @@ export class Terminals {
     this.#terminals.set(id, terminal)
     void ended.then(end => {
       terminal.end = end
+      const { exitCode: exit, signal } = end
+      over({ ...(exit !== undefined && { exit }), ...(signal !== undefined && { signal }), output: this.text(id) ?? '' })
       this.#onEnd(id)
     })
     return id

@@ -83,7 +83,10 @@ export interface Backend {
   kill(name: string): Promise<void>
   /** Its last lines; undefined when there is no such session. */
   history(name: string, lines: number): Promise<History | undefined>
-  close(): void
+  /** Goes on with the logs of what has run since before this daemon. */
+  resume(): Promise<void>
+  /** Leaves everything as it is, once what was said is in the logs. */
+  close(): Promise<void>
 }
 
 /** The most text of a history. */

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { allows, type Handlers, type Host, Refusal } from '../../../sdk/index.js'
 import { reachFor } from '../../../sdk/node/asked-reach.js'
@@ -5,13 +6,15 @@ import { record } from '../../../sdk/node/record.js'
 import { missingProgram } from '../../../sdk/node/run.js'
 import type { System, TerminalCalls } from '../contract.js'
 import type { Backend } from './backend.js'
+import { Capture } from './capture.js'
 import { findTmux } from './programs.js'
 import { Ptys } from './ptys.js'
 import { shellCommand } from './shell.js'
 import { Terminals } from './terminals.js'
 import { Tmux } from './tmux.js'
+import type { OpenCapture } from './tmux-captures.js'
 
-type TerminalHost = Pick<Host, 'call' | 'serves' | 'log' | 'place' | 'signal'>
+type TerminalHost = Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'place' | 'stopping'>
 
 /** Serves the terminals; what keeps them is looked for and started when it is first needed. */
 export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof TerminalCalls> => {
@@ -22,7 +25,9 @@ export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof Term
     found = undefined
     throw error
   }))
-  host.signal.addEventListener('abort', () => void found?.then(one => one.close()).catch(() => {}), { once: true })
+  host.stopping(async () => (await found)?.close())
+  // Terminals that outlived the last daemon are written down before anybody asks for them.
+  host.on('daemon.ready', () => void resume(host, backend).catch(error => host.log.warn('terminals are not written down', { error: String(error) })))
 
   const all = new Terminals({
     workspace: host.place.workspace, backend, changed,
@@ -44,9 +49,19 @@ export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof Term
 
 const isMissing = (error: unknown): boolean => error instanceof Refusal && error.reason === 'missing-program'
 
-const findBackend = async ({ place }: TerminalHost, changed: () => void): Promise<Backend> => {
+const folderOf = ({ place }: TerminalHost): string => join(place.folder, 'terminals')
+
+const resume = async (host: TerminalHost, backend: () => Promise<Backend>): Promise<void> => {
+  const before = await readdir(folderOf(host)).catch(() => [])
+  if (before.length) await (await backend()).resume()
+}
+
+const findBackend = async (host: TerminalHost, changed: () => void): Promise<Backend> => {
+  const { place, log } = host
   const tmux = await findTmux()
   const shell = (opening: Parameters<typeof shellCommand>[1]) => shellCommand(place, opening)
-  if (tmux) return new Tmux({ program: tmux.path, folder: join(place.folder, 'terminals'), shell, changed })
-  return Ptys.open(shell, changed).catch(() => missingProgram('tmux'))
+  const capture: OpenCapture = (name, size) => Capture.open(join(place.data, 'logs', 'terminals', `${name}.log`), size)
+  const uncaptured = (error: unknown) => log.warn('a terminal is not written down', { error: String(error) })
+  if (tmux) return new Tmux({ program: tmux.path, folder: folderOf(host), shell, changed, capture, uncaptured })
+  return Ptys.open(shell, changed, capture).catch(() => missingProgram('tmux'))
 }

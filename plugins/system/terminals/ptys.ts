@@ -3,7 +3,9 @@ import type { SerializeAddon } from '@xterm/addon-serialize'
 import type { Terminal } from '@xterm/headless'
 import type { IPty } from '@lydell/node-pty'
 import type { Backend, Feed, History, Listener, Opening, Session, ShellCommand } from './backend.js'
+import type { Capture } from './capture.js'
 import { endTerminal, foreground } from './processes.js'
+import type { OpenCapture } from './tmux-captures.js'
 
 const HISTORY = 20_000
 const FULL = 1 << 20
@@ -34,17 +36,19 @@ export class Ptys implements Backend {
   readonly #parts: Parts
   readonly #shell: (opening: Opening) => Promise<ShellCommand>
   readonly #changed: () => void
+  readonly #capture: OpenCapture
   readonly #held = new Map<string, Held>()
 
-  private constructor(parts: Parts, shell: (opening: Opening) => Promise<ShellCommand>, changed: () => void) {
+  private constructor(parts: Parts, shell: (opening: Opening) => Promise<ShellCommand>, changed: () => void, capture: OpenCapture) {
     this.#parts = parts
     this.#shell = shell
     this.#changed = changed
+    this.#capture = capture
   }
 
   /** Fails where this machine has no terminals of that kind. */
-  static async open(shell: (opening: Opening) => Promise<ShellCommand>, changed: () => void): Promise<Ptys> {
-    return new Ptys(await readParts(), shell, changed)
+  static async open(shell: (opening: Opening) => Promise<ShellCommand>, changed: () => void, capture: OpenCapture): Promise<Ptys> {
+    return new Ptys(await readParts(), shell, changed, capture)
   }
 
   async list(): Promise<Session[]> {
@@ -54,9 +58,11 @@ export class Ptys implements Backend {
   async open(opening: Opening): Promise<void> {
     const { program, args, env } = await this.#shell(opening)
     const { name, cols, rows, typed } = opening
-    const { terminal, picture } = this.#parts.screen({ cols, rows, scrollback: HISTORY, allowProposedApi: true })
+    const { terminal, picture } = this.#parts.screen({ cols, rows, scrollback: HISTORY, allowProposedApi: true, logLevel: 'off' })
+    const capture = await this.#capture(name, opening)
+    capture.note('the terminal begins')
     const pty = this.#parts.spawn(program, [...args], { name: 'xterm-256color', cols, rows, cwd: '/', env: { ...env }, encoding: null })
-    this.#held.set(name, new Held(opening, pty, terminal, picture, this.#changed))
+    this.#held.set(name, new Held(opening, pty, { terminal, picture, capture }, this.#changed))
     if (typed !== undefined) pty.write(`${typed}\r`)
   }
 
@@ -73,9 +79,19 @@ export class Ptys implements Backend {
     return this.#held.get(name)?.history()
   }
 
-  close(): void {
-    for (const held of this.#held.values()) held.hangUp()
+  /** None outlives its daemon. */
+  async resume(): Promise<void> {}
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#held.values()].map(held => held.hangUp()))
   }
+}
+
+/** What a terminal says is drawn on a screen, and written down. */
+interface Shows {
+  readonly terminal: Terminal
+  readonly picture: SerializeAddon
+  readonly capture: Capture
 }
 
 /** One terminal, with the screen that what it says is drawn on. */
@@ -84,6 +100,7 @@ class Held {
   readonly #pty: IPty
   readonly #terminal: Terminal
   readonly #picture: SerializeAddon
+  readonly #capture: Capture
   readonly #listeners = new Set<Listener>()
   readonly #decoder = new StringDecoder('utf8')
   readonly #over = Promise.withResolvers<void>()
@@ -94,17 +111,19 @@ class Held {
   /** Who holds the program up: those who watch, and the screen. */
   readonly #holds = new Set<'listener' | 'screen'>()
 
-  constructor(opening: Opening, pty: IPty, terminal: Terminal, picture: SerializeAddon, changed: () => void) {
+  constructor(opening: Opening, pty: IPty, { terminal, picture, capture }: Shows, changed: () => void) {
     this.#opening = opening
     this.#pty = pty
     this.#terminal = terminal
     this.#picture = picture
+    this.#capture = capture
     // Without an encoding, what a terminal says comes as bytes.
     pty.onData(said => this.#said(said as unknown as Buffer))
     terminal.onData(answer => this.#ended ?? pty.write(answer))
     pty.onExit(({ exitCode, signal }) => {
       this.#ended = { exitCode: signal ? 128 + signal : exitCode, endedAt: Date.now() }
       this.#over.resolve()
+      void capture.end('the terminal has ended')
       changed()
       terminal.write('', () => this.#listeners.forEach(listener => listener.exit(this.#ended!.exitCode)))
     })
@@ -121,6 +140,7 @@ class Held {
   /** Everything is told when it is drawn, so that a picture holds exactly what was told before it. */
   #said(bytes: Buffer): void {
     this.#activityAt = Date.now()
+    this.#capture.said(bytes)
     const text = this.#decoder.write(bytes)
     this.#undrawn += bytes.length
     if (this.#undrawn > FULL) this.#hold('screen')
@@ -143,6 +163,7 @@ class Held {
         if (this.#ended) return
         this.#pty.resize(cols, rows)
         this.#terminal.resize(cols, rows)
+        this.#capture.resize({ cols, rows })
       },
       pause: () => this.#hold('listener'),
       resume: () => this.#release('listener'),
@@ -174,8 +195,10 @@ class Held {
     await this.#over.promise
   }
 
-  hangUp(): void {
+  /** Ends with the daemon, once what was said is written down. */
+  async hangUp(): Promise<void> {
     if (!this.#ended) this.#pty.kill('SIGHUP')
+    await this.#capture.end('the daemon has ended, and the terminal with it')
   }
 
   #hold(who: 'listener' | 'screen'): void {

@@ -7,7 +7,9 @@ import { listEnv, run, type RunResult } from '../../../sdk/node/run.js'
 import { MOST_TEXT, type Backend, type Feed, type History, type Listener, type Opening, type Session, type ShellCommand, type Size } from './backend.js'
 import { ControlClient, quoted } from './control-client.js'
 import { drawingOf, MODES, type Modes } from './drawing.js'
+import { inShell } from './pipe.js'
 import { bytesReadBy, endTerminal, foreground } from './processes.js'
+import { type OpenCapture, TmuxCaptures } from './tmux-captures.js'
 
 /** What tmux is run with. */
 export interface TmuxOptions {
@@ -18,6 +20,9 @@ export interface TmuxOptions {
   readonly shell: (opening: Opening) => Promise<ShellCommand>
   /** Something about the sessions is another: a program has ended. */
   readonly changed: () => void
+  readonly capture: OpenCapture
+  /** There is no log of a terminal. */
+  readonly uncaptured: (error: unknown) => void
 }
 
 const NAME = /^(?:web|panel|agent|job|proc)-[A-Za-z0-9_-]+$/
@@ -59,16 +64,19 @@ interface About {
  */
 export class Tmux implements Backend {
   readonly #options: TmuxOptions
+  readonly #captures: TmuxCaptures
   #watcher: FSWatcher | undefined
 
   constructor(options: TmuxOptions) {
     this.#options = options
+    const { folder, capture, uncaptured } = options
+    this.#captures = new TmuxCaptures({
+      folder, open: capture, failed: uncaptured, broken: name => void this.#capture(name, 'what was said just before may be missing').catch(uncaptured),
+    })
   }
 
   async list(): Promise<Session[]> {
-    const names = (await readdir(this.#options.folder).catch(() => [] as string[])).filter(name => NAME.test(name))
-    if (names.length) this.#watch()
-    const rows = await Promise.all(names.map(name => this.#row(name)))
+    const rows = await Promise.all((await this.#names()).map(name => this.#row(name)))
     return rows.flatMap(row => {
       if (!row) return []
       const { pid, server, closed, ...session } = row
@@ -82,6 +90,7 @@ export class Tmux implements Backend {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     this.#watch()
     const { program, args, env } = await this.#options.shell(opening)
+    const piped = await this.#captures.begin(name, opening, 'the terminal begins')
     const about: About = { ...(label !== undefined && { label }), ...(opened !== undefined && { opened }) }
     const environment = Object.entries(env).flatMap(([key, value]) => ['-e', quoted(`${key}=${value}`)])
     const words = ['env', '-u', 'TMUX', '-u', 'TMUX_PANE', '-u', 'TERM_PROGRAM', '-u', 'TERM_PROGRAM_VERSION', program, ...args]
@@ -91,13 +100,17 @@ export class Tmux implements Backend {
       ...SETTINGS,
       ...hooks.map(hook => `set-hook -ga pane-died ${quoted(hook)}`),
       ['new-session -d -s', name, '-x', cols, '-y', rows, '-c /', ...environment, '--', ...words.map(quoted)].join(' '),
+      ...(piped === undefined ? [] : [['pipe-pane', ...piping(name, piped).map(quoted)].join(' ')]),
       `set-option -t ${target(name)} @about ${Buffer.from(JSON.stringify(about)).toString('base64url')}`,
       `resize-window -t ${target(name)} -x ${cols} -y ${rows}`,
       ...(typed === undefined ? [] : typing(name, `${typed}\r`)),
     ]
     // As input: as arguments they could be too long.
     const { code, stdout, stderr } = await this.#run(name, ['start-server', ';', 'source-file', '-'], `${script.join('\n')}\n`)
-    if (code !== 0) throw new Error(`tmux did not open ${name}: ${stderr}${stdout}`)
+    if (code !== 0) {
+      await this.#captures.end(name)
+      throw new Error(`tmux did not open ${name}: ${stderr}${stdout}`)
+    }
     // Where that is not known a line in the screen says that the program has ended.
     await this.#run(name, ['set-option', '-g', 'remain-on-exit-format', ''])
   }
@@ -105,7 +118,7 @@ export class Tmux implements Backend {
   async follow(name: string, listener: Listener): Promise<Feed | undefined> {
     const row = await this.#row(name)
     if (!row) return undefined
-    return new TmuxFeed(name, listener, events => {
+    return new TmuxFeed(name, listener, size => this.#captures.resize(name, size), events => {
       const client = spawn(this.#options.program, [...argsOf(name), '-C', 'attach-session', '-t', `=${name}`], { ...this.#place(), detached: true, stdio: 'pipe' })
       return new ControlClient(client, events, () => bytesReadBy(row.server))
     })
@@ -115,6 +128,7 @@ export class Tmux implements Backend {
     const found = await this.#row(name)
     if (found?.running) await endTerminal(found.pid)
     if (found) await this.#run(name, ['kill-server'])
+    await this.#captures.end(name)
     await rm(join(this.#options.folder, name), { force: true })
   }
 
@@ -128,8 +142,35 @@ export class Tmux implements Backend {
     return { lines: text.slice(0, Math.max(end, 0)).split('\n').map(line => line.trimEnd()), more: kept > lines || kept >= HISTORY }
   }
 
-  close(): void {
+  async resume(): Promise<void> {
+    for (const name of await this.#names()) await this.#capture(name, 'the daemon began anew: what was said meanwhile is not here')
+  }
+
+  async close(): Promise<void> {
     this.#watcher?.close()
+    await this.#captures.close()
+  }
+
+  async #names(): Promise<string[]> {
+    const names = (await readdir(this.#options.folder).catch(() => [] as string[])).filter(name => NAME.test(name))
+    if (names.length) this.#watch()
+    return names
+  }
+
+  /** Goes on with the log of a program that runs. */
+  async #capture(name: string, words: string): Promise<void> {
+    const row = await this.#row(name)
+    if (!row?.running || this.#captures.names.includes(name)) return
+    const command = await this.#captures.begin(name, row, words)
+    if (command !== undefined) await this.#run(name, ['pipe-pane', ...piping(name, command)])
+  }
+
+  /** Of programs that have ended nothing more comes, but tmux keeps their pipes. */
+  async #endCaptures(): Promise<void> {
+    for (const name of this.#captures.names) {
+      const row = await this.#row(name)
+      if (row && !row.running) await this.#captures.end(name)
+    }
   }
 
   async #row(name: string): Promise<Row | undefined> {
@@ -150,7 +191,11 @@ export class Tmux implements Backend {
   }
 
   #watch(): void {
-    this.#watcher ??= watch(this.#options.folder, { persistent: false }, (_, file) => file === DIED && this.#options.changed()).on('error', () => {})
+    this.#watcher ??= watch(this.#options.folder, { persistent: false }, (_, file) => {
+      if (file !== DIED) return
+      this.#options.changed()
+      void this.#endCaptures().catch(this.#options.uncaptured)
+    }).on('error', () => {})
   }
 }
 
@@ -159,12 +204,14 @@ class TmuxFeed implements Feed {
   readonly #name: string
   readonly #client: ControlClient
   readonly #listener: Listener
+  readonly #resized: (size: Size) => void
   readonly #decoder = new StringDecoder('utf8')
   #closed = false
 
-  constructor(name: string, listener: Listener, attach: (events: ConstructorParameters<typeof ControlClient>[1]) => ControlClient) {
+  constructor(name: string, listener: Listener, resized: (size: Size) => void, attach: (events: ConstructorParameters<typeof ControlClient>[1]) => ControlClient) {
     this.#name = name
     this.#listener = listener
+    this.#resized = resized
     this.#client = attach({
       output: bytes => {
         const text = this.#decoder.write(bytes)
@@ -199,7 +246,7 @@ class TmuxFeed implements Feed {
   }
 
   resize({ cols, rows }: Size): void {
-    this.#client.run([`resize-window -t ${target(this.#name)} -x ${cols} -y ${rows}`], () => {})
+    this.#client.run([`resize-window -t ${target(this.#name)} -x ${cols} -y ${rows}`], () => this.#resized({ cols, rows }))
   }
 
   pause(): void {
@@ -218,10 +265,10 @@ class TmuxFeed implements Feed {
 
 const argsOf = (name: string): string[] => ['-u', '-S', name, '-f', '/dev/null']
 
-/** A word of a shell's command, whatever stands in it. */
-const inShell = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
-
 const target = (name: string): string => `=${name}:`
+
+/** What is piped to a shell's command; tmux reads signs of its own, and of the time, in it. */
+const piping = (name: string, command: string): string[] => ['-O', '-t', target(name), command.replaceAll('#', '##').replaceAll('%', '%%')]
 
 const utf8 = (line: string): string => Buffer.from(line, 'latin1').toString()
 

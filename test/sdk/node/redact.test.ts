@@ -1,5 +1,5 @@
 import t from 'tap'
-import { asData, redacted, redactedJson, visible } from '../../../sdk/node/redact.js'
+import { asData, redacted, redactedJson, redactedPieces, visible } from '../../../sdk/node/redact.js'
 import { newSecret } from '../../../sdk/node/secret.js'
 
 const HIDDEN = 'Hid3nHid3nHid3nHid3n'
@@ -39,5 +39,19 @@ t.test('a long text of nearly credentials takes no time', t => {
   const began = performance.now()
   for (const piece of ['authorization ', 'bearer ', 'sbc_', 'eyJ', '?token', '-----BEGIN PRIVATE KEY-----', 'a://', '"token":"\\']) redactedJson(piece.repeat(200_000 / piece.length))
   t.ok(performance.now() - began < 2000)
+  t.end()
+})
+
+t.test('a private key is replaced in lines that come piece by piece, and what is no key is not taken for one', t => {
+  const begin = '-----BEGIN RSA PRIVATE KEY-----'
+  const end = '-----END RSA PRIVATE KEY-----'
+  const one = redactedPieces()
+  t.same([['before', begin], ['Proc-Type: 4,ENCRYPTED', '', 'aGlkZGVu'], ['aGlkZGVu', end, 'after', 'sbc_hiddenhidden'], ['last']].map(one),
+    [['before', '[redacted]'], [], ['after', 'sbc_[redacted]'], ['last']])
+  const other = redactedPieces()
+  t.same([[begin], ['these are words, no key'], ['aGlkZGVu']].map(other), [['[redacted]'], ['these are words, no key'], ['aGlkZGVu']])
+  const endless = redactedPieces()
+  endless([begin])
+  t.equal(Array.from({ length: 1_000 }, () => endless(['word'])).flat().length, 600, 'a key is only so long')
   t.end()
 })

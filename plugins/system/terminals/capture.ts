@@ -1,0 +1,155 @@
+import { StringDecoder } from 'node:string_decoder'
+import { setTimeout as delay } from 'node:timers/promises'
+import { RotatingFile } from '../../../sdk/node/logs/rotating-file.js'
+import { redactedPieces, visible } from '../../../sdk/node/redact.js'
+import type { Size } from './backend.js'
+import { PlainText } from './plain-text.js'
+
+const LINE_END = 0x0a
+/** Bytes that may wait to be shown as text, and what stays of them when there are more. */
+const MOST_WAITING = 2 << 20
+const STAYS = 1 << 20
+const PIECE = 16 << 10
+/** The part of its time that the daemon is busy with this at most: a program that floods its terminal is not to slow it. */
+const SHARE = 1 / 6
+const MOST_LINE = 16 << 10
+const CUT = '… (cut)'
+
+/**
+ * The log of one terminal: what it shows, as lines without credentials.
+ *
+ * It takes whatever it is told at once. What comes quicker than it is written goes, the oldest first, and a line says how much.
+ */
+export class Capture {
+  readonly #file: RotatingFile
+  readonly #text: PlainText
+  #decoder = new StringDecoder('utf8')
+  readonly #waiting: Buffer[] = []
+  #bytes = 0
+  /** Lines that went, before those that wait; undefined: nothing did. */
+  #lost: number | undefined
+  /** The line went that is being said. */
+  #amid = false
+  #full: boolean | undefined
+  #writing: Promise<void> | undefined
+  #ended: Promise<void> | undefined
+
+  private constructor(file: RotatingFile, text: PlainText) {
+    this.#file = file
+    this.#text = text
+  }
+
+  /** @param path Where the log goes on. */
+  static async open(path: string, size: Size): Promise<Capture> {
+    const file = new RotatingFile(path, { lost: (lines, why) => note(`${lines} lines of this log were lost: ${why}`) })
+    const safe = redactedPieces()
+    const text = await PlainText.open(size, {
+      lines: lines => {
+        const kept = safe(lines.map(shortened))
+        if (kept.length) file.write(visible(`${kept.join('\n')}\n`))
+      },
+    })
+    return new Capture(file, text)
+  }
+
+  /** Takes what a terminal is told; it returns at once and never fails. */
+  said(bytes: Buffer): void {
+    if (this.#ended) return
+    const from = this.#amid ? bytes.indexOf(LINE_END) + 1 || bytes.length : 0
+    if (this.#amid) this.#leave(bytes.subarray(0, from))
+    this.#waiting.push(bytes.subarray(from))
+    this.#bytes += bytes.length - from
+    if (this.#bytes > MOST_WAITING) this.#drop()
+    this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
+  }
+
+  resize(size: Size): void {
+    if (!this.#ended) this.#text.resize(size)
+  }
+
+  /** Adds a line about the terminal itself. */
+  note(words: string): void {
+    this.#file.write(note(words))
+  }
+
+  /** Writes what waits, the line that has no end yet, and a last one about the terminal. */
+  end(words: string): Promise<void> {
+    return (this.#ended ??= (async () => {
+      await this.#writing
+      this.#text.end()
+      this.note(words)
+      await this.#file.close()
+    })())
+  }
+
+  /** Whole lines go: half of one could be the half of a credential that nobody knows as one. */
+  #drop(): void {
+    do {
+      const first = this.#waiting.shift()!
+      const end = this.#bytes - first.length > STAYS ? first.length : first.indexOf(LINE_END) + 1 || first.length
+      this.#bytes -= end
+      this.#leave(first.subarray(0, end))
+      if (end < first.length) this.#waiting.unshift(first.subarray(end))
+    } while (this.#waiting.length && (this.#bytes > STAYS || this.#amid))
+  }
+
+  #leave(gone: Buffer): void {
+    this.#lost = (this.#lost ?? 0) + countOf(gone)
+    this.#full = fullAfter(gone) ?? this.#full
+    this.#amid = gone.at(-1) !== LINE_END
+  }
+
+  async #write(): Promise<void> {
+    await Promise.resolve()
+    while (this.#waiting.length) {
+      const began = performance.now()
+      // More may go meanwhile.
+      while (this.#lost !== undefined) await this.#skip()
+      const piece = this.#take()
+      await this.#text.write(this.#decoder.write(piece))
+      const spent = performance.now() - began
+      if (!this.#ended) await delay(spent / SHARE - spent)
+    }
+  }
+
+  async #skip(): Promise<void> {
+    const [lost = 0, full] = [this.#lost, this.#full ?? this.#text.full]
+    this.#lost = undefined
+    this.#full = undefined
+    this.#decoder = new StringDecoder('utf8')
+    this.note(`${lost} lines skipped: they came quicker than they are written down`)
+    await this.#text.forget(full)
+  }
+
+  #take(): Buffer {
+    const parts: Buffer[] = []
+    let bytes = 0
+    while (this.#waiting.length && bytes < PIECE) {
+      const first = this.#waiting.shift()!
+      const part = first.subarray(0, PIECE - bytes)
+      if (part.length < first.length) this.#waiting.unshift(first.subarray(part.length))
+      parts.push(part)
+      bytes += part.length
+    }
+    this.#bytes -= bytes
+    return Buffer.concat(parts)
+  }
+}
+
+const note = (words: string): string => `[${new Date().toISOString()} ${words}]\n`
+
+/** A line that is too long ends between two words, so that nothing that is hidden by what it looks like is shown in part. */
+const shortened = (line: string): string =>
+  (line.length > MOST_LINE ? `${line.slice(0, MOST_LINE).replace(/\S*$/, '').toWellFormed()}${CUT}` : line)
+
+const countOf = (bytes: Buffer): number => {
+  let count = 0
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === LINE_END) count += 1
+  return count
+}
+
+/** Whether a program fills the screen after these bytes; undefined when they do not say. */
+const fullAfter = (bytes: Buffer): boolean | undefined => {
+  const [on, off] = [bytes.lastIndexOf('\x1b[?1049h'), bytes.lastIndexOf('\x1b[?1049l')]
+  return on === off ? undefined : on > off
+}

@@ -1,0 +1,168 @@
+import type { IMarker, Terminal } from '@xterm/headless'
+import type { Size } from './backend.js'
+
+/** Rows behind the screen: more than the end of one piece of text makes. */
+const BEHIND = 400
+const PIECE_ROWS = 100
+const PIECE_LINES = 1_000
+/** Rows of one line, after which the rest of it is left out. */
+const LONGEST = 256
+const RESET = '\x1bc'
+const FULL_SCREEN = '\x1b[?1049h'
+
+/** What is told of a terminal's text. */
+export interface Shown {
+  /** Lines that are whole, in order. */
+  lines(texts: readonly string[]): void
+}
+
+/**
+ * Turns what a program tells a terminal into the lines that a person reads there.
+ *
+ * A line counts when the cursor has left it, once: what is drawn again above it is no new line, nor is what a program shows that
+ * fills the screen.
+ */
+export class PlainText {
+  readonly #terminal: Terminal
+  readonly #shown: Shown
+  /** The first row that was not told of yet; absent: the first there is. */
+  #next: IMarker | undefined
+  /** The line at `#next` was told of already, as far as it is shown. */
+  #cut = false
+  #told: string[] = []
+
+  private constructor(terminal: Terminal, shown: Shown) {
+    this.#terminal = terminal
+    this.#shown = shown
+    terminal.onLineFeed(() => this.#tell())
+    // What takes the place of rows that were erased is new.
+    terminal.parser.registerCsiHandler({ final: 'J' }, ([what]) => {
+      if (what === 0) this.#erased(0)
+      else if (what === 2) this.#erased(-terminal.buffer.active.cursorY)
+      return false
+    })
+    terminal.parser.registerEscHandler({ final: 'c' }, () => {
+      this.#begin()
+      return false
+    })
+  }
+
+  static async open({ cols, rows }: Size, shown: Shown): Promise<PlainText> {
+    const { default: { Terminal } } = await import('@xterm/headless')
+    return new PlainText(new Terminal({ cols, rows, scrollback: BEHIND, allowProposedApi: true, logLevel: 'off' }), shown)
+  }
+
+  /** Whether a program fills the screen. */
+  get full(): boolean {
+    return this.#terminal.buffer.active.type === 'alternate'
+  }
+
+  /** Shows text; it resolves when its lines are told of. */
+  async write(text: string): Promise<void> {
+    const most = PIECE_ROWS * this.#terminal.cols
+    for (let at = 0; at < text.length;) {
+      let end = at
+      for (let lines = 0; lines < PIECE_LINES && end < text.length; lines++) {
+        const next = text.indexOf('\n', end) + 1 || text.length
+        if (next - end > most && end > at) break
+        end = Math.min(next, end + most)
+      }
+      await this.#write(text.slice(at, end))
+      this.#tell()
+      this.#hand()
+      at = end
+    }
+  }
+
+  /** The line that is being written, and all that was set, are forgotten. */
+  async forget(full: boolean): Promise<void> {
+    // What it is in the midst of ends there (ECMA-48, CAN).
+    await this.#write(`\x18${RESET}${full ? FULL_SCREEN : ''}`)
+  }
+
+  resize({ cols, rows }: Size): void {
+    this.#tell()
+    this.#terminal.resize(cols, rows)
+  }
+
+  /** Tells of the line that is being written too. */
+  end(): void {
+    this.#tell()
+    if (!this.#cut && !this.full) this.#told.push(...this.#text(this.#first, this.#cursor + 1).filter(line => line !== ''))
+    this.#hand()
+    this.#terminal.dispose()
+  }
+
+  #begin(): void {
+    this.#next?.dispose()
+    this.#next = undefined
+    this.#cut = false
+  }
+
+  #hand(): void {
+    if (this.#told.length) this.#shown.lines(this.#told.splice(0))
+  }
+
+  #write(text: string): Promise<void> {
+    return new Promise(resolve => this.#terminal.write(text, resolve))
+  }
+
+  get #cursor(): number {
+    const { baseY, cursorY } = this.#terminal.buffer.normal
+    return baseY + cursorY
+  }
+
+  get #first(): number {
+    return Math.max(0, this.#next?.line ?? 0)
+  }
+
+  #wraps(row: number): boolean {
+    return this.#terminal.buffer.normal.getLine(row)?.isWrapped === true
+  }
+
+  #tell(): void {
+    if (this.full) return
+    const cursor = this.#cursor
+    let start = cursor
+    while (start > 0 && this.#wraps(start)) start--
+    let first = this.#first
+    if (this.#cut) {
+      while (first < cursor && this.#wraps(first)) first++
+      this.#cut = this.#wraps(first)
+    }
+    if (first < start) this.#told.push(...this.#text(first, start))
+    if (cursor - start >= LONGEST && !this.#cut) {
+      this.#told.push(...this.#text(Math.max(first, start), cursor))
+      this.#cut = true
+    }
+    const next = this.#cut ? cursor : start
+    if (next > this.#first) this.#mark(next - cursor)
+  }
+
+  /** Rows from here on are empty now; offsets count from the cursor. */
+  #erased(offset: number): void {
+    if (this.full || this.#first <= this.#cursor + offset) return
+    this.#cut = false
+    this.#mark(offset)
+  }
+
+  #mark(offset: number): void {
+    this.#next?.dispose()
+    this.#next = this.#terminal.registerMarker(offset)
+  }
+
+  #text(first: number, end: number): string[] {
+    const { normal } = this.#terminal.buffer
+    const lines: string[] = []
+    let line = ''
+    for (let row = first; row < end; row++) {
+      const goesOn = row + 1 < end && this.#wraps(row + 1)
+      // Rows of another width before the window changed are not filled up.
+      line += normal.getLine(row)?.translateToString(true) ?? ''
+      if (goesOn) continue
+      lines.push(line)
+      line = ''
+    }
+    return lines
+  }
+}
