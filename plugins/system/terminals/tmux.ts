@@ -66,6 +66,7 @@ export class Tmux implements Backend {
   readonly #options: TmuxOptions
   readonly #captures: TmuxCaptures
   #watcher: FSWatcher | undefined
+  #closed = false
 
   constructor(options: TmuxOptions) {
     this.#options = options
@@ -147,6 +148,7 @@ export class Tmux implements Backend {
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     this.#watcher?.close()
     await this.#captures.close()
   }
@@ -194,7 +196,8 @@ export class Tmux implements Backend {
     this.#watcher ??= watch(this.#options.folder, { persistent: false }, (_, file) => {
       if (file !== DIED) return
       this.#options.changed()
-      void this.#endCaptures().catch(this.#options.uncaptured)
+      // What began before the end of the daemon may find nothing any more.
+      void this.#endCaptures().catch(error => this.#closed || this.#options.uncaptured(error))
     }).on('error', () => {})
   }
 }
