@@ -1,7 +1,9 @@
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as tick } from 'node:timers/promises'
 import { safeLine } from '../../sdk/node/logs/line.js'
 import { RotatingFile } from '../../sdk/node/logs/rotating-file.js'
+import { codeOf } from '../../sdk/node/paths.js'
 import { redacted } from '../../sdk/node/redact.js'
 
 const IDLE = 60_000
@@ -66,10 +68,21 @@ export class CommandLogs {
             ...(exit === undefined && signal === undefined && { stopped: true }), ...(timedOut && { timedOut }), output: ends(redacted(output.toWellFormed())),
           }))
           log.underWay -= 1
-          if (log.underWay === 0) this.#rest(conversationId, log)
+          if (log.underWay === 0 && this.#open.get(conversationId) === log) this.#rest(conversationId, log)
         })
       }
     }
+  }
+
+  /** Takes away what is written of a conversation that is gone for good; no turn of it lives. */
+  async forget(conversationId: string): Promise<void> {
+    const log = this.#open.get(conversationId)
+    this.#open.delete(conversationId)
+    clearTimeout(log?.idle)
+    await log?.file.close()
+    await rm(join(this.#folder, conversationId), { recursive: true, force: true }).catch(error => {
+      if (codeOf(error) !== 'ENOTDIR') throw error
+    })
   }
 
   /** Resolves when every line is in its file. */

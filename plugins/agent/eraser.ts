@@ -13,8 +13,8 @@ export interface EraserParts {
   readonly transcripts: Transcripts
   readonly journal: Pick<Journals, 'remove'>
   readonly log: Log
-  /** Takes away what a conversation keeps beside its record, frames and queue: its copy, branch and the like. */
-  readonly clear: (conversation: Conversation) => Promise<void>
+  /** Takes away what a conversation keeps beside its record, frames and queue: its copy, branch and the like, of a purged one its logs too. */
+  readonly clear: (conversation: Conversation, purged: boolean) => Promise<void>
   /** Hears of a run that waited and never starts. */
   readonly withdrawn: (run: string) => void
   /** Hears of what was completed after a restart: nobody waits for an answer to it any more. */
@@ -60,7 +60,7 @@ export class Eraser {
   async #complete({ conversation, purged }: Leaving): Promise<void> {
     const { clear, conversations, journal, queue, transcripts, withdrawn } = this.#parts
     const { id, lastRun } = conversation
-    await clear(conversation)
+    await clear(conversation, purged)
     failpoint('agent.erase.cleared')
     const runs = new Set([...(await transcripts.runs(id)), ...(lastRun ? [lastRun] : [])])
     for (const run of runs) await journal.remove(framesOf(run))

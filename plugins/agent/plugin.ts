@@ -108,10 +108,10 @@ export const activate = async (host: Host): Promise<void> => {
   const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks, look })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
-  const clear = async ({ id, repos, branch }: Conversation) => {
+  const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
     await peers.forget(id)
     if (branch) await copies.remove(id, repos)
-    await Promise.all([remembered.forget(id), anchors.forget(id), archive.forget(id)])
+    await Promise.all([remembered.forget(id), anchors.forget(id), archive.forget(id), ...(purged ? [commands.forget(id)] : [])])
   }
   const eraser = new Eraser({
     conversations, queue, transcripts, journal, log, clear, withdrawn: run => engine.withdrawn(run),

@@ -63,6 +63,17 @@ t.test('a command that is stopped with its turn is in the log, and one that runs
   t.match(linesOf(path)[1], { message: 'a command has ended', level: 'warn', stopped: true })
 })
 
+t.test('a purge takes the log of the commands along, a discard leaves it with the record', async t => {
+  const { client, data } = await daemonWith(t, ['system', 'agent', 'agents'])
+  const folder = (id: string) => join(data, 'logs', 'runs', id)
+  for (const id of ['purged', 'discarded']) await runTurn(client, id, 'run echo of it', { isolated: true })
+  await client.call('POST /agents/archive', { ids: ['purged'] })
+  await client.call('POST /agents/purge', { ids: ['purged'] })
+  await client.call('POST /agents/{id}/discard', { id: 'discarded' })
+  t.notOk(existsSync(folder('purged')))
+  t.ok(existsSync(join(folder('discarded'), 'commands.log')))
+})
+
 t.test('where no log can be written, and where something else lies in its place, turns go on', async t => {
   const daemon = await daemonWith(t, ['system', 'agent'])
   mkdirSync(join(daemon.data, 'logs'), { recursive: true })
