@@ -16,10 +16,16 @@ export interface RunOptions {
   readonly walled?: boolean
   /** The most bytes kept of each of the two outputs: the first half and the last. */
   readonly maxBytes?: number
-  /** Hears every piece of output as it comes, kept or not; a promise holds the output up until it is settled. */
-  readonly onOutput?: (piece: Buffer, from: 'stdout' | 'stderr') => Promise<void> | void
+  /** Hears every piece of output as it comes, kept or not. */
+  readonly onOutput?: (piece: Buffer, from: 'stdout' | 'stderr') => void
   /** Told of the process, and of its end. */
   readonly onStart?: (pid: number, over: Promise<unknown>) => void
+}
+
+/** How a program of this very process is to run. */
+export interface HereOptions extends Omit<RunOptions, 'onOutput'> {
+  /** As in `RunOptions`; a promise holds the output up until it is settled. */
+  readonly onOutput?: (piece: Buffer, from: 'stdout' | 'stderr') => Promise<void> | void
 }
 
 /** What became of a program. */
@@ -112,7 +118,7 @@ export const killWalled = (pid: number): void => {
 }
 
 /** Runs a program from this process; one that does not start fails with what the system says. */
-export const runHere = async (program: string, args: readonly string[], options: RunOptions): Promise<RunResult> => {
+export const runHere = async (program: string, args: readonly string[], options: HereOptions): Promise<RunResult> => {
   const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES, onOutput, onStart } = options
   signal?.throwIfAborted()
   const child: ChildProcess = spawn(program, args, {
