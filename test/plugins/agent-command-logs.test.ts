@@ -28,14 +28,14 @@ for (const [kind, options] of Object.entries({ 'of the sandbox': {}, 'of an agen
     const daemon = await daemonWith(t, ['system', 'agent', 'logs'])
     const { client } = daemon
     mkdirSync(join(daemon.workspace, 'sub'))
-    await runTurn(client, 'work', 'run echo "authorization: Bearer hidden-value"; exit 3', options)
-    await runTurn(client, 'work', 'run echo two', options)
+    await runTurn(client, 'mine', 'run echo "authorization: Bearer hidden-value"; exit 3', options)
+    await runTurn(client, 'mine', 'run echo two', options)
     await runTurn(client, 'other', 'run echo sbc_hiddentoken1', options)
     const { files } = await client.call('GET /logs', { kind: 'run' })
     t.same(files.map(({ name, kind, conversationId }) => ({ name, kind, conversationId })).sort((a, b) => (a.name < b.name ? -1 : 1)), [
-      { name: 'runs/other/commands.log', kind: 'run', conversationId: 'other' }, { name: 'runs/work/commands.log', kind: 'run', conversationId: 'work' },
+      { name: 'runs/mine/commands.log', kind: 'run', conversationId: 'mine' }, { name: 'runs/other/commands.log', kind: 'run', conversationId: 'other' },
     ])
-    const lines = linesOf(join(daemon.data, 'logs', 'runs', 'work', 'commands.log'))
+    const lines = linesOf(join(daemon.data, 'logs', 'runs', 'mine', 'commands.log'))
     t.equal(lines.length, 4)
     const [began, ended, , two] = lines as [Line, Line, Line, Line]
     t.match(began, { level: 'info', message: 'a command begins', command: 'echo "authorization: [redacted]"; exit 3', folder: '.' })
@@ -43,7 +43,7 @@ for (const [kind, options] of Object.entries({ 'of the sandbox': {}, 'of an agen
     t.ok(ended.ms! >= 0 && ended.startedAt <= ended.at)
     t.match(two, { level: 'info', command: 'echo two', exit: 0, output: 'two\n' })
     t.not(two.run, ended.run)
-    const found = await client.call('GET /logs/file', { name: 'runs/work/commands.log', level: 'warn' })
+    const found = await client.call('GET /logs/file', { name: 'runs/mine/commands.log', level: 'warn' })
     t.same(found.text.trimEnd().split('\n').map(line => JSON.parse(line).exit), [3])
     t.notMatch(readFileSync(join(daemon.data, 'logs', 'runs', 'other', 'commands.log'), 'utf8'), 'hiddentoken')
   })
