@@ -56,13 +56,8 @@ export class Boot {
     this.#done.resolve()
   }
 
-  /** What a call waits for until the start is done; refuses after 10 s, and for a group whose step failed. Undefined: it need not wait. */
-  gate(plugin: string): Promise<void> | undefined {
-    const stands = this.#ready && !this.#pending.some(one => one.plugin === plugin && one.step.state === 'failed')
-    return stands ? undefined : this.#wait(plugin)
-  }
-
-  async #wait(plugin: string): Promise<void> {
+  /** Waits until the start is done; refuses after 10 s, and for a group whose step failed. */
+  async gate(plugin: string): Promise<void> {
     if (!this.#ready) await this.#patiently()
     const failed = this.#pending.find(one => one.plugin === plugin && one.step.state === 'failed')
     if (failed) refuse('unavailable', `${plugin} did not start: ${failed.step.label} failed: ${failed.step.detail}`)

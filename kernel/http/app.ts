@@ -86,9 +86,7 @@ export class App {
         else {
           const { caller, leave } = this.#admitted(ctx, access, arrival)
           try {
-            const waits = access.early ? undefined : kernel.boot.gate(manifest.name)
-            // A body is read as it comes where nothing is waited for; afterwards it has been put aside already, which costs more.
-            if (waits) await waits
+            if (!access.early) await kernel.boot.gate(manifest.name)
             const { body = JSON_LIMIT, forms = [] } = access
             const form = forms.length > 0 ? await readForm(ctx, forms, body, this.#options.uploads) : undefined
             try {
