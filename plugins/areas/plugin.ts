@@ -34,18 +34,19 @@ export const activate = async (host: Host): Promise<void> => {
     for (const email of new Set(emails)) await host.call('kernel.members.moved', { email })
   }
 
+  /** Each area once that there is. */
+  const found = (ids: Iterable<string>): StoredArea[] => [...new Set(ids)].flatMap(id => file.find(id) ?? [])
+
   /** What these areas grant now, by id; one that is unknown grants nothing. */
-  const grantsOf = async (ids: Iterable<string>): Promise<Map<string, ReachFolder[]>> => {
-    const known = [...new Set(ids)].flatMap(id => file.find(id) ?? [])
-    return new Map(await Promise.all(known.map(async area => [area.id, await granted(workspace, area)] as const)))
-  }
+  const grantsOf = async (ids: Iterable<string>): Promise<Map<string, ReachFolder[]>> =>
+    new Map(await Promise.all(found(ids).map(async area => [area.id, await granted(workspace, area)] as const)))
 
   const reached = async (ids: Iterable<string>) => reachOf([...(await grantsOf(ids)).values()].flat())
 
   /** An area as a caller is shown it; who holds it is for maintainers and the owner. */
   const shown = async (area: StoredArea, roster: readonly Person[] | undefined): Promise<Area> => {
-    const found = await Promise.all(area.folders.map(async folder => ({ folder, problem: await problemOf(workspace, folder) })))
-    const problems = found.flatMap(({ folder, problem }) => (problem ? [{ folder, problem }] : []))
+    const looked = await Promise.all(area.folders.map(async folder => ({ folder, problem: await problemOf(workspace, folder) })))
+    const problems = looked.flatMap(({ folder, problem }) => (problem ? [{ folder, problem }] : []))
     return {
       ...area, folders: [...area.folders], ...(problems.length > 0 && { problems }), ...(roster && { holders: holdersOf(roster, area.id) }),
     }
@@ -135,8 +136,7 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'areas.reach': async ({ areas: ids, email }) => {
       const still = email === undefined ? ids : await stillHeld(host, ids, email)
-      const known = [...new Set(still)].flatMap(id => file.find(id) ?? [])
-      return { folders: [...reachOf((await Promise.all(known.map(area => standing.of(area)))).flat())] }
+      return { folders: [...reachOf((await Promise.all(found(still).map(area => standing.of(area)))).flat())] }
     },
     'areas.known': ({ ids }) => ({ unknown: ids.filter(id => !file.find(id)) }),
   })
