@@ -157,8 +157,8 @@ export class Copies {
       const made = await this.#shelf.made(id)
       const place = await this.#trash.put(dir)
       failpoint('agent.copy.trashed')
+      await this.#forgetMarks(id)
       await Promise.all(repos.map(async ({ repo }) => {
-        await rm(this.#mark(id, repo), { force: true })
         const { common, entry } = await this.#gitdir(made, repo)
         if (!common) return
         const forgotten = this.#locks.with(common, () => dropEntry(common, join(dir, pathOf(repo)), entry))
