@@ -6,13 +6,12 @@ import { record } from '../../../sdk/node/record.js'
 import { missingProgram } from '../../../sdk/node/run.js'
 import type { System, TerminalCalls } from '../contract.js'
 import type { Backend } from './backend.js'
-import { Capture } from './capture.js'
+import { Capture, type OpenCapture } from './capture.js'
 import { findTmux } from './programs.js'
 import { Ptys } from './ptys.js'
 import { shellCommand } from './shell.js'
 import { Terminals } from './terminals.js'
 import { Tmux } from './tmux.js'
-import type { OpenCapture } from './tmux-captures.js'
 
 type TerminalHost = Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'place' | 'stopping'>
 

@@ -15,6 +15,9 @@ const SHARE = 1 / 6
 const MOST_LINE = 16 << 10
 const CUT = '… (cut)'
 
+/** Opens the log of a terminal. */
+export type OpenCapture = (name: string, size: Size) => Promise<Capture>
+
 /**
  * The log of one terminal: what it shows, as lines without credentials.
  *

@@ -3,9 +3,8 @@ import type { SerializeAddon } from '@xterm/addon-serialize'
 import type { Terminal } from '@xterm/headless'
 import type { IPty } from '@lydell/node-pty'
 import type { Backend, Feed, History, Listener, Opening, Session, ShellCommand } from './backend.js'
-import type { Capture } from './capture.js'
+import type { Capture, OpenCapture } from './capture.js'
 import { endTerminal, foreground } from './processes.js'
-import type { OpenCapture } from './tmux-captures.js'
 
 const HISTORY = 20_000
 const FULL = 1 << 20

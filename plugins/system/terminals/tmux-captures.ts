@@ -1,11 +1,8 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Size } from './backend.js'
-import type { Capture } from './capture.js'
+import type { Capture, OpenCapture } from './capture.js'
 import { Pipe } from './pipe.js'
-
-/** Opens the log of a terminal. */
-export type OpenCapture = (name: string, size: Size) => Promise<Capture>
 
 /** Milliseconds that what is on its way may take. */
 const PATIENCE = 1_000

@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { listEnv, run, type RunResult } from '../../../sdk/node/run.js'
 import { MOST_TEXT, type Backend, type Feed, type History, type Listener, type Opening, type Session, type ShellCommand, type Size } from './backend.js'
+import type { OpenCapture } from './capture.js'
 import { ControlClient, quoted } from './control-client.js'
 import { drawingOf, MODES, type Modes } from './drawing.js'
 import { inShell } from './pipe.js'
 import { bytesReadBy, endTerminal, foreground } from './processes.js'
-import { type OpenCapture, TmuxCaptures } from './tmux-captures.js'
+import { TmuxCaptures } from './tmux-captures.js'
 
 /** What tmux is run with. */
 export interface TmuxOptions {
