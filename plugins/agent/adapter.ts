@@ -1,7 +1,7 @@
 import type { BeginCommand } from './command-logs.js'
 import type { Reach } from '../../sdk/index.js'
 import type { Env } from '../../sdk/node/run.js'
-import type { Walled } from '../../sdk/node/wall.js'
+import type { Walled } from '../../sdk/node/wall/wall.js'
 import type {
   Card, CardReply, Command, ConversationId, EditorContext, ErrorCode, Frame, Harness, HelperStatus, PermissionMode, ProviderId, RunId,
   ToolCategory, ToolContent, TranscriptMessage,

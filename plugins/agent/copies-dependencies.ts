@@ -1,6 +1,6 @@
 import { mkdir, readdir, realpath, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { wallKind } from '../../sdk/node/wall.js'
+import { wallKind } from '../../sdk/node/wall/wall.js'
 import type { Look, Seen } from './copies-look.js'
 import { exists, pathOf, type Repository } from './copies-repos.js'
 

@@ -4,7 +4,7 @@ import { refuse } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { readJson, sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import type { Locks } from '../../sdk/node/lock.js'
-import type { WallSpec } from '../../sdk/node/wall.js'
+import type { WallSpec } from '../../sdk/node/wall/wall.js'
 import { addTree, below, pathOf, patternOf, type Repository, type TreeEntry } from './copies-repos.js'
 import { fillTree, type Tree } from './copies-tree.js'
 

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { TEMPORARY } from '../../sdk/node/files.js'
 import { git, GitFailure, type Identity } from '../../sdk/node/git.js'
 import { contains } from '../../sdk/node/paths.js'
-import type { WallSpec } from '../../sdk/node/wall.js'
+import type { WallSpec } from '../../sdk/node/wall/wall.js'
 import { pathOf, patternOf } from './copies-repos.js'
 
 /** One working tree of a private copy; every command on it runs behind this wall. */

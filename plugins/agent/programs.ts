@@ -1,6 +1,6 @@
 import type { Program } from '../../sdk/kernel.js'
 import { gitVersion } from '../../sdk/node/git.js'
-import { wallKind } from '../../sdk/node/wall.js'
+import { wallKind } from '../../sdk/node/wall/wall.js'
 
 const PACKAGES = { git: 'git', bwrap: 'bubblewrap' } as const
 

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { listEnv, ownProgram, run, type Env } from './run.js'
-import { runWalled, type WallSpec } from './wall.js'
+import { runWalled, type WallSpec } from './wall/wall.js'
 
 /** Who a commit is by. */
 export interface Identity {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
 import { listEnv } from '../../sdk/node/run.js'
-import { wallKind } from '../../sdk/node/wall.js'
+import { wallKind } from '../../sdk/node/wall/wall.js'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { runTurn } from '../support/turns.js'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Copies } from '../../plugins/agent/copies.js'
 import { listEnv } from '../../sdk/node/run.js'
-import { runWalled, wallKind } from '../../sdk/node/wall.js'
+import { runWalled, wallKind } from '../../sdk/node/wall/wall.js'
 import { openFolder, stuckProgram } from '../support/stuck.js'
 import { BYTES, bytesOf, commit, env, git, place } from './agent-copies-support.js'
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
-import { wallKind } from '../../sdk/node/wall.js'
+import { wallKind } from '../../sdk/node/wall/wall.js'
 import { refusalOf } from '../kernel/auth/memory.js'
 import { daemonWith, inGit, type Support } from '../support/daemon.js'
 import { clientOf, People } from '../support/people.js'

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { codeOf } from '../../../sdk/node/paths.js'
 import { killWalled, signalGroup } from '../../../sdk/node/run.js'
-import type { Walled } from '../../../sdk/node/wall.js'
+import type { Walled } from '../../../sdk/node/wall/wall.js'
 
 const MOST_ERRORS = 2000
 const GRACE_MS = 2000

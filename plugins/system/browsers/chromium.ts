@@ -8,7 +8,7 @@ import { type Host, refuse } from '../../../sdk/index.js'
 import type { Program } from '../../../sdk/kernel.js'
 import { contains } from '../../../sdk/node/paths.js'
 import { killWalled, listEnv, missingProgram, ownProgram } from '../../../sdk/node/run.js'
-import { walled, type Walled } from '../../../sdk/node/wall.js'
+import { walled, type Walled } from '../../../sdk/node/wall/wall.js'
 import { pipeTransport } from './pipe.js'
 import { ROOM, type Room } from './room.js'
 

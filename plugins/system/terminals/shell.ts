@@ -2,7 +2,7 @@ import { access, constants, readdir, realpath } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import type { Place } from '../../../sdk/index.js'
 import { listEnv, ownProgram } from '../../../sdk/node/run.js'
-import { walled } from '../../../sdk/node/wall.js'
+import { walled } from '../../../sdk/node/wall/wall.js'
 import type { Opening, ShellCommand } from './backend.js'
 import { WALL } from './processes.js'
 

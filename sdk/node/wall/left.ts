@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { contains } from './paths.js'
+import { contains } from '../paths.js'
 import { setTimeout as delay } from 'node:timers/promises'
-import { sweepTemporary } from './files.js'
-import { RUNNER } from './runner.js'
-import { NOTES } from './wall.js'
+import { sweepTemporary } from '../files.js'
+import { RUNNER } from '../runner.js'
+import { NOTES } from './sources.js'
 
 const BUILDERS = new Set(['bwrap', 'setpriv', 'unshare', 'sh'])
 const INIT = 1

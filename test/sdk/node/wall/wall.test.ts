@@ -5,8 +5,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { listEnv, run } from '../../../sdk/node/run.js'
-import { runWalled, walled, wallKind, type WallKind, type WallSpec } from '../../../sdk/node/wall.js'
+import { listEnv, run } from '../../../../sdk/node/run.js'
+import { runWalled, walled, wallKind, type WallKind, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 
 const IDENTITY = {
   GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@example.com', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@example.com',

@@ -1,0 +1,101 @@
+import { listEnv, ownProgram, run, type Env } from '../run.js'
+import type { Mount, Walled, WallKind, WallSpec } from './spec.js'
+import { SCRIPT } from './unshare-script.js'
+
+/** Variables that change what the programs which build the wall load or do; they are set for the program alone. */
+const LOADER = /^(LD_|GLIBC_|GCONV_|LOCPATH$|NLSPATH$|MALLOC_|LIBMOUNT_|BASH|ENV$|SHELLOPTS$|PS4$|IFS$|CDPATH$)/
+
+/** The kernel's own switches: the superuser turns them without a capability, so they are read-only inside. */
+const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi']
+  .flatMap(part => ['--ro-bind-try', `/proc/${part}`, `/proc/${part}`])
+
+const BWRAP = [
+  '--bind', '/', '/', '--dev', '/dev', '--proc', '/proc', ...SWITCHES, '--ro-bind', '/sys', '/sys', '--unshare-pid',
+  '--unshare-ipc', '--die-with-parent', '--cap-drop', 'ALL',
+]
+
+const ORDINARY = ['--unshare-user', '--uid', '1000', '--gid', '1000']
+
+const bwrapMount = ([operation, from, to]: Mount): string[] => {
+  switch (operation) {
+    case 'empty':
+      return ['--tmpfs', to]
+    case 'hide':
+      return ['--ro-bind', '/dev/null', to]
+    case 'bind':
+      return ['--bind', from, to]
+    case 'show':
+      return ['--ro-bind', from, to]
+    case 'seal':
+      return ['--remount-ro', to]
+  }
+}
+
+/** Makes the command that builds a wall of these mounts around a command. */
+export type Builder = (
+  mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], how: Pick<WallSpec, 'ordinary' | 'terminal'>,
+) => Omit<Walled, 'enforced'>
+
+/** Secrets ride in the environment, never in an argument: only what would change the wall's own programs is moved. */
+const split = (env: Env): { outer: Env; loader: [string, string][] } => {
+  const all = Object.entries(env)
+  return {
+    outer: Object.fromEntries(all.filter(([name]) => !LOADER.test(name))),
+    loader: all.filter(([name]) => LOADER.test(name)),
+  }
+}
+
+const withBwrap = (program: string): Builder => (mounts, cwd, env, command, { ordinary, terminal }) => {
+  const { outer, loader } = split(env)
+  const args = [
+    ...BWRAP, ...(terminal ? [] : ['--new-session']), ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []),
+    ...mounts.flatMap(bwrapMount), ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
+    '--chdir', cwd, '--', ...command,
+  ]
+  return { program, args, env: outer, cwd: '/' }
+}
+
+const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command, { terminal }) => {
+  const { outer, loader } = split(env)
+  const uid = process.getuid?.() ?? 0
+  const gid = process.getgid?.() ?? 0
+  const set = loader.length > 0 ? ['env', ...loader.map(([name, value]) => `${name}=${value}`)] : []
+  const args = [
+    '--pdeathsig', 'KILL', '--', 'unshare', ...(uid === 0 ? [] : ['--user', '--map-root-user']),
+    '--mount', '--pid', '--ipc', '--fork', '--kill-child=KILL', '--',
+    'sh', '-c', SCRIPT, 'wall', uid === 0 ? 'root' : 'user', String(uid), String(gid),
+    terminal ? 'exec' : 'setsid', env.PATH ?? '', cwd, ...mounts.flat(), '--', ...set, ...command,
+  ]
+  // The script's own programs must not come from a folder a caller's PATH names.
+  return { program: setpriv, args, env: { ...outer, PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, cwd: '/' }
+}
+
+/** Whether a wall really starts here, not only whether its program is installed. */
+const starts = async (build: Builder): Promise<boolean> => {
+  const { program, args, env, cwd } = build([], '/', listEnv(), ['true'], {})
+  const result = await run(program, args, { cwd, env, timeoutMs: 10_000 }).catch(() => undefined)
+  return result?.code === 0
+}
+
+const builders = new Map<WallKind, Promise<Builder | undefined>>()
+
+/** What builds a wall of this kind, or undefined where it does not start; asked once. */
+export const builder = (kind: WallKind): Promise<Builder | undefined> => {
+  const known = builders.get(kind)
+  if (known) return known
+  const probed = (async () => {
+    if (kind === 'none') return undefined
+    const program = await ownProgram(kind === 'bwrap' ? 'bwrap' : 'setpriv')
+    if (!program) return undefined
+    const build = kind === 'bwrap' ? withBwrap(program) : withUnshare(program)
+    return (await starts(build)) ? build : undefined
+  })()
+  builders.set(kind, probed)
+  return probed
+}
+
+/** The best wall this machine can build. */
+export const wallKind = async (): Promise<WallKind> => {
+  for (const kind of ['bwrap', 'unshare'] as const) if (await builder(kind)) return kind
+  return 'none'
+}

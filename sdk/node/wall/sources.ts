@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto'
+import { lstat, mkdir, realpath } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { refuse } from '../../refusal.js'
+import { writeAtomic } from '../files.js'
+import type { Mount } from './spec.js'
+
+/** A source must be what its name says: through a link left in its place a process could choose what it is shown. */
+export const real = async (path: string): Promise<string> => {
+  const found = await realpath(path).catch(() => undefined)
+  if (found === path) return path
+  const what = found ? 'a link' : 'nothing'
+  return refuse('unprocessable', `expected a folder or file at ${path}, found ${what}: put it back and try again`)
+}
+
+export const kindOf = async (path: string): Promise<'folder' | 'file' | undefined> => {
+  const found = await lstat(path).catch(() => undefined)
+  if (!found || found.isSymbolicLink()) return undefined
+  return found.isDirectory() ? 'folder' : 'file'
+}
+
+/** Nothing of what lies there is seen. */
+export const hidden = async (path: string): Promise<Mount[]> => {
+  const kind = await kindOf(path)
+  return kind ? [[kind === 'folder' ? 'empty' : 'hide', '', path]] : []
+}
+
+/** Read-only where it lies, when it is there. */
+export const shownAsIs = async (path: string): Promise<Mount[]> => ((await kindOf(path)) ? [['show', path, path]] : [])
+
+/** Where in the data folder the files lie that are shown inside walls. */
+export const NOTES = 'wall'
+
+/** A file of the daemon's own to show inside; same text, same file. */
+export const note = async (data: string, text: string): Promise<string> => {
+  const path = join(data, NOTES, createHash('sha256').update(text).digest('hex').slice(0, 32))
+  if ((await kindOf(path)) === 'file') return path
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await writeAtomic(path, text, { mode: 0o444 })
+  return path
+}

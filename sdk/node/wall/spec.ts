@@ -1,0 +1,62 @@
+import type { ReachFolder } from '../../reach.js'
+import type { Env } from '../list-env.js'
+
+/** What this machine can build a wall of. */
+export type WallKind = 'bwrap' | 'unshare' | 'none'
+
+/** One repository of a private copy, as the wall needs to know it. */
+export interface WallGitdir {
+  /** The repository's path from the workspace root; empty for the root. */
+  readonly path: string
+  /** The real path of the main repository's common git dir. */
+  readonly common: string
+  /** The name of the copy's entry in `<common>/worktrees`. */
+  readonly worktree: string
+  /** Such as `agent/c-1`. */
+  readonly branch: string
+  /** Patterns git ignores in the copy, beside the repository's own and `/.sandbox/`. */
+  readonly exclude?: readonly string[]
+}
+
+/** What a process behind the wall is to see. Paths are real and absolute. */
+export interface WallSpec {
+  readonly workspace: string
+  /** The daemon's data folder: empty inside. */
+  readonly data: string
+  /** The working folder, as seen inside. */
+  readonly cwd: string
+  readonly env: Env
+  /** The private copy that takes the workspace's place. */
+  readonly copy?: { readonly dir: string; readonly gitdirs: readonly WallGitdir[] }
+  /** Only these folders of the workspace are there, and no git dir of a repository that is not wholly workable; left out: all of it. */
+  readonly only?: readonly ReachFolder[]
+  /** Seen inside, not writable there; what does not exist is left out. */
+  readonly readOnly?: readonly string[]
+  /** The copy keeps its own `.sandbox/`, writable, not the workspace's: for git, which may have it in its tree. */
+  readonly ownSandbox?: boolean
+  /** Parts of the workspace's `.sandbox/` that stay writable; what does not exist is left out. */
+  readonly writable?: readonly string[]
+  /** Folders shown read-only at another place, such as the dependencies of the main checkout. */
+  readonly shown?: readonly { readonly from: string; readonly to: string }[]
+  /** Git dirs below the data folder that stay where they are. */
+  readonly exposed?: readonly string[]
+  /** The program is started in a terminal made for it, and is to rule it: it can type nothing where others read. */
+  readonly terminal?: boolean
+  /** Sockets, files and folders that must not be reached; what does not exist is left out. */
+  readonly hide?: readonly string[]
+  /** The superuser is an ordinary user inside, who may make namespaces of their own: for a program with a wall of its own. Only bubblewrap can. */
+  readonly ordinary?: boolean
+}
+
+/** The command to start instead, in this folder with exactly this environment. */
+export interface Walled {
+  readonly program: string
+  readonly args: string[]
+  readonly env: Env
+  readonly cwd: string
+  /** False where this machine has no wall: the program then runs with the rights of the daemon's user. */
+  readonly enforced: boolean
+}
+
+/** One mount: `empty` folder, `hide` a file, `bind` writable, `show` read-only, `seal` what is mounted already. */
+export type Mount = readonly [operation: 'empty' | 'hide' | 'bind' | 'show' | 'seal', from: string, to: string]
