@@ -28,7 +28,16 @@ export interface Deployment {
     /** Take credentials over plain HTTP from beyond this machine: for a private network only. */
     allowPlain?: boolean
   }
+  /** What is there behind every wall, beside the system's own folders: absolute paths, or `~/` and a path of the home folder. */
+  wall?: {
+    /** Files and folders that can be read. */
+    read?: WallPath[]
+    /** Folders that can be written too. */
+    write?: WallPath[]
+  }
 }
+
+type WallPath = string & tags.Pattern<'^(/|~/).*$'>
 
 /** How this daemon runs. */
 export interface Config {
@@ -39,6 +48,8 @@ export interface Config {
   readonly store: string
   readonly json: boolean
   readonly deployment: Deployment
+  /** The real path of the file the deployment was read from. */
+  readonly deploymentFile?: string
 }
 
 /** A start that cannot happen: one sentence for standard error. */
@@ -66,7 +77,7 @@ export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Con
     port,
     store: flags.store ?? env.SANDBOX_STORE ?? `sqlite://${join(data, 'store.sqlite')}`,
     json: flags.json ?? false,
-    deployment: file ? readDeployment(resolve(file)) : {},
+    ...(file ? { deployment: readDeployment(resolve(file)), deploymentFile: realpathSync(resolve(file)) } : { deployment: {} }),
   }
 }
 

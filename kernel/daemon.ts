@@ -10,6 +10,7 @@ import { Calls } from './calls.js'
 import { StartError, type Config } from './config.js'
 import { describeDaemon, liveCalls, readIdentity } from './contract.js'
 import { Events } from './events.js'
+import { grantsOf } from './grants.js'
 import { App } from './http/app.js'
 import { headOf } from '../sdk/node/head-lines.js'
 import { serveOwn } from './http/own.js'
@@ -104,6 +105,8 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   streams = new OpenStreams(id => auth.limits.enterStream(id))
   const identity = await readIdentity(files, () => randomBytes(16).toString('hex'))
   const socketPath = loginSocketPath(data)
+  const hidden = [dirname(socketPath), stateFolder(process.env), ...(config.deploymentFile ? [config.deploymentFile] : [])]
+  const grants = grantsOf(deployment.wall ?? {}, [data, root, ...hidden])
   let plugins: readonly LoadedPlugin[] = []
   let url = ''
   const info = describeDaemon(root, identity, boot, () => plugins)
@@ -121,7 +124,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const carried = await carryOut(join(data, MOVES))
   if (typeof carried === 'object') log.error({ err: carried.undone }, 'what was to be put in place is back where it was')
   plugins = await loadPlugins(kernel, {
-    manifests, root, workspace: config.workspace, data, hidden: [dirname(socketPath), stateFolder(process.env)],
+    manifests, root, workspace: config.workspace, data, hidden, grants,
     ...(options.only && { only: options.only }), ...(options.apart && { apart: options.apart }),
   })
 
@@ -154,7 +157,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   try {
     url = await listen(server, config)
     if (deployment.identity?.local !== 'off') socket = await openLoginSocket({ path: socketPath, base: () => url, auth, log })
-    writeFileSync(note, JSON.stringify({ url, pid: process.pid, workspace: config.workspace, ...(socket && { socket: socket.path }) }), { mode: 0o600 })
+    writeFileSync(note, JSON.stringify({ url, pid: process.pid, workspace: config.workspace, grants, ...(socket && { socket: socket.path }) }), { mode: 0o600 })
   } catch (error) {
     await stop()
     throw error

@@ -2,7 +2,7 @@ import { readFile, readdir, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isRoute, type Contract } from '../sdk/contract.js'
-import { createHost, type Activate, type Place } from '../sdk/host.js'
+import { createHost, type Activate, type Place, type WallGrants } from '../sdk/host.js'
 import { KERNEL } from './events.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, principalOf } from './permissions.js'
@@ -29,8 +29,10 @@ export interface LoadOptions {
   readonly root: string
   readonly workspace: string
   readonly data: string
-  /** Folders beside the data folder that no turn may see. */
+  /** Files and folders beside the data folder that no turn may see. */
   readonly hidden: readonly string[]
+  /** What the deployment shows behind every wall. */
+  readonly grants: WallGrants
   /** Only these groups; left out: all. */
   readonly only?: readonly string[]
   /** Groups to run in processes of their own. */
@@ -48,7 +50,7 @@ export const loadPlugins = async (kernel: Kernel, options: LoadOptions): Promise
   for (const manifest of inOrder(manifests)) {
     const { name } = manifest
     const entry = join(root, manifest.entry)
-    const place: Place = { workspace: options.workspace, data: options.data, folder: join(options.data, name), root, hidden: options.hidden }
+    const place: Place = { workspace: options.workspace, data: options.data, folder: join(options.data, name), root, hidden: options.hidden, grants: options.grants }
     try {
       await mkdir(place.folder, { recursive: true, mode: 0o700 })
       const module = (await import(pathToFileURL(entry).href)) as PluginModule

@@ -67,8 +67,16 @@ export interface Place {
   readonly folder: string
   /** The folder of the built program, which holds `kernel/`, `plugins/` and `sdk/`. */
   readonly root: string
-  /** Folders elsewhere that no turn may see, such as that of the login socket. */
+  /** Files and folders elsewhere that no turn may see, such as the folder of the login socket. */
   readonly hidden: readonly string[]
+  /** What the deployment shows to everything behind a wall. */
+  readonly grants: WallGrants
+}
+
+/** Files and folders of the machine that are there behind every wall, beside the system's own; absolute paths. */
+export interface WallGrants {
+  readonly read: readonly string[]
+  readonly write: readonly string[]
 }
 
 type Contribution<P extends keyof Points> = Awaited<ReturnType<Points[P]>>

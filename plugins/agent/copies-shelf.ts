@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { refuse } from '../../sdk/index.js'
+import { refuse, type WallGrants } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { readJson, sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import type { Locks } from '../../sdk/node/lock.js'
@@ -26,6 +26,8 @@ export interface ShelfOptions {
   readonly data: string
   /** Folders elsewhere that nothing behind a wall may see. */
   readonly hidden?: readonly string[]
+  /** What the deployment shows behind every wall. */
+  readonly grants?: WallGrants
 }
 
 /** Where private copies stand, each with the note that says it is whole. */
@@ -100,11 +102,11 @@ export class Shelf {
 
   /** The wall around a copy. */
   wall(id: string, made: Made): TurnWall {
-    const { workspace, data, hidden = [] } = this.#options
+    const { workspace, data, hidden = [], grants } = this.#options
     const gitdirs = made.repos.map(({ repo, common, entry }) => ({
       path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`, exclude: foreignTo(repo, made).map(patternOf),
     }))
-    return { workspace, data, hide: hidden, copy: { dir: this.place(id), gitdirs } }
+    return { workspace, data, hide: hidden, ...(grants && { grants }), copy: { dir: this.place(id), gitdirs } }
   }
 
   #note(id: string): string {

@@ -226,19 +226,25 @@ export class Copies {
 
   /** What the wall of a turn needs to know: of this conversation's copy, or without an id of the shared tree. */
   async wall(id?: string): Promise<TurnWall> {
-    const { workspace, data, hidden = [] } = this.#options
+    const { workspace, data, hidden = [], grants } = this.#options
     if (id !== undefined) {
       const made = await this.#need(id)
       return { ...this.#shelf.wall(id, made), shown: await mountable(workspace, this.dir(id), made.shown) }
     }
     const gitdirs = join(data, 'gitdirs')
     const names = await readdir(gitdirs).catch(() => [] as string[])
-    return { workspace, data, hide: hidden, exposed: names.map(name => join(gitdirs, name)) }
+    return { workspace, data, hide: hidden, ...(grants && { grants }), exposed: names.map(name => join(gitdirs, name)) }
   }
 
   /** Keeps a spare ready that the next conversation's copy is made of; one that is ready is left alone. */
   warm(): Promise<void> {
     return this.#spare.warm()
+  }
+
+  /** Takes a folder of a conversation away; its files go in the background. */
+  async throwAway(folder: string): Promise<void> {
+    const place = await this.#trash.put(folder)
+    if (place) this.#trash.delete(place)
   }
 
   /** Waits until everything that was thrown away is really gone. */

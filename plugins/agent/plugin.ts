@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
 import { askReach, sightFor } from '../../sdk/node/asked-reach.js'
 import { placeOf } from '../../sdk/node/places.js'
+import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
 import { reach } from './access.js'
 import { Anchors, withCheckpoints } from './anchors.js'
@@ -59,7 +60,7 @@ export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
   // Before anything of what was is read.
   if (await takeBack(host)) log.info('the conversations that a restore brought were taken in')
-  const { workspace, hidden } = place
+  const { workspace, data, hidden, grants } = place
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
   const helped = new Changes(key => {
@@ -75,7 +76,7 @@ export const activate = async (host: Host): Promise<void> => {
   const peers = new Peers()
   const providers = new Providers(store, log, [scriptWith(scriptAgent(place.root), vendorOn(peers))])
   const remembered = new Remembered(store, log)
-  const copies = new Copies({ workspace, folder: place.folder, data: place.data, hidden, log })
+  const copies = new Copies({ workspace, folder: place.folder, data, hidden, grants, log })
   const listeners = async () => (await host.call('kernel.listeners')).listeners
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
   const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
@@ -86,7 +87,7 @@ export const activate = async (host: Host): Promise<void> => {
   const underWay = new ProgramsUnderWay()
   const commands = new CommandLogs(join(place.data, 'logs', 'runs'))
   const workshop = new TurnWorkshop({
-    workspace, underWay, commands, copies, conversations, locks, log, remembered, anchors, listeners, limits,
+    workspace, data, underWay, commands, copies, conversations, locks, log, remembered, anchors, listeners, limits,
     reach: ({ areas, email }) => askReach(host, areas, email), staff: { providers, log },
   })
   const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
@@ -111,6 +112,7 @@ export const activate = async (host: Host): Promise<void> => {
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
     await peers.forget(id)
     if (branch) await copies.remove(id, repos)
+    await copies.throwAway(conversationHome(data, id))
     await Promise.all([remembered.forget(id), anchors.forget(id), archive.forget(id), ...(purged ? [commands.forget(id)] : [])])
   }
   const eraser = new Eraser({
@@ -139,6 +141,7 @@ export const activate = async (host: Host): Promise<void> => {
     resumes.begin()
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
+    await pruneHomes(data, conversations.all.map(({ id }) => id), folder => copies.throwAway(folder))
     await archive.sweep()
     if (isolated.length) void workshop.warm()
   })

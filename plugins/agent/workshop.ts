@@ -5,6 +5,7 @@ import type { Log } from '../../sdk/index.js'
 import type { Listener, Reach } from '../../sdk/node/addresses.js'
 import { inside } from '../../sdk/node/paths.js'
 import { sightWith, type Sight } from '../../sdk/node/sight.js'
+import { homeOfConversation } from '../../sdk/node/wall/home.js'
 import { wallKind, type WallSpec } from '../../sdk/node/wall/wall.js'
 import type { HelperLimits, TurnRequest } from './adapter.js'
 import type { Anchors } from './anchors.js'
@@ -31,6 +32,7 @@ import { type ProgramListeners, treeCommand, turnPrograms } from './turn-shell.j
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
   readonly workspace: string
+  readonly data: string
   readonly underWay: ProgramsUnderWay
   readonly commands: CommandLogs
   readonly copies: Copies
@@ -69,7 +71,7 @@ export class TurnWorkshop implements Workshop {
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
-    const { copies, conversations, workspace, locks } = this.#parts
+    const { copies, conversations, workspace, data, locks } = this.#parts
     const { id, branch } = conversation
     const { input } = turn.message
     const again = turn.record.prepared
@@ -98,7 +100,7 @@ export class TurnWorkshop implements Workshop {
       preamble: preambleOf(notes),
       attachments,
       mentions,
-      wall: { ...(await copies.wall(branch ? id : undefined)), ...(folders && { only: folders }) },
+      wall: { ...(await copies.wall(branch ? id : undefined)), home: await homeOfConversation(data, id, { alone: folders !== undefined }), ...(folders && { only: folders }) },
       ...(folders && { folders }),
       ...(allowedTools && { allowedTools }),
     }

@@ -101,7 +101,7 @@ const kinds: { readonly [kind: string]: (folder: string, shell: Shell, changed: 
 for (const [kind, make] of Object.entries(kinds)) {
   const withTerminals = async (t: Test, now: () => number = Date.now) => {
     const folder = openFolder(t)
-    const place = { workspace: join(folder, 'workspace'), data: join(folder, 'data'), hidden: [] }
+    const place = { workspace: join(folder, 'workspace'), data: join(folder, 'data'), hidden: [], grants: { read: [], write: [] } }
     mkdirSync(place.workspace)
     mkdirSync(place.data, { mode: 0o700 })
     const changed: (string | undefined)[] = []

@@ -1,13 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { access, constants, mkdir } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { Browser } from 'playwright-core'
 import { type Host, refuse } from '../../../sdk/index.js'
 import type { Program } from '../../../sdk/kernel.js'
-import { contains } from '../../../sdk/node/paths.js'
 import { killWalled, listEnv, missingProgram, ownProgram } from '../../../sdk/node/run.js'
+import { isOfSystem } from '../../../sdk/node/wall/system.js'
 import { walled, type Walled } from '../../../sdk/node/wall/wall.js'
 import { pipeTransport } from './pipe.js'
 import { ROOM, type Room } from './room.js'
@@ -79,14 +78,13 @@ export const startChromium = async ({ place, log, signal, room = ROOM }: Surroun
   const program = (await findChromium()) ?? missingProgram('chromium')
   const [profile, home, empty] = ['profile', 'home', 'empty'].map(name => join(folder, name)) as [string, string, string]
   for (const each of [profile, home, empty]) await mkdir(each, { recursive: true, mode: 0o700 })
-  const hide = [...place.hidden, '/tmp', ...(homedir() === '/' ? [] : [homedir()])]
   const env = listEnv({ HOME: home, TMPDIR: '/tmp', DBUS_SESSION_BUS_ADDRESS: 'disabled:' })
   const attempt = async (own: boolean): Promise<Chromium> => {
     const args = [...(own ? [] : ['--no-sandbox']), ...flags(gate, profile, room.pages)]
     const spec = {
-      workspace: place.workspace, data: place.data, cwd: place.workspace, env, hide, ordinary: own,
+      workspace: place.workspace, data: place.data, cwd: place.workspace, env, hide: place.hidden, ordinary: own,
       copy: { dir: empty, gitdirs: [] }, ownSandbox: true, exposed: [profile, home],
-      readOnly: contains(homedir(), program) ? [dirname(program)] : [],
+      readOnly: isOfSystem(program) ? [] : [dirname(program)],
     }
     return connected(await walled(spec, program, args), home, signal)
   }

@@ -76,7 +76,7 @@ export class Exports {
   }
 
   async #survey({ repos, secrets = false, since }: Asked): Promise<Contents> {
-    const { host: { place: { workspace, data, hidden }, call } } = this.#parts
+    const { host: { place: { workspace, data, hidden, grants }, call } } = this.#parts
     const all = await findRepositories(workspace)
     const unknown = repos?.find(repo => !all.some(found => found.repo === repo))
     if (unknown !== undefined) {
@@ -85,7 +85,7 @@ export class Exports {
     }
     const repositories = repos ? all.filter(({ repo }) => repos.includes(repo)) : all
     const whole = repos === undefined
-    const files = await findFiles({ workspace, wall: { workspace, data, hide: hidden }, repositories, whole })
+    const files = await findFiles({ workspace, wall: { workspace, data, hide: hidden, grants }, repositories, whole })
     const { sandboxId, version } = await call('kernel.info')
     return { workspace, data, files, repositories, whole, secrets, from: { sandboxId, version, createdAt: Date.now() }, ...(since !== undefined && { since }) }
   }

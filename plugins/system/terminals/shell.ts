@@ -2,6 +2,7 @@ import { access, constants, readdir, realpath } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import type { Place } from '../../../sdk/index.js'
 import { listEnv, ownProgram } from '../../../sdk/node/run.js'
+import { homeOfPeople } from '../../../sdk/node/wall/home.js'
 import { walled } from '../../../sdk/node/wall/wall.js'
 import type { Opening, ShellCommand } from './backend.js'
 import { WALL } from './processes.js'
@@ -29,12 +30,12 @@ sleep 0.3
 exit $code`
 
 /** The command that runs a person's shell behind the wall, with what a turn in the shared tree sees. */
-export const shellCommand = async ({ workspace, data, hidden }: Pick<Place, 'workspace' | 'data' | 'hidden'>, { folder }: Pick<Opening, 'folder'>): Promise<ShellCommand> => {
+export const shellCommand = async ({ workspace, data, hidden, grants }: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>, { folder }: Pick<Opening, 'folder'>): Promise<ShellCommand> => {
   const gitdirs = join(data, 'gitdirs')
   const names = await readdir(gitdirs).catch(() => [] as string[])
   const shell = await ownShell()
   const { program, args, env } = await walled({
-    workspace: await realpath(workspace), data, cwd: folder, terminal: true, hide: hidden, exposed: names.map(name => join(gitdirs, name)),
+    workspace: await realpath(workspace), data, cwd: folder, terminal: true, home: await homeOfPeople(data), hide: hidden, grants, exposed: names.map(name => join(gitdirs, name)),
     env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder }),
   }, shell, [])
   return { program: (await ownProgram('sh')) ?? 'sh', args: ['-c', LAST, WALL, program, ...args], env }

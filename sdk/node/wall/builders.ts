@@ -1,5 +1,9 @@
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { contains } from '../paths.js'
 import { listEnv, ownProgram, run, type Env } from '../run.js'
 import type { Mount, Walled, WallKind, WallSpec } from './spec.js'
+import { systemMounts } from './system.js'
 import { SCRIPT } from './unshare-script.js'
 
 /** Variables that change what the programs which build the wall load or do; they are set for the program alone. */
@@ -10,7 +14,7 @@ const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi']
   .flatMap(part => ['--ro-bind-try', `/proc/${part}`, `/proc/${part}`])
 
 const BWRAP = [
-  '--bind', '/', '/', '--dev', '/dev', '--proc', '/proc', ...SWITCHES, '--ro-bind', '/sys', '/sys', '--unshare-pid',
+  '--dev', '/dev', '--proc', '/proc', ...SWITCHES, '--ro-bind', '/sys', '/sys', '--unshare-pid',
   '--unshare-ipc', '--die-with-parent', '--cap-drop', 'ALL',
 ]
 
@@ -28,6 +32,8 @@ const bwrapMount = ([operation, from, to]: Mount): string[] => {
       return ['--ro-bind', from, to]
     case 'seal':
       return ['--remount-ro', to]
+    case 'link':
+      return ['--symlink', from, to]
   }
 }
 
@@ -55,16 +61,36 @@ const withBwrap = (program: string): Builder => (mounts, cwd, env, command, { or
   return { program, args, env: outer, cwd: '/' }
 }
 
+/** The places where something is mounted, as the kernel tells them (proc_pid_mountinfo(5)). */
+const mountPoints = (): string[] => readFileSync('/proc/self/mountinfo', 'utf8').split('\n').flatMap(line =>
+  line.split(' ')[4]?.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))) ?? [])
+
+/** What is mounted below a folder that is shown comes along and is made read-only by itself: bubblewrap does, `mount` does not. */
+const withMountsBelow = (points: readonly string[]) => (mount: Mount): Mount[] => {
+  const [operation, from, to] = mount
+  if (operation !== 'show') return [mount]
+  const below = points.filter(point => point !== from && contains(from, point))
+  return [mount, ...below.map((point): Mount => ['seal', '', join(to, relative(from, point))])]
+}
+
+/** The folders that mounts need in an empty root, relative to it: one program makes them all. */
+const foldersFor = (mounts: readonly Mount[]): string[] => [...new Set(mounts.flatMap(([operation, from, to]) => {
+  if (operation === 'seal') return []
+  const isFolder = operation === 'empty' || (operation !== 'link' && operation !== 'hide' && statSync(from).isDirectory())
+  return `.${isFolder ? to : dirname(to)}`
+}))]
+
 const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command, { terminal }) => {
   const { outer, loader } = split(env)
   const uid = process.getuid?.() ?? 0
   const gid = process.getgid?.() ?? 0
   const set = loader.length > 0 ? ['env', ...loader.map(([name, value]) => `${name}=${value}`)] : []
+  const folders = foldersFor(mounts)
   const args = [
     '--pdeathsig', 'KILL', '--', 'unshare', ...(uid === 0 ? [] : ['--user', '--map-root-user']),
     '--mount', '--pid', '--ipc', '--fork', '--kill-child=KILL', '--',
     'sh', '-c', SCRIPT, 'wall', uid === 0 ? 'root' : 'user', String(uid), String(gid),
-    terminal ? 'exec' : 'setsid', env.PATH ?? '', cwd, ...mounts.flat(), '--', ...set, ...command,
+    terminal ? 'exec' : 'setsid', env.PATH ?? '', cwd, String(folders.length), ...folders, ...mounts.flatMap(withMountsBelow(mountPoints())).flatMap(([operation, from, to]) => [operation, from, to]), '--', ...set, ...command,
   ]
   // The script's own programs must not come from a folder a caller's PATH names.
   return { program: setpriv, args, env: { ...outer, PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, cwd: '/' }
@@ -72,7 +98,7 @@ const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command, { 
 
 /** Whether a wall really starts here, not only whether its program is installed. */
 const starts = async (build: Builder): Promise<boolean> => {
-  const { program, args, env, cwd } = build([], '/', listEnv(), ['true'], {})
+  const { program, args, env, cwd } = build(systemMounts(), '/', listEnv(), ['true'], {})
   const result = await run(program, args, { cwd, env, timeoutMs: 10_000 }).catch(() => undefined)
   return result?.code === 0
 }

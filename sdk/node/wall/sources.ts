@@ -19,12 +19,6 @@ export const kindOf = async (path: string): Promise<'folder' | 'file' | undefine
   return found.isDirectory() ? 'folder' : 'file'
 }
 
-/** Nothing of what lies there is seen. */
-export const hidden = async (path: string): Promise<Mount[]> => {
-  const kind = await kindOf(path)
-  return kind ? [[kind === 'folder' ? 'empty' : 'hide', '', path]] : []
-}
-
 /** Read-only where it lies, when it is there. */
 export const shownAsIs = async (path: string): Promise<Mount[]> => ((await kindOf(path)) ? [['show', path, path]] : [])
 

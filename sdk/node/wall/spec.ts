@@ -1,3 +1,4 @@
+import type { WallGrants } from '../../host.js'
 import type { ReachFolder } from '../../reach.js'
 import type { Env } from '../list-env.js'
 
@@ -18,11 +19,26 @@ export interface WallGitdir {
   readonly exclude?: readonly string[]
 }
 
+/** A home folder of the sandbox's own. Paths are real and absolute. */
+export interface WallHome {
+  readonly dir: string
+  /** Shown as `/tmp`. */
+  readonly tmp: string
+  /** What tools can fetch or build again. */
+  readonly caches: string
+  /** A file with the person's name and e-mail, for git. */
+  readonly gitconfig: string
+}
+
 /** What a process behind the wall is to see. Paths are real and absolute. */
 export interface WallSpec {
   readonly workspace: string
-  /** The daemon's data folder: empty inside. */
+  /** The daemon's data folder: nothing of it is there but what is named. */
   readonly data: string
+  /** Left out: there is no home folder, and `/tmp` is empty and gone at the end. */
+  readonly home?: WallHome
+  /** What the deployment adds. */
+  readonly grants?: WallGrants
   /** The working folder, as seen inside. */
   readonly cwd: string
   readonly env: Env
@@ -42,7 +58,7 @@ export interface WallSpec {
   readonly exposed?: readonly string[]
   /** The program is started in a terminal made for it, and is to rule it: it can type nothing where others read. */
   readonly terminal?: boolean
-  /** Sockets, files and folders that must not be reached; what does not exist is left out. */
+  /** Sockets, files and folders that must not be reached, also where they lie in what is shown; what does not exist is left out. */
   readonly hide?: readonly string[]
   /** The superuser is an ordinary user inside, who may make namespaces of their own: for a program with a wall of its own. Only bubblewrap can. */
   readonly ordinary?: boolean
@@ -58,5 +74,10 @@ export interface Walled {
   readonly enforced: boolean
 }
 
-/** One mount: `empty` folder, `hide` a file, `bind` writable, `show` read-only, `seal` what is mounted already. */
-export type Mount = readonly [operation: 'empty' | 'hide' | 'bind' | 'show' | 'seal', from: string, to: string]
+/**
+ * One mount: an `empty` folder, `hide` a file, `bind` writable, `show` read-only, `seal` what is mounted already, and `link` a
+ * symbolic link to `from`. Last, in a few words, why it is there.
+ */
+export type Mount = readonly [
+  operation: 'empty' | 'hide' | 'bind' | 'show' | 'seal' | 'link', from: string, to: string, why?: string,
+]

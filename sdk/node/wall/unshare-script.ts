@@ -1,9 +1,10 @@
 /**
  * The wall where bubblewrap is missing: a script for `unshare --mount --pid --ipc --fork … sh -c`.
  *
- * Its arguments are `<root|user> <uid> <gid> <setsid|exec> <PATH> <cwd>`, then triples `<operation> <from> <to>`, then `--` and the
- * program. Nothing of them is ever read as script. A new root is made below a temporary /dev, the one folder no source
- * lies in, so that a source stays reachable when its own place is hidden in the new root.
+ * Its arguments are `<root|user> <uid> <gid> <setsid|exec> <PATH> <cwd>`, the number of folders to make in the new root and these
+ * folders, then triples `<operation> <from> <to>`, then `--` and the program. Nothing of them is ever read as script. The new root
+ * is made below a temporary /dev, the one folder no source lies in, so that a source stays reachable until the new root takes
+ * the place of the old one.
  */
 export const SCRIPT = `
 set -eu
@@ -11,14 +12,15 @@ mode=$1 uid=$2 gid=$3 session=$4 path=$5 cwd=$6
 shift 6
 new=/dev/n
 mount -n -t tmpfs -o mode=0755 wall /dev
-mkdir $new /dev/d
+mkdir $new /dev/r /dev/d
+mount -n --rbind / /dev/r
+umount -n -l /dev/r/dev
+mount -n -t tmpfs -o mode=0755,nosuid,nodev wall $new
 : > /dev/none
 chmod 0 /dev/none
-mount -n --rbind / $new
-umount -n -l $new/dev
 for node in null zero full random urandom tty; do
   : > /dev/d/$node
-  mount -n --bind $new/dev/$node /dev/d/$node
+  mount -n --bind /dev/r/dev/$node /dev/d/$node
 done
 mkdir /dev/d/shm /dev/d/pts /dev/d/old
 mount -n -t tmpfs -o mode=1777,nosuid,nodev wall /dev/d/shm
@@ -28,30 +30,49 @@ ln -s /proc/self/fd /dev/d/fd
 ln -s /proc/self/fd/0 /dev/d/stdin
 ln -s /proc/self/fd/1 /dev/d/stdout
 ln -s /proc/self/fd/2 /dev/d/stderr
+mkdir $new/dev $new/proc $new/sys
+count=$1
+shift
+n=0
+folders=
+while [ $n -lt $count ]; do
+  n=$((n + 1))
+  folders="$folders \\"\\\${$n}\\""
+done
+cd $new
+# Names of arguments, not what is in them.
+eval "mkdir -p -- $folders"
+cd /
+shift $count
 mount -n --rbind /dev/d $new/dev
-if [ "$mode" = root ]; then
-  mount -n -o remount,bind,nosuid,nodev $new
-  while read -r _ _ _ _ at _; do
-    case $at in $new/sys | $new/sys/*) mount -n -o remount,bind,ro "$at" ;; esac
-  done < /proc/self/mountinfo
-fi
+mount -n --rbind /sys $new/sys
+while read -r _ _ _ _ at _; do
+  case $at in $new/sys | $new/sys/*) mount -n -o remount,bind,ro,nosuid,nodev,noexec "$at" ;; esac
+done < /proc/self/mountinfo
 mount -n -t proc proc $new/proc
 for part in sys sysrq-trigger irq bus acpi fs scsi; do
   [ -e $new/proc/$part ] || continue
   mount -n -o bind,ro $new/proc/$part $new/proc/$part
 done
+protect() {
+  mount -n -o remount,bind,ro,nosuid,nodev "$1" 2> /dev/d/null || mount -n -o remount,bind,ro,nosuid,nodev,noexec "$1"
+}
+# Makes what a mount needs to lie on: a folder where "$1" is empty or names one, else a file.
+place() {
+  [ -e "$to" ] && return
+  if [ -z "$1" ] || [ -d "$1" ]; then mkdir -p "$to"; return; fi
+  mkdir -p "\${to%/*}"
+  : > "$to"
+}
 while [ "$1" != -- ]; do
   to=$new$3
   case $1 in
-    empty)
-      [ -e "$to" ] || mkdir -p "$to"
-      mount -n -t tmpfs -o mode=0755,nosuid,nodev wall "$to" ;;
+    empty) place ''; mount -n -t tmpfs -o mode=0755,nosuid,nodev wall "$to" ;;
     hide) mount -n --bind /dev/none "$to" ;;
-    seal) mount -n -o remount,bind,ro "$to" ;;
-    bind | show)
-      [ -e "$to" ] || mkdir -p "$to"
-      mount -n --rbind "$2" "$to"
-      [ "$1" = bind ] || mount -n -o remount,bind,ro "$to" ;;
+    seal) protect "$to" ;;
+    link) mkdir -p "\${to%/*}"; ln -s "$2" "$to" ;;
+    bind) place "$2"; mount -n --rbind "$2" "$to" ;;
+    show) place "$2"; mount -n -o rbind,ro,nosuid,nodev "$2" "$to" 2> /dev/d/null || protect "$to" ;;
     *) exit 125 ;;
   esac
   shift 3

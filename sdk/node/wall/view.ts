@@ -4,58 +4,99 @@ import { accessTo, type ReachFolder } from '../../reach.js'
 import { packageFolder } from '../package.js'
 import { contains } from '../paths.js'
 import { gitdir } from './gitdir.js'
-import { hidden, kindOf, real, shownAsIs } from './sources.js'
-import type { Mount, WallGitdir, WallSpec } from './spec.js'
+import { linkedHistory } from './linked-history.js'
+import { mountAround, pinned } from './pins.js'
+import { kindOf, real } from './sources.js'
+import type { Mount, WallSpec } from './spec.js'
+import { systemMounts } from './system.js'
+import { toolchainMounts } from './toolchains.js'
 
 /** Sockets through which a process of the same user starts programs outside the wall. */
 const DOORS = [
   '/run/user', '/run/dbus', '/run/systemd/private', '/run/docker.sock', '/run/podman', '/run/containerd', '/run/crio',
-  '/run/screen', '/run/libvirt', '/run/snapd.socket',
+  '/run/screen', '/run/libvirt', '/run/snapd.socket', `/tmp/tmux-${process.getuid?.() ?? 0}`,
 ]
 
-/** Where programs live that are run outside the wall too: the superuser could replace them without a capability. */
-const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/boot', '/opt']
-
-/** The daemon's own program: what is written there runs as the next daemon. A workspace in it, or around it, stays writable. */
+/** The daemon's own program. A workspace in it, or around it, lies over it. */
 const PROGRAM = packageFolder(import.meta.dirname)
+const PROGRAM_PARTS = ['dist', 'node_modules', 'package.json']
 
-/** What a process behind the wall sees, mount by mount: a later one lies over an earlier one. */
+/**
+ * What a process behind the wall sees, mount by mount, in a root that is empty and read-only otherwise: a later mount lies
+ * over an earlier one.
+ */
 export const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
-  const { workspace, data, copy } = spec
+  const { workspace, data } = spec
   if (contains(workspace, data)) throw new Error('the data folder must lie outside the workspace')
-  const mounts: Mount[] = []
-  if (process.getuid?.() === 0) for (const path of SYSTEM) mounts.push(...(await shownAsIs(path)))
-  for (const path of [process.execPath, PROGRAM]) mounts.push(...(await shownAsIs(await realpath(path))))
-  const doors = [...DOORS, `/tmp/tmux-${process.getuid?.() ?? 0}`, ...(spec.hide ?? [])]
-  for (const path of doors) if (!contains(data, path)) mounts.push(...(await hidden(path)))
-  mounts.push(['empty', '', data])
-  for (const path of spec.exposed ?? []) mounts.push(['bind', await real(path), path])
-  const access = (path: string) => (spec.only && contains(workspace, path) ? accessTo(spec.only, relative(workspace, path) || '.') : 'work')
-  const gitdirs = copy?.gitdirs ?? []
-  const workable = gitdirs.filter(({ path }) => access(join(workspace, path)) === 'work')
-  if (spec.only) mounts.push(...(await someFolders(spec, spec.only, gitdirs.filter(each => !workable.includes(each)))))
-  else mounts.push(['bind', await real(copy ? copy.dir : workspace), workspace])
-  for (const [index, each] of workable.entries()) mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
+  const machine = [...(await ofMachine(spec)), ...(await ofHome(spec))]
+  const tree = await ofTree(spec)
+  const hidden = await hiddenIn([...machine, ...tree], [...DOORS, ...(spec.hide ?? [])].filter(path => contains(workspace, path)))
+  return pinned([...machine, ...tree, ...hidden, ...(spec.only ? [['seal', '', workspace] as const] : []), ['seal', '', '/']])
+}
 
+/** The system, `/tmp`, toolchains, the daemon's program, and what the deployment adds. */
+const ofMachine = async ({ home, grants, hide = [], data }: WallSpec): Promise<Mount[]> => {
+  const mounts: Mount[] = [...systemMounts(), ...toolchainMounts()]
+  mounts.push(home ? ['bind', await real(home.tmp), '/tmp', 'temporary files'] : ['empty', '', '/tmp', 'temporary files'])
+  for (const path of [...PROGRAM_PARTS.map(part => join(PROGRAM, part)), process.execPath]) {
+    const at = await realpath(path).catch(() => path)
+    if (mountAround(mounts, at)?.[0] !== 'show') mounts.push(...(await shown('show', at, 'the sandbox itself')))
+  }
+  for (const path of grants?.read ?? []) mounts.push(...(await shown('show', path, 'wall.read')))
+  for (const path of grants?.write ?? []) mounts.push(...(await shown('bind', path, 'wall.write')))
+  return [...mounts, ...(await hiddenIn(mounts, [...DOORS, ...hide, data]))]
+}
+
+/** What is there as it is, when it exists. */
+const shown = async (operation: 'show' | 'bind', path: string, why: string): Promise<Mount[]> =>
+  ((await kindOf(path)) ? [[operation, path, path, why]] : [])
+
+const ofHome = async ({ home, exposed = [] }: WallSpec): Promise<Mount[]> => {
+  const mounts: Mount[] = []
+  if (home) {
+    mounts.push(['bind', await real(home.caches), home.caches, 'caches'], ['bind', await real(home.dir), home.dir, 'home folder'])
+    mounts.push(['show', await real(home.gitconfig), home.gitconfig, 'name and e-mail for git'])
+  }
+  for (const path of exposed) mounts.push(['bind', await real(path), path, 'kept by the sandbox'])
+  return mounts
+}
+
+/** The workspace or the private copy in its place. */
+const ofTree = async (spec: WallSpec): Promise<Mount[]> => {
+  const { workspace, copy } = spec
+  const mounts: Mount[] = []
+  const access = (path: string) => (spec.only && contains(workspace, path) ? accessTo(spec.only, relative(workspace, path) || '.') : 'work')
+  const workable = (copy?.gitdirs ?? []).filter(({ path }) => access(join(workspace, path)) === 'work')
+  if (spec.only) mounts.push(...(await someFolders(spec, spec.only)))
+  else mounts.push(['bind', await real(copy ? copy.dir : workspace), workspace, copy ? 'private copy' : 'workspace'])
+  if (!copy && !spec.only) mounts.push(...(await linkedHistory(spec)))
+  for (const [index, each] of workable.entries()) mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
   if (!spec.only && (!copy || !spec.ownSandbox)) mounts.push(...(await sharedSandbox(spec)))
-  for (const { from, to } of spec.shown ?? []) if (access(to)) mounts.push(['show', await real(from), to])
+  for (const { from, to } of spec.shown ?? []) if (access(to)) mounts.push(['show', await real(from), to, 'dependencies'])
   for (const path of (spec.readOnly ?? []).filter(access)) {
     const source = copy && contains(workspace, path) ? join(copy.dir, relative(workspace, path)) : path
     if (await kindOf(source)) mounts.push(['show', await real(source), path])
   }
-  if (spec.only) mounts.push(['seal', '', workspace])
-  mounts.push(['seal', '', data])
   return mounts
 }
 
-/** Some folders of the workspace in an empty one, those around others first. A repository that is not one of them keeps its history to itself, wherever that lies. */
-const someFolders = async ({ workspace, data, copy }: WallSpec, only: readonly ReachFolder[], closed: readonly WallGitdir[]): Promise<Mount[]> => {
-  const mounts: Mount[] = []
-  for (const { common } of closed) if (!contains(workspace, common) && !contains(data, common)) mounts.push(...(await hidden(common)))
-  mounts.push(['empty', '', workspace])
+/** Covers those of the paths that lie in what is mounted and are there. */
+const hiddenIn = async (mounts: readonly Mount[], paths: readonly string[]): Promise<Mount[]> => {
+  const found = await Promise.all(paths.map(async (path): Promise<Mount[]> => {
+    const [operation, from = '', to = ''] = mountAround(mounts, path) ?? []
+    if (operation !== 'show' && operation !== 'bind') return []
+    const kind = await kindOf(join(from, relative(to, path)))
+    return kind ? [[kind === 'folder' ? 'empty' : 'hide', '', path, 'closed']] : []
+  }))
+  return found.flat()
+}
+
+/** Some folders of the workspace in an empty one, those around others first. A repository that is not one of them keeps its history to itself. */
+const someFolders = async ({ workspace, copy }: WallSpec, only: readonly ReachFolder[]): Promise<Mount[]> => {
+  const mounts: Mount[] = [['empty', '', workspace, 'workspace']]
   for (const { path, access } of only.toSorted((one, other) => one.path.length - other.path.length)) {
     const from = join(copy ? copy.dir : workspace, path)
-    if (await kindOf(from)) mounts.push([access === 'work' ? 'bind' : 'show', await real(from), join(workspace, path)])
+    if (await kindOf(from)) mounts.push([access === 'work' ? 'bind' : 'show', await real(from), join(workspace, path), 'area'])
   }
   return mounts
 }
@@ -67,7 +108,7 @@ const sharedSandbox = async ({ workspace, copy, writable }: WallSpec): Promise<M
   if (copy) await mkdir(join(copy.dir, '.sandbox'), { recursive: true }).catch(() => {})
   const mountable = !copy || (await kindOf(join(copy.dir, '.sandbox'))) === 'folder'
   if (!mountable || (await kindOf(sandbox)) !== 'folder') return []
-  const mounts: Mount[] = [['show', sandbox, sandbox]]
+  const mounts: Mount[] = [['show', sandbox, sandbox, 'configuration of the sandbox']]
   for (const path of writable ?? []) {
     if (contains(sandbox, path) && (await kindOf(path))) mounts.push(['bind', await real(path), path])
   }

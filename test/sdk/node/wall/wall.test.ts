@@ -2,11 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { listEnv, run } from '../../../../sdk/node/run.js'
+import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { runWalled, walled, wallKind, type WallKind, type WallSpec } from '../../../../sdk/node/wall/wall.js'
+
+const TOOLCHAIN = /^(\.nvm|\.volta|\.asdf|\.cargo|\.rustup|go|sdk|\.pyenv|\.rbenv|\.sdkman|\.bun|\.deno|\.local)$/
 
 const IDENTITY = {
   GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@example.com', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@example.com',
@@ -56,10 +59,70 @@ for (const kind of ['bwrap', 'unshare'] as const) {
   }
 
   t.test(`behind the wall of ${kind}`, options, async t => {
-    t.test('the data folder is empty and cannot be written', async t => {
+    t.test('the data folder is not there and cannot be made', async t => {
       const { shared, data } = place(t)
-      t.equal(await out(shared, 'ls -A "$1"', data), '')
-      t.match(await out(shared, 'echo x > "$1/y"', data), /Read-only|Permission/)
+      t.match(await out(shared, 'ls -A "$1"', data), /No such file/)
+      t.match(await out(shared, 'mkdir "$1"', data), /Read-only|Permission/)
+      t.match(await out(shared, 'mkdir "$(dirname "$1")/beside"', data), /Read-only|Permission/)
+    })
+
+    t.test('the root holds the system and the workspace, and nothing of the person', async t => {
+      const { shared, workspace } = place(t)
+      const person = mkdtempSync(join(homedir(), '.wall-'))
+      t.teardown(() => rmSync(person, { recursive: true }))
+      writeFileSync(join(person, 'secret'), 'of the person\n')
+      t.match(await out(shared, 'cat "$1/secret"', person), /No such file/)
+      t.match(await out(shared, 'cat /etc/shadow; ls /etc/ssl/private'), /^(?!.*root:).*$/s, 'nor what only some users may read')
+      const found = (await out(shared, 'ls -A /')).split('\n')
+      t.strictSame(found.filter(name => !/^(bin|dev|etc|gnu|lib\w*|nix|opt|proc|run|sbin|sys|tmp|usr|var)$/.test(name)).sort(), [
+        ...new Set([workspace, process.execPath, ...(readdirSync(homedir()).some(name => TOOLCHAIN.test(name)) ? [homedir()] : [])].map(path => path.split('/')[1]!)),
+      ].filter(name => name !== 'usr').sort())
+      t.match(await out(shared, 'touch /x; touch /usr/x; touch /etc/x; touch /var/x; mv /usr /u; true'), /^(?:.*(?:Read-only|busy|Permission).*\n?){5}$/)
+    })
+
+    t.test('a home folder is writable, with its own /tmp, and stays from one command to the next', async t => {
+      const { shared, data } = place(t)
+      const [one, other] = await Promise.all(['c-1', 'c-2'].map(id => homeOfConversation(data, id)))
+      t.equal(await out({ ...shared, home: one! }, 'echo mine > ~/kept; echo mine > /tmp/kept; echo all > $XDG_CACHE_HOME/x; cd; pwd'), one!.dir)
+      t.equal(await out({ ...shared, home: one! }, 'cat ~/kept /tmp/kept $XDG_CACHE_HOME/x'), 'mine\nmine\nall')
+      t.equal(await out({ ...shared, home: other! }, 'ls -A ~ /tmp; cat $XDG_CACHE_HOME/x'), `/tmp:\n\n${other!.dir}:\nall`)
+      const alone = await homeOfConversation(data, 'c-3', { alone: true })
+      t.match(await out({ ...shared, home: alone }, 'cat $XDG_CACHE_HOME/x'), /No such file/, 'caches of a turn kept to some folders are its own')
+      t.equal(await out(shared, 'ls -A /tmp; touch /tmp/x && echo made'), 'made', 'without a home there is a /tmp that goes')
+    })
+
+    t.test('a workspace below /tmp is there, and no folder around it can be moved', async t => {
+      const folder = mkdtempSync(join(tmpdir(), 'wall-'))
+      t.teardown(() => rmSync(folder, { recursive: true }))
+      const [workspace, data] = [join(folder, 'work'), join(folder, 'data')]
+      for (const each of [workspace, data]) mkdirSync(each)
+      const spec = { workspace, data, cwd: workspace, env: listEnv() }
+      for (const home of [undefined, await homeOfConversation(data, 'c-1')]) {
+        t.match(await out({ ...spec, ...(home && { home }) }, 'pwd; touch here; mv "$1" "$1-2" && echo moved; ls', folder), /work\nhere\nmv: .*busy$/i)
+      }
+    })
+
+    t.test('what the deployment adds can be read or written', async t => {
+      const { shared, root } = place(t)
+      for (const name of ['read', 'write']) mkdirSync(join(root, name))
+      writeFileSync(join(root, 'read/a'), 'a\n')
+      const spec: WallSpec = { ...shared, grants: { read: [join(root, 'read'), join(root, 'missing')], write: [join(root, 'write')] } }
+      t.match(await out(spec, 'cat "$1/read/a"; echo b > "$1/write/b"; cat "$1/write/b"; echo c > "$1/read/c"', root), /^a\nb\n.*Read-only/)
+    })
+
+    t.test('of a linked working tree the history is there, and not what a pointer alone names', async t => {
+      const { workspace, data, root } = place(t)
+      const linked = join(root, 'linked')
+      git(workspace, 'worktree', 'add', '-q', linked)
+      const spec = { workspace: linked, data, cwd: linked, env: listEnv(IDENTITY) }
+      t.equal(await out(spec, 'git log --format=%s; git commit -q --allow-empty -m second; git log --format=%s'), 'first\nsecond\nfirst')
+      const other = join(root, 'other')
+      git(root, 'init', '-q', other)
+      writeFileSync(join(linked, '.git'), `gitdir: ${join(other, '.git')}\n`)
+      t.match(await out(spec, 'ls "$1/.git"', other), /No such file/)
+      mkdirSync(join(other, '.git/worktrees/w'), { recursive: true })
+      writeFileSync(join(linked, '.git'), `gitdir: ${join(other, '.git/worktrees/w')}\n`)
+      t.match(await out(spec, 'ls "$1/.git"', other), /No such file/)
     })
 
     t.test('of a workspace that is kept to some folders nothing else is there', async t => {
@@ -74,7 +137,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       const link = join(root, 'elsewhere')
       git(workspace, 'clone', '-q', '--bare', workspace, link)
       const far: WallSpec = { ...spec, copy: { dir, gitdirs: [{ path: '', common: link, worktree: 'c-1', branch: 'agent/c-1' }] } }
-      t.equal(await out(far, 'ls -A "$1"', link), '', 'a history that lies elsewhere is not there either')
+      t.match(await out(far, 'ls -A "$1"', link), /No such file/, 'a history that lies elsewhere is not there either')
       t.equal(await out({ ...spec, cwd: '/', only: [] }, 'ls -A "$1"', workspace), '')
       rmSync(join(dir, 'docs'), { recursive: true })
       execFileSync('ln', ['-s', 'src', join(dir, 'docs')])
@@ -146,7 +209,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.equal((await sh(shared, 'exit 7')).code, 7)
     })
 
-    t.test('a hidden socket refuses', async t => {
+    t.test('a socket that is closed refuses, also where the folder around it is shown', async t => {
       const { shared } = place(t)
       // A socket's path is short, a test folder's is not.
       const folder = mkdtempSync(join(tmpdir(), 'wall-'))
@@ -157,20 +220,21 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.teardown(() => server.close())
       const ask = 'require("node:net").connect(process.argv[1]).on("data", d => console.log(String(d))).on("error", e => console.log(e.code))'
       const say = async (spec: WallSpec) => (await runWalled(spec, process.execPath, ['-e', ask, path], { timeoutMs: 20_000 }, kind)).stdout.toString().trim()
-      t.equal(await say(shared), 'hello')
-      t.match(await say({ ...shared, hide: [path] }), /ECONNREFUSED|EACCES/)
+      const grants = { read: [folder], write: [] }
+      t.equal(await say(shared), 'ENOENT')
+      t.equal(await say({ ...shared, grants }), 'hello')
+      t.match(await say({ ...shared, grants, hide: [path] }), /ECONNREFUSED|EACCES/)
     })
 
-    t.test('a hidden folder around the workspace and the data folder hides only what else is in it', async t => {
-      const { root, isolated, shared, data } = place(t)
-      mkdirSync(join(root, 'other'))
-      writeFileSync(join(root, 'other/machine.key'), 'another one')
-      const look = 'ls "$1"; cat "$1/other/machine.key" 2>&1; cat a.txt; ls -A "$2"; git log --format=%s'
-      for (const spec of [shared, isolated]) {
-        t.match(await out(spec, look, root, data), /another one/)
-        const hidden = await out({ ...spec, hide: [root] }, look, root, data)
-        t.notMatch(hidden, /another one/)
-        t.match(hidden, /^data\nwork\n[^]*one\n[^]*first$/)
+    t.test('a closed folder that lies in the workspace, or in what is shown, is empty and stays where it is', async t => {
+      for (const at of ['work/a/closed', 'shown/closed']) {
+        const { root, shared, workspace } = place(t)
+        const folder = join(root, at)
+        mkdirSync(folder, { recursive: true })
+        writeFileSync(join(folder, 'key'), 'a key\n')
+        const spec: WallSpec = { ...shared, hide: [folder], grants: { read: [join(root, 'shown')], write: [] } }
+        t.match(await out(spec, 'ls -A "$1"; mv "$(dirname "$1")" "$2/x"; mv "$1" "$2/y"; ls -A "$1"; cat "$2"/*/key "$2"/*/*/key', folder, workspace), /^(?!.*a key)/s)
+        t.equal(readFileSync(join(folder, 'key'), 'utf8'), 'a key\n')
       }
     })
 

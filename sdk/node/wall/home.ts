@@ -1,0 +1,95 @@
+import { mkdir, readdir, stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { listEnv, type Env } from '../list-env.js'
+import { ownProgram, run } from '../run.js'
+import { note } from './sources.js'
+import type { WallHome } from './spec.js'
+import { toolchainEnv } from './toolchains.js'
+
+/** Where the home folders lie in the data folder, and the caches their owners share. */
+const HOMES = 'homes'
+const CACHES = 'caches'
+const PEOPLE = 'people'
+const CONVERSATIONS = 'conversations'
+
+/** Where tools keep what they can fetch or build again, below the folder of caches. */
+const TOOL_CACHES: { readonly [variable: string]: string } = {
+  XDG_CACHE_HOME: '.', npm_config_cache: 'npm', npm_config_store_dir: 'pnpm', YARN_CACHE_FOLDER: 'yarn', BUN_INSTALL_CACHE_DIR: 'bun',
+  DENO_DIR: 'deno', CARGO_HOME: 'cargo', GOMODCACHE: 'go-modules', GRADLE_USER_HOME: 'gradle', NUGET_PACKAGES: 'nuget',
+  COMPOSER_CACHE_DIR: 'composer', PUB_CACHE: 'pub',
+}
+
+const folderOf = (data: string, ...names: readonly string[]): string => join(data, HOMES, ...names)
+
+const homeIn = async (data: string, folder: string, caches: string): Promise<WallHome> => {
+  const home = { dir: join(folder, 'home'), tmp: join(folder, 'tmp'), caches }
+  await Promise.all(Object.values(home).map(path => mkdir(path, { recursive: true, mode: 0o700 })))
+  return { ...home, gitconfig: await identityFile(data) }
+}
+
+/**
+ * The home folder of a conversation, made when it is missing, with its `/tmp`.
+ *
+ * Its caches are those of the whole sandbox, or with `alone` its own: they may hold what was built from any folder.
+ */
+export const homeOfConversation = (data: string, id: string, { alone = false } = {}): Promise<WallHome> => {
+  const folder = conversationHome(data, id)
+  return homeIn(data, folder, alone ? join(folder, 'home/.cache') : join(data, CACHES))
+}
+
+/** The home folder of what runs for no conversation, such as terminals of people. */
+export const homeOfPeople = (data: string): Promise<WallHome> => homeIn(data, folderOf(data, PEOPLE), join(data, CACHES))
+
+/** Where the home folder of a conversation lies with its `/tmp`, made or not. */
+export const conversationHome = (data: string, id: string): string => folderOf(data, CONVERSATIONS, id)
+
+/** Takes away the home folders of conversations that are gone. */
+export const pruneHomes = async (data: string, ids: Iterable<string>, takeAway: (folder: string) => Promise<void>): Promise<void> => {
+  const kept = new Set(ids)
+  const names = await readdir(folderOf(data, CONVERSATIONS)).catch(() => [] as string[])
+  for (const name of names) if (!kept.has(name)) await takeAway(conversationHome(data, name))
+}
+
+/** The variables that lead programs to their home folder, its `/tmp`, the caches, the toolchains and the git identity. */
+export const homeEnv = ({ dir, caches, gitconfig }: WallHome, { PATH = '' }: Env): Env => ({
+  ...toolchainEnv(),
+  ...Object.fromEntries(Object.entries(TOOL_CACHES).map(([variable, folder]) => [variable, join(caches, folder)])),
+  HOME: dir, TMPDIR: '/tmp', GIT_CONFIG_SYSTEM: gitconfig, CARGO_INSTALL_ROOT: join(dir, '.local'),
+  PATH: [...PATH.split(':').filter(Boolean), join(dir, '.local/bin')].join(':'),
+})
+
+interface Identity {
+  readonly stamp: string
+  readonly text: string
+}
+
+let identity: Promise<Identity> | undefined
+
+/** The files in which git keeps the settings of a person (git-config(1), FILES). */
+const personal = (): string[] =>
+  [join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'git/config'), join(homedir(), '.gitconfig')]
+
+/** A file with the name and e-mail of the person's own git settings, and with nothing else of them. */
+const identityFile = async (data: string): Promise<string> => {
+  const stamps = await Promise.all(personal().map(path => stat(path).then(({ mtimeMs, size }) => `${mtimeMs} ${size}`, () => '')))
+  const stamp = stamps.join('\n')
+  if ((await identity)?.stamp !== stamp) identity = readIdentity(stamp)
+  return note(data, (await identity)!.text)
+}
+
+const readIdentity = async (stamp: string): Promise<Identity> => {
+  const values = await Promise.all(['name', 'email'].map(async key => [key, await personalSetting(`user.${key}`)] as const))
+  const lines = values.flatMap(([key, value]) => (value === '' ? [] : [`\t${key} = ${quoted(value)}`]))
+  return { stamp, text: lines.length > 0 ? ['[user]', ...lines, ''].join('\n') : '' }
+}
+
+const personalSetting = async (key: string): Promise<string> => {
+  const program = await ownProgram('git')
+  if (!program) return ''
+  const { code, stdout } = await run(program, ['config', '--global', '--get', key], { cwd: '/', env: listEnv(), timeoutMs: 10_000 })
+  return code === 0 ? stdout.toString().replace(/\n$/, '') : ''
+}
+
+/** A value as git reads it (git-config(1), SYNTAX). */
+const quoted = (value: string): string => `"${value.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t')}"`

@@ -1,0 +1,66 @@
+import { lstatSync, realpathSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import type { Env } from '../list-env.js'
+import type { Mount } from './spec.js'
+
+/** A program that installs compilers and interpreters into a person's home folder. */
+interface Toolchain {
+  /** Its folder below the home folder. */
+  readonly folder: string
+  /** The variable that names the folder where it is another one. */
+  readonly variable?: string
+  /** The parts that are shown; left out: the whole folder. */
+  readonly parts?: readonly string[]
+}
+
+/** Folders of these names hold programs and what they need, and no credentials: of `.cargo`, for one, only `bin` does. */
+const TOOLCHAINS: readonly Toolchain[] = [
+  { folder: '.nvm', variable: 'NVM_DIR' },
+  { folder: '.volta', variable: 'VOLTA_HOME' },
+  { folder: '.asdf', variable: 'ASDF_DATA_DIR' },
+  { folder: '.local/share/mise', variable: 'MISE_DATA_DIR' },
+  { folder: '.local/share/fnm', variable: 'FNM_DIR' },
+  { folder: '.cargo', parts: ['bin'] },
+  { folder: '.rustup', variable: 'RUSTUP_HOME', parts: ['toolchains', 'settings.toml'] },
+  { folder: 'go', parts: ['bin'] },
+  { folder: 'sdk' },
+  { folder: '.pyenv', variable: 'PYENV_ROOT' },
+  { folder: '.rbenv', variable: 'RBENV_ROOT' },
+  { folder: '.sdkman', variable: 'SDKMAN_DIR', parts: ['candidates', 'bin', 'libexec', 'src'] },
+  { folder: '.bun', parts: ['bin'] },
+  { folder: '.deno', parts: ['bin'] },
+  { folder: '.local/share/pnpm', variable: 'PNPM_HOME' },
+  { folder: '.local/bin' },
+]
+
+/** A toolchain of the person who runs the daemon, with its real folder. */
+interface Found {
+  readonly path: string
+  readonly toolchain: Toolchain
+}
+
+const found = (): Found[] => TOOLCHAINS.flatMap(toolchain => {
+  const named = toolchain.variable === undefined ? undefined : process.env[toolchain.variable]
+  const path = named !== undefined && isAbsolute(named) ? named : join(homedir(), toolchain.folder)
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ? [{ path, toolchain }] : []
+})
+
+/** The toolchains of the person's home folder that are installed, read-only where they are. */
+export const toolchainMounts = (): Mount[] => found().flatMap(({ path, toolchain: { parts = ['.'] } }) =>
+  parts.flatMap((part): Mount[] => {
+    const at = join(path, part)
+    return real(at) === at ? [['show', at, at, 'toolchain']] : []
+  }))
+
+/** What tells the programs of a toolchain where it is, now that the home folder is another one. */
+export const toolchainEnv = (): Env => Object.fromEntries(found().flatMap(({ path, toolchain: { variable } }) =>
+  (variable === undefined ? [] : [[variable, path]])))
+
+const real = (path: string): string | undefined => {
+  try {
+    return realpathSync(path)
+  } catch {
+    return undefined
+  }
+}

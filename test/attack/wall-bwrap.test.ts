@@ -1,0 +1,3 @@
+import { holds } from './wall-users.js'
+
+holds('bwrap')
