@@ -43,7 +43,7 @@ interface Found {
 const found = (): Found[] => TOOLCHAINS.flatMap(toolchain => {
   const named = toolchain.variable === undefined ? undefined : process.env[toolchain.variable]
   const path = named !== undefined && isAbsolute(named) ? named : join(homedir(), toolchain.folder)
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ? [{ path, toolchain }] : []
+  return real(path) === path && lstatSync(path).isDirectory() ? [{ path, toolchain }] : []
 })
 
 /** The toolchains of the person's home folder that are installed, read-only where they are. */
