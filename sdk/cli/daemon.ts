@@ -1,6 +1,7 @@
 import { readdir, readFile, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, relative, resolve } from 'node:path'
+import type { WallGrants } from '../host.js'
 import { EXIT, Failure, type Terminal } from './verb.js'
 
 /** What a running daemon writes about itself into its data folder. */
@@ -11,6 +12,9 @@ export interface Running {
   readonly socket?: string
   /** The workspace's real path. */
   readonly workspace: string
+  readonly data: string
+  /** What the deployment shows behind every wall. */
+  readonly grants?: WallGrants
 }
 
 type Surroundings = Pick<Terminal, 'env' | 'cwd' | 'signal'>
@@ -62,21 +66,24 @@ const running = async ({ env, signal }: Surroundings): Promise<Running[]> => {
 
 const live = async (folders: readonly string[], signal: AbortSignal): Promise<Running[]> => {
   const daemons = await Promise.all(folders.map(async folder => {
-    const daemon = described(await readFile(join(folder, 'daemon.json'), 'utf8').catch(() => ''))
+    const daemon = described(folder, await readFile(join(folder, 'daemon.json'), 'utf8').catch(() => ''))
     return daemon && alive(daemon.pid) && (await answers(daemon.url, signal)) ? [daemon] : []
   }))
   return daemons.flat()
 }
 
-const described = (text: string): Running | undefined => {
+const described = (data: string, text: string): Running | undefined => {
   try {
-    const { url, pid, socket, workspace } = JSON.parse(text) as { [key: string]: unknown }
+    const { url, pid, socket, workspace, grants } = JSON.parse(text) as { [key: string]: unknown }
     if (typeof url !== 'string' || typeof pid !== 'number' || typeof workspace !== 'string') return undefined
-    return URL.canParse(url) && Number.isInteger(pid) && pid > 0 ? { url, pid, workspace, ...(typeof socket === 'string' && { socket }) } : undefined
+    return URL.canParse(url) && Number.isInteger(pid) && pid > 0 ? { url, pid, workspace, data, ...(isGrants(grants) && { grants }), ...(typeof socket === 'string' && { socket }) } : undefined
   } catch {
     return undefined
   }
 }
+
+const isGrants = (value: unknown): value is WallGrants =>
+  ['read', 'write'].every(name => Array.isArray((value as { [name: string]: unknown } | undefined)?.[name]))
 
 const alive = (pid: number): boolean => {
   try {

@@ -20,10 +20,11 @@ import { oneLine, plain } from './text.js'
 import { token } from './tokens.js'
 import { usage } from './usage.js'
 import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { wall } from './wall.js'
 import { write } from './write.js'
 
 const VERBS: readonly Verb[] = [
-  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, browser, activity, logs, usage,
+  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, browser, activity, logs, usage, wall,
   bundle, call, scriptAgent,
 ]
 

@@ -1,0 +1,57 @@
+import type { WallGrants } from '../host.js'
+import { homeOfPeople } from '../node/wall/home.js'
+import type { Mount } from '../node/wall/spec.js'
+import { mountsOf } from '../node/wall/view.js'
+import { wallKind } from '../node/wall/wall.js'
+import { told } from './asked.js'
+import { whichDaemon } from './connection.js'
+import { columns } from './text.js'
+import { CONNECTION, EXIT, Failure, type Verb } from './verb.js'
+
+/** One thing that is there behind a wall, or is covered. */
+interface Row {
+  readonly path: string
+  readonly access: 'read' | 'write' | 'closed'
+  readonly why: string
+}
+
+const NONE: WallGrants = { read: [], write: [] }
+const ACCESS: { readonly [operation: string]: Row['access'] } = { show: 'read', link: 'read', bind: 'write', empty: 'closed', hide: 'closed' }
+const WALLS = { bwrap: 'bubblewrap', unshare: 'unshare', none: 'no wall' } as const
+const TEMPORARY = new Set(['/tmp', '/var/tmp'])
+
+/** Shows what a turn or a terminal can read and write, and what of that is closed. */
+export const wall: Verb = {
+  name: 'wall',
+  usage: '',
+  summary: 'show what turns and terminals can read and write on this machine',
+  notes: ['Whatever is not in the list is not there for them. A turn in a private copy has the copy in the place of the workspace.'],
+  flags: CONNECTION,
+  most: 0,
+  run: async (terminal, given) => {
+    const { url, daemon } = await whichDaemon(terminal, given)
+    if (!daemon) throw new Failure(EXIT.failed, `${url} is no daemon of this user on this machine: ask for its wall there`)
+    const { workspace, data, grants = NONE } = daemon
+    const spec = { workspace, data, grants, cwd: workspace, env: {}, home: await homeOfPeople(data) }
+    const [kind, mounts] = await Promise.all([wallKind(), mountsOf(spec)])
+    return told(terminal, given, { wall: kind, rows: mounts.flatMap(rowOf) }, ({ rows }) => linesOf(kind, rows))
+  },
+}
+
+const rowOf = ([operation, , path, why = '']: Mount): Row[] => {
+  if (operation === 'seal') return []
+  const access = TEMPORARY.has(path) ? 'write' : ACCESS[operation]!
+  return [{ path, access, why }]
+}
+
+const linesOf = (kind: keyof typeof WALLS, rows: readonly Row[]): string[] => {
+  const order: Row['access'][] = ['write', 'read', 'closed']
+  const sorted = order.flatMap(access => rows.filter(row => row.access === access))
+  return [
+    kind === 'none'
+      ? 'there is no wall: turns and terminals have the rights of the user who runs the daemon (apt-get install bubblewrap)'
+      : `behind ${WALLS[kind]}, this is there and nothing else:`,
+    '',
+    ...columns([['ACCESS', 'PATH', 'WHAT'], ...sorted.map(({ access, path, why }) => [access, path, why])]),
+  ]
+}
