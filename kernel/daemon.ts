@@ -19,7 +19,7 @@ import { OpenStreams } from './http/streams.js'
 import { loadPlugins, stopAll, type LoadedPlugin } from './loader.js'
 import type { LineSocket } from '../sdk/node/line-socket.js'
 import { Live } from '../sdk/node/live/live.js'
-import { limitConnections } from '../sdk/node/connections.js'
+import { Connections } from '../sdk/node/connections.js'
 import { sweepTemporaries } from '../sdk/node/disk.js'
 import { answerNoRequest } from '../sdk/node/no-request.js'
 import { groupLog } from '../sdk/node/logs/line.js'
@@ -87,6 +87,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     log: plugin => groupLog(log, plugin),
   }
   let streams: OpenStreams | undefined
+  const connections = new Connections()
   const auth = await createAuth({
     files: authFiles(files),
     now: Date.now,
@@ -97,6 +98,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     },
     ended: what => {
       streams?.end(what)
+      for (const id of [what.sessionId, what.tokenId]) if (id !== undefined) connections.end(id)
       kernel.events.emit('credential.ended', what)
     },
     refused: what => kernel.events.emit('credential.refused', what),
@@ -130,7 +132,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
 
   const uploads = join(data, 'uploads')
   rmSync(uploads, { recursive: true, force: true })
-  const app = new App({ kernel, auth, streams, log, uploads, http: deployment.http ?? {} })
+  const app = new App({ kernel, auth, streams, connections, log, uploads, http: deployment.http ?? {} })
   for (const plugin of plugins) app.add(plugin)
   serveOwn(app, root, identity, boot, plugins)
   const serve = app.koa.callback()
@@ -139,7 +141,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   // Each line of a head counts, and who expects what no server knows is answered like anybody (RFC 9110, section 10.1.1).
   server.maxHeadersCount = 0
   server.on('checkExpectation', serve)
-  limitConnections(server)
+  connections.watch(server)
   answerNoRequest(server, headOf)
   const note = join(data, 'daemon.json')
   let socket: LineSocket | undefined
@@ -156,7 +158,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   }
   try {
     url = await listen(server, config)
-    if (deployment.identity?.local !== 'off') socket = await openLoginSocket({ path: socketPath, base: () => url, auth, log })
+    if (deployment.identity?.local !== 'off') socket = await openLoginSocket({ path: socketPath, data, base: () => url, auth, log })
     writeFileSync(note, JSON.stringify({ url, pid: process.pid, workspace: config.workspace, grants, ...(socket && { socket: socket.path }) }), { mode: 0o600 })
   } catch (error) {
     await stop()

@@ -172,15 +172,13 @@ export const createAuth = async ({ files, now, identity: settings, refused, say,
 
   const handlers: AuthHandlers = {
     'kernel.identity.state': () => ({ claimed: claimed(), local, claim, providers: [...providers] }),
-    'kernel.session.open': ({ device, address, claimNeeded = true, ...proof }, { signal }) => leaving(async () => {
+    'kernel.session.open': ({ device, address, claimNeeded = true, ...proof }) => leaving(async () => {
       if (proof.login !== undefined) localOnly()
-      const coded = proof.login ?? proof.claim ?? proof.invite
-      const { session: made, did } = await sessions.open({ device, address }, book => {
-        const judge = () => admitProof(book, proof, { now: now(), claimNeeded, claimHash: codes.claimHash, expectedOwner })
-        return coded === undefined ? judge() : codes.look(address, judge)
-      }).catch(error => {
+      const rules = () => ({ now: now(), claimNeeded, claimHash: codes.claimHash, expectedOwner })
+      const opening = sessions.open({ device, address }, book => admitProof(book, proof, rules()))
+      const { session: made, did } = await opening.catch(error => {
         if (error instanceof BadCode) refused?.({ address, credential: 'code' })
-        return codes.refuse(error, signal)
+        return codes.refuse(error)
       })
       failpoint('access.opened')
       return armed({ session: made, ...(did && { did }) })

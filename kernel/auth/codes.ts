@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { BadCode } from '../../sdk/node/access/admission.js'
 import { type Book, findOwner } from '../../sdk/node/access/book.js'
-import { Failures } from '../../sdk/node/failures.js'
 import type { Kept } from '../../sdk/node/kept.js'
 import { hashOf } from '../../sdk/node/secret.js'
 import { refuse } from '../../sdk/refusal.js'
@@ -13,19 +11,19 @@ const OPEN = 32
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const WRONG = 'the code is unknown, used or expired; ask for a new one where you had it from (sandbox login, or whoever invited you)'
 
-/** One-time codes: made here, used up by what they buy, and guessed at only so often. */
+/**
+ * One-time codes: made here, and used up by what they buy.
+ *
+ * Wrong guesses are not counted: 130 bits or more cannot be guessed, and a lock-out lets a guesser lock people out.
+ */
 export class Codes {
   readonly #kept: Kept<Book>
   readonly #now: () => number
-  readonly #failed: Failures
-  readonly #allFailed: Failures
   #claimHash: string | undefined
 
   constructor(kept: Kept<Book>, now: () => number) {
     this.#kept = kept
     this.#now = now
-    this.#failed = new Failures(10, 10 * MINUTE, now)
-    this.#allFailed = new Failures(50, 60 * MINUTE, now)
   }
 
   /** The hash of the claim code, while nobody owns the sandbox. */
@@ -40,7 +38,7 @@ export class Codes {
     return code
   }
 
-  /** Mints a login code: one use, 5 minutes; only its hash is kept. */
+  /** Mints a login code of 256 bits: one use, 5 minutes; only its hash is kept. */
   async mintLogin(): Promise<string> {
     const code = randomBytes(32).toString('base64url')
     const made = { hash: hashOf(code), expiresAt: this.#now() + LIFE }
@@ -48,25 +46,9 @@ export class Codes {
     return code
   }
 
-  /** Looks at a code, unless its address has guessed too often; a wrong one counts. */
-  look<T>(address: string, judge: () => T): T {
-    const retryAfter = this.#failed.wait(address)
-    if (retryAfter !== undefined) refuse('too-many', `too many failed codes from this address; try again in ${retryAfter} s`, { retryAfter })
-    try {
-      return judge()
-    } catch (error) {
-      if (error instanceof BadCode) {
-        this.#failed.add(address)
-        this.#allFailed.add('all')
-      }
-      throw error
-    }
-  }
-
-  /** The answer to what was wrong with a code: a slow one, once there were many. */
-  async refuse(error: unknown, signal: AbortSignal): Promise<never> {
-    if (!(error instanceof BadCode)) throw error
-    if (this.#allFailed.wait('all') !== undefined) await sleep(1000, undefined, { signal })
-    return refuse('unauthenticated', WRONG)
+  /** The answer to what was wrong with a code: the same for all. */
+  refuse(error: unknown): never {
+    if (error instanceof BadCode) return refuse('unauthenticated', WRONG)
+    throw error
   }
 }

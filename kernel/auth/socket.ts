@@ -2,12 +2,14 @@ import { createHash } from 'node:crypto'
 import { tmpdir, userInfo } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Log } from '../../sdk/host.js'
-import { LONGEST_PATH, openLineSocket, type LineSocket } from '../../sdk/node/line-socket.js'
+import { LONGEST_PATH, openLineSocket, type LineExchange, type LineSocket } from '../../sdk/node/line-socket.js'
+import { assertPeer, nameFor, newChallenge, showsProcesses } from '../../sdk/node/peer-process.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 import { StartError } from '../config.js'
 import type { Auth } from './auth.js'
 
 const DEVICE = 120
+const UNSEEN = 'the login socket cannot check which program asks: /proc does not show the processes of this namespace'
 
 interface Environment {
   readonly [name: string]: string | undefined
@@ -16,6 +18,8 @@ interface Environment {
 /** What the login socket is opened with. */
 export interface LoginSocketOptions {
   readonly path: string
+  /** The daemon's data folder, where its terminal servers work: they and their programs are refused. */
+  readonly data: string
   /** The address a login link leads to. */
   readonly base: () => string
   readonly auth: Pick<Auth, 'mintLogin' | 'openLocal'>
@@ -33,31 +37,50 @@ export const loginSocketPath = (data: string, env: Environment = process.env): s
   throw new StartError(`expected a folder short enough for a socket, found ${folders.join(', ')}; set XDG_RUNTIME_DIR`)
 }
 
-/** Answers the operating-system user who runs the daemon: login codes, and sessions for the command line. */
-export const openLoginSocket = async ({ path, base, auth, log }: LoginSocketOptions): Promise<LineSocket> => {
+/**
+ * Answers the operating-system user who runs the daemon: login codes, and sessions for the command line.
+ *
+ * Node does not tell which process is at the other end of a socket. So the greeting asks the peer to name itself after
+ * a random text, and what `/proc` says of that process decides. Without `/proc`, as on macOS, only the modes of the
+ * socket and its folder protect it.
+ */
+export const openLoginSocket = async ({ path, data, base, auth, log }: LoginSocketOptions): Promise<LineSocket> => {
+  const shows = await showsProcesses()
+  if (!shows && process.platform === 'linux') log.warn(UNSEEN)
+  const begin = (): LineExchange => {
+    const prove = newChallenge()
+    const assert = (pid: unknown) => (shows ? assertPeer(pid, nameFor(prove, path), data) : undefined)
+    return { greeting: shows ? { prove } : {}, reply: line => answer(parsed(line), assert, base, auth) }
+  }
   const failed = (error: unknown) => log.warn('the login socket failed to answer', { error: String(error) })
-  return openLineSocket(path, line => answer(line, base, auth), failed).catch(error => {
+  return openLineSocket(path, begin, failed).catch(error => {
     throw error instanceof Refusal ? new StartError(error.message) : error
   })
 }
 
-const answer = async (line: string, base: () => string, auth: LoginSocketOptions['auth']): Promise<object> => {
-  const request = parsed(line)
-  if (request.do === 'login') {
+interface Request {
+  readonly [key: string]: unknown
+}
+
+const answer = async (
+  { do: what, device, pid }: Request, assert: (pid: unknown) => Promise<void> | undefined, base: () => string,
+  auth: LoginSocketOptions['auth'],
+): Promise<object> => {
+  await assert(pid)
+  if (what === 'login') {
     const code = await auth.mintLogin()
     return { code, url: `${base()}/#login=${code}` }
   }
-  const { device } = request
-  if (request.do === 'session' && typeof device === 'string' && device && device.length <= DEVICE) {
+  if (what === 'session' && typeof device === 'string' && device && device.length <= DEVICE) {
     return auth.openLocal(device)
   }
   return refuse('invalid', 'expected {"do":"login"} or {"do":"session","device":"…"}')
 }
 
-const parsed = (line: string): { readonly [key: string]: unknown } => {
+const parsed = (line: string): Request => {
   try {
     const value: unknown = JSON.parse(line)
-    if (typeof value === 'object' && value !== null) return value as { [key: string]: unknown }
+    if (typeof value === 'object' && value !== null) return value as Request
   } catch {
     return {}
   }

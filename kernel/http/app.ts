@@ -3,6 +3,7 @@ import type { Bytes, Context, Contract, GivenBytes } from '../../sdk/contract.js
 import { frameOf, isRoute } from '../../sdk/contract.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller, HttpFacts } from '../../sdk/types.js'
+import type { Connections } from '../../sdk/node/connections.js'
 import { oneAnswer } from '../../sdk/node/one-answer.js'
 import { explain, sentenceOf } from '../../sdk/explain.js'
 import { isStream } from '../../sdk/wire.js'
@@ -29,6 +30,8 @@ export interface AppOptions {
   readonly kernel: Kernel
   readonly auth: Auth
   readonly streams: OpenStreams
+  /** Keeps each connection on which a valid credential was shown. */
+  readonly connections: Pick<Connections, 'keep'>
   readonly log: Logger
   readonly http: NonNullable<Deployment['http']>
   /** Where files of forms lie until their call is answered. */
@@ -131,14 +134,18 @@ export class App {
       const query = new URLSearchParams(ctx.querystring)
       const ticket = query.get('ticket') ?? refuse('unauthenticated', `no ticket: ask for one at POST /system/ws-ticket and send it in the query field ticket`)
       const shown = { ticket, purpose: wanted.for, name: query.get(wanted.name) ?? '' }
-      return { caller: admit(this.#options.auth.redeem(shown, arrival.address), { id, role: wanted.role, tokens: [] }), leave }
+      const caller = this.#options.auth.redeem(shown, arrival.address)
+      this.#options.connections.keep(ctx.req.socket, credentialOf(caller))
+      return { caller: admit(caller, { id, role: wanted.role, tokens: [] }), leave }
     }
     const credential = readCredential(arrival.head)
     if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
     refusePlain(arrival)
-    const { auth } = this.#options
-    const caller = admit(auth.authenticate(credential, arrival.address), access)
-    return { caller, leave: auth.limits.enter(caller.sessionId ?? caller.tokenId ?? caller.actor) }
+    const { auth, connections } = this.#options
+    const caller = auth.authenticate(credential, arrival.address)
+    connections.keep(ctx.req.socket, credentialOf(caller))
+    admit(caller, access)
+    return { caller, leave: auth.limits.enter(credentialOf(caller)) }
   }
 
   async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, begun: Reply, etag: boolean): Promise<void> {
@@ -202,6 +209,9 @@ export class App {
     sendRefusal(reply, refusal)
   }
 }
+
+/** What a caller's limits are counted by. */
+const credentialOf = ({ sessionId, tokenId, actor }: Caller): string => sessionId ?? tokenId ?? actor
 
 const STRANGER: Caller = { kind: 'session', actor: 'stranger', role: 'viewer' }
 

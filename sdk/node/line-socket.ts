@@ -6,8 +6,10 @@ import { Refusal, refuse } from '../refusal.js'
 /** The longest path of a socket that the system surely takes whole, in bytes. */
 export const LONGEST_PATH = 100
 const LONGEST_LINE = 4096
-const PATIENCE = 5000
-const AT_ONCE = 32
+/** For the whole exchange: sending a byte now and then gains no time. */
+const PATIENCE = 10_000
+/** More than the system queues at the socket, so that a new connection is never the oldest at once. */
+const AT_ONCE = 1024
 
 /** A socket of this user that answers lines. */
 export interface LineSocket {
@@ -15,14 +17,21 @@ export interface LineSocket {
   close(): Promise<void>
 }
 
+/** The line a connection begins with, and what answers the peer's. */
+export interface LineExchange {
+  readonly greeting: object
+  readonly reply: (line: string) => Promise<object>
+}
+
 /**
- * Answers each connection one JSON line with another, at a path that only this user reaches.
+ * Greets each connection with a JSON line and answers its one line, at a path that only this user reaches.
  *
- * What keeps others out is the folder's mode and the socket's: Node does not tell who is at the other end. Refuses where
- * the folder is not ours alone, where something else lies at the path, and where another process answers there.
+ * The modes of the folder and the socket keep other users out; the greeting may ask for more. When too many
+ * connections are open, the oldest that is not being answered is closed. Refuses where the folder is not ours alone,
+ * where something else lies at the path, and where another process answers there.
  */
 export const openLineSocket = async (
-  path: string, reply: (line: string) => Promise<object>, failed: (error: unknown) => void,
+  path: string, begin: () => LineExchange, failed: (error: unknown) => void,
 ): Promise<LineSocket> => {
   if (Buffer.byteLength(path) > LONGEST_PATH) {
     refuse('unavailable', `${path}: expected a socket path of at most ${LONGEST_PATH} bytes`)
@@ -30,12 +39,24 @@ export const openLineSocket = async (
   await ownFolder(dirname(path))
   await removeStale(path)
   const open = new Set<Socket>()
+  const idle = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true }, socket => {
+    const timer = setTimeout(() => socket.destroy(), PATIENCE)
     open.add(socket)
-    socket.on('close', () => open.delete(socket))
-    void converse(socket, reply).catch(failed)
+    idle.add(socket)
+    socket.on('close', () => {
+      clearTimeout(timer)
+      open.delete(socket)
+      idle.delete(socket)
+    })
+    if (open.size > AT_ONCE) idle.values().next().value?.destroy()
+    const { greeting, reply } = begin()
+    socket.write(`${JSON.stringify(greeting)}\n`)
+    void converse(socket, line => {
+      idle.delete(socket)
+      return reply(line).finally(() => open.has(socket) && idle.add(socket))
+    }).catch(failed)
   })
-  server.maxConnections = AT_ONCE
   await listening(server, path)
   await chmod(path, 0o600)
   server.on('error', failed)
@@ -97,7 +118,6 @@ const listening = (server: Server, path: string): Promise<void> =>
 /** One line in, one line out, then the end. */
 const converse = async (socket: Socket, reply: (line: string) => Promise<object>): Promise<void> => {
   socket.on('error', () => socket.destroy())
-  socket.setTimeout(PATIENCE, () => socket.destroy())
   const line = await firstLine(socket)
   const answered = line === undefined
     ? new Refusal('invalid', `expected one line of at most ${LONGEST_LINE} bytes`)

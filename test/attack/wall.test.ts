@@ -29,7 +29,7 @@ const DAEMON = 'kernel/main[.]js'
 
 /** Looks for something of the daemon; each prints `found` exactly when it got it. */
 const looks = ({ data, folder, socket, pid }: Awaited<ReturnType<typeof place>>): { [what: string]: string } => {
-  const ask = (request: object) => `${NODE} -e 'const s=require("net").connect("${socket}",()=>s.write(JSON.stringify(${JSON.stringify(request)})+"\\n"));s.on("data",d=>/code|token/.test(d)&&console.log("found"));s.on("error",e=>console.log(e.code))'`
+  const ask = (request: object) => `${NODE} -e 'const s=require("net").connect("${socket}");s.on("data",d=>{const { prove } = JSON.parse(d);if (!prove) return /code|token/.test(d)&&console.log("found");const name=require("crypto").createHash("sha256").update(prove+"\\n${socket}").digest("base64url").slice(0,15);require("fs").writeFileSync("/proc/self/comm",name);s.write(JSON.stringify({...${JSON.stringify(request)},pid:process.pid})+"\\n")});s.on("error",e=>console.log(e.code))'`
   const eachDaemon = (work: string) =>
     `for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | grep -q "${DAEMON}" && { ${work}; } 2>/dev/null; done; true`
   return {

@@ -17,6 +17,7 @@ import type { PluginManifest } from '../../kernel/manifest.js'
 import type { Kernel } from '../../kernel/services.js'
 import type { Scope } from '../../sdk/types.js'
 import { createHost } from '../../sdk/host.js'
+import { Connections } from '../../sdk/node/connections.js'
 import { asked, inTurns, median, print, quick, ratio, verdict, x } from './measure.js'
 
 const BODY = JSON.stringify({ prompt: 'x'.repeat(900), conversationId: 'bench', messageId: 'm-1', isolated: true, model: 'script', permissionMode: 'default', mentions: ['a.txt'] })
@@ -124,7 +125,7 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
   const owner = { kind: 'session', actor: 'bench', role: 'owner' } as const
   const { token } = await auth.handlers['kernel.token.mint']({ label: 'bench', scope: 'drive', createdBy: 'bench' }, { caller: owner, signal: new AbortController().signal, trusted: true })
   auth.limits.enter = () => () => {}
-  const app = new App({ kernel, auth, streams: new OpenStreams(() => () => {}), log: createLog(true, () => {}), http: {}, uploads: '' })
+  const app = new App({ kernel, auth, streams: new OpenStreams(() => () => {}), connections: new Connections(), log: createLog(true, () => {}), http: {}, uploads: '' })
   const place = { workspace: '', data: '', folder: '', root: '', hidden: [], grants: { read: [], write: [] } }
   const { host, answer } = createHost('agent', place, { request: async (_, input) => {
     for (const call of (input as { calls?: string[] }).calls ?? []) kernel.calls.add(call, 'agent', answer)

@@ -50,13 +50,11 @@ t.test('with the rule code a right token without the claim code is 409, with a w
   t.match(await signInAs(daemon, issuer, 'eve@example.org', { claim: code }), { status: 409, body: { message: /already has an owner/ } })
 })
 
-t.test('wrong claim codes count with all others', async t => {
+t.test('wrong claim codes lock nobody out', async t => {
   const { issuer, daemon } = await unclaimed(t, { claim: 'code' })
   const token = await issuer.token({ email: ADA, nonce: await nonceOf(daemon.url) })
-  for (let n = 0; n < 10; n++) t.equal((await present(daemon.url, token, { claim: `WRONG${n}` })).status, 401)
-  const { status, headers } = await present(daemon.url, token, { claim: daemon.auth.claim! })
-  t.equal(status, 429)
-  t.ok(Number(headers.get('retry-after')) > 500)
+  for (let n = 0; n < 60; n++) t.equal((await present(daemon.url, token, { claim: `WRONG${n}` })).status, 401)
+  t.match(await present(daemon.url, token, { claim: daemon.auth.claim! }), { status: 200, body: { role: 'owner' } })
 })
 
 t.test('also on loopback what comes through a tunnel needs the code', async t => {

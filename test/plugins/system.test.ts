@@ -132,15 +132,12 @@ t.test('what proves nothing is refused, each in its way', async t => {
   t.match(await openSession(daemon, { claim: 'x' }), { status: 409, body: { message: 'already has an owner' } })
 })
 
-t.test('wrong codes of every kind count together', async t => {
+t.test('wrong codes of every kind lock nobody out', async t => {
   const daemon = await daemonWith(t, ['system'])
-  for (let n = 0; n < 5; n++) {
-    await openSession(daemon, { login: 'x' })
-    await openSession(daemon, { invite: 'x', name: 'Ada' })
+  for (let n = 0; n < 30; n++) {
+    for (const code of [{ login: 'x' }, { invite: 'x', name: 'Ada' }]) t.equal((await openSession(daemon, code)).status, 401)
   }
-  const { status, headers } = await openSession(daemon, { login: await daemon.auth.mintLogin() })
-  t.match([status, Number(headers.get('retry-after'))], [429, Number])
-  t.ok(Number(headers.get('retry-after')) > 500)
+  t.equal((await openSession(daemon, { login: await daemon.auth.mintLogin() })).status, 200)
 })
 
 t.test('a session is ended by itself, by id, by person, or with all others', async t => {

@@ -121,6 +121,7 @@ const loginSocket = async (t: Teardown): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'sbx-'))
   const path = join(folder, 's')
   const server = createServer(socket => {
+    socket.write('{}\n')
     socket.on('error', () => {}).once('data', line => {
       const { do: what } = JSON.parse(String(line)) as { do: string }
       socket.end(`${JSON.stringify(what === 'login' ? { code: 'abc', url: 'x' } : { token: 'sbs_cli' })}\n`)

@@ -29,7 +29,8 @@ export const accessCalls = (host: Host, knows: (bundle: string) => boolean): Han
     ...ticketCalls(host, knows),
     'GET /system/sign-in': (_input, context) => {
       const http = requestOf(context)
-      asked.spend(http.address)
+      // A program of this machine could use up the budget of everybody on it.
+      if (!http.local) asked.spend(http.address)
       return signIn.options(http)
     },
     'POST /system/session': async (input, context) => {

@@ -104,41 +104,14 @@ t.test('the owner and the sessions that an older daemon kept are those of this o
   t.match(await state(later), { claimed: true }, 'it is all in one document now')
 })
 
-t.test('ten wrong codes of an address close it for ten minutes, without a look at the code, and no other address', async t => {
+t.test('wrong codes close the door to nobody: a right one works at once, from the same address too', async t => {
   const held = await started()
-  for (let wrong = 0; wrong < 10; wrong++) t.match(await refusalOf(() => redeem(held, 'wrong')), { status: 401 })
   const code = await held.auth.mintLogin()
-  const refusal = await refusalOf(() => redeem(held, code))
-  t.match(refusal, { status: 429, detail: { retryAfter: 600 } })
-  t.ok((await redeem(held, code, '10.0.0.2')).token)
-  held.clock.now += 10 * MINUTE
-  t.ok((await redeem(held, await held.auth.mintLogin())).token)
-})
-
-t.test('twenty wrong codes sent at once are counted one by one', async t => {
-  const held = await started()
-  const tries = await Promise.all(Array.from({ length: 20 }, () => refusalOf(() => redeem(held, 'wrong'))))
-  t.strictSame(tries.map(({ status }) => status), [...Array(10).fill(401), ...Array(10).fill(429)])
-})
-
-t.test('after 50 wrong codes in all a wrong answer waits 1 s while a right code works at once', async t => {
-  const held = await started()
-  for (let wrong = 0; wrong < 49; wrong++) await refusalOf(() => redeem(held, 'wrong', `10.0.1.${wrong}`))
-  const from = performance.now()
-  const order: string[] = []
-  const slow = refusalOf(() => redeem(held, 'wrong')).then(() => void order.push('wrong'))
-  const right = redeem(held, await held.auth.mintLogin()).then(() => void order.push('right'))
-  await Promise.all([slow, right])
-  t.strictSame(order, ['right', 'wrong'])
-  t.ok(performance.now() - from >= 990)
-})
-
-t.test('a caller who goes away does not wait for the slow answer', async t => {
-  const held = await started()
-  for (let wrong = 0; wrong < 49; wrong++) await refusalOf(() => redeem(held, 'wrong', `10.0.1.${wrong}`))
-  const signal = AbortSignal.abort()
-  const gone = held.auth.handlers['kernel.session.open']({ login: 'wrong', device: 'x', address: 'z' }, { ...contextOf(), signal })
-  await t.rejects(Promise.resolve(gone), { name: 'AbortError' })
+  const tries = await Promise.all(Array.from({ length: 200 }, () => refusalOf(() => redeem(held, 'wrong'))))
+  t.strictSame([...new Set(tries.map(({ status }) => status))], [401])
+  const written = held.files.writes.length
+  t.ok((await redeem(held, code)).token)
+  t.equal(held.files.writes.length, written + 1, 'and a wrong one writes nothing')
 })
 
 t.test('at most 32 codes wait: the oldest goes', async t => {

@@ -1,15 +1,18 @@
-import { chmod, mkdir, readlink, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { once } from 'node:events'
-import { createConnection, createServer } from 'node:net'
+import { createConnection, createServer, type Socket } from 'node:net'
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { loginSocketPath, openLoginSocket } from '../../../kernel/auth/socket.js'
 import type { OpenedSession } from '../../../sdk/kernel.js'
+import { nameFor } from '../../../sdk/node/peer-process.js'
+import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
 import { askSocket } from '../../../sdk/node/socket.js'
-import { contextOf, refusalOf, started } from './memory.js'
+import { contextOf, mockedTime, refusalOf, started } from './memory.js'
 
 const quiet = { warn: () => {} }
 
@@ -23,12 +26,31 @@ const shortFolder = async (t: { teardown(work: () => unknown): void }): Promise<
 const opened = async (t: { teardown(work: () => unknown): void }, path?: string) => {
   const at = path ?? join(await shortFolder(t), 'own', 'a.sock')
   const held = await started()
-  const socket = await openLoginSocket({ path: at, base: () => 'http://127.0.0.1:8787', auth: held.auth, log: quiet })
+  const data = await shortFolder(t)
+  const socket = await openLoginSocket({ path: at, data, base: () => 'http://127.0.0.1:8787', auth: held.auth, log: quiet })
   t.teardown(() => socket.close())
-  return { ...held, path: socket.path, close: socket.close }
+  return { ...held, data, path: socket.path, close: socket.close }
 }
 
-/** Everything a socket answers to bytes sent as they are. */
+const LINUX = process.platform === 'linux'
+const linux = () => ({ skip: !LINUX && 'only Linux shows processes' })
+
+/** A connection that has been greeted, and what the socket asks to be shown. */
+const greeted = async (path: string): Promise<{ socket: Socket; prove: string }> => {
+  const socket = createConnection(path).on('error', () => {})
+  const [line] = await once(socket.setEncoding('utf8'), 'data')
+  return { socket, prove: (JSON.parse(line as string) as { prove: string }).prove }
+}
+
+/** What a request is answered that comes from a process which shows what it was asked for. */
+const shown = async (path: string, request: object, show = (prove: string) => nameFor(prove, path)): Promise<string> => {
+  const { socket, prove } = await greeted(path)
+  if (LINUX) await writeFile('/proc/self/comm', show(prove))
+  socket.end(`${JSON.stringify({ ...request, pid: process.pid })}\n`)
+  return text(socket)
+}
+
+/** Everything a socket answers to bytes sent as they are, after its greeting. */
 const raw = async (path: string, bytes: string | Buffer, end = false): Promise<string> => {
   const socket = createConnection(path)
   const chunks: Buffer[] = []
@@ -38,7 +60,8 @@ const raw = async (path: string, bytes: string | Buffer, end = false): Promise<s
   if (end) socket.end(bytes)
   else socket.write(bytes)
   await once(socket, 'close')
-  return Buffer.concat(chunks).toString()
+  const answer = Buffer.concat(chunks).toString()
+  return answer.slice(answer.indexOf('\n') + 1)
 }
 
 t.test('the path is short, of this user, and the same for the same data folder', async t => {
@@ -75,11 +98,106 @@ t.test('asking for a session answers one that acts as the owner and claims nothi
 
 t.test('everything else is answered with a message and the end', async t => {
   const { path, files } = await opened(t)
-  const lines = ['\n', '{}\n', 'null\n', '[]\n', '7\n', '{"do":"session"}\n', '{"do":"session","device":""}\n', '{"do":"session","device":7}\n',
-    `{"do":"session","device":"${'x'.repeat(121)}"}\n`, '{"do":"delete"}\n', '{"do":\n', '\0\n', '{"__proto__":{"do":"login"}}\n']
-  for (const line of lines) t.match(JSON.parse(await raw(path, line)), { message: 'expected {"do":"login"}' }, JSON.stringify(line.slice(0, 40)))
+  const devices = [undefined, '', 7, 'x'.repeat(121)].map(device => ({ do: 'session', device }))
+  for (const request of [{}, { do: 'delete' }, ...devices]) {
+    t.match(JSON.parse(await shown(path, request)), { message: 'expected {"do":"login"}' }, JSON.stringify(request).slice(0, 40))
+  }
   t.match(JSON.parse(await raw(path, '{"do":"login"}', true)), { message: 'expected one line' }, 'a line that does not end')
   t.strictSame(files.writes, [])
+})
+
+t.test('a request is refused unless its process took the name it was asked to take', linux(), async t => {
+  const { path, files } = await opened(t)
+  const pids = [process.pid, process.ppid, 1, 0, -1, 1.5, 2 ** 53, '1', [1], null]
+  const lines = ['', '{}', 'null', '[]', '7', '{"do":', '\0', '{"__proto__":{"do":"login"}}', '{"do":"login"}',
+    ...pids.map(pid => JSON.stringify({ do: 'login', pid }))]
+  const refused = { reason: 'forbidden', message: 'expected a program of this process namespace' }
+  for (const line of lines) t.match(JSON.parse(await raw(path, `${line}\n`)), refused, JSON.stringify(line))
+  const { prove } = await greeted(path)
+  for (const show of [() => 'node', (own: string) => own.slice(0, 15), () => nameFor(prove, path)]) {
+    t.match(JSON.parse(await shown(path, { do: 'login' }, show)), { reason: 'forbidden' }, 'what another connection was asked for')
+  }
+  t.strictSame(files.writes, [])
+})
+
+t.test('a socket that passes on the challenge of another gets no answer to it', linux(), async t => {
+  const { path, files } = await opened(t)
+  const lure = join(await shortFolder(t), 'lure.sock')
+  const answers: Promise<string>[] = []
+  const server = createServer(async victim => {
+    const { socket, prove } = await greeted(path)
+    victim.write(`${JSON.stringify({ prove })}\n`)
+    const [line] = await once(victim, 'data')
+    socket.end(String(line))
+    const answer = text(socket)
+    answers.push(answer)
+    victim.end(await answer)
+  }).listen(lure)
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  t.match(await refusalOf(() => askSocket(lure, { do: 'login' })), { status: 403, message: 'expected a program of this process namespace' })
+  t.match(await answers[0], '"forbidden"')
+  t.strictSame(files.writes, [])
+})
+
+/** The text of a program that asks a socket and writes down what it was answered. */
+const asker = (path: string, out: string): string =>
+  `import(${JSON.stringify(new URL('../../../sdk/node/socket.js', import.meta.url).href)})
+    .then(({ askSocket }) => askSocket(${JSON.stringify(path)}, { do: 'login' }))
+    .then(({ code }) => 'code ' + code, error => error.message)
+    .then(said => require('fs').writeFileSync(${JSON.stringify(out)}, said))`
+
+t.test('a program that the daemon started, or a terminal server in its data folder, is refused', linux(), async t => {
+  const { path, data } = await opened(t)
+  const folder = await shortFolder(t)
+  const child = spawn(process.execPath, ['-e', asker(path, join(folder, 'child'))], { stdio: 'inherit' })
+  await once(child, 'exit')
+  t.match(await readFile(join(folder, 'child'), 'utf8'), /that this sandbox started/)
+  const tmux = await ownProgram('tmux')
+  if (!tmux) return void t.comment('tmux is not there')
+  await writeFile(join(folder, 'ask.cjs'), asker(path, join(folder, 'said')))
+  for (const [cwd, said] of [[data, /that this sandbox started/], [folder, /^code /]] as const) {
+    const inTmux = (...args: string[]) => run(tmux, ['-S', 'tmux', '-f', '/dev/null', ...args], { cwd, env: listEnv() })
+    t.teardown(() => inTmux('kill-server'))
+    const command = `${process.execPath} ${join(folder, 'ask.cjs')}; ${tmux} wait-for -S over; sleep 60`
+    await inTmux('new-session', '-d', command)
+    await inTmux('wait-for', 'over')
+    t.match(await readFile(join(folder, 'said'), 'utf8'), said)
+  }
+})
+
+t.test('the name of a program that asked is what it was', linux(), async t => {
+  const { path } = await opened(t)
+  await writeFile('/proc/self/comm', 'a test')
+  const requests = [{ do: 'login' }, { do: 'session', device: '' }, { do: 'login' }] as const
+  const asked = await Promise.allSettled(requests.map(request => askSocket(path, request)))
+  t.same(asked.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled'])
+  t.equal(await readFile('/proc/self/comm', 'utf8'), 'a test\n')
+})
+
+t.test('silent peers lock nobody out: the oldest is closed', async t => {
+  const { path } = await opened(t)
+  const first = createConnection(path).on('error', () => {})
+  await once(first, 'data')
+  const gone = new Promise(resolve => first.once('close', resolve))
+  const silent: Socket[] = []
+  t.teardown(() => silent.forEach(socket => socket.destroy()))
+  for (let n = 0; n < 1200; n++) silent.push((await greeted(path)).socket)
+  await gone
+  t.ok((await askSocket<{ code: string }>(path, { do: 'login' })).code)
+})
+
+t.test('a peer that sends a byte now and then is closed after 10 s', async t => {
+  const { tick } = mockedTime(t)
+  const { path } = await opened(t)
+  const { socket } = await greeted(path)
+  const gone = new Promise(resolve => socket.once('close', resolve))
+  for (let n = 0; n < 10; n++) {
+    socket.write('x')
+    tick(1000)
+  }
+  await gone
+  t.ok((await askSocket<{ code: string }>(path, { do: 'login' })).code)
 })
 
 t.test('a line over 4 KiB is not read to its end', async t => {
@@ -89,7 +207,11 @@ t.test('a line over 4 KiB is not read to its end', async t => {
 
 t.test('what comes after the first line is ignored', async t => {
   const { path, files } = await opened(t)
-  const answer = await raw(path, '{"do":"login"}\n{"do":"login"}\n')
+  const { socket, prove } = await greeted(path)
+  if (LINUX) await writeFile('/proc/self/comm', nameFor(prove, path))
+  const line = `${JSON.stringify({ do: 'login', pid: process.pid })}\n`
+  socket.end(line + line)
+  const answer = await text(socket)
   t.equal(answer.trimEnd().split('\n').length, 1)
   t.strictSame(files.writes, ['access'])
 })
@@ -97,11 +219,11 @@ t.test('what comes after the first line is ignored', async t => {
 t.test('a line may come in pieces, and a peer that vanishes harms nobody', async t => {
   const { path } = await opened(t)
   createConnection(path).on('connect', function (this: { destroy(): void }) { this.destroy() })
-  const socket = createConnection(path)
-  await once(socket, 'connect')
+  const { socket, prove } = await greeted(path)
   socket.write('{"do":')
   t.ok((await askSocket<{ code: string }>(path, { do: 'login' })).code)
-  socket.write('"login"}\n')
+  if (LINUX) await writeFile('/proc/self/comm', nameFor(prove, path))
+  socket.write(`"login","pid":${process.pid}}\n`)
   const [answer] = await once(socket, 'data')
   t.match(JSON.parse(String(answer)), { code: /^.{43}$/ })
 })
@@ -113,7 +235,7 @@ t.test('a refusal reaches the asker as one, a failure as a fixed sentence and th
   const full = await started()
   full.files.full.add('access')
   for (const [auth, expected] of [[off.auth, { status: 403, message: 'identity.local' }], [full.auth, { status: 500, message: 'its log says why' }]] as const) {
-    const socket = await openLoginSocket({ path, base: () => '', auth, log: { warn: (...what) => void logged.push(what) } })
+    const socket = await openLoginSocket({ path, data: '/nonexistent', base: () => '', auth, log: { warn: (...what) => void logged.push(what) } })
     t.match(await refusalOf(() => askSocket(path, { do: 'login' })), expected)
     await socket.close()
   }
@@ -127,11 +249,11 @@ t.test('nobody at the path is said as such', async t => {
 
 t.test('an answer that is no line of JSON, or too long, is said as such', async t => {
   const path = join(await shortFolder(t), 'odd.sock')
-  const server = createServer(socket => socket.once('data', () => socket.end('x'.repeat(70_000))))
+  const server = createServer(socket => socket.end('x'.repeat(70_000)))
   server.listen(path)
   await once(server, 'listening')
   t.match(await refusalOf(() => askSocket(path, { do: 'login' })), { status: 503, message: 'over 65536 bytes' })
-  server.removeAllListeners('connection').on('connection', socket => socket.once('data', () => socket.end('hello\n')))
+  server.removeAllListeners('connection').on('connection', socket => socket.end('{}\nhello\n'))
   t.match(await refusalOf(() => askSocket(path, { do: 'login' })), { status: 503, message: 'expected one line of JSON' })
   server.close()
 })
@@ -168,7 +290,7 @@ t.test('a folder that is a link, a file or open to others is refused, and what l
 
 t.test('closing ends waiting peers and takes the socket away', async t => {
   const { path, close } = await opened(t)
-  const waiting = createConnection(path)
+  const waiting = createConnection(path).resume()
   await once(waiting, 'connect')
   await close()
   await once(waiting, 'close')
