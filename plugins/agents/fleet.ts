@@ -15,6 +15,7 @@ import { checkFree, landRepo, planOf, type LandingDeps, type LandingSpan, type R
 import { lookAt, tipOf } from './repository.js'
 import { holding, type RunNotes } from './run-notes.js'
 import type { Standings } from './standing.js'
+import { sweepWaiting } from './waiting-files.js'
 
 /** What a landing asks for, with its defaults in place. */
 export interface LandOrder {
@@ -132,12 +133,14 @@ export class Fleet {
 
   /** Ends what a crash cut off: a landing that had begun to write is completed and told, any other is undone. */
   async recover(): Promise<void> {
-    const { records, host } = this.#deps
+    const { records, host, workspace } = this.#deps
+    const ended: string[] = []
     for (const record of await records.open()) {
-      const { conversation, outcome, main } = record
+      const { conversation, outcome, main, id, state } = record
       try {
         const left = gitFolders(main) ? await endLanding(records, record) : []
-        if (record.state === 'staging') {
+        if (state !== 'applied') ended.push(id)
+        if (state === 'staging') {
           await records.remove(record)
           continue
         }
@@ -152,6 +155,7 @@ export class Fleet {
         host.log.error('a landing that was cut off could not be ended', { conversation, repo: outcome.repo, error: String(error) })
       }
     }
+    if (ended.length > 0) await sweepWaiting(workspace, ended)
   }
 
   /** Runs work while no turn of the conversation can start. A parked turn stays parked; a writing one needs `force`. */
