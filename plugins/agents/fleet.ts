@@ -2,6 +2,7 @@ import { Refusal, refuse, type Caller, type Host, type Ok } from '../../sdk/inde
 import { isClosed, isFull } from '../../sdk/node/disk.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { GitFailure } from '../../sdk/node/git.js'
+import { tooLarge } from '../../sdk/node/large-files.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { placeOf } from '../../sdk/node/places.js'
@@ -204,7 +205,8 @@ export class Fleet {
     const landing = { id, branch, title: conversation.title, startIn: conversation.startIn ?? '.', settled, had: conversation.conflicts ?? [], mode }
     const result = await this.#tell(landing, repos, done, failure)
     if (failure !== undefined) throw failure
-    return result
+    const large = tips.flatMap(({ repo, large = [] }) => large.map(({ path, size }) => ({ repo, path, size, reason: tooLarge(path, size) })))
+    return { ...result, ...(large.length > 0 && { tooLarge: large }) }
   }
 
   /** What would land in the repositories a person named paths of. */
