@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
-import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
+import type { Count, Millis, Ok, Positive, Size, Text } from '../../sdk/types.js'
 import type { CopyRepo, ConversationState, LandRequest, ModelChoice } from './conversation.js'
 import type { CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId } from './frames.js'
 import type { HelperSession } from './helper-session.js'
@@ -187,6 +187,13 @@ export interface CheckoutRepo extends CopyRepo {
   copy?: string
 }
 
+/** A file of a private copy that is not committed, because it is larger than 512 MiB. */
+export interface LargeFile {
+  path: string
+  size: Size
+  /** The branch has an earlier version of it. */
+  tracked?: true
+}
 /** How the sandbox brought one repository of a private copy onto the main line. */
 export interface CheckoutSync {
   repo: string
@@ -326,8 +333,8 @@ export interface Agent {
   'checkouts.repositories'(): { repos: string[] }
   /** The repositories of a private copy with their folders on this machine. */
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
-  /** Commits what the copy holds uncommitted, per repository, and answers the tips. */
-  'checkouts.commitRest'(input: { id: string }): { tips: { repo: string; tip: string }[] }
+  /** Commits what the copy holds uncommitted, per repository, and answers the tips and the files that are too large for that. */
+  'checkouts.commitRest'(input: { id: string }): { tips: { repo: string; tip: string; large?: LargeFile[] }[] }
   /** Commits the rest and moves the branch onto the main line; answers the repositories that were behind. */
   'checkouts.sync'(input: { id: string }): { repos: CheckoutSync[] }
 }

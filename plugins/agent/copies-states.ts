@@ -1,4 +1,4 @@
-import type { CheckoutSync, CopyRepo } from './contract.js'
+import type { CheckoutSync, CopyRepo, LargeFile } from './contract.js'
 
 /** What a sync did: the repositories as they stand now, how many commits of the main line came in, and what stayed. */
 export interface Synced {
@@ -15,6 +15,8 @@ export interface Synced {
 export interface Tip {
   readonly repo: string
   readonly tip: string
+  /** What of the copy is uncommitted, because it is too large. */
+  readonly large?: LargeFile[]
 }
 
 /** A state of a copy that can be gone back to. */

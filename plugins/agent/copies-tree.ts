@@ -2,8 +2,10 @@ import { readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { TEMPORARY } from '../../sdk/node/files.js'
 import { git, GitFailure, type Identity } from '../../sdk/node/git.js'
+import { largeFiles } from '../../sdk/node/large-files.js'
 import { contains } from '../../sdk/node/paths.js'
 import type { WallSpec } from '../../sdk/node/wall/wall.js'
+import type { LargeFile } from './contract.js'
 import { pathOf, patternOf } from './copies-repos.js'
 
 /** One working tree of a private copy; every command on it runs behind this wall. */
@@ -24,6 +26,10 @@ export interface Standing {
   readonly clean: boolean
   /** Something changed in, or around, what is foreign to the tree. */
   readonly foreign: boolean
+  /** Uncommitted files that are too large to be committed. */
+  readonly large: readonly LargeFile[]
+  /** Something else is uncommitted too. */
+  readonly rest: boolean
 }
 
 /** Who the sandbox commits as. */
@@ -34,7 +40,8 @@ const LEFTOVERS = `:(top,exclude,glob)**/${TEMPORARY}*`
 
 const SETTINGS = ['rerere.enabled=false', 'rebase.updateRefs=false', 'rebase.autoSquash=false', 'checkout.workers=0']
   .flatMap(setting => ['-c', setting])
-const STATUS = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--ignore-submodules=dirty']
+// Every untracked file by its name: a folder of them may hold one that is too large.
+const STATUS = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--untracked-files=all', '--ignore-submodules=dirty']
 
 const inTree = (tree: Tree, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
   git(join(tree.workspace, pathOf(tree.repo)), args, {
@@ -50,21 +57,29 @@ export const standing = async (tree: Tree): Promise<Standing> => {
   const { text } = await inTree(tree, STATUS)
   const lines = text.split('\0').filter(line => line !== '')
   const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3) ?? ''
-  const changed = lines.filter(line => !line.startsWith('# ')).map(pathIn)
+  const changes = lines.filter(line => !line.startsWith('# '))
+  const changed = changes.map(pathIn)
   const isForeign = (path: string) => basename(path).startsWith(TEMPORARY) || tree.foreign.some(each => contains(each, path))
+  const work = changed.filter(path => !isForeign(path))
+  // Behind the wall the copy lies in the place of the workspace; here it lies in its own.
+  const large = await largeFiles(join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)), work)
+  const untracked = new Set(changes.filter(line => line.startsWith('? ')).map(pathIn))
   return {
     tip: header('branch.oid'),
     attached: header('branch.head') === tree.branch,
-    clean: changed.every(isForeign),
+    clean: work.length === 0,
+    large: [...large].map(([path, { size }]) => ({ path, size, ...(!untracked.has(path) && { tracked: true as const }) })),
+    rest: work.length > large.size,
     foreign: changed.some(path => isForeign(path) || tree.foreign.some(each => contains(path, each))),
   }
 }
 
-/** Commits what is uncommitted and answers the tip; a tree that is not on its branch is left as it is. */
+/** Commits what is uncommitted, but for files that are too large, and answers the tip; a tree that is not on its branch is left as it is. */
 export const commitTree = async (tree: Tree, message: string): Promise<Standing> => {
   const before = await standing(tree)
-  if (before.clean || !before.attached) return before
-  await inTree(tree, ['-c', 'advice.addEmbeddedRepo=false', 'add', '-A', '--', ':(top)', LEFTOVERS])
+  if (!before.rest || !before.attached) return before
+  const large = before.large.map(({ path }) => `:(top,exclude,literal)${path}`)
+  await inTree(tree, ['-c', 'advice.addEmbeddedRepo=false', 'add', '-A', '--', ':(top)', LEFTOVERS, ...large])
   // What of the foreign paths is staged, now or by the agent, goes back to how the branch has it.
   if (before.foreign) await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
   // 1 says that nothing but foreign paths had changed.
@@ -97,13 +112,15 @@ export const moveTree = async (tree: Tree, from: string, to: string): Promise<vo
   if (code !== 0) await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard', to])
 }
 
-/** Puts a tree back on its branch at a commit, as it was then; ignored and foreign files stay. */
+/** Puts a tree back on its branch at a commit, as it was then; ignored and foreign files stay, and new ones that are too large for any commit. */
 export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
   // What an agent began and left (a rebase, a merge, a HEAD elsewhere) would turn the next command against it.
   await inTree(tree, ['rebase', '--quit'], { ok: [0, 1, 128] })
   await inTree(tree, ['symbolic-ref', 'HEAD', `refs/heads/${tree.branch}`])
   await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard', commit])
-  await inTree(tree, ['clean', '-q', '-f', '-d', ...tree.foreign.flatMap(path => ['-e', patternOf(path)])])
+  const { large } = await standing(tree)
+  const kept = [...tree.foreign, ...large.map(({ path }) => path)]
+  await inTree(tree, ['clean', '-q', '-f', '-d', ...kept.flatMap(path => ['-e', patternOf(path)])])
 }
 
 /** Forgets a rebase that a killed git left half-way, whatever there is of it: one that was only begun git neither goes on with nor undoes. */

@@ -4,8 +4,9 @@ import { refuse, type Log } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { isTemporary, sweepOld, sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import { git } from '../../sdk/node/git.js'
+import { tooLarge } from '../../sdk/node/large-files.js'
 import { Locks } from '../../sdk/node/lock.js'
-import type { CheckoutRepo, CheckoutSync, CopyRepo, CopyStart } from './contract.js'
+import type { CheckoutRepo, CheckoutSync, CopyRepo, CopyStart, LargeFile } from './contract.js'
 import { dependenciesOf, mountable, share } from './copies-dependencies.js'
 import { Look } from './copies-look.js'
 import { clearPlaces, dropBranch, unparkBranch } from './copies-refs.js'
@@ -93,14 +94,16 @@ export class Copies {
         }
         const main = await this.#look.at(repo.repo)
         const tree = this.#shelf.tree(id, made, repo.repo)
-        const { attached, tip } = await commitTree(tree, MESSAGE)
-        tips.push({ repo: repo.repo, tip })
+        const { attached, tip, large } = await commitTree(tree, MESSAGE)
+        tips.push(tipOf(repo.repo, tip, large))
         const behind = main !== undefined && main.head !== repo.base && !repo.pinned
         if (!behind) {
           now.push({ ...repo })
           continue
         }
-        const stopped = attached ? await this.#rebase(id, tree, main, repo, tip) : []
+        // No rebase begins over changes of a file that no commit can hold.
+        const stuck = large.flatMap(({ path, tracked }) => (tracked ? [path] : []))
+        const stopped = attached && stuck.length === 0 ? await this.#rebase(id, tree, main, repo, tip) : stuck
         const blocked = stopped !== undefined
         // Counting reads commits only: nothing of the repository can run.
         const commits = blocked ? 0 : Number((await git(main.dir, ['rev-list', '--count', `${repo.base}..${main.head}`])).text)
@@ -119,8 +122,8 @@ export class Copies {
       const made = await this.#usable(id)
       const tips: Tip[] = []
       for (const { repo } of repos.filter(standsIn(made))) {
-        const { tip } = await commitTree(this.#shelf.tree(id, made, repo), message)
-        tips.push({ repo, tip })
+        const { tip, large } = await commitTree(this.#shelf.tree(id, made, repo), message)
+        tips.push(tipOf(repo, tip, large))
       }
       return tips
     })
@@ -194,9 +197,10 @@ export class Copies {
 
   /** Commits everything in a tree that is to go; what no branch would keep is never given up. */
   async #commitAll(tree: Tree): Promise<void> {
-    const { attached, clean } = await commitTree(tree, MESSAGE)
+    const { attached, clean, large } = await commitTree(tree, MESSAGE)
     if (attached && clean) return
-    const found = attached ? 'it holds work that cannot be committed' : `it does not stand on its branch ${tree.branch}`
+    const sizes = large.map(({ path, size }) => tooLarge(path, size)).join('; ')
+    const found = !attached ? `it does not stand on its branch ${tree.branch}` : sizes || 'it holds work that cannot be committed'
     refuse('conflict', `the private copy of ${tree.repo} cannot be put away: ${found}; have the agent put that right, or discard the work`)
   }
 
@@ -382,6 +386,8 @@ export class Copies {
   }
 
 }
+
+const tipOf = (repo: string, tip: string, large: readonly LargeFile[]): Tip => ({ repo, tip, ...(large.length > 0 && { large: [...large] }) })
 
 /** The state that can be gone back to, from the commits of its repositories. */
 const checkpointOf = (commits: Tip[]): Checkpoint => {

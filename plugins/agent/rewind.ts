@@ -2,6 +2,7 @@ import { refuse } from '../../sdk/index.js'
 import type { Journals, Log } from '../../sdk/index.js'
 import { GitFailure } from '../../sdk/node/git.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
+import { tooLarge } from '../../sdk/node/large-files.js'
 import type { Anchor, Anchors } from './anchors.js'
 import type { Conversation, CopyRepo } from './contract.js'
 import type { Conversations } from './conversations.js'
@@ -70,6 +71,8 @@ const goBack = async (parts: RewindParts, conversation: Conversation, index: num
   const anchor = await anchorAt(parts, conversation, index)
   await asked(copies.ensure(id, conversation.repos))
   const before = await asked(copies.commitRest(id, conversation.repos))
+  const lost = before.flatMap(({ large = [] }) => large).find(({ tracked }) => tracked)
+  if (lost) refuse('conflict', `${tooLarge(lost.path, lost.size)}, and going back would lose it: have the agent move it to another name first`)
   const begun: Begun = { index, anchor, before, last: await transcripts.last(id) }
   await journal.append(begunOf(id), [begun], { flush: true })
   failpoint('agent.rewind.begun')

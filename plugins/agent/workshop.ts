@@ -3,6 +3,7 @@ import { extname, join, relative } from 'node:path'
 import { accessTo, allows, covers, isWithin, Refusal, refuse, type ReachFolder } from '../../sdk/index.js'
 import type { Log } from '../../sdk/index.js'
 import type { Listener, Reach } from '../../sdk/node/addresses.js'
+import { tooLarge } from '../../sdk/node/large-files.js'
 import { inside } from '../../sdk/node/paths.js'
 import { sightWith, type Sight } from '../../sdk/node/sight.js'
 import { homeOfConversation } from '../../sdk/node/wall/home.js'
@@ -13,6 +14,7 @@ import type { CommandLogs } from './command-logs.js'
 import type { Conversation, CopyRepo } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
+import { pathOf } from './copies-repos.js'
 import type { Synced } from './copies-states.js'
 import type { Premises } from './delivery.js'
 import type { Staff } from './helpers.js'
@@ -144,6 +146,9 @@ export class TurnWorkshop implements Workshop {
     const kept = commits.map(({ repo, tip }) => ({ repo, tip, base: repos.find(each => each.repo === repo)?.base ?? tip }))
     await anchors.keep(id, { id: state, run: turn.run, index: turn.index, repos: kept })
     turn.log.push({ kind: 'checkpoint', id: state, index: turn.index })
+    for (const { repo, large = [] } of commits) {
+      for (const { path, size } of large) turn.log.push({ kind: 'notice', level: 'warning', text: tooLarge(join(pathOf(repo), path), size), source: 'copies' })
+    }
     return shown
   }
 

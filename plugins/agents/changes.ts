@@ -1,6 +1,7 @@
+import { LARGEST_FILE } from '../../sdk/node/large-files.js'
 import { type Bench } from './bench.js'
 import type { AgentChange, DiffTotals, RepoChanges } from './contract.js'
-import { treeOfCopy } from './copy-tree.js'
+import { treeOfCopy, type CopyTree } from './copy-tree.js'
 import { planLanding, type Plan } from './landing-plan.js'
 import { modulesOf } from './modules.js'
 import { branchOf, type Repository } from './repository.js'
@@ -15,16 +16,15 @@ export interface ShownChanges {
 }
 
 /** The commit and the tree between which a conversation's work in a repository lies, uncommitted work included. */
-export const spanOf = async (bench: Bench, repository: Repository): Promise<{ from: string; to: string }> => {
+export const spanOf = async (bench: Bench, repository: Repository): Promise<{ from: string; to: string; unread: CopyTree['unread'] }> => {
   const { checkout: { copy }, tip } = repository
-  return {
-    from: await forkPoint(bench, branchOf(repository)),
-    to: copy === undefined ? tip : await treeOfCopy(bench, repository, copy),
-  }
+  const from = await forkPoint(bench, branchOf(repository))
+  const { tree, unread } = copy === undefined ? { tree: tip, unread: new Map<string, number>() } : await treeOfCopy(bench, repository, copy)
+  return { from, to: tree, unread }
 }
 
 const shown = (
-  { path, from, status, additions, deletions }: Change, blocked: ReadonlySet<string>, landed: boolean,
+  { path, from, status, additions, deletions }: Change, blocked: ReadonlySet<string>, landed: boolean, size = 0,
 ): AgentChange => ({
   path,
   status: blocked.has(path) ? 'conflicted' : status,
@@ -32,6 +32,7 @@ const shown = (
   ...(additions !== undefined && { additions }),
   ...(deletions !== undefined && { deletions }),
   landed,
+  ...(size > LARGEST_FILE && { tooLarge: size }),
 })
 
 /** What the conversation changed in one repository since its branch left main, with what of it main holds already. */
@@ -39,7 +40,7 @@ export const changesOf = async (
   bench: Bench, repository: Repository, workspace: string, branch: string, refused: boolean,
 ): Promise<ShownChanges> => {
   const { checkout: { repo }, main, head } = repository
-  const { from, to } = await spanOf(bench, repository)
+  const { from, to, unread } = await spanOf(bench, repository)
   const changes = await changesBetween(bench, repo, from, to)
   const span = await outstandingSpan(bench, branchOf(repository))
   const plan = await planLanding(bench, {
@@ -51,7 +52,7 @@ export const changesOf = async (
     changes: {
       repo,
       branch,
-      changes: changes.map(change => shown(change, blocked, !owed.has(change.path))),
+      changes: changes.map(change => shown(change, blocked, !owed.has(change.path), unread.get(change.path))),
       modules: await modulesOf(bench, repo, to, changes),
     },
     ...(refused && plan.blocked.length > 0 && { conflict: conflictOf(repo, plan, head.branch) }),

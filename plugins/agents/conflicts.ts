@@ -1,8 +1,10 @@
 import { refuse } from '../../sdk/index.js'
+import { LARGEST_SHOWN } from '../../sdk/node/large-files.js'
 import { segmentsOf } from '../../sdk/node/paths.js'
 import type { Bench } from './bench.js'
 import type { Benches } from './benches.js'
 import { spanOf } from './changes.js'
+import type { CopyTree } from './copy-tree.js'
 import type { ConflictFile, Conflicts, Side } from './contract.js'
 import { looksBinary, textOf } from './file-sides.js'
 import { planOf } from './landing.js'
@@ -24,8 +26,6 @@ export interface ConflictsRequest {
 }
 
 const MOST_BYTES = 256 * 1024
-/** A larger file is told by its size alone. */
-const TOO_LARGE = 64 * 1024 * 1024
 
 /** What does not fit now, in all repositories or of one file. */
 export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts> => {
@@ -48,7 +48,7 @@ export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts>
 const filesOf = async (
   bench: Bench, repository: Repository, { workspace, branch, inside }: ConflictsRequest, path: string | undefined,
 ): Promise<ConflictFile[]> => {
-  const { to } = await spanOf(bench, repository)
+  const { to, unread } = await spanOf(bench, repository)
   const { plan } = await planOf(bench, workspace, repository, { branch, span: 'outstanding' }, to)
   const files: ConflictFile[] = []
   for (const stuck of plan.stuck) {
@@ -62,17 +62,17 @@ const filesOf = async (
       reason: stuck.reason,
       ...(from !== undefined && inside(repo, from) && { from }),
       ...(merged && { hunks: merged.hunks }),
-      ...(path !== undefined && inside(repo, from ?? path) && await sidesOf(bench, stuck, merged)),
+      ...(path !== undefined && inside(repo, from ?? path) && await sidesOf(bench, stuck, unread, merged)),
     })
   }
   return files
 }
 
 const sidesOf = async (
-  bench: Bench, { change, present }: Stuck, merged: Merged | undefined,
+  bench: Bench, { change, present }: Stuck, unread: CopyTree['unread'], merged: Merged | undefined,
 ): Promise<Pick<ConflictFile, 'base' | 'agent' | 'workspace' | 'merged'>> => ({
   base: await sideOf(bench, change.before),
-  agent: await sideOf(bench, change.after),
+  agent: unread.has(change.path) ? { size: unread.get(change.path)!, binary: true } : await sideOf(bench, change.after),
   workspace: await sideOf(bench, present),
   ...(merged && { merged: shown(merged.content) }),
 })
@@ -80,7 +80,7 @@ const sidesOf = async (
 const sideOf = async (bench: Bench, entry: Entry | undefined): Promise<Side> => {
   if (!entry) return { missing: true }
   const size = Number((await bench.git(['cat-file', '-s', entry.id])).text)
-  if (size > TOO_LARGE) return { size, binary: true }
+  if (size > LARGEST_SHOWN) return { size, binary: true }
   return shown((await bench.git(['cat-file', 'blob', entry.id])).stdout)
 }
 

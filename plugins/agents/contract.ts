@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Count, Millis, Ok, Text } from '../../sdk/types.js'
+import type { Count, Millis, Ok, Size, Text } from '../../sdk/types.js'
 import type {
   ConflictReason, ConversationId, LandConflict, Matches, MessageId, QueuedMessage, RunId, TranscriptPage,
   WaitingMessages,
@@ -18,6 +18,8 @@ export interface AgentChange {
   additions?: Count
   deletions?: Count
   landed: boolean
+  /** Its size: a file of more than 512 MiB is not committed, so it stays in the private copy and does not land. */
+  tooLarge?: Size
 }
 export interface ModuleFolder {
   dir: string
@@ -59,6 +61,13 @@ export interface RepoPaths {
   repo: string
   paths: string[]
 }
+/** A file that no landing brings, and why. */
+export interface LargePath {
+  repo: string
+  path: string
+  size: Size
+  reason: string
+}
 /** What a landing did in the shared tree. */
 export interface LandResult {
   landed: boolean
@@ -67,6 +76,8 @@ export interface LandResult {
   resolving?: RepoPaths[]
   /** Skipped paths, still outstanding. */
   left?: RepoPaths[]
+  /** Files that stay in the private copy, because they are too large to be committed. */
+  tooLarge?: LargePath[]
   /** Something is outstanding; measuring applied nothing. */
   held?: boolean
 }

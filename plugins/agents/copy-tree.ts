@@ -1,6 +1,8 @@
-import { readlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import type { Stats } from 'node:fs'
+import { mkdir, readlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { copyPlain } from '../../sdk/node/files.js'
+import { LARGEST_SHOWN, largeFiles } from '../../sdk/node/large-files.js'
 import type { Bench } from './bench.js'
 import { gitFolders } from './git-folders.js'
 import { neverWork } from './never-work.js'
@@ -10,14 +12,24 @@ import type { Repository } from './repository.js'
 const isShown = async (copy: string, main: string, path: string): Promise<boolean> =>
   (await readlink(join(copy, path)).catch(() => undefined)) === join(main, path)
 
+/** The files of a private copy as they are now. */
+export interface CopyTree {
+  readonly tree: string
+  /** The size of each file that is not committed and was not read. */
+  readonly unread: ReadonlyMap<string, number>
+}
+
 /**
  * The tree of a private copy as its files are now, uncommitted work included.
  *
+ * A file that is not committed yet and too large to be shown is not read: bytes of its own stand for it, which are others
+ * when it changes and which no other file has.
+ *
  * It is made on the bench: the copy, its index and its branch stay as they are, whoever works there meanwhile.
  */
-export const treeOfCopy = async (bench: Bench, { checkout: { repo }, main, tip }: Repository, copy: string): Promise<string> => {
+export const treeOfCopy = async (bench: Bench, { checkout: { repo }, main, tip }: Repository, copy: string): Promise<CopyTree> => {
   const folders = gitFolders(copy)
-  if (!folders) return tip
+  if (!folders) return { tree: tip, unread: new Map() }
   const index = 'copy'
   if (!(await copyPlain(join(folders.git, 'index'), bench.index(index)))) await bench.git(['read-tree', tip], { index })
   const settings = [`core.excludesFile=${join(folders.common, 'info', 'exclude')}`]
@@ -29,9 +41,23 @@ export const treeOfCopy = async (bench: Bench, { checkout: { repo }, main, tip }
   for (const path of candidates) {
     if (!path.endsWith('/') && !neverWork(repo, path) && !(await isShown(copy, main, path))) paths.push(path)
   }
-  if (paths.length > 0) {
-    const input = paths.map(path => `${path}\0`).join('')
-    await bench.git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], { index, tree: copy, input })
+  const large = await largeFiles(copy, paths, LARGEST_SHOWN)
+  const stands = await standIns(bench, large)
+  for (const [tree, some] of [[copy, paths.filter(path => !large.has(path))], [stands, [...large.keys()]]] as const) {
+    if (some.length === 0) continue
+    const input = some.map(path => `${path}\0`).join('')
+    await bench.git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], { index, tree, input })
   }
-  return (await bench.git(['write-tree'], { index })).text.trim()
+  const { text } = await bench.git(['write-tree'], { index })
+  return { tree: text.trim(), unread: new Map([...large].map(([path, { size }]) => [path, size])) }
+}
+
+/** A folder with bytes, which git takes for no text, in the place of each of these files. */
+const standIns = async (bench: Bench, files: ReadonlyMap<string, Stats>): Promise<string> => {
+  const folder = await bench.place('large')
+  for (const [path, { dev, ino, size, mtimeMs, ctimeMs, mode }] of files) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), `\0${[dev, ino, size, mtimeMs, ctimeMs].join(' ')}`, { mode: mode & 0o100 ? 0o755 : 0o644 })
+  }
+  return folder
 }

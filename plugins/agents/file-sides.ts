@@ -1,4 +1,5 @@
 import { refuse } from '../../sdk/index.js'
+import { LARGEST_SHOWN } from '../../sdk/node/large-files.js'
 import { segmentsOf } from '../../sdk/node/paths.js'
 import type { Bench } from './bench.js'
 import { spanOf } from './changes.js'
@@ -9,8 +10,6 @@ import { changesBetween, type Entry } from './tree-diff.js'
 
 const MOST_BYTES = 1024 * 1024
 const LOOKED_AT = 8192
-/** A file too large to be read at all is shown like one that holds no text. */
-const TOO_LARGE = 64 * MOST_BYTES
 
 interface Side {
   readonly text?: string
@@ -34,7 +33,7 @@ export const textOf = (bytes: Buffer, most: number): string => {
 const sideOf = async (bench: Bench, entry: Entry | undefined): Promise<Side> => {
   if (!entry) return NOTHING
   const { text: size } = await bench.once(['cat-file', '-s', entry.id])
-  if (Number(size) > TOO_LARGE) return { binary: true, truncated: false }
+  if (Number(size) > LARGEST_SHOWN) return { binary: true, truncated: false }
   const { stdout } = await bench.once(['cat-file', 'blob', entry.id])
   if (looksBinary(stdout)) return { binary: true, truncated: false }
   return { text: textOf(stdout, MOST_BYTES), binary: false, truncated: stdout.length > MOST_BYTES }

@@ -2,6 +2,7 @@ import { Refusal, refuse, type Caller, type Host, type Ok } from '../../sdk/inde
 import { isClosed, isFull } from '../../sdk/node/disk.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { GitFailure } from '../../sdk/node/git.js'
+import { tooLarge } from '../../sdk/node/large-files.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { placeOf } from '../../sdk/node/places.js'
@@ -15,6 +16,7 @@ import { checkFree, landRepo, planOf, type LandingDeps, type LandingSpan, type R
 import { lookAt, tipOf } from './repository.js'
 import { holding, type RunNotes } from './run-notes.js'
 import type { Standings } from './standing.js'
+import { sweepWaiting } from './waiting-files.js'
 
 /** What a landing asks for, with its defaults in place. */
 export interface LandOrder {
@@ -132,12 +134,14 @@ export class Fleet {
 
   /** Ends what a crash cut off: a landing that had begun to write is completed and told, any other is undone. */
   async recover(): Promise<void> {
-    const { records, host } = this.#deps
+    const { records, host, workspace } = this.#deps
+    const ended: string[] = []
     for (const record of await records.open()) {
-      const { conversation, outcome, main } = record
+      const { conversation, outcome, main, id, state } = record
       try {
         const left = gitFolders(main) ? await endLanding(records, record) : []
-        if (record.state === 'staging') {
+        if (state !== 'applied') ended.push(id)
+        if (state === 'staging') {
           await records.remove(record)
           continue
         }
@@ -152,6 +156,7 @@ export class Fleet {
         host.log.error('a landing that was cut off could not be ended', { conversation, repo: outcome.repo, error: String(error) })
       }
     }
+    if (ended.length > 0) await sweepWaiting(workspace, ended)
   }
 
   /** Runs work while no turn of the conversation can start. A parked turn stays parked; a writing one needs `force`. */
@@ -200,7 +205,8 @@ export class Fleet {
     const landing = { id, branch, title: conversation.title, startIn: conversation.startIn ?? '.', settled, had: conversation.conflicts ?? [], mode }
     const result = await this.#tell(landing, repos, done, failure)
     if (failure !== undefined) throw failure
-    return result
+    const large = tips.flatMap(({ repo, large = [] }) => large.map(({ path, size }) => ({ repo, path, size, reason: tooLarge(path, size) })))
+    return { ...result, ...(large.length > 0 && { tooLarge: large }) }
   }
 
   /** What would land in the repositories a person named paths of. */

@@ -79,6 +79,11 @@ export class Folder {
     }
   }
 
+  /** The same folder once more, with a descriptor of its own, wherever it was moved to. */
+  again(): Promise<Folder> {
+    return Folder.#open(this.at('.'), this.#path)
+  }
+
   close(): Promise<void> {
     return this.#handle.close()
   }

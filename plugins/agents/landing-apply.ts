@@ -3,13 +3,13 @@ import { chmod, copyFile, constants, lstat, mkdir, open, readlink, rename, symli
 import { join } from 'node:path'
 import { refuse } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import { TEMPORARY } from '../../sdk/node/files.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import type { Bench } from './bench.js'
 import { Folder, removeEmpty, splitPath, stampOf } from './folder.js'
 import type { Step } from './landing-plan.js'
 import type { LandingRecord, LandingRecords, Move } from './landing-record.js'
 import { copyOf, isAttributes } from './main-state.js'
+import { WaitingFolders, waitingName } from './waiting-files.js'
 
 /** What a landing is about, beside its steps. */
 export type LandingSubject = Pick<LandingRecord, 'conversation' | 'main' | 'outcome'>
@@ -97,7 +97,7 @@ const stagingOf = async (main: string, id: string, steps: readonly Step[]): Prom
   }
   const moves = steps.map(({ path, stamp, after }, at): Move => {
     const dir = after && waits.get(folderOf(path))
-    return { path, stamp, ...(dir !== undefined && { temporary: [...segmentsIn(dir), `${TEMPORARY}${id}-${at}`].join('/') }) }
+    return { path, stamp, ...(dir !== undefined && { temporary: [...segmentsIn(dir), `${waitingName(id)}${at}`].join('/') }) }
   })
   return { moves, made: [...made] }
 }
@@ -149,7 +149,9 @@ const permissionsOf = (stamp: string, mode: string): number | undefined => {
 const isFile = (mode: number): boolean => (mode & constants.S_IFMT) === constants.S_IFREG
 
 /** Lets every new file wait under its temporary name. */
-const stage = (main: string, out: string, steps: readonly Step[], moves: readonly Move[]): Promise<void> => {
+const stage = (
+  main: string, out: string, steps: readonly Step[], moves: readonly Move[], folders: WaitingFolders,
+): Promise<void> => {
   const waiting = moves.flatMap(({ path, stamp, temporary }, at) => {
     const { after } = steps[at]!
     return temporary === undefined || !after
@@ -157,6 +159,7 @@ const stage = (main: string, out: string, steps: readonly Step[], moves: readonl
       : [{ path: temporary, source: join(out, path), permissions: permissionsOf(stamp, after.mode) }]
   })
   return perFolder(main, waiting, async (folder, some) => {
+    await folders.hold(folder ?? moved(some[0]!.path))
     for (const { path, source, permissions } of some) {
       await place(folder ?? moved(path), splitPath(path).name, source, permissions)
       failpoint('agents.landing.waiting')
@@ -184,7 +187,8 @@ const removeFile = (main: string, path: string): Promise<void> =>
 
 const dropTemporaries = async (main: string, { moves, made }: Pick<LandingRecord, 'moves' | 'made'>): Promise<void> => {
   for (const { temporary } of moves) {
-    if (temporary !== undefined && await stampAt(main, temporary) !== 'absent') await removeFile(main, temporary)
+    // One whose folder was moved at this very moment must not keep the others.
+    if (temporary !== undefined && await stampAt(main, temporary) !== 'absent') await removeFile(main, temporary).catch(() => {})
   }
   for (const path of made.toReversed()) await removeEmpty(main, path)
 }
@@ -253,7 +257,7 @@ const undo = async (bench: Bench, record: LandingRecord, { moves, written }: Don
       continue
     }
     const permissions = Number(stamp.split(' ')[0]) & 0o777
-    const move = { path, stamp: 'absent', temporary: `${TEMPORARY}${id}-undo` }
+    const move = { path, stamp: 'absent', temporary: `${waitingName(id)}undo` }
     await inFolder(main, move.temporary, (folder, name) => place(folder, name, copyOf(bench, path), permissions))
     await putInPlace(main, move)
   }
@@ -276,15 +280,37 @@ export const applyLanding = async (
   const staging: LandingRecord = { id, ...subject, state: 'staging', moves, made }
   await records.write(staging)
   failpoint('agents.landing.staging')
+  const folders = new WaitingFolders(main, id)
+  try {
+    return await carryOut({ bench, records, steps, out, folders }, staging)
+  } finally {
+    await folders.close()
+  }
+}
+
+interface Work {
+  readonly bench: Bench
+  readonly records: LandingRecords
+  readonly steps: readonly Step[]
+  /** Where the new files lie in the form the working tree has them. */
+  readonly out: string
+  readonly folders: WaitingFolders
+}
+
+const carryOut = async ({ bench, records, steps, out, folders }: Work, staging: LandingRecord): Promise<LandingRecord> => {
+  const { main, moves, made, id } = staging
   const moving: LandingRecord = { ...staging, state: 'moving' }
   try {
+    // The root is where a file waits that is put back.
+    await perFolder(main, [{ path: waitingName(id) }], async folder => folder && folders.hold(folder))
     for (const path of made) await makeFolder(main, path)
-    await stage(main, out, steps, moves)
+    await stage(main, out, steps, moves, folders)
     failpoint('agents.landing.staged')
     await verify(main, moves)
     await records.write(moving)
     failpoint('agents.landing.moving')
   } catch (error) {
+    await folders.clear()
     await dropTemporaries(main, staging)
     await records.remove(staging)
     throw error
@@ -302,7 +328,7 @@ export const applyLanding = async (
   } catch (error) {
     // A disk too full to write this down must not keep the tree from being put back.
     await records.write({ ...moving, state: 'undoing' }).catch(() => {})
-    await undo(bench, moving, done)
+    await undo(bench, moving, done).finally(() => folders.clear())
     await records.remove(moving)
     throw error
   }
@@ -338,7 +364,11 @@ export const endLanding = async (records: LandingRecords, record: LandingRecord)
       if (folderOf(path) !== '') await removeEmpty(main, folderOf(path))
       continue
     }
-    if (await stampAt(main, temporary) === 'absent') continue
+    if (await stampAt(main, temporary) === 'absent') {
+      // Not in its place either: somebody moved the folder in which it waited.
+      if (stamp === move.stamp) left.push(path)
+      continue
+    }
     if (stamp === move.stamp || (move.stamp === 'folder' && stamp === 'absent')) await putInPlace(main, move)
     else left.push(path)
   }

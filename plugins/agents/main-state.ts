@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { chmod, copyFile, mkdir, open, readlink, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { LARGEST_FILE } from '../../sdk/node/large-files.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { emptyTree, type Bench } from './bench.js'
 import { Folder, splitPath, stampOf, type Obstacle } from './folder.js'
@@ -108,6 +109,8 @@ const copyOne = async (bench: Bench, folder: Folder, path: string): Promise<Foun
   const target = copyOf(bench, path)
   if (stat.isDirectory()) return { kind: 'folder', stamp }
   if (!stat.isFile() && !stat.isSymbolicLink()) return { kind: 'special', stamp }
+  // Reading it would hold up every look at the work: what no commit of the work holds is nothing to be merged with.
+  if (stat.isFile() && stat.size > LARGEST_FILE) return { kind: 'special', stamp }
   await mkdir(dirname(target), { recursive: true })
   if (stat.isSymbolicLink()) {
     await symlink(await readlink(folder.at(name)), target)

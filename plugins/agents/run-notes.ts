@@ -5,6 +5,8 @@ import type { ConversationState } from '../agent/contract.js'
 interface RunNote {
   /** The run after whose end the rest of the private copy was committed. */
   readonly committed?: string
+  /** Files that are too large stay uncommitted in its private copy. */
+  readonly large?: boolean
   /** The run whose work landed after it had ended. */
   readonly landed?: string
 }
@@ -52,7 +54,7 @@ export class RunNotes {
 
   /** All of the newest run is on the branch: its private copy was put away. */
   noteCommitted(id: string, run: string): Promise<void> {
-    return this.#note(id, { committed: run })
+    return this.#note(id, { committed: run, large: false })
   }
 
   async forget(id: string): Promise<void> {
@@ -62,7 +64,8 @@ export class RunNotes {
 
   /** Whether all work is on the branch: nothing but turns changes a copy. */
   holdsAll({ conversation: { id, lastRun }, live }: ConversationState): boolean {
-    return !live && lastRun !== undefined && this.#notes.get(id)?.committed === lastRun
+    const { committed, large = false } = this.#notes.get(id) ?? {}
+    return !live && lastRun !== undefined && committed === lastRun && !large
   }
 
   /** Sees to it that what the last run left is on the branch. A copy that cannot be committed now is tried again later. */
@@ -90,8 +93,8 @@ export class RunNotes {
     await holding(host, id, host.signal, async () => {
       const { conversation: { lastRun }, live } = await host.call('agent.conversation', { id })
       if (live || lastRun === undefined) return
-      await host.call('checkouts.commitRest', { id })
-      await this.#note(id, { committed: lastRun })
+      const { tips } = await host.call('checkouts.commitRest', { id })
+      await this.#note(id, { committed: lastRun, large: tips.some(({ large }) => large) })
     })
   }
 

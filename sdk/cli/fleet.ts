@@ -1,5 +1,6 @@
 import type { AgentCard, AgentChange, LandResult } from '../../plugins/agents/contract.js'
 import type { Client } from '../client.js'
+import { bytesWords } from '../node/sizes.js'
 import { asked } from './asked.js'
 import { connected } from './connection.js'
 import { compare, hunks } from './patch.js'
@@ -97,7 +98,7 @@ export const showDiff = async (terminal: Terminal, client: Client, id: string, {
   if (all.length === 0) await write(terminal, 'nothing was changed\n')
   for (const { repo, change } of all) {
     await write(terminal, `${headOf(repo, change, styles)}\n`)
-    if (stat) continue
+    if (stat || change.tooLarge !== undefined) continue
     const sides = await client.call('GET /agents/{id}/{repo}/file-diff', { id, repo, path: change.path }, { signal })
     const lines = sides.binary ? ['binary'] : hunks(compare(sides.before ?? '', sides.after ?? '')).map(line => coloured(plain(line), styles))
     await write(terminal, [...lines, ...(sides.truncated ? ['… cut short'] : [])].map(line => `${line}\n`).join(''))
@@ -105,8 +106,9 @@ export const showDiff = async (terminal: Terminal, client: Client, id: string, {
   if (changes.conflicts) await write(terminal, `${[styles.yellow('does not land today:'), ...conflictLines(changes.conflicts)].join('\n')}\n`)
 }
 
-const headOf = (repo: string, { path, from, status, additions, deletions, landed }: AgentChange, { bold, dim, green, red }: Styles): string => {
+const headOf = (repo: string, { path, from, status, additions, deletions, landed, tooLarge }: AgentChange, { bold, dim, green, red }: Styles): string => {
   const name = `${repo === 'root' ? '' : `${oneLine(repo)}/`}${from ? `${oneLine(from)} -> ` : ''}${oneLine(path)}`
+  if (tooLarge !== undefined) return `${LETTER[status] ?? '?'} ${bold(name)}  ${bytesWords(tooLarge)}: too large to be shown or to land`
   const counts = additions === undefined && deletions === undefined ? 'binary' : `${green(`+${additions ?? 0}`)} ${red(`-${deletions ?? 0}`)}`
   return `${LETTER[status] ?? '?'} ${bold(name)}  ${counts}${landed ? dim('  landed') : ''}`
 }
@@ -127,16 +129,19 @@ export const landWork = async (
 
 const waiting = async (client: Client, id: string, signal: AbortSignal): Promise<number> => {
   const { repos } = await client.call('GET /agents/{id}/diff', { id }, { signal })
-  return repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed).length
+  return repos.flatMap(({ changes }) => changes).filter(({ landed, tooLarge }) => !landed && tooLarge === undefined).length
 }
 
-const outcome = ({ landed, conflicts = [], resolving = [] }: LandResult, outstanding: number, colour: boolean): string[] => {
+const outcome = ({ landed, conflicts = [], resolving = [], tooLarge = [] }: LandResult, outstanding: number, colour: boolean): string[] => {
   const { green, yellow } = stylesOf(colour)
-  if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts)]
+  const large = tooLarge.map(({ reason }) => yellow(`  ${oneLine(reason)}`))
+  if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts), ...large]
+  if (outstanding === 0 && large.length > 0) return [yellow('nothing landed:'), ...large]
   if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace has it all')]
   return [
     green(`landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as uncommitted changes`),
     ...resolving.flatMap(({ repo, paths }) =>
       paths.map(path => yellow(`  ${repo === 'root' ? '' : `${oneLine(repo)}/`}${oneLine(path)}: holds conflict markers, resolve them`))),
+    ...large,
   ]
 }

@@ -1,8 +1,8 @@
-import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failpoint } from './failpoint.js'
 import { flushFolder, readJson, writeAtomic } from './files.js'
-import { codeOf } from './paths.js'
+import { codeOf, contains } from './paths.js'
 
 /** Where a daemon's data folder says what is to move at the next start. */
 export const MOVES = 'moves.json'
@@ -20,6 +20,8 @@ export interface Moves {
   readonly away: readonly Move[]
   /** What comes in then. */
   readonly in: readonly Move[]
+  /** A real path below which nothing is moved through a link. */
+  readonly root?: string
 }
 
 const there = (path: string): Promise<boolean> => lstat(path).then(() => true, error => {
@@ -28,8 +30,8 @@ const there = (path: string): Promise<boolean> => lstat(path).then(() => true, e
 })
 
 /** Writes down moves that the next start carries out: when this returns they happen, whatever comes. */
-export const planMoves = (plan: string, { away, in: into }: Omit<Moves, 'version'>): Promise<void> =>
-  writeAtomic(plan, JSON.stringify({ version: 1, away, in: into } satisfies Moves), { flush: true })
+export const planMoves = (plan: string, moves: Omit<Moves, 'version'>): Promise<void> =>
+  writeAtomic(plan, JSON.stringify({ version: 1, ...moves } satisfies Moves), { flush: true })
 
 /** What became of moves that were written down. */
 export type Carried = 'none' | 'done' | { readonly undone: unknown }
@@ -42,14 +44,15 @@ export const carryOut = async (plan: string): Promise<Carried> => {
   const moves = await readJson<Moves>(plan)
   if (!moves) return 'none'
   if (moves.version !== 1) throw new Error(`${plan}: expected version 1, found ${moves.version}; start the daemon that wrote it`)
+  const { root } = moves
   try {
     for (const { from, to } of moves.away) {
       // It was moved already; what has its name since then goes back with the rest, or is in the way below.
-      if (!(await there(to)) && (await there(from))) await moved(from, to)
+      if (!(await there(to)) && (await there(from))) await moved(from, to, root)
       failpoint('moves.away')
     }
     for (const { from, to } of moves.in) {
-      if (await there(from)) await moved(from, to)
+      if (await there(from)) await moved(from, to, root)
       failpoint('moves.in')
     }
   } catch (error) {
@@ -61,18 +64,34 @@ export const carryOut = async (plan: string): Promise<Carried> => {
   return 'done'
 }
 
-const undo = async ({ away, in: into }: Moves): Promise<void> => {
-  for (const { from, to } of into.toReversed()) if (!(await there(from)) && (await there(to))) await moved(to, from)
-  for (const { from, to } of away.toReversed()) if (!(await there(from)) && (await there(to))) await moved(to, from)
+const undo = async ({ away, in: into, root }: Moves): Promise<void> => {
+  for (const { from, to } of [...into.toReversed(), ...away.toReversed()]) {
+    // Nothing was moved through a link; one that stands there since then leads to what is somebody else's.
+    if ((await linkBefore(root, from, to)) !== undefined) continue
+    if (!(await there(from)) && (await there(to))) await moved(to, from, root)
+  }
 }
 
-/** Never over something: a name that is taken stops the whole. */
-const moved = async (from: string, to: string): Promise<void> => {
+/** Never over something, and below the root never through a link: a name that is taken stops the whole. */
+const moved = async (from: string, to: string, root?: string): Promise<void> => {
   if (await there(to)) throw new Error(`${to} is in the way of ${from}`)
+  const link = await linkBefore(root, from, to)
+  if (link !== undefined) throw new Error(`${link} is reached through a link`)
   await mkdir(dirname(to), { recursive: true, mode: 0o700 })
   await rename(from, to)
   await flushFolder(dirname(to))
   await flushFolder(dirname(from))
+}
+
+/** A folder below the root that is on the way to one of these paths, and is reached through a link. */
+const linkBefore = async (root: string | undefined, ...paths: readonly string[]): Promise<string | undefined> => {
+  for (const path of paths) {
+    if (root === undefined || !contains(root, path)) continue
+    let folder = dirname(path)
+    while (!(await there(folder))) folder = dirname(folder)
+    if ((await realpath(folder).catch(() => undefined)) !== folder) return folder
+  }
+  return undefined
 }
 
 const forget = async (plan: string): Promise<void> => {

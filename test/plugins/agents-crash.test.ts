@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -42,6 +42,18 @@ const landAndDie = (bed: Bed, how: CrashOrder['how'], at: number) => {
   const names = existsSync(join(records, 'landings')) ? readdirSync(join(records, 'landings')) : []
   const found = names.map(name => JSON.parse(readFileSync(join(records, 'landings', name), 'utf8')) as LandingRecord)
   return { signal, found, answer: stdout ? JSON.parse(stdout) as { writes: number; error?: string } : undefined, stderr }
+}
+
+/** The next start: answers what is under way afterwards, and adds what conversations were told. */
+const recover = async (bed: Bed, found: LandingRecord[], told: unknown[]): Promise<LandingRecord[]> => {
+  const records = new LandingRecords(memoryFiles())
+  for (const record of found) await records.write(record)
+  const host = {
+    call: async (call: string, input: unknown) => (told.push({ call, input }), { ok: true }),
+    emit: () => {}, log: { info: () => {}, warn: () => {}, error: (message: string) => told.push(message) },
+  }
+  await new Fleet({ ...bed.deps, records, host: host as never, notes: {} as never, standings: {} as never, turns: new Locks() }).recover()
+  return records.open()
 }
 
 const restore = (bed: Bed, saved: string): void => {
@@ -110,32 +122,44 @@ t.test('what a person changed while the daemon was away stays theirs', async t =
   }
 })
 
+t.test('at the next start nothing waits any more, also in folders that a person moved meanwhile', async t => {
+  const bed = busyBed(t)
+  const saved = join(bed.folder, 'saved')
+  cpSync(bed.main, saved, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true, filter: path => !path.endsWith('.git') })
+  const waiting = () => Object.keys(treeOf(bed.main)).filter(path => path.includes('.sandbox-write-'))
+  const told: unknown[] = []
+  let waited = 0
+  for (let at = 0; ; at++) {
+    const { found, answer } = landAndDie(bed, 'kill', at)
+    if (answer) break
+    waited += waiting().length
+    const landed = existsSync(join(bed.main, 'new/deep/y'))
+    for (const name of ['new', 'old']) if (existsSync(join(bed.main, name))) renameSync(join(bed.main, name), join(bed.main, `my-${name}`))
+    told.length = 0
+    await recover(bed, found, told)
+    t.same(waiting(), [], `write ${at}`)
+    if (found[0]?.state === 'moving' && !landed) t.match(JSON.stringify(told), /"new\/deep\/y"/, 'and what waited there is said to be left')
+    restore(bed, saved)
+  }
+  t.ok(waited > 20)
+})
+
 t.test('at the next start the conversation is told what landed, and what a person changed meanwhile', async t => {
   const bed = busyBed(t)
   const told: unknown[] = []
-  const recover = async (found: LandingRecord[]) => {
-    const records = new LandingRecords(memoryFiles())
-    for (const record of found) await records.write(record)
-    const host = {
-      call: async (call: string, input: unknown) => (told.push({ call, input }), { ok: true }),
-      emit: () => {}, log: { info: () => {}, warn: () => {}, error: (message: string) => told.push(message) },
-    }
-    await new Fleet({ ...bed.deps, records, host: host as never, notes: {} as never, standings: {} as never, turns: new Locks() }).recover()
-    return records.open()
-  }
   for (let at = 0; ; at++) {
     const { found } = landAndDie(bed, 'kill', at)
     if (found[0]?.state !== 'moving') {
-      t.same(await recover(found), [])
+      t.same(await recover(bed, found, told), [])
       t.same(told, [], 'nothing had been touched')
       continue
     }
     writeFileSync(join(bed.main, 'a'), 'written meanwhile\n')
-    t.same(await recover(found), [])
+    t.same(await recover(bed, found, told), [])
     t.match(told, [{ call: 'agent.landed', input: { id: 'c-1', repos: [], conflicts: [{ repo: 'root', paths: [{ path: 'a', reason: 'workspace' }] }] } }])
     writeFileSync(join(bed.main, 'a'), 'a\n'.repeat(20))
     told.length = 0
-    await recover(landAndDie(bed, 'kill', 1_000_000).found)
+    await recover(bed, landAndDie(bed, 'kill', 1_000_000).found, told)
     t.match(told, [{ call: 'agent.landed', input: { id: 'c-1', repos: [{ repo: 'root', landedTip: bed.tip }] } }])
     t.same(treeOf(bed.main), { ...treeOf(bed.copy), b: 'file mine\n' })
     break

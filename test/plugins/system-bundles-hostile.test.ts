@@ -5,7 +5,8 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { decrypted, encrypted } from '../../plugins/system/bundles/cipher.js'
 import { readBundle } from '../../plugins/system/bundles/reading.js'
-import { Judge, reasonAgainst } from '../../plugins/system/bundles/staging.js'
+import { reasonAgainstName } from '../../plugins/system/bundles/returning.js'
+import { Judge } from '../../plugins/system/bundles/staging.js'
 import { checkSeal, withSeal } from '../../plugins/system/bundles/seal.js'
 import { daemonWith, folderOf } from '../support/daemon.js'
 import { refusal } from './agent-support.js'
@@ -16,7 +17,7 @@ t.setTimeout(120_000)
 
 const NEVER = new AbortController().signal
 const read = (path: string, passphrase?: string) => {
-  const judge = new Judge(group => group === 'agent')
+  const judge = new Judge({ workspace: '/nowhere/work', takes: group => group === 'agent' })
   return readBundle(path, passphrase, judge, NEVER).then(() => judge.judged)
 }
 const of = async (bytes: AsyncIterable<Buffer>): Promise<Buffer> => buffer(bytes)
@@ -44,6 +45,8 @@ t.test('whichever byte of a bundle is changed, it is refused', async t => {
   t.match(await refusal(read(bad)), { status: 422 })
 })
 
+const repository = (repo: string, history?: string) => ({ repo, head: 'refs/heads/main', remotes: [], branches: [], ...(history && { history }) })
+
 const HOSTILE: readonly (readonly [what: string, entries: readonly Made[], patch?: object])[] = [
   ['a path that leads out', [{ path: 'workspace/../../evil' }]],
   ['an absolute path', [{ path: '/etc/evil' }]],
@@ -52,6 +55,14 @@ const HOSTILE: readonly (readonly [what: string, entries: readonly Made[], patch
   ['a backslash', [{ path: 'workspace/..\\evil' }]],
   ['a name twice', [{ path: 'workspace/a' }, { path: 'workspace/a' }]],
   ['a file through a link', [{ path: 'workspace/a', link: 'b' }, { path: 'workspace/a/x', text: 'x' }]],
+  ['a link to nowhere', [{ path: 'workspace/a', link: '' }]],
+  ['a link in what groups keep', [{ path: 'state/agent/x.json', link: '/etc/passwd' }], { groups: [{ group: 'agent', version: 1 }] }],
+  ['a link in the place of a history', [{ path: 'history/001.bundle', link: '/etc/passwd' }], { repositories: [repository('root', 'history/001.bundle')] }],
+  ['a repository in the place of a file', [{ path: 'workspace/a', text: 'a' }], { repositories: [repository('a')] }],
+  ['a repository below a file', [{ path: 'workspace/a', text: 'a' }], { repositories: [repository('a/b')] }],
+  ['a repository in the place of a link', [{ path: 'workspace/a', link: 'b' }], { repositories: [repository('a')] }],
+  ['a repository below a link', [{ path: 'workspace/a', link: 'b' }], { repositories: [repository('a/b/c')] }],
+  ['a repository twice', [], { repositories: [repository('a'), repository('a')] }],
   ['a file that is a folder too', [{ path: 'workspace/a/x' }, { path: 'workspace/a' }]],
   ['a device', [{ path: 'workspace/a', has: { type: 'block-device', devmajor: 8, devminor: 0 } }]],
   ['a pipe', [{ path: 'workspace/a', has: { type: 'fifo' } }]],
@@ -66,8 +77,10 @@ const HOSTILE: readonly (readonly [what: string, entries: readonly Made[], patch
   ['a state of a group that did not hand it over', [{ path: 'state/agent/x.json' }]],
   ['a state in a folder of its own', [{ path: 'state/agent/deep/x.json' }], { groups: [{ group: 'agent', version: 1 }] }],
   ['a group with a path for a name', [], { groups: [{ group: '../..', version: 1 }] }],
-  ['a repository that leads out', [], { repositories: [{ repo: '../out', head: 'refs/heads/main', remotes: [], branches: [] }] }],
-  ['a repository in a git folder', [], { repositories: [{ repo: 'a/.GIT', head: 'refs/heads/main', remotes: [], branches: [] }] }],
+  ['a repository that leads out', [], { repositories: [repository('../out')] }],
+  ['a repository in a git folder', [], { repositories: [repository('a/.GIT')] }],
+  ['a repository in a git folder spelt otherwise', [], { repositories: [repository('a/.g\u200cit')] }],
+  ['a repository in the sandbox\'s own folder', [], { repositories: [repository('.sandbox/config')] }],
   ['a head that is an option', [], { repositories: [{ repo: 'root', head: '--upload-pack=evil', remotes: [], branches: [] }] }],
   ['a history that is not there', [], { repositories: [{ repo: 'root', head: 'refs/heads/main', history: 'history/001.bundle', remotes: [], branches: [] }] }],
   ['a history in another place', [{ path: 'workspace/x' }], { repositories: [{ repo: 'root', head: 'refs/heads/main', history: 'workspace/x', remotes: [], branches: [] }] }],
@@ -90,15 +103,10 @@ t.test('an archive that a sandbox would not make is refused whole', async t => {
 })
 
 t.test('what belongs to git, to the sandbox or elsewhere stays out, and is named', async t => {
-  t.equal(reasonAgainst({ path: 'a/.git/hooks/post-checkout' }), 'it belongs to git')
-  t.equal(reasonAgainst({ path: '.GIT/config' }), 'it belongs to git')
-  t.equal(reasonAgainst({ path: '.sandbox/restored/x' }), 'it is the sandbox\'s own')
-  t.equal(reasonAgainst({ path: '.sandbox/config/settings.json' }), undefined)
-  t.match(reasonAgainst({ path: '.sandbox/config/settings.json', link: '../../x' }), /no links/)
-  for (const link of ['/etc/passwd', '../out', 'b/../../out', '..']) t.match(reasonAgainst({ path: 'a', link }), /leads out/, link)
-  for (const link of ['b', './b', 'c/../b']) t.equal(reasonAgainst({ path: 'a', link }), undefined, link)
-  t.equal(reasonAgainst({ path: 'deep/a', link: '../b' }), undefined)
-  t.match(reasonAgainst({ path: 'deep/a', link: '../../b' }), /leads out/)
+  for (const path of ['a/.git/hooks/post-checkout', '.GIT/config', '.g\u200cit/config', 'git~1/config', '.git./config']) t.equal(reasonAgainstName({ path }), 'it belongs to git', path)
+  for (const path of ['.sandbox/restored/x', '.SANDBOX/config/settings.json', '.sandbox./x']) t.equal(reasonAgainstName({ path }), 'it is the sandbox\'s own', path)
+  for (const path of ['.sandbox/config/settings.json', '.gitignore', 'a/.sandbox/x']) t.equal(reasonAgainstName({ path }), undefined, path)
+  t.match(reasonAgainstName({ path: '.sandbox/config/settings.json', link: '../../x' }), /no links/)
   const folder = folderOf(t)
   const path = await made(join(folder, 'bundle'), [{ path: 'workspace/.git/hooks/post-merge', text: 'evil' }, { path: 'workspace/a', link: '/etc/passwd' }, { path: 'state/other/x' }, { path: 'state/agent/x' }], { groups: [{ group: 'other', version: 1 }, { group: 'agent', version: 1 }] })
   t.same(await read(path), {
@@ -168,9 +176,9 @@ t.test('what is refused leaves nothing behind, over HTTP too', async t => {
   t.match(await apply('folder'), { status: 422 })
   symlinkSync('/etc/passwd', join(workspace, 'out'))
   t.match(await apply('out'), { status: 404 })
-  for (const [what, entries, patch] of HOSTILE.slice(0, 8)) {
+  for (const [what, entries, patch] of HOSTILE.slice(0, 16)) {
     await made(join(workspace, 'bad'), entries, patch)
-    t.match(await apply('bad'), { status: 422 }, what)
+    for (const mode of ['check', 'apply']) t.match(await apply('bad', { mode }), { status: 422 }, `${what}, ${mode}`)
   }
   const good = await made(join(workspace, 'good'), [{ path: 'workspace/new.txt', text: 'new' }])
   changed(good, join(workspace, 'bad'), -70)

@@ -11,7 +11,7 @@ type HeaderArgument = Parameters<ReturnType<typeof pack>['entry']>[0]
 /** An entry of an archive as somebody may make it: what the manifest says of it, and what is there. */
 export interface Made {
   readonly path: string
-  readonly text?: string
+  readonly text?: string | Buffer
   readonly link?: string
   /** What the manifest says, where that is another. */
   readonly says?: object
@@ -24,7 +24,7 @@ export interface Made {
 const of = async (bytes: AsyncIterable<Buffer>): Promise<Buffer> => buffer(bytes)
 
 /** A plain file as it stands in an archive (POSIX.1-1988, ustar). */
-const plainEntry = (name: string, text: string): Buffer => {
+const plainEntry = (name: string, text: string | Buffer): Buffer => {
   const size = Buffer.byteLength(text)
   const entry = Buffer.alloc(512 + Math.ceil(size / 512) * 512)
   entry.write(name, 0)
@@ -33,12 +33,12 @@ const plainEntry = (name: string, text: string): Buffer => {
   entry.write('ustar\x0000', 257)
   const sum = entry.subarray(0, 512).reduce((all, byte) => all + byte, 0)
   entry.write(`${sum.toString(8).padStart(6, '0')}\x00 `, 148)
-  entry.write(text, 512)
+  entry.set(Buffer.from(text), 512)
   return entry
 }
 
 /** An entry of any other kind. */
-const oddEntry = async (header: HeaderArgument, text: string): Promise<Buffer> => {
+const oddEntry = async (header: HeaderArgument, text: string | Buffer): Promise<Buffer> => {
   const tar = pack()
   if (header.type === undefined || header.type === 'file') tar.entry(header, text)
   else tar.entry(header)

@@ -1,4 +1,5 @@
 import { Refusal } from '../../../sdk/index.js'
+import { isClosedName } from '../../../sdk/node/closed-names.js'
 import { segmentsOf } from '../../../sdk/node/paths.js'
 
 /** One file or link of an archive, in the order in which they follow. */
@@ -124,21 +125,24 @@ const repositoryOf = (value: unknown): BundleRepository => {
 /** Every path is one of the archive's own places, has one entry, and leads through none. */
 const checkPaths = ({ entries, repositories, groups }: BundleManifest): void => {
   const names = new Set<string>()
-  for (const { path } of entries) {
+  for (const { path, link } of entries) {
     if (!Object.values(IN).some(place => path.startsWith(place))) wrong(`it has an entry ${JSON.stringify(path.slice(0, 120))}`)
     checkPath(path)
     if (names.has(path)) wrong(`it has two entries ${JSON.stringify(path.slice(0, 120))}`)
+    if (link === '' || (link !== undefined && !path.startsWith(IN.workspace))) wrong(`it has a link ${JSON.stringify(path.slice(0, 120))}, which leads nowhere of the workspace`)
     names.add(path)
   }
-  for (const path of names) {
+  const above = (path: string, what: string): void => {
     for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
-      if (names.has(path.slice(0, at))) wrong(`${JSON.stringify(path.slice(0, at).slice(0, 120))} is a file and a folder in it`)
+      if (names.has(path.slice(0, at))) wrong(`${JSON.stringify(path.slice(0, at).slice(0, 120))} is a file or a link in it, and ${what} too`)
     }
   }
+  for (const path of names) above(path, 'a folder')
   const repos = repositories.map(({ repo }) => repo)
   for (const { repo, history } of repositories) {
     if (repo !== 'root') checkPath(repo)
-    if (repo.split('/').some(part => part.toLowerCase() === '.git')) wrong(`it has a repository ${JSON.stringify(repo.slice(0, 120))}`)
+    if (isClosedName(repo.split('/'))) wrong(`it has a repository ${JSON.stringify(repo.slice(0, 120))}, where none can be`)
+    if (repo !== 'root') above(`${IN.workspace}${repo}/`, `the repository ${JSON.stringify(repo.slice(0, 120))}`)
     if (history !== undefined && !(history.startsWith(IN.history) && names.has(history))) wrong(`the history of ${repo.slice(0, 120)} is missing`)
   }
   if (new Set(repos).size < repos.length) wrong('it has a repository twice')

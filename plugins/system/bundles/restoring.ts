@@ -9,7 +9,8 @@ import type { RestoreReport } from './contract.js'
 import type { BundleManifest } from './manifest.js'
 import { handedOver } from './exports.js'
 import { readBundle } from './reading.js'
-import { Judge, namesIn, privateFolder, Staging, type Judged } from './staging.js'
+import { topOf, unitsOf } from './returning.js'
+import { Judge, namesIn, privateFolder, Staging, type Judged, type Target } from './staging.js'
 import { findRepositories } from './workspace-files.js'
 
 /** A bundle that is to come back, as it was asked for. */
@@ -29,9 +30,13 @@ const STAMP = /^\d{13}-[0-9a-f]{6}$/
 
 /** Says what a bundle would bring back; nothing is written. */
 export const checkBundle = async (host: RestoreHost, asked: RestoreAsked): Promise<RestoreReport> => {
-  const judge = new Judge(await takersOf(host))
+  const judge = new Judge(await targetOf(host))
   const manifest = await readBundle(await bundleAt(host, asked.path), asked.passphrase, judge, host.signal)
-  return reportOf(manifest, judge.judged, [])
+  const { judged } = judge
+  const tops = manifest.repositories.flatMap(({ repo }) => (repo === 'root' ? [] : [topOf(repo)]))
+  const brought = [...judged.written.flatMap(({ path }) => (path.includes('/') ? [] : [path])), ...tops]
+  await foldersOf(host, manifest, own([...new Set(brought)]))
+  return reportOf(manifest, judged, [])
 }
 
 /** Lays a bundle out, checks it whole, and writes down the moves by which the next start puts it in place. */
@@ -42,7 +47,7 @@ export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promi
   const stamp = `${Date.now()}-${randomBytes(3).toString('hex')}`
   const beside = await privateFolder(workspace, SANDBOX, RESTORED)
   const places = { workspace: join(beside, stamp, NEW), data: join(stagedFolder(host), stamp) }
-  const staging = new Staging(places, await takersOf(host))
+  const staging = new Staging(places, await targetOf(host))
   let planned = false
   try {
     const manifest = await readBundle(path, asked.passphrase, staging, host.signal)
@@ -52,7 +57,7 @@ export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promi
     const moves = await movesOf(host, manifest, places, before)
     await keepState(host, stamp)
     await refuseAtWork(host)
-    await planMoves(join(data, MOVES), moves)
+    await planMoves(join(data, MOVES), { ...moves, root: workspace })
     planned = true
     failpoint('bundle.planned')
     const until = new Date(Number(stamp.split('-')[0]) + KEPT_MS).toISOString().slice(0, 10)
@@ -99,10 +104,9 @@ const stagedFolder = ({ place }: Places): string => join(place.folder, 'staged')
 
 const bundleAt = async ({ place }: RestoreHost, path: string): Promise<string> => inside(place.workspace, path)
 
-/** Which groups take back what they handed over once. */
-const takersOf = async (host: RestoreHost): Promise<(group: string) => boolean> => {
+const targetOf = async (host: RestoreHost): Promise<Target> => {
   const groups = new Set((await host.collect('bundle.takers')).flat())
-  return group => groups.has(group)
+  return { workspace: host.place.workspace, takes: group => groups.has(group) }
 }
 
 const refuseAtWork = async (host: RestoreHost): Promise<void> => {
@@ -115,7 +119,7 @@ const refuseAtWork = async (host: RestoreHost): Promise<void> => {
 /** Folder by folder: of a whole bundle all that is in the workspace goes, else only the folders of its repositories. */
 const movesOf = async (host: RestoreHost, manifest: BundleManifest, places: { workspace: string; data: string }, before: string): Promise<{ away: Move[]; in: Move[] }> => {
   const { workspace, data } = host.place
-  const units = await unitsOf(host, manifest, places.workspace)
+  const units = await foldersOf(host, manifest, own(await namesIn(places.workspace)))
   const config = join(SANDBOX, CONFIG)
   const configured = (await namesIn(join(places.workspace, SANDBOX))).includes(CONFIG)
   const away = [...units.away, ...(configured ? [config] : [])].map(name => ({ from: join(workspace, name), to: join(before, name) }))
@@ -124,17 +128,30 @@ const movesOf = async (host: RestoreHost, manifest: BundleManifest, places: { wo
   return { away, in: [...into, ...state.map(group => ({ from: join(places.data, 'state', group), to: returnedFolder(data, group) }))] }
 }
 
-const unitsOf = async ({ place }: RestoreHost, manifest: BundleManifest, staged: string): Promise<{ away: string[]; in: string[] }> => {
-  const own = (names: readonly string[]) => names.filter(name => name !== SANDBOX)
-  const brought = own(await namesIn(staged))
-  if (manifest.whole) return { away: own(await namesIn(place.workspace)), in: brought }
-  const repos = manifest.repositories.map(({ repo }) => repo)
+const own = (names: readonly string[]): string[] => names.filter(name => name !== SANDBOX)
+
+/** What goes away and what comes in, by the names the bundle brings at the top of the workspace; refuses what stands in the way. */
+const foldersOf = async ({ place: { workspace } }: Places, manifest: BundleManifest, brought: string[]): Promise<{ away: string[]; in: string[] }> => {
+  if (manifest.whole) return { away: own(await namesIn(workspace)), in: brought }
+  const units = unitsOf(manifest) ?? brought
+  for (const unit of units) await refuseBehind(workspace, unit)
   // A folder of a repository that comes back holds it whole; what lies in it of others would be taken away with it.
-  const units = repos.includes('root') ? brought : repos.filter(repo => !repos.some(other => repo.startsWith(`${other}/`)))
-  const left = (await findRepositories(place.workspace)).map(({ repo }) => repo).filter(repo => repo !== 'root' && !repos.includes(repo))
+  const repos = manifest.repositories.map(({ repo }) => repo)
+  const left = (await findRepositories(workspace)).map(({ repo }) => repo).filter(repo => repo !== 'root' && !repos.includes(repo))
   const covered = left.find(repo => units.some(unit => repo.startsWith(`${unit}/`) || repo === unit))
   if (covered !== undefined) refuse('conflict', `the folder of ${covered} would be replaced, and the bundle does not hold that repository: move it away first`)
   return { away: units, in: units }
+}
+
+/** Refuses a folder that could only be reached through a link or a file of the workspace. */
+const refuseBehind = async (workspace: string, path: string): Promise<void> => {
+  for (let end = path.indexOf('/'); end > 0; end = path.indexOf('/', end + 1)) {
+    const at = path.slice(0, end)
+    const found = await lstat(join(workspace, at)).catch(() => undefined)
+    if (!found) return
+    const what = found.isSymbolicLink() ? 'a link' : 'a file'
+    if (!found.isDirectory()) refuse('conflict', `${at} is ${what} in the workspace, and the bundle brings back ${path}: move ${at} away first`)
+  }
 }
 
 const POINTS = 'restore-points'

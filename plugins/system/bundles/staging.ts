@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs'
-import { lstat, mkdir, readdir, rm, statfs, symlink, writeFile } from 'node:fs/promises'
-import { dirname, join, normalize } from 'node:path'
+import { lstat, mkdir, readdir, realpath, rm, statfs, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Refusal, refuse } from '../../../sdk/index.js'
 import { isFull } from '../../../sdk/node/disk.js'
@@ -9,6 +9,7 @@ import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
 import { unpackHistory } from './histories.js'
 import { IN, type BundleEntry, type BundleManifest } from './manifest.js'
 import type { Reader } from './reading.js'
+import { reasonsAgainst, type ReasonAgainst } from './returning.js'
 
 /** What comes back, and what stays out and why. */
 export interface Judged {
@@ -16,36 +17,34 @@ export interface Judged {
   readonly skipped: { path: string; reason: string }[]
 }
 
-const CONFIG = '.sandbox/config/'
-const MOST_SKIPPED = 200
-
-/** Why a file of the workspace does not come back; undefined: it does. */
-export const reasonAgainst = ({ path, link }: Pick<BundleEntry, 'path' | 'link'>): string | undefined => {
-  const parts = path.toLowerCase().split('/')
-  if (parts.includes('.git')) return 'it belongs to git'
-  if (parts[0] === '.sandbox' && !path.startsWith(CONFIG)) return 'it is the sandbox\'s own'
-  if (link === undefined) return undefined
-  if (parts[0] === '.sandbox') return 'the configuration takes no links'
-  const leads = normalize(join(dirname(path), link))
-  return link.startsWith('/') || leads === '..' || leads.startsWith('../') ? 'it is a link that leads out of the workspace' : undefined
+/** The sandbox a bundle comes back to. */
+export interface Target {
+  /** The workspace's real path. */
+  readonly workspace: string
+  /** Whether a group takes back what it handed over once. */
+  readonly takes: (group: string) => boolean
 }
+
+const MOST_SKIPPED = 200
 
 /** Judges the entries of an archive as they are read, and writes nothing. */
 export class Judge implements Reader {
-  readonly #takes: (group: string) => boolean
+  readonly #target: Target
   readonly #counts = new Map<string, number>()
   readonly #skipped: { path: string; reason: string }[] = []
+  #reasons: ReasonAgainst = () => undefined
 
-  /** @param takes Whether a group of this sandbox takes back what it handed over. */
-  constructor(takes: (group: string) => boolean) {
-    this.#takes = takes
+  constructor(target: Target) {
+    this.#target = target
   }
 
   get judged(): Judged {
     return { written: [...this.#counts].map(([path, files]) => ({ path, files })), skipped: this.#skipped.slice(0, MOST_SKIPPED) }
   }
 
-  async begin(_manifest: BundleManifest): Promise<void> {}
+  async begin(manifest: BundleManifest): Promise<void> {
+    this.#reasons = await reasonsAgainst(manifest, this.#target.workspace)
+  }
 
   async take(entry: BundleEntry, content: AsyncIterable<Buffer>): Promise<void> {
     const { path } = entry
@@ -53,7 +52,7 @@ export class Judge implements Reader {
     const own = path.slice(place.length)
     const [first = ''] = own.split('/')
     if (place === IN.history) return this.keep(entry, content)
-    const reason = place === IN.workspace ? reasonAgainst({ ...entry, path: own }) : this.#takes(first) ? undefined : 'no group of this sandbox takes it back'
+    const reason = place === IN.workspace ? this.#reasons(own) : this.#target.takes(first) ? undefined : 'no group of this sandbox takes it back'
     if (reason !== undefined) return void this.#skipped.push({ path: own, reason })
     const counted = place === IN.workspace ? first : path.slice(0, place.length + first.length)
     this.#counts.set(counted, (this.#counts.get(counted) ?? 0) + 1)
@@ -64,7 +63,7 @@ export class Judge implements Reader {
   protected async keep(_entry: BundleEntry, _content: AsyncIterable<Buffer>): Promise<void> {}
 }
 
-/** Where an archive is laid out before it counts. */
+/** Where an archive is laid out before it counts; real paths. */
 export interface StagingPlaces {
   /** On the disk of the workspace. */
   readonly workspace: string
@@ -78,12 +77,13 @@ export class Staging extends Judge {
   readonly #links: { path: string; link: string }[] = []
   readonly #folders = new Set<string>()
 
-  constructor(places: StagingPlaces, takes: (group: string) => boolean) {
-    super(takes)
+  constructor(places: StagingPlaces, target: Target) {
+    super(target)
     this.places = places
   }
 
   override async begin(manifest: BundleManifest): Promise<void> {
+    await super.begin(manifest)
     const sum = (place: string, times: number) => manifest.entries.filter(({ path }) => path.startsWith(place)).reduce((all, { size }) => all + size * times, 0)
     const { workspace, data } = this.places
     await Promise.all([workspace, data].map(folder => mkdir(folder, { recursive: true, mode: 0o700 })))
@@ -94,23 +94,32 @@ export class Staging extends Judge {
 
   protected override async keep({ path, runs, link }: BundleEntry, content: AsyncIterable<Buffer>): Promise<void> {
     const inWorkspace = path.startsWith(IN.workspace)
+    if (link !== undefined) return void this.#links.push({ path: path.slice(IN.workspace.length), link })
     const at = inWorkspace ? join(this.places.workspace, path.slice(IN.workspace.length)) : join(this.places.data, path)
-    if (link !== undefined) return void this.#links.push({ path: at, link })
-    await this.#folder(dirname(at))
-    await full(pipeline(content, createWriteStream(at, { flags: 'wx', mode: inWorkspace ? (runs ? 0o755 : 0o644) : 0o600 })))
+    await laidOut(path, async () => {
+      await this.#folder(dirname(at))
+      await pipeline(content, createWriteStream(at, { flags: 'wx', mode: inWorkspace ? (runs ? 0o755 : 0o644) : 0o600 }))
+    })
   }
 
-  /** Makes the links and the repositories, and brings everything to the disk. */
+  /** Makes the repositories and then the links, and brings everything to the disk. */
   async end(manifest: BundleManifest, signal: AbortSignal): Promise<void> {
     const { workspace, data } = this.places
-    // Last, so that no file was written through one.
-    for (const { path, link } of this.#links) {
-      await this.#folder(dirname(path))
-      await full(symlink(link, path))
-    }
     for (const repository of manifest.repositories) {
       const { repo, history } = repository
-      await unpackHistory(repo === 'root' ? workspace : join(workspace, repo), repository, history && join(data, history), signal)
+      const dir = repo === 'root' ? workspace : join(workspace, repo)
+      await laidOut(repo, () => this.#folder(dir))
+      // Nothing of the bundle is a link yet; what somebody puts there meanwhile is not followed either.
+      if ((await realpath(dir)) !== dir) refuse('conflict', `the folder of ${repo} became a link while the bundle was laid out: restore again`)
+      await unpackHistory(dir, repository, history && join(data, history), signal)
+    }
+    // Last, so that nothing was written through one.
+    for (const { path, link } of this.#links) {
+      const at = join(workspace, path)
+      await laidOut(path, async () => {
+        await this.#folder(dirname(at))
+        await symlink(link, at)
+      })
     }
     await rm(join(data, IN.history), { recursive: true, force: true })
     await flushDisks([workspace, data])
@@ -118,8 +127,22 @@ export class Staging extends Judge {
 
   async #folder(folder: string): Promise<void> {
     if (this.#folders.has(folder)) return
-    await full(mkdir(folder, { recursive: true }))
+    await mkdir(folder, { recursive: true })
     this.#folders.add(folder)
+  }
+}
+
+/** What this disk cannot hold under a name, or not beside another name. */
+const UNFIT = new Set(['EEXIST', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EILSEQ', 'EINVAL'])
+
+/** Writes something of a bundle; a disk that cannot hold it under its name is told as that. */
+const laidOut = async (path: string, work: () => Promise<void>): Promise<void> => {
+  try {
+    await full(work())
+  } catch (error) {
+    if (!UNFIT.has(codeOf(error) ?? '')) throw error
+    const name = JSON.stringify(path.slice(0, 120))
+    throw new Refusal('unprocessable', `the disk of this sandbox cannot hold ${name} (${codeOf(error)}), so nothing was changed: restore on another disk`, { cause: error })
   }
 }
 

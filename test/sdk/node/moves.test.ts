@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { carryOut, handOverFolder, planMoves, returnedFolder, takeReturned } from '../../../sdk/node/moves.js'
@@ -34,6 +34,20 @@ t.test('where something stands in the way everything goes back', async t => {
   t.match(await carryOut(plan), { undone: { message: /is in the way/ } })
   t.same([readFileSync(join(old, 'a/file'), 'utf8'), readFileSync(join(fresh, 'a/file'), 'utf8'), readdirSync(before)], ['old', 'fresh', []])
   t.equal(existsSync(plan), false)
+})
+
+t.test('below the root nothing moves through a link, and what moved before goes back', async t => {
+  const folder = realpathSync(t.testdir({ work: {}, away: { x: 'theirs' }, fresh: { a: 'a', x: 'new' } }))
+  const [plan, work, before] = ['moves.json', 'work', 'work/before'].map(name => join(folder, name)) as [string, string, string]
+  symlinkSync(join(folder, 'away'), join(work, 'link'))
+  writeFileSync(join(work, 'a'), 'old')
+  await planMoves(plan, {
+    root: work, away: [{ from: join(work, 'a'), to: join(before, 'a') }, { from: join(work, 'link/x'), to: join(before, 'x') }],
+    in: [{ from: join(folder, 'fresh/a'), to: join(work, 'a') }, { from: join(folder, 'fresh/x'), to: join(work, 'link/x') }],
+  })
+  t.match(await carryOut(plan), { undone: { message: /link is reached through a link/ } })
+  t.same(['work/a', 'away/x', 'fresh/a', 'fresh/x'].map(path => readFileSync(join(folder, path), 'utf8')), ['old', 'theirs', 'a', 'new'])
+  t.same([readdirSync(before), existsSync(plan)], [[], false])
 })
 
 t.test('a plan of another version stops the start', async t => {

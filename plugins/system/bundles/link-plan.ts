@@ -1,0 +1,91 @@
+import { dirname, join, relative } from 'node:path'
+import { refuse } from '../../../sdk/index.js'
+import { foldedName } from '../../../sdk/node/closed-names.js'
+import { wayOf } from '../../../sdk/node/links.js'
+import { contains } from '../../../sdk/node/paths.js'
+
+/** What the workspace will hold once a bundle is back in it; paths count from its root. */
+export interface LinkPlan {
+  /** The workspace's real path. */
+  readonly workspace: string
+  /** Files and repositories that come back. */
+  readonly solid: Iterable<string>
+  /** Links that would come back, and what each holds. */
+  readonly links: ReadonlyMap<string, string>
+  /** Whether what the workspace has at a path now is there afterwards too. */
+  readonly stays: (path: string) => boolean
+}
+
+const OUT = 'it is a link that leads out of the workspace'
+const CIRCLE = 'it is a link that leads in a circle'
+const TWIN = 'it is a link, or leads through one, whose name some disks take for another one of the bundle'
+/** How many characters of paths are walked at most to resolve all links. */
+const MOST_WALKED = 64 * 1024 * 1024
+const PAUSE = 256 * 1024
+
+/**
+ * Finds the links of a bundle that stay out, each with the reason: followed through every link that will exist, of the
+ * bundle and of what stays in the workspace, they leave it at some step or have no end.
+ *
+ * Links that stay out are followed all the same, so that what leads through one stays out too.
+ *
+ * @param linkNow What the link at an absolute path of the workspace holds now.
+ */
+export const strayLinks = async (
+  { workspace, solid, links, stays }: LinkPlan, linkNow: (path: string) => Promise<string | undefined>,
+): Promise<ReadonlyMap<string, string>> => {
+  const stray = new Map<string, string>()
+  if (links.size === 0) return stray
+  const fold = folding()
+  const spelt = Map.groupBy(links.keys(), fold)
+  for (const path of twins([...solid, ...links.keys()], fold, spelt)) stray.set(path, TWIN)
+  const withinOf = (place: string): string => relative(workspace, place)
+  let [walked, rested] = [0, 0]
+  const linkAt = async (place: string): Promise<string | undefined> => {
+    const path = withinOf(place)
+    return links.get(path) ?? (stays(path) ? linkNow(place) : undefined)
+  }
+  const reasonOf = async (path: string, link: string): Promise<string | undefined> => {
+    for await (const place of wayOf(join(workspace, path), link, linkAt)) {
+      if (place === undefined) return CIRCLE
+      if (!contains(workspace, place)) return OUT
+      const inner = withinOf(place)
+      if (spelt.get(fold(inner))?.some(other => other !== inner)) return TWIN
+      walked += place.length
+      if (walked > MOST_WALKED) refuse('too-large', 'the links of the bundle lead too far to be followed: pack it without them')
+      if (walked < rested + PAUSE) continue
+      rested = walked
+      await new Promise<void>(resolve => setImmediate(resolve))
+    }
+    return undefined
+  }
+  for (const [path, link] of links) {
+    const reason = await reasonOf(path, link)
+    if (reason !== undefined) stray.set(path, reason)
+  }
+  return stray
+}
+
+/** The path that a disk which folds names may take one for. */
+const folding = (): ((path: string) => string) => {
+  const known = new Map<string, string>()
+  const name = (segment: string): string => {
+    const folded = known.get(segment) ?? foldedName(segment)
+    known.set(segment, folded)
+    return folded
+  }
+  return path => path.split('/').map(name).join('/')
+}
+
+/** The links whose name such a disk takes for that of something else in the bundle, or of a folder above it. */
+const twins = (paths: readonly string[], fold: (path: string) => string, spelt: ReadonlyMap<string, readonly string[]>): Set<string> => {
+  const seen = new Set<string>()
+  const found = new Set<string>()
+  for (const path of paths) {
+    for (let at = path; at !== '.' && !seen.has(at); at = dirname(at)) {
+      seen.add(at)
+      for (const other of spelt.get(fold(at)) ?? []) if (other !== at) found.add(other)
+    }
+  }
+  return found
+}
