@@ -9,7 +9,7 @@ import { Refusal, type RefusalBody } from '../refusal.js'
 import { asked, told } from './asked.js'
 import { connected, type Connection } from './connection.js'
 import { askHidden } from './hidden.js'
-import { bar, bytesWords } from './sizes.js'
+import { bar, bytesWords } from '../sizes.js'
 import { ago, columns, counted, oneLine, stylesOf } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 

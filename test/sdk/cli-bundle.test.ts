@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { bar, bytesWords } from '../../sdk/cli/sizes.js'
+import { bar, bytesWords } from '../../sdk/sizes.js'
 import { startedAnew } from '../plugins/system-bundles-support.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
