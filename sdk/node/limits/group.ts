@@ -39,6 +39,8 @@ export interface GroupKeeper {
   readonly limits: WallLimits
   /** The `cgroup.procs` of the group's control group, where there is one. */
   readonly procs: () => string | undefined
+  /** The limit that the system itself kept meanwhile. */
+  readonly exceeded: () => keyof WallLimits | undefined
   /** Called when the group gets a program, and when nothing is in it any more. */
   readonly busy: (busy: boolean) => void
 }
@@ -110,8 +112,10 @@ export class ProgramGroup {
     if (first) this.#listener?.(this.#over)
   }
 
-  /** Takes note of how a program ended: the size of files is kept by the system alone, which tells nobody else. */
+  /** Takes note of how a program ended: of the size of files the system tells the program alone. */
   ended({ code, output }: ProgramEnd): void {
+    const kept = this.#keeper.exceeded()
+    if (kept) return this.exceed(kept)
     const words = output.slice(-LAST_WORDS)
     if (code === FILE_TOO_LARGE || SHELL_SAYS.test(words) || (code !== 0 && PROGRAM_SAYS.test(words))) this.exceed('fileSize')
   }

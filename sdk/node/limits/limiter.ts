@@ -43,6 +43,7 @@ export class Limiter {
     const group = new ProgramGroup({
       limits: this.#limits,
       procs: () => (kept.control ??= this.#controls?.group(this.#limits))?.procs,
+      exceeded: () => kept.control?.exceeded(),
       busy: busy => this.#change(key, kept, busy),
     })
     const kept: Kept = { group, looking: false, nextLook: 0 }
