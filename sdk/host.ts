@@ -59,7 +59,7 @@ export interface Log {
 }
 
 /** A size such as `512MiB` or `8GiB`. */
-export type Size = string & tags.Pattern<'^[0-9]{1,6}([.][0-9]{1,3})?(MiB|GiB|TiB)$'>
+export type Size = string & tags.Pattern<'^(0[.][0-9]{1,3}|[1-9][0-9]{0,5}([.][0-9]{1,3})?)(MiB|GiB|TiB)$'>
 
 /** What the programs of one turn may use; what is left out suits builds. */
 export interface LimitSettings {

@@ -89,6 +89,14 @@ const attack = async (t: Test, { client, url, data }: RunningDaemon): Promise<vo
       t.ok(slowest < 5_000, `an answer took at most ${Math.round(slowest)} ms`)
     })
   }
+  for (const name of ['a memory hog', 'a file of 100 GiB without content']) {
+    const { command, says } = ATTACKS[name]!
+    const frames = await runTurn(client, 'program', `${runs(command)}\nsay not reached`, { isolated: true, harness: 'vendor-code' })
+    t.match(frames.filter(({ kind }) => kind === 'error'), [{ message: says }], `${name} of an agent program`)
+    t.match(frames.at(-1), { kind: 'done', reason: 'failed' })
+  }
+  const [last] = answersOf(await runTurn(client, 'program', 'run echo here again', { harness: 'vendor-code' }))
+  t.match(last, { ok: true, text: /here again/ }, 'the agent program goes on in the next turn')
   t.match(answersOf(await runTurn(client, 'attacker', 'run echo here again')), [{ ok: true, text: 'here again' }], 'the conversation goes on')
   await runTurn(client, 'friend', 'run echo friend', { isolated: true })
   writeFileSync(join(data, 'agent/checkouts/other/stop'), '')
