@@ -3,6 +3,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import typia, { type tags } from 'typia'
+import type { LimitSettings } from '../sdk/host.js'
 import type { IdentityProvider } from '../sdk/kernel.js'
 import { stateFolder } from '../sdk/node/state-folder.js'
 
@@ -34,6 +35,8 @@ export interface Deployment {
     read?: WallPath[]
     /** Folders that can be written too. */
     write?: WallPath[]
+    /** What the programs of one turn may use. */
+    limits?: LimitSettings
   }
 }
 

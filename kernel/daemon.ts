@@ -126,7 +126,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const carried = await carryOut(join(data, MOVES))
   if (typeof carried === 'object') log.error({ err: carried.undone }, 'what was to be put in place is back where it was')
   plugins = await loadPlugins(kernel, {
-    manifests, root, workspace: config.workspace, data, hidden, grants,
+    manifests, root, workspace: config.workspace, data, hidden, grants, limits: deployment.wall?.limits ?? {},
     ...(options.only && { only: options.only }), ...(options.apart && { apart: options.apart }),
   })
 

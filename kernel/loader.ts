@@ -2,7 +2,7 @@ import { readFile, readdir, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isRoute, type Contract } from '../sdk/contract.js'
-import { createHost, type Activate, type Place, type WallGrants } from '../sdk/host.js'
+import { createHost, type Activate, type LimitSettings, type Place, type WallGrants } from '../sdk/host.js'
 import { KERNEL } from './events.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, principalOf } from './permissions.js'
@@ -33,6 +33,8 @@ export interface LoadOptions {
   readonly hidden: readonly string[]
   /** What the deployment shows behind every wall. */
   readonly grants: WallGrants
+  /** What the deployment says of the limits of turns. */
+  readonly limits: LimitSettings
   /** Only these groups; left out: all. */
   readonly only?: readonly string[]
   /** Groups to run in processes of their own. */
@@ -50,7 +52,8 @@ export const loadPlugins = async (kernel: Kernel, options: LoadOptions): Promise
   for (const manifest of inOrder(manifests)) {
     const { name } = manifest
     const entry = join(root, manifest.entry)
-    const place: Place = { workspace: options.workspace, data: options.data, folder: join(options.data, name), root, hidden: options.hidden, grants: options.grants }
+    const { workspace, data, hidden, grants, limits } = options
+    const place: Place = { workspace, data, folder: join(data, name), root, hidden, grants, limits }
     try {
       await mkdir(place.folder, { recursive: true, mode: 0o700 })
       const module = (await import(pathToFileURL(entry).href)) as PluginModule

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { refuse, type WallGrants } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { readJson, sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
+import type { ProgramGroup } from '../../sdk/node/limits/group.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import type { WallSpec } from '../../sdk/node/wall/wall.js'
 import { addTree, below, pathOf, patternOf, type Repository, type TreeEntry } from './copies-repos.js'
@@ -28,6 +29,8 @@ export interface ShelfOptions {
   readonly hidden?: readonly string[]
   /** What the deployment shows behind every wall. */
   readonly grants?: WallGrants
+  /** The programs of a conversation, which keep within its limits. */
+  readonly limits?: (id: string) => ProgramGroup
 }
 
 /** Where private copies stand, each with the note that says it is whole. */
@@ -102,11 +105,12 @@ export class Shelf {
 
   /** The wall around a copy. */
   wall(id: string, made: Made): TurnWall {
-    const { workspace, data, hidden = [], grants } = this.#options
+    const { workspace, data, hidden = [], grants, limits } = this.#options
     const gitdirs = made.repos.map(({ repo, common, entry }) => ({
       path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`, exclude: foreignTo(repo, made).map(patternOf),
     }))
-    return { workspace, data, hide: hidden, ...(grants && { grants }), copy: { dir: this.place(id), gitdirs } }
+    const copy = { dir: this.place(id), gitdirs }
+    return { workspace, data, hide: hidden, ...(grants && { grants }), ...(limits && { limits: limits(id) }), copy }
   }
 
   #note(id: string): string {

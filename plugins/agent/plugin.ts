@@ -2,6 +2,9 @@ import { join } from 'node:path'
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
 import { askReach, sightFor } from '../../sdk/node/asked-reach.js'
 import { placeOf } from '../../sdk/node/places.js'
+import { ControlGroups } from '../../sdk/node/limits/cgroup.js'
+import { Limiter } from '../../sdk/node/limits/limiter.js'
+import { wallLimits } from '../../sdk/node/limits/settings.js'
 import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
 import { reach } from './access.js'
@@ -76,7 +79,8 @@ export const activate = async (host: Host): Promise<void> => {
   const peers = new Peers()
   const providers = new Providers(store, log, [scriptWith(scriptAgent(place.root), vendorOn(peers))])
   const remembered = new Remembered(store, log)
-  const copies = new Copies({ workspace, folder: place.folder, data, hidden, grants, log })
+  const limiter = new Limiter(await wallLimits(place.limits, data), ControlGroups.open(data))
+  const copies = new Copies({ workspace, folder: place.folder, data, hidden, grants, log, limits: id => limiter.of(id) })
   const listeners = async () => (await host.call('kernel.listeners')).listeners
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
   const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
@@ -87,7 +91,7 @@ export const activate = async (host: Host): Promise<void> => {
   const underWay = new ProgramsUnderWay()
   const commands = new CommandLogs(join(place.data, 'logs', 'runs'))
   const workshop = new TurnWorkshop({
-    workspace, data, underWay, commands, copies, conversations, locks, log, remembered, anchors, listeners, limits,
+    workspace, data, underWay, commands, copies, limiter, conversations, locks, log, remembered, anchors, listeners, limits,
     reach: ({ areas, email }) => askReach(host, areas, email), staff: { providers, log },
   })
   const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }

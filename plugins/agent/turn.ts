@@ -263,6 +263,14 @@ export class Turn {
     this.#stop.abort()
   }
 
+  /** Ends the turn as failed with a sentence: its cards come down and its signal is aborted, unless it is all but over. */
+  fail(message: string): void {
+    if (this.#stopping || this.#settling || this.#leaving || this.#frozen || this.signal.aborted) return
+    this.log.push({ kind: 'error', message })
+    this.withdrawCards()
+    this.#stop.abort()
+  }
+
   /** Goes on elsewhere at the next gap, unless another move comes before; durable when it returns. */
   async move(to: Omit<Moving, 'nth'>): Promise<void> {
     await this.entry.change({ moving: { ...to, nth: this.record.switches + 1 } })

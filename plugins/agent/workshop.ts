@@ -4,6 +4,7 @@ import { accessTo, allows, covers, isWithin, Refusal, refuse, type ReachFolder }
 import type { Log } from '../../sdk/index.js'
 import type { Listener, Reach } from '../../sdk/node/addresses.js'
 import { tooLarge } from '../../sdk/node/large-files.js'
+import type { Limiter } from '../../sdk/node/limits/limiter.js'
 import { inside } from '../../sdk/node/paths.js'
 import { sightWith, type Sight } from '../../sdk/node/sight.js'
 import { homeOfConversation } from '../../sdk/node/wall/home.js'
@@ -38,6 +39,8 @@ export interface WorkshopParts {
   readonly underWay: ProgramsUnderWay
   readonly commands: CommandLogs
   readonly copies: Copies
+  /** Keeps the programs of each conversation within the limits of the machine. */
+  readonly limiter: Limiter
   readonly conversations: Conversations
   /** The turn locks: nothing else moves a conversation's tree meanwhile. */
   readonly locks: Lanes
@@ -73,8 +76,10 @@ export class TurnWorkshop implements Workshop {
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
-    const { copies, conversations, workspace, data, locks } = this.#parts
+    const { copies, conversations, workspace, data, locks, limiter } = this.#parts
     const { id, branch } = conversation
+    const limited = limiter.of(id)
+    void turn.ended.then(limited.listen(sentence => turn.fail(sentence)))
     const { input } = turn.message
     const again = turn.record.prepared
     const release = await locks.hold(id, turn.signal)
@@ -102,7 +107,10 @@ export class TurnWorkshop implements Workshop {
       preamble: preambleOf(notes),
       attachments,
       mentions,
-      wall: { ...(await copies.wall(branch ? id : undefined)), home: await homeOfConversation(data, id, { alone: folders !== undefined }), ...(folders && { only: folders }) },
+      wall: {
+        ...(await copies.wall(branch ? id : undefined)), home: await homeOfConversation(data, id, { alone: folders !== undefined }),
+        ...(folders && { only: folders }), limits: limited,
+      },
       ...(folders && { folders }),
       ...(allowedTools && { allowedTools }),
     }

@@ -1,6 +1,6 @@
 import type { AgentCard, AgentChange, LandResult } from '../../plugins/agents/contract.js'
 import type { Client } from '../client.js'
-import { bytesWords } from '../node/sizes.js'
+import { bytesWords } from '../sizes.js'
 import { asked } from './asked.js'
 import { connected } from './connection.js'
 import { compare, hunks } from './patch.js'

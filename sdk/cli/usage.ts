@@ -1,7 +1,6 @@
 import type { MachineUse } from '../../plugins/system/contract.js'
 import { asked } from './asked.js'
-import { bytesWords } from '../node/sizes.js'
-import { bar } from './sizes.js'
+import { bar, bytesWords } from '../sizes.js'
 import { columns, oneLine, stylesOf, type Styles } from './text.js'
 import { CONNECTION, type Verb } from './verb.js'
 

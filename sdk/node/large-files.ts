@@ -1,6 +1,6 @@
 import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
-import { bytesWords } from './sizes.js'
+import { bytesWords } from '../sizes.js'
 
 /** The largest file of a private copy that is committed. */
 export const LARGEST_FILE = 512 * 1024 * 1024

@@ -126,7 +126,7 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
   const { token } = await auth.handlers['kernel.token.mint']({ label: 'bench', scope: 'drive', createdBy: 'bench' }, { caller: owner, signal: new AbortController().signal, trusted: true })
   auth.limits.enter = () => () => {}
   const app = new App({ kernel, auth, streams: new OpenStreams(() => () => {}), connections: new Connections(), log: createLog(true, () => {}), http: {}, uploads: '' })
-  const place = { workspace: '', data: '', folder: '', root: '', hidden: [], grants: { read: [], write: [] } }
+  const place = { workspace: '', data: '', folder: '', root: '', hidden: [], grants: { read: [], write: [] }, limits: {} }
   const { host, answer } = createHost('agent', place, { request: async (_, input) => {
     for (const call of (input as { calls?: string[] }).calls ?? []) kernel.calls.add(call, 'agent', answer)
   } })

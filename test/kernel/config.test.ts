@@ -11,7 +11,7 @@ t.test('flags win over the environment, the environment over defaults', async t 
 })
 
 t.test('a mistake is one sentence that names it', async t => {
-  const folder = realpathSync(t.testdir({ file: '', 'bad.json': '{', 'wrong.json': '{"identity":{"claim":"maybe"}}' }))
+  const folder = realpathSync(t.testdir({ file: '', 'bad.json': '{', 'wrong.json': '{"identity":{"claim":"maybe"}}', 'limits.json': '{"wall":{"limits":{"memory":"lots"}}}' }))
   const fails = (args: string[], message: RegExp) => t.throws(() => readConfig(args, {}), { message }, args.join(' '))
   fails(['--workspace', join(folder, 'none')], /cannot be read: ENOENT/)
   fails(['--workspace', join(folder, 'file')], /is not a folder/)
@@ -21,6 +21,7 @@ t.test('a mistake is one sentence that names it', async t => {
   fails(['--nonsense'], /--nonsense/)
   fails(['--workspace', folder, '--data', '/d', '--config', join(folder, 'bad.json')], /is not JSON/)
   fails(['--workspace', folder, '--data', '/d', '--config', join(folder, 'wrong.json')], /identity\.claim: expected/)
+  fails(['--workspace', folder, '--data', '/d', '--config', join(folder, 'limits.json')], /wall\.limits\.memory: expected/)
 })
 
 t.test('the same workspace has the same data folder, whatever it is called', async t => {

@@ -29,7 +29,7 @@ const browsersWith = (t: Test, room: Room) => {
   const told: string[] = []
   const log = { info: () => {}, warn: (message: string) => void told.push(message), error: () => {} }
   const browsers = new Browsers({
-    place: { workspace, data, folder: join(data, 'system'), root, hidden: [], grants: { read: [], write: [] } }, log, signal: new AbortController().signal,
+    place: { workspace, data, folder: join(data, 'system'), root, hidden: [], grants: { read: [], write: [] }, limits: {} }, log, signal: new AbortController().signal,
     listeners: async () => [], changed: () => {}, room,
   })
   t.teardown(() => browsers.stop())

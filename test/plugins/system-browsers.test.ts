@@ -179,7 +179,7 @@ t.test('a browser that ended is kept in the list for an hour', withChromium(), a
   const log = { info: () => {}, warn: () => {}, error: () => {} }
   const changed: string[] = []
   const browsers = new Browsers({
-    place: { workspace, data, folder: join(data, 'system'), root, hidden: [], grants: { read: [], write: [] } }, log, signal: new AbortController().signal,
+    place: { workspace, data, folder: join(data, 'system'), root, hidden: [], grants: { read: [], write: [] }, limits: {} }, log, signal: new AbortController().signal,
     listeners: async () => [], changed: name => changed.push(name), now: () => clock.now,
   })
   t.teardown(() => browsers.stop())

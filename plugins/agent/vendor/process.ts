@@ -18,7 +18,7 @@ export class AgentProcess {
   /** How it ended, as the rest of a sentence about it. */
   readonly ended: Promise<string>
 
-  constructor({ program, args, env, cwd, enforced }: Walled) {
+  constructor({ program, args, env, cwd, enforced, limits }: Walled) {
     this.#walled = enforced
     this.#child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
     const { stdin, stderr } = this.#child
@@ -34,6 +34,8 @@ export class AgentProcess {
     })
     this.#child.once('close', (code, by) => resolve(by ? `was ended by ${by}` : `ended with exit code ${code}`))
     this.ended = promise
+    if (limits && this.#child.pid !== undefined) limits.begun(this.#child.pid, promise)
+    if (limits) this.#child.once('close', code => limits.ended({ code: code ?? 0, output: this.#errors }))
     void promise.then(() => (this.#over = true))
   }
 

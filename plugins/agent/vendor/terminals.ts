@@ -36,7 +36,7 @@ export class Terminals {
   }
 
   /** Starts a command; undefined when too many are there already. */
-  start({ program, args, cwd, env, enforced, begun }: TreeCommand, command: string, most = MOST_OUTPUT): string | undefined {
+  start({ program, args, cwd, env, enforced, limits, begun }: TreeCommand, command: string, most = MOST_OUTPUT): string | undefined {
     const open = [...this.#terminals.values()].filter(({ released }) => !released)
     if (this.#closed || open.length >= MOST) return undefined
     const id = `terminal-${randomUUID()}`
@@ -44,6 +44,7 @@ export class Terminals {
     const over = begun(command)
     const ended = run(program, args, {
       cwd, env, walled: enforced, maxBytes: 2, signal: stop.signal, timeoutMs: MOST_MS, onOutput: piece => this.#add(id, piece),
+      ...(limits && { onStart: (pid: number, over: Promise<unknown>) => limits.begun(pid, over) }),
     }).then(
       ({ code, signal }): TerminalEnd => (signal ? { signal } : { exitCode: code }),
       (): TerminalEnd => ({ signal: 'SIGTERM' }),
@@ -53,6 +54,7 @@ export class Terminals {
     void ended.then(end => {
       terminal.end = end
       const { exitCode: exit, signal } = end
+      limits?.ended({ code: exit ?? 0, output: this.text(id) ?? '' })
       over({ ...(exit !== undefined && { exit }), ...(signal !== undefined && { signal }), output: this.text(id) ?? '' })
       this.#onEnd(id)
     })

@@ -1,5 +1,6 @@
 import type { WallGrants } from '../../host.js'
 import type { ReachFolder } from '../../reach.js'
+import type { ProgramGroup } from '../limits/group.js'
 import type { Env } from '../list-env.js'
 
 /** What this machine can build a wall of. */
@@ -62,6 +63,8 @@ export interface WallSpec {
   readonly hide?: readonly string[]
   /** The superuser is an ordinary user inside, who may make namespaces of their own: for a program with a wall of its own. Only bubblewrap can. */
   readonly ordinary?: boolean
+  /** Whose programs together keep within limits; left out: it has those of the machine. */
+  readonly limits?: ProgramGroup
 }
 
 /** The command to start instead, in this folder with exactly this environment. */
@@ -72,6 +75,8 @@ export interface Walled {
   readonly cwd: string
   /** False where this machine has no wall: the program then runs with the rights of the daemon's user. */
   readonly enforced: boolean
+  /** Is to be told when the command is started. */
+  readonly limits?: ProgramGroup
 }
 
 /**

@@ -1,10 +1,13 @@
 import { join, relative } from 'node:path'
 import { contains } from '../paths.js'
-import { run, type RunOptions, type RunResult } from '../run.js'
+import { ownProgram, run, type RunOptions, type RunResult } from '../run.js'
 import { builder, wallKind } from './builders.js'
 import { homeEnv } from './home.js'
 import type { Walled, WallKind, WallSpec } from './spec.js'
 import { mountsOf } from './view.js'
+
+/** How much of a program's output is looked at for what it said last. */
+const LAST_WORDS = 4096
 
 export { wallKind } from './builders.js'
 export type { Walled, WallGitdir, WallKind, WallSpec } from './spec.js'
@@ -20,10 +23,16 @@ export const walled = async (
 ): Promise<Walled> => {
   const build = await builder(kind ?? (await wallKind()))
   const env = spec.home ? { ...spec.env, ...homeEnv(spec.home, spec.env) } : spec.env
-  if (build) return { ...build(await mountsOf(spec), spec.cwd, env, [program, ...args], spec), enforced: true }
+  if (build) return limited(spec, { ...build(await mountsOf(spec), spec.cwd, env, [program, ...args], spec), enforced: true })
   const { copy, cwd, workspace } = spec
   const place = copy && contains(workspace, cwd) ? join(copy.dir, relative(workspace, cwd)) : cwd
-  return { program, args: [...args], env, cwd: place, enforced: false }
+  return limited(spec, { program, args: [...args], env, cwd: place, enforced: false })
+}
+
+/** The same command, started within the limits. */
+const limited = async ({ limits }: WallSpec, command: Walled): Promise<Walled> => {
+  const shell = limits && (await ownProgram('sh'))
+  return shell === undefined ? command : { ...command, program: shell, args: limits!.args([command.program, ...command.args]), limits: limits! }
 }
 
 /** Runs a program behind the wall to its end. */
@@ -32,5 +41,17 @@ export const runWalled = async (
   kind?: WallKind,
 ): Promise<RunResult> => {
   const command = await walled(spec, program, args, kind)
-  return run(command.program, command.args, { ...options, cwd: command.cwd, env: command.env, walled: command.enforced })
+  const { limits } = command
+  const onStart: RunOptions['onStart'] = limits ? (pid, over) => {
+    limits.begun(pid, over)
+    options.onStart?.(pid, over)
+  } : options.onStart
+  try {
+    const result = await run(command.program, command.args, { ...options, onStart, cwd: command.cwd, env: command.env, walled: command.enforced })
+    limits?.ended({ code: result.code, output: result.stdout.subarray(-LAST_WORDS).toString() + result.stderr })
+    return result
+  } finally {
+    // Whoever waits for it learns why it was ended, also when the turn ends over it.
+    limits?.check()
+  }
 }

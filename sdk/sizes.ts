@@ -6,3 +6,9 @@ export const bytesWords = (bytes: number): string => {
   const value = bytes / 1024 ** unit
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`
 }
+
+/** A bar that is filled so far. */
+export const bar = (share: number, width: number): string => {
+  const filled = Math.round(Math.min(1, Math.max(0, share)) * width)
+  return `${'█'.repeat(filled)}${'░'.repeat(width - filled)}`
+}
