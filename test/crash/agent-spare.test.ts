@@ -12,7 +12,8 @@ const INPUT = { conversationId: 'c', messageId: 'm-c', isolated: true, prompt: '
 
 /** A workspace with a commit that is to come, and a filter at which git waits for good once it is set. */
 const placeIn = (t: Test) => {
-  const where = whereIn(t, FILES)
+  const { path, grants, reached } = stuckProgram(t)
+  const where = whereIn(t, FILES, { wall: { write: [...grants.write] } })
   const { workspace } = where
   inGit(workspace, 'checkout', '-q', '-b', 'later')
   for (const name of ['a.txt', 'b.txt', 'new.txt']) writeFileSync(join(workspace, name), 'two\n')
@@ -20,7 +21,6 @@ const placeIn = (t: Test) => {
   inGit(workspace, 'commit', '-qm', 'second')
   const later = inGit(workspace, 'rev-parse', 'HEAD').trim()
   inGit(workspace, 'checkout', '-q', 'main')
-  const { path, reached } = stuckProgram(t)
   return {
     where, later,
     stick: () => {

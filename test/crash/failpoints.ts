@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import type { Deployment } from '../../kernel/config.js'
 import type { FrameEvent } from '../../plugins/agent/contract.js'
 import { inner } from '../plugins/agent-support.js'
 import { treeOf } from '../plugins/agents-support.js'
@@ -11,6 +12,8 @@ import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type RunningDa
 export interface Where {
   readonly workspace: string
   readonly data: string
+  /** Arguments of the daemon. */
+  readonly args?: string[]
 }
 
 /** The points whose cases are in a file of their own, with the daemons they need. */
@@ -19,11 +22,14 @@ export const ACCESS_POINTS: readonly string[] = ['access.granted', 'access.opene
 const LATE_MS = 10_000
 
 /** Two fresh folders whose turns go on by themselves after a restart. */
-export const whereIn = (t: Test, files: { readonly [path: string]: string } = {}): Where => {
+export const whereIn = (t: Test, files: { readonly [path: string]: string } = {}, deployment?: Deployment): Where => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace, { '.sandbox/config/settings.json': '{"autoResumeOnRestart":true}\n', 'README.md': '# work\n', ...files })
-  return where
+  if (!deployment) return where
+  const config = join(folder, 'config.json')
+  writeFileSync(config, JSON.stringify(deployment))
+  return { ...where, args: ['--config', config] }
 }
 
 /** Drives the real program until it dies at the point; what is asked of it then fails with it. */

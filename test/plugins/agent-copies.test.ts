@@ -185,13 +185,13 @@ t.test('a half-made copy is made again, and a whole one is left alone', async t 
 
 t.test('a daemon killed while it fills a copy leaves nothing that the next one cannot repair', async t => {
   const { dir, workspace, data, again } = place(t)
-  const { path, reached } = stuckProgram(t)
+  const { path, grants, reached } = stuckProgram(t)
   git(workspace, 'config', 'filter.f.smudge', path)
   mkdirSync(join(workspace, '.git/info'), { recursive: true })
   writeFileSync(join(workspace, '.git/info/attributes'), '*.txt filter=f\n')
   const code = `
     const { Copies } = await import(${JSON.stringify(new URL('../../plugins/agent/copies.js', import.meta.url).href)})
-    await new Copies(${JSON.stringify({ workspace, data, folder: join(data, 'plugins/agent') })}).ensure('c-1', [])`
+    await new Copies(${JSON.stringify({ workspace, data, folder: join(data, 'plugins/agent'), grants })}).ensure('c-1', [])`
   const daemon = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'inherit' })
   await reached()
   daemon.kill('SIGKILL')
@@ -363,8 +363,9 @@ t.test('dependencies of the main checkout are readable inside, and never committ
 })
 
 t.test('no program that the repository names runs outside the wall', walled, async t => {
-  const { copies, workspace, dir, data } = place(t)
+  const { workspace, dir, data } = place(t)
   const open = openFolder(t)
+  const copies = new Copies({ workspace, data, folder: join(data, 'plugins/agent'), grants: { read: [], write: [open] } })
   const seen = join(open, 'seen')
   const ran = join(open, 'ran')
   writeFileSync(seen, '')

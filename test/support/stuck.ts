@@ -2,9 +2,10 @@ import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import type { WallGrants } from '../../sdk/index.js'
 import { onceIn } from './changes.js'
 
-/** A folder of the test's own that can also be written behind a wall, where that of other files is part of the program's. */
+/** A folder of the test's own beside all others; behind a wall it is there where `grants` names it. */
 export const openFolder = (t: Test): string => {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), 'open-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -12,9 +13,9 @@ export const openFolder = (t: Test): string => {
 }
 
 /** A program that whoever runs it waits for in vain, and the moment when somebody does. */
-export const stuckProgram = (t: Test): { readonly path: string; reached(): Promise<void> } => {
+export const stuckProgram = (t: Test): { readonly path: string; readonly grants: WallGrants; reached(): Promise<void> } => {
   const folder = openFolder(t)
   const path = join(folder, 'program')
   writeFileSync(path, `#!/bin/sh\n: > '${path}.on'\nsleep 3572\n`, { mode: 0o755 })
-  return { path, reached: () => onceIn(folder, () => existsSync(`${path}.on`)) }
+  return { path, grants: { read: [], write: [folder] }, reached: () => onceIn(folder, () => existsSync(`${path}.on`)) }
 }
