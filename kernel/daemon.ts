@@ -111,6 +111,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const socketPath = loginSocketPath(data)
   const hidden = [dirname(socketPath), stateFolder(process.env), ...(config.deploymentFile ? [config.deploymentFile] : [])]
   const grants = grantsOf(deployment.wall ?? {}, [data, root, ...hidden])
+  declareTurnWritable(grants.write)
   let plugins: readonly LoadedPlugin[] = []
   let url = ''
   const info = describeDaemon(root, identity, boot, () => plugins)

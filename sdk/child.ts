@@ -6,7 +6,7 @@ import { Peer, type Pipe } from './wire.js'
 const [, , id = '', entry = '', place = '{}'] = process.argv
 const peer = new Peer(process as unknown as Pipe)
 const where = JSON.parse(place) as Place
-declareTurnWritable([where.workspace, where.data])
+declareTurnWritable([where.workspace, where.data, ...where.grants.write])
 const { host, answer } = createHost(id, where, peer)
 peer.answer = answer
 process.once('disconnect', () => process.exit(0))
