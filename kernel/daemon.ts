@@ -30,6 +30,7 @@ import { JournalStore } from '../sdk/node/journal/journal-store.js'
 import { carryOut, MOVES } from '../sdk/node/moves.js'
 import { openSeal } from '../sdk/node/seal.js'
 import { stateFolder } from '../sdk/node/state-folder.js'
+import { declareTurnWritable } from '../sdk/node/turn-writable.js'
 import { openStore } from './storage/store.js'
 
 /** A daemon that is up. */
@@ -69,6 +70,7 @@ export interface DaemonOptions {
 /** Starts a daemon on a data folder that is ours: storage, identity, groups, listener, then the boot steps. */
 export const startDaemon = async ({ config, root, manifests, log, ...options }: DaemonOptions): Promise<Daemon> => {
   const { data, deployment } = config
+  declareTurnWritable([config.workspace, data])
   const seal = await openSeal(join(data, 'machine.key'))
   const files = new FileStore(join(data, 'files'), seal)
   const store = openStore(config.store)
@@ -109,6 +111,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const socketPath = loginSocketPath(data)
   const hidden = [dirname(socketPath), stateFolder(process.env), ...(config.deploymentFile ? [config.deploymentFile] : [])]
   const grants = grantsOf(deployment.wall ?? {}, [data, root, ...hidden])
+  declareTurnWritable(grants.write)
   let plugins: readonly LoadedPlugin[] = []
   let url = ''
   const info = describeDaemon(root, identity, boot, () => plugins)

@@ -1,10 +1,13 @@
 // The process of a plugin that runs apart. Started by kernel/process.ts.
 import { createHost, type Activate, type Place } from './host.js'
+import { declareTurnWritable } from './node/turn-writable.js'
 import { Peer, type Pipe } from './wire.js'
 
 const [, , id = '', entry = '', place = '{}'] = process.argv
 const peer = new Peer(process as unknown as Pipe)
-const { host, answer } = createHost(id, JSON.parse(place) as Place, peer)
+const where = JSON.parse(place) as Place
+declareTurnWritable([where.workspace, where.data, ...where.grants.write])
+const { host, answer } = createHost(id, where, peer)
 peer.answer = answer
 process.once('disconnect', () => process.exit(0))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})

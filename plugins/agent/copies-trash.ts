@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../../sdk/index.js'
 import { codeOf } from '../../sdk/node/paths.js'
-import { listEnv, ownProgram, run } from '../../sdk/node/run.js'
+import { needProgram, ownEnv, run } from '../../sdk/node/run.js'
 
 const LATER_MS = 50
 
@@ -40,8 +40,8 @@ export class Trash {
   delete(place: string): void {
     const failed = (error: unknown) => this.#log?.warn('a copy could not be deleted', { error: String(error) })
     const deletion = delay(LATER_MS)
-      .then(() => ownProgram('rm'))
-      .then(program => run(program ?? 'rm', ['-rf', '--', place], { cwd: '/', env: listEnv() }))
+      .then(() => needProgram('rm'))
+      .then(async program => run(program, ['-rf', '--', place], { cwd: '/', env: await ownEnv() }))
       .then(({ code, stderr }) => (code === 0 ? undefined : Promise.reject(new Error(stderr.slice(0, 500)))))
       .catch(failed)
       .finally(() => this.#deletions.delete(deletion))

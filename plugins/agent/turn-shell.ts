@@ -8,9 +8,9 @@ import type { BeginCommand, CommandBegun } from './command-logs.js'
 import type { ShellOptions, ShellResult, ToolContext } from './tools/tool.js'
 
 const MOST_OUTPUT = 1024 * 1024
-const SHELL = 'sh'
+const SHELL = '/bin/sh'
 /** The command is an argument of its own; both outputs go one way, in the order they come. */
-const BOTH = 'exec sh -c "$1" 2>&1'
+const BOTH = 'exec /bin/sh -c "$1" 2>&1'
 /** The program text comes as input: an argument could be too long for it, and others see arguments. */
 const SOURCE = 'exec "$1" - 2>&1'
 

@@ -12,6 +12,7 @@ import { askHidden } from './hidden.js'
 import { bar, bytesWords } from '../sizes.js'
 import { ago, columns, counted, oneLine, stylesOf } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { say } from './write.js'
 
 const BAR = 24
 const TRIES = 5
@@ -69,9 +70,9 @@ const make = async (terminal: Terminal, given: Given, { client, url }: Connectio
 
 const drawn = (terminal: Terminal, what: string, done: number, all: number): void => {
   if (terminal.columns === undefined) return
-  terminal.err.write(`\r${what}  ${bar(all > 0 ? done / all : 0, BAR)}  ${bytesWords(done)} of ${bytesWords(all)}\u001b[K`)
+  say(terminal, `\r\u001b[K${what}  ${bar(all > 0 ? done / all : 0, BAR)}  ${bytesWords(done)} of ${bytesWords(all)}`)
 }
-const erased = (terminal: Terminal): void => void (terminal.columns !== undefined && terminal.err.write('\r\u001b[K'))
+const erased = (terminal: Terminal): void => void (terminal.columns !== undefined && say(terminal, '\r\u001b[K'))
 
 /** Waits for the end of the packing, told by the event stream. */
 const followed = async (terminal: Terminal, client: Client, name: string): Promise<Bundle> => {

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { isUtf8 } from 'node:buffer'
 import type { Routed } from '../client.js'
 import type { Bytes } from '../contract.js'
 import { connected } from './connection.js'
+import { inputText } from './input.js'
 import { jsonLine } from './text.js'
-import { CONNECTION, EXIT, misused, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, EXIT, Failure, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
 /** Makes any call of the document. */
@@ -13,7 +13,8 @@ export const call: Verb = {
   usage: "'METHOD /path' [KEY=VALUE…]",
   summary: 'make one call of the published document',
   notes: [
-    'KEY=VALUE gives a JSON value where VALUE is one, else text; KEY:=JSON must be JSON; KEY=@FILE gives a file\'s text.',
+    'KEY=VALUE gives a JSON value where VALUE is one, else text; KEY:=JSON must be JSON; KEY=@FILE gives a file\'s text, - for',
+    'standard input: a secret belongs there, since others on this machine see arguments.',
     "Path parameters are keys too: npx sandbox call 'GET /agents/{id}/diff' id=c-1",
     'A stream is printed as it comes, one event a line. The document is at /openapi.json, a page to read it at /reference.',
   ],
@@ -28,7 +29,7 @@ export const call: Verb = {
     return connected(terminal, given, async ({ client }) => {
       const reply: unknown = await client.call(`${method!.toUpperCase()} ${path}` as Routed, input as never, { signal: terminal.signal })
       if (isStream(reply)) for await (const event of reply) await write(terminal, jsonLine(event))
-      else if (isBytes(reply)) await new Promise<void>(done => terminal.out.write(reply.data, () => done()))
+      else if (isBytes(reply)) await writeBytes(terminal, Buffer.from(reply.data))
       else await write(terminal, given.on('json') ? jsonLine(reply) : `${JSON.stringify(reply, undefined, 2)}\n`)
       return EXIT.ok
     })
@@ -38,12 +39,16 @@ export const call: Verb = {
 const isStream = (reply: unknown): reply is AsyncIterable<unknown> => typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply
 const isBytes = (reply: unknown): reply is Bytes => typeof reply === 'object' && reply !== null && 'data' in reply && reply.data instanceof Uint8Array
 
-const pairOf = async ({ cwd }: Terminal, pair: string): Promise<[key: string, value: unknown]> => {
+/** To a file or a pipe as they are; a terminal is shown text, and nothing else. */
+const writeBytes = async (terminal: Terminal, data: Buffer): Promise<void> => {
+  if (!('isTTY' in terminal.out && terminal.out.isTTY)) return new Promise<void>(done => terminal.out.write(data, () => done()))
+  if (!isUtf8(data)) throw new Failure(EXIT.failed, `the answer is ${data.length} bytes that are not text: send them to a file with > FILE`)
+  await write(terminal, data.toString())
+}
+
+const pairOf = async (terminal: Terminal, pair: string): Promise<[key: string, value: unknown]> => {
   const [, key, form, text = ''] = /^([^=:]+)(:=|=@|=)(.*)$/s.exec(pair) ?? misused(`expected KEY=VALUE, KEY:=JSON or KEY=@FILE, found ${pair}`)
-  if (form === '=@') {
-    const content = await readFile(resolve(cwd, text), 'utf8').catch(error => misused(`${key}: ${text} cannot be read (${(error as NodeJS.ErrnoException).code})`))
-    return [key!, content]
-  }
+  if (form === '=@') return [key!, await inputText(terminal, text, key!)]
   try {
     return [key!, JSON.parse(text)]
   } catch {

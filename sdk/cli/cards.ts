@@ -1,7 +1,8 @@
 import { createInterface } from 'node:readline'
 import type { Card, CardReply, Frame, Question } from '../../plugins/agent/contract.js'
-import { quoted } from './text.js'
+import { oneLine, quoted } from './text.js'
 import { misused, type Terminal } from './verb.js'
+import { write } from './write.js'
 
 const YES = new Set(['yes', 'y', 'approve', 'ok'])
 const NO = new Set(['no', 'n', 'reject'])
@@ -87,7 +88,7 @@ export const askPerson = async (terminal: Pick<Terminal, 'in' | 'out'>, card: Ca
   const lines = createInterface({ input: terminal.in, output: terminal.out })
   const typed = lines[Symbol.asyncIterator]()
   const ask = async (prompt: string): Promise<string | undefined> => {
-    lines.setPrompt(prompt)
+    lines.setPrompt(oneLine(prompt))
     lines.prompt()
     const { value, done } = await typed.next()
     return done ? undefined : value
@@ -102,7 +103,7 @@ export const askPerson = async (terminal: Pick<Terminal, 'in' | 'out'>, card: Ca
       try {
         return replyFrom(card, words)
       } catch (error) {
-        terminal.out.write(`${(error as Error).message}\n`)
+        await write({ out: terminal.out, signal }, `${(error as Error).message}\n`)
       }
     }
   } finally {

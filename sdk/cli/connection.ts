@@ -2,6 +2,7 @@ import { type Client, createClient, Unreached } from '../client.js'
 import { askSocket, type SocketRequest } from '../node/socket.js'
 import { Refusal } from '../refusal.js'
 import { daemonAt, findDaemon, type Running } from './daemon.js'
+import { inputText } from './input.js'
 import { EXIT, Failure, type Given, misused, type Terminal } from './verb.js'
 
 /** A way to a daemon, with what is known of it when it runs on this machine. */
@@ -14,11 +15,18 @@ export interface Connection {
 /** Finds the daemon the command line means, with the token given, else a session of its owner that ends with the work. */
 export const connected = async <T>(terminal: Terminal, given: Given, work: (connection: Connection) => Promise<T>): Promise<T> => {
   const { url, daemon } = await whichDaemon(terminal, given)
-  const token = given.text('token') || terminal.env.SANDBOX_TOKEN
+  const token = await tokenOf(terminal, given)
   if (token) return work({ client: createClient({ url, token }), url, ...(daemon && { daemon }) })
   if (!daemon)
     throw new Failure(EXIT.failed, `no credential for ${url}: it is no daemon of this user on this machine, so put a control token into SANDBOX_TOKEN`)
   return asOwner(daemon, terminal, work)
+}
+
+/** The control token given: never as an argument, which others on this machine see. */
+const tokenOf = async (terminal: Terminal, given: Given): Promise<string | undefined> => {
+  const file = given.text('token-file')
+  if (file === undefined) return terminal.env.SANDBOX_TOKEN
+  return (await inputText(terminal, file, '--token-file')).trim() || misused(`--token-file: expected a control token, found nothing in ${file}`)
 }
 
 /** Acts as the owner of a daemon of this machine while the work lasts. */

@@ -5,7 +5,7 @@ import { answerCommand, askPerson, isCard, replyFrom } from './cards.js'
 import { createRender } from './render.js'
 import { jsonLine, oneLine, plain, stylesOf } from './text.js'
 import type { Terminal } from './verb.js'
-import { write } from './write.js'
+import { say, write } from './write.js'
 
 /** How a run ended, and the run that follows it. */
 export interface Followed {
@@ -92,7 +92,7 @@ class OpenCards {
     } catch (error) {
       if (signal.aborted) return
       const words = error instanceof Refusal ? error.message : String(error)
-      this.#terminal.err.write(`sandbox: the answer was not taken: ${plain(words)}\n`)
+      say(this.#terminal, `sandbox: the answer was not taken: ${plain(words)}\n`)
     }
   }
 }
@@ -107,7 +107,7 @@ export const answering = (terminal: Terminal, json: boolean, answers: readonly s
     const reply = terminal.interactive && !json ? await askPerson(terminal, card, signal) : undefined
     if (reply || signal.aborted) return reply
     const line = `to answer: ${oneLine(answerCommand(card))}`
-    if (json) terminal.err.write(`${line}\n`)
+    if (json) say(terminal, `${line}\n`)
     else await write(terminal, `${stylesOf(terminal.colour).bold(line)}\n`)
     return undefined
   }

@@ -1,16 +1,17 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { Terminal } from './verb.js'
+import { say } from './write.js'
 
 /** Asks a person at the terminal for a line that is not shown as it is typed. */
 export const askHidden = async (terminal: Pick<Terminal, 'in' | 'err' | 'signal'>, question: string): Promise<string> => {
   const nowhere = new Writable({ write: (_bytes, _encoding, done) => done() })
   const lines = createInterface({ input: terminal.in, output: nowhere, terminal: true })
   try {
-    terminal.err.write(question)
+    say(terminal, question)
     return await lines.question('', { signal: terminal.signal })
   } finally {
     lines.close()
-    terminal.err.write('\n')
+    say(terminal, '\n')
   }
 }

@@ -5,6 +5,7 @@ import { asked } from './asked.js'
 import { ago, columns, oneLine, short } from './text.js'
 import { CONNECTION, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { dayOf, timeOf } from './when.js'
+import { say } from './write.js'
 
 const ROLES: readonly string[] = ['viewer', 'collaborator', 'maintainer', 'owner'] satisfies Role[]
 
@@ -58,8 +59,8 @@ const grantOf = (given: Given): { role: Role; areas?: string[] } => {
 }
 
 /** The link alone goes to standard output, for whoever passes it on. */
-const invited = ({ err }: Terminal, { url, id, expiresAt }: MadeInvitation): string => {
-  err.write(`invitation ${oneLine(id)}, good once and until ${dayOf(expiresAt)}\n`)
+const invited = (terminal: Terminal, { url, id, expiresAt }: MadeInvitation): string => {
+  say(terminal, `invitation ${oneLine(id)}, good once and until ${dayOf(expiresAt)}\n`)
   return oneLine(url)
 }
 

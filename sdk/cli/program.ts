@@ -21,7 +21,7 @@ import { token } from './tokens.js'
 import { usage } from './usage.js'
 import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { wall } from './wall.js'
-import { write } from './write.js'
+import { say, write } from './write.js'
 
 const VERBS: readonly Verb[] = [
   serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, browser, activity, logs, usage, wall,
@@ -35,7 +35,7 @@ export const runProgram = async (args: readonly string[], terminal: Terminal): P
   } catch (error) {
     if (terminal.signal.aborted) return interrupted(terminal.signal.reason)
     const { code, message } = failureOf(error)
-    terminal.err.write(`sandbox: ${message}\n`)
+    say(terminal, `sandbox: ${message}\n`)
     return code
   }
 }
@@ -59,7 +59,17 @@ const said = async (terminal: Terminal, text: string): Promise<number> => {
   return EXIT.ok
 }
 
+/** What others see who list processes. */
+const refuseSecrets = (verb: Verb, args: readonly string[]): void => {
+  const end = args.indexOf('--')
+  const given = (end < 0 ? args : args.slice(0, end)).some(arg => /^--token(=|$)/.test(arg))
+  if (given && 'token-file' in verb.flags) {
+    misused(`${verb.name}: a token as an argument is seen by all who list processes: put it into SANDBOX_TOKEN, or into a file for --token-file FILE (- is standard input)`)
+  }
+}
+
 const parsed = (verb: Verb, args: readonly string[]): Given => {
+  refuseSecrets(verb, args)
   const options = Object.fromEntries(Object.entries({ ...verb.flags, help: { help: '', short: 'h' } }).map(([name, flag]) =>
     [name, { type: 'value' in flag ? 'string' as const : 'boolean' as const, multiple: 'multiple' in flag, ...('short' in flag && { short: flag.short! }) }]))
   try {

@@ -11,7 +11,7 @@ import { answering, type Followed, followRun } from './follow.js'
 import { answerWords } from './render.js'
 import { jsonLine, plain, quoted, stylesOf } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
-import { write } from './write.js'
+import { say, write } from './write.js'
 
 const START_TRIES = 3
 
@@ -194,7 +194,7 @@ const watched = async (
     if (!json) await write(terminal, nextSteps(conversationId, followed, terminal.colour))
     return followed.end === 'completed' ? EXIT.ok : EXIT.turn
   } catch (error) {
-    if (terminal.signal.aborted) terminal.err.write(`\nthe turn goes on: npx sandbox attach ${conversationId} follows it, npx sandbox stop ${conversationId} stops it\n`)
+    if (terminal.signal.aborted) say(terminal, `\nthe turn goes on: npx sandbox attach ${conversationId} follows it, npx sandbox stop ${conversationId} stops it\n`)
     throw error
   }
 }

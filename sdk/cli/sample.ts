@@ -14,7 +14,7 @@ import { mintConversation, startTurn } from './run.js'
 import { sampleWorkspace } from './sample-workspace.js'
 import { plain, stylesOf } from './text.js'
 import { EXIT, Failure, type Terminal } from './verb.js'
-import { write } from './write.js'
+import { say, write } from './write.js'
 
 const PATIENCE_MS = 5000
 /** Log lines below this level are not shown beside the demonstration (pino's number for a warning). */
@@ -35,7 +35,7 @@ export const startSample = async (terminal: Terminal, flags: readonly string[]):
   const { bold } = stylesOf(terminal.colour)
   await write(terminal, `${bold(`the daemon runs at ${url}`)}\nworkspace ${workspace}\n\n`)
   const shown = show(terminal, url, flags).catch(error => {
-    if (!terminal.signal.aborted) terminal.err.write(`sandbox: the demonstration stopped: ${plain((error as Error).message)}\n`)
+    if (!terminal.signal.aborted) say(terminal, `sandbox: the demonstration stopped: ${plain((error as Error).message)}\n`)
   })
   await Promise.race([shown, over])
   if (child.exitCode === null && !terminal.signal.aborted) await write(terminal, await nextSteps(terminal, url, flags))
@@ -67,8 +67,8 @@ const shownLogs = (terminal: Terminal, child: ChildProcess): { ready(): void; re
   let ready = false
   lines.on('line', line => {
     const { level, msg } = parsed(line)
-    if (typeof level !== 'number') return void terminal.err.write(`${plain(line)}\n`)
-    if (level >= WARNING) terminal.err.write(`${ready ? 'the daemon logs: ' : 'sandbox: '}${plain(String(msg))}\n`)
+    if (typeof level !== 'number') return void say(terminal, `${plain(line)}\n`)
+    if (level >= WARNING) say(terminal, `${ready ? 'the daemon logs: ' : 'sandbox: '}${plain(String(msg))}\n`)
   })
   return { ready: () => { ready = true }, closed: once(lines, 'close') }
 }

@@ -3,6 +3,7 @@ import { asked } from './asked.js'
 import { connected, type Connection } from './connection.js'
 import { ago, columns, plain, short } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { say } from './write.js'
 
 /** Ctrl-]. */
 const DETACH = '\x1d'
@@ -71,9 +72,9 @@ const opened = async ({ client, url }: Connection, seen: Terminal, given: Given,
   const { cols, rows } = sizeOf(seen)
   const query = new URLSearchParams({ session: name, ticket, cols: String(cols), rows: String(rows) })
   const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/system/terminal?${query}`)
-  socket.addEventListener('open', () => seen.err.write(`sandbox: attached to ${name}; Ctrl-] detaches\n`))
+  socket.addEventListener('open', () => say(seen, `sandbox: attached to ${name}; Ctrl-] detaches\n`))
   const { code, detached } = await follow(socket, seen)
-  seen.err.write(detached ? `\nsandbox: detached; npx sandbox terminal ${name} attaches again\n` : `sandbox: ${name} ended with ${code}\n`)
+  say(seen, detached ? `\nsandbox: detached; npx sandbox terminal ${name} attaches again\n` : `sandbox: ${name} ended with ${code}\n`)
   return code
 }
 

@@ -1,16 +1,24 @@
 const ESC = '\u001b['
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g
+/** What steers a terminal or reorders a line: C0 without tab and line feed, DEL, C1, marks of direction, and what is not seen. */
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+/** What this program itself says to a terminal: a style, and to draw over a line. */
+const OWN = new RegExp(`(\\u001b\\[\\d{1,2}m|\\r\\u001b\\[K)|${CONTROL.source}`, 'g')
+
+const escaped = (found: string): string => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** Text from elsewhere with whatever could steer a terminal or reorder a line made visible. */
 export const plain = (text: string): string =>
-  text.replaceAll('\r\n', '\n').replace(CONTROL, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  text.replaceAll('\r\n', '\n').replace(CONTROL, escaped)
+
+/** Text as it may go to a terminal: only this program's own words steer it. JSON stays JSON of the same value. */
+export const shown = (text: string): string => text.replace(OWN, (found, own?: string) => own ?? escaped(found))
 
 /** A name from elsewhere, such as a path, which must not begin a line of its own. */
 export const oneLine = (text: string): string => plain(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 
 /** A JSON line that no terminal reads as anything else. */
 export const jsonLine = (value: unknown): string =>
-  `${JSON.stringify(value).replace(CONTROL, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`
+  `${JSON.stringify(value).replace(CONTROL, escaped)}\n`
 
 /** How words are set off from each other; without colour every style leaves the text as it is. */
 export interface Styles {

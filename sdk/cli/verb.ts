@@ -73,6 +73,6 @@ export interface Verb {
 export const CONNECTION: { readonly [name: string]: Flag } = {
   url: { value: 'URL', help: 'the daemon to talk to (SANDBOX_URL)' },
   data: { value: 'DIR', help: 'the data folder of the daemon to talk to (SANDBOX_DATA)' },
-  token: { value: 'TOKEN', help: 'a control token; better in the environment, where other users do not see it (SANDBOX_TOKEN)' },
+  'token-file': { value: 'FILE', help: 'a file with a control token, - for standard input (SANDBOX_TOKEN holds one itself)' },
   json: { help: 'print JSON, one value a line' },
 }

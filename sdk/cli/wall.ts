@@ -1,4 +1,5 @@
 import type { WallGrants } from '../host.js'
+import { declareTurnWritable } from '../node/turn-writable.js'
 import { homeOfPeople } from '../node/wall/home.js'
 import type { Mount } from '../node/wall/spec.js'
 import { mountsOf } from '../node/wall/view.js'
@@ -32,6 +33,7 @@ export const wall: Verb = {
     const { url, daemon } = await whichDaemon(terminal, given)
     if (!daemon) throw new Failure(EXIT.failed, `${url} is no daemon of this user on this machine: ask for its wall there`)
     const { workspace, data, grants = NONE } = daemon
+    declareTurnWritable([workspace, data, ...grants.write])
     const spec = { workspace, data, grants, cwd: workspace, env: {}, home: await homeOfPeople(data) }
     const [kind, mounts] = await Promise.all([wallKind(), mountsOf(spec)])
     return told(terminal, given, { wall: kind, rows: mounts.flatMap(rowOf) }, ({ rows }) => linesOf(kind, rows))

@@ -1,9 +1,10 @@
+import { shown } from './text.js'
 import type { Terminal } from './verb.js'
 
-/** Writes, and waits while the far side of a pipe does not read. */
+/** Writes, and waits while the far side of a pipe does not read; nothing in it steers a terminal but styles. */
 export const write = (terminal: Pick<Terminal, 'out' | 'signal'>, text: string): Promise<void> =>
   new Promise(resolve => {
-    if (!text || terminal.out.write(text)) return resolve()
+    if (!text || terminal.out.write(shown(text))) return resolve()
     const go = () => {
       terminal.out.off('drain', go)
       terminal.signal.removeEventListener('abort', go)
@@ -12,3 +13,6 @@ export const write = (terminal: Pick<Terminal, 'out' | 'signal'>, text: string):
     terminal.out.on('drain', go)
     terminal.signal.addEventListener('abort', go)
   })
+
+/** Says something beside the output, on standard error. */
+export const say = ({ err }: Pick<Terminal, 'err'>, text: string): void => void err.write(shown(text))

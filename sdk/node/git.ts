@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { listEnv, ownProgram, run, type Env } from './run.js'
+import { listEnv, needProgram, ownEnv, run, type Env } from './run.js'
 import { runWalled, type WallSpec } from './wall/wall.js'
 
 /** Who a commit is by. */
@@ -105,14 +105,16 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   const { signal, input, maxBytes = MAX_BYTES, timeoutMs = TIMEOUT_MS, ok = [0], identity, wall } = options
   const ceiling = dirname(wall ? dir : await realpath(dir))
   const by = identity && identityEnv(identity)
-  const env = listEnv({ ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env })
+  const own = { ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env }
+  // Behind a wall too: a git that a turn wrote would answer for the repository.
+  const program = await needProgram('git')
   const settings = settingsOf(args)
   const [command = '', ...rest] = args.slice(settings.length)
   const all = [...SETTINGS, ...settings, '--no-pager', ...guarded(command, rest)]
   const how = { signal, input, maxBytes, timeoutMs }
   const { code, stdout, stderr, truncated, timedOut } = wall
-    ? await runWalled({ ...wall, cwd: dir, env }, 'git', all, how)
-    : await run((await ownProgram('git')) ?? 'git', all, { ...how, cwd: dir, env })
+    ? await runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)
+    : await run(program, all, { ...how, cwd: dir, env: await ownEnv(own) })
   if (timedOut) throw new GitFailure(command, code, `did not end within ${timeoutMs / 1000} s`)
   if (truncated) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)
   if (!ok.includes(code)) throw new GitFailure(command, code, stderr)
@@ -123,8 +125,8 @@ let version: Promise<string> | undefined
 
 /** The version of the git program, such as `2.39.5`. */
 export const gitVersion = (): Promise<string> => {
-  version ??= ownProgram('git')
-    .then(program => run(program ?? 'git', ['version'], { cwd: '/', env: listEnv() }))
+  version ??= needProgram('git')
+    .then(async program => run(program, ['version'], { cwd: '/', env: await ownEnv() }))
     .then(({ stdout }) => /\d+(\.\d+)+/.exec(stdout.toString())?.[0] ?? '0')
   version.catch(() => (version = undefined))
   return version

@@ -1,3 +1,5 @@
+import { declarations, isTurnWritable, realOf } from './turn-writable.js'
+
 /** Variables by name, complete: a program sees these and no others. */
 export interface Env {
   readonly [name: string]: string
@@ -8,15 +10,23 @@ const INHERITED = [
   'TMPDIR',
 ] as const
 
-/** The folders of a PATH a daemon may trust: not those npm adds, which lie in projects, nor relative ones. */
-export const trusted = (path: string): string[] =>
-  path.split(':').filter(folder => folder.startsWith('/') && !folder.endsWith('/node_modules/.bin'))
+let judged = { key: '', path: '' }
 
-/** The environment of a child: a fixed list of the daemon's own variables and what is added, nothing else. */
+/** The folders of the daemon's PATH that no turn can write: nor those npm adds, which lie in projects, nor relative ones. */
+const pathForTurns = (path: string): string => {
+  const key = `${declarations()}:${path}`
+  if (judged.key !== key) judged = { key, path: path.split(':').filter(isForTurns).join(':') }
+  return judged.path
+}
+
+const isForTurns = (folder: string): boolean =>
+  folder.startsWith('/') && !folder.endsWith('/node_modules/.bin') && !isTurnWritable(folder) && !isTurnWritable(realOf(folder))
+
+/** The environment of a child behind a wall: a fixed list of the daemon's own variables and what is added, nothing else. */
 export const listEnv = (extra: { readonly [name: string]: string | undefined } = {}): Env => {
   const env: { [name: string]: string } = { PATH: '/usr/local/bin:/usr/bin:/bin' }
   for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name]
-  env.PATH = trusted(env.PATH!).join(':')
+  env.PATH = pathForTurns(env.PATH!)
   for (const [name, value] of Object.entries(extra)) {
     if (value === undefined) delete env[name]
     else env[name] = value

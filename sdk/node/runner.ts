@@ -1,7 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { packageFolder } from './package.js'
-import { listEnv } from './list-env.js'
 import type { RunOptions, RunResult } from './run-here.js'
 
 /** What the process that starts programs is asked: to run one, or to stop that. */
@@ -48,7 +47,7 @@ export class Runner {
   /** @param ended Told when it is there no more. */
   constructor(ended: () => void) {
     this.#child = fork(join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/node', RUNNER), [], {
-      serialization: 'advanced', env: { ...listEnv() }, execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'], detached: true,
+      serialization: 'advanced', env: {}, execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'], detached: true,
     })
     this.#child.on('message', (told: Told) => this.#hear(told))
     const over = () => {

@@ -21,9 +21,9 @@ bring the work into the workspace as uncommitted changes
   --merge       with conflict markers where the main line moved on
   --url URL     the daemon to talk to (SANDBOX_URL)
   --data DIR    the data folder of the daemon to talk to (SANDBOX_DATA)
-  --token TOKEN  a control token; better in the environment, where other users do not see it (SANDBOX_TOKEN)
+  --token-file FILE  a file with a control token, - for standard input (SANDBOX_TOKEN holds one itself)
   --json        print JSON, one value a line
-`.replace(/^  (--\S+(?: [A-Z]+)?) +/gm, (_, flag: string) => `  ${flag.padEnd(13)}  `))
+`.replace(/^  (--\S+(?: [A-Z]+)?) +/gm, (_, flag: string) => `  ${flag.padEnd(17)}  `))
   t.match((await sandbox(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
 })
 
@@ -35,7 +35,7 @@ t.test('what makes no sense is one sentence and exit code 2', async t => {
     ['token', 'create', '--label', 'a', '--scope', 'read', '--expires', 'yesterday'], ['token', 'drop', 'x'],
     ['members', 'add', 'a@b.c'], ['members', 'add', 'a@b.c', '--role', 'king'], ['members', 'invite'], ['members', 'invite', 'x', '--role', 'viewer'], ['members', 'remove'],
     ['members', 'invite', '--role', 'viewer', '--expires', 'never'], ['sessions', 'revoke'], ['sessions', 'revoke', 'x', '--all'], ['sessions', '--all'],
-    ['serve', '--port'], ['serve', '--nope'],
+    ['serve', '--port'], ['serve', '--nope'], ['agents', '--token', 'sbc_x'],
   ]
   for (const args of cases) {
     const { code, out, err } = await sandbox(args)

@@ -1,10 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { access, constants, mkdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { Browser } from 'playwright-core'
 import { type Host, refuse } from '../../../sdk/index.js'
 import type { Program } from '../../../sdk/kernel.js'
+import { isOwnProgram } from '../../../sdk/node/own-programs.js'
 import { killWalled, listEnv, missingProgram, ownProgram } from '../../../sdk/node/run.js'
 import { isOfSystem } from '../../../sdk/node/wall/system.js'
 import { walled, type Walled } from '../../../sdk/node/wall/wall.js'
@@ -53,13 +54,11 @@ const flags = (gate: number, profile: string, pages: number): string[] => [
   'about:blank',
 ]
 
-const executable = (path: string): Promise<boolean> => access(path, constants.X_OK).then(() => true, () => false)
-
-/** The browser of this machine, or the one `SANDBOX_CHROMIUM` names. */
+/** The browser of this machine, or the one `SANDBOX_CHROMIUM` names, which may lie in the home folder. */
 export const findChromium = async (): Promise<string | undefined> => {
   const named = process.env.SANDBOX_CHROMIUM
-  if (named) return (await executable(named)) ? named : undefined
-  for (const path of PLACES) if (await executable(path)) return path
+  if (named) return (await isOwnProgram(named, { named: true })) ? named : undefined
+  for (const path of PLACES) if (await isOwnProgram(path)) return path
   for (const name of NAMES) {
     const found = await ownProgram(name)
     if (found) return found
@@ -75,7 +74,7 @@ export const chromiumProgram = async (): Promise<Program> => ({
 
 /** Starts Chromium behind the wall: it sees its own folder of the data folder, and nothing of the workspace and of people's own folders. */
 export const startChromium = async ({ place, log, signal, room = ROOM }: Surroundings, folder: string, gate: number): Promise<Chromium> => {
-  const program = (await findChromium()) ?? missingProgram('chromium')
+  const program = (await findChromium()) ?? (await missingProgram('chromium', [process.env.SANDBOX_CHROMIUM ?? [], ...PLACES, ...NAMES].flat()))
   const [profile, home, empty] = ['profile', 'home', 'empty'].map(name => join(folder, name)) as [string, string, string]
   for (const each of [profile, home, empty]) await mkdir(each, { recursive: true, mode: 0o700 })
   const env = listEnv({ HOME: home, TMPDIR: '/tmp', DBUS_SESSION_BUS_ADDRESS: 'disabled:' })

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { Refusal, refuse } from '../../../sdk/index.js'
 import { isFull } from '../../../sdk/node/disk.js'
 import { codeOf } from '../../../sdk/node/paths.js'
-import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
+import { ownEnv, ownProgram, run } from '../../../sdk/node/run.js'
 import { unpackHistory } from './histories.js'
 import { IN, type BundleEntry, type BundleManifest } from './manifest.js'
 import type { Reader } from './reading.js'
@@ -167,7 +167,7 @@ const mebibytes = (bytes: number): string => `${Math.max(1, Math.ceil(bytes / (1
 /** Everything in these places survives a power cut: one program for all files, instead of a wait for each. */
 const flushDisks = async (folders: readonly string[]): Promise<void> => {
   const program = await ownProgram('sync')
-  if (program) await run(program, process.platform === 'linux' ? ['-f', ...folders] : [], { cwd: '/', env: listEnv() })
+  if (program) await run(program, process.platform === 'linux' ? ['-f', ...folders] : [], { cwd: '/', env: await ownEnv() })
 }
 
 /** The names at the top of a folder; none where there is no folder. */

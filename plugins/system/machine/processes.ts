@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { contains } from '../../../sdk/node/paths.js'
-import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
+import { ownEnv, ownProgram, run } from '../../../sdk/node/run.js'
 import type { OwnedProcess, ProcessUse } from './contract.js'
 
 /** A process as the system tells of it. */
@@ -49,7 +49,7 @@ export const parseStat = (text: string): Seen | undefined => {
 const fromPs = async (): Promise<Seen[]> => {
   const program = await ownProgram('ps')
   if (!program) return []
-  const { stdout } = await run(program, ['-axo', 'pid=,ppid=,rss=,time=,lstart=,comm='], { cwd: '/', env: listEnv({ LC_ALL: 'C' }), timeoutMs: 5000 })
+  const { stdout } = await run(program, ['-axo', 'pid=,ppid=,rss=,time=,lstart=,comm='], { cwd: '/', env: await ownEnv({ LC_ALL: 'C' }), timeoutMs: 5000 })
   return stdout.toString().split('\n').flatMap(line => parsePs(line) ?? [])
 }
 

@@ -2,12 +2,10 @@ import { constants, open } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { promisify } from 'node:util'
-import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
+import { needProgram, ownEnv, run } from '../../../sdk/node/run.js'
 
 /** A word of a shell's command, whatever stands in it. */
 export const inShell = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
-
-const program = async (name: string): Promise<string> => (await ownProgram(name)) ?? name
 
 /** What is read of a pipe by name, until nobody writes to it any more. */
 export interface PipeReader {
@@ -31,13 +29,13 @@ export class Pipe {
   /** @param path In a folder of this user alone; what is there goes. */
   static async open(path: string, reader: PipeReader): Promise<Pipe> {
     await rm(path, { force: true })
-    const { code, stderr } = await run(await program('mkfifo'), ['-m', '600', path], { cwd: '/', env: listEnv() })
+    const { code, stderr } = await run(await needProgram('mkfifo'), ['-m', '600', path], { cwd: '/', env: await ownEnv() })
     if (code !== 0) throw new Error(`no pipe could be made: ${stderr}`)
     const socket = new Socket({ fd: await promisify(open)(path, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false })
     socket.on('data', bytes => reader.data(bytes)).on('error', () => {}).once('close', () => reader.ended())
     const name = inShell(path)
     // Opened for both first, it neither waits for a reader who has gone meanwhile, nor counts as one itself.
-    return new Pipe(path, `exec 3<>${name}; exec 1>${name} 3>&-; exec ${inShell(await program('cat'))}`, socket)
+    return new Pipe(path, `exec 3<>${name}; exec 1>${name} 3>&-; exec ${inShell(await needProgram('cat'))}`, socket)
   }
 
   /** Reads what is there until nobody writes any more, or for so many milliseconds. */

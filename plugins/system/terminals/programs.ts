@@ -1,5 +1,5 @@
 import type { Program } from '../../../sdk/kernel.js'
-import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
+import { ownEnv, ownProgram, run } from '../../../sdk/node/run.js'
 
 const LEAST: readonly [major: number, minor: number] = [3, 2]
 
@@ -7,7 +7,7 @@ const LEAST: readonly [major: number, minor: number] = [3, 2]
 export const findTmux = async (): Promise<{ path: string; version: string } | undefined> => {
   const path = await ownProgram('tmux')
   if (!path) return undefined
-  const { stdout } = await run(path, ['-V'], { cwd: '/', env: listEnv(), timeoutMs: 5_000 })
+  const { stdout } = await run(path, ['-V'], { cwd: '/', env: await ownEnv(), timeoutMs: 5_000 })
   const version = stdout.toString().trim().replace(/^tmux /, '')
   const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(version)?.map(Number) ?? []
   return major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1]) ? { path, version } : undefined

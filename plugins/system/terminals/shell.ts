@@ -1,7 +1,8 @@
 import { access, constants, readdir, realpath } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import type { Place } from '../../../sdk/index.js'
-import { listEnv, ownProgram } from '../../../sdk/node/run.js'
+import { listEnv, needProgram, ownProgram } from '../../../sdk/node/run.js'
+import { isTurnWritable } from '../../../sdk/node/turn-writable.js'
 import { homeOfPeople } from '../../../sdk/node/wall/home.js'
 import { walled } from '../../../sdk/node/wall/wall.js'
 import type { Opening, ShellCommand } from './backend.js'
@@ -12,8 +13,8 @@ const SHELLS = new Set(['bash', 'zsh', 'fish', 'ksh', 'dash', 'ash', 'sh'])
 /** The shell of the user who runs the daemon, where it is one. */
 const ownShell = async (): Promise<string> => {
   const named = process.env.SHELL ?? ''
-  const fits = isAbsolute(named) && SHELLS.has(basename(named)) && (await access(named, constants.X_OK).then(() => true, () => false))
-  return fits ? named : (await ownProgram('bash')) ?? (await ownProgram('sh')) ?? 'sh'
+  const fits = isAbsolute(named) && SHELLS.has(basename(named)) && !isTurnWritable(await realpath(named).catch(() => named)) && (await access(named, constants.X_OK).then(() => true, () => false))
+  return fits ? named : (await ownProgram('bash')) ?? needProgram('sh')
 }
 
 /**
@@ -38,5 +39,5 @@ export const shellCommand = async ({ workspace, data, hidden, grants }: Pick<Pla
     workspace: await realpath(workspace), data, cwd: folder, terminal: true, home: await homeOfPeople(data), hide: hidden, grants, exposed: names.map(name => join(gitdirs, name)),
     env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder }),
   }, shell, [])
-  return { program: (await ownProgram('sh')) ?? 'sh', args: ['-c', LAST, WALL, program, ...args], env }
+  return { program: await needProgram('sh'), args: ['-c', LAST, WALL, program, ...args], env }
 }

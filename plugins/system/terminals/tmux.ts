@@ -3,7 +3,7 @@ import { watch, type FSWatcher } from 'node:fs'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
-import { listEnv, run, type RunResult } from '../../../sdk/node/run.js'
+import { needProgram, ownEnv, run, type Env, type RunResult } from '../../../sdk/node/run.js'
 import { MOST_TEXT, type Backend, type Feed, type History, type Listener, type Opening, type Session, type ShellCommand, type Size } from './backend.js'
 import type { OpenCapture } from './capture.js'
 import { ControlClient, quoted } from './control-client.js'
@@ -95,7 +95,7 @@ export class Tmux implements Backend {
     const piped = await this.#captures.begin(name, opening, 'the terminal begins')
     const about: About = { ...(label !== undefined && { label }), ...(opened !== undefined && { opened }) }
     const environment = Object.entries(env).flatMap(([key, value]) => ['-e', quoted(`${key}=${value}`)])
-    const words = ['env', '-u', 'TMUX', '-u', 'TMUX_PANE', '-u', 'TERM_PROGRAM', '-u', 'TERM_PROGRAM_VERSION', program, ...args]
+    const words = [await needProgram('env'), '-u', 'TMUX', '-u', 'TMUX_PANE', '-u', 'TERM_PROGRAM', '-u', 'TERM_PROGRAM_VERSION', program, ...args]
     // What a hook does itself no client is told; of what it has run later they are.
     const hooks = ['run-shell -b -C "rename-window -t \'#{hook_pane}\' dead"', `run-shell -b ${quoted(`: > ${inShell(join(folder, DIED)).replaceAll('#', '##')}`)}`]
     const script = [
@@ -120,8 +120,9 @@ export class Tmux implements Backend {
   async follow(name: string, listener: Listener): Promise<Feed | undefined> {
     const row = await this.#row(name)
     if (!row) return undefined
+    const place = await this.#place()
     return new TmuxFeed(name, listener, size => this.#captures.resize(name, size), events => {
-      const client = spawn(this.#options.program, [...argsOf(name), '-C', 'attach-session', '-t', `=${name}`], { ...this.#place(), detached: true, stdio: 'pipe' })
+      const client = spawn(this.#options.program, [...argsOf(name), '-C', 'attach-session', '-t', `=${name}`], { ...place, detached: true, stdio: 'pipe' })
       return new ControlClient(client, events, () => bytesReadBy(row.server))
     })
   }
@@ -183,14 +184,14 @@ export class Tmux implements Backend {
     return row
   }
 
-  #run(name: string, args: readonly string[], input?: string): Promise<RunResult> {
+  async #run(name: string, args: readonly string[], input?: string): Promise<RunResult> {
     const options = [...argsOf(name), ...(input === undefined ? ['-N'] : [])]
-    return run(this.#options.program, [...options, ...args], { ...this.#place(), maxBytes: 8 * MOST_TEXT, timeoutMs: PATIENCE, ...(input !== undefined && { input }) })
+    return run(this.#options.program, [...options, ...args], { ...await this.#place(), maxBytes: 8 * MOST_TEXT, timeoutMs: PATIENCE, ...(input !== undefined && { input }) })
   }
 
   /** Sockets are named from their folder, since a socket's whole path has to be short. */
-  #place(): { cwd: string; env: { [name: string]: string } } {
-    return { cwd: this.#options.folder, env: { ...listEnv({ TERM: 'xterm-256color' }) } }
+  async #place(): Promise<{ cwd: string; env: Env }> {
+    return { cwd: this.#options.folder, env: await ownEnv({ TERM: 'xterm-256color' }) }
   }
 
   #watch(): void {

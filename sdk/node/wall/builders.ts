@@ -1,13 +1,14 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import { ownPath } from '../own-programs.js'
 import { contains } from '../paths.js'
-import { listEnv, ownProgram, run, type Env } from '../run.js'
+import { needProgram, ownEnv, ownProgram, run, type Env } from '../run.js'
 import type { Mount, Walled, WallKind, WallSpec } from './spec.js'
 import { systemMounts } from './system.js'
 import { SCRIPT } from './unshare-script.js'
 
 /** Variables that change what the programs which build the wall load or do; they are set for the program alone. */
-const LOADER = /^(LD_|GLIBC_|GCONV_|LOCPATH$|NLSPATH$|MALLOC_|LIBMOUNT_|BASH|ENV$|SHELLOPTS$|PS4$|IFS$|CDPATH$)/
+const LOADER = /^(LD_|GLIBC_|GCONV_|LOCPATH$|NLSPATH$|MALLOC_|LIBMOUNT_|PATH$|BASH|ENV$|SHELLOPTS$|PS4$|IFS$|CDPATH$)/
 
 /** The kernel's own switches: the superuser turns them without a capability, so they are read-only inside. */
 const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi']
@@ -37,9 +38,12 @@ const bwrapMount = ([operation, from, to]: Mount): string[] => {
   }
 }
 
-/** Makes the command that builds a wall of these mounts around a command. */
+/**
+ * Makes the command that builds a wall of these mounts around a command. Its arguments hold the mark: the name of a variable that
+ * nobody sets, and that is unset inside.
+ */
 export type Builder = (
-  mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], how: Pick<WallSpec, 'ordinary' | 'terminal'>,
+  mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], how: Pick<WallSpec, 'ordinary' | 'terminal'> & { readonly mark: string },
 ) => Omit<Walled, 'enforced'>
 
 /** Secrets ride in the environment, never in an argument: only what would change the wall's own programs is moved. */
@@ -51,14 +55,14 @@ const split = (env: Env): { outer: Env; loader: [string, string][] } => {
   }
 }
 
-const withBwrap = (program: string): Builder => (mounts, cwd, env, command, { ordinary, terminal }) => {
+const withBwrap = (program: string, path: string): Builder => (mounts, cwd, env, command, { ordinary, terminal, mark }) => {
   const { outer, loader } = split(env)
   const args = [
     ...BWRAP, ...(terminal ? [] : ['--new-session']), ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []),
     ...mounts.flatMap(bwrapMount), ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
-    '--chdir', cwd, '--', ...command,
+    '--unsetenv', mark, '--chdir', cwd, '--', ...command,
   ]
-  return { program, args, env: outer, cwd: '/' }
+  return { program, args, env: { ...outer, PATH: path }, cwd: '/' }
 }
 
 /** The places where something is mounted, as the kernel tells them (proc_pid_mountinfo(5)). */
@@ -80,11 +84,12 @@ const foldersFor = (mounts: readonly Mount[]): string[] => [...new Set(mounts.fl
   return `.${isFolder ? to : dirname(to)}`
 }))]
 
-const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command, { terminal }) => {
+const withUnshare = (setpriv: string, path: string, unset: string): Builder => (mounts, cwd, env, command, { terminal, mark }) => {
   const { outer, loader } = split(env)
   const uid = process.getuid?.() ?? 0
   const gid = process.getgid?.() ?? 0
-  const set = loader.length > 0 ? ['env', ...loader.map(([name, value]) => `${name}=${value}`)] : []
+  // The script sets the PATH itself: it starts programs of the system until then.
+  const set = [unset, '-u', mark, ...loader.flatMap(([name, value]) => (name === 'PATH' ? [] : [`${name}=${value}`]))]
   const folders = foldersFor(mounts)
   const args = [
     '--pdeathsig', 'KILL', '--', 'unshare', ...(uid === 0 ? [] : ['--user', '--map-root-user']),
@@ -92,13 +97,15 @@ const withUnshare = (setpriv: string): Builder => (mounts, cwd, env, command, { 
     'sh', '-c', SCRIPT, 'wall', uid === 0 ? 'root' : 'user', String(uid), String(gid),
     terminal ? 'exec' : 'setsid', env.PATH ?? '', cwd, String(folders.length), ...folders, ...mounts.flatMap(withMountsBelow(mountPoints())).flatMap(([operation, from, to]) => [operation, from, to]), '--', ...set, ...command,
   ]
-  // The script's own programs must not come from a folder a caller's PATH names.
-  return { program: setpriv, args, env: { ...outer, PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, cwd: '/' }
+  return { program: setpriv, args, env: { ...outer, PATH: path }, cwd: '/' }
 }
+
+/** Stands where a mark does, for a wall of no data folder. */
+const PROBE = 'SANDBOX_WALL'
 
 /** Whether a wall really starts here, not only whether its program is installed. */
 const starts = async (build: Builder): Promise<boolean> => {
-  const { program, args, env, cwd } = build(systemMounts(), '/', listEnv(), ['true'], {})
+  const { program, args, env, cwd } = build(systemMounts(), '/', await ownEnv(), [await needProgram('true')], { mark: PROBE })
   const result = await run(program, args, { cwd, env, timeoutMs: 10_000 }).catch(() => undefined)
   return result?.code === 0
 }
@@ -113,7 +120,8 @@ export const builder = (kind: WallKind): Promise<Builder | undefined> => {
     if (kind === 'none') return undefined
     const program = await ownProgram(kind === 'bwrap' ? 'bwrap' : 'setpriv')
     if (!program) return undefined
-    const build = kind === 'bwrap' ? withBwrap(program) : withUnshare(program)
+    const path = await ownPath()
+    const build = kind === 'bwrap' ? withBwrap(program, path) : withUnshare(program, path, await needProgram('env'))
     return (await starts(build)) ? build : undefined
   })()
   builders.set(kind, probed)

@@ -1,8 +1,8 @@
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { listEnv, type Env } from '../list-env.js'
-import { ownProgram, run } from '../run.js'
+import type { Env } from '../list-env.js'
+import { ownEnv, ownProgram, run } from '../run.js'
 import { note } from './sources.js'
 import type { WallHome } from './spec.js'
 import { toolchainEnv } from './toolchains.js'
@@ -87,7 +87,9 @@ const readIdentity = async (stamp: string): Promise<Identity> => {
 const personalSetting = async (key: string): Promise<string> => {
   const program = await ownProgram('git')
   if (!program) return ''
-  const { code, stdout } = await run(program, ['config', '--global', '--get', key], { cwd: '/', env: listEnv(), timeoutMs: 10_000 })
+  const { XDG_CONFIG_HOME } = process.env
+  const env = await ownEnv({ HOME: homedir(), ...(XDG_CONFIG_HOME && { XDG_CONFIG_HOME }) })
+  const { code, stdout } = await run(program, ['config', '--global', '--get', key], { cwd: '/', env, timeoutMs: 10_000 })
   return code === 0 ? stdout.toString().replace(/\n$/, '') : ''
 }
 

@@ -4,19 +4,28 @@ import { contains } from '../paths.js'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sweepTemporary } from '../files.js'
 import { RUNNER } from '../runner.js'
+import { markOf } from './mark.js'
 import { NOTES } from './sources.js'
 
-const BUILDERS = new Set(['bwrap', 'setpriv', 'unshare', 'sh'])
 const INIT = 1
 const ROUNDS = 20
 const PAUSE_MS = 10
 
-/** The parent of a process that builds a wall around this data folder, or holds one up; undefined for every other. */
-const builderOf = (pid: number, data: string): number | undefined => {
+/** Its numbers in this process's namespace of processes and in those within it, outermost first (proc(5), `NSpid`). */
+const numbersOf = (pid: number | 'self'): string[] =>
+  /^NSpid:\t(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split('\t') ?? []
+
+/**
+ * The parent of a process that builds a wall of this mark, or holds one up; undefined for every other.
+ *
+ * Of the processes inside a wall only the first one counts: a program there may have any arguments.
+ */
+const builderOf = (pid: number, mark: string): number | undefined => {
   try {
     if (statSync(`/proc/${pid}`).uid !== process.getuid?.()) return undefined
-    const [program = '', ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-    if (!BUILDERS.has(basename(program)) || !args.includes(data)) return undefined
+    if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(mark)) return undefined
+    const [, inside, ...deeper] = numbersOf(pid).slice(numbersOf('self').length - 1)
+    if (deeper.length > 0 || (inside !== undefined && Number(inside) !== INIT)) return undefined
     return parentOf(pid)
   } catch {
     return undefined
@@ -58,10 +67,11 @@ const parentOf = (pid: number): number => {
 export const endLeftWalls = async (data: string): Promise<number> => {
   await sweepTemporary(join(data, NOTES))
   if (process.platform !== 'linux') return 0
+  const mark = await markOf(data)
   const ended = new Set<number>()
   for (let round = 0; round < ROUNDS; round++) {
     const parents = new Map(readdirSync('/proc').flatMap(name => {
-      const parent = Number(name) > 0 ? builderOf(Number(name), data) : undefined
+      const parent = Number(name) > 0 ? builderOf(Number(name), mark) : undefined
       return parent === undefined ? [] : [[Number(name), parent] as const]
     }))
     const isLeft = (parent: number): boolean => (parents.has(parent) ? isLeft(parents.get(parent)!) : !isDaemon(parent) && !keepsTerminals(parent, data))

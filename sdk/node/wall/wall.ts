@@ -3,6 +3,7 @@ import { contains } from '../paths.js'
 import { ownProgram, run, type RunOptions, type RunResult } from '../run.js'
 import { builder, wallKind } from './builders.js'
 import { homeEnv } from './home.js'
+import { markOf } from './mark.js'
 import type { Walled, WallKind, WallSpec } from './spec.js'
 import { mountsOf } from './view.js'
 
@@ -23,7 +24,10 @@ export const walled = async (
 ): Promise<Walled> => {
   const build = await builder(kind ?? (await wallKind()))
   const env = spec.home ? { ...spec.env, ...homeEnv(spec.home, spec.env) } : spec.env
-  if (build) return limited(spec, { ...build(await mountsOf(spec), spec.cwd, env, [program, ...args], spec), enforced: true })
+  if (build) {
+    const how = { ...spec, mark: await markOf(spec.data) }
+    return limited(spec, { ...build(await mountsOf(spec), spec.cwd, env, [program, ...args], how), enforced: true })
+  }
   const { copy, cwd, workspace } = spec
   const place = copy && contains(workspace, cwd) ? join(copy.dir, relative(workspace, cwd)) : cwd
   return limited(spec, { program, args: [...args], env, cwd: place, enforced: false })
