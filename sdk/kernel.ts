@@ -176,6 +176,8 @@ export interface Kernel {
   'kernel.info'(): KernelInfo
   /** Starts the daemon anew, a moment after its caller was answered; streams are told why. `restarting` is false where it runs in another program. */
   'kernel.restart'(input: { reason: 'restarting' | 'restored' }): { restarting: boolean }
+  /** Whether the caller being served may use a route, by the access its manifest names; `message` says what would do. */
+  'kernel.access.admits'(input: { call: string }): { admits: boolean; message?: string }
   /** The addresses this daemon listens on: never a target of a request made for somebody else. */
   'kernel.listeners'(): { listeners: { host: string; port: number }[] }
   /** Whether the sandbox has an owner, and by what people sign in here. */

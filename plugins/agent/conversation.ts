@@ -91,6 +91,8 @@ export interface Conversation extends ConversationTraits {
   /** The control token that opened it: what an `editor` token may reach. */
   openedByToken?: string
   permissionMode?: PermissionMode
+  /** All that went into it came from people who may land, or they landed it since; without it nothing lands by itself. */
+  landsAlone?: boolean
   forkedFrom?: ForkOrigin
   /** Empty for the shared tree. */
   repos: CopyRepo[]

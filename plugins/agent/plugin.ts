@@ -4,7 +4,7 @@ import { askReach, sightFor } from '../../sdk/node/asked-reach.js'
 import { placeOf } from '../../sdk/node/places.js'
 import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
-import { reach } from './access.js'
+import { reach, senderOf } from './access.js'
 import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
 import { AutoLand } from './auto-land.js'
@@ -106,7 +106,7 @@ export const activate = async (host: Host): Promise<void> => {
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
   const look: Look = caller => sightFor(host, caller)
   const see = seeOf(conversations, look)
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks, look })
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks, transcripts, look })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
@@ -166,14 +166,14 @@ export const activate = async (host: Host): Promise<void> => {
   host.contribute('system.processes', () => [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })))
 
   const handlers: Handlers<Agent> = {
-    'POST /agent': (input, { caller }) => delivery.deliver(input, caller),
+    'POST /agent': async (input, context) => delivery.deliver(input, await senderOf(host, context)),
     'POST /agent/attach': (input, { caller, signal }) => attach({ engine, conversations, queue, transcripts, journal, look }, input, caller, signal),
-    'POST /agent/reply': async (input, { caller }) => {
-      await reply({ cards, conversations, journal, engine, look }, input, caller)
+    'POST /agent/reply': async (input, context) => {
+      await reply({ cards, conversations, journal, engine, look }, input, await senderOf(host, context))
       return { ok: true }
     },
-    'POST /agent/steer': async (input, { caller }) => {
-      await steer({ engine, conversations, providers, lanes, workspace, look }, input, caller)
+    'POST /agent/steer': async (input, context) => {
+      await steer({ engine, conversations, providers, lanes, workspace, look }, input, await senderOf(host, context))
       return { ok: true }
     },
     'POST /agent/stop': async ({ conversationId }, { caller }) => {
@@ -181,9 +181,9 @@ export const activate = async (host: Host): Promise<void> => {
       await resumes.stop(conversationId)
       return { ok: true }
     },
-    'POST /agent/rewind': async (input, { caller, signal }) => {
-      await see(input.conversationId, caller)
-      return rewind(rewinding, input, signal)
+    'POST /agent/rewind': async (input, context) => {
+      await see(input.conversationId, context.caller)
+      return rewind(rewinding, input, await senderOf(host, context), context.signal)
     },
     'POST /agent/switch-account': async (input, { caller }) => {
       await see(input.conversationId, caller)

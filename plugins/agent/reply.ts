@@ -1,7 +1,7 @@
 import { refuse } from '../../sdk/index.js'
-import type { Caller, Journals } from '../../sdk/index.js'
+import type { Journals } from '../../sdk/index.js'
 import { refuseReading } from '../../sdk/node/sight.js'
-import { decides, reach } from './access.js'
+import { decides, reach, type Sender } from './access.js'
 import { isOffer } from './card-kinds.js'
 import type { Cards } from './cards.js'
 import type { CardReply } from './contract.js'
@@ -21,7 +21,8 @@ export interface ReplyParts {
 }
 
 /** Carries a person's answer to the card it is for. */
-export const reply = async ({ cards, conversations, journal, engine, look }: ReplyParts, answer: CardReply, caller: Caller): Promise<void> => {
+export const reply = async (parts: ReplyParts, answer: CardReply, { caller, held }: Sender): Promise<void> => {
+  const { cards, conversations, journal, engine, look } = parts
   const { requestId } = answer
   const conversationId = cards.conversationOf(requestId) ?? (await settledEarlier({ cards, conversations, journal }, answer))
   const conversation = conversationId === undefined ? undefined : conversations.find(conversationId)
@@ -32,7 +33,7 @@ export const reply = async ({ cards, conversations, journal, engine, look }: Rep
   const turn = engine.live(conversation.id)
   if (turn) checkHolds(turn.message.limits, caller)
   for (const kind of new Set([answer.kind, cards.kindOf(requestId)])) if (kind && isOffer({ kind })) decides(caller, kind)
-  await cards.reply(answer, caller.actor)
+  await cards.reply(answer, { by: caller.actor, lands: held === undefined })
 }
 
 /** A card whose answer this daemon no longer remembers is looked for in the log of its run, which its id names. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { refuse } from '../../sdk/index.js'
-import type { Caller, Refusal } from '../../sdk/index.js'
+import type { Refusal } from '../../sdk/index.js'
 import { inside } from '../../sdk/node/paths.js'
 import type { Sight } from '../../sdk/node/sight.js'
-import { landsAlone, reach } from './access.js'
+import { reach, type Sender } from './access.js'
 import type { EditorContext } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
@@ -32,7 +32,7 @@ export interface SteerInput {
 }
 
 /** Slips words into the running turn; they are in its log when this returns. */
-export const steer = async (parts: SteerParts, input: SteerInput, caller: Caller): Promise<void> => {
+export const steer = async (parts: SteerParts, input: SteerInput, { caller, held }: Sender): Promise<void> => {
   const { engine, conversations, providers, lanes, workspace, look } = parts
   const { conversationId, text, attachments = [], editorContext } = input
   if (!text && !attachments.length) refuse('invalid', 'text: expected words, or at least one attachment, found neither')
@@ -48,7 +48,8 @@ export const steer = async (parts: SteerParts, input: SteerInput, caller: Caller
     if (turn.stopping) refuse('conflict', 'the turn is stopping: say it with POST /agent')
     const { provider, harness } = turn.entry.fields
     if (!providers.get(provider).abilities(harness).words) refuse('conflict', `provider ${provider} takes no words in the middle of a turn: use POST /agent`)
-    await turn.say({ messageId: `m-${randomUUID()}`, text, note, attachments, by: caller.actor, at: Date.now(), ...(!landsAlone(caller) && { outsider: true }) })
+    const lands = held === undefined && { lands: true }
+    await turn.say({ messageId: `m-${randomUUID()}`, text, note, attachments, by: caller.actor, at: Date.now(), ...lands })
   })
 }
 

@@ -255,7 +255,8 @@ export class Fleet {
     const listed = conflicts.length > 0 && { conflicts }
     if (outcomes.length > 0 || refused.length > 0 || had.length > 0) {
       const frame = { kind: 'landed' as const, landed, ...listed, ...(held && { held }) }
-      await host.call('agent.landed', { id, repos: outcomes, ...listed, frame })
+      const whole = failure === undefined && settled !== undefined && { settled }
+      await host.call('agent.landed', { id, repos: outcomes, ...listed, frame, ...whole })
     }
     failpoint('agents.landing.told')
     for (const { record } of done) if (record) await records.remove(record)
