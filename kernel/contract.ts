@@ -80,9 +80,9 @@ export const accessCalls = (plugins: () => readonly LoadedPlugin[]): AccessCalls
 
 /** The calls by which groups reach the stream. */
 export const liveCalls = (live: Live): Pick<Handlers<Kernel>, `kernel.events.${'publish' | 'show'}`> => ({
-  'kernel.events.publish': ({ domain, key, place }, { caller: { kind, actor } }) => {
+  'kernel.events.publish': ({ domain, key, within }, { caller: { kind, actor } }) => {
     if (kind !== 'plugin') refuse('forbidden', `a group publishes as itself, found a caller of kind ${kind}`)
-    live.bump(actor.slice('sandbox:'.length), domain, key, place)
+    live.bump(actor.slice('sandbox:'.length), domain, key, within)
     return { ok: true }
   },
   'kernel.events.show': ({ frames }) => {

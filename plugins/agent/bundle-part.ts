@@ -90,12 +90,13 @@ export const handedOf = (text: string, name: string): Handed | undefined => {
 const disarmed = (conversation: Conversation): Conversation => {
   const {
     session: _memory, lastRun: _run, openedByToken: _token, permissionMode: _mode, autoLand: _lands, landsAlone: _alone,
-    resumeAfterOutage: _resumes, landRequested: _request, conflicts: _conflicts, starts: _starts, branch, startIn, repos, ...kept
+    resumeAfterOutage: _resumes, landRequested: _request, conflicts: _conflicts, starts: _starts, branch, startIn, folders, repos, ...kept
   } = conversation
   return {
     ...kept,
     ...(branch !== undefined && { branch: `agent/${conversation.id}` }),
     ...(startIn !== undefined && isPath(startIn) && { startIn }),
+    ...(folders?.every(({ path }) => path === '.' || isPath(path)) && { folders }),
     repos: repos.filter(({ repo, base }) => (repo === 'root' || isPath(repo)) && COMMIT.test(base)).map(({ repo, base, pinned, landedTip, landedHead, landedAt }) => ({
       repo, base, ...(pinned && { pinned }),
       ...(landedTip !== undefined && COMMIT.test(landedTip) && { landedTip }), ...(landedHead !== undefined && COMMIT.test(landedHead) && { landedHead }),

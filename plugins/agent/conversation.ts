@@ -1,3 +1,4 @@
+import type { ReachFolder } from '../../sdk/reach.js'
 import type { Count, Millis } from '../../sdk/types.js'
 import type { Card, ConversationId, Harness, LandConflict, PermissionMode, ProviderId, RunEnd, RunId } from './frames.js'
 
@@ -68,6 +69,8 @@ export interface ConversationTraits extends ModelChoice {
   harness: Harness
   actsAs?: string
   startIn?: string
+  /** Folders its turns are kept to, whoever speaks: what the person limited to areas reached who opened it; absent: all. */
+  folders?: ReachFolder[]
   /** `agent/<id>`; absent: works in the shared tree. */
   branch?: string
   /** Whether clean turns land by themselves; absent: as the sandbox says. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { refuse } from '../../sdk/index.js'
 import type { Caller } from '../../sdk/index.js'
+import { accessToConversation, reachesAll } from '../../sdk/node/conversation-reach.js'
 import { refuseReading, type Sight } from '../../sdk/node/sight.js'
 import { isFull } from '../../sdk/node/disk.js'
 import { attends, reach, reaches, type Sender } from './access.js'
@@ -14,7 +15,7 @@ import { notesOf, preambleOf } from './preamble.js'
 import type { Providers } from './providers.js'
 import { MOST_WAITING, answerOf, shown, type LedgerRow, type Queue } from './queue.js'
 import type { Message } from './run-entry.js'
-import { boundsOf, holds, see, type Look } from './sight.js'
+import { boundsOf, noConversation, see, type Look } from './sight.js'
 import type { Transcripts } from './transcripts.js'
 import type { Turn } from './turn.js'
 import { differs, optionsOf } from './turn-options.js'
@@ -95,7 +96,8 @@ export class Delivery {
     if (conversation) reach(caller, conversation)
     const seen = await this.#parts.look(caller)
     const live = this.#parts.conversations.find(known.conversationId)
-    if (seen.reach && !(live && (await seen.sees(live.startIn)))) refuse('conflict', 'this messageId was used in another conversation; expected a new one')
+    if (seen.reach && !(live && (await accessToConversation(seen, live))))
+      refuse('conflict', 'this messageId was used in another conversation; expected a new one')
     return answerOf(known)
   }
 
@@ -109,7 +111,7 @@ export class Delivery {
     if (input.autoLand) await premises.landing()
     if (input.autoLand && held !== undefined) refuse('forbidden', `autoLand: ${held}`)
     if (seen.reach) await this.#bounded(input, conversationId, seen)
-    await premises.attachments(input.attachments ?? [], seen)
+    await premises.attachments(input.attachments ?? [], seen.within(conversations.find(conversationId)?.folders))
     return lanes.run(conversationId, async () => {
       if (engine.closing) refuse('unavailable', 'the sandbox is going down; send the message again when it is back')
       await this.#see(conversationId, caller, seen)
@@ -124,7 +126,7 @@ export class Delivery {
         ...(held === undefined && { lands: true }), ...(limits && { limits }),
         run: minted('r'), conversationId, messageId, input, by: caller.actor, attended: attends(caller) && input.unattended !== true, at,
       }
-      return this.#accept(message, conversation ?? this.#opened(message, caller, begins), !conversation, caller, seen)
+      return this.#accept(message, conversation ?? this.#opened(message, caller, begins, seen), !conversation, seen)
     })
   }
 
@@ -135,6 +137,8 @@ export class Delivery {
     const known = conversation ?? conversations.gone(conversationId)
     if (known) reach(caller, known)
     if (conversation) await see(seen, conversation, true)
+    // The words of one that is gone come back with its id.
+    else if (known && !reachesAll(seen, known.folders)) noConversation(conversationId)
   }
 
   /** Refuses a turn of somebody limited to areas that would start outside of them, or could not be kept to them. */
@@ -157,7 +161,8 @@ export class Delivery {
     if (forkOf && conversation) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
     if (sessionId === undefined || conversation?.session?.id === sessionId) return
     const owner = conversations.all.find(({ session }) => session?.id === sessionId)
-    if (!owner || !reaches(caller, owner) || !(await seen.sees(owner.startIn))) refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
+    if (!owner || !reaches(caller, owner) || !(await accessToConversation(seen, owner)))
+      refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
     refuse('unprocessable', 'sessionId: this provider goes on only in the conversation of the session; send the message there')
   }
 
@@ -171,7 +176,7 @@ export class Delivery {
     return { starts: [...pinned, ...forked.starts.filter(({ repo }) => !pinned.some(pin => pin.repo === repo))], lands }
   }
 
-  #opened(message: Message, caller: Caller, begins: Beginning): Conversation {
+  #opened(message: Message, caller: Caller, begins: Beginning, { reach: folders }: Sight): Conversation {
     const { conversationId, input, by, at, lands } = message
     const { adapter, harness } = optionsOf(input, undefined, this.#parts.providers)
     const { forkOf } = input
@@ -191,13 +196,14 @@ export class Delivery {
       ...(forkOf && { forkedFrom: { conversationId: forkOf.conversationId, index: forkOf.keep, files: forkOf.files } }),
       ...(isolates(input) && { branch: `agent/${conversationId}` }),
       repos: [],
+      ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
       ...(lands && begins.lands && { landsAlone: true }),
       ...(begins.starts.length > 0 && { starts: begins.starts }),
       totals: { turns: 0, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
     }
   }
 
-  async #accept(message: Message, conversation: Conversation, isNew: boolean, caller: Caller, seen: Sight): Promise<Started> {
+  async #accept(message: Message, conversation: Conversation, isNew: boolean, seen: Sight): Promise<Started> {
     const { engine, queue, conversations, premises, forks } = this.#parts
     const { run, messageId, conversationId, at, by, input } = message
     const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({ run: of, conversationId, messageId, delivery, at })
@@ -212,7 +218,7 @@ export class Delivery {
       engine.start(message)
       return answerOf(started)
     }
-    const why = holds(turn.message.limits, caller) ? this.#why(turn, message) : 'other-options'
+    const why = this.#why(turn, message)
     if (why) {
       const waiting = queue.waiting(conversationId)
       if (waiting.length >= MOST_WAITING)
@@ -224,7 +230,7 @@ export class Delivery {
     }
     const said = row('said', turn.run)
     const { attachments = [], editorContext } = input
-    const mentions = await premises.mentions(input.mentions ?? [], seen)
+    const mentions = await premises.mentions(input.mentions ?? [], seen.within(conversation.folders))
     const note = preambleOf(notesOf({ mentions, attachments: [], ...(editorContext && { editorContext }) }))
     const lands = message.lands && { lands: true }
     const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }), ...lands }

@@ -1,6 +1,7 @@
 import { refuse } from '../../sdk/index.js'
 import type { Caller, Journals, Log } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
+import { accessToConversation } from '../../sdk/node/conversation-reach.js'
 import type { Sight } from '../../sdk/node/sight.js'
 import { reaches } from './access.js'
 import type { Anchors } from './anchors.js'
@@ -41,7 +42,7 @@ export class Forks {
     const { conversations, transcripts, anchors, copies } = this.#parts
     const live = conversations.find(conversationId)
     const source = live ?? conversations.gone(conversationId)
-    if (!source || !reaches(caller, source) || (seen.reach && !(live && (await seen.sees(live.startIn)))))
+    if (!source || !reaches(caller, source) || (seen.reach && !(live && (await accessToConversation(seen, live)))))
       return refuse('not-found', `forkOf: there is no conversation ${JSON.stringify(conversationId)} to fork`)
     if (await transcripts.count(fork)) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
     const total = await transcripts.count(conversationId)

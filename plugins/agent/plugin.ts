@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
 import { askReach, sightFor } from '../../sdk/node/asked-reach.js'
-import { placeOf } from '../../sdk/node/places.js'
+import { accessToConversation, placesOfConversation } from '../../sdk/node/conversation-reach.js'
+import { Places } from '../../sdk/node/places.js'
 import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
 import { reach, senderOf } from './access.js'
@@ -65,8 +66,8 @@ export const activate = async (host: Host): Promise<void> => {
   const changed = (id: string) => changes.changed(id)
   const helped = new Changes(key => {
     const conversation = conversations.all.find(({ lastRun }) => lastRun !== undefined && key.startsWith(`${lastRun}:`))
-    const at = conversation ? placeOf(workspace, conversation.startIn ?? '.') : Promise.resolve(undefined)
-    at.then(place => host.call('kernel.events.publish', { domain: 'subagents', key, ...(place !== undefined && { place }) }))
+    const at = conversation ? placesOfConversation(new Places(workspace), conversation) : Promise.resolve(undefined)
+    at.then(within => host.call('kernel.events.publish', { domain: 'subagents', key, ...(within && { within }) }))
       .catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
   })
   const conversations = new Conversations(store, log, changed)
@@ -169,7 +170,7 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /agent': async (input, context) => delivery.deliver(input, await senderOf(host, context)),
     'POST /agent/attach': (input, { caller, signal }) => attach({ engine, conversations, queue, transcripts, journal, look }, input, caller, signal),
     'POST /agent/reply': async (input, context) => {
-      await reply({ cards, conversations, journal, engine, look }, input, await senderOf(host, context))
+      await reply({ cards, conversations, journal, look }, input, await senderOf(host, context))
       return { ok: true }
     },
     'POST /agent/steer': async (input, context) => {
@@ -194,10 +195,10 @@ export const activate = async (host: Host): Promise<void> => {
 
     'agent.conversations': () => ({ conversations: conversations.all.map(conversation => engine.state(conversation)) }),
     'agent.visible': async ({ ids }, { caller }) => {
-      const { sees } = await look(caller)
+      const seen = await look(caller)
       const found = await Promise.all(ids.map(async id => {
         const conversation = conversations.find(id)
-        return conversation && (await sees(conversation.startIn)) ? [id] : []
+        return conversation && (await accessToConversation(seen, conversation)) ? [id] : []
       }))
       return { ids: found.flat() }
     },

@@ -10,7 +10,7 @@ import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
 import type { Lanes } from './lanes.js'
 import { notesOf, preambleOf } from './preamble.js'
-import { checkHolds, see, type Look } from './sight.js'
+import { see, type Look } from './sight.js'
 import type { Providers } from './providers.js'
 
 /** What slipping words into a turn needs. */
@@ -36,15 +36,16 @@ export const steer = async (parts: SteerParts, input: SteerInput, { caller, held
   const { engine, conversations, providers, lanes, workspace, look } = parts
   const { conversationId, text, attachments = [], editorContext } = input
   if (!text && !attachments.length) refuse('invalid', 'text: expected words, or at least one attachment, found neither')
-  const seen = await look(caller)
-  reach(caller, conversations.get(conversationId))
-  await see(seen, conversations.get(conversationId), true)
+  const conversation = conversations.get(conversationId)
+  const all = await look(caller)
+  reach(caller, conversation)
+  await see(all, conversation, true)
+  const seen = all.within(conversation.folders)
   for (const path of attachments) await within(workspace, path, seen)
   const note = editorContext ? preambleOf(notesOf({ mentions: [], attachments: [], editorContext })) : ''
   await lanes.run(conversationId, async () => {
     const turn = engine.live(conversationId)
     if (!turn) return refuse('conflict', 'no turn is running: start one with POST /agent')
-    checkHolds(turn.message.limits, caller)
     if (turn.stopping) refuse('conflict', 'the turn is stopping: say it with POST /agent')
     const { provider, harness } = turn.entry.fields
     if (!providers.get(provider).abilities(harness).words) refuse('conflict', `provider ${provider} takes no words in the middle of a turn: use POST /agent`)
@@ -54,7 +55,10 @@ export const steer = async (parts: SteerParts, input: SteerInput, { caller, held
 }
 
 const within = async (workspace: string, path: string, seen: Sight): Promise<void> => {
-  if (seen.reach && !(await seen.sees(path))) refuse('invalid', `attachments: nothing in the workspace is named ${path}`, { errors: [{ path: 'attachments', expected: 'a path inside the workspace' }] })
+  if (seen.reach && !(await seen.sees(path))) {
+    const errors = [{ path: 'attachments', expected: 'a path inside the workspace' }]
+    refuse('invalid', `attachments: nothing that the turn reaches is named ${path}`, { errors })
+  }
   const file = await inside(workspace, path).catch((error: Refusal) =>
     refuse('invalid', `attachments: ${error.message}`, { errors: [{ path: 'attachments', expected: 'a path inside the workspace' }] }))
   if (!(await stat(file)).isFile()) refuse('invalid', `attachments: expected a file at ${path}, found a folder`)
