@@ -7,7 +7,8 @@ import type { Handlers } from '../sdk/contract.js'
 import type { Kernel, KernelInfo } from '../sdk/kernel.js'
 import type { Live } from '../sdk/node/live/live.js'
 import { packageVersion } from '../sdk/node/package.js'
-import { refuse } from '../sdk/refusal.js'
+import { Refusal, refuse } from '../sdk/refusal.js'
+import { admit } from './auth/admit.js'
 import type { Boot } from './boot.js'
 import type { FileStore } from './storage/files.js'
 import type { LoadedPlugin } from './loader.js'
@@ -60,11 +61,28 @@ const buildOf = async (root: string): Promise<string> => {
   return digest.digest('hex').slice(0, 16)
 }
 
+type AccessCalls = Pick<Handlers<Kernel>, 'kernel.access.admits'>
+
+/** Answers whether a caller may use a route of these groups. */
+export const accessCalls = (plugins: () => readonly LoadedPlugin[]): AccessCalls => ({
+  'kernel.access.admits': ({ call }, { caller }) => {
+    const access = plugins().map(({ manifest }) => manifest.routes[call]).find(found => found !== undefined)
+    if (!access) return { admits: false, message: `nothing serves ${call} here` }
+    if ('open' in access) return { admits: true }
+    try {
+      admit(caller, access)
+      return { admits: true }
+    } catch (error) {
+      return { admits: false, message: Refusal.from(error).message }
+    }
+  },
+})
+
 /** The calls by which groups reach the stream. */
 export const liveCalls = (live: Live): Pick<Handlers<Kernel>, `kernel.events.${'publish' | 'show'}`> => ({
-  'kernel.events.publish': ({ domain, key, place }, { caller: { kind, actor } }) => {
+  'kernel.events.publish': ({ domain, key, within }, { caller: { kind, actor } }) => {
     if (kind !== 'plugin') refuse('forbidden', `a group publishes as itself, found a caller of kind ${kind}`)
-    live.bump(actor.slice('sandbox:'.length), domain, key, place)
+    live.bump(actor.slice('sandbox:'.length), domain, key, within)
     return { ok: true }
   },
   'kernel.events.show': ({ frames }) => {

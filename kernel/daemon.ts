@@ -8,7 +8,7 @@ import { loginSocketPath, openLoginSocket } from './auth/socket.js'
 import { Boot } from './boot.js'
 import { Calls } from './calls.js'
 import { StartError, type Config } from './config.js'
-import { describeDaemon, liveCalls, readIdentity } from './contract.js'
+import { accessCalls, describeDaemon, liveCalls, readIdentity } from './contract.js'
 import { Events } from './events.js'
 import { grantsOf } from './grants.js'
 import { App } from './http/app.js'
@@ -122,7 +122,8 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     return { restarting: options.restart !== undefined }
   })
   kernel.calls.add('kernel.listeners', 'kernel', async () => ({ listeners: url ? [{ host: config.host, port: portOf(url) }] : [] }))
-  for (const [call, answer] of Object.entries({ ...auth.handlers, ...liveCalls(live) })) {
+  const own = { ...auth.handlers, ...liveCalls(live), ...accessCalls(() => plugins) }
+  for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
   options.extra?.(kernel)

@@ -152,8 +152,8 @@ export interface FrameForms {
   forms?: PlacedForm[]
   /** Of each item of a list in it: the first of its forms that fits, or nothing. */
   list?: { field: string; items: PlacedForm[][] }
-  /** Figures in it, each the sum of what lies in the places that are reached. */
-  sums?: { fields: string[]; parts: { place: string; add: { [field: string]: number } }[] }
+  /** Figures in it, each the sum of the parts whose places are all reached. */
+  sums?: { fields: string[]; parts: { within: string[]; add: { [field: string]: number } }[] }
 }
 
 /** One frame for the sandbox's event stream. */
@@ -176,6 +176,8 @@ export interface Kernel {
   'kernel.info'(): KernelInfo
   /** Starts the daemon anew, a moment after its caller was answered; streams are told why. `restarting` is false where it runs in another program. */
   'kernel.restart'(input: { reason: 'restarting' | 'restored' }): { restarting: boolean }
+  /** Whether the caller being served may use a route, by the access its manifest names; `message` says what would do. */
+  'kernel.access.admits'(input: { call: string }): { admits: boolean; message?: string }
   /** The addresses this daemon listens on: never a target of a request made for somebody else. */
   'kernel.listeners'(): { listeners: { host: string; port: number }[] }
   /** Whether the sandbox has an owner, and by what people sign in here. */
@@ -232,10 +234,10 @@ export interface Kernel {
   /**
    * Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest declares.
    *
-   * `place` is the real location of what the key names: people limited to areas are told the keys they reach, and where
-   * one has no place that something changed.
+   * `within` are the real locations of what the key names: people limited to areas are told the keys of which they reach
+   * all of them, and where one has none that something changed.
    */
-  'kernel.events.publish'(input: { domain: Domain; key?: string; place?: string }): Ok
+  'kernel.events.publish'(input: { domain: Domain; key?: string; within?: string[] }): Ok
   /** Puts frames on the sandbox's event stream, in order and with no other between them. */
   'kernel.events.show'(input: { frames: LiveFrame[] }): Ok
 }

@@ -30,6 +30,16 @@ export const reachOf = (folders: readonly ReachFolder[]): readonly ReachFolder[]
   return [...best].filter(each => !given(each)).map(([path, access]) => ({ path, access })).sort(byPath)
 }
 
+/** What two reaches both give; of a folder that lies in another the inner one, with the lesser access. */
+export const commonReach = (one: Reach, other: Reach): Reach => {
+  if (!one || !other) return one ?? other
+  return reachOf(one.flatMap(a => other.flatMap((b): ReachFolder[] => {
+    if (!isWithin(a.path, b.path) && !isWithin(b.path, a.path)) return []
+    const path = isWithin(a.path, b.path) ? b.path : a.path
+    return [{ path, access: a.access === 'work' && b.access === 'work' ? 'work' : 'read' }]
+  })))
+}
+
 /** The most that may be done at a path; undefined: it does not exist for the caller. */
 export const accessTo = (reach: Reach, path: string): Access | undefined => {
   if (!reach) return 'work'

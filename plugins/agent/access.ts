@@ -1,5 +1,5 @@
 import { refuse } from '../../sdk/index.js'
-import type { Caller } from '../../sdk/index.js'
+import type { Caller, Context, Host } from '../../sdk/index.js'
 import type { CardReply, Conversation } from './contract.js'
 
 /** Whether a caller may reach a conversation: an `editor` token only those it opened. */
@@ -20,8 +20,23 @@ export const decides = ({ kind, role }: Caller, card: CardReply['kind']): void =
   }
 }
 
-/** Whether what a caller says may land without a person looking at it: of programs only a token of scope `land` may. */
-export const landsAlone = ({ kind, scope }: Caller): boolean => kind === 'session' || kind === 'plugin' || scope === 'land'
+/** Who says something, and why what comes of it does not land by itself; `held` undefined: it may. */
+export interface Sender {
+  readonly caller: Caller
+  readonly held?: string
+}
+
+const LAND = 'POST /agents/{id}/land'
+
+/** The sender a call is served for. What comes of its words lands by itself when it could land it with a call of its own. */
+export const senderOf = async (host: Pick<Host, 'call'>, context: Context): Promise<Sender> => {
+  const { caller } = context
+  const { admits, message } = await host.call('kernel.access.admits', { call: LAND }, { as: context })
+  if (!admits) return { caller, held: message ?? `${LAND} is out of reach` }
+  // What an agent says through a credential of its turn is not what the person behind it said.
+  if (caller.kind === 'session' || caller.kind === 'token') return { caller }
+  return { caller, held: `it takes a signed-in person or a control token, found a caller of kind ${caller.kind}` }
+}
 
 /** Whether a person or a program of theirs stands behind a call, so that cards may go up. */
 export const attends = ({ kind }: Caller): boolean => kind === 'session' || kind === 'token' || kind === 'run'

@@ -4,6 +4,9 @@ import type { TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Turn } from './turn.js'
 
+const HELD = 'the work was not landed and waits on its branch: somebody who may not land, or content from outside, had a '
+  + 'part in it; look at it and land it with POST /agents/{id}/land'
+
 /** What landing by itself needs. */
 export interface AutoLandParts {
   readonly host: Pick<Host, 'call' | 'serves' | 'log'>
@@ -34,10 +37,13 @@ export class AutoLand {
   /** Lands the work of a turn that ended well; what does not land waits for a person and never fails the turn. */
   async land(turn: Turn): Promise<void> {
     const { host, conversations, ready } = this.#parts
-    const { conversationId: id, log, record, message: { input, outsider } } = turn
-    if (!this.wanted(id, input) || !conversations.find(id)?.branch) return
-    // Words from outside, or of somebody who may not land, had a part in the work: a person looks first.
-    if (outsider || turn.entry.fields.outsiders || input.outsideWake) return log.push({ kind: 'landed', landed: false, held: true })
+    const { conversationId: id, log, record, message: { input } } = turn
+    const conversation = conversations.find(id)
+    if (!this.wanted(id, input) || !conversation?.branch) return
+    if (turn.byOutsiders || !conversation.landsAlone) {
+      log.push({ kind: 'notice', level: 'warning', text: HELD, source: 'landing' })
+      return log.push({ kind: 'landed', landed: false, held: true })
+    }
     await ready
     const told = record.landings
     try {

@@ -7,12 +7,12 @@ import { segmentsOf } from '../../sdk/node/paths.js'
 import type { BundlePart } from '../system/contract.js'
 import type { Anchor } from './anchors.js'
 import { agent, type Conversation } from './contract.js'
-import type { Row } from './run-record.js'
+import type { Settled } from './transcripts.js'
 
 /** One conversation as it is handed over: its card, its record as far as it was settled, and the states it can go back to. */
 interface Handed {
   readonly conversation: Conversation
-  readonly settled: readonly { readonly run?: string; readonly placed?: string; readonly rows: readonly Row[] }[]
+  readonly settled: readonly Settled[]
   readonly anchors: readonly Anchor[]
 }
 
@@ -77,7 +77,10 @@ export const handedOf = (text: string, name: string): Handed | undefined => {
       && agent.reply()({ call: 'agent.conversation', output: { conversation, waiting: 0, queuePaused: false } }).success
       && agent.reply()({ call: 'agent.transcript', output: { messages, total: messages.length } }).success
       && settled.every(({ run, placed }) => typeof (run ?? placed) === 'string')
-    return fits ? { conversation: disarmed(conversation), settled, anchors: anchors.filter(isAnchor) } : undefined
+    if (!fits) return undefined
+    // Who may land elsewhere may not land here.
+    const lines = settled.map(({ lands: _lands, ...line }) => line)
+    return { conversation: disarmed(conversation), settled: lines, anchors: anchors.filter(isAnchor) }
   } catch {
     return undefined
   }
@@ -86,13 +89,14 @@ export const handedOf = (text: string, name: string): Handed | undefined => {
 /** Without what would act by itself, what reaches for this machine's programs, and who was let in elsewhere. */
 const disarmed = (conversation: Conversation): Conversation => {
   const {
-    session: _memory, lastRun: _run, openedByToken: _token, permissionMode: _mode, autoLand: _lands, resumeAfterOutage: _resumes,
-    landRequested: _request, conflicts: _conflicts, starts: _starts, branch, startIn, repos, ...kept
+    session: _memory, lastRun: _run, openedByToken: _token, permissionMode: _mode, autoLand: _lands, landsAlone: _alone,
+    resumeAfterOutage: _resumes, landRequested: _request, conflicts: _conflicts, starts: _starts, branch, startIn, folders, repos, ...kept
   } = conversation
   return {
     ...kept,
     ...(branch !== undefined && { branch: `agent/${conversation.id}` }),
     ...(startIn !== undefined && isPath(startIn) && { startIn }),
+    ...(folders?.every(({ path }) => path === '.' || isPath(path)) && { folders }),
     repos: repos.filter(({ repo, base }) => (repo === 'root' || isPath(repo)) && COMMIT.test(base)).map(({ repo, base, pinned, landedTip, landedHead, landedAt }) => ({
       repo, base, ...(pinned && { pinned }),
       ...(landedTip !== undefined && COMMIT.test(landedTip) && { landedTip }), ...(landedHead !== undefined && COMMIT.test(landedHead) && { landedHead }),

@@ -3,12 +3,18 @@ import { refuse } from '../../sdk/index.js'
 import type { CardReply } from './contract.js'
 import type { Card } from './frames.js'
 
+/** Who answers a card, and whether they may land what comes of it. */
+export interface Answerer {
+  readonly by: string
+  readonly lands: boolean
+}
+
 /** A card that waits for its answer, and how the answer reaches the turn. */
 export interface RaisedCard {
   readonly card: Card
   readonly conversationId: string
   /** Carries the answer to the turn; resolves when it is in the log and, for `cancelled`, the turn has ended. */
-  readonly answer: (reply: CardReply, by: string) => Promise<void>
+  readonly answer: (reply: CardReply, from: Answerer) => Promise<void>
 }
 
 interface Answered {
@@ -39,7 +45,7 @@ export class Cards {
   }
 
   /** Answers a card. The first answer wins; the very same one again is as good. */
-  async reply(reply: CardReply, by: string): Promise<void> {
+  async reply(reply: CardReply, from: Answerer): Promise<void> {
     const { requestId } = reply
     const before = this.#answered.get(requestId)
     if (before) {
@@ -50,7 +56,7 @@ export class Cards {
     const open = this.#open.get(requestId) ?? refuse('not-found', `there is no card ${JSON.stringify(requestId.slice(0, 80))}`)
     check(open.card, reply)
     this.#open.delete(requestId)
-    const done = open.answer(counted(open.card, reply), by)
+    const done = open.answer(counted(open.card, reply), from)
     this.#remember(requestId, { conversationId: open.conversationId, reply, done })
     await done.catch(error => {
       // Not in the log, so nobody saw an answer: the card is up again.

@@ -295,8 +295,13 @@ export interface Agent {
   'agent.transcript'(input: { id: string; limit?: Positive; before?: Count }): TranscriptPage
   /** Holds the conversation's turn lock while the stream is open: no turn starts, no other landing runs. */
   'agent.lock'(input: { id: string }): Stream<{ held: true }>
-  /** Writes down what a landing did: tips per repository, conflicts (absent: none left); adds the frame `landed` to a live run. */
-  'agent.landed'(input: { id: string; repos: CopyRepo[]; conflicts?: LandConflict[]; frame?: Frame & { kind: 'landed' } }): Ok
+  /**
+   * Writes down what a landing did: tips per repository, conflicts (absent: none left); adds the frame `landed` to a live
+   * run. `settled` is the newest run, where that had ended before the landing began and every repository was reached.
+   */
+  'agent.landed'(input: {
+    id: string; repos: CopyRepo[]; conflicts?: LandConflict[]; frame?: Frame & { kind: 'landed' }; settled?: RunId
+  }): Ok
   /** Takes a conversation off the board: its queue, frames, copy and branch go, its transcript stays. */
   'agent.discard'(input: { id: string }): Ok
   /** Gives a conversation the title a person chose. */

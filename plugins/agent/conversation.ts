@@ -1,3 +1,4 @@
+import type { ReachFolder } from '../../sdk/reach.js'
 import type { Count, Millis } from '../../sdk/types.js'
 import type { Card, ConversationId, Harness, LandConflict, PermissionMode, ProviderId, RunEnd, RunId } from './frames.js'
 
@@ -68,6 +69,8 @@ export interface ConversationTraits extends ModelChoice {
   harness: Harness
   actsAs?: string
   startIn?: string
+  /** Folders its turns are kept to, whoever speaks: what the person limited to areas reached who opened it; absent: all. */
+  folders?: ReachFolder[]
   /** `agent/<id>`; absent: works in the shared tree. */
   branch?: string
   /** Whether clean turns land by themselves; absent: as the sandbox says. */
@@ -91,6 +94,8 @@ export interface Conversation extends ConversationTraits {
   /** The control token that opened it: what an `editor` token may reach. */
   openedByToken?: string
   permissionMode?: PermissionMode
+  /** All that went into it came from people who may land, or they landed it since; without it nothing lands by itself. */
+  landsAlone?: boolean
   forkedFrom?: ForkOrigin
   /** Empty for the shared tree. */
   repos: CopyRepo[]

@@ -1,11 +1,13 @@
-import { refuse } from '../../sdk/index.js'
-import type { Log, Store } from '../../sdk/index.js'
+import type { Log, ReachFolder, Store } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import type { Conversation } from './contract.js'
+import { noConversation } from './sight.js'
 
 /** What is left of a conversation taken off the board: who may bring it back. */
 interface Gone {
   readonly openedByToken?: string
+  /** As its words stay, it is there for those who reach all of these; absent: the whole workspace. */
+  readonly folders?: readonly ReachFolder[]
   readonly at: number
 }
 
@@ -54,7 +56,7 @@ export class Conversations {
 
   /** The conversation, or the refusal of one that is not on the board. */
   get(id: string): Conversation {
-    return this.#live.get(id) ?? refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
+    return this.#live.get(id) ?? noConversation(id)
   }
 
   /** What is left of a conversation that was taken off the board. */
@@ -126,8 +128,8 @@ export class Conversations {
   }
 
   /** Forgets a conversation of which nothing else is left. */
-  async remove({ id, openedByToken }: Conversation): Promise<void> {
-    const gone: Gone = { at: Date.now(), ...(openedByToken && { openedByToken }) }
+  async remove({ id, openedByToken, folders }: Conversation): Promise<void> {
+    const gone: Gone = { at: Date.now(), ...(openedByToken && { openedByToken }), ...(folders && { folders }) }
     this.#live.delete(id)
     this.#gone.set(id, gone)
     await this.#writing.get(id)?.catch(() => {})

@@ -1,20 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { refuse } from '../../sdk/index.js'
 import type { Caller } from '../../sdk/index.js'
+import { accessToConversation, reachesAll } from '../../sdk/node/conversation-reach.js'
 import { refuseReading, type Sight } from '../../sdk/node/sight.js'
 import { isFull } from '../../sdk/node/disk.js'
-import { attends, landsAlone, reach, reaches } from './access.js'
+import { attends, reach, reaches, type Sender } from './access.js'
 import type { Conversation, CopyStart, Started, TurnInput } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
-import type { Forks } from './forks.js'
+import type { Beginning, Forks } from './forks.js'
 import type { QueuedWhy } from './frames.js'
 import type { Lanes } from './lanes.js'
 import { notesOf, preambleOf } from './preamble.js'
 import type { Providers } from './providers.js'
 import { MOST_WAITING, answerOf, shown, type LedgerRow, type Queue } from './queue.js'
 import type { Message } from './run-entry.js'
-import { boundsOf, holds, see, type Look } from './sight.js'
+import { boundsOf, noConversation, see, type Look } from './sight.js'
+import type { Transcripts } from './transcripts.js'
 import type { Turn } from './turn.js'
 import { differs, optionsOf } from './turn-options.js'
 
@@ -43,9 +45,11 @@ export interface DeliveryParts {
   readonly lanes: Lanes
   readonly premises: Premises
   readonly forks: Forks
+  readonly transcripts: Pick<Transcripts, 'lands'>
   readonly look: Look
 }
 
+const NOTHING: Beginning = { starts: [], lands: true }
 const RESERVED = new Set(['archived', 'search', 'designs'])
 const SAID_BYTES = 128 * 1024
 const TITLE = 80
@@ -64,19 +68,19 @@ export class Delivery {
     this.#parts = parts
   }
 
-  async deliver(input: TurnInput, caller: Caller): Promise<Started> {
+  async deliver(input: TurnInput, sender: Sender): Promise<Started> {
     wellFormed(input)
     const { messageId } = input
-    if (messageId === undefined) return this.#decide(input, minted('m'), caller)
+    if (messageId === undefined) return this.#decide(input, minted('m'), sender)
     for (;;) {
       const known = this.#parts.queue.known(messageId)
-      if (known) return this.#again(known, input, caller)
+      if (known) return this.#again(known, input, sender.caller)
       const deciding = this.#deciding.get(messageId)
       if (!deciding) break
       // A message that was refused leaves no trace: then this one is the first.
       await deciding.catch(() => {})
     }
-    const decided = this.#decide(input, messageId, caller)
+    const decided = this.#decide(input, messageId, sender)
     this.#deciding.set(messageId, decided)
     try {
       return await decided
@@ -92,20 +96,22 @@ export class Delivery {
     if (conversation) reach(caller, conversation)
     const seen = await this.#parts.look(caller)
     const live = this.#parts.conversations.find(known.conversationId)
-    if (seen.reach && !(live && (await seen.sees(live.startIn)))) refuse('conflict', 'this messageId was used in another conversation; expected a new one')
+    if (seen.reach && !(live && (await accessToConversation(seen, live))))
+      refuse('conflict', 'this messageId was used in another conversation; expected a new one')
     return answerOf(known)
   }
 
-  async #decide(asked: TurnInput, messageId: string, caller: Caller): Promise<Started> {
+  async #decide(asked: TurnInput, messageId: string, { caller, held }: Sender): Promise<Started> {
     const { conversations, providers, premises, lanes, engine, look } = this.#parts
     const conversationId = asked.conversationId ?? minted('c')
     const seen = await look(caller)
     const input: TurnInput = seen.reach ? { ...asked, isolated: true } : asked
     await this.#see(conversationId, caller, seen)
-    possible(input, caller)
+    possible(input)
     if (input.autoLand) await premises.landing()
+    if (input.autoLand && held !== undefined) refuse('forbidden', `autoLand: ${held}`)
     if (seen.reach) await this.#bounded(input, conversationId, seen)
-    await premises.attachments(input.attachments ?? [], seen)
+    await premises.attachments(input.attachments ?? [], seen.within(conversations.find(conversationId)?.folders))
     return lanes.run(conversationId, async () => {
       if (engine.closing) refuse('unavailable', 'the sandbox is going down; send the message again when it is back')
       await this.#see(conversationId, caller, seen)
@@ -113,15 +119,14 @@ export class Delivery {
       await this.#session(input, conversation, caller, seen)
       const { adapter, harness } = optionsOf(input, conversation, providers)
       await adapter.preflight?.(harness)
-      const starts = conversation ? [] : await this.#first(input, conversationId, caller, seen)
+      const begins = conversation ? NOTHING : await this.#first(input, conversationId, caller, seen)
       const at = Date.now()
-      const outsider = !landsAlone(caller) && { outsider: true }
       const limits = boundsOf(caller)
       const message: Message = {
-        ...outsider, ...(limits && { limits }),
+        ...(held === undefined && { lands: true }), ...(limits && { limits }),
         run: minted('r'), conversationId, messageId, input, by: caller.actor, attended: attends(caller) && input.unattended !== true, at,
       }
-      return this.#accept(message, conversation ?? this.#opened(message, caller, starts), !conversation, caller, seen)
+      return this.#accept(message, conversation ?? this.#opened(message, caller, begins, seen), !conversation, seen)
     })
   }
 
@@ -132,6 +137,8 @@ export class Delivery {
     const known = conversation ?? conversations.gone(conversationId)
     if (known) reach(caller, known)
     if (conversation) await see(seen, conversation, true)
+    // The words of one that is gone come back with its id.
+    else if (known && !reachesAll(seen, known.folders)) noConversation(conversationId)
   }
 
   /** Refuses a turn of somebody limited to areas that would start outside of them, or could not be kept to them. */
@@ -154,20 +161,23 @@ export class Delivery {
     if (forkOf && conversation) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
     if (sessionId === undefined || conversation?.session?.id === sessionId) return
     const owner = conversations.all.find(({ session }) => session?.id === sessionId)
-    if (!owner || !reaches(caller, owner) || !(await seen.sees(owner.startIn))) refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
+    if (!owner || !reaches(caller, owner) || !(await accessToConversation(seen, owner)))
+      refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
     refuse('unprocessable', 'sessionId: this provider goes on only in the conversation of the session; send the message there')
   }
 
-  async #first(input: TurnInput, conversationId: string, caller: Caller, seen: Sight): Promise<CopyStart[]> {
-    const { premises, forks } = this.#parts
-    const forked = input.forkOf ? await forks.check(input.forkOf, conversationId, caller, seen) : []
+  async #first(input: TurnInput, conversationId: string, caller: Caller, seen: Sight): Promise<Beginning> {
+    const { conversations, forks, premises, transcripts } = this.#parts
+    const forked = input.forkOf ? await forks.check(input.forkOf, conversationId, caller, seen) : NOTHING
+    const lands = forked.lands && (!conversations.gone(conversationId) || (await transcripts.lands(conversationId)))
     if (input.startIn) await premises.startIn(input.startIn)
-    if (!isolates(input)) return []
+    if (!isolates(input)) return { starts: [], lands }
     const pinned = await premises.isolation(input, seen)
-    return [...pinned, ...forked.filter(({ repo }) => !pinned.some(pin => pin.repo === repo))]
+    return { starts: [...pinned, ...forked.starts.filter(({ repo }) => !pinned.some(pin => pin.repo === repo))], lands }
   }
 
-  #opened({ conversationId, input, by, at }: Message, caller: Caller, starts: CopyStart[]): Conversation {
+  #opened(message: Message, caller: Caller, begins: Beginning, { reach: folders }: Sight): Conversation {
+    const { conversationId, input, by, at, lands } = message
     const { adapter, harness } = optionsOf(input, undefined, this.#parts.providers)
     const { forkOf } = input
     const title = input.title?.trim() || input.prompt.trim().split('\n', 1)[0]?.slice(0, TITLE_FROM_PROMPT).trim()
@@ -186,12 +196,14 @@ export class Delivery {
       ...(forkOf && { forkedFrom: { conversationId: forkOf.conversationId, index: forkOf.keep, files: forkOf.files } }),
       ...(isolates(input) && { branch: `agent/${conversationId}` }),
       repos: [],
-      ...(starts.length > 0 && { starts }),
+      ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
+      ...(lands && begins.lands && { landsAlone: true }),
+      ...(begins.starts.length > 0 && { starts: begins.starts }),
       totals: { turns: 0, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
     }
   }
 
-  async #accept(message: Message, conversation: Conversation, isNew: boolean, caller: Caller, seen: Sight): Promise<Started> {
+  async #accept(message: Message, conversation: Conversation, isNew: boolean, seen: Sight): Promise<Started> {
     const { engine, queue, conversations, premises, forks } = this.#parts
     const { run, messageId, conversationId, at, by, input } = message
     const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({ run: of, conversationId, messageId, delivery, at })
@@ -206,7 +218,7 @@ export class Delivery {
       engine.start(message)
       return answerOf(started)
     }
-    const why = holds(turn.message.limits, caller) ? this.#why(turn, message) : 'other-options'
+    const why = this.#why(turn, message)
     if (why) {
       const waiting = queue.waiting(conversationId)
       if (waiting.length >= MOST_WAITING)
@@ -218,9 +230,10 @@ export class Delivery {
     }
     const said = row('said', turn.run)
     const { attachments = [], editorContext } = input
-    const mentions = await premises.mentions(input.mentions ?? [], seen)
+    const mentions = await premises.mentions(input.mentions ?? [], seen.within(conversation.folders))
     const note = preambleOf(notesOf({ mentions, attachments: [], ...(editorContext && { editorContext }) }))
-    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }), ...(message.outsider && { outsider: true }) }
+    const lands = message.lands && { lands: true }
+    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }), ...lands }
     await durably(queue.accept({ row: said, said: { ...words, run: turn.run } }))
     await turn.say(words)
     void conversations.update(conversationId, { lastBy: by, updatedAt: at }).catch(() => {})
@@ -261,14 +274,11 @@ const wellFormed = ({ prompt, attachments, isolated, conversationId, origin }: T
 }
 
 /** What no group of this sandbox can honour yet is refused by name, never ignored. */
-const possible = ({ conversationId, placement, account, autoLand }: TurnInput, caller: Caller): void => {
+const possible = ({ conversationId, placement, account }: TurnInput): void => {
   if (conversationId !== undefined && RESERVED.has(conversationId))
     refuse('unprocessable', `conversationId: ${conversationId} is a word of other routes; expected another id`)
   if (placement?.kind === 'runner') refuse('unprocessable', `placement: there is no runner ${JSON.stringify(placement.id.slice(0, 120))}`)
   if (account !== undefined) refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
-  if (!autoLand) return
-  const lands = caller.kind === 'token' ? caller.scope === 'land' : caller.role === 'maintainer' || caller.role === 'owner'
-  if (!lands) refuse('forbidden', 'autoLand: expected a maintainer or a token of scope land')
 }
 
 /** The durable step of a message; a full disk is the caller's to know. */

@@ -1,6 +1,7 @@
 import { refuse } from '../../sdk/index.js'
 import type { Caller, Journals, Log } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
+import { accessToConversation } from '../../sdk/node/conversation-reach.js'
 import type { Sight } from '../../sdk/node/sight.js'
 import { reaches } from './access.js'
 import type { Anchors } from './anchors.js'
@@ -20,6 +21,12 @@ export interface ForkParts {
   readonly log: Log
 }
 
+/** What a conversation begins with: where its copy begins, and whether only people who may land had a say in that. */
+export interface Beginning {
+  readonly starts: CopyStart[]
+  readonly lands: boolean
+}
+
 const forkOf = (conversationId: string) => `forks/${conversationId}`
 
 /** Conversations that begin with what another one said. */
@@ -30,17 +37,18 @@ export class Forks {
     this.#parts = parts
   }
 
-  /** Refuses a source that is not there for the caller, and answers where the files of the fork begin. */
-  async check({ conversationId, keep, files }: ForkSource, fork: string, caller: Caller, seen: Sight): Promise<CopyStart[]> {
+  /** Refuses a source that is not there for the caller, and answers what the fork begins with. */
+  async check({ conversationId, keep, files }: ForkSource, fork: string, caller: Caller, seen: Sight): Promise<Beginning> {
     const { conversations, transcripts, anchors, copies } = this.#parts
     const live = conversations.find(conversationId)
     const source = live ?? conversations.gone(conversationId)
-    if (!source || !reaches(caller, source) || (seen.reach && !(live && (await seen.sees(live.startIn)))))
+    if (!source || !reaches(caller, source) || (seen.reach && !(live && (await accessToConversation(seen, live)))))
       return refuse('not-found', `forkOf: there is no conversation ${JSON.stringify(conversationId)} to fork`)
     if (await transcripts.count(fork)) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
     const total = await transcripts.count(conversationId)
     if (keep > total) refuse('not-found', `forkOf: expected to keep at most the ${total} rows of the record, found ${keep}`)
-    if (files === 'now') return []
+    const lands = await transcripts.lands(conversationId, keep)
+    if (files === 'now') return { starts: [], lands }
     const row = await transcripts.row(conversationId, keep)
     const anchor = (await anchors.before(conversationId, keep, row))
       ?? refuse('conflict', `forkOf: the files of then are kept for user messages of a private copy, and there are none for ${keep}: expected the place of another message, or files "now"`)
@@ -50,7 +58,7 @@ export class Forks {
       if (!dir || (await commitIn(dir, tip)) === undefined)
         refuse('conflict', `forkOf: the files of then are gone: commit ${tip.slice(0, 12)} of ${repo} is not there any more`)
     }
-    return anchor.repos.map(({ repo, tip, base }) => ({ repo, tip, base }))
+    return { starts: anchor.repos.map(({ repo, tip, base }) => ({ repo, tip, base })), lands }
   }
 
   /** Sets the rows aside that the fork begins with; without its message they count for nothing. */
@@ -71,10 +79,11 @@ export class Forks {
   }
 
   async #begin(fork: string): Promise<void> {
-    const { transcripts, journal } = this.#parts
+    const { conversations, transcripts, journal } = this.#parts
     const rows = await journal.read<TranscriptMessage>(forkOf(fork))
     if (rows.length && !(await transcripts.count(fork))) {
-      await transcripts.add(fork, forkOf(fork), rows.map(({ index: _place, checkpointId: _state, ...row }) => row))
+      const kept = rows.map(({ index: _place, checkpointId: _state, ...row }) => row)
+      await transcripts.add(fork, forkOf(fork), kept, conversations.find(fork)?.landsAlone)
     }
     failpoint('agent.fork.begun')
     await journal.remove(forkOf(fork))

@@ -22,18 +22,26 @@ export interface Landing {
   readonly repos: CopyRepo[]
   readonly conflicts?: LandConflict[]
   readonly frame?: LandedFrame
+  readonly settled?: string
 }
 
 /** Writes down what a landing did, and shows it in a live run. */
-export const landed = async (parts: { engine: Engine; conversations: Conversations }, { id, repos, conflicts, frame }: Landing): Promise<void> => {
+export const landed = async (parts: { engine: Engine; conversations: Conversations }, landing: Landing): Promise<void> => {
   const { engine, conversations } = parts
-  const { repos: known } = conversations.get(id)
+  const { id, repos, conflicts, frame, settled } = landing
+  const { repos: known, lastRun } = conversations.get(id)
   // A turn may have moved a base meanwhile: what it wrote about a repository stays, what the landing wrote is added.
   const merged = known.map(repo => {
     const told = repos.find(other => other.repo === repo.repo)
     return told ? { ...told, base: repo.base, ...(repo.pinned && { pinned: repo.pinned }) } : repo
   })
-  await conversations.update(id, { repos: merged, conflicts: conflicts?.length ? conflicts : undefined, updatedAt: Date.now(), ...(!conflicts?.length && { landRequested: undefined }) })
   const turn = engine.live(id)
+  // Of what a turn did meanwhile, and of paths that were left behind, nobody has decided.
+  const decided = frame?.landed && settled !== undefined && settled === lastRun && !turn
+  const whole = decided && merged.every(({ left = [] }) => left.length === 0)
+  await conversations.update(id, {
+    repos: merged, conflicts: conflicts?.length ? conflicts : undefined, updatedAt: Date.now(),
+    ...(!conflicts?.length && { landRequested: undefined }), ...(whole && { landsAlone: true }),
+  })
   if (frame && turn && !turn.leaving) await turn.log.write(frame)
 }

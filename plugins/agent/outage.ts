@@ -52,7 +52,7 @@ const seatOf = ({ record, entry: { fields } }: Turn) =>
 
 /** What can be resumed of a run that has ended; its frames tell, so that a crash in the middle of its end changes nothing. */
 export const resumableOf = (turn: Turn, end: RunEnd, now: number): Resumable | undefined => {
-  const { message, run, record, entry, words } = turn
+  const { message: { lands, ...message }, run, record, entry, words } = turn
   const { failure } = record
   if (end !== 'failed' || failure?.code !== 'provider-outage' || !failure.autoResume) return undefined
   const { attempt, state, unheard = [], outsiders } = entry.fields
@@ -66,7 +66,7 @@ export const resumableOf = (turn: Turn, end: RunEnd, now: number): Resumable | u
     message: {
       ...message,
       input: { ...message.input, ...seatOf(turn) },
-      ...(outsiders && { outsider: true }),
+      ...(lands && !outsiders && { lands }),
       run: minted('r'),
       resumed: {
         from: run, attempt: attempt + 1, tries: tries + 1, since,

@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
 import { askReach, sightFor } from '../../sdk/node/asked-reach.js'
-import { placeOf } from '../../sdk/node/places.js'
+import { accessToConversation, placesOfConversation } from '../../sdk/node/conversation-reach.js'
 import { ControlGroups } from '../../sdk/node/limits/cgroup.js'
 import { Limiter } from '../../sdk/node/limits/limiter.js'
 import { wallLimits } from '../../sdk/node/limits/settings.js'
+import { Places } from '../../sdk/node/places.js'
 import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
-import { reach } from './access.js'
+import { reach, senderOf } from './access.js'
 import { Anchors, withCheckpoints } from './anchors.js'
 import { attach } from './attach.js'
 import { AutoLand } from './auto-land.js'
@@ -68,8 +69,8 @@ export const activate = async (host: Host): Promise<void> => {
   const changed = (id: string) => changes.changed(id)
   const helped = new Changes(key => {
     const conversation = conversations.all.find(({ lastRun }) => lastRun !== undefined && key.startsWith(`${lastRun}:`))
-    const at = conversation ? placeOf(workspace, conversation.startIn ?? '.') : Promise.resolve(undefined)
-    at.then(place => host.call('kernel.events.publish', { domain: 'subagents', key, ...(place !== undefined && { place }) }))
+    const at = conversation ? placesOfConversation(new Places(workspace), conversation) : Promise.resolve(undefined)
+    at.then(within => host.call('kernel.events.publish', { domain: 'subagents', key, ...(within && { within }) }))
       .catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
   })
   const conversations = new Conversations(store, log, changed)
@@ -110,7 +111,7 @@ export const activate = async (host: Host): Promise<void> => {
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
   const look: Look = caller => sightFor(host, caller)
   const see = seeOf(conversations, look)
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks, look })
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks, transcripts, look })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
@@ -170,14 +171,14 @@ export const activate = async (host: Host): Promise<void> => {
   host.contribute('system.processes', () => [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })))
 
   const handlers: Handlers<Agent> = {
-    'POST /agent': (input, { caller }) => delivery.deliver(input, caller),
+    'POST /agent': async (input, context) => delivery.deliver(input, await senderOf(host, context)),
     'POST /agent/attach': (input, { caller, signal }) => attach({ engine, conversations, queue, transcripts, journal, look }, input, caller, signal),
-    'POST /agent/reply': async (input, { caller }) => {
-      await reply({ cards, conversations, journal, engine, look }, input, caller)
+    'POST /agent/reply': async (input, context) => {
+      await reply({ cards, conversations, journal, look }, input, await senderOf(host, context))
       return { ok: true }
     },
-    'POST /agent/steer': async (input, { caller }) => {
-      await steer({ engine, conversations, providers, lanes, workspace, look }, input, caller)
+    'POST /agent/steer': async (input, context) => {
+      await steer({ engine, conversations, providers, lanes, workspace, look }, input, await senderOf(host, context))
       return { ok: true }
     },
     'POST /agent/stop': async ({ conversationId }, { caller }) => {
@@ -185,9 +186,9 @@ export const activate = async (host: Host): Promise<void> => {
       await resumes.stop(conversationId)
       return { ok: true }
     },
-    'POST /agent/rewind': async (input, { caller, signal }) => {
-      await see(input.conversationId, caller)
-      return rewind(rewinding, input, signal)
+    'POST /agent/rewind': async (input, context) => {
+      await see(input.conversationId, context.caller)
+      return rewind(rewinding, input, await senderOf(host, context), context.signal)
     },
     'POST /agent/switch-account': async (input, { caller }) => {
       await see(input.conversationId, caller)
@@ -198,10 +199,10 @@ export const activate = async (host: Host): Promise<void> => {
 
     'agent.conversations': () => ({ conversations: conversations.all.map(conversation => engine.state(conversation)) }),
     'agent.visible': async ({ ids }, { caller }) => {
-      const { sees } = await look(caller)
+      const seen = await look(caller)
       const found = await Promise.all(ids.map(async id => {
         const conversation = conversations.find(id)
-        return conversation && (await sees(conversation.startIn)) ? [id] : []
+        return conversation && (await accessToConversation(seen, conversation)) ? [id] : []
       }))
       return { ids: found.flat() }
     },

@@ -28,8 +28,8 @@ export interface SaidWords {
   readonly note?: string
   readonly by: string
   readonly at: number
-  /** Its sender's words do not land by themselves. */
-  readonly outsider?: boolean
+  /** Their sender may land. */
+  readonly lands?: boolean
 }
 
 /** Everything that accepting one message makes durable, in one line. */

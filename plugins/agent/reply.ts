@@ -1,38 +1,36 @@
 import { refuse } from '../../sdk/index.js'
-import type { Caller, Journals } from '../../sdk/index.js'
+import type { Journals } from '../../sdk/index.js'
+import { accessToConversation } from '../../sdk/node/conversation-reach.js'
 import { refuseReading } from '../../sdk/node/sight.js'
-import { decides, reach } from './access.js'
+import { decides, reach, type Sender } from './access.js'
 import { isOffer } from './card-kinds.js'
 import type { Cards } from './cards.js'
 import type { CardReply } from './contract.js'
 import type { Conversations } from './conversations.js'
-import type { Engine } from './engine.js'
 import { framesOf } from './frame-log.js'
 import type { Frame } from './frames.js'
-import { checkHolds, type Look } from './sight.js'
+import type { Look } from './sight.js'
 
 /** What answering a card needs. */
 export interface ReplyParts {
   readonly cards: Cards
   readonly conversations: Conversations
   readonly journal: Pick<Journals, 'read'>
-  readonly engine: Pick<Engine, 'live'>
   readonly look: Look
 }
 
 /** Carries a person's answer to the card it is for. */
-export const reply = async ({ cards, conversations, journal, engine, look }: ReplyParts, answer: CardReply, caller: Caller): Promise<void> => {
+export const reply = async (parts: ReplyParts, answer: CardReply, { caller, held }: Sender): Promise<void> => {
+  const { cards, conversations, journal, look } = parts
   const { requestId } = answer
   const conversationId = cards.conversationOf(requestId) ?? (await settledEarlier({ cards, conversations, journal }, answer))
   const conversation = conversationId === undefined ? undefined : conversations.find(conversationId)
-  const access = conversation && (await (await look(caller)).access(conversation.startIn))
+  const access = conversation && (await accessToConversation(await look(caller), conversation))
   if (!conversation || !access) return refuse('not-found', `there is no card ${JSON.stringify(requestId.slice(0, 80))}`)
   if (access === 'read') refuseReading(conversation.id)
   reach(caller, conversation)
-  const turn = engine.live(conversation.id)
-  if (turn) checkHolds(turn.message.limits, caller)
   for (const kind of new Set([answer.kind, cards.kindOf(requestId)])) if (kind && isOffer({ kind })) decides(caller, kind)
-  await cards.reply(answer, caller.actor)
+  await cards.reply(answer, { by: caller.actor, lands: held === undefined })
 }
 
 /** A card whose answer this daemon no longer remembers is looked for in the log of its run, which its id names. */

@@ -93,7 +93,7 @@ const entries = async ({ journal, log, queue }: RestartParts): Promise<Found[]> 
 /** What stands in for an entry that cannot be read: enough to end its run. */
 const lost = (message: Message): EntryFields => ({
   message, startedAt: message.at, attempt: 1, boots: 0, provider: '', harness: 'native', model: '', permissionMode: 'default', parked: [],
-  ending: 'interrupted',
+  ending: 'interrupted', outsiders: true,
 })
 
 const takeUp = async (parts: RestartParts, { fields, lines }: Found, newest: boolean): Promise<void> => {
@@ -155,7 +155,8 @@ const forsake = async ({ cards }: RestartParts, turn: Turn): Promise<void> => {
 /** Puts the cards up again; the turn goes on when the last of them is answered. */
 const park = async ({ engine, cards }: RestartParts, turn: Turn): Promise<void> => {
   const { attempt, parked } = turn.entry.fields
-  const answered = [...(turn.entry.fields.answered ?? [])]
+  const before = turn.entry.fields.answered ?? []
+  const answered = [...before]
   const up = parked.filter(({ card, held }) => {
     const resolved = turn.record.card(card.requestId)?.resolved
     if (!resolved) return true
@@ -163,7 +164,9 @@ const park = async ({ engine, cards }: RestartParts, turn: Turn): Promise<void> 
     if (resolved.reply) answered.push({ card, reply: resolved.reply, ...(held && { held }) })
     return false
   })
-  await turn.entry.change({ attempt: attempt + 1, answered, parked: up })
+  // Who gave an answer that only the log tells of is not known here.
+  const found = answered.length > before.length && { outsiders: true }
+  await turn.entry.change({ attempt: attempt + 1, answered, parked: up, ...found })
   const replies = up.map(card => turn.park(card))
   await turn.log.settled()
   void Promise.all(replies).then(() => engine.drive(turn, { reason: 'answered' }))

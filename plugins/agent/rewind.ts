@@ -3,6 +3,7 @@ import type { Journals, Log } from '../../sdk/index.js'
 import { GitFailure } from '../../sdk/node/git.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { tooLarge } from '../../sdk/node/large-files.js'
+import type { Sender } from './access.js'
 import type { Anchor, Anchors } from './anchors.js'
 import type { Conversation, CopyRepo } from './contract.js'
 import type { Conversations } from './conversations.js'
@@ -48,7 +49,8 @@ const begunOf = (conversationId: string) => `rewinds/${conversationId}`
 
 /** Puts a conversation back to before one of its messages: files first, then its record, then the provider's memory. */
 export const rewind = async (
-  parts: RewindParts, { conversationId, index }: { conversationId: string; index: number }, signal: AbortSignal,
+  parts: RewindParts, { conversationId, index }: { conversationId: string; index: number },
+  { held }: Pick<Sender, 'held'>, signal: AbortSignal,
 ): Promise<Rewound> => {
   const { engine, conversations, lanes, locks } = parts
   conversations.get(conversationId)
@@ -58,6 +60,8 @@ export const rewind = async (
     if (live) refuse('conflict', `a turn of ${conversationId} is ${live.state}: stop it, then go back`)
     const release = await locks.hold(conversationId, signal)
     try {
+      // Who may land has not decided about the state it goes back to.
+      if (held !== undefined) await conversations.update(conversationId, { landsAlone: undefined })
       return await goBack(parts, conversations.get(conversationId), index)
     } finally {
       release()

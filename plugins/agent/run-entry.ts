@@ -25,8 +25,8 @@ export interface Message {
   readonly messageId: string
   readonly input: TurnInput
   readonly by: string
-  /** Its sender's words do not land by themselves. */
-  readonly outsider?: boolean
+  /** Its sender may land; without it the work waits for somebody who may. */
+  readonly lands?: boolean
   /** Its sender is limited to areas: its turn reaches what they cover, and nothing else. */
   readonly limits?: Limits
   /** A person or a token stands behind it: cards may go up. */
@@ -77,7 +77,7 @@ export interface EntryFields extends Seat {
   /** Answers given whose effect the adapter may not have saved yet. */
   answered?: { card: Card; reply: CardReply; held?: boolean }[]
   stopping?: boolean
-  /** Somebody whose words do not land by themselves had a say. */
+  /** Somebody who may not land had a say. */
   outsiders?: boolean
   /** How the run ends, once that is certain. */
   ending?: RunEnd

@@ -1,4 +1,5 @@
 import { refuse, type Caller } from '../../sdk/index.js'
+import { accessToConversation } from '../../sdk/node/conversation-reach.js'
 import { limitsOf, refuseReading, type Sight } from '../../sdk/node/sight.js'
 import type { Conversation } from './contract.js'
 import type { Conversations } from './conversations.js'
@@ -19,16 +20,17 @@ export const boundsOf = (caller: Caller): Limits | undefined => {
   return areas && { areas, ...(email !== undefined && { email }) }
 }
 
-/** Whether a turn reaches nothing beyond what the caller does, so that it may take the caller's words. */
-export const holds = (turn: Limits | undefined, caller: Caller): boolean => {
-  const areas = limitsOf(caller)
-  return !areas || (turn !== undefined && turn.areas.every(id => areas.includes(id)))
-}
+/** Refuses a conversation that does not exist for a caller, in the words for one that nobody has. */
+export const noConversation = (id: string): never =>
+  refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
+
+type Seen = Pick<Conversation, 'id' | 'startIn' | 'folders'>
 
 /** Refuses a conversation that is not there for a caller, and with `works` one in an area held for reading. */
-export const see = async (seen: Sight, { id, startIn }: Pick<Conversation, 'id' | 'startIn'>, works: boolean): Promise<void> => {
-  const access = await seen.access(startIn)
-  if (access === undefined) refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
+export const see = async (seen: Sight, conversation: Seen, works: boolean): Promise<void> => {
+  const { id } = conversation
+  const access = await accessToConversation(seen, conversation)
+  if (access === undefined) noConversation(id)
   if (works && access === 'read') refuseReading(id)
 }
 
@@ -37,9 +39,4 @@ export const seeOf = (conversations: Pick<Conversations, 'get'>, look: Look) => 
   const conversation = conversations.get(id)
   await see(await look(caller), conversation, works)
   return conversation
-}
-
-/** Refuses words of somebody who reaches less than the turn they are for: its agent would look for them where they may not. */
-export const checkHolds = (turn: Limits | undefined, caller: Caller): void => {
-  if (!holds(turn, caller)) refuse('conflict', 'the turn reaches more of the workspace than you do, so it takes no word of yours: say it with POST /agent, for a turn of your own')
 }

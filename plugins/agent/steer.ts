@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { refuse } from '../../sdk/index.js'
-import type { Caller, Refusal } from '../../sdk/index.js'
+import type { Refusal } from '../../sdk/index.js'
 import { inside } from '../../sdk/node/paths.js'
 import type { Sight } from '../../sdk/node/sight.js'
-import { landsAlone, reach } from './access.js'
+import { reach, type Sender } from './access.js'
 import type { EditorContext } from './contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from './engine.js'
 import type { Lanes } from './lanes.js'
 import { notesOf, preambleOf } from './preamble.js'
-import { checkHolds, see, type Look } from './sight.js'
+import { see, type Look } from './sight.js'
 import type { Providers } from './providers.js'
 
 /** What slipping words into a turn needs. */
@@ -32,28 +32,33 @@ export interface SteerInput {
 }
 
 /** Slips words into the running turn; they are in its log when this returns. */
-export const steer = async (parts: SteerParts, input: SteerInput, caller: Caller): Promise<void> => {
+export const steer = async (parts: SteerParts, input: SteerInput, { caller, held }: Sender): Promise<void> => {
   const { engine, conversations, providers, lanes, workspace, look } = parts
   const { conversationId, text, attachments = [], editorContext } = input
   if (!text && !attachments.length) refuse('invalid', 'text: expected words, or at least one attachment, found neither')
-  const seen = await look(caller)
-  reach(caller, conversations.get(conversationId))
-  await see(seen, conversations.get(conversationId), true)
+  const conversation = conversations.get(conversationId)
+  const all = await look(caller)
+  reach(caller, conversation)
+  await see(all, conversation, true)
+  const seen = all.within(conversation.folders)
   for (const path of attachments) await within(workspace, path, seen)
   const note = editorContext ? preambleOf(notesOf({ mentions: [], attachments: [], editorContext })) : ''
   await lanes.run(conversationId, async () => {
     const turn = engine.live(conversationId)
     if (!turn) return refuse('conflict', 'no turn is running: start one with POST /agent')
-    checkHolds(turn.message.limits, caller)
     if (turn.stopping) refuse('conflict', 'the turn is stopping: say it with POST /agent')
     const { provider, harness } = turn.entry.fields
     if (!providers.get(provider).abilities(harness).words) refuse('conflict', `provider ${provider} takes no words in the middle of a turn: use POST /agent`)
-    await turn.say({ messageId: `m-${randomUUID()}`, text, note, attachments, by: caller.actor, at: Date.now(), ...(!landsAlone(caller) && { outsider: true }) })
+    const lands = held === undefined && { lands: true }
+    await turn.say({ messageId: `m-${randomUUID()}`, text, note, attachments, by: caller.actor, at: Date.now(), ...lands })
   })
 }
 
 const within = async (workspace: string, path: string, seen: Sight): Promise<void> => {
-  if (seen.reach && !(await seen.sees(path))) refuse('invalid', `attachments: nothing in the workspace is named ${path}`, { errors: [{ path: 'attachments', expected: 'a path inside the workspace' }] })
+  if (seen.reach && !(await seen.sees(path))) {
+    const errors = [{ path: 'attachments', expected: 'a path inside the workspace' }]
+    refuse('invalid', `attachments: nothing that the turn reaches is named ${path}`, { errors })
+  }
   const file = await inside(workspace, path).catch((error: Refusal) =>
     refuse('invalid', `attachments: ${error.message}`, { errors: [{ path: 'attachments', expected: 'a path inside the workspace' }] }))
   if (!(await stat(file)).isFile()) refuse('invalid', `attachments: expected a file at ${path}, found a folder`)

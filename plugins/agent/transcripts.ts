@@ -4,10 +4,12 @@ import type { TranscriptMessage, TranscriptPage } from './contract.js'
 import type { Row } from './run-record.js'
 
 /** One settled run: its rows are written together or not at all. */
-interface Settled {
+export interface Settled {
   readonly run?: string
   /** A line that no run stands behind, by an id of its own. */
   readonly placed?: string
+  /** Only people who may land had a say in it. */
+  readonly lands?: boolean
   readonly rows: readonly Row[]
 }
 
@@ -76,11 +78,12 @@ export class Transcripts {
     return settled.slice(from).reduce((sum, line) => sum + line.rows.length, 0)
   }
 
-  /** Adds a settled run; a run that is the last one already is not added twice. */
-  async add(conversationId: string, run: string, rows: readonly Row[]): Promise<void> {
+  /** Adds a settled run, unless it is the last one already; `lands`: only people who may land had a say in it. */
+  async add(conversationId: string, run: string, rows: readonly Row[], lands = false): Promise<void> {
     const count = await this.#count(conversationId)
     if (count.last === run) return
-    await this.#journals.append(transcriptOf(conversationId), [{ run, rows } satisfies Settled], { flush: true })
+    const settled: Settled = { run, ...(lands && { lands }), rows }
+    await this.#journals.append(transcriptOf(conversationId), [settled], { flush: true })
     this.#counts.set(conversationId, Promise.resolve({
       runs: count.runs + 1, rows: count.rows + rows.length, last: run, lastAt: count.runs, tail: run,
     }))
@@ -98,6 +101,16 @@ export class Transcripts {
   async remove(conversationId: string): Promise<void> {
     await this.#journals.remove(transcriptOf(conversationId))
     this.#forget(conversationId)
+  }
+
+  /** Whether only people who may land had a say in what stands before a place. */
+  async lands(conversationId: string, index = Infinity): Promise<boolean> {
+    let from = 0
+    for (const { lands, rows } of await this.#journals.read<Settled>(transcriptOf(conversationId))) {
+      if (from < index && lands !== true) return false
+      from += rows.length
+    }
+    return true
   }
 
   /** The runs that stand behind lines of a record; the beginning of a fork counts as one. */

@@ -2,7 +2,7 @@ import type { Host, Log } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import type { CardDraft } from './adapter.js'
 import { CARD_KINDS, isCard, titleOf } from './card-kinds.js'
-import type { Cards } from './cards.js'
+import type { Answerer, Cards } from './cards.js'
 import type { CardReply, LiveTurn, OpenCard } from './contract.js'
 import { FrameLog } from './frame-log.js'
 import type { Card, Frame, RunEnd } from './frames.js'
@@ -129,6 +129,12 @@ export class Turn {
     return this.#last || this.entry.fields.stopping === true
   }
 
+  /** Whether anything came into it that nobody said who may land: words, an answer, content from outside. */
+  get byOutsiders(): boolean {
+    const { lands, input } = this.message
+    return lands !== true || this.entry.fields.outsiders === true || input.outsideWake !== undefined
+  }
+
   /** Its end is certain: it shows as free while the last of it is written. */
   get leaving(): boolean {
     return this.#leaving
@@ -168,8 +174,8 @@ export class Turn {
   }
 
   /** Says words into the turn; they are in the log when this returns. */
-  async say({ messageId, text, note = '', attachments, by, at, outsider }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
-    if (outsider) await this.entry.change({ outsiders: true })
+  async say({ messageId, text, note = '', attachments, by, at, lands }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
+    if (!lands) await this.entry.change({ outsiders: true })
     const known = attachments.length ? { attachments: [...attachments] } : {}
     this.log.push({ kind: 'steer', text, sentAt: at, by, ...(messageId && { messageId }), ...known })
     this.words.put({ text: note + text, attachments, ...(messageId && { messageId }) })
@@ -193,7 +199,7 @@ export class Turn {
     failpoint('agent.card.parked')
     // Taken down before it was up: nobody is to see it any more.
     if (!this.#up.has(requestId)) return promise
-    this.#host.cards.raise({ card, conversationId: this.conversationId, answer: (reply, by) => this.#answer(requestId, reply, by) })
+    this.#host.cards.raise({ card, conversationId: this.conversationId, answer: (reply, from) => this.#answer(requestId, reply, from) })
     if (!this.record.card(requestId)) this.log.push(card)
     this.#host.emit('card.raised', { conversationId: this.conversationId, run: this.run, requestId, kind })
     return promise
@@ -203,10 +209,11 @@ export class Turn {
     return [...this.#up.values()].map(({ answered: _answered, ...parked }) => parked)
   }
 
-  async #answer(requestId: string, reply: CardReply, by: string): Promise<void> {
+  async #answer(requestId: string, reply: CardReply, { by, lands }: Answerer): Promise<void> {
     const up = this.#up.get(requestId)
     if (!up) return
-    await this.log.write({ kind: 'resolved', requestId, reply, by })
+    const resolved = this.log.write({ kind: 'resolved', requestId, reply, by })
+    await Promise.all([resolved, ...(lands ? [] : [this.entry.change({ outsiders: true })])])
     if (this.log.broken) throw new Error('the answer could not be written')
     failpoint('agent.card.resolved')
     const { card, held, helper } = up

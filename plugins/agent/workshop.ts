@@ -1,6 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { extname, join, relative } from 'node:path'
-import { accessTo, allows, covers, isWithin, Refusal, refuse, type ReachFolder } from '../../sdk/index.js'
+import { accessTo, allows, commonReach, covers, isWithin, Refusal, refuse, type ReachFolder } from '../../sdk/index.js'
 import type { Log } from '../../sdk/index.js'
 import type { Listener, Reach } from '../../sdk/node/addresses.js'
 import { tooLarge } from '../../sdk/node/large-files.js'
@@ -91,6 +91,8 @@ export class TurnWorkshop implements Workshop {
     }
     const root = branch ? copies.dir(id) : workspace
     const folders = await this.#folders(turn, conversation, root)
+    if (folders && !turn.message.limits && !again)
+      turn.log.push({ kind: 'notice', level: 'info', text: narrowed(folders), source: 'areas' })
     const seen = sightWith(workspace, folders)
     const attachments = await attached(workspace, await visible(input.attachments ?? [], seen))
     const mentions = await real(workspace, await visible(input.mentions ?? [], seen))
@@ -117,12 +119,12 @@ export class TurnWorkshop implements Workshop {
   }
 
   /** The folders a turn is kept to; undefined: it reaches the whole tree. Those held for work are there, also where git has nothing in them. */
-  async #folders(turn: Turn, { startIn, branch }: Conversation, root: string): Promise<readonly ReachFolder[] | undefined> {
+  async #folders(turn: Turn, conversation: Conversation, root: string): Promise<readonly ReachFolder[] | undefined> {
+    const { startIn, branch, folders: kept } = conversation
     const { limits } = turn.message
-    if (!limits) return undefined
     const { reach, workspace } = this.#parts
-    const folders = await reach(limits)
-    if (accessTo(folders, '.') === 'work') return undefined
+    const folders = commonReach(limits && (await reach(limits)), kept)
+    if (!folders || accessTo(folders, '.') === 'work') return undefined
     if (!branch) refuse('conflict', 'expected a private copy, found the shared tree: no turn in it can be kept to some folders')
     await masking()
     if ((await sightWith(workspace, folders).access(startIn)) !== 'work') {
@@ -141,14 +143,14 @@ export class TurnWorkshop implements Workshop {
   }
 
   /** The private copy as a turn finds it: made or repaired, brought up to date, its state kept. */
-  async #copy(turn: Turn, { id, repos: before, starts }: Conversation, branch: string, again: boolean) {
+  async #copy(turn: Turn, { id, repos: before, starts, folders }: Conversation, branch: string, again: boolean) {
     const { copies, conversations, anchors } = this.#parts
     const opened = await copies.open(id, before, starts)
     if (again) return undefined
     const sync = before.length ? await this.#sync(turn, id, opened.repos) : undefined
     const { repos, checkpoint } = sync ?? opened
     await conversations.update(id, { repos, starts: undefined })
-    const shown = sync && { commits: sync.commits, blocked: sync.blocked }
+    const shown = sync && { commits: sync.commits, blocked: covered(folders, sync.blocked) }
     turn.log.push(await worktree(branch, repos, shown))
     const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
     const kept = commits.map(({ repo, tip }) => ({ repo, tip, base: repos.find(each => each.repo === repo)?.base ?? tip }))
@@ -191,7 +193,7 @@ export class TurnWorkshop implements Workshop {
     }
   }
 
-  async refresh(turn: Turn, { id, branch }: Conversation): Promise<void> {
+  async refresh(turn: Turn, { id, branch, folders }: Conversation): Promise<void> {
     const { copies, conversations, locks } = this.#parts
     if (!branch) return
     const release = await locks.hold(id, turn.signal)
@@ -199,7 +201,7 @@ export class TurnWorkshop implements Workshop {
       const { repos } = conversations.get(id)
       const { repos: moved, commits, blocked } = await this.#sync(turn, id, await copies.ensure(id, repos))
       await conversations.update(id, { repos: moved })
-      const frame = await worktree(branch, moved, { commits, blocked })
+      const frame = await worktree(branch, moved, { commits, blocked: covered(folders, blocked) })
       // The turn may have ended over it, and its log with it.
       if (!turn.leaving) await turn.log.write(frame)
     } finally {
@@ -221,6 +223,14 @@ export class TurnWorkshop implements Workshop {
     })
   }
 }
+
+/** The repositories of which somebody who reaches these folders may know. */
+const covered = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>
+  repos.filter(repo => covers(folders, repo) !== 'none')
+
+const narrowed = (folders: readonly ReachFolder[]): string =>
+  `this conversation is kept to ${folders.map(({ path }) => path).join(', ')}, which is what the person who opened it ` +
+  'reaches: the turn reaches nothing else; fork the conversation for turns that reach the whole workspace'
 
 const worktree = async (branch: string, repos: readonly CopyRepo[], sync?: { commits: number; blocked: string[] }) => {
   const base = (repos.find(({ repo }) => repo === 'root') ?? repos[0])?.base ?? ''
@@ -308,7 +318,8 @@ export const premises = (workspace: string, copies: Pick<Copies, 'possible' | 'r
 
 /** The real place of a path of a message: one that leads outside is malformed, one that names nothing is impossible. */
 const located = async (workspace: string, path: string, field: string, seen?: Sight): Promise<string> => {
-  if (seen?.reach && !(await seen.sees(path))) refuse('unprocessable', `${field}: nothing in the workspace is named ${path}`)
+  if (seen?.reach && !(await seen.sees(path)))
+    refuse('unprocessable', `${field}: nothing that the turn reaches is named ${path}`)
   try {
     return await inside(workspace, path)
   } catch (error) {

@@ -1,4 +1,5 @@
 import { Refusal, refuse, type Host } from '../../sdk/index.js'
+import { accessToConversation } from '../../sdk/node/conversation-reach.js'
 import type { Sight } from '../../sdk/node/sight.js'
 import type { ConversationState } from '../agent/contract.js'
 import type { AgentCard, Failure, Moved, Roster } from './contract.js'
@@ -88,7 +89,7 @@ export class Archive {
   /** The finished conversations on the board that may be worked on. */
   async #finished(seen: Sight): Promise<string[]> {
     const finished = (await this.#deps.roster.read()).agents.filter(isFinished)
-    const access = await Promise.all(finished.map(({ startIn }) => seen.access(startIn)))
+    const access = await Promise.all(finished.map(card => accessToConversation(seen, card)))
     return finished.filter((_, at) => access[at] === 'work').map(({ id }) => id)
   }
 

@@ -83,6 +83,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       fast: conversation.fast,
       actsAs: conversation.actsAs,
       startIn: conversation.startIn,
+      folders: conversation.folders,
       branch: conversation.branch,
       base: conversation.branch === undefined ? undefined : repos.find(({ repo }) => repo === 'root')?.base.slice(0, SHORT),
       run: live?.run ?? lastRun,

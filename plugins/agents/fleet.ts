@@ -5,7 +5,8 @@ import { GitFailure } from '../../sdk/node/git.js'
 import { tooLarge } from '../../sdk/node/large-files.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import { codeOf } from '../../sdk/node/paths.js'
-import { placeOf } from '../../sdk/node/places.js'
+import { placesOfConversation, type ConversationPlace } from '../../sdk/node/conversation-reach.js'
+import { Places } from '../../sdk/node/places.js'
 import type { CheckoutRepo, ConversationState, CopyRepo, LandConflict } from '../agent/contract.js'
 import type { LandChoice, LandMode, LandOutcome, LandPath, LandResult, RepoPaths } from './contract.js'
 import { gitFolders } from './git-folders.js'
@@ -67,7 +68,7 @@ interface Told {
   readonly branch: string
   readonly title: string | undefined
   /** Where it starts, from the workspace root. */
-  readonly startIn: string
+  readonly place: ConversationPlace
   /** The run that had ended before the landing. */
   readonly settled: string | undefined
   /** What did not fit the last time. */
@@ -202,7 +203,7 @@ export class Fleet {
       }
     }
     const settled = live === undefined ? conversation.lastRun : undefined
-    const landing = { id, branch, title: conversation.title, startIn: conversation.startIn ?? '.', settled, had: conversation.conflicts ?? [], mode }
+    const landing = { id, branch, title: conversation.title, place: conversation, settled, had: conversation.conflicts ?? [], mode }
     const result = await this.#tell(landing, repos, done, failure)
     if (failure !== undefined) throw failure
     const large = tips.flatMap(({ repo, large = [] }) => large.map(({ path, size }) => ({ repo, path, size, reason: tooLarge(path, size) })))
@@ -240,7 +241,7 @@ export class Fleet {
 
   /** Writes down and announces what became of the repositories that were reached. */
   async #tell(
-    { id, branch, title, startIn, settled, had, mode }: Told, repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
+    { id, branch, title, place, settled, had, mode }: Told, repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
   ): Promise<LandResult> {
     const { host, notes, records, standings } = this.#deps
     const outcomes: CopyRepo[] = done.flatMap(({ outcome }) => (outcome ? [outcome] : []))
@@ -255,7 +256,8 @@ export class Fleet {
     const listed = conflicts.length > 0 && { conflicts }
     if (outcomes.length > 0 || refused.length > 0 || had.length > 0) {
       const frame = { kind: 'landed' as const, landed, ...listed, ...(held && { held }) }
-      await host.call('agent.landed', { id, repos: outcomes, ...listed, frame })
+      const whole = failure === undefined && settled !== undefined && { settled }
+      await host.call('agent.landed', { id, repos: outcomes, ...listed, frame, ...whole })
     }
     failpoint('agents.landing.told')
     for (const { record } of done) if (record) await records.remove(record)
@@ -264,8 +266,8 @@ export class Fleet {
     if (outcomes.length > 0) {
       standings.forget(id)
       if (landed && left.length === 0 && settled !== undefined) await notes.noteLanded(id, settled)
-      const place = await placeOf(this.#deps.workspace, startIn)
-      await host.call('kernel.events.publish', { domain: 'landings', key: id, ...(place !== undefined && { place }) })
+      const within = await placesOfConversation(new Places(this.#deps.workspace), place)
+      await host.call('kernel.events.publish', { domain: 'landings', key: id, ...(within && { within }) })
       host.emit('agent.landed', {
         agentId: id, ...(title !== undefined && { title }), branch, outcome: 'landed',
         repos: done.flatMap(({ outcome, from, repo }) => (outcome ? [{ repo, from, dir: repo === 'root' ? '.' : repo }] : [])),

@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import { accessTo, covers, pathOfRepo, refuse, type Context, type Handlers, type Host } from '../../sdk/index.js'
 import { sightFor } from '../../sdk/node/asked-reach.js'
+import { accessToConversation } from '../../sdk/node/conversation-reach.js'
 import { refuseReading, type Sight } from '../../sdk/node/sight.js'
 import type { ConversationState, LandConflict } from '../agent/contract.js'
 import type { AgentCard, AgentChanges, Agents, SyncReport } from './contract.js'
@@ -10,7 +11,7 @@ type SightHost = Pick<Host, 'call' | 'serves' | 'place'>
 /** The conversation, or the refusal of one that is not there for the caller; one in an area held for reading is not worked on. */
 const checkOne = async (host: SightHost, seen: Sight, id: string, works: boolean): Promise<void> => {
   const { conversation } = await host.call('agent.conversation', { id })
-  const access = await seen.access(conversation.startIn)
+  const access = await accessToConversation(seen, conversation)
   if (access === undefined) refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
   if (works && access === 'read') refuseReading(id)
 }
@@ -38,7 +39,7 @@ export const guarded = (host: SightHost, handlers: Seeing<Agents>): Handlers<Age
 /** Those of the conversations that are there for whoever sees this, and with `works` that may be worked on. */
 export const within = async (seen: Sight, states: readonly ConversationState[], works = false): Promise<ConversationState[]> => {
   if (!seen.reach) return [...states]
-  const found = await Promise.all(states.map(({ conversation }) => seen.access(conversation.startIn)))
+  const found = await Promise.all(states.map(({ conversation }) => accessToConversation(seen, conversation)))
   return states.filter((_, at) => (works ? found[at] === 'work' : found[at] !== undefined))
 }
 
@@ -52,8 +53,8 @@ export const cardFor = (seen: Sight, card: AgentCard): AgentCard => {
 /** The cards that are there for whoever sees this. */
 export const cardsFor = async (seen: Sight, cards: readonly AgentCard[]): Promise<AgentCard[]> => {
   if (!seen.reach) return [...cards]
-  const found = await Promise.all(cards.map(({ startIn }) => seen.sees(startIn)))
-  return cards.filter((_, at) => found[at]).map(card => cardFor(seen, card))
+  const found = await Promise.all(cards.map(card => accessToConversation(seen, card)))
+  return cards.filter((_, at) => found[at] !== undefined).map(card => cardFor(seen, card))
 }
 
 /** Whether a file of a repository lies inside. */

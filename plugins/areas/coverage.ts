@@ -1,8 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { covers, isWithin, type Host } from '../../sdk/index.js'
+import { covers, isWithin, type Context, type Host } from '../../sdk/index.js'
 import { isClosedName } from '../../sdk/node/closed-names.js'
 import { Places } from '../../sdk/node/places.js'
+import { limitsOf } from '../../sdk/node/sight.js'
+import type { ConversationState } from '../agent/contract.js'
 import type { StoredArea } from './area-file.js'
 import type { CoveredFolder, CoveredRepo } from './contract.js'
 import { granted, problemOf } from './ground.js'
@@ -18,15 +20,16 @@ export interface Coverage {
 
 /** Looks at what an area covers; groups that are not there count for nothing. */
 export const coverageOf = async (
-  { call, serves, place: { workspace } }: Pick<Host, 'call' | 'serves' | 'place'>, area: StoredArea, signal: AbortSignal,
+  { call, serves, place: { workspace } }: Pick<Host, 'call' | 'serves' | 'place'>, area: StoredArea, context: Context,
 ): Promise<Coverage> => {
+  const { signal } = context
   const [reach, known, states] = await Promise.all([
     granted(workspace, area),
     (await serves('checkouts.repositories')) ? call('checkouts.repositories', undefined, { signal }) : { repos: [] },
-    (await serves('agent.conversations')) ? call('agent.conversations', undefined, { signal }) : { conversations: [] },
+    conversationsFor({ call, serves }, context),
   ])
   const places = new Places(workspace)
-  const starts = await Promise.all(states.conversations.map(({ conversation }) => places.of(conversation.startIn)))
+  const starts = await Promise.all(states.map(({ conversation }) => places.of(conversation.startIn)))
   const folders: CoveredFolder[] = []
   for (const path of area.folders) {
     const exists = (await problemOf(workspace, path)) === undefined
@@ -40,6 +43,20 @@ export const coverageOf = async (
     folders,
     conversations: starts.filter(start => start !== undefined && reach.some(({ path }) => isWithin(path, start))).length,
   }
+}
+
+/** The conversations that are there for a caller. */
+const conversationsFor = async (
+  { call, serves }: Pick<Host, 'call' | 'serves'>, context: Context,
+): Promise<ConversationState[]> => {
+  const { signal } = context
+  if (!(await serves('agent.conversations'))) return []
+  const { conversations } = await call('agent.conversations', undefined, { signal })
+  if (!limitsOf(context.caller)) return conversations
+  const named = conversations.map(({ conversation }) => conversation.id)
+  const { ids } = await call('agent.visible', { ids: named }, { as: context, signal })
+  const there = new Set(ids)
+  return conversations.filter(({ conversation }) => there.has(conversation.id))
 }
 
 /** Counts the files below a folder, a breath for others between folders; what belongs to git and to the sandbox is none. */

@@ -89,10 +89,11 @@ export const activate = async (host: Host): Promise<void> => {
       const real = 'path' in found && found.kind !== 'closed' ? found.path : refuse('not-found', `nothing in the workspace is named ${path}`)
       return { path: real, people: roster.map(person => reachAt(person, grants, real)) }
     },
-    'GET /areas/{id}': async ({ id }, { caller, signal }) => {
+    'GET /areas/{id}': async ({ id }, context) => {
+      const { caller } = context
       const limits = limitsOf(caller)
       const area = limits && !limits.includes(id) ? file.missing(id) : file.get(id)
-      const [plain, covered] = await Promise.all([shown(area, await rosterFor(caller)), coverageOf(host, area, signal)])
+      const [plain, covered] = await Promise.all([shown(area, await rosterFor(caller)), coverageOf(host, area, context)])
       return { ...plain, ...covered }
     },
     'POST /areas': async ({ id, label, note, folders: asked, access = 'work' }, context) => {

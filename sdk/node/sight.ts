@@ -1,4 +1,4 @@
-import { accessTo, type Access, type Reach } from '../reach.js'
+import { accessTo, commonReach, type Access, type Reach } from '../reach.js'
 import { refuse } from '../refusal.js'
 import type { Caller } from '../types.js'
 import { Places } from './places.js'
@@ -10,6 +10,8 @@ export interface Sight {
   sees(path?: string): Promise<boolean>
   /** What may be done at a path; undefined: it does not exist for the caller. */
   access(path?: string): Promise<Access | undefined>
+  /** The same as far as it lies in these folders; undefined: all of it. */
+  within(folders: Reach): Sight
 }
 
 /** The ids of the areas a caller is limited to; undefined: it reaches everything. */
@@ -24,7 +26,12 @@ export const sightWith = (workspace: string, reach: Reach): Sight => {
     const place = await places.of(path)
     return place === undefined ? undefined : accessTo(reach, place)
   }
-  return { reach, access, sees: async path => (await access(path)) !== undefined }
+  const sight: Sight = {
+    reach, access,
+    sees: async path => (await access(path)) !== undefined,
+    within: folders => (folders ? sightWith(workspace, commonReach(reach, folders)) : sight),
+  }
+  return sight
 }
 
 /** Refuses work in what is held for reading only. */

@@ -2,11 +2,15 @@ import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { refusalOf } from '../kernel/auth/memory.js'
 import { openEvents } from '../plugins/events-support.js'
-import { daemonWith, makeWorkspace, type Support } from '../support/daemon.js'
+import { openStore } from '../../kernel/storage/store.js'
+import { createClient } from '../../sdk/client.js'
+import { daemonWith, folderOf, makeWorkspace, type Support } from '../support/daemon.js'
 import { joined, type Joined } from '../support/joined.js'
 import { OPERATIONS, type Operation } from '../support/schema.js'
 import { framesOf, runTurn } from '../support/turns.js'
+import { walled } from './support.js'
 
 /** No name and no content that lies inside holds any of these. */
 const PLANTED = ['zirkonia', 'quartzite', 'feldspar'] as const
@@ -51,11 +55,14 @@ const openWorld = async (t: Test): Promise<World> => {
   await client.call('POST /agent', { conversationId: `busy-${NAME}`, prompt: 'run while :; do :; done', ...out })
   await framesOf(client, `busy-${NAME}`).until(({ kind }) => kind === 'tool_call')
   await client.call('POST /system/terminals', { name: `web-${NAME}`, label: CONTENT, cwd: NAME }).catch(error => (error.reason === 'missing-program' ? undefined : Promise.reject(error)))
-  await runTurn(client, 'in', 'write docs/new.md\n| new', { startIn: 'docs', isolated: true })
-  await runTurn(client, 'in-wide', 'write docs/too.md\n| new', { startIn: 'docs/deep' })
+  await runTurn(client, `wide-${NAME}`, `read src/${NAME}.ts\nsay ${CONTENT}\nhelper ${CONTENT}\n| say ${CONTENT}`, { ...out, startIn: 'docs' })
+  const [ann] = people
+  await runTurn(ann!.client, 'in', 'write docs/new.md\n| new', { startIn: 'docs' })
+  await runTurn(ann!.client, 'in-wide', 'say here', { startIn: 'docs/deep' })
+  await runTurn(client, 'in-wide', 'run cat ../src/* ../../src/* ../../README.md\nhelper look\n| run cat ../src/* ../../src/*')
   const { agents } = await client.call('GET /agents')
-  const runs = agents.filter(({ startIn }) => !startIn?.startsWith('docs')).flatMap(({ run }) => run ?? [])
-  const { sessions } = await client.call('GET /system/subagents', {})
+  const runs = agents.filter(({ folders }) => !folders).flatMap(({ run }) => run ?? [])
+  const sessions = (await client.call('GET /system/subagents', {})).sessions.filter(({ conversationId }) => conversationId !== 'in-wide')
   t.ok(sessions.length > 0, 'there is a helper outside')
   t.teardown(() => Promise.all(['live', 'busy'].map(name => client.call('POST /agent/stop', { conversationId: `${name}-${NAME}` }).catch(() => {}))))
   return { daemon, people, inside: ['in', 'in-wide', 'docs', 'root'], outside: [...agents.map(({ id }) => id).filter(id => id.includes(NAME)), `away-${NAME}`, NAME, `m-${NAME}`, `${NAME}-repo`, `web-${NAME}`, ...runs, ...sessions.map(({ id }) => id)] }
@@ -101,7 +108,7 @@ const said = (text: string, { target, body }: { target: string; body?: object })
 
 const READS = OPERATIONS.filter(({ call, method }) => (method === 'GET' && call !== 'GET /events') || call === 'POST /agent/attach')
 
-t.test('a walk over every read call with what lies outside shows nothing of it', async t => {
+t.test('a walk over every read call with what lies outside shows nothing of it', walled(), async t => {
   const world = await openWorld(t)
   const { daemon, people } = world
   let [asked, turn] = [0, 0]
@@ -133,7 +140,8 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
 
   await daemon.client.call('POST /agent/stop', { conversationId: `live-${NAME}` })
   await runTurn(daemon.client, `more-${NAME}`, `say ${CONTENT}`, { title: NAME })
-  await runTurn(daemon.client, 'last', 'say x', { startIn: 'docs' })
+  await runTurn(daemon.client, `wider-${NAME}`, `say ${CONTENT}`, { title: NAME, startIn: 'docs' })
+  await runTurn(people[0]!.client, 'last', 'say x', { startIn: 'docs' })
   for (const events of watching) {
     for (;;) {
       const event = await events.next()
@@ -145,7 +153,7 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
   }
 })
 
-t.test('a thousand paths and ids outside are not found by who asks for one of them by name', async t => {
+t.test('a thousand paths and ids outside are not found by who asks for one of them by name', walled(), async t => {
   const { daemon, people, outside } = await openWorld(t)
   const made = fc.sample(fc.tuple(fc.constantFrom(...outside), fc.constantFrom('', '/', '/..', '%00', '.', ' ', '?', '-1'), fc.constantFrom('', NAME, 'src/', '../')), { seed: SEED, numRuns: 1000 })
   const calls = ['', '/transcript', '/diff', '/conflicts', '/queue', `/${encodeURIComponent('root')}/file-diff?path=docs/a.md`, `/${NAME}-repo/file-diff?path=a.md`]
@@ -157,4 +165,78 @@ t.test('a thousand paths and ids outside are not found by who asks for one of th
     if (response.status !== 404 || WORDS.test(text)) wrong.push(`${target}: ${response.status} ${text.slice(0, 200)}`)
   }
   t.same(wrong, [])
+})
+
+t.test('what a turn of the owner read elsewhere is nowhere for somebody limited, though its conversation starts inside', walled(), async t => {
+  const daemon = await daemonWith(t, [], { files: FILES })
+  const { client } = daemon
+  await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
+  const ann = (await joined(daemon, 'ann', 'collaborator', ['docs'])).client
+  const { run } = await client.call('POST /agent', { conversationId: 'owners', messageId: 'm-owners', prompt: `read src/${NAME}.ts\nask Go on?\n| yes: x`, startIn: 'docs', isolated: true })
+  const watched = framesOf(client, 'owners')
+  const { requestId } = await watched.until(({ kind }) => kind === 'question')
+  const asks: { readonly [what: string]: (id: string) => Promise<unknown> } = {
+    attach: async id => { for await (const _ of await ann.call('POST /agent/attach', { conversationId: id })) continue },
+    'attach to its run': async id => { for await (const _ of await ann.call('POST /agent/attach', { conversationId: id, run })) continue },
+    say: id => ann.call('POST /agent', { conversationId: id, prompt: 'say what did you read?', startIn: 'docs' }),
+    steer: id => ann.call('POST /agent/steer', { conversationId: id, text: 'x' }),
+    stop: id => ann.call('POST /agent/stop', { conversationId: id }),
+    rewind: id => ann.call('POST /agent/rewind', { conversationId: id, index: 0 }),
+    fork: id => ann.call('POST /agent', { conversationId: 'mine', prompt: 'say x', startIn: 'docs', forkOf: { conversationId: id, keep: 1, files: 'now' } }),
+    card: id => ann.call('GET /agents/{id}', { id }),
+    transcript: id => ann.call('GET /agents/{id}/transcript', { id }),
+    diff: id => ann.call('GET /agents/{id}/diff', { id }),
+    'file-diff': id => ann.call('GET /agents/{id}/{repo}/file-diff', { id, repo: 'root', path: 'docs/a.md' }),
+    conflicts: id => ann.call('GET /agents/{id}/conflicts', { id }),
+    queue: id => ann.call('GET /agents/{id}/queue', { id }),
+    archive: id => ann.call('POST /agents/archive', { ids: [id] }),
+  }
+  const hidden = async (moment: string) => {
+    for (const [what, ask] of Object.entries(asks)) t.match(await refusalOf(() => ask('owners')), { status: 404 }, `${moment}: ${what}`)
+    const lists = [
+      await ann.call('GET /agents'), await ann.call('GET /agents/archived', {}), await ann.call('GET /agents/search', { query: CONTENT }), await ann.call('GET /agents/search', { query: 'owners' }),
+      await ann.call('GET /activity', {}), await ann.call('GET /system/subagents', {}),
+    ]
+    t.notMatch(JSON.stringify(lists), /owners|quartzite/, `${moment}: no list`)
+    t.match([(lists[2] as { scanned: number }).scanned, (await ann.call('GET /areas/{id}', { id: 'docs' })).conversations], [0, 0], `${moment}: no count`)
+  }
+  await hidden('parked')
+  t.match(await refusalOf(() => ann.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })), { status: 404 })
+  t.match(await refusalOf(() => ann.call('POST /agent', { prompt: 'say x', messageId: 'm-owners' })), { status: 409 })
+  await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
+  await watched.all()
+  await hidden('settled')
+  await client.call('POST /agents/archive', { ids: ['owners'] })
+  await hidden('archived')
+  await client.call('POST /agents/unarchive', { ids: ['owners'] })
+  await client.call('POST /agents/{id}/discard', { id: 'owners' })
+  t.match(await refusalOf(() => ann.call('POST /agent', { conversationId: 'owners', prompt: 'say x', startIn: 'docs' })), { status: 404 }, 'its words do not come back with its id')
+})
+
+t.test('a conversation from before anybody wrote down what its turns could see is not there for somebody limited', walled(), async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace, FILES)
+  let session = ''
+  await t.test('before', async t => {
+    const daemon = await daemonWith(t, [], where)
+    await daemon.client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
+    const ann = await joined(daemon, 'ann', 'collaborator', ['docs'])
+    session = ann.session
+    for (const id of ['old', 'new']) await runTurn(ann.client, id, 'say x', { startIn: 'docs' })
+    t.same((await ann.client.call('GET /agents')).agents.map(({ id }) => id).sort(), ['new', 'old'])
+    await daemon.stop()
+  })
+  await t.test('what an older daemon would have left', async () => {
+    const store = openStore(`sqlite://${join(where.data, 'store.sqlite')}`)
+    const { folders: _folders, ...old } = (await store.of('agent').get<{ folders: unknown }>('c/old'))!
+    await store.of('agent').set('c/old', old)
+    await store.close()
+  })
+  await t.test('after', async t => {
+    const daemon = await daemonWith(t, [], where)
+    const ann = createClient({ url: daemon.url, session })
+    t.same((await ann.call('GET /agents')).agents.map(({ id }) => id), ['new'])
+    t.match(await refusalOf(() => ann.call('GET /agents/{id}/transcript', { id: 'old' })), { status: 404 })
+  })
 })

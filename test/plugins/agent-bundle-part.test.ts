@@ -18,17 +18,21 @@ const handed = async (t: Parameters<typeof daemonWith>[0]) => {
 
 t.test('a conversation that comes back does nothing by itself and reaches nothing', async t => {
   const { text } = await handed(t)
-  const value = JSON.parse(text) as { conversation: { [key: string]: unknown; repos: object[] }; anchors: object[] }
+  const value = JSON.parse(text) as { conversation: { [key: string]: unknown; repos: object[] }; anchors: object[]; settled: object[] }
   const armed = {
-    autoLand: true, resumeAfterOutage: true, permissionMode: 'bypassPermissions', openedByToken: 'someone', session: { id: 's', provider: 'script', harness: 'native' }, lastRun: 'r-x',
-    landRequested: { email: 'a@b.c', at: 1 }, branch: 'main', startIn: '../out',
+    autoLand: true, landsAlone: true, resumeAfterOutage: true, permissionMode: 'bypassPermissions', openedByToken: 'someone', session: { id: 's', provider: 'script', harness: 'native' }, lastRun: 'r-x',
+    landRequested: { email: 'a@b.c', at: 1 }, branch: 'main', startIn: '../out', folders: [{ path: '../out', access: 'read' }],
     repos: [...value.conversation.repos, { repo: '../../out', base: 'a'.repeat(40) }, { repo: 'x/.git', base: 'a'.repeat(40) }, { repo: 'root', base: '--option' }],
   }
-  const back = handedOf(JSON.stringify({ ...value, conversation: { ...value.conversation, ...armed }, anchors: [...value.anchors, { id: 'x', run: 'r', index: 0, repos: [{ repo: '../x', tip: 'a'.repeat(40), base: 'a'.repeat(40) }] }] }), 'c.json')
-  const { conversation, anchors } = back!
-  for (const key of ['autoLand', 'resumeAfterOutage', 'permissionMode', 'openedByToken', 'session', 'lastRun', 'landRequested', 'startIn']) t.notOk(key in conversation, key)
+  const back = handedOf(JSON.stringify({ ...value, settled: value.settled.map(line => ({ ...line, lands: true })), conversation: { ...value.conversation, ...armed }, anchors: [...value.anchors, { id: 'x', run: 'r', index: 0, repos: [{ repo: '../x', tip: 'a'.repeat(40), base: 'a'.repeat(40) }] }] }), 'c.json')
+  const { conversation, anchors, settled } = back!
+  t.equal(settled.length, value.settled.length)
+  t.notOk(settled.some(line => 'lands' in line), 'nobody here may land what was said elsewhere')
+  for (const key of ['autoLand', 'landsAlone', 'folders', 'resumeAfterOutage', 'permissionMode', 'openedByToken', 'session', 'lastRun', 'landRequested', 'startIn']) t.notOk(key in conversation, key)
   t.equal(conversation.branch, 'agent/c')
   t.match(conversation.repos, [{ repo: 'root' }])
+  const kept = { ...value, conversation: { ...value.conversation, folders: [{ path: 'docs', access: 'work' }] } }
+  t.same(handedOf(JSON.stringify(kept), 'c.json')!.conversation.folders, [{ path: 'docs', access: 'work' }])
   t.same([conversation.repos.length, anchors.length], [1, value.anchors.length])
 })
 

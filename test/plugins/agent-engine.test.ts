@@ -63,8 +63,8 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
   const premises = { landing: nothing, masking: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
   const none = { repositories: async () => [] }
   const forks = new Forks({ conversations, transcripts: new Transcripts(journal), anchors: new Anchors(journal), copies: none, journal, log })
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises, forks, look: async () => sightWith('/nowhere', undefined) })
-  const send = (input: Partial<TurnInput>) => delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, CALLER)
+  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises, forks, transcripts: new Transcripts(journal), look: async () => sightWith('/nowhere', undefined) })
+  const send = (input: Partial<TurnInput>) => delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, { caller: CALLER })
   const frames = async (run: string) => (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
   const move = (input: Omit<SwitchInput, 'conversationId'>) => switchAccount({ engine, conversations, providers, lanes }, { conversationId: 'c', ...input })
   return { engine, conversations, queue, cards, send, move, frames, logged, emitted, journal }
@@ -145,7 +145,7 @@ t.test('what an adapter leaves open is closed before done, and its own done does
   const plan = seen.find(frame => frame.kind === 'plan')!
   t.same(seen.filter(({ kind }) => kind === 'resolved'), [{ kind: 'resolved', requestId: plan.requestId }])
   t.match(seen.find(({ kind }) => kind === 'tool_call_update'), { id: 'c1', status: 'failed' })
-  await t.rejects(cards.reply({ kind: 'plan', requestId: plan.requestId, approve: true }, 'ada@example.org'), /ended before/)
+  await t.rejects(cards.reply({ kind: 'plan', requestId: plan.requestId, approve: true }, { by: 'ada@example.org', lands: true }), /ended before/)
   t.same(emitted, ['card.raised', 'card.resolved', 'turn.settled'])
 })
 
@@ -272,7 +272,7 @@ t.test('nobody hurries the person whom a moving turn asks', async t => {
   await move({ fast: true })
   await new Promise(resolve => setTimeout(resolve, 30))
   t.equal(engine.live('c')?.state, 'parked')
-  await cards.reply({ kind: 'plan', requestId: (plan as { requestId: string }).requestId, approve: true }, 'ada@example.org')
+  await cards.reply({ kind: 'plan', requestId: (plan as { requestId: string }).requestId, approve: true }, { by: 'ada@example.org', lands: true })
   await engine.live('c')?.ended
   t.match((await frames(run)).map(({ kind }) => kind), ['plan', 'resolved', 'switched', 'done'])
 })
@@ -323,8 +323,8 @@ t.test('the tools Ask and Plan put up cards, and a yes to a plan leaves plan mod
       await new Promise(resolve => setImmediate(resolve))
     }
   }
-  await cards.reply({ kind: 'question', requestId: await up(), answers: { 'Which?': ['a', 'b'] } }, 'ada')
-  await cards.reply({ kind: 'plan', requestId: await up(), approve: true, feedback: 'gladly' }, 'ada')
+  await cards.reply({ kind: 'question', requestId: await up(), answers: { 'Which?': ['a', 'b'] } }, { by: 'ada', lands: true })
+  await cards.reply({ kind: 'plan', requestId: await up(), approve: true, feedback: 'gladly' }, { by: 'ada', lands: true })
   await engine.live('c')?.ended
   t.same(told, ['Which?: a, b\nHow many?: (skipped)', 'the plan was approved: gladly'])
   t.same((await frames(run)).map(({ kind }) => kind), [

@@ -242,7 +242,7 @@ t.test('words that no adapter took before the outage are offered to the next run
   const { start, ended, engine } = breaker(t, async function* ({ attempt, conversationId }, io) {
     if (attempt > 1) return void taken.push(...io.takeWords().map(({ text }) => text))
     await io.state({})
-    await engine.live(conversationId)!.say({ messageId: 'w', text: 'and this', attachments: [], by: 'a', at: 1, outsider: true })
+    await engine.live(conversationId)!.say({ messageId: 'w', text: 'and this', attachments: [], by: 'a', at: 1 })
     yield OUT
   })
   const over = ended(2)

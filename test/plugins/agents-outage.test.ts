@@ -135,6 +135,18 @@ t.test('a turn that died of an outage goes on where it stopped once its provider
   t.same(await client.call('POST /agent', { conversationId: 'c', messageId: 'm', prompt: WORK }), first, 'the same message again has its first answer')
 })
 
+t.test('words of somebody who may not land are not forgotten over an outage', async t => {
+  const daemon = await resuming(t)
+  const { client, token, workspace } = daemon
+  const { run } = await client.call('POST /agent', { conversationId: 'c', isolated: true, autoLand: true, prompt: 'write a.txt\n| a\nwait words 60000\noutage\nsay on' })
+  const first = framesOf(client, 'c')
+  await first.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
+  await (await token('drive')).client.call('POST /agent/steer', { conversationId: 'c', text: 'theirs' })
+  await first.all()
+  t.same((await nextRun(daemon, 'c', run)).filter(({ kind }) => kind === 'landed'), [{ kind: 'landed', landed: false, held: true }])
+  t.notOk(existsSync(join(workspace, 'a.txt')))
+})
+
 t.test('in a private copy the resumed turn lands as it was told to, and going back takes both runs away', async t => {
   const daemon = await resuming(t)
   const { client, workspace } = daemon

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
@@ -14,23 +14,28 @@ const FILES = {
   'README.md': `# ${PLANTED}\n`, 'docs/a.md': 'one\n', 'docs/deep/b.md': 'two\n', [`src/${PLANTED}.ts`]: `${PLANTED} source\n`, 'look/c.md': 'seen only\n',
 }
 
+const skip = (await wallKind()) === 'none' && 'this machine has no wall: members limited to areas start no turn'
+
 interface World {
   readonly daemon: Support
   readonly people: People
   readonly as: (name: string) => Client
 }
 
-/** `ann` is a collaborator of `docs` for work and `look` for reading, `vic` a viewer of `docs`, `nil` holds nothing. */
+/** `ann` is a collaborator of `docs` for work and `look` for reading, `dot` of `docs`, `lou` of `look`, `vic` a viewer of `docs`, `nil` holds nothing. */
 const world = async (t: Test, files: { [path: string]: string } = FILES): Promise<World> => {
   const people = new People()
   people.add('owner@sandbox.local', 'owner')
   people.add('ann@example.org', 'collaborator', ['docs', 'look'])
   people.add('vic@example.org', 'viewer', ['docs'])
+  people.add('dot@example.org', 'collaborator', ['docs'])
+  people.add('lou@example.org', 'collaborator', ['looks'])
   people.add('nil@example.org', 'collaborator', [])
   const daemon = await daemonWith(t, ['areas', 'agent', 'agents'], { files, fakes: people.fakes })
   people.admit(daemon)
   await daemon.client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
   await daemon.client.call('POST /areas', { id: 'look', label: 'Look', folders: ['look'], access: 'read' })
+  await daemon.client.call('POST /areas', { id: 'looks', label: 'Looks', folders: ['look'] })
   return { daemon, people, as: name => clientOf(daemon, `${name}@example.org`) }
 }
 
@@ -39,18 +44,21 @@ const outcomes = async (client: Client, conversationId: string, prompt: string, 
   return { text: JSON.stringify(frames), end: frames.at(-1), frames }
 }
 
-t.test('a conversation that starts outside does not exist for somebody limited, in no list, count or search', async t => {
+t.test('a conversation that starts outside does not exist for somebody limited, in no list, count or search', { skip }, async t => {
   const { daemon, as } = await world(t)
-  await runTurn(daemon.client, 'inside', `say hello quartz`, { startIn: 'docs/deep', isolated: true })
+  await runTurn(as('dot'), 'inside', `say hello quartz`, { startIn: 'docs/deep' })
+  await runTurn(as('ann'), 'both', 'say hello', { startIn: 'docs' })
   await runTurn(daemon.client, PLANTED, `say hello quartz ${PLANTED}`, { startIn: 'src', title: PLANTED })
   await runTurn(daemon.client, `root-${PLANTED}`, `say hello quartz ${PLANTED}`, {})
+  await runTurn(daemon.client, `docs-${PLANTED}`, `say hello quartz ${PLANTED}`, { startIn: 'docs', isolated: true })
   const { client } = daemon
-  t.same((await client.call('GET /agents')).agents.map(({ id }) => id).sort(), ['inside', `root-${PLANTED}`, PLANTED].sort())
-  const seen = async (name: string) => (await as(name).call('GET /agents')).agents.map(({ id }) => id)
-  t.same([await seen('ann'), await seen('vic'), await seen('nil')], [['inside'], ['inside'], []])
-  t.match(await as('ann').call('GET /agents/search', { query: 'quartz' }), { matches: [{ id: 'inside' }], scanned: 1 })
+  t.same((await client.call('GET /agents')).agents.map(({ id }) => id).sort(), ['inside', 'both', `root-${PLANTED}`, `docs-${PLANTED}`, PLANTED].sort())
+  const seen = async (name: string) => (await as(name).call('GET /agents')).agents.map(({ id }) => id).sort()
+  t.same([await seen('ann'), await seen('dot'), await seen('vic'), await seen('nil')], [['both', 'inside'], ['inside'], ['inside'], []], 'by all that its turns could see')
+  t.match(await as('ann').call('GET /agents/search', { query: 'quartz' }), { matches: [{ id: 'inside' }], scanned: 2 })
+  t.match([(await as('ann').call('GET /areas/{id}', { id: 'docs' })).conversations, (await as('dot').call('GET /areas/{id}', { id: 'docs' })).conversations, (await client.call('GET /areas/{id}', { id: 'docs' })).conversations], [2, 1, 3])
   t.same(await as('nil').call('GET /agents/search', { query: 'quartz' }), { matches: [], scanned: 0, indexing: false })
-  t.same((await (await daemon.token('read')).client.call('GET /agents')).agents.length, 3, 'tokens are not limited by areas')
+  t.same((await (await daemon.token('read')).client.call('GET /agents')).agents.length, 5, 'tokens are not limited by areas')
   t.notMatch(JSON.stringify([await as('ann').call('GET /agents'), await as('ann').call('GET /agents/search', { query: 'hello' })]), PLANTED)
 })
 
@@ -94,11 +102,11 @@ t.test('every call about a conversation outside answers as if there was none', a
   await daemon.client.call('POST /agent/stop', { conversationId: 'out' })
 })
 
-t.test('without names, only what lies inside is put away or marked as read', async t => {
+t.test('without names, only what lies inside is put away or marked as read', { skip }, async t => {
   const { daemon, as } = await world(t)
-  await runTurn(daemon.client, 'in', 'say x', { startIn: 'docs', isolated: true })
-  await runTurn(daemon.client, 'looked', 'say x', { startIn: 'look', isolated: true })
-  await runTurn(daemon.client, 'out', 'say x', { isolated: true })
+  await runTurn(as('dot'), 'in', 'say x', { startIn: 'docs' })
+  await runTurn(as('lou'), 'looked', 'say x', { startIn: 'look' })
+  await runTurn(daemon.client, 'out', 'say x', { isolated: true, startIn: 'docs' })
   const seenAt = async (id: string) => (await daemon.client.call('GET /agents/{id}', { id })).seenAt
   t.same((await as('ann').call('POST /agents/seen')).agents.map(({ id }) => id).sort(), ['in', 'looked'])
   t.same([typeof await seenAt('in'), await seenAt('looked'), await seenAt('out')], ['number', undefined, undefined])
@@ -109,9 +117,9 @@ t.test('without names, only what lies inside is put away or marked as read', asy
   t.same((await as('ann').call('GET /agents/archived', { limit: 1 })).agents.length, 1)
 })
 
-t.test('what lies in an area held for reading is read and not worked on', async t => {
-  const { daemon, as } = await world(t)
-  await runTurn(daemon.client, 'looked', 'say x', { startIn: 'look' })
+t.test('what lies in an area held for reading is read and not worked on', { skip }, async t => {
+  const { as } = await world(t)
+  await runTurn(as('lou'), 'looked', 'say x', { startIn: 'look' })
   t.match(await as('ann').call('GET /agents/{id}', { id: 'looked' }), { id: 'looked' })
   t.match(await refusalOf(() => as('ann').call('POST /agents/{id}/rename', { id: 'looked', title: 'x' })), { status: 403, message: 'looked lies in an area held for reading' })
   t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'looked', prompt: 'say x' })), { status: 403 })
@@ -131,9 +139,7 @@ t.test('a turn is started inside an area held for work, and nowhere else', async
   t.same((await daemon.client.call('GET /agents')).agents, [])
 })
 
-const walled = (await wallKind()) !== 'none' || 'this machine has no wall'
-
-t.test('a turn of somebody limited gets the covered folders and nothing else', { skip: walled === true ? false : walled }, async t => {
+t.test('a turn of somebody limited gets the covered folders and nothing else', { skip }, async t => {
   const { daemon, as } = await world(t)
   const { text, end } = await outcomes(as('ann'), 'mine', [
     'list .', 'read docs/a.md', `read src/${PLANTED}.ts`, 'read README.md', 'read look/c.md', 'write docs/new.md', '| made', 'write src/new.ts', '| made', 'write look/new.md', '| made',
@@ -152,7 +158,7 @@ t.test('a turn of somebody limited gets the covered folders and nothing else', {
   t.same(all.repos[0]?.changes.map(({ path }) => path).sort(), ['docs/by-shell.md', 'docs/new.md'], 'nothing outside was changed')
 })
 
-t.test('a repository that an area covers whole has its history in a turn, and one covered in part has none', { skip: walled === true ? false : walled }, async t => {
+t.test('a repository that an area covers whole has its history in a turn, and one covered in part has none', { skip }, async t => {
   const { daemon, as, people } = await world(t)
   const nested = join(daemon.workspace, 'docs/site')
   mkdirSync(nested)
@@ -172,24 +178,45 @@ t.test('a repository that an area covers whole has its history in a turn, and on
   t.notMatch(part.text, 'the first page')
 })
 
-t.test('words of somebody who reaches less than the running turn wait for a turn of their own', { skip: walled === true ? false : walled }, async t => {
+t.test('whoever speaks in a conversation of somebody limited, its turns are kept to the folders of that person', { skip }, async t => {
   const { daemon, as } = await world(t)
-  await daemon.client.call('POST /agent', { conversationId: 'shared', prompt: 'ask Go on?\n| yes: go on\n| no: stop\nsay over', startIn: 'docs', isolated: true })
-  const frames = framesOf(daemon.client, 'shared')
+  await as('ann').call('POST /agent', { conversationId: 'shared', prompt: 'ask Go on?\n| yes: go on\n| no: stop\nwait words 60000\nsay $words', startIn: 'docs' })
+  const frames = framesOf(as('ann'), 'shared')
   const { requestId } = await frames.until(({ kind }) => kind === 'question')
-  t.match(await refusalOf(() => as('ann').call('POST /agent/steer', { conversationId: 'shared', text: 'x' })), { status: 409, message: 'reaches more' })
-  t.match(await refusalOf(() => as('ann').call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })), { status: 409 })
-  t.match(await as('ann').call('POST /agent', { conversationId: 'shared', prompt: `read src/${PLANTED}.ts\nread docs/a.md` }), { delivery: 'queued' })
   await daemon.client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
+  await daemon.client.call('POST /agent/steer', { conversationId: 'shared', text: 'from the owner' })
   await frames.all()
-  const later = JSON.stringify(await framesOf(as('ann'), 'shared').all())
-  t.match(later, 'one')
-  t.notMatch(later, `${PLANTED} source`)
+  t.match(await refusalOf(() => daemon.client.call('POST /agent', { conversationId: 'shared', prompt: 'say x', attachments: ['README.md'] })), { status: 422, message: /README\.md/ })
+  const prompt = `read src/${PLANTED}.ts\nread docs/a.md\nlist .\nrun cat ../src/*.ts ../README.md; git -C .. log\nwrite docs/b.md\n| b\nwrite look/c.md\n| c`
+  const mine = JSON.stringify(await runTurn(daemon.client, 'shared', prompt))
+  t.match(mine, /kept to docs, look.*fork the conversation/)
+  t.notMatch(mine, `${PLANTED} source`)
+  t.notMatch(mine, `# ${PLANTED}`)
+  const theirs = JSON.stringify(await framesOf(as('ann'), 'shared').all())
+  t.match(theirs, 'one')
+  const { repos } = await as('ann').call('GET /agents/{id}/diff', { id: 'shared' })
+  t.same(repos[0]?.changes.map(({ path }) => path), ['docs/b.md'], 'and what the person reads only stays so')
+  t.match(await daemon.client.call('GET /agents/{id}', { id: 'shared' }), { folders: [{ path: 'docs', access: 'work' }, { path: 'look', access: 'read' }] })
+  const fork = await runTurn(daemon.client, 'fork', `read src/${PLANTED}.ts`, { forkOf: { conversationId: 'shared', keep: 1, files: 'now' } })
+  t.match(JSON.stringify(fork), `${PLANTED} source`, 'a fork of somebody who is not limited is not kept to them')
+  t.match(await refusalOf(() => as('ann').call('GET /agents/{id}', { id: 'fork' })), { status: 404 })
 })
 
-t.test('a turn that waited starts with what its sender still holds', { skip: walled === true ? false : walled }, async t => {
+t.test('who reaches less than the one who opened a conversation does not see it, and who reaches as much works in it', { skip }, async t => {
   const { daemon, as, people } = await world(t)
-  await daemon.client.call('POST /agent', { conversationId: 'shared', prompt: 'ask Go on?\n| yes: go on\n| no: stop', startIn: 'docs', isolated: true })
+  await runTurn(as('ann'), 'shared', 'read look/c.md', { startIn: 'docs' })
+  t.match(await refusalOf(() => as('dot').call('POST /agent', { conversationId: 'shared', prompt: 'say x', startIn: 'docs' })), { status: 404 })
+  people.add('dot@example.org', 'collaborator', ['docs', 'look', 'looks'])
+  await runTurn(as('dot'), 'shared', 'write look/d.md\n| d')
+  t.match(JSON.stringify(await as('dot').call('GET /agents/{id}/transcript', { id: 'shared' })), 'seen only', 'the record is theirs as well')
+  t.same((await daemon.client.call('GET /agents/{id}/diff', { id: 'shared' })).repos.flatMap(({ changes }) => changes), [], 'nobody writes there what the one who opened it may only read')
+  people.add('ann@example.org', 'collaborator', ['docs'])
+  t.match(await refusalOf(() => as('ann').call('GET /agents/{id}/transcript', { id: 'shared' })), { status: 404 }, 'what a lost area showed is not there any more')
+})
+
+t.test('a turn that waited starts with what its sender still holds', { skip }, async t => {
+  const { daemon, as, people } = await world(t)
+  await as('ann').call('POST /agent', { conversationId: 'shared', prompt: 'ask Go on?\n| yes: go on\n| no: stop', startIn: 'docs' })
   const frames = framesOf(daemon.client, 'shared')
   const { requestId } = await frames.until(({ kind }) => kind === 'question')
   const { run } = await as('ann').call('POST /agent', { conversationId: 'shared', prompt: 'read docs/a.md' })
@@ -201,9 +228,12 @@ t.test('a turn that waited starts with what its sender still holds', { skip: wal
   t.match(JSON.stringify(later), 'not held for work any more')
 })
 
-t.test('a conversation in the shared tree takes no words of somebody limited', async t => {
-  const { daemon, as } = await world(t)
+t.test('a conversation in the shared tree takes no words of somebody limited', { skip }, async t => {
+  const { daemon, as, people } = await world(t)
   await runTurn(daemon.client, 'tree', 'say x', { startIn: 'docs' })
+  t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'tree', prompt: 'say x' })), { status: 404 })
+  await daemon.client.call('POST /areas', { id: 'all', label: 'All', folders: ['.'] })
+  people.add('ann@example.org', 'collaborator', ['all'])
   t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'tree', prompt: 'say x' })), { status: 409, message: 'shared tree' })
 })
 
@@ -213,36 +243,40 @@ t.test('attachments and mentions outside are as those that are not there', async
   const [outside, unknown] = [await sent('README.md'), await sent('NOTHING')]
   t.match(outside, { status: 422 })
   t.equal(outside.message.replace('README.md', 'NOTHING'), unknown.message)
-  if (walled !== true) return
+  if (skip) return
   const frames = await runTurn(as('ann'), 'c', 'say x', { startIn: 'docs', mentions: ['README.md', 'docs/a.md'], attachments: ['docs/a.md'] })
   t.notMatch(JSON.stringify(frames.filter(({ kind }) => kind === 'preamble')), 'README')
   t.ok(existsSync(join(daemon.workspace, 'README.md')))
   t.equal(readFileSync(join(daemon.workspace, 'docs/a.md'), 'utf8'), 'one\n')
 })
 
-t.test('of a diff that reaches beyond the area only what lies inside is shown', async t => {
+t.test('of a diff that reaches beyond the area only what lies inside is shown', { skip }, async t => {
   const { daemon, as } = await world(t)
-  await runTurn(daemon.client, 'wide', `write docs/a.md\n| changed\nwrite src/${PLANTED}.ts\n| changed\nrun git add -A; mv ../src/${PLANTED}.ts from-outside.ts\nsay x`, { startIn: 'docs', isolated: true })
-  const diff = await as('ann').call('GET /agents/{id}/diff', { id: 'wide' })
-  t.same(diff.repos.map(({ repo, changes }) => [repo, changes.map(({ path }) => path).sort()]), [['root', ['docs/a.md', 'docs/from-outside.ts']]])
-  t.notMatch(JSON.stringify(diff), PLANTED)
-  t.match(await as('ann').call('GET /agents/{id}/{repo}/file-diff', { id: 'wide', repo: 'root', path: 'docs/a.md' }), { before: 'one\n', after: 'changed\n' })
-  t.notMatch(JSON.stringify(await as('ann').call('GET /agents/{id}/{repo}/file-diff', { id: 'wide', repo: 'root', path: 'docs/from-outside.ts' })), PLANTED)
-  const sides = (path: string) => refusalOf(() => as('ann').call('GET /agents/{id}/{repo}/file-diff', { id: 'wide', repo: 'root', path }))
+  await runTurn(as('dot'), 'wide', 'write docs/a.md\n| changed', { startIn: 'docs' })
+  const copy = join(daemon.data, 'agent/checkouts/wide')
+  writeFileSync(join(copy, `src/${PLANTED}.ts`), 'changed\n')
+  renameSync(join(copy, 'README.md'), join(copy, 'docs/from-outside.md'))
+  await daemon.client.call('POST /agents/{id}/sync', { id: 'wide' })
+  const diff = await as('dot').call('GET /agents/{id}/diff', { id: 'wide' })
+  t.same(diff.repos.map(({ repo, changes }) => [repo, changes.map(({ path }) => path).sort()]), [['root', ['docs/a.md', 'docs/from-outside.md']]])
+  t.notMatch(JSON.stringify(diff), /zirkonia|README/)
+  t.match(await as('dot').call('GET /agents/{id}/{repo}/file-diff', { id: 'wide', repo: 'root', path: 'docs/a.md' }), { before: 'one\n', after: 'changed\n' })
+  t.notMatch(JSON.stringify(await as('dot').call('GET /agents/{id}/{repo}/file-diff', { id: 'wide', repo: 'root', path: 'docs/from-outside.md' })), 'README')
+  const sides = (path: string) => refusalOf(() => as('dot').call('GET /agents/{id}/{repo}/file-diff', { id: 'wide', repo: 'root', path }))
   t.equal((await sides(`src/${PLANTED}.ts`)).message.replace(`src/${PLANTED}.ts`, 'src/none.ts'), (await sides('src/none.ts')).message)
-  const [mine, whole] = [await as('ann').call('GET /agents/{id}', { id: 'wide' }), await daemon.client.call('GET /agents/{id}', { id: 'wide' })]
+  const [mine, whole] = [await as('dot').call('GET /agents/{id}', { id: 'wide' }), await daemon.client.call('GET /agents/{id}', { id: 'wide' })]
   t.ok(whole.diff)
   t.notOk(mine.diff, 'figures over the whole of it are left out')
 })
 
-t.test('entries of activity are there for somebody limited when their conversation is, and for a token without an account', async t => {
+t.test('entries of activity are there for somebody limited when their conversation is, and for a token without an account', { skip }, async t => {
   const people = new People()
   people.add('owner@sandbox.local', 'owner')
   people.add('ann@example.org', 'collaborator', ['docs'])
   const daemon = await daemonWith(t, ['areas', 'activity', 'agent', 'agents'], { files: FILES, fakes: people.fakes })
   people.admit(daemon)
   await daemon.client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
-  await runTurn(daemon.client, 'inside', 'say hello', { startIn: 'docs/deep', isolated: true })
+  await runTurn(clientOf(daemon, 'ann@example.org'), 'inside', 'say hello', { startIn: 'docs/deep' })
   await runTurn(daemon.client, PLANTED, `say ${PLANTED}`, { startIn: 'src', isolated: true })
   for (const id of ['inside', PLANTED]) await daemon.client.call('POST /agents/{id}/auto-land', { id, autoLand: false })
   const { events } = await clientOf(daemon, 'ann@example.org').call('GET /activity')
@@ -251,7 +285,7 @@ t.test('entries of activity are there for somebody limited when their conversati
   t.match(JSON.stringify((await daemon.client.call('GET /activity')).events), PLANTED)
 })
 
-t.test('how far somebody limited reaches is asked once for a call, however much of its answer goes by it', async t => {
+t.test('how far somebody limited reaches is asked once for a call, however much of its answer goes by it', { skip }, async t => {
   const people = new People()
   people.add('ann@example.org', 'collaborator', ['docs'])
   let asked = 0
@@ -261,9 +295,9 @@ t.test('how far somebody limited reaches is asked once for a call, however much 
   }
   const daemon = await daemonWith(t, ['agent', 'agents'], { files: FILES, fakes: { ...people.fakes, 'areas.reach': reach } })
   people.admit(daemon)
-  await runTurn(daemon.client, 'in', 'write docs/b.md\n| x', { startIn: 'docs', isolated: true })
-  await runTurn(daemon.client, 'out', 'say x', { startIn: 'src' })
   const ann = clientOf(daemon, 'ann@example.org')
+  await runTurn(ann, 'in', 'write docs/b.md\n| x', { startIn: 'docs' })
+  await runTurn(daemon.client, 'out', 'say x', { startIn: 'src' })
   const asks = async (work: () => Promise<unknown>) => {
     asked = 0
     await work()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { accessTo, allows, covers, leads, reachOf, type Access, type ReachFolder } from '../../sdk/reach.js'
+import { accessTo, allows, commonReach, covers, leads, reachOf, type Access, type ReachFolder } from '../../sdk/reach.js'
 
 /** A small tree in which every folder has the same three names, so that areas meet, overlap and lie in one another. */
 const NAMES = ['a', 'b', 'ab']
@@ -66,4 +66,14 @@ t.test('a folder whose name only begins the same is another one', async t => {
   t.notOk(allows([{ path: 'docs', access: 'work' }], 'docs-old/a.md', 'read'))
   t.notOk(allows([{ path: 'docs', access: 'work' }], 'Docs', 'read'))
   t.notOk(allows([{ path: 'docs', access: 'read' }], 'docs/a.md', 'work'))
+})
+
+t.test('what two reaches both give is what each of them gives', async t => {
+  const both = (one: readonly ReachFolder[], other: readonly ReachFolder[], path: string) => {
+    const [a, b] = [slowly(one, path), slowly(other, path)]
+    return a === undefined || b === undefined ? undefined : a === 'work' && b === 'work' ? 'work' : 'read'
+  }
+  fc.assert(fc.property(folders, folders, place, (one, other, path) => accessTo(commonReach(one, other), path) === both(one, other, path)), PROPERTY)
+  const docs: ReachFolder[] = [{ path: 'docs', access: 'read' }]
+  t.same([commonReach(docs, undefined), commonReach(undefined, docs), commonReach(undefined, undefined)], [docs, docs, undefined], 'who is not limited gives all of the other')
 })

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FrameForms, LiveFrame, PlacedForm } from '../../../sdk/kernel.js'
 import type { AgentCard, Cards, Roster } from '../../agents/contract.js'
 import type { AgentEvent, AgentsEvent, AttentionEvent } from '../contract.js'
@@ -12,8 +13,8 @@ export interface BoardParts {
   readonly some?: (ids: string[]) => Promise<Cards | undefined>
   readonly show: (frames: LiveFrame[]) => Promise<unknown>
   readonly failed: (error: unknown) => void
-  /** Where a folder that a conversation starts in really is; undefined: nowhere. */
-  readonly place?: (startIn?: string) => Promise<string | undefined>
+  /** What somebody must reach for a conversation to exist for them; undefined: nobody limited to areas does. */
+  readonly places?: (card: AgentCard) => Promise<string[] | undefined>
   readonly after?: After
 }
 
@@ -31,8 +32,8 @@ const timer: After = (ms, run) => {
 interface Told {
   readonly card: AgentCard
   readonly json: string
-  /** Where it starts; absent: nowhere that is there. */
-  readonly place?: string
+  /** What somebody must reach for it to exist for them; absent: nobody limited to areas does. */
+  readonly within?: string[]
 }
 
 /**
@@ -138,16 +139,16 @@ export class Board {
   }
 
   async #toldOf(agents: readonly AgentCard[]): Promise<Map<string, Told>> {
-    const { place = async (startIn = '.') => startIn } = this.#parts
+    const { places = async ({ startIn = '.' }) => [startIn] } = this.#parts
     return new Map(await Promise.all(agents.map(async (card): Promise<[string, Told]> => {
-      const at = await place(card.startIn)
-      return [card.id, { card, json: JSON.stringify(card), ...(at !== undefined && { place: at }) }]
+      const within = await places(card)
+      return [card.id, { card, json: JSON.stringify(card), ...(within && { within }) }]
     })))
   }
 
-  /** Where a conversation on the board starts, as it was told last. */
-  placeOf(id: string): string | undefined {
-    return this.#told?.get(id)?.place
+  /** What somebody must reach for a conversation on the board to exist for them, as it was told last. */
+  placesOf(id: string): readonly string[] | undefined {
+    return this.#told?.get(id)?.within
   }
 
   async #tell(now: ReadonlyMap<string, Told>, rev: number): Promise<void> {
@@ -181,12 +182,15 @@ const withCards = (told: ReadonlyMap<string, Told>, moved: ReadonlyMap<string, T
 }
 
 const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string, Told>, rev: number): LiveFrame[] => {
-  const elsewhere = [...before].filter(([id, { place }]) => now.has(id) && now.get(id)!.place !== place)
+  const moves = (id: string, { within }: Told) => !isDeepStrictEqual(now.get(id)!.within, within)
+  const elsewhere = [...before].filter(([id, told]) => now.has(id) && moves(id, told))
   const gone = [...before].filter(([id]) => !now.has(id))
-  const without = ([removed, { place }]: [string, Told]) => delta({ kind: 'agent', rev, removed }, place === undefined ? [] : [{ within: [place], value: {} }])
-  const moved = [...now].filter(([id, { json, place }]) => before.get(id)?.json !== json || before.get(id)?.place !== place)
+  const without = ([removed, { within }]: [string, Told]) =>
+    delta({ kind: 'agent', rev, removed }, within ? [{ within, value: {} }] : [])
+  const moved = [...now].filter(([id, { json, within }]) =>
+    before.get(id)?.json !== json || !isDeepStrictEqual(before.get(id)?.within, within))
   return [
-    // One whose folder is another now is gone for those who reach the old place alone.
+    // One whose folder is another now is gone for those who reach the old places alone.
     ...elsewhere.map(without),
     ...moved.map(([, told]) => delta({ kind: 'agent', rev, agent: told.card }, formsOf(told))),
     ...gone.map(without),
@@ -196,17 +200,17 @@ const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string,
 const delta = (data: AgentEvent, forms: readonly PlacedForm[]): LiveFrame =>
   ({ data, limited: { forms: forms.map(({ within, value }) => ({ within, value: data.agent ? { ...data, agent: value } : data })) }, mode: 'delta' })
 
-/** A card for those who reach its place: figures over whole repositories only for those who reach all of them. */
-const formsOf = ({ card, place }: Told): PlacedForm[] => {
-  if (place === undefined) return []
+/** A card for those who reach its places: figures over whole repositories only for those who reach all of them. */
+const formsOf = ({ card, within }: Told): PlacedForm[] => {
+  if (!within) return []
   const { diff, landedPresence, ...rest } = card
   const counts = diff !== undefined || landedPresence !== undefined
-  return counts ? [{ within: ['.'], value: card }, { within: [place], value: rest }] : [{ within: [place], value: card }]
+  return counts ? [{ within: ['.'], value: card }, { within, value: rest }] : [{ within, value: card }]
 }
 
 /** What a card adds to what a badge counts. */
-const partOf = ({ card: { cards = [], landRequested }, place }: Told): (FrameForms['sums'] & {})['parts'] =>
-  place !== undefined && (cards.length > 0 || landRequested) ? [{ place, add: { cards: cards.length, land: landRequested ? 1 : 0 } }] : []
+const partOf = ({ card: { cards = [], landRequested }, within }: Told): (FrameForms['sums'] & {})['parts'] =>
+  within && (cards.length > 0 || landRequested) ? [{ within, add: { cards: cards.length, land: landRequested ? 1 : 0 } }] : []
 
 /** What a badge counts; the groups of the other figures are not there. */
 export const attentionFrame = (cards: number, land: number, parts: (FrameForms['sums'] & {})['parts'] = []): LiveFrame => {

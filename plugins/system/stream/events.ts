@@ -1,6 +1,7 @@
 import type { Caller, Context, Host, Input, Watch } from '../../../sdk/index.js'
 import type { LiveFrame, PlacedForm } from '../../../sdk/kernel.js'
 import { reachFor } from '../../../sdk/node/asked-reach.js'
+import { placesOfConversation } from '../../../sdk/node/conversation-reach.js'
 import { Places } from '../../../sdk/node/places.js'
 import type { Me, PresenceUser, System } from '../contract.js'
 import { requestOf } from '../request.js'
@@ -32,7 +33,7 @@ export class EventStream {
       read: async () => (await host.serves('GET /agents')) ? host.call('GET /agents', undefined, { signal: host.signal }) : { agents: [], rev: 0, held: [] },
       some: async ids => (await host.serves('agents.cards')) ? host.call('agents.cards', { ids }, { signal: host.signal }) : undefined,
       show: frames => host.call('kernel.events.show', { frames }),
-      place: startIn => new Places(workspace).of(startIn),
+      places: card => placesOfConversation(new Places(workspace), card),
       failed: error => host.signal.aborted || host.log.warn('the fleet could not be read for the event stream', { error: String(error) }),
       ...(after && { after }),
     })
@@ -95,7 +96,8 @@ export class EventStream {
 
   /** A person is there for all; what they look at, for those who reach it. */
   async #formsOf({ view, sessionId, path, ...user }: PresenceUser, places: Places): Promise<PlacedForm[]> {
-    const looksAt = [...(path === undefined ? [] : [await places.of(path)]), ...(sessionId === undefined ? [] : [this.#board.placeOf(sessionId)])]
+    const ofSession = sessionId === undefined ? [] : this.#board.placesOf(sessionId) ?? [undefined]
+    const looksAt = [...(path === undefined ? [] : [await places.of(path)]), ...ofSession]
     const within = looksAt.filter(place => place !== undefined)
     const told = { ...(view !== undefined && { view }), ...(sessionId !== undefined && { sessionId }), ...(path !== undefined && { path }) }
     const whole = within.length > 0 && within.length === looksAt.length

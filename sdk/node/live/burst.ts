@@ -21,15 +21,18 @@ export const REAL: Clock = {
 /** The most ids a change names. */
 const KEYS = 20
 
-/** The ids that moved in a domain, each with its place where that is known; undefined: which ones moved is not known. */
-export type Moved = ReadonlyMap<string, string | undefined> | undefined
+/** Places of which somebody must reach all; undefined: not known. */
+export type Within = readonly string[] | undefined
+
+/** The ids that moved in a domain, each with its places where they are known; undefined: which ones moved is not known. */
+export type Moved = ReadonlyMap<string, Within> | undefined
 
 /** Lets the first of a burst out at once, and what follows within a while together at its end. */
 export class Burst {
   readonly #clock: Clock
   readonly #ms: number
   readonly #out: (changed: ReadonlyMap<string, Moved>) => void
-  #changed = new Map<string, Map<string, string | undefined> | undefined>()
+  #changed = new Map<string, Map<string, Within> | undefined>()
   #open = false
 
   constructor(clock: Clock, ms: number, out: (changed: ReadonlyMap<string, Moved>) => void) {
@@ -39,9 +42,9 @@ export class Burst {
   }
 
   /** @param key Left out: which one changed is not known. */
-  add(domain: string, key?: string, place?: string): void {
-    const keys = this.#changed.has(domain) ? this.#changed.get(domain) : new Map<string, string | undefined>()
-    this.#changed.set(domain, key === undefined ? undefined : keys?.set(key, place))
+  add(domain: string, key?: string, within?: Within): void {
+    const keys = this.#changed.has(domain) ? this.#changed.get(domain) : new Map<string, Within>()
+    this.#changed.set(domain, key === undefined ? undefined : keys?.set(key, within))
     if (!this.#open) this.#flush()
   }
 
@@ -58,7 +61,7 @@ export class Burst {
 }
 
 /** The keys of all with their places, where every one is known and they are few. */
-export const few = (all: readonly Moved[]): { keys?: ReadonlyMap<string, string | undefined> } => {
+export const few = (all: readonly Moved[]): { keys?: ReadonlyMap<string, Within> } => {
   const keys = new Map(all.flatMap(each => [...(each ?? [])]))
   return all.every(Boolean) && keys.size <= KEYS ? { keys } : {}
 }

@@ -12,7 +12,7 @@ export const limitedTo = (reach: readonly ReachFolder[], data: object, { forms, 
 }
 
 const summed = ({ fields, parts }: FrameForms['sums'] & {}, inside: (place: string) => boolean): { [field: string]: number } => {
-  const reached = parts.filter(({ place }) => inside(place))
+  const reached = parts.filter(({ within }) => within.every(inside))
   return Object.fromEntries(fields.map(field => [field, reached.reduce((sum, { add }) => sum + (add[field] ?? 0), 0)]))
 }
 

@@ -3,7 +3,7 @@ import type { Watch } from '../../contract.js'
 import type { BootProgress, LiveFrame } from '../../kernel.js'
 import { accessTo, type ReachFolder } from '../../reach.js'
 import { Refusal, refuse } from '../../refusal.js'
-import { Burst, few, REAL, type Clock, type Moved } from './burst.js'
+import { Burst, few, REAL, type Clock, type Moved, type Within } from './burst.js'
 import { Fan } from './fan.js'
 import { limitedTo, nameOf } from './limited.js'
 import { Watcher, type Change, type Entry, type Sink, type Source, type Wire } from './watcher.js'
@@ -81,7 +81,7 @@ export class Live implements Source {
   }
 
   /** Says that what a domain stands for has changed; the first of a burst goes out at once, the rest of it together. */
-  bump(plugin: string, domain: string, key?: string, place?: string): void {
+  bump(plugin: string, domain: string, key?: string, within?: Within): void {
     if (!this.#declared.get(plugin)?.has(domain)) {
       refuse('forbidden', `${plugin} does not declare the domain ${domain} in its manifest`)
     }
@@ -89,7 +89,7 @@ export class Live implements Source {
     const ms = SLOW[domain] ?? BURST
     const burst = this.#bursts.get(ms) ?? new Burst(this.#clock, ms, changed => this.#changed(changed))
     this.#bursts.set(ms, burst)
-    burst.add(domain, key, place)
+    burst.add(domain, key, within)
   }
 
   /** Publishes frames, in order and without another between them. */
@@ -314,11 +314,11 @@ export const SHRUNK = Symbol('access shrank')
 
 const fits = ({ mode }: Entry, watch: Watch['watch']): boolean => mode === undefined || mode === watch.mode
 
-/** A change as it is told; to somebody limited to areas with the keys that lie inside, or where one has no place without any. */
+/** A change as it is told; to somebody limited to areas with the keys inside, or where one has no places without any. */
 const changeData = ({ keys, ...change }: Change, reach?: readonly ReachFolder[]): object => {
-  const told = (place: string | undefined) => !reach || (place !== undefined && accessTo(reach, place) !== undefined)
-  const known = keys && (!reach || [...keys.values()].every(place => place !== undefined))
-  return { kind: 'runtimeChanged', ...change, ...(known && { keys: [...keys].filter(([, place]) => told(place)).map(([key]) => key) }) }
+  const told = (within: Within) => !reach || (within?.every(place => accessTo(reach, place) !== undefined) ?? false)
+  const known = keys && (!reach || [...keys.values()].every(within => within !== undefined))
+  return { kind: 'runtimeChanged', ...change, ...(known && { keys: [...keys].filter(([, within]) => told(within)).map(([key]) => key) }) }
 }
 
 const data = (value: object): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\n\n`)

@@ -1,3 +1,4 @@
+import type { Within } from './burst.js'
 import type { Watch } from '../../contract.js'
 import type { FrameForms } from '../../kernel.js'
 
@@ -31,7 +32,7 @@ export interface Change {
   readonly domains: readonly string[]
   readonly versions: { readonly [domain: string]: number }
   /** The ids that moved, each with its place where that is known; absent when some ids are not known, or there are many. */
-  readonly keys?: ReadonlyMap<string, string | undefined>
+  readonly keys?: ReadonlyMap<string, Within>
 }
 
 /** Where bytes go: a connection, or a test. */

@@ -32,7 +32,7 @@ t.test('lists, figures and forms are made for each reach', async t => {
       [{ within: ['.'], value: { id: 1, diff: 9 } }, { within: ['docs'], value: { id: 1 } }], [{ within: ['src'], value: { id: 2 } }],
     ] } }, snapshot: true },
     { data: { kind: 'attention', cards: 3, land: 1, ci: 0 } as { kind: string }, limited: { sums: { fields: ['cards', 'land'], parts: [
-      { place: 'docs/x', add: { cards: 2, land: 1 } }, { place: 'src', add: { cards: 1 } },
+      { within: ['docs/x'], add: { cards: 2, land: 1 } }, { within: ['src'], add: { cards: 1 } },
     ] } }, snapshot: true },
   ])
   t.strictSame(docs.take().map(({ data }) => data), [{ kind: 'agents', agents: [{ id: 1 }], rev: 7 }, { kind: 'attention', cards: 2, land: 1, ci: 0 }])
@@ -44,22 +44,25 @@ t.test('of keys that moved somebody limited is told those inside, and none where
   const [all, docs] = [watch(), watch({ reach: DOCS })]
   all.take()
   docs.take()
-  live.bump('fleet', 'landings', 'in', 'docs/a')
+  live.bump('fleet', 'landings', 'in', ['docs/a'])
   t.match(docs.take()[0]!.data, { kind: 'runtimeChanged', keys: ['in'] })
   clock.pass(300)
-  live.bump('fleet', 'landings', 'out', 'src')
+  live.bump('fleet', 'landings', 'out', ['src'])
   t.strictSame(docs.take()[0]!.data.keys, [])
+  clock.pass(300)
+  live.bump('fleet', 'landings', 'half', ['docs/a', 'src'])
+  t.strictSame(docs.take()[0]!.data.keys, [], 'all of its places must be reached')
   clock.pass(300)
   live.bump('fleet', 'sessions', 'somebody')
   t.strictSame(docs.take()[0]!.data.keys, undefined)
-  t.match(all.take().map(({ data }) => data.keys), [['in'], ['out'], ['somebody']])
+  t.match(all.take().map(({ data }) => data.keys), [['in'], ['out'], ['half'], ['somebody']])
 })
 
 t.test('changes that waited are told together, each reach its own', async t => {
   const { live, clock, watch } = bench()
   const slow = [watch({ reads: false }), watch({ reads: false, reach: DOCS })]
   for (const [at, place] of ['docs', 'src', 'docs'].entries()) {
-    live.bump('fleet', 'landings', `k${at}`, place)
+    live.bump('fleet', 'landings', `k${at}`, [place])
     clock.pass(300)
   }
   const keys = slow.map(sink => {
@@ -99,7 +102,7 @@ t.test('whatever happens and however slowly it is read, nobody gets what they do
     const sink = watch({ mode: 'delta', reach, reads: false })
     for (const each of steps) {
       if ('show' in each) live.show([{ data: { kind: 'agent', at: each.show } as { kind: string }, limited: { forms: [{ within: [each.show], value: { kind: 'agent', at: each.show } }] }, mode: 'delta' }])
-      else if ('bump' in each) live.bump('fleet', 'landings', each.bump, each.bump)
+      else if ('bump' in each) live.bump('fleet', 'landings', each.bump, [each.bump])
       else if ('pass' in each) clock.pass(300)
       else sink.read(false)
     }
