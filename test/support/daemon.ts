@@ -124,6 +124,18 @@ export const inGit = (folder: string, ...args: string[]): string =>
     env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_SYSTEM: '/dev/null', GIT_CEILING_DIRECTORIES: join(folder, '..') },
   })
 
+const sessionAt = (socket: string): Promise<{ token: string }> => askSocket(socket, { do: 'session', device: 'test' })
+
+/** A session for a daemon of another user, whose socket answers programs of that user alone. */
+const sessionAs = (user: number, socket: string): string => {
+  const ask = `import(${JSON.stringify(new URL('../../sdk/node/socket.js', import.meta.url).href)})
+    .then(({ askSocket }) => askSocket(${JSON.stringify(socket)}, { do: 'session', device: 'test' }))
+    .then(({ token }) => process.stdout.write(token))`
+  return execFileSync(process.execPath, ['-e', ask], {
+    encoding: 'utf8', cwd: '/', uid: user, gid: user, env: {}, stdio: ['ignore', 'pipe', 'inherit'],
+  })
+}
+
 export interface RunningDaemon {
   readonly url: string
   readonly session: string
@@ -141,13 +153,13 @@ export interface RunningDaemon {
   terminate(): Promise<number | null>
 }
 
-/** The real program in a process of its own; `starter` is what comes before it on the command line. */
-export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, env, args = [], starter = [] }: {
-  workspace: string; data: string; env?: NodeJS.ProcessEnv; args?: string[]; starter?: readonly string[]
+/** The real program in a process of its own, of another user if told; `starter` is what comes before it on the command line. */
+export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, env, args = [], starter = [], user }: {
+  workspace: string; data: string; env?: NodeJS.ProcessEnv; args?: string[]; starter?: readonly string[]; user?: number
 }): Promise<RunningDaemon> => {
   const [program = '', ...rest] = [...starter, process.execPath, join(root, 'bundle', 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args]
   const child = spawn(program, rest, {
-    stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env }, ...(user !== undefined && { uid: user, gid: user }),
   })
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', text => (errors += text))
@@ -162,7 +174,7 @@ export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, 
   ])
   const { url, pid } = JSON.parse(line) as { url: string; pid: number }
   const { socket } = JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }
-  const { token } = (await askSocket(socket, { do: 'session', device: 'test' })) as { token: string }
+  const token = user === undefined ? (await sessionAt(socket)).token : sessionAs(user, socket)
   return {
     url, session: token, pid, process: child, workspace, data,
     client: createClient({ url, session: token }),
