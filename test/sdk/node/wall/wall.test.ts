@@ -85,7 +85,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       const [one, other] = await Promise.all(['c-1', 'c-2'].map(id => homeOfConversation(data, id)))
       t.equal(await out({ ...shared, home: one! }, 'echo mine > ~/kept; echo mine > /tmp/kept; echo all > $XDG_CACHE_HOME/x; cd; pwd'), one!.dir)
       t.equal(await out({ ...shared, home: one! }, 'cat ~/kept /tmp/kept $XDG_CACHE_HOME/x'), 'mine\nmine\nall')
-      t.equal(await out({ ...shared, home: other! }, 'ls -A ~ /tmp; cat $XDG_CACHE_HOME/x'), `/tmp:\n\n${other!.dir}:\nall`)
+      t.equal(await out({ ...shared, home: other! }, 'ls -A ~; ls -A /tmp; cat $XDG_CACHE_HOME/x'), 'all')
       const alone = await homeOfConversation(data, 'c-3', { alone: true })
       t.match(await out({ ...shared, home: alone }, 'cat $XDG_CACHE_HOME/x'), /No such file/, 'caches of a turn kept to some folders are its own')
       t.equal(await out(shared, 'ls -A /tmp; touch /tmp/x && echo made'), 'made', 'without a home there is a /tmp that goes')
