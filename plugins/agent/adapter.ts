@@ -191,4 +191,6 @@ export interface GatedCall {
   readonly url?: string
   /** What the provider calls it, where neither a command nor a path says more. */
   readonly title?: string
+  /** All that the call was given, where the rest does not say it. */
+  readonly input?: unknown
 }

@@ -122,7 +122,7 @@ export const seat = async (turn: Turn): Promise<void> => {
     if (turn.frozen) return
     if (entry.fields.moving !== moving) continue
     words.offerAgain(entry.fields.unheard ?? [])
-    const answered = entry.fields.answered?.filter(({ held }) => held)
+    const answered = entry.fields.answered?.filter(({ holds }) => holds)
     const anew = kept === 'record' && { state: undefined, stateSeq: undefined, unheard: undefined, answered }
     await entry.change({ effort: undefined, thinking: undefined, fast: undefined, ...to, ...anew, moving: undefined })
     failpoint('agent.move.seated')

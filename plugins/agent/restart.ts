@@ -157,11 +157,11 @@ const park = async ({ engine, cards }: RestartParts, turn: Turn): Promise<void> 
   const { attempt, parked } = turn.entry.fields
   const before = turn.entry.fields.answered ?? []
   const answered = [...before]
-  const up = parked.filter(({ card, held }) => {
+  const up = parked.filter(({ card, holds }) => {
     const resolved = turn.record.card(card.requestId)?.resolved
     if (!resolved) return true
     cards.settle(card.requestId, turn.conversationId, resolved.reply)
-    if (resolved.reply) answered.push({ card, reply: resolved.reply, ...(held && { held }) })
+    if (resolved.reply) answered.push({ card, reply: resolved.reply, ...(holds && { holds }) })
     return false
   })
   // Who gave an answer that only the log tells of is not known here.

@@ -35,11 +35,12 @@ export interface Message {
   readonly resumed?: AfterOutage
 }
 
-/** A card that is up; `held`: it was raised for a tool call, which takes the answer when it is made again; `helper`: who asks, when not the turn's own agent. */
+/** A card that is up; `helper`: who asks, when not the turn's own agent. */
 export interface ParkedCard {
   readonly card: Card
   readonly at: number
-  readonly held?: boolean
+  /** Which call waits for its answer: a digest of its tool and input. Left out: none does. */
+  readonly holds?: string
   readonly helper?: string
 }
 
@@ -75,7 +76,7 @@ export interface EntryFields extends Seat {
   /** Words said that the adapter had not taken when `state` was saved. */
   unheard?: Words[]
   /** Answers given whose effect the adapter may not have saved yet. */
-  answered?: { card: Card; reply: CardReply; held?: boolean }[]
+  answered?: { card: Card; reply: CardReply; holds?: string }[]
   stopping?: boolean
   /** Somebody who may not land had a say. */
   outsiders?: boolean

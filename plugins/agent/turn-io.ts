@@ -1,5 +1,5 @@
+import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import { refuse, type ReachFolder } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import type { CardDraft, GatedCall, HelperLimits, ToolResult, TreeCommand, TreeProgram, TurnIo, TurnRequest, Words } from './adapter.js'
@@ -117,18 +117,20 @@ const workerIo = (
     return over() ? never : value
   }
 
-  const raise = async (draft: CardDraft, held = false): Promise<CardReply | undefined> => {
+  const raise = async (draft: CardDraft, holds?: string): Promise<CardReply | undefined> => {
     if (over()) return never
-    if (helper !== undefined) return asHelper(helper, draft, held)
-    const reply = (held && (await takeAnswer(turn, draft))) || (await leg.parked(turn.raise(draft, held)))
+    const waits = holds === undefined ? {} : { holds }
+    if (helper !== undefined) return asHelper(draft, { ...waits, helper })
+    const reply = (holds !== undefined && (await turn.takeAnswer(holds))) || (await leg.parked(turn.raise(draft, waits)))
     return over() ? never : reply
   }
 
   /** Its card goes up as one of the turn's. */
-  const asHelper = async (id: string, draft: CardDraft, held: boolean): Promise<CardReply | undefined> => {
+  const asHelper = async (draft: CardDraft, waits: { holds?: string; helper: string }): Promise<CardReply | undefined> => {
     if (signal.aborted || !turn.message.attended) return undefined
+    const { helper: id } = waits
     push({ kind: 'subagent_update', id, status: 'blocked' })
-    const reply = await leg.parked(turn.raise(draft, held, id))
+    const reply = await leg.parked(turn.raise(draft, waits))
     if (turn.frozen) return never
     if (!signal.aborted) push({ kind: 'subagent_update', id, status: 'running' })
     return reply
@@ -141,7 +143,7 @@ const workerIo = (
     })
     if (verdict.verdict === 'go') return undefined
     if (verdict.verdict === 'refuse') return verdict.reason
-    const reply = await raise(verdict.card, true)
+    const reply = await raise(verdict.card, digestOf(call))
     if (reply?.kind !== 'permission') return 'nobody answered'
     if (reply.decision === 'deny') return reply.feedback ? `a person said no: ${reply.feedback}` : 'a person said no'
     if (reply.decision === 'always') remembered.add(call.name)
@@ -156,8 +158,8 @@ const workerIo = (
 
   const person: Person = {
     attends: turn.message.attended,
-    // Held: after a restart the call is made again, and takes the answer it had.
-    ask: card => raise(card, true),
+    // After a restart the call is made again, and takes the answer it had.
+    ask: card => raise(card, digestOf(card)),
     approved: () => setMode(mode === 'plan' ? 'bypassPermissions' : mode),
   }
 
@@ -179,7 +181,7 @@ const workerIo = (
       if (helper !== undefined) push(moved(turn, helper, name))
     }
     if (unknown) return refused(id, face.refused)
-    const reason = await permit({ id, name, category, ...shown })
+    const reason = await permit({ id, name, category, ...shown, input })
     if (signal.aborted) return refused(id, leg.left ? leg.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
@@ -233,7 +235,7 @@ const workerIo = (
       if (json.length > MOST_STATE) refuse('too-large', `state: expected at most ${MOST_STATE} bytes, found ${json.length}`)
       await turn.log.settled()
       if (leg.over) return never
-      const answered = (turn.entry.fields.answered ?? []).filter(({ held }) => held)
+      const answered = (turn.entry.fields.answered ?? []).filter(({ holds }) => holds)
       await turn.entry.change({ state: value, stateSeq: turn.log.seq, unheard: [...turn.words.left], answered })
       failpoint('agent.turn.saved')
       if (leg.over) return never
@@ -246,11 +248,5 @@ const workerIo = (
   }
 }
 
-/** The answer a person gave to the same question before a restart: it counts once. */
-const takeAnswer = async (turn: Turn, draft: CardDraft): Promise<CardReply | undefined> => {
-  const answered = turn.entry.fields.answered ?? []
-  const mine = answered.find(({ card: { requestId: _id, ...card }, held }) => held && isDeepStrictEqual(card, draft))
-  if (!mine) return undefined
-  await turn.entry.change({ answered: answered.filter(other => other !== mine) })
-  return mine.reply
-}
+/** The same for two calls of one tool with one input, whatever their ids. */
+const digestOf = (call: object): string => hash('sha256', JSON.stringify({ ...call, id: undefined }))

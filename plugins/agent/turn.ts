@@ -182,11 +182,29 @@ export class Turn {
     await this.log.settled()
   }
 
-  /** Puts a card up and waits for its answer; undefined: nobody answered, or nobody is there to answer. */
-  async raise(draft: CardDraft, held = false, helper?: string): Promise<CardReply | undefined> {
+  /**
+   * Puts a card up and waits for its answer; undefined: nobody answered, or nobody is there to answer.
+   *
+   * `holds` names the call that waits. An answer it gets here is its own; one that a restart finds is for the first call like it.
+   */
+  async raise(draft: CardDraft, { holds, helper }: Pick<ParkedCard, 'holds' | 'helper'> = {}): Promise<CardReply | undefined> {
     if (!this.message.attended || this.#stopping || this.#settling || this.#frozen) return undefined
     const card = { ...draft, requestId: `${this.run}.${helper === undefined ? '' : 'h'}${++this.#sequence}` } as Card
-    return this.park({ card, at: Date.now(), ...(held && { held }), ...(helper !== undefined && { helper }) })
+    const reply = await this.park({ card, at: Date.now(), ...(holds && { holds }), ...(helper !== undefined && { helper }) })
+    if (reply && holds && !this.#frozen) await this.#spend(({ card: { requestId } }) => requestId === card.requestId)
+    return reply
+  }
+
+  /** The answer to a call like this one that a restart found; it counts once. */
+  async takeAnswer(holds: string): Promise<CardReply | undefined> {
+    return (await this.#spend(answered => answered.holds === holds))?.reply
+  }
+
+  async #spend(fits: (answered: NonNullable<EntryFields['answered']>[number]) => boolean): Promise<{ reply: CardReply } | undefined> {
+    const answered = this.entry.fields.answered ?? []
+    const mine = answered.find(fits)
+    if (mine) await this.entry.change({ answered: answered.filter(other => other !== mine) })
+    return mine
   }
 
   /** Puts a card up that has its id, a restored one too. */
@@ -216,9 +234,9 @@ export class Turn {
     await Promise.all([resolved, ...(lands ? [] : [this.entry.change({ outsiders: true })])])
     if (this.log.broken) throw new Error('the answer could not be written')
     failpoint('agent.card.resolved')
-    const { card, held, helper } = up
+    const { card, holds, helper } = up
     // A helper is not taken up again after a restart, and an answer to it is nobody else's.
-    const mine = helper === undefined ? [{ card, reply, ...(held && { held }) }] : []
+    const mine = helper === undefined ? [{ card, reply, ...(holds && { holds }) }] : []
     const answered = [...(this.entry.fields.answered ?? []), ...mine]
     this.#up.delete(requestId)
     await this.entry.change({ parked: this.#parked, answered })

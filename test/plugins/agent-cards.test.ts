@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Frame, QuestionCard } from '../../plugins/agent/contract.js'
@@ -94,6 +94,25 @@ t.test('a held call runs after a yes, not after a no, and always covers the tool
   t.notOk(after.some(({ event }) => event.kind === 'permission'))
   t.ok(existsSync(join(workspace, 'after.txt')))
 })
+
+for (const harness of ['native', 'vendor-code'] as const) {
+  t.test(`${harness}: an answer is for one call and for no other that looks the same`, async t => {
+    const { client, workspace } = await daemonWith(t, ['agent'])
+    await client.call('POST /agent', {
+      conversationId: 'p', harness, permissionMode: 'default', prompt: 'run echo x >> count.txt\n'.repeat(4),
+    })
+    const watched = framesOf(client, 'p')
+    const decisions = ['once', 'deny', 'once', 'deny'] as const
+    for (const decision of decisions) {
+      const { requestId } = await watched.until(({ kind }) => kind === 'permission')
+      await client.call('POST /agent/reply', { kind: 'permission', requestId, decision })
+    }
+    const frames = (await watched.all()).map(({ event }) => event)
+    const ended = frames.filter(frame => frame.kind === 'tool_call_update' && (frame.status === 'completed' || frame.status === 'failed'))
+    t.same(ended.map(frame => 'status' in frame && frame.status), ['completed', 'failed', 'completed', 'failed'])
+    t.equal(readFileSync(join(workspace, 'count.txt'), 'utf8'), 'x\nx\n')
+  })
+}
 
 t.test('an always that cannot be remembered counts as once', async t => {
   const { client } = await daemonWith(t, ['agent'])

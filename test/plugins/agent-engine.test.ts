@@ -309,6 +309,22 @@ t.test('another provider goes on from the record and all frames of the run, once
   t.match(conversations.get('c'), { provider: 'other', model: 'two', session: undefined })
 })
 
+t.test('a question that the tool Ask puts twice is answered twice', async t => {
+  const told: string[] = []
+  const questions = [{ question: 'Go on?', options: [] }]
+  const { send, cards, engine } = engineOn(t, async function* (_, io) {
+    for (const id of ['c1', 'c2']) told.push((await io.tool('Ask', { questions }, id)).text)
+  }, { toolbox: asking })
+  await send({})
+  for (const answer of ['yes', 'no']) {
+    let card
+    while (!(card = engine.live('c')?.live.cards[0])) await new Promise(resolve => setImmediate(resolve))
+    await cards.reply({ kind: 'question', requestId: card.requestId, answers: { 'Go on?': [answer] } }, { by: 'ada', lands: true })
+  }
+  await engine.live('c')?.ended
+  t.same(told, ['Go on?: yes', 'Go on?: no'])
+})
+
 t.test('the tools Ask and Plan put up cards, and a yes to a plan leaves plan mode', async t => {
   const told: string[] = []
   const questions = [{ question: 'Which?', options: [{ label: 'a' }, { label: 'b' }] }, { question: 'How many?', options: [] }]

@@ -74,6 +74,7 @@ export class AgentCalls {
     const { category, command, paths: [path], title } = call
     const gated: GatedCall = {
       id, category, title, name: gateName(call), ...(command !== undefined && { command }), ...(command === undefined && path !== undefined && { path }),
+      ...(fields.rawInput !== undefined && { input: fields.rawInput }),
     }
     return { gated, switchesMode: call.kind === 'switch_mode', frames }
   }

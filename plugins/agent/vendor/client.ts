@@ -100,7 +100,7 @@ export class TurnClient implements PeerTurn {
   readonly writeFile = async ({ path, content }: WriteTextFileRequest): Promise<undefined> => {
     const at = this.#within(path)
     if (content.length > MOST_WRITE) throw new Declined(`expected a text of at most ${MOST_WRITE} characters, found ${content.length}`)
-    return this.#do({ name: 'Write', category: 'edit', path: at }, async () => {
+    return this.#do({ name: 'Write', category: 'edit', path: at, input: content }, async () => {
       const { before, after } = await replace(this.tree, at, () => Buffer.from(content.toWellFormed()))
       return { value: undefined, content: change(at, before, after) }
     })
