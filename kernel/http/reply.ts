@@ -115,11 +115,9 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
   }
 }
 
-/** The body ends with the connection, so that stored bytes go to the socket as they are, without chunk heads. */
+/** The body goes in chunks (RFC 9112, section 7.1), so that a client tells a connection that was cut from a stream that ended. */
 const begin = ({ res, lines }: Reply): void => {
-  res.removeHeader('transfer-encoding')
-  res.shouldKeepAlive = false
-  lines.setAll({ 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no', connection: 'close' }).write(res, 200)
+  lines.setAll({ 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }).write(res, 200)
   res.flushHeaders()
   res.write('retry: 1000\n\n')
 }

@@ -118,7 +118,7 @@ const flushes = async (pace: Pace, flush: (first: number) => void): Promise<void
 const eachForItself = (child: ChildProcess, sockets: number, work: (put: (seq: number) => void) => Promise<void>): Promise<Spent> => {
   const watchers: ServerResponse[] = []
   return serve(child, {
-    sockets, attach: res => void watchers.push(head(res, true)),
+    sockets, attach: res => void watchers.push(head(res)),
     work: async () => {
       await work(seq => {
         for (const res of watchers) res.write(wire(seq))

@@ -79,8 +79,7 @@ export const serve = async (child: ChildProcess, { sockets, stalled = 0, attach,
 }
 
 /** Begins an answer of events. */
-export const head = (res: ServerResponse, chunked = false): ServerResponse => {
-  res.useChunkedEncodingByDefault = chunked
+export const head = (res: ServerResponse): ServerResponse => {
   res.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' }).flushHeaders()
   return res
 }

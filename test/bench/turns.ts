@@ -77,7 +77,6 @@ const atOnce = async (): Promise<void> => {
 const asBare = (): void => {
   const watchers: ServerResponse[] = []
   const server = createServer({ noDelay: true }, (_, res) => {
-    res.useChunkedEncodingByDefault = false
     res.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' }).flushHeaders()
     watchers.push(res)
   }).listen(0, '127.0.0.1', () => process.send!((server.address() as AddressInfo).port))
