@@ -43,8 +43,10 @@ export async function* attach(parts: AttachParts, input: AttachInput, caller: Ca
     ? { prompt: turn.message.input.prompt, startedAt: turn.entry.fields.startedAt }
     : await settledHead(parts, conversationId, run, conversation.updatedAt)
   yield { kind: 'attached', run, ...head, seq: stat.entries }
-  const from = asked === undefined || asked === run ? Math.min(after, stat.entries) : 0
-  return journal.follow(framesOf(run), from)
+  if (asked !== undefined && asked !== run) return journal.follow(framesOf(run), 0)
+  // Who has seen frames that are still to come is shown those that follow them.
+  if (turn && after > stat.entries) await Promise.race([turn.log.reached(after, signal), turn.ended])
+  return journal.follow(framesOf(run), after)
 }
 
 const settledHead = async ({ transcripts }: AttachParts, conversationId: string, run: string, otherwise: number) => {

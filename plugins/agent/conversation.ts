@@ -71,6 +71,7 @@ export interface ConversationTraits extends ModelChoice {
   startIn?: string
   /** Folders its turns are kept to, whoever speaks: what the person limited to areas reached who opened it; absent: all. */
   folders?: ReachFolder[]
+  forkedFrom?: ForkOrigin
   /** `agent/<id>`; absent: works in the shared tree. */
   branch?: string
   /** Whether clean turns land by themselves; absent: as the sandbox says. */
@@ -96,7 +97,6 @@ export interface Conversation extends ConversationTraits {
   permissionMode?: PermissionMode
   /** All that went into it came from people who may land, or they landed it since; without it nothing lands by itself. */
   landsAlone?: boolean
-  forkedFrom?: ForkOrigin
   /** Empty for the shared tree. */
   repos: CopyRepo[]
   /** Until the copy is made: where it begins, in repositories that do not begin at the main line. */

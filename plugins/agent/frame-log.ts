@@ -38,6 +38,7 @@ export class FrameLog {
   readonly #name: string
   readonly #options: FrameLogOptions
   readonly #first = Promise.withResolvers<void>()
+  readonly #awaited = new Map<() => void, number>()
   #queue: Waiting[] = []
   #delta: { frame: DeltaFrame; timer: NodeJS.Timeout } | undefined
   #pumping: Promise<void> | undefined
@@ -70,6 +71,18 @@ export class FrameLog {
   /** Whether the journal stopped taking frames. */
   get broken(): boolean {
     return this.#broken
+  }
+
+  /** Resolves once so many frames are in the journal, or when the signal is aborted. */
+  reached(seq: number, signal: AbortSignal): Promise<void> {
+    return new Promise(resolve => {
+      if (this.#seq >= seq || signal.aborted) return resolve()
+      this.#awaited.set(resolve, seq)
+      signal.addEventListener('abort', () => {
+        this.#awaited.delete(resolve)
+        resolve()
+      }, { once: true })
+    })
   }
 
   /** Adds a frame; deltas wait a moment for more of the same block. */
@@ -165,6 +178,11 @@ export class FrameLog {
       const entries = batch.map(({ frame }, index): FrameEvent => ({ kind: 'frame', seq: before + index + 1, event: frame }))
       await this.#append(entries, batch.some(({ frame }) => FLUSHED.has(frame.kind)))
       for (const { written } of this.#queue.splice(0, this.#seq - before)) written()
+      for (const [resolve, seq] of this.#awaited) {
+        if (seq > this.#seq) continue
+        this.#awaited.delete(resolve)
+        resolve()
+      }
     }
     // In the same step: a frame pushed a moment later must begin anew.
     this.#pumping = undefined

@@ -84,6 +84,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       actsAs: conversation.actsAs,
       startIn: conversation.startIn,
       folders: conversation.folders,
+      forkedFrom: conversation.forkedFrom,
       branch: conversation.branch,
       base: conversation.branch === undefined ? undefined : repos.find(({ repo }) => repo === 'root')?.base.slice(0, SHORT),
       run: live?.run ?? lastRun,

@@ -117,10 +117,12 @@ t.test('an editor token forks only what it opened', async t => {
 })
 
 t.test('a fork begins with the rows kept and the files as they are now', async t => {
-  const daemon = await daemonWith(t, ['agent'])
+  const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client } = daemon
   await source(daemon)
   await runTurn(client, 'f', 'say mine', { forkOf: { conversationId: 'src', keep: 2, files: 'now' } })
+  t.same((await client.call('GET /agents/{id}', { id: 'f' })).forkedFrom, { conversationId: 'src', index: 2, files: 'now' })
+  t.notOk('forkedFrom' in await client.call('GET /agents/{id}', { id: 'src' }))
   const [theirs, mine] = [await transcript(daemon, 'src'), await transcript(daemon, 'f')]
   t.same(mine.messages.map(({ index, text }) => `${index} ${text.split('\n', 1)[0]}`), ['0 say first', '1 first', '2 say mine', '3 mine'])
   const bare = ({ checkpointId: _id, ...row }: (typeof theirs.messages)[number]) => row

@@ -73,6 +73,21 @@ t.test('an attachment begins with the head of the run and ends with its end', as
   t.same(await attached(daemon, { conversationId, after: 4_000_000 }), [later[0], live.at(-1)], 'a position past the end is the end')
 })
 
+t.test('who has seen frames that are still to come is shown those that follow them', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  const { run, conversationId } = await daemon.client.call('POST /agent', { prompt: 'say one\nwait words\nsay two\nsay three', conversationId: 'ahead' })
+  const early = framesOf(daemon.client, conversationId)
+  await early.until(({ kind }) => kind === 'text_end')
+  const ahead = early.seen.length + 3
+  const watching = attached(daemon, { conversationId, run, after: ahead })
+  const beyond = attached(daemon, { conversationId, run, after: 4_000_000 })
+  await daemon.client.call('POST /agent/steer', { conversationId: 'ahead', text: 'go on' })
+  const all = await early.all()
+  t.ok(all.length > ahead)
+  t.same((await watching).slice(1, -1).map(data => data.kind === 'frame' && data.seq), all.slice(ahead).map(({ seq }) => seq))
+  t.same((await beyond).slice(1), [{ kind: 'end' }])
+})
+
 t.test('attaching is refused for an id that is malformed or unknown', async t => {
   const { fetch } = await daemonWith(t, ['agent'])
   const attach = async (body: object) => (await fetch('/agent/attach', { method: 'POST', body: JSON.stringify(body) })).status
