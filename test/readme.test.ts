@@ -92,9 +92,10 @@ t.test('every command of the README works as written, in the order of the page',
       const said = await start(command.replace('DIR', join(state, 'served')), /ready at/)
       t.notMatch(said, /demo/, 'a folder of yours is served and nothing runs')
     } else {
-      const running = run(command.replaceAll('http://127.0.0.1:8787', env.SANDBOX_URL!))
       // The demonstration asks a question, and nobody is at a terminal here: it is answered from elsewhere.
-      if (command.includes('"/demo"')) while ((await run('npx sandbox answer first 1')).code !== 0) await delay(200)
+      const asks = command.includes('"/demo"')
+      const running = run(`${command.replaceAll('http://127.0.0.1:8787', env.SANDBOX_URL!)}${asks ? ' --timeout 2m' : ''}`)
+      if (asks) while ((await run('npx sandbox answer first 1')).code !== 0) await delay(200)
       const { code, out } = await running
       t.equal(code, 0, `${command}\n${out}`)
       if (prints !== undefined) t.equal(out, prints, `${command}: what the page shows`)

@@ -1,8 +1,10 @@
 import type { AgentCard, AgentChange, LandResult } from '../../plugins/agents/contract.js'
 import type { Client } from '../client.js'
 import { bytesWords } from '../sizes.js'
-import { asked } from './asked.js'
+import { asked, told } from './asked.js'
 import { connected } from './connection.js'
+import { confirmed } from './confirm.js'
+import { conversationOf } from './newest.js'
 import { compare, hunks } from './patch.js'
 import { conflictLines } from './render.js'
 import { ago, columns, counted, jsonLine, oneLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
@@ -36,14 +38,13 @@ const table = (cards: readonly AgentCard[], now: number): string[] => {
 /** Shows what a conversation changed. */
 export const diff: Verb = {
   name: 'diff',
-  usage: 'CONVERSATION',
-  summary: 'show everything a conversation changed',
+  usage: '[CONVERSATION]',
+  summary: 'show everything a conversation changed; left out: the newest one',
   flags: { stat: { help: 'only the list of files' }, ...CONNECTION },
-  least: 1,
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
-      await showDiff(terminal, client, given.args[0]!, { json: given.on('json'), stat: given.on('stat') })
+      await showDiff(terminal, client, await conversationOf(terminal, client, given), { json: given.on('json'), stat: given.on('stat') })
       return EXIT.ok
     }),
 }
@@ -51,15 +52,14 @@ export const diff: Verb = {
 /** Brings a conversation's work into the workspace. */
 export const land: Verb = {
   name: 'land',
-  usage: 'CONVERSATION',
-  summary: 'bring the work into the workspace as uncommitted changes',
+  usage: '[CONVERSATION]',
+  summary: 'bring the work into the workspace as uncommitted changes; left out: the newest one',
   flags: {
     force: { help: 'even while the agent is writing' },
     cumulative: { help: 'again what was landed before and thrown away since' },
     merge: { help: 'with conflict markers where the main line moved on' },
     ...CONNECTION,
   },
-  least: 1,
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
@@ -68,22 +68,36 @@ export const land: Verb = {
         ...(given.on('cumulative') && { span: 'cumulative' as const }),
         ...(given.on('merge') && { mode: 'merge' as const }),
       }
-      return landWork(terminal, client, given.args[0]!, how, given.on('json'))
+      return landWork(terminal, client, await conversationOf(terminal, client, given), how, given.on('json'))
     }),
 }
 
 /** Throws a conversation's work away. */
 export const discard: Verb = {
   name: 'discard',
-  usage: 'CONVERSATION',
-  summary: 'throw the work away; what was landed stays',
-  flags: CONNECTION,
-  least: 1,
+  usage: '[CONVERSATION]',
+  summary: 'throw the work away; what was landed stays; left out: the newest one',
+  notes: ['It asks first where work would be lost. Without a terminal such work goes with --yes only.'],
+  flags: { yes: { short: 'y', help: 'also work that has not landed' }, ...CONNECTION },
   most: 1,
-  run: (terminal, given) => {
-    const id = given.args[0]!
-    return asked(terminal, given, (client, options) => client.call('POST /agents/{id}/discard', { id }, options), () => `discarded ${oneLine(id)}`)
-  },
+  run: (terminal, given) =>
+    connected(terminal, given, async ({ client }) => {
+      const { signal } = terminal
+      const id = await conversationOf(terminal, client, given)
+      const lost = given.on('yes') ? undefined : await wouldBeLost(client, id, signal)
+      if (lost !== undefined && !(await confirmed(terminal, given, `${lost}: throw it away?`, '--yes'))) return EXIT.failed
+      return told(terminal, given, await client.call('POST /agents/{id}/discard', { id }, { signal }), () => `discarded ${oneLine(id)}`)
+    }),
+}
+
+/** What a discard takes along that is nowhere else, in words; undefined: nothing. */
+const wouldBeLost = async (client: Client, id: string, signal: AbortSignal): Promise<string | undefined> => {
+  const { branch, startedAt } = await client.call('GET /agents/{id}', { id }, { signal })
+  if (startedAt !== undefined) return `${oneLine(id)} is at work`
+  if (branch === undefined) return undefined
+  const { repos } = await client.call('GET /agents/{id}/diff', { id }, { signal })
+  const owed = repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed).length
+  return owed > 0 ? `${counted(owed, 'file')} of ${oneLine(id)} ${owed === 1 ? 'is' : 'are'} not in the workspace` : undefined
 }
 
 const LETTER: { readonly [status: string]: string } = { added: 'A', modified: 'M', deleted: 'D', renamed: 'R', 'type-changed': 'T', conflicted: 'C' }

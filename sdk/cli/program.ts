@@ -16,10 +16,10 @@ import { scriptAgent } from './script-agent.js'
 import { serve } from './serve.js'
 import { sessions } from './sessions.js'
 import { terminal } from './terminal.js'
-import { oneLine, plain } from './text.js'
+import { jsonLine, oneLine, plain } from './text.js'
 import { token } from './tokens.js'
 import { usage } from './usage.js'
-import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { wall } from './wall.js'
 import { say, write } from './write.js'
 
@@ -34,20 +34,35 @@ export const runProgram = async (args: readonly string[], terminal: Terminal): P
     return await dispatch(args, terminal)
   } catch (error) {
     if (terminal.signal.aborted) return interrupted(terminal.signal.reason)
-    const { code, message } = failureOf(error)
-    say(terminal, `sandbox: ${message}\n`)
+    const { code, message, reason } = failureOf(error)
+    say(terminal, wantsJson(args) ? jsonLine({ message, reason }) : `sandbox: ${message}\n`)
     return code
   }
 }
 
 const dispatch = async (args: readonly string[], terminal: Terminal): Promise<number> => {
-  const [name, ...rest] = args
+  const [name, ...rest] = verbFirst(args)
   if (name === '--version' || name === '-v') return said(terminal, terminal.version)
   if (name === undefined || name === '--help' || name === '-h') return said(terminal, programHelp())
   if (name === 'help') return said(terminal, rest[0] === undefined ? programHelp() : verbHelp(verbNamed(rest[0])))
   const verb = verbNamed(name)
   const given = parsed(verb, rest)
   return given.on('help') ? said(terminal, verbHelp(verb)) : verb.run(terminal, checked(verb, given))
+}
+
+/** The options of every verb may also come before it. */
+const verbFirst = (args: readonly string[]): readonly string[] => {
+  let at = 0
+  for (let flag = flagOf(args[at]); flag; flag = flagOf(args[at])) at += flag.value === undefined || args[at]!.includes('=') ? 1 : 2
+  return at > 0 && at < args.length ? [args[at]!, ...args.slice(0, at), ...args.slice(at + 1)] : args
+}
+
+const flagOf = (arg: string | undefined) => (arg?.startsWith('--') ? CONNECTION[arg.slice(2).split('=')[0]!] : undefined)
+
+/** Whether whoever reads what goes wrong is a program. */
+const wantsJson = (args: readonly string[]): boolean => {
+  const end = args.indexOf('--')
+  return (end < 0 ? args : args.slice(0, end)).includes('--json')
 }
 
 const verbNamed = (name: string): Verb =>
@@ -93,16 +108,19 @@ const checked = (verb: Verb, given: Given): Given => {
   return given
 }
 
-const failureOf = (error: unknown): { code: number; message: string } => {
-  if (error instanceof Failure) return { code: error.code, message: error.message }
-  if (error instanceof Unreached) return { code: EXIT.noDaemon, message: oneLine(error.message) }
+/** What a failure is called where its words are for a program. */
+const REASON: { readonly [code: number]: string } = { [EXIT.usage]: 'usage', [EXIT.noDaemon]: 'no-daemon', [EXIT.turn]: 'turn' }
+
+const failureOf = (error: unknown): { code: number; message: string; reason: string } => {
+  if (error instanceof Failure) return { code: error.code, message: error.message, reason: REASON[error.code] ?? 'failed' }
+  if (error instanceof Unreached) return { code: EXIT.noDaemon, message: oneLine(error.message), reason: 'no-daemon' }
   if (error instanceof Refusal) {
     const { errors = [], retryAfter } = error.detail
     const fields = errors.slice(1).map(({ path, expected }) => `; ${path}: expected ${expected}`).join('')
-    return { code: EXIT.failed, message: oneLine(`${error.message}${fields}${retryAfter === undefined ? '' : ` (ask again in ${retryAfter} s)`}`) }
+    return { code: EXIT.failed, message: oneLine(`${error.message}${fields}${retryAfter === undefined ? '' : ` (ask again in ${retryAfter} s)`}`), reason: error.reason }
   }
   const { message } = (error ?? {}) as { message?: string }
-  return { code: EXIT.failed, message: plain(String(message ?? error).split('\n')[0]!) }
+  return { code: EXIT.failed, message: plain(String(message ?? error).split('\n')[0]!), reason: 'failed' }
 }
 
 const interrupted = (reason: unknown): number => (reason === 'SIGTERM' ? 143 : reason === 'SIGHUP' ? 129 : EXIT.interrupted)

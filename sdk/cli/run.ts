@@ -5,15 +5,26 @@ import type { Card, PermissionMode, Started, TurnInput } from '../../plugins/age
 import type { Client } from '../client.js'
 import { Unreached } from '../client.js'
 import { isCard, replyFrom } from './cards.js'
-import { asked, told } from './asked.js'
+import { told } from './asked.js'
 import { connected, type Connection } from './connection.js'
-import { answering, type Followed, followRun } from './follow.js'
+import { conversationOf } from './newest.js'
+import { answering, type Followed, followRun, type OnCard } from './follow.js'
 import { answerWords } from './render.js'
 import { jsonLine, plain, quoted, stylesOf } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { durationOf } from './when.js'
 import { say, write } from './write.js'
 
 const START_TRIES = 3
+
+/** How long somebody without a terminal watches. */
+const PATIENCE = {
+  timeout: { value: 'TIME', help: 'watch no longer than this, such as 90s or 10m; the turn goes on' },
+  'no-input': { help: 'leave with code 4 at the first card that no --answer is for, as without a terminal' },
+} as const
+
+const CONVERSATION = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/
+const MODES: readonly string[] = ['default', 'acceptEdits', 'plan', 'bypassPermissions'] satisfies PermissionMode[]
 
 const ANSWER = { value: 'WORDS', multiple: true, help: 'answer the next card so (once per question); more than one in their order' } as const
 
@@ -25,6 +36,7 @@ export const run: Verb = {
   notes: [
     'Where the workspace is a git repository the turn works in a private copy, which you read with diff and bring in with land.',
     'PROMPT - reads it from standard input. Ctrl-C stops watching, not the turn.',
+    'Without a terminal it leaves with code 4 when the turn waits for an answer, and prints the card and the command that answers it.',
   ],
   flags: {
     conversation: { value: 'ID', help: 'say it in this conversation; left out: a new one' },
@@ -36,6 +48,7 @@ export const run: Verb = {
     title: { value: 'TITLE', help: 'the title of a new conversation' },
     answer: ANSWER,
     detach: { help: 'print the conversation and leave' },
+    ...PATIENCE,
     ...CONNECTION,
   },
   least: 1,
@@ -44,13 +57,14 @@ export const run: Verb = {
     const prompt = given.args.length === 1 && given.args[0] === '-' ? await readAll(terminal) : given.args.join(' ')
     if (!prompt.trim()) misused('expected a prompt, found nothing')
     if (given.on('isolated') && given.on('shared')) misused('expected --isolated or --shared, found both')
+    check(given)
     return connected(terminal, given, async connection => {
       const started = await startTurn(connection, turnOf(given, prompt, await isolated(given, connection)))
       const json = given.on('json')
       if (json) await write(terminal, jsonLine(started))
       else await write(terminal, `${stylesOf(terminal.colour).bold(`conversation ${started.conversationId}`)}${started.delivery === 'started' ? '' : `, ${started.delivery}`}\n`)
       if (given.on('detach')) return EXIT.ok
-      return watched(terminal, connection.client, given, started)
+      return watched(terminal, connection.client, given, started, { leaves: !terminal.interactive && given.text('timeout') === undefined })
     })
   },
 }
@@ -64,16 +78,17 @@ export const attach: Verb = {
     run: { value: 'RUN', help: 'the run that --after counts for' },
     after: { value: 'N', help: 'leave out the frames up to this one' },
     answer: ANSWER,
+    ...PATIENCE,
     ...CONNECTION,
   },
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
-      const conversationId = given.args[0] ?? (await newest(client, terminal.signal))
+      const conversationId = await conversationOf(terminal, client, given)
       const after = given.text('after')
       if (after !== undefined && !/^\d+$/.test(after)) misused(`--after: expected a whole number from 0, found ${after}`)
       const from = { ...(given.text('run') && { run: given.text('run')! }), ...(after && { after: Number(after) }) }
-      return watched(terminal, client, given, { conversationId, ...from }, true)
+      return watched(terminal, client, given, { conversationId, ...from }, { onward: true })
     }),
 }
 
@@ -107,15 +122,15 @@ export const answer: Verb = {
 /** Stops the turn of a conversation. */
 export const stop: Verb = {
   name: 'stop',
-  usage: 'CONVERSATION',
-  summary: 'stop the turn; files already written stay',
+  usage: '[CONVERSATION]',
+  summary: 'stop the turn; files already written stay; left out: the newest one',
   flags: CONNECTION,
-  least: 1,
   most: 1,
-  run: (terminal, given) => {
-    const conversationId = given.args[0]!
-    return asked(terminal, given, (client, options) => client.call('POST /agent/stop', { conversationId }, options), () => `stopped ${plain(conversationId)}`)
-  },
+  run: (terminal, given) =>
+    connected(terminal, given, async ({ client }) => {
+      const conversationId = await conversationOf(terminal, client, given)
+      return told(terminal, given, await client.call('POST /agent/stop', { conversationId }, { signal: terminal.signal }), () => `stopped ${plain(conversationId)}`)
+    }),
 }
 
 /** Starts a turn; asked again with the same message id where no answer came, it starts only once. */
@@ -154,13 +169,6 @@ const readAll = async (terminal: Terminal): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-const newest = async (client: Client, signal: AbortSignal): Promise<string> => {
-  const { agents } = await client.call('GET /agents', undefined, { signal })
-  const found = agents.find(({ startedAt }) => startedAt !== undefined) ?? agents[0]
-  if (found) return found.id
-  throw new Failure(EXIT.failed, 'there is no conversation yet; start one with npx sandbox run "PROMPT"')
-}
-
 const waitingCard = async (client: Client, id: string, conversation: string | undefined, signal: AbortSignal): Promise<Card> => {
   const { conversationId, requestId } = conversation ? { conversationId: conversation, requestId: id } : await located(client, id, signal)
   let known = 0
@@ -181,22 +189,49 @@ const located = async (client: Client, id: string, signal: AbortSignal): Promise
   return found[0] ?? Promise.reject(new Failure(EXIT.failed, `no card waits under ${plain(id)}; npx sandbox agents shows what waits`))
 }
 
-/** Follows a run, and with `onward` those that start after it, and says what to type next. */
+/** Follows a run, and with `onward` those that start after it, and says what to type next; `leaves`: at a card that nobody answers here. */
 const watched = async (
-  terminal: Terminal, client: Client, given: Given, what: { conversationId: string; run?: string; after?: number }, onward = false,
+  terminal: Terminal, client: Client, given: Given, what: { conversationId: string; run?: string; after?: number },
+  { onward = false, leaves = false } = {},
 ): Promise<number> => {
   const json = given.on('json')
-  const onCard = answering(terminal, json, given.all('answer'))
   const { conversationId } = what
+  const left = new AbortController()
+  const noInput = given.on('no-input')
+  const seen = { ...terminal, interactive: terminal.interactive && !noInput, signal: AbortSignal.any([terminal.signal, left.signal]) }
+  const answer = answering(seen, json, given.all('answer'))
+  const onCard: OnCard = async (card, signal) => {
+    const reply = await answer(card, signal)
+    if (!reply && !signal.aborted && (leaves || noInput)) left.abort()
+    return reply
+  }
+  const patience = given.text('timeout')
+  const timer = patience === undefined ? undefined : setTimeout(() => left.abort(), durationOf(patience, '--timeout'))
   try {
-    let followed = await followRun(terminal, client, { json, onCard, ...pick(what) })
-    while (onward && followed.next) followed = await followRun(terminal, client, { json, onCard, conversationId, run: followed.next })
+    let followed = await followRun(seen, client, { json, onCard, ...pick(what) })
+    while (onward && followed.next) followed = await followRun(seen, client, { json, onCard, conversationId, run: followed.next })
     if (!json) await write(terminal, nextSteps(conversationId, followed, terminal.colour))
     return followed.end === 'completed' ? EXIT.ok : EXIT.turn
   } catch (error) {
-    if (terminal.signal.aborted) say(terminal, `\nthe turn goes on: npx sandbox attach ${conversationId} follows it, npx sandbox stop ${conversationId} stops it\n`)
-    throw error
+    if (!seen.signal.aborted) throw error
+    say(terminal, `${terminal.signal.aborted ? '\n' : ''}the turn goes on: npx sandbox attach ${conversationId} follows it, npx sandbox stop ${conversationId} stops it\n`)
+    if (terminal.signal.aborted) throw error
+    return EXIT.turn
+  } finally {
+    clearTimeout(timer)
   }
+}
+
+/** What is wrong is told by the words the person typed, before anything is asked of a daemon. */
+const check = (given: Given): void => {
+  const mode = given.text('mode')
+  if (mode !== undefined && !MODES.includes(mode)) misused(`--mode: expected ${MODES.slice(0, -1).join(', ')} or ${MODES.at(-1)}, found ${plain(mode)}`)
+  const id = given.text('conversation')
+  if (id !== undefined && !CONVERSATION.test(id)) {
+    misused(`--conversation: expected at most 64 letters, digits, _ and -, the first a letter or digit, found ${plain(id)}`)
+  }
+  const patience = given.text('timeout')
+  if (patience !== undefined) durationOf(patience, '--timeout')
 }
 
 const pick = ({ conversationId, run, after }: { conversationId: string; run?: string; after?: number }) =>

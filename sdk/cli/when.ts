@@ -10,5 +10,12 @@ export const timeOf = (text: string, now: number): number => {
   return at
 }
 
+/** The milliseconds that words such as 90s, 10m or 2h stand for; a number alone is seconds. */
+export const durationOf = (text: string, flag: string): number => {
+  const [, count, unit = 's'] = /^(\d{1,6})([smhd]?)$/.exec(text) ?? []
+  const ms = Number(count) * (UNIT[unit || 's'] ?? NaN) * 1000
+  return ms > 0 && ms < 2 ** 31 ? ms : misused(`${flag}: expected a time such as 90s, 10m or 2h, of at most 24 days, found ${text}`)
+}
+
 /** A moment as a day. */
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

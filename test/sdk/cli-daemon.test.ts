@@ -73,7 +73,7 @@ t.test('work that does not fit is named, with exit code 4, and nothing is writte
 t.test('a run is followed through the death of the daemon, and its card answered after it', async t => {
   const { start, env, run } = await served(t)
   const first = await start()
-  const watching = going(t, ['run', 'ask Which way?\n| Left: there\n| Right: here\nsay You went $answer.'], { env })
+  const watching = going(t, ['run', 'ask Which way?\n| Left: there\n| Right: here\nsay You went $answer.', '--timeout', '2m'], { env })
   const [, card] = await watching.until(/to answer: npx sandbox answer (\S+) Left/)
   const id = conversationOf(watching.out())
   process.kill(daemonPid(env.XDG_STATE_HOME), 'SIGKILL')

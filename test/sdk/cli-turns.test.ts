@@ -56,7 +56,7 @@ next: npx sandbox diff c-1  or  npx sandbox land c-1
 t.test('without a terminal a card is printed with the command that answers it', async t => {
   const daemon = await fakeDaemon(t, runOf(DEMO))
   let answered: Promise<unknown> | undefined
-  const { code, out } = await daemon.run(['run', 'x'], {
+  const { code, out } = await daemon.run(['run', 'x', '--timeout', '10m'], {
     watch: out => {
       const [, conversation] = /conversation (\S+)/.exec(out) ?? []
       if (out.includes('to answer: ')) answered ??= daemon.run(['answer', '--conversation', conversation!, 'q-1', 'my own words'])
@@ -65,6 +65,24 @@ t.test('without a terminal a card is printed with the command that answers it', 
   t.equal(code, 0)
   t.match(out, "to answer: npx sandbox answer q-1 'Deep blue'\n")
   t.same(await answered, { code: 0, out: 'answered: my own words\n', err: '' })
+})
+
+t.test('without a terminal nobody waits for ever: a card that nobody answers ends it with code 4, the turn goes on', async t => {
+  const daemon = await fakeDaemon(t, runOf(DEMO))
+  const goesOn = 'the turn goes on: npx sandbox attach c-1 follows it, npx sandbox stop c-1 stops it\n'
+  const asked = await daemon.run(['run', 'x', '--conversation', 'c-1'])
+  t.same([asked.code, asked.err], [4, goesOn])
+  t.match(asked.out, /to answer: npx sandbox answer q-1 'Deep blue'\n$/)
+  const attached = await daemon.run(['attach', 'c-1', '--no-input'])
+  t.same([attached.code, attached.err], [4, goesOn])
+  const asJson = await daemon.run(['run', 'x', '--conversation', 'c-1', '--json'])
+  t.equal(asJson.code, 4)
+  t.equal(asJson.err, `to answer: npx sandbox answer q-1 'Deep blue'\n${goesOn}`)
+  const began = performance.now()
+  const late = await daemon.run(['run', 'x', '--conversation', 'c-1', '--timeout', '1s'])
+  t.same([late.code, late.err], [4, goesOn])
+  t.ok(performance.now() - began >= 1000)
+  t.notOk(daemon.calls().some(({ path }) => path === '/agent/stop' || path === '/agent/reply'))
 })
 
 t.test('--json is the answer and then every event, one a line', async t => {
@@ -104,7 +122,7 @@ t.test('a start that got no answer is asked again with the same message id', asy
 
 t.test('Ctrl-C stops watching, not the turn', async t => {
   const daemon = await fakeDaemon(t, runOf(DEMO))
-  const { code, err } = await daemon.run(['run', 'x', '--conversation', 'c-1'], { watch: (out, kill) => { if (out.includes('to answer')) kill('SIGINT') } })
+  const { code, err } = await daemon.run(['run', 'x', '--conversation', 'c-1', '--timeout', '10m'], { watch: (out, kill) => { if (out.includes('to answer')) kill('SIGINT') } })
   t.equal(code, 130)
   t.match(err, 'the turn goes on: npx sandbox attach c-1 follows it, npx sandbox stop c-1 stops it')
   t.notOk(daemon.calls().some(({ path }) => path === '/agent/stop'))
@@ -191,11 +209,40 @@ t.test('a landing that does not fit names what is in the way, exit code 4', asyn
   t.same(await daemon.run(['land', 'c-1']), { code: 4, out: 'not landed:\nroot: 1 of 3 paths do not fit on main\n  a.txt: your uncommitted change is in the way\n', err: '' })
 })
 
+t.test('without an id the newest conversation is meant, and said', async t => {
+  const agents = [{ id: 'c-2', updatedAt: 2 }, { id: 'c-1', updatedAt: 1 }]
+  const daemon = await fakeDaemon(t, ({ path }) =>
+    (path === '/agents' ? { agents, rev: 1, held: [] } : path.endsWith('/diff') ? { repos: [] } : { id: 'c-2', ok: true, landed: true }))
+  const said = 'conversation c-2, the newest one\n'
+  for (const [args, out] of [
+    [['diff'], 'nothing was changed\n'], [['land'], 'landed: nothing was outstanding, the workspace has it all\n'],
+    [['stop'], 'stopped c-2\n'], [['discard'], 'discarded c-2\n'],
+  ] as const) t.same(await daemon.run(args), { code: 0, out, err: said })
+  const none = await fakeDaemon(t, () => ({ agents: [], rev: 1, held: [] }))
+  t.same(await none.run(['diff']), { code: 1, out: '', err: 'sandbox: there is no conversation yet; start one with npx sandbox run "PROMPT"\n' })
+})
+
+t.test('work that has not landed is thrown away only with a yes', async t => {
+  let card: object = { id: 'c-1', branch: 'agent/c-1' }
+  const daemon = await fakeDaemon(t, ({ path }) => (path.endsWith('/diff') ? CHANGES : path.endsWith('/discard') ? { ok: true } : card))
+  const discards = () => daemon.calls().filter(({ path }) => path.endsWith('/discard')).length
+  t.same(await daemon.run(['discard', 'c-1']), {
+    code: 2, out: '', err: 'sandbox: 1 file of c-1 is not in the workspace: throw it away? expected --yes, since nobody can be asked here\n',
+  })
+  card = { ...card, startedAt: 1 }
+  t.match(await daemon.run(['discard', 'c-1']), { code: 2, err: /c-1 is at work: throw it away\? expected --yes/ })
+  t.equal(discards(), 0)
+  t.same(await daemon.run(['discard', 'c-1', '--yes']), { code: 0, out: 'discarded c-1\n', err: '' })
+  card = { id: 'c-1' }
+  t.same(await daemon.run(['discard', 'c-1']), { code: 0, out: 'discarded c-1\n', err: '' }, 'in the shared tree nothing is lost')
+  t.equal(discards(), 2)
+})
+
 t.test('stop and discard say what they did, and pass a refusal on', async t => {
   const daemon = await fakeDaemon(t, ({ path, body }, response) =>
     (body.conversationId === 'nope' ? json(response, 404, { reason: 'not-found', message: 'no such conversation' }) : { ok: true, path }))
   t.same(await daemon.run(['stop', 'c-1']), { code: 0, out: 'stopped c-1\n', err: '' })
   t.same(await daemon.run(['discard', 'c-1']), { code: 0, out: 'discarded c-1\n', err: '' })
-  t.same(daemon.calls().map(({ path }) => path), ['/agent/stop', '/agents/c-1/discard'])
+  t.same(daemon.calls().map(({ path }) => path), ['/agent/stop', '/agents/c-1', '/agents/c-1/discard'])
   t.same(await daemon.run(['stop', 'nope']), { code: 1, out: '', err: 'sandbox: no such conversation\n' })
 })

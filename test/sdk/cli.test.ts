@@ -12,9 +12,9 @@ t.test('help lists every verb and each verb has its own', async t => {
   for (const verb of VERBS) t.match(help.out, new RegExp(`^  ${verb} `, 'm'))
   t.matchOnly(help.out, /^exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon, 4 the turn failed/m)
   const land = await sandbox(['land', '--help'])
-  t.equal(land.out, `usage: npx sandbox land CONVERSATION
+  t.equal(land.out, `usage: npx sandbox land [CONVERSATION]
 
-bring the work into the workspace as uncommitted changes
+bring the work into the workspace as uncommitted changes; left out: the newest one
 
   --force       even while the agent is writing
   --cumulative  again what was landed before and thrown away since
@@ -29,7 +29,7 @@ bring the work into the workspace as uncommitted changes
 
 t.test('what makes no sense is one sentence and exit code 2', async t => {
   const cases: readonly (readonly string[])[] = [
-    ['fly'], ['--url', 'x', 'agents'], ['agents', 'extra'], ['agents', '--nope'], ['diff'], ['run'], ['run', '  '], ['run', 'x', '--isolated', '--shared'],
+    ['fly'], ['--nope', 'agents'], ['--url', 'x'], ['--url', 'x', 'agents'], ['run', 'x', '--mode', 'free'], ['run', 'x', '--conversation=-c'], ['run', 'x', '--timeout', '5x'], ['agents', 'extra'], ['agents', '--nope'], ['diff', 'a', 'b'], ['run'], ['run', '  '], ['run', 'x', '--isolated', '--shared'],
     ['agents', '--url', 'ftp://x'], ['agents', '--url', 'nonsense'], ['call', 'agents'], ['call', 'TRACE /x'], ['call', 'GET /x', 'novalue'],
     ['call', 'GET /x', 'a:={'], ['call', 'GET /x', 'a=@/nowhere/file'], ['token', 'create'], ['token', 'create', '--label', 'a', '--scope', 'all'],
     ['token', 'create', '--label', 'a', '--scope', 'read', '--expires', 'yesterday'], ['token', 'drop', 'x'],
@@ -42,6 +42,33 @@ t.test('what makes no sense is one sentence and exit code 2', async t => {
     t.same([code, out], [2, ''], args.join(' '))
     t.match(err, /^sandbox: [^\n]+\n$/, err)
   }
+})
+
+t.test('what is wrong is told by the words that were typed', async t => {
+  const cases = [
+    [['run', 'x', '--mode', 'free'], '--mode: expected default, acceptEdits, plan or bypassPermissions, found free'],
+    [['run', 'x', '--conversation=-c'], '--conversation: expected at most 64 letters, digits, _ and -, the first a letter or digit, found -c'],
+    [['run', 'x', '--timeout', '0'], '--timeout: expected a time such as 90s, 10m or 2h, of at most 24 days, found 0'],
+  ] as const
+  for (const [args, sentence] of cases) t.equal((await sandbox(args)).err, `sandbox: ${sentence}\n`)
+})
+
+t.test('options of every verb may come before it, and with --json what goes wrong is JSON', async t => {
+  const daemon = await fakeDaemon(t, ({ path }, response) =>
+    (path === '/agents' ? { agents: [], rev: 1, held: [] } : json(response, 404, { reason: 'not-found', message: 'no such conversation' })))
+  for (const args of [['--json', '--url', daemon.url, 'agents'], [`--url=${daemon.url}`, 'agents', '--json']]) {
+    t.same(JSON.parse((await daemon.run(args)).out), { agents: [], rev: 1, held: [] })
+  }
+  const failures = [
+    [['--json', 'diff', 'nope'], 1, 'not-found'], [['agents', '--json', '--nope'], 2, 'usage'],
+    [['agents', '--json', '--url', 'http://127.0.0.1:1'], 1, 'failed'],
+  ] as const
+  for (const [args, code, reason] of failures) {
+    const ran = await daemon.run([...args])
+    t.same([ran.code, ran.out], [code, ''])
+    t.match(JSON.parse(ran.err), { reason, message: /./ }, args.join(' '))
+  }
+  t.match(JSON.parse((await sandbox(['--json', 'agents'])).err), { reason: 'no-daemon' })
 })
 
 t.test('without a daemon the program says so, exit code 3', async t => {
