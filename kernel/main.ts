@@ -2,7 +2,7 @@ import { flushCompileCache } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageFolder } from '../sdk/node/package.js'
-import { keepCompiled } from '../sdk/node/state-folder.js'
+import { keepCompiled, noteDataFolder } from '../sdk/node/state-folder.js'
 import type { Daemon } from './daemon.js'
 
 keepCompiled(process.env)
@@ -15,6 +15,7 @@ const { startDaemon } = await import('./daemon.js')
 const { RunLogs } = await import('../sdk/node/logs/run-logs.js')
 
 const STOP_WITHIN = 10_000
+const PARENT_LOOKS = 500
 
 /** After an answer that says so: it is on its way by then. */
 const RESTART_AFTER = 200
@@ -24,6 +25,7 @@ const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
   const config = readConfig(process.argv.slice(2), process.env)
   const release = holdFolder(config.data)
+  noteDataFolder(process.env, config.data)
   const logs = new RunLogs(join(config.data, 'logs'))
   const log = createLog(config.json, undefined, logs.keep)
   let stopping = false
@@ -57,6 +59,9 @@ const run = async (): Promise<void> => {
     tell(error)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
+  // Who started it may be killed, and then nobody is there to stop it.
+  const { SANDBOX_PARENT: parent } = process.env
+  if (parent !== undefined) setInterval(() => void (String(process.ppid) === parent || stop()), PARENT_LOOKS).unref()
   logs.watch(log)
   await start(config.port).catch(failed)
   logs.tellOfLast()

@@ -3,9 +3,9 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import type { Terminal } from './verb.js'
 
-/** Starts the daemon program of this installation. */
+/** Starts the daemon program of this installation; it stops when this program is gone, however it went. */
 export const startDaemon = ({ root, env, cwd }: Terminal, args: readonly string[], stdio: 'inherit' | readonly ['ignore', 'pipe', 'pipe']): ChildProcess =>
-  spawn(process.execPath, [join(root, 'kernel', 'main.js'), ...args], { cwd, env: { ...env }, stdio: stdio === 'inherit' ? stdio : [...stdio] })
+  spawn(process.execPath, [join(root, 'kernel', 'main.js'), ...args], { cwd, env: { ...env, SANDBOX_PARENT: String(process.pid) }, stdio: stdio === 'inherit' ? stdio : [...stdio] })
 
 /** Waits for a daemon's end, asks it to stop when this program is told to, and answers its exit code. */
 export const ended = (child: ChildProcess, { signal }: Pick<Terminal, 'signal'>): Promise<number> =>

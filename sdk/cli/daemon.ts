@@ -1,7 +1,8 @@
-import { readdir, readFile, realpath } from 'node:fs/promises'
+import { readFile, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { WallGrants } from '../host.js'
+import { dataFolders } from '../node/state-folder.js'
 import { EXIT, Failure, type Terminal } from './verb.js'
 
 /** What a running daemon writes about itself into its data folder. */
@@ -59,9 +60,7 @@ const within = (folder: string, path: string): boolean => {
 }
 
 const running = async ({ env, signal }: Surroundings): Promise<Running[]> => {
-  const root = stateRoot(env)
-  const names = await readdir(root).catch(() => [])
-  return live(names.filter(name => /^[0-9a-f]{16}$/.test(name)).map(name => join(root, name)), signal)
+  return live(dataFolders(stateRoot(env)), signal)
 }
 
 const live = async (folders: readonly string[], signal: AbortSignal): Promise<Running[]> => {

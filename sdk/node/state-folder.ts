@@ -1,12 +1,46 @@
-import { mkdirSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
+import { readPlain } from './files.js'
 
 /** Where daemons keep their data unless told otherwise: one folder a workspace below it. No turn sees it. */
 export const stateFolder = (env: NodeJS.ProcessEnv): string => {
   const base = env.XDG_STATE_HOME
   return join(base && isAbsolute(base) ? base : join(homedir(), '.local', 'state'), 'sandbox')
+}
+
+/** Below the state folder: a file for each data folder that lies elsewhere. */
+const ELSEWHERE = 'elsewhere'
+
+/** Notes a data folder that lies elsewhere, so that the command line finds its daemon; those that are gone are forgotten. */
+export const noteDataFolder = (env: NodeJS.ProcessEnv, data: string): void => {
+  const state = stateFolder(env)
+  if (dirname(data) === state) return
+  const notes = join(state, ELSEWHERE)
+  try {
+    mkdirSync(notes, { recursive: true, mode: 0o700 })
+    for (const name of readdirSync(notes)) {
+      const noted = readPlain(join(notes, name))
+      if (noted && !existsSync(noted)) rmSync(join(notes, name), { force: true })
+    }
+    writeFileSync(join(notes, createHash('sha256').update(data).digest('hex').slice(0, 16)), data, { mode: 0o600 })
+  } catch {
+    // Its daemon is found by --data.
+  }
+}
+
+/** Every data folder below a state folder, and those that were noted there. */
+export const dataFolders = (state: string): string[] => {
+  const below = (folder: string): string[] => {
+    try {
+      return readdirSync(folder).filter(name => /^[0-9a-f]{16}$/.test(name)).map(name => join(folder, name))
+    } catch {
+      return []
+    }
+  }
+  return [...below(state), ...below(join(state, ELSEWHERE)).flatMap(note => readPlain(note) ?? [])]
 }
 
 /**

@@ -1,6 +1,7 @@
 import { existsSync, globSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createClient } from '../../sdk/client.js'
 import { folderOf, inGit, makeWorkspace } from '../support/daemon.js'
@@ -51,6 +52,42 @@ t.test('a turn is run, read, landed and thrown away from the command line', asyn
   t.equal((await run(['discard', id])).out, `discarded ${id}\n`)
   t.match((await run(['agents'])).out, 'no conversations yet')
   t.equal((await run(['diff', id])).code, 1)
+})
+
+t.test('a daemon whose data lies elsewhere is found from its workspace and by its address', async t => {
+  const { state, env, workspace, start, run } = await served(t)
+  const first = await start()
+  const other = join(state, 'other')
+  makeWorkspace(other)
+  const daemon = going(t, ['serve', '--workspace', other, '--port', '0', '--data', join(state, 'data', 'of-another')], { env })
+  const [, url = ''] = await daemon.until(READY)
+  const conversation = async (cwd: string, more: readonly string[] = []) =>
+    (await run(['run', 'say hi', '--detach', '--shared', ...more], { cwd })).out
+  t.match(await conversation(other), /^conversation c-/)
+  t.match((await run(['agents'], { cwd: other })).out, /shared tree/)
+  t.match((await run(['agents', '--url', url])).out, /shared tree/, 'by its address, without a token')
+  t.match((await run(['agents'], { cwd: workspace })).out, /no conversations yet/)
+  const several = await run(['agents'])
+  t.match(several, { code: 3, err: /2 daemons are running/ })
+  t.match(several.err, first.url)
+  t.match(several.err, url)
+})
+
+t.test('a daemon ends with the program that serves it, also when that is killed', async t => {
+  const { state, start, run } = await served(t)
+  const serving = await start()
+  const pid = daemonPid(state)
+  process.kill(serving.pid, 'SIGKILL')
+  for (let alive = true; alive; await delay(50)) {
+    try {
+      process.kill(pid, 0)
+    } catch {
+      alive = false
+    }
+  }
+  t.match(await run(['agents']), { code: 3, err: /no daemon is running/ })
+  await start()
+  t.equal((await run(['agents'])).code, 0, 'the next one starts')
 })
 
 t.test('work that does not fit is named, with exit code 4, and nothing is written', async t => {
