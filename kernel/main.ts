@@ -15,7 +15,6 @@ const { startDaemon } = await import('./daemon.js')
 const { RunLogs } = await import('../sdk/node/logs/run-logs.js')
 
 const STOP_WITHIN = 10_000
-const PARENT_LOOKS = 500
 
 /** After an answer that says so: it is on its way by then. */
 const RESTART_AFTER = 200
@@ -60,8 +59,7 @@ const run = async (): Promise<void> => {
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
   // Who started it may be killed, and then nobody is there to stop it.
-  const { SANDBOX_PARENT: parent } = process.env
-  if (parent !== undefined) setInterval(() => void (String(process.ppid) === parent || stop()), PARENT_LOOKS).unref()
+  if (process.env.SANDBOX_PARENT) setInterval(() => String(process.ppid) === process.env.SANDBOX_PARENT || void stop(), 500).unref()
   logs.watch(log)
   await start(config.port).catch(failed)
   logs.tellOfLast()

@@ -4,6 +4,7 @@ import type { ActivityEvent } from '../../plugins/activity/contract.js'
 import type { Client } from '../client.js'
 import { ChainCheck } from '../node/chain.js'
 import { connected } from './connection.js'
+import { SELF } from './own-name.js'
 import { jsonLine, oneLine, short, type Styles, stylesOf } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
@@ -15,7 +16,7 @@ export const activity: Verb = {
   summary: 'show what happened and who did it, or check an exported record',
   notes: [
     'The newest entries, oldest of them first. A type may end in *, such as --type "session.*".',
-    'verify needs no daemon: it checks that what npx sandbox call \'GET /activity/export\' gave is whole and unchanged.',
+    `verify needs no daemon: it checks that what ${SELF} call 'GET /activity/export' gave is whole and unchanged.`,
   ],
   flags: {
     type: { value: 'TYPE', help: 'only entries of this type' },

@@ -1,5 +1,6 @@
 import type { Area, AreaDetail, ReachReport } from '../../plugins/areas/contract.js'
 import { asked } from './asked.js'
+import { SELF } from './own-name.js'
 import { columns, counted, oneLine, plain, short } from './text.js'
 import { CONNECTION, misused, type Given, type Terminal, type Verb } from './verb.js'
 
@@ -39,7 +40,7 @@ export const areas: Verb = {
 
 const listed = (terminal: Terminal, given: Given): Promise<number> => asked(terminal, given, (client, options) => client.call('GET /areas', undefined, options), found => {
   const rows = found.areas.map(area => [plain(area.id), area.access, foldersOf(area), peopleOf(area), short(plain(area.label), 60)])
-  const none = found.limited ? 'you hold no area, so you reach nothing' : 'no areas: everybody reaches the whole workspace; npx sandbox areas write ID FOLDER makes one'
+  const none = found.limited ? 'you hold no area, so you reach nothing' : `no areas: everybody reaches the whole workspace; ${SELF} areas write ID FOLDER makes one`
   const own = found.limited ? ['', `you reach ${found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`).join(', ') || 'nothing'}`] : []
   return rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows]), ...own] : none
 })
@@ -71,7 +72,7 @@ const written = (terminal: Terminal, given: Given, id: string, folders: string[]
   const input = { id, folders, label: given.text('label') ?? known?.label ?? id, access: given.on('read') ? 'read' as const : 'work' as const, ...(note && { note }) }
   return client.call('POST /areas', input, options)
 }, ({ area, created }) => {
-  const next = created ? [`next: npx sandbox areas give ${plain(id)} EMAIL`] : []
+  const next = created ? [`next: ${SELF} areas give ${plain(id)} EMAIL`] : []
   return [`${created ? 'made' : 'replaced'} ${plain(id)}: ${foldersOf(area)} (${area.access})`, ...next]
 })
 

@@ -4,6 +4,7 @@ import type { BrowserAct, BrowserCapture, BrowserSession } from '../../plugins/s
 import type { Client } from '../client.js'
 import { asked } from './asked.js'
 import { connected } from './connection.js'
+import { SELF } from './own-name.js'
 import { ago, columns, jsonLine, oneLine, plain, short } from './text.js'
 import { CONNECTION, EXIT, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
@@ -61,7 +62,7 @@ const textOf = ({ text, truncated }: BrowserCapture): string =>
   `${text.split('\n').map(plain).join('\n')}\n${truncated ? '(there is more text)\n' : ''}`
 
 const tableOf = (sessions: readonly BrowserSession[]): string[] => {
-  if (sessions.length === 0) return ['no browser is open; open one with npx sandbox browser open web-1 URL']
+  if (sessions.length === 0) return [`no browser is open; open one with ${SELF} browser open web-1 URL`]
   const now = Date.now()
   const rows = sessions.flatMap(({ name, running, activityAt, conversationId = '', pages }) => {
     const about = [oneLine(name), running ? 'running' : 'closed', ago(activityAt, now), oneLine(conversationId)]

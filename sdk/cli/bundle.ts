@@ -10,6 +10,7 @@ import { asked, told } from './asked.js'
 import { connected, type Connection } from './connection.js'
 import { askHidden } from './hidden.js'
 import { bar, bytesWords } from '../sizes.js'
+import { SELF } from './own-name.js'
 import { ago, columns, counted, oneLine, stylesOf } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { say } from './write.js'
@@ -138,7 +139,7 @@ const tableOf = (exports: readonly Bundle[]): string[] => {
   const rows = exports.map(({ name, state, createdAt, sizeBytes, doneBytes, secrets, detail = '' }) => [
     oneLine(name), state, state === 'packing' ? `${bytesWords(doneBytes ?? 0)} of ${bytesWords(sizeBytes)}` : bytesWords(sizeBytes), ago(createdAt, now), secrets ? 'with secrets' : oneLine(detail),
   ])
-  return rows.length > 0 ? columns([['NAME', 'STATE', 'SIZE', 'MADE', ''], ...rows]) : ['no bundles; make one with npx sandbox bundle']
+  return rows.length > 0 ? columns([['NAME', 'STATE', 'SIZE', 'MADE', ''], ...rows]) : [`no bundles; make one with ${SELF} bundle`]
 }
 
 const restore = async (terminal: Terminal, given: Given, { client, daemon }: Connection, file: string): Promise<number> => {

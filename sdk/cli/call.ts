@@ -3,6 +3,7 @@ import type { Routed } from '../client.js'
 import type { Bytes } from '../contract.js'
 import { connected } from './connection.js'
 import { inputText } from './input.js'
+import { SELF } from './own-name.js'
 import { jsonLine } from './text.js'
 import { CONNECTION, EXIT, Failure, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
@@ -15,7 +16,7 @@ export const call: Verb = {
   notes: [
     'KEY=VALUE gives a JSON value where VALUE is one, else text; KEY:=JSON must be JSON; KEY=@FILE gives a file\'s text, - for',
     'standard input: a secret belongs there, since others on this machine see arguments.',
-    "Path parameters are keys too: npx sandbox call 'GET /agents/{id}/diff' id=c-1",
+    `Path parameters are keys too: ${SELF} call 'GET /agents/{id}/diff' id=c-1`,
     'A stream is printed as it comes, one event a line. The document is at /openapi.json, a page to read it at /reference.',
   ],
   flags: CONNECTION,

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline'
 import type { Card, CardReply, Frame, Question } from '../../plugins/agent/contract.js'
+import { SELF } from './own-name.js'
 import { oneLine, quoted } from './text.js'
 import { misused, type Terminal } from './verb.js'
 import { write } from './write.js'
@@ -79,7 +80,7 @@ export const firstChoice = (card: Card): CardReply => replyFrom(card, usual(card
 /** The command that answers a card from another terminal. */
 export const answerCommand = (card: Card): string => {
   const words = usual(card, ({ options }) => options[0]?.label ?? 'your words')
-  return ['npx sandbox answer', ...[card.requestId, ...words].map(quoted)].join(' ')
+  return [`${SELF} answer`, ...[card.requestId, ...words].map(quoted)].join(' ')
 }
 
 /** Asks the person at the terminal; undefined when the signal came first or the input ended. */

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { WallGrants } from '../host.js'
 import { dataFolders } from '../node/state-folder.js'
+import { SELF } from './own-name.js'
 import { EXIT, Failure, type Terminal } from './verb.js'
 
 /** What a running daemon writes about itself into its data folder. */
@@ -32,14 +33,14 @@ export const stateRoot = (env: Terminal['env']): string => {
 export const findDaemon = async (terminal: Surroundings, data: string | undefined): Promise<Running> => {
   if (data) {
     const [found] = await live([resolve(terminal.cwd, data)], terminal.signal)
-    return found ?? none(`no daemon runs on the data folder ${data}; start one with "npx sandbox serve --data ${data}"`)
+    return found ?? none(`no daemon runs on the data folder ${data}; start one with "${SELF} serve --data ${data}"`)
   }
   const found = await running(terminal)
   const here = await realpath(terminal.cwd)
   const holding = found.filter(({ workspace }) => within(workspace, here)).sort((a, b) => b.workspace.length - a.workspace.length)
   if (holding[0]) return holding[0]
   if (found.length === 1) return found[0]!
-  if (found.length === 0) none('no daemon is running; start one with "npx sandbox serve"')
+  if (found.length === 0) none(`no daemon is running; start one with "${SELF} serve"`)
   const rows = found.map(({ url, workspace }) => `  ${url}  ${workspace}`).join('\n')
   return none(`${found.length} daemons are running and none holds this folder; choose one with --url:\n${rows}`)
 }

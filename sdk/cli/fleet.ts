@@ -5,6 +5,7 @@ import { asked, told } from './asked.js'
 import { connected } from './connection.js'
 import { confirmed } from './confirm.js'
 import { conversationOf } from './newest.js'
+import { SELF } from './own-name.js'
 import { compare, hunks } from './patch.js'
 import { conflictLines } from './render.js'
 import { ago, columns, counted, jsonLine, oneLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
@@ -23,7 +24,7 @@ export const agents: Verb = {
 }
 
 const table = (cards: readonly AgentCard[], now: number): string[] => {
-  if (cards.length === 0) return ['no conversations yet; start one with npx sandbox run "/demo"']
+  if (cards.length === 0) return [`no conversations yet; start one with ${SELF} run "/demo"`]
   const rows = cards.map(card => [
     oneLine(card.id),
     oneLine(card.status),
@@ -31,7 +32,7 @@ const table = (cards: readonly AgentCard[], now: number): string[] => {
     ago(card.updatedAt, now),
     short(plain(card.title ?? ''), 50),
   ])
-  const waiting = cards.flatMap(({ id, cards = [] }) => cards.map(card => `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (npx sandbox answer ${quoted(oneLine(card.requestId))} …)`))
+  const waiting = cards.flatMap(({ id, cards = [] }) => cards.map(card => `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (${SELF} answer ${quoted(oneLine(card.requestId))} …)`))
   return [...columns([['CONVERSATION', 'STATUS', 'CHANGES', 'UPDATED', 'TITLE'], ...rows]), ...waiting]
 }
 

@@ -1,6 +1,7 @@
 import type { LogFile, LogLevel } from '../../plugins/logs/contract.js'
 import type { Client } from '../client.js'
 import { connected } from './connection.js'
+import { SELF } from './own-name.js'
 import { ago, columns, jsonLine, oneLine, type Styles, stylesOf } from './text.js'
 import { CONNECTION, EXIT, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
@@ -25,7 +26,7 @@ export const logs: Verb = {
     const [name] = given.args
     const level = given.text('level')
     if (level !== undefined && !LEVELS.includes(level)) misused(`--level: expected ${LEVELS.join(', ')}, found ${level}`)
-    if (name === undefined && (given.on('follow') || level !== undefined)) misused('expected the name of a log; npx sandbox logs lists them')
+    if (name === undefined && (given.on('follow') || level !== undefined)) misused(`expected the name of a log; ${SELF} logs lists them`)
     return connected(terminal, given, ({ client }) => (name === undefined ? list(terminal, given, client)
       : given.on('follow') ? follow(terminal, given, client, name) : show(terminal, given, client, name)))
   },

@@ -11,6 +11,7 @@ import { agents, diff, discard, land } from './fleet.js'
 import { login } from './login.js'
 import { logs } from './logs.js'
 import { members } from './members.js'
+import { SELF } from './own-name.js'
 import { answer, attach, run, stop } from './run.js'
 import { scriptAgent } from './script-agent.js'
 import { serve } from './serve.js'
@@ -67,7 +68,7 @@ const wantsJson = (args: readonly string[]): boolean => {
 
 const verbNamed = (name: string): Verb =>
   VERBS.find(verb => verb.name === name || verb.also === name)
-    ?? misused(name.startsWith('-') ? `expected a verb first, found ${plain(name)}` : `no verb ${plain(name)}; npx sandbox --help lists them`)
+    ?? misused(name.startsWith('-') ? `expected a verb first, found ${plain(name)}` : `no verb ${plain(name)}; ${SELF} --help lists them`)
 
 const said = async (terminal: Terminal, text: string): Promise<number> => {
   await write(terminal, `${text}\n`)
@@ -104,7 +105,7 @@ const parsed = (verb: Verb, args: readonly string[]): Given => {
 const checked = (verb: Verb, given: Given): Given => {
   const { least = 0, most = 0 } = verb
   const found = given.args.length
-  if (found < least || found > most) misused(`expected sandbox ${verb.name} ${verb.usage}`.trimEnd() + `; npx sandbox ${verb.name} --help says more`)
+  if (found < least || found > most) misused(`expected sandbox ${verb.name} ${verb.usage}`.trimEnd() + `; ${SELF} ${verb.name} --help says more`)
   return given
 }
 
@@ -135,11 +136,11 @@ const aligned = (rows: readonly (readonly [left: string, right: string])[]): str
 const programHelp = (): string => [
   'sandbox: the daemon coding agents run behind, and its client',
   '',
-  'usage: npx sandbox VERB [ARGUMENTS] [OPTIONS]',
+  `usage: ${SELF} VERB [ARGUMENTS] [OPTIONS]`,
   '',
   ...aligned(VERBS.map(({ name, summary }) => [name, summary])),
   '',
-  'npx sandbox VERB --help says more about one of them; --version prints the version.',
+  `${SELF} VERB --help says more about one of them; --version prints the version.`,
   '',
   'The daemon is the one named by --url, else the one whose workspace holds the current folder, else the only one running.',
   'Its owner needs no credential on the machine it runs on; elsewhere a control token in SANDBOX_TOKEN.',
@@ -149,7 +150,7 @@ const programHelp = (): string => [
 ].join('\n')
 
 const verbHelp = ({ name, usage, summary, notes = [], flags }: Verb): string => [
-  `usage: npx sandbox ${name} ${usage}`.trimEnd(),
+  `usage: ${SELF} ${name} ${usage}`.trimEnd(),
   '',
   summary,
   ...(notes.length ? ['', ...notes] : []),

@@ -9,6 +9,7 @@ import { told } from './asked.js'
 import { connected, type Connection } from './connection.js'
 import { conversationOf } from './newest.js'
 import { answering, type Followed, followRun, type OnCard } from './follow.js'
+import { SELF } from './own-name.js'
 import { answerWords } from './render.js'
 import { jsonLine, plain, quoted, stylesOf } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
@@ -186,7 +187,7 @@ const located = async (client: Client, id: string, signal: AbortSignal): Promise
   const open = agents.flatMap(agent => (agent.cards ?? []).map(({ requestId }) => ({ conversationId: agent.id, requestId })))
   const found = open.filter(card => card.requestId === id || card.conversationId === id)
   if (found.length > 1) throw new Failure(EXIT.usage, `${found.length} cards wait there; name one of ${found.map(card => plain(card.requestId)).join(', ')}`)
-  return found[0] ?? Promise.reject(new Failure(EXIT.failed, `no card waits under ${plain(id)}; npx sandbox agents shows what waits`))
+  return found[0] ?? Promise.reject(new Failure(EXIT.failed, `no card waits under ${plain(id)}; ${SELF} agents shows what waits`))
 }
 
 /** Follows a run, and with `onward` those that start after it, and says what to type next; `leaves`: at a card that nobody answers here. */
@@ -214,7 +215,7 @@ const watched = async (
     return followed.end === 'completed' ? EXIT.ok : EXIT.turn
   } catch (error) {
     if (!seen.signal.aborted) throw error
-    say(terminal, `${terminal.signal.aborted ? '\n' : ''}the turn goes on: npx sandbox attach ${conversationId} follows it, npx sandbox stop ${conversationId} stops it\n`)
+    say(terminal, `${terminal.signal.aborted ? '\n' : ''}the turn goes on: ${SELF} attach ${conversationId} follows it, ${SELF} stop ${conversationId} stops it\n`)
     if (terminal.signal.aborted) throw error
     return EXIT.turn
   } finally {
@@ -240,6 +241,6 @@ const pick = ({ conversationId, run, after }: { conversationId: string; run?: st
 const nextSteps = (conversation: string, { end }: Followed, colour: boolean): string => {
   const { dim } = stylesOf(colour)
   const id = quoted(conversation)
-  const lines = end === 'completed' ? [`npx sandbox diff ${id}`, `npx sandbox land ${id}`] : [`npx sandbox run --conversation ${id} "…"`, `npx sandbox diff ${id}`]
+  const lines = end === 'completed' ? [`${SELF} diff ${id}`, `${SELF} land ${id}`] : [`${SELF} run --conversation ${id} "…"`, `${SELF} diff ${id}`]
   return `${dim(`next: ${lines.join('  or  ')}`)}\n`
 }

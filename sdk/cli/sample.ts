@@ -9,6 +9,7 @@ import { ended, startDaemon } from './daemon-process.js'
 import { landWork, showDiff } from './fleet.js'
 import { followRun } from './follow.js'
 import { loginLink } from './login.js'
+import { SELF } from './own-name.js'
 import { answerWords } from './render.js'
 import { mintConversation, startTurn } from './run.js'
 import { sampleWorkspace } from './sample-workspace.js'
@@ -83,12 +84,12 @@ const show = async (terminal: Terminal, url: string, flags: readonly string[]): 
   await asOwner(daemon, terminal, async connection => {
     const { bold } = stylesOf(terminal.colour)
     const conversationId = mintConversation()
-    await write(terminal, `${bold('$ npx sandbox run "/demo"')}\n`)
+    await write(terminal, `${bold(`$ ${SELF} run "/demo"`)}\n`)
     const { end } = await demo(terminal, connection, conversationId)
     if (end !== 'completed') return
-    await write(terminal, `\n${bold(`$ npx sandbox diff ${conversationId}`)}\n`)
+    await write(terminal, `\n${bold(`$ ${SELF} diff ${conversationId}`)}\n`)
     await showDiff(terminal, connection.client, conversationId)
-    await write(terminal, `\n${bold(`$ npx sandbox land ${conversationId}`)}\n`)
+    await write(terminal, `\n${bold(`$ ${SELF} land ${conversationId}`)}\n`)
     await landWork(terminal, connection.client, conversationId, {}, false)
   })
 }
@@ -126,9 +127,9 @@ const nextSteps = async (terminal: Terminal, url: string, flags: readonly string
   // A login link is a secret: it is shown to a person, never left in a file that output is kept in.
   const link = terminal.interactive ? await own(terminal, url, flags).then(daemon => loginLink(daemon, terminal.signal)).catch(() => undefined) : undefined
   const rows = [
-    ['npx sandbox run "/demo"', 'the same again, from a second terminal'],
-    ['npx sandbox agents', 'the conversations'],
-    [link ?? 'npx sandbox login', link ? 'signs you in, once, within 5 minutes' : 'a link that signs you in'],
+    [`${SELF} run "/demo"`, 'the same again, from a second terminal'],
+    [`${SELF} agents`, 'the conversations'],
+    [link ?? `${SELF} login`, link ? 'signs you in, once, within 5 minutes' : 'a link that signs you in'],
     [`${url}/reference`, 'every call there is'],
     ['npm start -- --workspace DIR', 'serves a folder of yours'],
   ]

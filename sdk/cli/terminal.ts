@@ -1,6 +1,7 @@
 import type { TerminalServerFrame, TerminalSession } from '../../plugins/system/contract.js'
 import { asked } from './asked.js'
 import { connected, type Connection } from './connection.js'
+import { SELF } from './own-name.js'
 import { ago, columns, plain, short } from './text.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { say } from './write.js'
@@ -47,7 +48,7 @@ export const terminal: Verb = {
 const whole = (name: string): string => (NAMED.test(name) ? name : `web-${name}`)
 
 const tableOf = (sessions: readonly TerminalSession[]): string[] => {
-  if (sessions.length === 0) return ['no terminals; open one with npx sandbox terminal']
+  if (sessions.length === 0) return [`no terminals; open one with ${SELF} terminal`]
   const now = Date.now()
   const rows = sessions.map(({ name, running, exitCode, attached, activityAt, command, label, cwd }) => [
     plain(name), running ? 'running' : `ended ${exitCode ?? ''}`.trim(), String(attached), activityAt ? ago(activityAt, now) : '',
@@ -74,7 +75,7 @@ const opened = async ({ client, url }: Connection, seen: Terminal, given: Given,
   const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/system/terminal?${query}`)
   socket.addEventListener('open', () => say(seen, `sandbox: attached to ${name}; Ctrl-] detaches\n`))
   const { code, detached } = await follow(socket, seen)
-  say(seen, detached ? `\nsandbox: detached; npx sandbox terminal ${name} attaches again\n` : `sandbox: ${name} ended with ${code}\n`)
+  say(seen, detached ? `\nsandbox: detached; ${SELF} terminal ${name} attaches again\n` : `sandbox: ${name} ended with ${code}\n`)
   return code
 }
 

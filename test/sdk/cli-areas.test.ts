@@ -14,7 +14,7 @@ t.test('areas are written, given, looked at, taken and deleted from the command 
   t.match(await areas(), { code: 0, out: /^no areas: everybody reaches the whole workspace/ })
   const ann = await joined(daemon, 'ann', 'collaborator')
 
-  t.match(await areas('write', 'docs', 'docs', 'docs/', '--label', 'Words'), { code: 0, out: /^made docs: docs \(work\)\nnext: npx sandbox areas give docs EMAIL\n$/ })
+  t.match(await areas('write', 'docs', 'docs', 'docs/', '--label', 'Words'), { code: 0, out: /^made docs: docs \(work\)\nnext: sandbox areas give docs EMAIL\n$/ })
   t.match(await areas('give', 'docs', ann.email), { code: 1, err: /has the whole workspace.*pass narrow/ })
   t.match(await areas('give', 'docs', ann.email, '--narrow'), { code: 0, out: `docs is held by ${ann.email}\n` })
   t.match(await areas('write', 'docs', 'docs', 'src', '--read'), { code: 0, out: /^replaced docs: docs src \(read\)\n$/ })

@@ -111,7 +111,7 @@ t.test('a run is followed through the death of the daemon, and its card answered
   const { start, env, run } = await served(t)
   const first = await start()
   const watching = going(t, ['run', 'ask Which way?\n| Left: there\n| Right: here\nsay You went $answer.', '--timeout', '2m'], { env })
-  const [, card] = await watching.until(/to answer: npx sandbox answer (\S+) Left/)
+  const [, card] = await watching.until(/to answer: sandbox answer (\S+) Left/)
   const id = conversationOf(watching.out())
   process.kill(daemonPid(env.XDG_STATE_HOME), 'SIGKILL')
   await first.ended
@@ -193,9 +193,9 @@ t.test('the sample shows a turn, its diff and its landing, answers itself, and s
   const env = { XDG_STATE_HOME: state }
   const sample = going(t, ['serve', '--sample', '--port', '0'], { env })
   await sample.until(/What to type next:.*\/reference/s)
-  t.match(sample.out(), /^the daemon runs at http:\S+\nworkspace \S+sandbox\/sample\/workspace\n\n\$ npx sandbox run "\/demo"\n/)
+  t.match(sample.out(), /^the daemon runs at http:\S+\nworkspace \S+sandbox\/sample\/workspace\n\n\$ sandbox run "\/demo"\n/)
   t.match(sample.out(), /nobody is at a terminal, so this answers itself: Look at it\n/)
-  t.match(sample.out(), /\$ npx sandbox diff c-\S+\nA sandbox-demo\.md .*\$ npx sandbox land c-\S+\nlanded: 1 file is in the workspace/s)
+  t.match(sample.out(), /\$ sandbox diff c-\S+\nA sandbox-demo\.md .*\$ sandbox land c-\S+\nlanded: 1 file is in the workspace/s)
   t.notMatch(sample.out(), /#login=|\u001b/, 'no login link and no colours where output is kept')
   t.equal((await sandbox(['agents'], { env })).code, 0, 'a second terminal finds it')
   const workspace = join(state, 'sandbox', 'sample', 'workspace')

@@ -1,13 +1,22 @@
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:net'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { type Answerer, json, runBytes, streaming, wireServer } from './wire.js'
 
-const PROGRAM = join(import.meta.dirname, '..', '..', 'bundle', 'sdk', 'cli.js')
+export const PROGRAM = join(import.meta.dirname, '..', '..', 'bundle', 'sdk', 'cli.js')
+
+const installed = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'installed-'))
+  process.once('exit', () => rmSync(folder, { recursive: true }))
+  symlinkSync(PROGRAM, join(folder, 'sandbox'))
+  return `${folder}:${process.env.PATH}`
+}
+/** A PATH on which the program is `sandbox`, as where it is installed. */
+export const PATH = installed()
 
 /** What a run of the program left behind. */
 export interface Ran {
@@ -27,7 +36,7 @@ export interface RunOptions {
 /** Runs the program as a process of its own, away from the daemons of whoever runs the tests. */
 export const sandbox = (args: readonly string[], { env = {}, cwd = tmpdir(), input = '', watch }: RunOptions = {}): Promise<Ran> =>
   new Promise((resolve, reject) => {
-    const { PATH, HOME } = process.env
+    const { HOME } = process.env
     const child = spawn(process.execPath, [PROGRAM, ...args], { cwd, env: { PATH, HOME, XDG_STATE_HOME: '/nowhere', ...env } })
     let [out, err] = ['', '']
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -56,7 +65,7 @@ export interface Going {
 
 /** Starts the program and leaves it running. */
 export const going = (t: Teardown, args: readonly string[], { env = {}, cwd = tmpdir() }: RunOptions = {}): Going => {
-  const { PATH, HOME } = process.env
+  const { HOME } = process.env
   const child = spawn(process.execPath, [PROGRAM, ...args], { cwd, env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let [out, err] = ['', '']
   const heard = new Set<() => void>()

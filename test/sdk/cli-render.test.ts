@@ -3,6 +3,7 @@ import t from 'tap'
 import type { AttachData, Card, Frame, QuestionCard } from '../../plugins/agent/contract.js'
 import { answerCommand, askPerson, firstChoice, replyFrom } from '../../sdk/cli/cards.js'
 import { compare, hunks } from '../../sdk/cli/patch.js'
+import { SELF } from '../../sdk/cli/own-name.js'
 import { createRender } from '../../sdk/cli/render.js'
 import { columns, jsonLine, oneLine, plain, quoted, short, stylesOf } from '../../sdk/cli/text.js'
 
@@ -229,12 +230,12 @@ t.test('words become the reply a card takes', async t => {
 })
 
 t.test('a card names the command that answers it, and has a first choice', async t => {
-  t.equal(answerCommand(question), 'npx sandbox answer q Yes a')
-  t.equal(answerCommand(plan), 'npx sandbox answer p yes')
+  t.equal(answerCommand(question), `${SELF} answer q Yes a`)
+  t.equal(answerCommand(plan), `${SELF} answer p yes`)
   t.match(firstChoice(question), { answers: { 'One?': 'Yes', 'Many?': ['a'] } })
   t.match(firstChoice(permission), { decision: 'once' })
   t.match(firstChoice(payment), { approve: false }, 'and nothing is bought by itself')
-  t.equal(answerCommand(service), 'npx sandbox answer o no')
+  t.equal(answerCommand(service), `${SELF} answer o no`)
 })
 
 /** A terminal in which a person types. */

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import pty from '@lydell/node-pty'
 import t, { type Test } from 'tap'
 import { endTerminals } from '../plugins/terminals-support.js'
-import { folderOf, makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
-import { sandbox } from './cli-process.js'
+import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { PATH, PROGRAM, sandbox } from './cli-process.js'
 
 const started = async (t: Test) => {
   const folder = folderOf(t)
@@ -16,7 +16,7 @@ const started = async (t: Test) => {
 /** The client in a terminal of its own, as a person has one. */
 const person = (t: Test, data: string, args: string[], size = { cols: 90, rows: 20 }) => {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name, value]) => value !== undefined && !/^(CI|NO_COLOR|SANDBOX_)/.test(name))) as { [name: string]: string }
-  const child = pty.spawn(process.execPath, [join(root, 'bundle', 'sdk', 'cli.js'), 'terminal', ...args, '--data', data], { name: 'xterm-256color', ...size, cwd: '/', env })
+  const child = pty.spawn(process.execPath, [PROGRAM, 'terminal', ...args, '--data', data], { name: 'xterm-256color', ...size, cwd: '/', env: { ...env, PATH } })
   let text = ''
   let wake = () => {}
   child.onData(said => {
@@ -47,7 +47,7 @@ t.test('a person works in a terminal, leaves it, comes back, and its exit code i
   await one.shows(/interrupted/)
   one.child.write('\x1d')
   t.equal(await one.exit, 0)
-  await one.shows(/detached; npx sandbox terminal web-build attaches again/)
+  await one.shows(/detached; sandbox terminal web-build attaches again/)
   t.match((await client.call('GET /system/terminals')).sessions, [{ name: 'web-build', running: true }])
 
   const two = person(t, data, ['web-build'])

@@ -46,7 +46,7 @@ The agent asks: Which colour?
 answered: Deep blue (owner@sandbox.local)
 brand_new: {"shape":{"of":"frame"}}
 done
-next: npx sandbox diff c-1  or  npx sandbox land c-1
+next: sandbox diff c-1  or  sandbox land c-1
 `)
   const [started, , reply] = daemon.calls()
   t.match(started!.body, { prompt: '/demo', conversationId: 'c-1', isolated: true, model: 'script-fast', messageId: /^m-/ })
@@ -63,21 +63,21 @@ t.test('without a terminal a card is printed with the command that answers it', 
     },
   })
   t.equal(code, 0)
-  t.match(out, "to answer: npx sandbox answer q-1 'Deep blue'\n")
+  t.match(out, "to answer: sandbox answer q-1 'Deep blue'\n")
   t.same(await answered, { code: 0, out: 'answered: my own words\n', err: '' })
 })
 
 t.test('without a terminal nobody waits for ever: a card that nobody answers ends it with code 4, the turn goes on', async t => {
   const daemon = await fakeDaemon(t, runOf(DEMO))
-  const goesOn = 'the turn goes on: npx sandbox attach c-1 follows it, npx sandbox stop c-1 stops it\n'
+  const goesOn = 'the turn goes on: sandbox attach c-1 follows it, sandbox stop c-1 stops it\n'
   const asked = await daemon.run(['run', 'x', '--conversation', 'c-1'])
   t.same([asked.code, asked.err], [4, goesOn])
-  t.match(asked.out, /to answer: npx sandbox answer q-1 'Deep blue'\n$/)
+  t.match(asked.out, /to answer: sandbox answer q-1 'Deep blue'\n$/)
   const attached = await daemon.run(['attach', 'c-1', '--no-input'])
   t.same([attached.code, attached.err], [4, goesOn])
   const asJson = await daemon.run(['run', 'x', '--conversation', 'c-1', '--json'])
   t.equal(asJson.code, 4)
-  t.equal(asJson.err, `to answer: npx sandbox answer q-1 'Deep blue'\n${goesOn}`)
+  t.equal(asJson.err, `to answer: sandbox answer q-1 'Deep blue'\n${goesOn}`)
   const began = performance.now()
   const late = await daemon.run(['run', 'x', '--conversation', 'c-1', '--timeout', '1s'])
   t.same([late.code, late.err], [4, goesOn])
@@ -124,7 +124,7 @@ t.test('Ctrl-C stops watching, not the turn', async t => {
   const daemon = await fakeDaemon(t, runOf(DEMO))
   const { code, err } = await daemon.run(['run', 'x', '--conversation', 'c-1', '--timeout', '10m'], { watch: (out, kill) => { if (out.includes('to answer')) kill('SIGINT') } })
   t.equal(code, 130)
-  t.match(err, 'the turn goes on: npx sandbox attach c-1 follows it, npx sandbox stop c-1 stops it')
+  t.match(err, 'the turn goes on: sandbox attach c-1 follows it, sandbox stop c-1 stops it')
   t.notOk(daemon.calls().some(({ path }) => path === '/agent/stop'))
 })
 
@@ -143,7 +143,7 @@ t.test('attach follows the newest conversation and the run that comes after', as
   })
   const { code, out } = await daemon.run(['attach'])
   t.equal(code, 0)
-  t.equal(out, 'first\ndone\nnext: run r-2 starts with a waiting message\nr-2\ndone\nnext: npx sandbox diff c-1  or  npx sandbox land c-1\n')
+  t.equal(out, 'first\ndone\nnext: run r-2 starts with a waiting message\nr-2\ndone\nnext: sandbox diff c-1  or  sandbox land c-1\n')
   t.same(daemon.calls().slice(1).map(({ body }) => body), [{ conversationId: 'c-1' }, { conversationId: 'c-1', run: 'r-2' }])
 })
 
@@ -170,7 +170,7 @@ t.test('the fleet is a table, with what waits for an answer below it', async t =
   t.equal((await daemon.run(['agents'])).out, `CONVERSATION  STATUS    CHANGES        UPDATED    TITLE
 c-1           ready     2 files +5 -1  2 min ago  Fix the parser \\u001b[2J
 c-2           awaiting  shared tree    0 s ago
-c-2 asks: Which colour?  (npx sandbox answer q-1 …)
+c-2 asks: Which colour?  (sandbox answer q-1 …)
 `)
   t.equal(JSON.parse((await daemon.run(['agents', '--json'])).out).rev, 3)
 })
@@ -219,7 +219,7 @@ t.test('without an id the newest conversation is meant, and said', async t => {
     [['stop'], 'stopped c-2\n'], [['discard'], 'discarded c-2\n'],
   ] as const) t.same(await daemon.run(args), { code: 0, out, err: said })
   const none = await fakeDaemon(t, () => ({ agents: [], rev: 1, held: [] }))
-  t.same(await none.run(['diff']), { code: 1, out: '', err: 'sandbox: there is no conversation yet; start one with npx sandbox run "PROMPT"\n' })
+  t.same(await none.run(['diff']), { code: 1, out: '', err: 'sandbox: there is no conversation yet; start one with sandbox run "PROMPT"\n' })
 })
 
 t.test('work that has not landed is thrown away only with a yes', async t => {

@@ -12,7 +12,7 @@ t.test('help lists every verb and each verb has its own', async t => {
   for (const verb of VERBS) t.match(help.out, new RegExp(`^  ${verb} `, 'm'))
   t.matchOnly(help.out, /^exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon, 4 the turn failed/m)
   const land = await sandbox(['land', '--help'])
-  t.equal(land.out, `usage: npx sandbox land [CONVERSATION]
+  t.equal(land.out, `usage: sandbox land [CONVERSATION]
 
 bring the work into the workspace as uncommitted changes; left out: the newest one
 
@@ -75,7 +75,7 @@ t.test('without a daemon the program says so, exit code 3', async t => {
   for (const args of [['agents'], ['run', 'x'], ['login']]) {
     const { code, err } = await sandbox(args)
     t.equal(code, 3)
-    t.match(err, /^sandbox: no daemon is running; start one with "npx sandbox serve"\n$/)
+    t.match(err, /^sandbox: no daemon is running; start one with "sandbox serve"\n$/)
   }
   const { code, err } = await sandbox(['agents', '--url', 'http://127.0.0.1:1'], { env: { SANDBOX_TOKEN: 'sbc_x' } })
   t.equal(code, 3)
@@ -86,7 +86,7 @@ t.test('the daemon is the one of the current folder, else the only one, else the
   const roster = () => ({ agents: [], rev: 1, held: [] })
   const here = await fakeDaemon(t, roster)
   const only = await here.run(['agents'])
-  t.same([only.code, only.out], [0, 'no conversations yet; start one with npx sandbox run "/demo"\n'])
+  t.same([only.code, only.out], [0, 'no conversations yet; start one with sandbox run "/demo"\n'])
   note(here.state, 'aaaaaaaaaaaaaaaa', { url: here.url.replace('127.0.0.1', 'localhost'), pid: process.pid, socket: here.socket, workspace: '/elsewhere' })
   const several = await here.run(['agents'])
   t.equal(several.code, 3)

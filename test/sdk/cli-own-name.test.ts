@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { nameFor } from '../../sdk/cli/own-name.js'
+import { root } from '../support/daemon.js'
+import { PROGRAM, sandbox } from './cli-process.js'
+
+/** A folder outside the package of the program. */
+const outside = (t: Test): string => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'outside-')))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+t.test('the program is called as it can be typed where the person is', async t => {
+  const folder = outside(t)
+  const at = (...names: string[]): string => {
+    const made = join(folder, ...names)
+    mkdirSync(made, { recursive: true })
+    return made
+  }
+  const [bin, npm, project, elsewhere] = [at('bin'), at('project', 'node_modules', '.bin'), at('project', 'src'), at('elsewhere')]
+  for (const place of [bin, npm]) symlinkSync(PROGRAM, join(place, 'sandbox'))
+  const whole = `${process.execPath} ${PROGRAM}`
+  t.equal(nameFor({ PATH: `/nowhere:${bin}` }, elsewhere, PROGRAM), 'sandbox')
+  t.equal(nameFor({ PATH: npm }, elsewhere, PROGRAM), whole, 'what npm puts into PATH is gone with the next command')
+  t.equal(nameFor({ PATH: npm }, project, join(npm, 'sandbox')), 'npx sandbox')
+  t.equal(nameFor({}, join(root, '..'), PROGRAM), 'npx sandbox', 'in its own package')
+  t.equal(nameFor({}, elsewhere, PROGRAM), whole)
+  const other = at('other')
+  symlinkSync(process.execPath, join(other, 'sandbox'))
+  t.equal(nameFor({ PATH: other }, elsewhere, PROGRAM), whole, 'somebody else\'s program of that name')
+})
+
+t.test('a hint works as it is printed, outside the package and without an installation', async t => {
+  const cwd = outside(t)
+  const { err } = await sandbox(['agents'], { cwd, env: { PATH: process.env.PATH ?? '' } })
+  const command = /start one with "(.+) serve"/.exec(err)?.[1] ?? ''
+  t.match(execFileSync('sh', ['-c', `${command} --version`], { cwd, encoding: 'utf8' }), /^\d+\.\d+\.\d+\n$/)
+})
