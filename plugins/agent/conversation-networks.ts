@@ -29,15 +29,14 @@ export interface ConversationNetworksParts {
 export interface TurnNetwork {
   /** For the walls of its programs; left out: they have the machine's. */
   readonly wall?: WallNetwork
-  /** What the frame `worktree` says. */
-  readonly kind: 'own' | 'shared'
-  /** This machine cannot make the one it was to have. */
-  readonly missing: boolean
+  /** What it really has, as the frame `worktree` says. */
+  kind(): Promise<'own' | 'shared'>
   /** Which addresses the daemon asks for it. */
   reach(): Promise<Reach>
 }
 
 const MOST_TOLD = 50
+const NONE = 'this machine can give no conversation a network of its own, so this turn has that of the machine: install iproute2 and util-linux'
 
 /** The networks of conversations: what they reach is settled for each connection anew, and what is refused is told once a turn. */
 export class ConversationNetworks {
@@ -60,16 +59,23 @@ export class ConversationNetworks {
     })
   }
 
-  /** The network of a turn that begins. */
+  /** The network of a turn that begins; nobody waits for it before it is needed. */
   async of(id: string): Promise<TurnNetwork> {
     const { settings, listeners } = this.#parts
-    const wanted = (await settings())?.network !== 'shared'
-    const own = wanted && (await wallKind()) !== 'none' && (await this.#networks.possible())
-    if (!own) return { kind: 'shared', missing: wanted, reach: async () => ({ near: true, listeners: await listeners() }) }
+    const shared = async () => ({ near: true, listeners: await listeners() })
+    if ((await settings())?.network === 'shared' || (await wallKind()) === 'none') return { kind: async () => 'shared', reach: shared }
+    const possible = this.#networks.possible()
     return {
-      kind: 'own', missing: false,
-      wall: { enter: () => this.#networks.enter(id) },
+      kind: async () => ((await possible) ? 'own' : 'shared'),
+      wall: {
+        enter: async () => {
+          if (await possible) return this.#networks.enter(id)
+          this.#tell(id, 'missing', NONE)
+          return undefined
+        },
+      },
       reach: async () => {
+        if (!(await possible)) return shared()
         const rules = await this.#rules()
         return { near: true, listeners: rules.listeners, own: { rules, dial: port => this.dial(id, port), refused: (target, sentence) => this.#refused(id, target, sentence) } }
       },
@@ -103,30 +109,27 @@ export class ConversationNetworks {
   }
 
   #refused(id: string, target: Target, sentence: string): void {
-    if (!this.#first(id, target.host)) return
+    if (!this.#tell(id, target.host, sentence)) return
     const { host, live } = this.#parts
-    const turn = live(id)
-    turn?.log.push({ kind: 'notice', level: 'warning', text: sentence, source: 'network' })
     void record(host, {
-      type: 'network.refused', conversationId: id, ...(turn && { turnId: turn.run }), outcome: 'error', content: sentence, extra: { target: written(target) },
+      type: 'network.refused', conversationId: id, turnId: live(id)!.run, outcome: 'error', content: sentence, extra: { target: written(target) },
     })
   }
 
-  /** Whether a host is the first of its name to be told of in the live turn; without one nothing is told. */
-  #first(id: string, name: string): boolean {
+  #taken(id: string, port: number): void {
+    this.#tell(id, `port ${port}`, `a program of this conversation listens on port ${port}, so localhost:${port} of networkAllow is not there for it`)
+  }
+
+  /** Tells the live turn something once, and answers whether it was; without a turn nobody is told. */
+  #tell(id: string, what: string, text: string): boolean {
     const turn = this.#parts.live(id)
     if (!turn || turn.leaving) return false
     const told = this.#told.get(turn) ?? new Set()
     this.#told.set(turn, told)
-    if (told.has(name) || told.size >= MOST_TOLD) return false
-    told.add(name)
+    if (told.has(what) || told.size >= MOST_TOLD) return false
+    told.add(what)
+    turn.log.push({ kind: 'notice', level: 'warning', text, source: 'network' })
     return true
-  }
-
-  #taken(id: string, port: number): void {
-    if (!this.#first(id, `port ${port}`)) return
-    const text = `a program of this conversation listens on port ${port}, so localhost:${port} of networkAllow is not there for it`
-    this.#parts.live(id)?.log.push({ kind: 'notice', level: 'warning', text, source: 'network' })
   }
 
   #resolver(address: string): Promise<string> {

@@ -71,7 +71,7 @@ const MIMES: { readonly [extension: string]: string } = {
 /** Makes private copies ready, writes what stands before a provider's first frame, and gives adapters the tools. */
 export class TurnWorkshop implements Workshop {
   readonly #parts: WorkshopParts
-  readonly #kinds = new WeakMap<Turn, TurnNetwork['kind']>()
+  readonly #networks = new WeakMap<Turn, TurnNetwork>()
   #warming: Promise<void> | undefined
 
   constructor(parts: WorkshopParts) {
@@ -86,8 +86,7 @@ export class TurnWorkshop implements Workshop {
     const { input } = turn.message
     const again = turn.record.prepared
     const network = await this.#parts.networks.of(id)
-    this.#kinds.set(turn, network.kind)
-    if (network.missing && !branch && !again) turn.log.push({ kind: 'notice', level: 'warning', text: NO_NETWORK, source: 'network' })
+    this.#networks.set(turn, network)
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
@@ -158,7 +157,7 @@ export class TurnWorkshop implements Workshop {
     const { repos, checkpoint } = sync ?? opened
     await conversations.update(id, { repos, starts: undefined })
     const shown = sync && { commits: sync.commits, blocked: covered(folders, sync.blocked) }
-    turn.log.push(await worktree(branch, repos, this.#kinds.get(turn), shown))
+    turn.log.push(await worktree(branch, repos, this.#networks.get(turn), shown))
     const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
     const kept = commits.map(({ repo, tip }) => ({ repo, tip, base: repos.find(each => each.repo === repo)?.base ?? tip }))
     await anchors.keep(id, { id: state, run: turn.run, index: turn.index, repos: kept })
@@ -208,7 +207,7 @@ export class TurnWorkshop implements Workshop {
       const { repos } = conversations.get(id)
       const { repos: moved, commits, blocked } = await this.#sync(turn, id, await copies.ensure(id, repos))
       await conversations.update(id, { repos: moved })
-      const frame = await worktree(branch, moved, this.#kinds.get(turn), { commits, blocked: covered(folders, blocked) })
+      const frame = await worktree(branch, moved, this.#networks.get(turn), { commits, blocked: covered(folders, blocked) })
       // The turn may have ended over it, and its log with it.
       if (!turn.leaving) await turn.log.write(frame)
     } finally {
@@ -239,13 +238,12 @@ const narrowed = (folders: readonly ReachFolder[]): string =>
   `this conversation is kept to ${folders.map(({ path }) => path).join(', ')}, which is what the person who opened it ` +
   'reaches: the turn reaches nothing else; fork the conversation for turns that reach the whole workspace'
 
-const NO_NETWORK = 'this machine can give no conversation a network of its own, so this turn has that of the machine: install iproute2 and util-linux'
-
 const worktree = async (
-  branch: string, repos: readonly CopyRepo[], network: TurnNetwork['kind'] | undefined, sync?: { commits: number; blocked: string[] },
+  branch: string, repos: readonly CopyRepo[], has: TurnNetwork | undefined, sync?: { commits: number; blocked: string[] },
 ) => {
   const base = (repos.find(({ repo }) => repo === 'root') ?? repos[0])?.base ?? ''
   const unenforced = (await wallKind()) === 'none'
+  const network = await has?.kind()
   return { kind: 'worktree' as const, branch, base, ...(unenforced && { unenforced }), ...(network && { network }), ...(sync && { sync }) }
 }
 

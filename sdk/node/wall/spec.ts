@@ -45,8 +45,12 @@ export interface EnteredNetwork {
 
 /** The network of whatever runs behind a wall. */
 export interface WallNetwork {
-  /** @throws A refusal where there is none. */
-  enter(): Promise<EnteredNetwork>
+  /**
+   * What starts a program in it; undefined: this machine has none for it, and the program has that of the machine.
+   *
+   * @throws A refusal where it could not be made.
+   */
+  enter(): Promise<EnteredNetwork | undefined>
 }
 
 /** What a process behind the wall is to see. Paths are real and absolute. */
