@@ -82,6 +82,11 @@ export class ConversationNetworks {
     }
   }
 
+  /** The network of whatever the daemon runs for a conversation outside of its turns, by the settings of that moment. */
+  wall(id: string): WallNetwork {
+    return { enter: async () => (await this.of(id)).wall?.enter() }
+  }
+
   /** A connection to a port of a conversation's own loopback, paused; refused when nothing listens there. */
   dial(id: string, port: number): Promise<Socket> {
     return this.#networks.dial(id, port)

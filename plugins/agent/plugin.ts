@@ -82,7 +82,7 @@ export const activate = async (host: Host): Promise<void> => {
   const providers = new Providers(store, log, [scriptWith(scriptAgent(place.root), vendorOn(peers))])
   const remembered = new Remembered(store, log)
   const limiter = new Limiter(await wallLimits(place.limits, data), ControlGroups.open(data))
-  const copies = new Copies({ workspace, folder: place.folder, data, hidden, grants, log, limits: id => limiter.of(id) })
+  const copies = new Copies({ workspace, folder: place.folder, data, hidden, grants, log, limits: id => limiter.of(id), network: id => networks.wall(id) })
   const listeners = async () => (await host.call('kernel.listeners')).listeners
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
   const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)

@@ -115,7 +115,7 @@ export class TurnWorkshop implements Workshop {
       attachments,
       mentions,
       wall: {
-        ...(await copies.wall(branch ? id : undefined)), home: await homeOfConversation(data, id, { alone: folders !== undefined }),
+        ...withoutNetwork(await copies.wall(branch ? id : undefined)), home: await homeOfConversation(data, id, { alone: folders !== undefined }),
         ...(folders && { only: folders }), limits: limited, ...(network.wall && { network: network.wall }),
       },
       reach: network.reach,
@@ -229,6 +229,9 @@ export class TurnWorkshop implements Workshop {
     })
   }
 }
+
+/** The network of a turn is settled when it begins. */
+const withoutNetwork = ({ network: _network, ...wall }: Omit<WallSpec, 'cwd' | 'env'>): Omit<WallSpec, 'cwd' | 'env'> => wall
 
 /** The repositories of which somebody who reaches these folders may know. */
 const covered = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>

@@ -1,5 +1,5 @@
 import { refuse } from '../../sdk/index.js'
-import type { Listener } from '../../sdk/node/addresses.js'
+import { ownAddresses, type Listener } from '../../sdk/node/addresses.js'
 import { parseAllowed } from '../../sdk/node/network/allow.js'
 
 /** What is wrong with an entry of `networkAllow`. */
@@ -12,7 +12,8 @@ export interface WrongEntry {
 export const wrongAllowed = (entries: readonly string[], listeners: readonly Listener[] = []): WrongEntry[] => entries.flatMap((text, at) => {
   const parsed = parseAllowed(text)
   if ('wrong' in parsed) return [{ at, wrong: parsed.wrong }]
-  const own = parsed.kind === 'local' && listeners.some(({ port }) => port === parsed.port)
+  const here = parsed.kind === 'local' || (parsed.kind === 'addresses' && ownAddresses().some(parsed.holds))
+  const own = here && listeners.some(({ port }) => port === parsed.port)
   return own ? [{ at, wrong: 'it is this sandbox itself, which no conversation reaches' }] : []
 })
 

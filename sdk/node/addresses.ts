@@ -83,10 +83,13 @@ export const addressKind = (address: string): AddressKind => {
   return LISTS.find(([, list]) => list.check(plain, family))?.[0] ?? 'public'
 }
 
+/** The addresses of this machine, in their plain form. */
+export const ownAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap(all => all?.flatMap(({ address }) => plainAddress(address) ?? []) ?? [])
+
 /** Whether an address, in its plain form, is one of this machine's. */
 export const isHere = (plain: string): boolean =>
-  addressKind(plain) === 'loopback'
-  || Object.values(networkInterfaces()).some(all => all?.some(({ address }) => plainAddress(address) === plain))
+  addressKind(plain) === 'loopback' || ownAddresses().includes(plain)
 
 /** Why an address must not be asked for somebody else; undefined: it may be. */
 export const barred = (address: string, port: number, { near, listeners }: Reach): string | undefined => {
