@@ -5,7 +5,7 @@ import { failpoint } from '../../sdk/node/failpoint.js'
 import { readJson, sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import type { ProgramGroup } from '../../sdk/node/limits/group.js'
 import type { Locks } from '../../sdk/node/lock.js'
-import type { WallSpec } from '../../sdk/node/wall/wall.js'
+import type { WallNetwork, WallSpec } from '../../sdk/node/wall/wall.js'
 import { addTree, below, pathOf, patternOf, type Repository, type TreeEntry } from './copies-repos.js'
 import { fillTree, type Tree } from './copies-tree.js'
 
@@ -31,6 +31,8 @@ export interface ShelfOptions {
   readonly grants?: WallGrants
   /** The programs of a conversation, which keep within its limits. */
   readonly limits?: (id: string) => ProgramGroup
+  /** The network of a conversation, for what git runs in its copy. */
+  readonly network?: (id: string) => WallNetwork
 }
 
 /** Where private copies stand, each with the note that says it is whole. */
@@ -105,12 +107,14 @@ export class Shelf {
 
   /** The wall around a copy. */
   wall(id: string, made: Made): TurnWall {
-    const { workspace, data, hidden = [], grants, limits } = this.#options
+    const { workspace, data, hidden = [], grants, limits, network } = this.#options
     const gitdirs = made.repos.map(({ repo, common, entry }) => ({
       path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`, exclude: foreignTo(repo, made).map(patternOf),
     }))
     const copy = { dir: this.place(id), gitdirs }
-    return { workspace, data, hide: hidden, ...(grants && { grants }), ...(limits && { limits: limits(id) }), copy }
+    return {
+      workspace, data, hide: hidden, ...(grants && { grants }), ...(limits && { limits: limits(id) }), ...(network && { network: network(id) }), copy,
+    }
   }
 
   #note(id: string): string {

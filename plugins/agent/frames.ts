@@ -65,12 +65,16 @@ export interface SessionFrame {
   kind: 'session'
   sessionId: string
 }
-/** The private copy the turn works in; `unenforced`: this machine cannot wall the turn into it. */
+/**
+ * The private copy the turn works in; `unenforced`: this machine cannot wall the turn into it. `network` is what the turn
+ * really has: a network of the conversation's own, or that of the machine.
+ */
 export interface WorktreeFrame {
   kind: 'worktree'
   branch: string
   base: string
   unenforced?: boolean
+  network?: 'own' | 'shared'
   sync?: { commits: Count; blocked: string[] }
 }
 export interface PreambleFrame {

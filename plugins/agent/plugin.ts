@@ -17,6 +17,7 @@ import { handOver, takeBack } from './bundle-part.js'
 import { Cards } from './cards.js'
 import { Changes } from './changes.js'
 import { CommandLogs } from './command-logs.js'
+import { ConversationNetworks } from './conversation-networks.js'
 import { agent, type Agent, type Conversation } from './contract.js'
 import { Conversations } from './conversations.js'
 import { Copies } from './copies.js'
@@ -81,7 +82,7 @@ export const activate = async (host: Host): Promise<void> => {
   const providers = new Providers(store, log, [scriptWith(scriptAgent(place.root), vendorOn(peers))])
   const remembered = new Remembered(store, log)
   const limiter = new Limiter(await wallLimits(place.limits, data), ControlGroups.open(data))
-  const copies = new Copies({ workspace, folder: place.folder, data, hidden, grants, log, limits: id => limiter.of(id) })
+  const copies = new Copies({ workspace, folder: place.folder, data, hidden, grants, log, limits: id => limiter.of(id), network: id => networks.wall(id) })
   const listeners = async () => (await host.call('kernel.listeners')).listeners
   const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
   const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
@@ -91,8 +92,9 @@ export const activate = async (host: Host): Promise<void> => {
   }
   const underWay = new ProgramsUnderWay()
   const commands = new CommandLogs(join(place.data, 'logs', 'runs'))
+  const networks = new ConversationNetworks({ host, folder: place.folder, limiter, settings, listeners, live: id => engine.live(id) })
   const workshop = new TurnWorkshop({
-    workspace, data, underWay, commands, copies, limiter, conversations, locks, log, remembered, anchors, listeners, limits,
+    workspace, data, underWay, commands, copies, limiter, conversations, locks, log, remembered, anchors, networks, limits,
     reach: ({ areas, email }) => askReach(host, areas, email), staff: { providers, log },
   })
   const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
@@ -116,6 +118,7 @@ export const activate = async (host: Host): Promise<void> => {
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
     await peers.forget(id)
+    networks.forget(id)
     if (branch) await copies.remove(id, repos)
     await copies.throwAway(conversationHome(data, id))
     await Promise.all([remembered.forget(id), anchors.forget(id), archive.forget(id), ...(purged ? [commands.forget(id)] : [])])
@@ -157,9 +160,11 @@ export const activate = async (host: Host): Promise<void> => {
   // Once a turn has its processor back: the next private copy is then there at once.
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && workshop.warm()))
   host.on('settings.changed', ({ keys }) => void (keys.includes('resumeAfterOutage') && resumes.recheck()))
+  host.on('settings.changed', ({ keys }) => void (keys.some(key => key.startsWith('network')) && networks.update()))
   host.stopping(async () => {
     await engine.close()
     await peers.close()
+    networks.close()
     await commands.close()
     await workshop.idle()
     index.close()

@@ -2,7 +2,7 @@ import { mkdir, stat } from 'node:fs/promises'
 import { extname, join, relative } from 'node:path'
 import { accessTo, allows, commonReach, covers, isWithin, Refusal, refuse, type ReachFolder } from '../../sdk/index.js'
 import type { Log } from '../../sdk/index.js'
-import type { Listener, Reach } from '../../sdk/node/addresses.js'
+import type { Reach } from '../../sdk/node/addresses.js'
 import { tooLarge } from '../../sdk/node/large-files.js'
 import type { Limiter } from '../../sdk/node/limits/limiter.js'
 import { inside } from '../../sdk/node/paths.js'
@@ -13,6 +13,7 @@ import type { HelperLimits, TurnRequest } from './adapter.js'
 import type { Anchors } from './anchors.js'
 import type { CommandLogs } from './command-logs.js'
 import type { Conversation, CopyRepo } from './contract.js'
+import type { ConversationNetworks, TurnNetwork } from './conversation-networks.js'
 import type { Conversations } from './conversations.js'
 import type { Copies } from './copies.js'
 import { pathOf } from './copies-repos.js'
@@ -52,12 +53,13 @@ export interface WorkshopParts {
   readonly anchors: Anchors
   /** What of the workspace a turn reaches that is limited to areas. */
   readonly reach: (limits: Limits) => Promise<readonly ReachFolder[]>
-  /** The addresses the daemon itself listens on. */
-  readonly listeners: () => Promise<readonly Listener[]>
+  /** The network of each conversation. */
+  readonly networks: Pick<ConversationNetworks, 'of'>
 }
 
 interface Tree extends Ground {
   readonly wall: Omit<WallSpec, 'cwd' | 'env'>
+  readonly reach: TurnNetwork['reach']
 }
 
 const MIMES: { readonly [extension: string]: string } = {
@@ -69,6 +71,7 @@ const MIMES: { readonly [extension: string]: string } = {
 /** Makes private copies ready, writes what stands before a provider's first frame, and gives adapters the tools. */
 export class TurnWorkshop implements Workshop {
   readonly #parts: WorkshopParts
+  readonly #networks = new WeakMap<Turn, TurnNetwork>()
   #warming: Promise<void> | undefined
 
   constructor(parts: WorkshopParts) {
@@ -82,6 +85,8 @@ export class TurnWorkshop implements Workshop {
     void turn.ended.then(limited.listen(sentence => turn.fail(sentence)))
     const { input } = turn.message
     const again = turn.record.prepared
+    const network = await this.#parts.networks.of(id)
+    this.#networks.set(turn, network)
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
@@ -110,9 +115,10 @@ export class TurnWorkshop implements Workshop {
       attachments,
       mentions,
       wall: {
-        ...(await copies.wall(branch ? id : undefined)), home: await homeOfConversation(data, id, { alone: folders !== undefined }),
-        ...(folders && { only: folders }), limits: limited,
+        ...withoutNetwork(await copies.wall(branch ? id : undefined)), home: await homeOfConversation(data, id, { alone: folders !== undefined }),
+        ...(folders && { only: folders }), limits: limited, ...(network.wall && { network: network.wall }),
       },
+      reach: network.reach,
       ...(folders && { folders }),
       ...(allowedTools && { allowedTools }),
     }
@@ -151,7 +157,7 @@ export class TurnWorkshop implements Workshop {
     const { repos, checkpoint } = sync ?? opened
     await conversations.update(id, { repos, starts: undefined })
     const shown = sync && { commits: sync.commits, blocked: covered(folders, sync.blocked) }
-    turn.log.push(await worktree(branch, repos, shown))
+    turn.log.push(await worktree(branch, repos, this.#networks.get(turn), shown))
     const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
     const kept = commits.map(({ repo, tip }) => ({ repo, tip, base: repos.find(each => each.repo === repo)?.base ?? tip }))
     await anchors.keep(id, { id: state, run: turn.run, index: turn.index, repos: kept })
@@ -201,7 +207,7 @@ export class TurnWorkshop implements Workshop {
       const { repos } = conversations.get(id)
       const { repos: moved, commits, blocked } = await this.#sync(turn, id, await copies.ensure(id, repos))
       await conversations.update(id, { repos: moved })
-      const frame = await worktree(branch, moved, { commits, blocked: covered(folders, blocked) })
+      const frame = await worktree(branch, moved, this.#networks.get(turn), { commits, blocked: covered(folders, blocked) })
       // The turn may have ended over it, and its log with it.
       if (!turn.leaving) await turn.log.write(frame)
     } finally {
@@ -210,19 +216,22 @@ export class TurnWorkshop implements Workshop {
   }
 
   io(turn: Turn, ground: Ground, leg: Leg) {
-    const { remembered, listeners, staff, underWay, commands } = this.#parts
+    const { remembered, staff, underWay, commands } = this.#parts
     // Every ground of this workshop was made by `prepare`.
-    const { wall } = ground as Tree
+    const { wall, reach } = ground as Tree
     const { conversationId } = turn
     return turnIo(turn, ground, leg, {
       staff,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
-      toolbox: toolbox(ground, wall, async () => ({ near: true, listeners: await listeners() }), {
+      toolbox: toolbox(ground, wall, reach, {
         onStart: (pid, over) => underWay.begun(conversationId, pid, over), begun: commands.of(conversationId, turn.run),
       }),
     })
   }
 }
+
+/** The network of a turn is settled when it begins. */
+const withoutNetwork = ({ network: _network, ...wall }: Omit<WallSpec, 'cwd' | 'env'>): Omit<WallSpec, 'cwd' | 'env'> => wall
 
 /** The repositories of which somebody who reaches these folders may know. */
 const covered = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>
@@ -232,10 +241,13 @@ const narrowed = (folders: readonly ReachFolder[]): string =>
   `this conversation is kept to ${folders.map(({ path }) => path).join(', ')}, which is what the person who opened it ` +
   'reaches: the turn reaches nothing else; fork the conversation for turns that reach the whole workspace'
 
-const worktree = async (branch: string, repos: readonly CopyRepo[], sync?: { commits: number; blocked: string[] }) => {
+const worktree = async (
+  branch: string, repos: readonly CopyRepo[], has: TurnNetwork | undefined, sync?: { commits: number; blocked: string[] },
+) => {
   const base = (repos.find(({ repo }) => repo === 'root') ?? repos[0])?.base ?? ''
   const unenforced = (await wallKind()) === 'none'
-  return { kind: 'worktree' as const, branch, base, ...(unenforced && { unenforced }), ...(sync && { sync }) }
+  const network = await has?.kind()
+  return { kind: 'worktree' as const, branch, base, ...(unenforced && { unenforced }), ...(network && { network }), ...(sync && { sync }) }
 }
 
 /** The sandbox tools in one tree. */

@@ -16,6 +16,20 @@ export interface Settings {
   subagentsPerTurn: number & tags.Minimum<1> & tags.Maximum<2000>
   /** How deep helpers may start helpers of their own, 3 unless set. */
   subagentDepth: number & tags.Minimum<1> & tags.Maximum<10>
+  /**
+   * What the programs of a conversation are in, from its next turn: `own` unless set, a network of its own whose ways out
+   * are the daemon's; `shared`: the network of the machine.
+   */
+  network: 'own' | 'shared'
+  /**
+   * What conversations reach beside public addresses, from the next connection: `host[:port]`, none unless set.
+   *
+   * A host is a name, `*.` and a name, an address, or a network such as `10.1.0.0/16`. `localhost:5432` is a port of the
+   * machine, which answers inside at the same port. Other than that nothing of the machine itself is opened by a name.
+   */
+  networkAllow: (string & tags.MinLength<1> & tags.MaxLength<260>)[] & tags.MaxItems<200>
+  /** Conversations reach nothing but what `networkAllow` names, from the next connection; off unless set. */
+  networkOnly: boolean
 }
 /** Settings to write; a key that is none of them is refused. */
 export interface SettingsGiven extends Partial<Settings> {}
@@ -34,7 +48,7 @@ export interface SettingsCalls {
    * Write the settings whole: a key left out takes its default.
    *
    * With `if-match: <tag of an earlier answer>` nothing is written when the settings have changed since. A turn that
-   * runs keeps what it started with. Keys of the file that are no settings here stay as they are.
+   * runs keeps what it started with, but for what it may reach. Keys of the file that are no settings here stay as they are.
    */
   'POST /settings'(input: SettingsGiven): Ok
 

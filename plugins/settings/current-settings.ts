@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { type Host, refuse } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
 import { nearest } from '../../sdk/node/nearest.js'
 import type { ManifestProblem } from '../system/contract.js'
 import { settings, type SettingKey, type Settings, type SettingsEvents, type SettingsGiven } from './contract.js'
+import { wrongAllowed } from './network-allow.js'
 import { FILE, type Kept, type SettingsFile } from './settings-file.js'
 
 /** What holds where nothing is kept, or nothing that fits. */
@@ -14,6 +16,9 @@ export const DEFAULTS: Settings = {
   subagentsAtOnce: 20,
   subagentsPerTurn: 200,
   subagentDepth: 3,
+  network: 'own',
+  networkAllow: [],
+  networkOnly: false,
 }
 const MOST_TOLD = 20
 
@@ -85,9 +90,9 @@ export class CurrentSettings {
     const now: Settings = { ...DEFAULTS, ...Object.fromEntries(fitting) }
     const seen = this.#seen
     this.#seen = now
-    const keys = seen ? KEYS.filter(key => now[key] !== seen[key]) : []
+    const keys = seen ? KEYS.filter(key => !isDeepStrictEqual(now[key], seen[key])) : []
     if (keys.length > 0) this.#changed({ keys, ...(by !== undefined && { by }) })
-    return { ...now }
+    return structuredClone(now)
   }
 }
 
@@ -95,13 +100,13 @@ const KEYS = Object.keys(DEFAULTS) as SettingKey[]
 
 /** The contract's own limits, so that the file may hold just what a call may write. */
 const fits = (key: string, value: unknown): boolean =>
-  settings.request({ call: 'POST /settings', input: { [key]: value } }).success
+  settings.request({ call: 'POST /settings', input: { [key]: value } }).success && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
 
 const problemsOf = ({ keys, wrong }: Kept): ManifestProblem[] => {
   if (wrong !== undefined) return [{ kind: 'unreadable', detail: wrong }]
   return Object.entries(keys).filter(([key, value]) => !fits(key, value)).map(([key]): ManifestProblem => {
     const setting = KEYS.find(one => one === key)
-    if (setting) return { kind: 'invalidEntry', detail: `${setting}: its value does not fit, so the default ${DEFAULTS[setting]} holds` }
+    if (setting) return { kind: 'invalidEntry', detail: `${setting}: its value does not fit, so the default ${JSON.stringify(DEFAULTS[setting])} holds` }
     const suggestion = nearest(key, KEYS)
     return { kind: 'unknownKey', detail: `${key.slice(0, 80)}: no setting of this sandbox`, ...(suggestion !== undefined && { suggestion }) }
   })

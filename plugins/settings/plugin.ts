@@ -2,6 +2,7 @@ import { type Host, refuse } from '../../sdk/index.js'
 import { record } from '../../sdk/node/record.js'
 import { settings, type SettingsGiven, type SettingKey } from './contract.js'
 import { CurrentSettings, DEFAULTS, revisionOf } from './current-settings.js'
+import { checkAllowed } from './network-allow.js'
 import { FILE, SettingsFile } from './settings-file.js'
 
 export const contract = settings
@@ -25,11 +26,13 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(settings, {
     'GET /settings': () => current.read(),
     'POST /settings': async (given, { caller, http }) => {
+      checkAllowed(given.networkAllow, (await host.call('kernel.listeners')).listeners, 'networkAllow')
       await current.change({ set: { ...DEFAULTS, ...given }, holds: matching(http?.ifMatch), by: caller.actor })
       return { ok: true as const }
     },
     'POST /settings/patch': async ({ set = {}, unset = [], revision }, { caller }) => {
       checkApart(set, unset)
+      checkAllowed(set.networkAllow, (await host.call('kernel.listeners')).listeners, 'set.networkAllow')
       const holds = (found: string) => revision === undefined || revision === found
       const changed = await current.change({ set, unset, holds, by: caller.actor })
       return { settings: changed, revision: revisionOf(changed) }

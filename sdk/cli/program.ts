@@ -11,6 +11,7 @@ import { agents, diff, discard, land } from './fleet.js'
 import { login } from './login.js'
 import { logs } from './logs.js'
 import { members } from './members.js'
+import { network } from './network.js'
 import { SELF } from './own-name.js'
 import { answer, attach, run, stop } from './run.js'
 import { scriptAgent } from './script-agent.js'
@@ -25,7 +26,7 @@ import { wall } from './wall.js'
 import { say, write } from './write.js'
 
 const VERBS: readonly Verb[] = [
-  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, browser, activity, logs, usage, wall,
+  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, browser, activity, logs, usage, wall, network,
   bundle, call, scriptAgent,
 ]
 

@@ -6,6 +6,7 @@ import { mountsOf } from '../node/wall/view.js'
 import { wallKind } from '../node/wall/wall.js'
 import { told } from './asked.js'
 import { whichDaemon } from './connection.js'
+import { SELF } from './own-name.js'
 import { columns } from './text.js'
 import { CONNECTION, EXIT, Failure, type Verb } from './verb.js'
 
@@ -26,7 +27,10 @@ export const wall: Verb = {
   name: 'wall',
   usage: '',
   summary: 'show what turns and terminals can read and write on this machine',
-  notes: ['Whatever is not in the list is not there for them. A turn in a private copy has the copy in the place of the workspace.'],
+  notes: [
+    'Whatever is not in the list is not there for them. A turn in a private copy has the copy in the place of the workspace.',
+    `What turns reach of the network: ${SELF} network.`,
+  ],
   flags: CONNECTION,
   most: 0,
   run: async (terminal, given) => {
@@ -55,5 +59,6 @@ const linesOf = (kind: keyof typeof WALLS, rows: readonly Row[]): string[] => {
       : `behind ${WALLS[kind]}, this is there and nothing else:`,
     '',
     ...columns([['ACCESS', 'PATH', 'WHAT'], ...sorted.map(({ access, path, why }) => [access, path, why])]),
+    '', `what turns reach of the network: ${SELF} network; terminals have that of the machine`,
   ]
 }

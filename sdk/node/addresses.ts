@@ -1,5 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import type { OwnReach } from './network/policy.js'
 
 /** What an address of the network is, as far as asking it for somebody else goes. */
 export type AddressKind = 'public' | 'private' | 'loopback' | 'link-local' | 'metadata' | 'unusable'
@@ -16,6 +17,8 @@ export interface Reach {
   readonly near: boolean
   /** The daemon's own listeners: never asked. */
   readonly listeners: readonly Listener[]
+  /** It is made for a conversation with a network of its own; left out: from the machine's. */
+  readonly own?: OwnReach
 }
 
 /** The first kind whose ranges hold an address is its kind. */
@@ -37,6 +40,9 @@ const LISTS = RANGES.map(([kind, ranges]) => {
   }
   return [kind, list] as const
 })
+
+/** The networks of IPv4 that are not public, but for a machine's own loopback. */
+export const NEAR_NETWORKS: readonly string[] = RANGES.flatMap(([, ranges]) => ranges.split(' ')).filter(range => !range.includes(':') && range !== '127.0.0.0/8')
 
 /** The eight groups of an IPv6 address. */
 const groupsOf = (address: string): number[] => {
@@ -77,10 +83,13 @@ export const addressKind = (address: string): AddressKind => {
   return LISTS.find(([, list]) => list.check(plain, family))?.[0] ?? 'public'
 }
 
-/** Whether an address is one of this machine's. */
-const isHere = (plain: string): boolean =>
-  addressKind(plain) === 'loopback'
-  || Object.values(networkInterfaces()).some(all => all?.some(({ address }) => plainAddress(address) === plain))
+/** The addresses of this machine, in their plain form. */
+export const ownAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap(all => all?.flatMap(({ address }) => plainAddress(address) ?? []) ?? [])
+
+/** Whether an address, in its plain form, is one of this machine's. */
+export const isHere = (plain: string): boolean =>
+  addressKind(plain) === 'loopback' || ownAddresses().includes(plain)
 
 /** Why an address must not be asked for somebody else; undefined: it may be. */
 export const barred = (address: string, port: number, { near, listeners }: Reach): string | undefined => {

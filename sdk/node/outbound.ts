@@ -1,9 +1,11 @@
 import { lookup as resolve, type LookupAddress } from 'node:dns'
 import { request as plainRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as secureRequest } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect as secured } from 'node:tls'
 import { Refusal, refuse } from '../refusal.js'
-import { barred, type Reach } from './addresses.js'
+import { addressKind, barred, type Reach } from './addresses.js'
+import { judge, sentenceOf } from './network/policy.js'
 
 /** A request to a server outside, made for somebody else. */
 export interface OutboundRequest {
@@ -71,7 +73,9 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
   }
   try {
     for (let redirects = 0; ; redirects++) {
-      const answer = await send(hop, await addressesOf(hop.url, asked.reach, over), over)
+      const addresses = await addressesOf(hop.url, asked.reach, over)
+      const own = addresses[0] && isOwnLoopback(addresses[0].address, asked.reach) ? await asked.reach.own!.dial(portOf(hop.url)) : undefined
+      const answer = await send(hop, addresses, over, own)
       const { location } = answer.headers
       if (!REDIRECTS.has(answer.statusCode ?? 0) || location === undefined) return await read(answer, hop.url, asked.maxBytes)
       answer.destroy()
@@ -97,13 +101,31 @@ export const SENTENCES: { readonly [code: string]: string } = {
 /** The addresses a host stands for, only those that may be asked. */
 export const addressesOf = async (url: URL, reach: Reach, signal: AbortSignal): Promise<LookupAddress[]> => {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
+  const port = portOf(url)
   const family = isIP(host)
   const all = family ? [{ address: host, family }] : await named(host, signal)
-  const open = all.filter(({ address }) => barred(address, port, reach) === undefined)
+  const loopback = all[0] !== undefined && isOwnLoopback(all[0].address, reach)
+  const open = all.filter(({ address }) => isOwnLoopback(address, reach) === loopback && refusalOf(host, address, port, reach) === undefined)
   if (open.length > 0) return open
-  const why = all[0] === undefined ? 'it stands for no address' : barred(all[0].address, port, reach)
-  return refuse('forbidden', `${url.host} is not asked: ${why}`)
+  const why = all[0] === undefined ? `${url.host} is not asked: it stands for no address` : refusalOf(host, all[0].address, port, reach)!
+  reach.own?.refused({ host, port }, why)
+  return refuse('forbidden', why)
+}
+
+const portOf = (url: URL): number => Number(url.port || (url.protocol === 'https:' ? 443 : 80))
+
+/** Whether an address is the conversation's own loopback, not that of the machine. */
+const isOwnLoopback = (address: string, { own }: Reach): boolean => own !== undefined && addressKind(address) === 'loopback'
+
+/** The sentence of an address that must not be asked. */
+const refusalOf = (host: string, address: string, port: number, reach: Reach): string | undefined => {
+  if (isOwnLoopback(address, reach)) return undefined
+  if (!reach.own) {
+    const why = barred(address, port, reach)
+    return why === undefined ? undefined : `${host.includes(':') ? `[${host}]` : host}:${port} is not asked: ${why}`
+  }
+  const why = judge({ host, port }, address, reach.own.rules)
+  return why && sentenceOf({ host, port }, why)
 }
 
 const named = (host: string, signal: AbortSignal): Promise<LookupAddress[]> =>
@@ -118,15 +140,21 @@ const named = (host: string, signal: AbortSignal): Promise<LookupAddress[]> =>
     })
   })
 
-const send = ({ url, method, headers, body }: Hop, addresses: readonly LookupAddress[], signal: AbortSignal): Promise<IncomingMessage> =>
+const send = (
+  { url, method, headers, body }: Hop, addresses: readonly LookupAddress[], signal: AbortSignal, own?: Socket,
+): Promise<IncomingMessage> =>
   new Promise((answered, failed) => {
     // The name was looked up and checked: looked up again it might stand for something else.
     const lookup: LookupFunction = (_, { all }, found) =>
       all ? found(null, [...addresses]) : found(null, addresses[0]!.address, addresses[0]!.family)
-    const request = (url.protocol === 'https:' ? secureRequest : plainRequest)(url, {
-      method, lookup, signal, agent: false, maxHeaderSize: MOST_HEADERS,
+    const secure = url.protocol === 'https:'
+    const connection = own && { createConnection: () => (secure ? secured({ socket: own, servername: isIP(url.hostname) ? '' : url.hostname }) : own) }
+    const request = (secure ? secureRequest : plainRequest)(url, {
+      method, lookup, signal, maxHeaderSize: MOST_HEADERS, ...(connection ?? { agent: false }),
       headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'sandbox', ...headers },
     })
+    // It came paused, so that nothing of it is lost.
+    request.once('socket', () => own?.resume())
     request.once('response', answered)
     request.on('error', failed)
     request.once('close', () => failed(new Error('it closed the connection without an answer')))

@@ -104,8 +104,9 @@ t.test('a turn changes neither the program of the daemon nor what was compiled o
   t.notOk(existsSync(join(folder, 'temporary/node-compile-cache')), 'and nowhere else')
 })
 
-t.test('the address of the daemon answers a turn as it answers a stranger', walled(), async t => {
+t.test('in the network of the machine the address of the daemon answers a turn as it answers a stranger', walled(), async t => {
   const { client, url } = await place(t)
+  await client.call('POST /settings/patch', { set: { network: 'shared' } })
   const ask = (method: string, path: string, body = '{}') =>
     `${NODE} -e 'fetch("${url}${path}",{method:"${method}",headers:{"content-type":"application/json"},${method === 'GET' ? '' : `body:${JSON.stringify(JSON.stringify(JSON.parse(body)))}`}}).then(r=>console.log(r.status))'`
   const commands = [

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Card, CardReply, Frame } from '../../plugins/agent/contract.js'
 import type { Caller } from '../../sdk/index.js'
+import { DEFAULTS } from '../../plugins/settings/current-settings.js'
 import { daemonWith, type Support } from '../support/daemon.js'
 import { framesOf } from '../support/turns.js'
 import { refusal, transcript } from './agent-support.js'
@@ -94,8 +95,8 @@ t.test('an unattended turn is offered nothing', async t => {
   t.equal(texts(frames), 'on')
 })
 
-t.test('a page of the daemon itself is never fetched, another on this machine is', async t => {
-  const daemon = await daemonWith(t, ['agent'])
+t.test('in the network of the machine a page of the daemon itself is never fetched, another is', async t => {
+  const daemon = await daemonWith(t, ['agent'], { fakes: { 'settings.get': () => ({ ...DEFAULTS, network: 'shared' }) } })
   const { client, url } = daemon
   const play = async (conversationId: string, prompt: string, options = {}) => {
     const { run } = await client.call('POST /agent', { conversationId, prompt, ...options })

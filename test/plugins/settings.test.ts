@@ -56,6 +56,7 @@ t.test('a key that is no setting and a value that does not fit are refused by na
     ['autoResumeOnRestart', 1], ['autoResumeOnRestart', null], ['resumeAfterOutage', 'yes'], ['resumeAfterOutage', null],
     ['subagentsAtOnce', 0], ['subagentsAtOnce', 201], ['subagentsAtOnce', '20'], ['subagentsPerTurn', 0], ['subagentsPerTurn', 2001],
     ['subagentDepth', 0], ['subagentDepth', 11], ['subagentDepth', true],
+    ['network', 'none'], ['network', true], ['networkOnly', 'yes'], ['networkAllow', 'localhost:1'], ['networkAllow', Array(201).fill('a.example')],
   ]
   for (const [key, value] of bad) {
     const body = JSON.stringify({ agentRetentionDays: 2, [key]: value })
@@ -70,6 +71,27 @@ t.test('a key that is no setting and a value that does not fit are refused by na
   t.match(await post(daemon, '/settings/patch', '{"set":{"agentRetentionDays":2},"unset":["agentRetentionDays"]}'), { status: 400, body: { message: 'in both' } })
   t.same(await daemon.client.call('GET /settings'), DEFAULTS)
   t.throws(() => lstatSync(fileOf(daemon)), { code: 'ENOENT' })
+})
+
+t.test('what conversations may reach is refused by entry where it is none, or is nobody\'s to reach', async t => {
+  const daemon = await daemonWith(t, ['settings'])
+  const own = new URL(daemon.url).port
+  for (const entry of ['localhost', 'not a host', '', '10.0.0.0/99', 'a.example:0', '169.254.169.254', `localhost:${own}`, `127.0.0.1:${own}`, `[::1]:${own}`]) {
+    const body = JSON.stringify({ networkAllow: ['a.example', entry] })
+    t.match(await post(daemon, '/settings', body), { status: 400, body: { errors: [{ path: 'networkAllow[1]' }] } }, body)
+    t.match(await post(daemon, '/settings/patch', `{"set":${body}}`), { status: 400, body: { errors: [{ path: 'set.networkAllow[1]' }] } }, body)
+  }
+  t.same(await daemon.client.call('GET /settings'), DEFAULTS)
+  const set = { network: 'shared', networkAllow: ['localhost:5432', '*.example.org', '10.0.0.0/8:443'], networkOnly: true } as const
+  await daemon.client.call('POST /settings/patch', { set: { ...set, networkAllow: [...set.networkAllow] } })
+  t.same(await daemon.client.call('GET /settings'), { ...DEFAULTS, ...set })
+})
+
+t.test('an entry a person wrote that is none leaves nothing allowed, and is told', async t => {
+  const daemon = await daemonWith(t, ['settings', 'system'])
+  write(daemon, '{"networkAllow":["a.example","localhost"],"networkOnly":true}')
+  t.same(await daemon.client.call('GET /settings'), { ...DEFAULTS, networkOnly: true })
+  t.match(JSON.stringify(await daemon.client.call('GET /system/manifest-problems')), /networkAllow: its value does not fit, so the default \[\] holds/)
 })
 
 t.test('a read takes any query', async t => {

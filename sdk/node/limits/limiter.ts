@@ -39,6 +39,11 @@ export class Limiter {
     return (this.#kept.get(key) ?? this.#make(key)).group
   }
 
+  /** Whether no program of a conversation runs, and no turn. */
+  idle(key: string): boolean {
+    return this.#kept.get(key)?.group.idle ?? true
+  }
+
   #make(key: string): Kept {
     const group = new ProgramGroup({
       limits: this.#limits,

@@ -21,6 +21,9 @@ const BWRAP = [
 
 const ORDINARY = ['--unshare-user', '--uid', '1000', '--gid', '1000']
 
+/** Who owns a network is the superuser there, until here: inside, the daemon's user is who they are everywhere. */
+const asOneself = (): string[] => ['--unshare-user', '--uid', String(process.getuid?.() ?? 0), '--gid', String(process.getgid?.() ?? 0)]
+
 const bwrapMount = ([operation, from, to]: Mount): string[] => {
   switch (operation) {
     case 'empty':
@@ -43,7 +46,7 @@ const bwrapMount = ([operation, from, to]: Mount): string[] => {
  * nobody sets, and that is unset inside.
  */
 export type Builder = (
-  mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], how: Pick<WallSpec, 'ordinary' | 'terminal'> & { readonly mark: string },
+  mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], how: Pick<WallSpec, 'ordinary' | 'terminal'> & { readonly mark: string; readonly inUserNamespace?: boolean },
 ) => Omit<Walled, 'enforced'>
 
 /** Secrets ride in the environment, never in an argument: only what would change the wall's own programs is moved. */
@@ -55,10 +58,10 @@ const split = (env: Env): { outer: Env; loader: [string, string][] } => {
   }
 }
 
-const withBwrap = (program: string, path: string): Builder => (mounts, cwd, env, command, { ordinary, terminal, mark }) => {
+const withBwrap = (program: string, path: string): Builder => (mounts, cwd, env, command, { ordinary, terminal, mark, inUserNamespace = false }) => {
   const { outer, loader } = split(env)
   const args = [
-    ...BWRAP, ...(terminal ? [] : ['--new-session']), ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []),
+    ...BWRAP, ...(terminal ? [] : ['--new-session']), ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []), ...(inUserNamespace ? asOneself() : []),
     ...mounts.flatMap(bwrapMount), ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
     '--unsetenv', mark, '--chdir', cwd, '--', ...command,
   ]

@@ -31,6 +31,28 @@ export interface WallHome {
   readonly gitconfig: string
 }
 
+/** A network as a program enters it. */
+export interface EnteredNetwork {
+  /** The program and arguments that start a command in it, which follows. */
+  readonly command: readonly [program: string, ...args: string[]]
+  /** What tells programs their way out. */
+  readonly env: Env
+  /** It is owned by a user namespace in which the daemon's user is the superuser. */
+  readonly inUserNamespace: boolean
+  /** A file in the place of the one in which names of hosts are resolved. */
+  readonly resolver?: string
+}
+
+/** The network of whatever runs behind a wall. */
+export interface WallNetwork {
+  /**
+   * What starts a program in it; undefined: this machine has none for it, and the program has that of the machine.
+   *
+   * @throws A refusal where it could not be made.
+   */
+  enter(): Promise<EnteredNetwork | undefined>
+}
+
 /** What a process behind the wall is to see. Paths are real and absolute. */
 export interface WallSpec {
   readonly workspace: string
@@ -63,6 +85,8 @@ export interface WallSpec {
   readonly hide?: readonly string[]
   /** The superuser is an ordinary user inside, who may make namespaces of their own: for a program with a wall of its own. Only bubblewrap can. */
   readonly ordinary?: boolean
+  /** Left out: it has that of the machine. */
+  readonly network?: WallNetwork
   /** Whose programs together keep within limits; left out: it has those of the machine. */
   readonly limits?: ProgramGroup
 }

@@ -63,14 +63,19 @@ const secretsOfSystem = (): readonly Mount[] => {
   return closed.mounts
 }
 
-/** The file in which names of hosts are resolved; where it is a link, what it leads to lies outside the folders above. */
-const resolver = (): Mount[] => {
+/** The real path of the file in which names of hosts are resolved. */
+export const resolverPath = (): string | undefined => {
   try {
-    const path = realpathSync('/etc/resolv.conf')
-    return FOLDERS.some(folder => contains(folder, path)) ? [] : [['show', path, path, 'name servers']]
+    return realpathSync('/etc/resolv.conf')
   } catch {
-    return []
+    return undefined
   }
+}
+
+/** That file: where it is a link, what it leads to lies outside the folders above. */
+const resolver = (): Mount[] => {
+  const path = resolverPath()
+  return path === undefined || FOLDERS.some(folder => contains(folder, path)) ? [] : [['show', path, path, 'name servers']]
 }
 
 /** The programs, libraries and settings of the system, read-only, without what is closed to other users. */

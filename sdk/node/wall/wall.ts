@@ -4,14 +4,15 @@ import { ownProgram, run, type RunOptions, type RunResult } from '../run.js'
 import { builder, wallKind } from './builders.js'
 import { homeEnv } from './home.js'
 import { markOf } from './mark.js'
-import type { Walled, WallKind, WallSpec } from './spec.js'
+import type { EnteredNetwork, Mount, Walled, WallKind, WallSpec } from './spec.js'
+import { resolverPath } from './system.js'
 import { mountsOf } from './view.js'
 
 /** How much of a program's output is looked at for what it said last. */
 const LAST_WORDS = 4096
 
 export { wallKind } from './builders.js'
-export type { Walled, WallGitdir, WallKind, WallSpec } from './spec.js'
+export type { EnteredNetwork, Walled, WallGitdir, WallKind, WallNetwork, WallSpec } from './spec.js'
 
 /**
  * The command that runs a program behind the wall of the operating system.
@@ -25,13 +26,25 @@ export const walled = async (
   const build = await builder(kind ?? (await wallKind()))
   const env = spec.home ? { ...spec.env, ...homeEnv(spec.home, spec.env) } : spec.env
   if (build) {
-    const how = { ...spec, mark: await markOf(spec.data) }
-    return limited(spec, { ...build(await mountsOf(spec), spec.cwd, env, [program, ...args], how), enforced: true })
+    const [mounts, mark, network] = await Promise.all([mountsOf(spec), markOf(spec.data), spec.network?.enter()])
+    const how = { ...spec, mark, ...(network && { inUserNamespace: network.inUserNamespace }) }
+    const command = build([...mounts, ...resolved(network)], spec.cwd, { ...network?.env, ...env }, [program, ...args], how)
+    return limited(spec, { ...(network ? within(network, command) : command), enforced: true })
   }
   const { copy, cwd, workspace } = spec
   const place = copy && contains(workspace, cwd) ? join(copy.dir, relative(workspace, cwd)) : cwd
   return limited(spec, { program, args: [...args], env, cwd: place, enforced: false })
 }
+
+/** The file in which names of hosts are resolved in a network. */
+const resolved = (network: EnteredNetwork | undefined): Mount[] => {
+  const path = network?.resolver === undefined ? undefined : resolverPath()
+  return path === undefined ? [] : [['show', network!.resolver!, path, 'name servers']]
+}
+
+/** The same command, started in a network. */
+const within = ({ command: [enter, ...how] }: EnteredNetwork, { program, args, ...rest }: Omit<Walled, 'enforced'>): Omit<Walled, 'enforced'> =>
+  ({ ...rest, program: enter, args: [...how, program, ...args] })
 
 /** The same command, started within the limits. */
 const limited = async ({ limits }: WallSpec, command: Walled): Promise<Walled> => {

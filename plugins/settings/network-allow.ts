@@ -1,0 +1,28 @@
+import { refuse } from '../../sdk/index.js'
+import { ownAddresses, type Listener } from '../../sdk/node/addresses.js'
+import { parseAllowed } from '../../sdk/node/network/allow.js'
+
+/** What is wrong with an entry of `networkAllow`. */
+export interface WrongEntry {
+  readonly at: number
+  readonly wrong: string
+}
+
+/** The entries that are none, or name what no conversation reaches. */
+export const wrongAllowed = (entries: readonly string[], listeners: readonly Listener[] = []): WrongEntry[] => entries.flatMap((text, at) => {
+  const parsed = parseAllowed(text)
+  if ('wrong' in parsed) return [{ at, wrong: parsed.wrong }]
+  const here = parsed.kind === 'local' || (parsed.kind === 'addresses' && ownAddresses().some(parsed.holds))
+  const own = here && listeners.some(({ port }) => port === parsed.port)
+  return own ? [{ at, wrong: 'it is this sandbox itself, which no conversation reaches' }] : []
+})
+
+/** Refuses entries that cannot be kept; `path` is where they stand in the input. */
+export const checkAllowed = (entries: readonly string[] | undefined, listeners: readonly Listener[], path: string): void => {
+  const wrong = wrongAllowed(entries ?? [], listeners)
+  const [first] = wrong
+  if (!first) return
+  refuse('invalid', `${path}[${first.at}]: ${JSON.stringify(entries![first.at])}: ${first.wrong}`, {
+    errors: wrong.map(({ at, wrong: expected }) => ({ path: `${path}[${at}]`, expected })),
+  })
+}

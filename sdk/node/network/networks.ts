@@ -1,0 +1,132 @@
+import type { Socket } from 'node:net'
+import { refuse } from '../../refusal.js'
+import type { EnteredNetwork } from '../wall/spec.js'
+import { OwnNetwork, type NetworkOwner } from './own-network.js'
+
+const LOOK_MS = 2_500
+/** A command that was made for a network starts within this time. */
+const STARTS_MS = 10_000
+const AGAIN_MS = 60_000
+
+interface Kept {
+  readonly network: Promise<OwnNetwork>
+  usedAt: number
+}
+
+/** What the networks of conversations stand on. */
+export interface NetworksOptions {
+  readonly owner: (id: string) => NetworkOwner
+  /** Whether anything runs for a conversation, or is about to. */
+  readonly busy: (id: string) => boolean
+  readonly log: { warn(message: string, fields?: object): void }
+}
+
+/**
+ * One network for each conversation: made with the first program that runs for it, kept while anything does. One is kept
+ * ready, so that no program waits for the next.
+ */
+export class Networks {
+  readonly #options: NetworksOptions
+  readonly #kept = new Map<string, Kept>()
+  #ready: Promise<OwnNetwork> | undefined
+  #failedAt = -Infinity
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(options: NetworksOptions) {
+    this.#options = options
+  }
+
+  /** Whether this machine can make them. */
+  async possible(): Promise<boolean> {
+    if (process.platform !== 'linux' || this.#closed) return false
+    if (this.#kept.size) return true
+    if (!this.#ready && performance.now() - this.#failedAt < AGAIN_MS) return false
+    return this.#prepare().then(() => true, () => false)
+  }
+
+  /** How many there are. */
+  get size(): number {
+    return this.#kept.size
+  }
+
+  /** Enters the network of a conversation. */
+  async enter(id: string): Promise<EnteredNetwork> {
+    const entered = await (await this.#of(id)).enter()
+    this.#use(id)
+    return entered
+  }
+
+  /** A connection to a port of a conversation's loopback; refused when nothing runs for it. */
+  async dial(id: string, port: number): Promise<Socket> {
+    const kept = this.#kept.get(id) ?? refuse('dependency', `nothing is listening on port ${port} in the network of the conversation`)
+    this.#use(id)
+    return (await kept.network).dial(port)
+  }
+
+  /** Every network follows the rules as they are now. */
+  async update(): Promise<void> {
+    await Promise.all([...this.#kept.values()].map(async ({ network }) => (await network).update().catch(() => {})))
+  }
+
+  /** Lets go of the network of a conversation that is no more. */
+  forget(id: string): void {
+    const kept = this.#kept.get(id)
+    this.#kept.delete(id)
+    void kept?.network.then(network => network.close(), () => {})
+  }
+
+  /** Lets go of all. */
+  close(): void {
+    this.#closed = true
+    clearInterval(this.#timer)
+    for (const id of this.#kept.keys()) this.forget(id)
+    void this.#ready?.then(network => network.close(), () => {})
+    this.#ready = undefined
+  }
+
+  #use(id: string): void {
+    const kept = this.#kept.get(id)
+    if (kept) kept.usedAt = performance.now()
+  }
+
+  async #of(id: string): Promise<OwnNetwork> {
+    const known = this.#kept.get(id)
+    if (known) return known.network
+    if (this.#closed) refuse('unavailable', 'the sandbox is stopping')
+    const network = (async () => {
+      const made = await this.#prepare()
+      await made.own(this.#options.owner(id))
+      return made
+    })()
+    this.#ready = undefined
+    this.#kept.set(id, { network, usedAt: performance.now() })
+    this.#timer ??= setInterval(() => this.#sweep(), LOOK_MS).unref()
+    try {
+      await network
+    } catch (error) {
+      this.#kept.delete(id)
+      refuse('dependency', `the network of the conversation could not be made: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    }
+    if (!this.#closed) void this.#prepare().catch(() => {})
+    return network
+  }
+
+  #prepare(): Promise<OwnNetwork> {
+    this.#ready ??= OwnNetwork.make().catch((error: unknown) => {
+      this.#ready = undefined
+      this.#failedAt = performance.now()
+      this.#options.log.warn('a network of its own could not be made for a conversation', { error: String(error) })
+      throw error
+    })
+    return this.#ready
+  }
+
+  #sweep(): void {
+    const now = performance.now()
+    for (const [id, kept] of this.#kept) {
+      if (this.#options.busy(id)) kept.usedAt = now
+      else if (now - kept.usedAt > STARTS_MS) this.forget(id)
+    }
+  }
+}

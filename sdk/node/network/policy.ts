@@ -1,0 +1,129 @@
+import { lookup as resolve, type LookupAddress } from 'node:dns'
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
+import { refuse } from '../../refusal.js'
+import { addressKind, isHere, plainAddress, type Listener } from '../addresses.js'
+import { plainName, type Allowed } from './allow.js'
+
+/** What conversations may reach beyond their own loopback. */
+export interface NetworkPolicy {
+  readonly allow: readonly Allowed[]
+  /** Nothing but what is allowed; false: public addresses too. */
+  readonly only: boolean
+}
+
+/** What holds for one connection. */
+export interface NetworkRules extends NetworkPolicy {
+  /** The daemon's own listeners: never reached. */
+  readonly listeners: readonly Listener[]
+}
+
+/** Where a program asked to be connected. */
+export interface Target {
+  /** A name or an address. */
+  readonly host: string
+  readonly port: number
+}
+
+/** What a request of the daemon for a conversation goes by, when that has a network of its own. */
+export interface OwnReach {
+  readonly rules: NetworkRules
+  /** A connection to a port of the conversation's own loopback. */
+  dial(port: number): Promise<Socket>
+  /** Told of a target that was not reached. */
+  refused(target: Target, sentence: string): void
+}
+
+/** Why an address is not reached. */
+export interface Barred {
+  readonly why: string
+  /** The entry of `networkAllow` that would change it; left out: nothing does. */
+  readonly entry?: string
+}
+
+const CONNECT_MS = 30_000
+
+/** How a target is written. */
+export const written = ({ host, port }: Target): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
+
+/** Whether an entry allows an address that a target stands for. */
+const holds = (entry: Allowed, { host, port }: Target, plain: string, here: boolean): boolean => {
+  if (entry.port !== undefined && entry.port !== port) return false
+  switch (entry.kind) {
+    case 'local':
+      return addressKind(plain) === 'loopback'
+    case 'addresses':
+      return entry.holds(plain)
+    case 'name': {
+      // Whoever owns a name says what it stands for: it opens no port of this machine.
+      if (here) return false
+      const name = plainName(host)
+      return entry.below ? name.endsWith(`.${entry.name}`) : name === entry.name
+    }
+  }
+}
+
+/** Why a conversation does not reach an address that a target stands for; undefined: it does. */
+export const judge = (target: Target, address: string, { allow, only, listeners }: NetworkRules): Barred | undefined => {
+  const plain = plainAddress(address)
+  const kind = plain === undefined ? 'unusable' : addressKind(plain)
+  if (plain === undefined || kind === 'unusable') return { why: 'it is no address that can be asked' }
+  if (kind === 'metadata') return { why: 'it is where a machine is told its own secrets' }
+  const here = isHere(plain)
+  if (here && listeners.some(({ port }) => port === target.port)) return { why: 'it is this sandbox itself' }
+  if (allow.some(entry => holds(entry, target, plain, here))) return undefined
+  const entry = written({ host: here ? (kind === 'loopback' ? 'localhost' : plain) : target.host, port: target.port })
+  if (here) return { why: 'it is this machine, of which only allowed ports are reached', entry }
+  if (kind !== 'public') return { why: `it is a ${kind} address`, entry }
+  return only ? { why: 'only what networkAllow names is reached', entry } : undefined
+}
+
+/** The sentence of a target that is not reached. */
+export const sentenceOf = (target: Target, { why, entry }: Barred): string =>
+  `${written(target)} is not reached from this conversation: ${why}${entry === undefined ? '' : `; a maintainer allows it with: sandbox network allow ${entry}`}`
+
+/** Looks a name up once. */
+export const addressesOf = (host: string): Promise<readonly LookupAddress[]> => {
+  const family = isIP(host)
+  if (family) return Promise.resolve([{ address: host, family }])
+  return new Promise((found, failed) => resolve(host, { all: true }, (error, all) => (error ? failed(error) : found(all))))
+}
+
+/**
+ * Connects to a target, to an address that was checked.
+ *
+ * @throws A refusal `forbidden` where the rules do not let it, and the system's error where nobody answers.
+ */
+export const connectChecked = async (target: Target, rules: NetworkRules, signal: AbortSignal): Promise<Socket> => {
+  const all = await addressesOf(target.host.replace(/%.*$/, ''))
+  signal.throwIfAborted()
+  const open = all.filter(({ address }) => judge(target, address, rules) === undefined)
+  if (!open.length) {
+    const [first] = all
+    const barred = (first && judge(target, first.address, rules)) ?? { why: 'it stands for no address' }
+    return refuse('forbidden', sentenceOf(target, barred))
+  }
+  // Looked up again a name might stand for something else.
+  const lookup: LookupFunction = (_, { all: several }, found) => (several ? found(null, [...open]) : found(null, open[0]!.address, open[0]!.family))
+  return connected(connect({ host: 'checked', port: target.port, lookup, allowHalfOpen: true, noDelay: true, keepAlive: true, autoSelectFamily: true }), signal)
+}
+
+/** The socket once it is connected, paused; it is destroyed when that fails or takes too long. */
+const connected = (socket: Socket, signal: AbortSignal): Promise<Socket> => new Promise((done, failed) => {
+  const stop = () => socket.destroy(Object.assign(new Error('it does not answer'), { code: 'ETIMEDOUT' }))
+  const late = setTimeout(stop, CONNECT_MS)
+  signal.addEventListener('abort', stop, { once: true })
+  const over = () => {
+    clearTimeout(late)
+    signal.removeEventListener('abort', stop)
+  }
+  socket.once('error', error => {
+    over()
+    failed(error)
+  })
+  socket.once('connect', () => {
+    over()
+    socket.removeAllListeners('error')
+    socket.on('error', () => {})
+    done(socket.pause())
+  })
+})
