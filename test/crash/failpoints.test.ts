@@ -36,6 +36,8 @@ const FIRST = {
 const SECOND = { conversationId: 'c', messageId: 'm-2', errand: 'ci-fix', prompt: 'append log.txt\n| three\nsay second' } as const
 const answer = (run: string) => ({ kind: 'question', requestId: `${run}.1`, answers: { 'Which?': 'b' } }) as const
 
+const IMPORT = ['checked', 'taken', 'noted', 'logged', 'moved'].map(name => `agent.import.${name}`)
+
 /** A turn with a question and a message that waits behind it: all of it happens once, whenever the daemon dies. */
 const turns = (warm: boolean) => async (t: Test, point: string) => {
   const where = whereIn(t)
@@ -76,16 +78,23 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
     await kept(t, daemon, run, seen)
     await kept(t, daemon, second.run)
     t.equal(inGit(where.workspace, 'status', '--porcelain'), '', 'the shared tree was not touched')
+    t.equal(inGit(where.workspace, 'show', 'agent/c:log.txt'), 'one\ntwo\nthree\n', 'the repository has the work')
+    t.equal(inGit(where.workspace, 'rev-parse', 'agent/c'), inGit(copyOf(where, 'c'), 'rev-parse', 'agent/c'))
+    t.equal(inGit(where.workspace, 'fsck', '--strict', '--no-dangling'), '')
   })
 }
 
 cases('a turn and a message behind it', [
   'agent.queue.accepted', 'agent.queue.accepted:2', 'agent.turn.entered', 'agent.turn.saved:3', 'agent.card.parked',
-  'agent.card.resolved', 'agent.card.answered', 'agent.turn.ending', 'agent.turn.recorded', 'agent.turn.counted', 'agent.turn.done',
+  'agent.card.resolved', 'agent.card.answered', 'agent.turn.ending', 'agent.turn.taken', 'agent.turn.recorded', 'agent.turn.counted', 'agent.turn.done',
   'agent.queue.ended', 'agent.turn.removed', 'agent.turn.entered:2', 'agent.turn.done:2',
   'agent.copy.registered', 'agent.copy.added', 'agent.copy.filled', 'agent.copy.made',
   'journal.append:2', 'journal.append:9', 'journal.append.torn', 'journal.append.torn:4', 'journal.append.torn:15',
   'journal.append.written', 'journal.append.written:5', 'journal.append.written:18', 'journal.flushed', 'journal.flushed:3',
+], turns(false))
+
+cases('a turn whose work is taken over', [
+  ...IMPORT, ...IMPORT.map(point => `${point}:2`),
 ], turns(false))
 
 cases('a turn whose copy is the spare', [
@@ -288,8 +297,7 @@ cases('a landing', LANDING.map(name => `agents.landing.${name}`), async (t, poin
 
 const nothingOf = (t: Test, { workspace, data }: Where, id: string) => {
   t.equal(inGit(workspace, 'for-each-ref', `refs/heads/agent/${id}`, `refs/sandbox/parked/${id}`), '')
-  t.notMatch(inGit(workspace, 'worktree', 'list'), `/${id} `)
-  t.same(globSync(`agent/{checkouts,made}/${id}*`, { cwd: data }), [])
+  t.same(globSync(`agent/{checkouts,made,branches}/${id}*`, { cwd: data }), [])
 }
 
 cases('a discard', [
