@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { refuse } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { readJson, readPlain, sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
-import { ownTip } from './copies-gitdir.js'
-import { importObjects, logOf, Malformed } from './copies-import.js'
+import { ownTip, refsOf } from './copies-gitdir.js'
+import { importObjects, logOf, Malformed, type Import } from './copies-import.js'
 import { branchTip, moveBranch } from './copies-refs.js'
 import type { Repository, TreeEntry } from './copies-repos.js'
 import type { Tree } from './copies-tree.js'
@@ -16,6 +16,7 @@ interface Known {
 }
 
 const MOST_LOG = 4 * 1024 * 1024
+const MOST_NAMED = 1000
 const short = (commit: string): string => commit.slice(0, 12)
 
 /** Takes what the branches of private copies hold into their repositories, and knows where it left each. */
@@ -74,8 +75,7 @@ export class Branches {
       return `the main checkout of ${repo} stands on ${branch} itself, which would move under it: switch it to another branch, then try again`
     }
     try {
-      const has = [...new Set([here, main?.head].filter(commit => commit !== undefined))]
-      const ids = await importObjects({ tree, common, gitdir, tip, has })
+      const ids = await this.#objects({ tree, common, gitdir, tip }, [here, main?.head].filter(commit => commit !== undefined))
       const log = logOf(readPlain(join(gitdir, 'logs/refs/heads', branch), MOST_LOG) ?? '', here, tip, ids)
       await this.#write(id, { ...(await this.#read(id)), [repo]: { tip, ...(here && { was: here }) } })
       failpoint('agent.import.noted')
@@ -87,6 +87,16 @@ export class Branches {
       if (!(error instanceof Malformed)) throw error
       return `what ${branch} of ${repo} holds does not pass git's checks and stays out of the repository (${error.message}): have the agent take that commit back`
     }
+  }
+
+  /** Takes the objects over that no name of the repository leads to; one that leads to nothing there does not hinder the others. */
+  async #objects(what: Omit<Import, 'has'>, sure: readonly string[]): Promise<string[]> {
+    const named = new Set([...sure, ...(await refsOf(what.common)).refs.values()])
+    const has = [...named].slice(0, MOST_NAMED)
+    return importObjects({ ...what, has }).catch(error => {
+      if (!(error instanceof Malformed) || has.length === sure.length) throw error
+      return importObjects({ ...what, has: sure })
+    })
   }
 
   async #read(id: string): Promise<{ readonly [repo: string]: Known }> {

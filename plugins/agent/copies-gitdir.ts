@@ -28,7 +28,7 @@ const parsePacked = (text: string): [name: string, commit: string][] => text.spl
 })
 
 /** Every ref of a repository, without a process; `links` are those that stand for another. */
-const refsOf = async (common: string): Promise<{ refs: Map<string, string>; links: Map<string, string> }> => {
+export const refsOf = async (common: string): Promise<{ refs: Map<string, string>; links: Map<string, string> }> => {
   const refs = new Map(parsePacked(readPlain(join(common, 'packed-refs'), MOST_PACKED) ?? ''))
   const links = new Map<string, string>()
   const walk = async (folder: string): Promise<void> => {

@@ -4,7 +4,7 @@ import { lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promi
 import { join } from 'node:path'
 import { createInflate } from 'node:zlib'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import { git, GitFailure } from '../../sdk/node/git.js'
+import { FORGIVEN, git, GitFailure } from '../../sdk/node/git.js'
 import { dropOwnObjects } from './copies-gitdir.js'
 import { inTree, type Tree } from './copies-tree.js'
 
@@ -28,6 +28,7 @@ const FEW_BYTES = 64 * 1024 * 1024
 const HEADER = 12
 /** Objects that are larger are passed on piece by piece, not held in memory. */
 const STREAMED = ['-c', 'core.bigFileThreshold=16m']
+const STRICT = `--strict=${FORGIVEN.map(fault => `${fault}=ignore`).join(',')}`
 const OBJECT = /^[0-9a-f]{38}(?:[0-9a-f]{24})?$/
 
 /**
@@ -103,7 +104,7 @@ const sizeOf = async (pack: string): Promise<{ objects: number; bytes: number }>
 const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`
 
 const unpack = async (common: string, apart: string, pack: string): Promise<string[]> => {
-  await git(common, ['unpack-objects', '-q', '--strict'], {
+  await git(common, ['unpack-objects', '-q', STRICT], {
     env: { GIT_DIR: common, GIT_OBJECT_DIRECTORY: apart, GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(join(common, 'objects')) },
     input: await readFile(pack),
   })
@@ -112,7 +113,7 @@ const unpack = async (common: string, apart: string, pack: string): Promise<stri
 }
 
 const index = async (common: string, apart: string, pack: string): Promise<string[]> => {
-  const { text } = await git(common, [...STREAMED, 'index-pack', '--strict', pack], { env: { GIT_DIR: common } })
+  const { text } = await git(common, [...STREAMED, 'index-pack', STRICT, pack], { env: { GIT_DIR: common } })
   const name = `pack-${text.trim()}`
   for (const kind of ['pack', 'rev', 'idx']) {
     await rename(join(apart, 'pack', `incoming.${kind}`), join(apart, 'pack', `${name}.${kind}`)).catch(error => (kind === 'rev' ? undefined : Promise.reject(error)))

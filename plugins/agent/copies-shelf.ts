@@ -39,6 +39,7 @@ export interface ShelfOptions {
 export class Shelf {
   readonly #options: ShelfOptions
   readonly #locks: Locks
+  /** Git dirs that this daemon began or found: what becomes of them it knows itself. */
   readonly #given = new Set<string>()
 
   constructor(options: ShelfOptions, locks: Locks) {
@@ -69,8 +70,10 @@ export class Shelf {
   }
 
   /** What is written down of a finished copy. */
-  made(id: string): Promise<Made | undefined> {
-    return readJson<Made>(this.#note(id))
+  async made(id: string): Promise<Made | undefined> {
+    const made = await readJson<Made>(this.#note(id))
+    for (const { gitdir } of made?.repos ?? []) this.#given.add(gitdir)
+    return made
   }
 
   /** Writes down that a copy is finished. */
@@ -94,12 +97,11 @@ export class Shelf {
     return gitdir
   }
 
-  /** The git dirs that no note names and this daemon did not begin: a crash left them. */
+  /** The git dirs that no note named since this daemon started: a crash left them. */
   async leftGitdirs(): Promise<string[]> {
-    const notes = await Promise.all((await this.ids()).map(id => this.made(id)))
-    const used = new Set([...this.#given, ...notes.flatMap(made => made?.repos.map(({ gitdir }) => gitdir) ?? [])])
     const places = (await readdir(this.gitdirs).catch(() => [] as string[])).map(name => join(this.gitdirs, name))
-    return places.filter(place => !used.has(place.endsWith(SEEN) ? place.slice(0, -SEEN.length) : place))
+    for (const id of await this.ids()) await this.made(id)
+    return places.filter(place => !this.#given.has(place.endsWith(SEEN) ? place.slice(0, -SEEN.length) : place))
   }
 
   /** The folder in which the copies' own git dirs lie. */

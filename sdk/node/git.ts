@@ -53,6 +53,11 @@ const MAX_BYTES = 64 * 1024 * 1024
 const KEPT_BYTES = 64 * 1024
 const TIMEOUT_MS = 300_000
 
+/** Faults of old tools that harm nobody, by git's names for them: whole histories hold them (git-fsck(1)). */
+export const FORGIVEN: readonly string[] = [
+  'zeroPaddedFilemode', 'badTimezone', 'missingSpaceBeforeDate', 'missingSpaceBeforeEmail', 'badDate', 'badDateOverflow', 'missingEmail',
+]
+
 /** Settings that a repository cannot override: none of them lets git run a program that the repository names. */
 const SETTINGS = [
   'core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.pager=cat', 'core.editor=true', 'core.askPass=true',

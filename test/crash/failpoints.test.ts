@@ -5,6 +5,7 @@ import type { Started } from '../../plugins/agent/contract.js'
 import { treeOf } from '../plugins/agents-support.js'
 import { refusal, state } from '../plugins/agent-support.js'
 import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
+import { makeEarlier } from '../support/earlier-copy.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { packing, restoring } from './bundles.js'
 import { ACCESS_POINTS, type Where, after, dies, kept, whereIn } from './failpoints.js'
@@ -98,8 +99,29 @@ cases('a turn whose work is taken over', [
 ], turns(false))
 
 cases('a turn whose copy is the spare', [
-  'agent.spare.claimed', 'agent.spare.moved', 'agent.spare.pointed', 'agent.branch.locked', 'agent.spare.attached',
+  'agent.spare.claimed', 'agent.spare.moved', 'agent.spare.pointed', 'agent.branch.locked:2', 'agent.spare.attached',
 ], turns(true))
+
+cases('a copy of an earlier version that is given folders of its own', ['agent.copy.renewing', 'agent.copy.made'], async (t, point) => {
+  const where = whereIn(t)
+  const input = { conversationId: 'e', messageId: 'm-e', prompt: 'append log.txt\n| two' }
+  const first = await spawnDaemon(t, where)
+  await runTurn(first.client, 'e', 'append log.txt\n| one', { isolated: true })
+  await first.terminate()
+  makeEarlier(join(where.data, 'agent'), 'e')
+  t.match(inGit(where.workspace, 'worktree', 'list'), copyOf(where, 'e'))
+  await dies(t, where, point, async ({ once: client }) => {
+    await client.call('POST /agent', input)
+    await framesOf(client, 'e').all()
+  })
+  await after(t, where, async daemon => {
+    const { run } = await daemon.client.call('POST /agent', input)
+    await framesOf(daemon.client, 'e', { run }).all()
+    t.equal(readFileSync(join(copyOf(where, 'e'), 'log.txt'), 'utf8'), 'one\ntwo\n')
+    t.equal(inGit(where.workspace, 'show', 'agent/e:log.txt'), 'one\ntwo\n')
+    t.equal(inGit(where.workspace, 'fsck', '--strict', '--no-dangling'), '')
+  })
+})
 
 cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
   const where = whereIn(t)
@@ -301,7 +323,7 @@ const nothingOf = (t: Test, { workspace, data }: Where, id: string) => {
 }
 
 cases('a discard', [
-  'agent.erase.meant', 'agent.copy.trashed', 'agent.branch.locked', 'agent.copy.dropped', 'agent.copy.forgotten', 'agent.erase.cleared', 'agent.erase.removed',
+  'agent.erase.meant', 'agent.copy.trashed', 'agent.branch.locked:3', 'agent.copy.dropped', 'agent.copy.forgotten', 'agent.erase.cleared', 'agent.erase.removed',
   'agent.queue.dropped', 'agent.erase.noted', 'agent.erase.over', 'agents.discard.told',
 ], async (t, point) => {
   const where = whereIn(t)
