@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { lstat, mkdir, open, rename, rm } from 'node:fs/promises'
+import { appendFile, lstat, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { readPlain } from '../../sdk/node/files.js'
@@ -9,13 +9,9 @@ const MOST_PACKED = 16 * 1024 * 1024
 
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 
-/**
- * Takes away what is no plain file where git keeps one of a copy's own: a pipe there would hold git up for ever, and a
- * link would have it write to wherever it leads.
- */
-export const clearPlaces = async (common: string, branch: string, entry?: string): Promise<void> => {
-  const own = entry === undefined ? [] : ['index', 'logs/HEAD', 'ORIG_HEAD'].map(name => join('worktrees', entry, name))
-  await Promise.all([...own, `refs/heads/${branch}`, `logs/refs/heads/${branch}`].map(async name => {
+/** Takes away what is no plain file where a repository keeps a branch and its log: a pipe there would hold git up for ever. */
+export const clearPlaces = async (common: string, branch: string): Promise<void> => {
+  await Promise.all([`refs/heads/${branch}`, `logs/refs/heads/${branch}`].map(async name => {
     const path = join(common, name)
     const found = await lstat(path).catch(() => undefined)
     if (found && !found.isFile()) await rm(path, { recursive: true, force: true })
@@ -32,6 +28,17 @@ const changeRefs = (common: string, lines: readonly string[], ok = [0]) =>
 const commitOf = async (common: string, ref: string): Promise<string | undefined> => {
   const { code, text } = await inRefs(common, ['rev-parse', '--verify', '-q', `${ref}^{commit}`], { ok: [0, 1, 128] })
   return code === 0 ? text.trim() : undefined
+}
+
+const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
+
+/** The commit of a branch, read without git where refs are kept as files; undefined: there is no such branch. */
+export const branchTip = async (common: string, branch: string): Promise<string | undefined> => {
+  const ref = `refs/heads/${branch}`
+  const packed = packedOf(common)
+  if (packed === undefined) return commitOf(common, ref)
+  const commit = readPlain(join(common, ref))?.trim() ?? packed.split('\n').find(line => line.endsWith(` ${ref}`))?.split(' ')[0]
+  return commit !== undefined && COMMIT.test(commit) ? commit : undefined
 }
 
 /** The names that are packed into one file, when refs are kept as files and that one can be read. */
@@ -78,6 +85,39 @@ export const putBranch = async (common: string, branch: string, commit: string):
   const free = packedOf(common)?.includes(` ${dirname(ref)}\n`) === false
   if (free && (await locked(common, ref, (path, lock) => rename(lock, path), `${commit}\n`))) return
   await changeRefs(common, [`update ${ref} ${commit}`])
+}
+
+/** A change of a branch that is expected to stand on a commit, or not to be there. */
+export interface BranchMove {
+  readonly from: string | undefined
+  readonly to: string
+  /** What its log is to tell of it. */
+  readonly log: string
+}
+
+/** Moves a branch from one commit to another; false: it does not stand where it was expected. */
+export const moveBranch = async (common: string, branch: string, { from, to, log }: BranchMove): Promise<boolean> => {
+  const ref = `refs/heads/${branch}`
+  await Promise.all([clearPlaces(common, branch), unlock(common, ref)])
+  const free = packedOf(common)?.includes(` ${dirname(ref)}\n`) === false
+  let stands = true
+  const moved = free && (await locked(common, ref, async (path, lock) => {
+    stands = (await branchTip(common, branch)) === from
+    if (!stands) throw new Error('the branch moved')
+    await appendLog(join(common, 'logs', ref), log)
+    failpoint('agent.import.logged')
+    await rename(lock, path)
+  }, `${to}\n`))
+  if (!stands) return false
+  if (!moved) await changeRefs(common, [`update ${ref} ${to} ${from ?? '0'.repeat(to.length)}`])
+  return true
+}
+
+const appendLog = async (path: string, log: string): Promise<void> => {
+  // What a kill left told already is not told again.
+  if (isThere(path) && (readPlain(path, MOST_PACKED) ?? '').endsWith(log)) return
+  await mkdir(dirname(path), { recursive: true })
+  await appendFile(path, log)
 }
 
 const parkedOf = (branch: string): string => `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse, type WallGrants } from '../../sdk/index.js'
@@ -6,6 +7,7 @@ import { readJson, sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import type { ProgramGroup } from '../../sdk/node/limits/group.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import type { WallNetwork, WallSpec } from '../../sdk/node/wall/wall.js'
+import { SEEN } from './copies-gitdir.js'
 import { addTree, below, pathOf, patternOf, type Repository, type TreeEntry } from './copies-repos.js'
 import { fillTree, type Tree } from './copies-tree.js'
 
@@ -39,6 +41,8 @@ export interface ShelfOptions {
 export class Shelf {
   readonly #options: ShelfOptions
   readonly #locks: Locks
+  /** Git dirs that this daemon began or found: what becomes of them it knows itself. */
+  readonly #given = new Set<string>()
 
   constructor(options: ShelfOptions, locks: Locks) {
     this.#options = options
@@ -68,8 +72,10 @@ export class Shelf {
   }
 
   /** What is written down of a finished copy. */
-  made(id: string): Promise<Made | undefined> {
-    return readJson<Made>(this.#note(id))
+  async made(id: string): Promise<Made | undefined> {
+    const made = await readJson<Made>(this.#note(id))
+    for (const { gitdir } of made?.repos ?? []) this.#given.add(gitdir)
+    return made
   }
 
   /** Writes down that a copy is finished. */
@@ -85,13 +91,33 @@ export class Shelf {
     await rm(this.#note(id), { force: true })
   }
 
+  /** A new place for a copy's own git dir: no two ever have the same, so that one goes with its copy wherever that is moved. */
+  async newGitdir(): Promise<string> {
+    await mkdir(this.gitdirs, { recursive: true, mode: 0o700 })
+    const gitdir = join(this.gitdirs, randomBytes(9).toString('hex'))
+    this.#given.add(gitdir)
+    return gitdir
+  }
+
+  /** The git dirs that no note named since this daemon started: a crash left them. */
+  async leftGitdirs(): Promise<string[]> {
+    const places = (await readdir(this.gitdirs).catch(() => [] as string[])).map(name => join(this.gitdirs, name))
+    for (const id of await this.ids()) await this.made(id)
+    return places.filter(place => !this.#given.has(place.endsWith(SEEN) ? place.slice(0, -SEEN.length) : place))
+  }
+
+  /** The folder in which the copies' own git dirs lie. */
+  get gitdirs(): string {
+    return join(this.#options.folder, 'git')
+  }
+
   /** Adds a filled tree to a copy that is being made, and answers whether its branch was there and was kept. */
   async add(made: Made, id: string, source: Repository, branch?: string, rebuild?: boolean): Promise<boolean> {
     const { repo, common, head } = source
     const copy = join(this.place(id), pathOf(repo))
-    // Two additions at once read each other's half-written entries and fail.
-    const { kept, entry } = await this.#locks.with(common, () => addTree(source, copy, branch, rebuild))
-    made.repos.push({ repo, common, entry, head })
+    const gitdir = await this.newGitdir()
+    const kept = await this.#locks.with(common, () => addTree(source, copy, gitdir, branch, rebuild))
+    made.repos.push({ repo, common, gitdir, head })
     failpoint('agent.copy.added')
     // A nested tree is filled into the folder its parent's branch left for it.
     await fillTree(this.tree(id, made, repo))
@@ -108,8 +134,8 @@ export class Shelf {
   /** The wall around a copy. */
   wall(id: string, made: Made): TurnWall {
     const { workspace, data, hidden = [], grants, limits, network } = this.#options
-    const gitdirs = made.repos.map(({ repo, common, entry }) => ({
-      path: pathOf(repo), common, worktree: entry, branch: `agent/${id}`, exclude: foreignTo(repo, made).map(patternOf),
+    const gitdirs = made.repos.map(({ repo, common, gitdir }) => ({
+      path: pathOf(repo), common, own: gitdir, exclude: foreignTo(repo, made).map(patternOf),
     }))
     const copy = { dir: this.place(id), gitdirs }
     return {

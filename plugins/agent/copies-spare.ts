@@ -1,11 +1,12 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { GitFailure } from '../../sdk/node/git.js'
 import type { Locks } from '../../sdk/node/lock.js'
+import { wasEarlier } from './copies-earlier.js'
 import type { Look } from './copies-look.js'
-import { attachTree, detachTree, pathOf, whole, type Repository } from './copies-repos.js'
+import { attachTree, detachTree, whole, type Repository } from './copies-repos.js'
 import type { Made, Shelf } from './copies-shelf.js'
 import type { Trash } from './copies-trash.js'
 import { moveTree } from './copies-tree.js'
@@ -66,8 +67,7 @@ export class Spare {
       await rename(shelf.place(SPARE), shelf.place(id))
       failpoint('agent.spare.moved')
       await Promise.all(sources.map(async (source, at) => {
-        const { entry } = made.repos[at]!
-        await attachTree(source, entry, join(shelf.place(id), pathOf(source.repo)), `agent/${id}`)
+        await attachTree(source, made.repos[at]!.gitdir, `agent/${id}`)
         failpoint('agent.spare.attached')
       }))
       try {
@@ -94,7 +94,7 @@ export class Spare {
   async #whole(): Promise<Made | undefined> {
     const { shelf } = this.#parts
     const made = await shelf.made(SPARE)
-    return made && (await whole(shelf.place(SPARE), made.repos)) ? made : undefined
+    return made && !wasEarlier(made) && (await whole(shelf.place(SPARE), made.repos)) ? made : undefined
   }
 
   async #discard(id: string): Promise<void> {
@@ -126,7 +126,7 @@ export class Spare {
     const behind = sources.filter(({ head }, at) => head !== made.repos[at]!.head)
     if (behind.length === 0) return true
     await shelf.unfinish(SPARE)
-    for (const source of behind) await detachTree(source, made.repos.find(({ repo }) => repo === source.repo)!.entry, source.head)
+    for (const source of behind) await detachTree(made.repos.find(({ repo }) => repo === source.repo)!.gitdir, source.head)
     await this.#move(SPARE, made, sources)
     await shelf.finish(SPARE, made)
     return true

@@ -17,6 +17,8 @@ export interface Tip {
   readonly tip: string
   /** What of the copy is uncommitted, because it is too large. */
   readonly large?: LargeFile[]
+  /** Why the repository does not have it, in a sentence. */
+  readonly out?: string
 }
 
 /** A state of a copy that can be gone back to. */

@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { TEMPORARY } from '../../sdk/node/files.js'
-import { git, GitFailure, type Identity } from '../../sdk/node/git.js'
+import { git, GitFailure, type GitOptions, type Identity } from '../../sdk/node/git.js'
 import { largeFiles } from '../../sdk/node/large-files.js'
 import { contains } from '../../sdk/node/paths.js'
 import type { WallSpec } from '../../sdk/node/wall/wall.js'
@@ -43,9 +43,11 @@ const SETTINGS = ['rerere.enabled=false', 'rebase.updateRefs=false', 'rebase.aut
 // Every untracked file by its name: a folder of them may hold one that is too large.
 const STATUS = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--untracked-files=all', '--ignore-submodules=dirty']
 
-const inTree = (tree: Tree, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
+/** Runs git in a tree, as it sees itself behind its wall. */
+export const inTree = (tree: Tree, args: readonly string[], options: Pick<GitOptions, 'input' | 'ok' | 'signal' | 'to'> = {}) =>
   git(join(tree.workspace, pathOf(tree.repo)), args, {
-    ...options, identity: SANDBOX, wall: { ...tree.wall, ownSandbox: true },
+    // What a turn says stands for another object counts for its own git alone.
+    ...options, env: { GIT_NO_REPLACE_OBJECTS: '1' }, identity: SANDBOX, wall: { ...tree.wall, ownSandbox: true },
   })
 
 /** The path of one line of `status --porcelain=v2`: what follows its fixed fields. */
@@ -124,14 +126,13 @@ export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
 }
 
 /** Forgets a rebase that a killed git left half-way, whatever there is of it: one that was only begun git neither goes on with nor undoes. */
-export const dropRebase = async (common: string, entry: string): Promise<void> => {
-  await Promise.all(['rebase-merge', 'rebase-apply'].map(name => rm(join(common, 'worktrees', entry, name), { force: true, recursive: true })))
+export const dropRebase = async (gitdir: string): Promise<void> => {
+  await Promise.all(['rebase-merge', 'rebase-apply'].map(name => rm(join(gitdir, name), { force: true, recursive: true })))
 }
 
 /** Takes away the locks a killed git left; only while nothing else works in the copy. */
-export const dropLocks = async (common: string, entry: string, branch: string): Promise<void> => {
-  const place = join(common, 'worktrees', entry)
-  const names = await readdir(place).catch(() => [] as string[])
-  const locks = names.filter(name => name.endsWith('.lock')).map(name => join(place, name))
-  await Promise.all([...locks, join(common, 'refs/heads', `${branch}.lock`)].map(lock => rm(lock, { force: true, recursive: true })))
+export const dropLocks = async (gitdir: string, branch: string): Promise<void> => {
+  const names = await readdir(gitdir).catch(() => [] as string[])
+  const locks = names.filter(name => name.endsWith('.lock')).map(name => join(gitdir, name))
+  await Promise.all([...locks, join(gitdir, 'refs/heads', `${branch}.lock`)].map(lock => rm(lock, { force: true, recursive: true })))
 }

@@ -3,19 +3,22 @@ import { dirname, join } from 'node:path'
 import { refuse, type Log } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { isTemporary, sweepOld, sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
-import { git } from '../../sdk/node/git.js'
+import { git, GitFailure } from '../../sdk/node/git.js'
 import { tooLarge } from '../../sdk/node/large-files.js'
 import { Locks } from '../../sdk/node/lock.js'
 import type { CheckoutRepo, CheckoutSync, CopyRepo, CopyStart, LargeFile } from './contract.js'
 import { dependenciesOf, mountable, share } from './copies-dependencies.js'
 import { Look } from './copies-look.js'
-import { clearPlaces, dropBranch, unparkBranch } from './copies-refs.js'
-import { dropEntry, entriesBelow, exists, parkTree, pathOf, sweepObjects, whole, workBegins, type Repository } from './copies-repos.js'
+import { Branches } from './copies-branches.js'
+import { dropEntries, renewed, sweepEntries, wasEarlier } from './copies-earlier.js'
+import { clearOwn, followRefs, ownTip, seenOf } from './copies-gitdir.js'
+import { branchTip, dropBranch, parkBranch, unparkBranch } from './copies-refs.js'
+import { exists, pathOf, sweepObjects, whole, workBegins, type Repository, type TreeEntry } from './copies-repos.js'
 import { keeping, Shelf, type Made, type ShelfOptions, type TurnWall } from './copies-shelf.js'
 import { Spare } from './copies-spare.js'
 import type { Checkpoint, Opened, Synced, Tip } from './copies-states.js'
 import { Trash } from './copies-trash.js'
-import { commitTree, dropLocks, dropRebase, rebaseTree, resetTree, type Tree } from './copies-tree.js'
+import { commitTree, dropLocks, dropRebase, inTree, rebaseTree, resetTree, type Tree } from './copies-tree.js'
 
 /** Where private copies are kept. */
 export interface CopiesOptions extends ShelfOptions {
@@ -29,6 +32,7 @@ const MESSAGE = 'Keep uncommitted work'
 export class Copies {
   readonly #options: CopiesOptions
   readonly #locks = new Locks()
+  readonly #branches: Branches
   readonly #look: Look
   readonly #shelf: Shelf
   readonly #spare: Spare
@@ -39,6 +43,7 @@ export class Copies {
   constructor(options: CopiesOptions) {
     const { log } = options
     this.#options = options
+    this.#branches = new Branches(join(options.folder, 'branches'))
     this.#look = new Look(options)
     this.#shelf = new Shelf(options, this.#locks)
     this.#trash = new Trash(join(options.folder, 'trash'), log)
@@ -71,7 +76,7 @@ export class Copies {
   async open(id: string, known: readonly CopyRepo[], starts: readonly CopyStart[] = []): Promise<Opened> {
     const dir = this.dir(id)
     return this.#locks.with(id, async () => {
-      const made = await this.#shelf.made(id)
+      const made = await this.#made(id)
       if (made && known.length > 0 && (await whole(dir, made.repos))) {
         await this.#settle(id, made)
         return { repos: known.map(repo => ({ ...repo })) }
@@ -94,6 +99,8 @@ export class Copies {
         }
         const main = await this.#look.at(repo.repo)
         const tree = this.#shelf.tree(id, made, repo.repo)
+        const { common, gitdir } = made.repos.find(standsFor(repo))!
+        await followRefs(gitdir, common, tree.branch)
         const { attached, tip, large } = await commitTree(tree, MESSAGE)
         tips.push(tipOf(repo.repo, tip, large))
         const behind = main !== undefined && main.head !== repo.base && !repo.pinned
@@ -110,20 +117,25 @@ export class Copies {
         reports.push({ repo: repo.repo, onto: main.head, from: repo.base, commits, blocked, paths: stopped ?? [] })
         now.push(blocked ? { ...repo } : { ...repo, base: main.head })
       }
+      // What cannot be taken over now is told when the turn ends.
+      for (const { repo } of now.filter(standsIn(made))) await this.#take(id, made, repo)
       const commits = reports.reduce((sum, report) => sum + report.commits, 0)
       const blocked = reports.filter(report => report.blocked).map(({ repo }) => repo)
       return { repos: now, commits, blocked, reports, ...(blocked.length === reports.length && { checkpoint: checkpointOf(tips) }) }
     })
   }
 
-  /** Commits what the copy holds uncommitted and answers the tips; a repository that is gone has none. */
+  /**
+   * Commits what the copy holds uncommitted, takes it into the repositories and answers the tips; a repository that is gone
+   * has none. What git's strict checks refuse stays out, and its tip says so.
+   */
   async commitRest(id: string, repos: readonly CopyRepo[], message: string = MESSAGE): Promise<Tip[]> {
     return this.#locks.with(id, async () => {
       const made = await this.#usable(id)
       const tips: Tip[] = []
       for (const { repo } of repos.filter(standsIn(made))) {
-        const { tip, large } = await commitTree(this.#shelf.tree(id, made, repo), message)
-        tips.push(tipOf(repo, tip, large))
+        const { tip, large, out } = await this.#commit(id, made, repo, message)
+        tips.push({ ...tipOf(repo, tip, large), ...(out !== undefined && { out }) })
       }
       return tips
     })
@@ -138,18 +150,24 @@ export class Copies {
   async restore(id: string, tips: readonly Tip[]): Promise<void> {
     await this.#locks.with(id, async () => {
       const made = await this.#usable(id)
-      for (const { repo, tip } of tips) await resetTree(this.#shelf.tree(id, made, repo), tip)
+      for (const { repo, tip } of tips) {
+        await resetTree(this.#shelf.tree(id, made, repo), tip)
+        await this.#take(id, made, repo)
+      }
     })
   }
 
   /** The repositories with their folders on this machine. */
   async resolve(id: string, repos: readonly CopyRepo[]): Promise<CheckoutRepo[]> {
     const dir = this.dir(id)
+    const [made, left] = await Promise.all([this.#shelf.made(id), this.#branches.left(id)])
     return Promise.all(repos.map(async repo => {
       const main = join(this.#options.workspace, pathOf(repo.repo))
       const copy = join(dir, pathOf(repo.repo))
       const [hasMain, hasCopy] = await Promise.all([exists(join(main, '.git')), exists(join(copy, '.git'))])
-      return { ...repo, ...(hasMain && { main }), ...(hasCopy && { copy }) }
+      const gitdir = hasCopy ? made?.repos.find(standsFor(repo))?.gitdir : undefined
+      const tip = left.get(repo.repo)
+      return { ...repo, ...(hasMain && { main }), ...(hasCopy && { copy }), ...(gitdir && { gitdir }), ...(tip && { tip }) }
     }))
   }
 
@@ -162,12 +180,14 @@ export class Copies {
       failpoint('agent.copy.trashed')
       await this.#forgetMarks(id)
       await Promise.all(repos.map(async ({ repo }) => {
-        const { common, entry } = await this.#gitdir(made, repo)
+        const common = await this.#common(made, repo)
         if (!common) return
-        const forgotten = this.#locks.with(common, () => dropEntry(common, join(dir, pathOf(repo)), entry))
+        const forgotten = this.#locks.with(common, () => dropEntries(common, join(dir, pathOf(repo))))
           .then(() => failpoint('agent.copy.dropped'))
         await Promise.all([forgotten, dropBranch(common, `agent/${id}`)])
       }))
+      await this.#dropGitdirs(made)
+      await this.#branches.forget(id)
       failpoint('agent.copy.forgotten')
       await this.#shelf.unfinish(id)
       if (place) this.#trash.delete(place)
@@ -178,30 +198,36 @@ export class Copies {
   async retire(id: string, repos: readonly CopyRepo[]): Promise<void> {
     const dir = this.dir(id)
     await this.#locks.with(id, async () => {
-      const made = (await exists(dir)) ? await this.#shelf.made(id) : undefined
+      const made = (await exists(dir)) ? await this.#made(id) : undefined
       if (made && (await whole(dir, made.repos))) {
         await this.#settle(id, made)
-        for (const { repo } of made.repos) await this.#commitAll(this.#shelf.tree(id, made, repo))
+        for (const { repo } of made.repos) await this.#commitAll(id, made, repo)
       }
       await this.#shelf.unfinish(id)
       failpoint('agent.copy.retiring')
       const place = await this.#trash.put(dir)
       failpoint('agent.copy.away')
       for (const { repo } of repos) {
-        const { common } = await this.#gitdir(made, repo)
-        if (common) await this.#locks.with(common, () => parkTree(common, join(dir, pathOf(repo)), `agent/${id}`))
+        const common = await this.#common(made, repo)
+        if (!common) continue
+        await this.#locks.with(common, () => dropEntries(common, join(dir, pathOf(repo))))
+        failpoint('agent.copy.detached')
+        await parkBranch(common, `agent/${id}`)
       }
+      await this.#dropGitdirs(made)
       if (place) this.#trash.delete(place)
     })
   }
 
   /** Commits everything in a tree that is to go; what no branch would keep is never given up. */
-  async #commitAll(tree: Tree): Promise<void> {
-    const { attached, clean, large } = await commitTree(tree, MESSAGE)
+  async #commitAll(id: string, made: Made, repo: string): Promise<void> {
+    const { branch } = this.#shelf.tree(id, made, repo)
+    const { attached, clean, large, out } = await this.#commit(id, made, repo, MESSAGE)
+    if (out !== undefined) refuse('conflict', `the private copy of ${repo} cannot be put away: ${out}`)
     if (attached && clean) return
     const sizes = large.map(({ path, size }) => tooLarge(path, size)).join('; ')
-    const found = !attached ? `it does not stand on its branch ${tree.branch}` : sizes || 'it holds work that cannot be committed'
-    refuse('conflict', `the private copy of ${tree.repo} cannot be put away: ${found}; have the agent put that right, or discard the work`)
+    const found = !attached ? `it does not stand on its branch ${branch}` : sizes || 'it holds work that cannot be committed'
+    refuse('conflict', `the private copy of ${repo} cannot be put away: ${found}; have the agent put that right, or discard the work`)
   }
 
   /** Takes away the objects that a killed git had half-written; only while no turn works, which could lead it elsewhere. */
@@ -213,18 +239,21 @@ export class Copies {
   /** Takes away the copies of conversations that are gone, what a crash left of them, and the trash. */
   async prune(ids: Iterable<string>): Promise<void> {
     const kept = new Set(ids)
-    const { checkouts } = this.#shelf
     const { repositories } = await this.#look.now()
-    const entries = (await Promise.all(repositories.map(({ common }) => entriesBelow(common, checkouts)))).flat()
     await Promise.all([
-      this.#shelf.sweep(), sweepTemporary(dirname(this.#mark('', ''))),
+      this.#shelf.sweep(), this.#branches.sweep(), sweepTemporary(dirname(this.#mark('', ''))),
       ...repositories.map(({ common }) => sweepOld(join(common, 'refs/heads/agent'), isLock, this.#since)),
-      ...entries.flatMap(({ place, copy }) => [sweepOld(place, name => isTemporary(name) || isLock(name), this.#since), sweepTemporary(copy)]),
+      ...repositories.map(({ common }) => sweepEntries(common, this.#shelf)),
     ])
-    const left = entries.map(({ copy }) => copy.slice(checkouts.length + 1).split('/')[0] ?? '')
-    for (const id of new Set([...(await this.#shelf.ids()), ...left])) {
-      if (!kept.has(id) && ID.test(id)) await this.remove(id, repositories)
+    const known = await this.#shelf.ids()
+    for (const id of known) if (!kept.has(id) && ID.test(id)) await this.remove(id, repositories)
+    const notes = await Promise.all(known.map(id => this.#shelf.made(id)))
+    const used = notes.flatMap(made => made?.repos ?? [])
+    for (const { gitdir } of used) {
+      if (gitdir === undefined) continue
+      await Promise.all([sweepObjects(gitdir, this.#since), ...['', 'refs/heads/agent'].map(part => sweepOld(join(gitdir, part), name => isTemporary(name) || isLock(name), this.#since))])
     }
+    for (const place of await this.#shelf.leftGitdirs()) await this.throwAway(place)
     await this.#trash.empty()
   }
 
@@ -273,12 +302,53 @@ export class Copies {
   }
 
   /** The git dir of one of a copy's repositories; of a copy that is not whole, that of the workspace's. */
-  async #gitdir(made: Made | undefined, repo: string): Promise<{ common?: string; entry?: string }> {
-    return made?.repos.find(each => each.repo === repo) ?? (await this.#look.at(repo)) ?? {}
+  async #common(made: Made | undefined, repo: string): Promise<string | undefined> {
+    return (made?.repos.find(each => each.repo === repo) ?? (await this.#look.at(repo)))?.common
+  }
+
+  /** What is written down of a finished copy; one that an earlier version made is given git dirs of its own first. */
+  async #made(id: string): Promise<Made | undefined> {
+    const made = await this.#shelf.made(id)
+    if (!made || !wasEarlier(made) || !(await exists(this.dir(id)))) return made
+    const next = await renewed(this.#shelf, id, made)
+    await this.#branches.begin(id, await tipsOf(next, id))
+    return next
+  }
+
+  /** Commits the rest of a tree and takes its branch over; where git cannot read what a turn wrote, it is that which stays out. */
+  async #commit(id: string, made: Made, repo: string, message: string) {
+    const tree = this.#shelf.tree(id, made, repo)
+    try {
+      const standing = await commitTree(tree, message)
+      return { ...standing, out: await this.#take(id, made, repo) }
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error
+      const tip = ownTip(made.repos.find(each => each.repo === repo)!.gitdir, tree.branch)
+      const out = await this.#take(id, made, repo)
+      if (tip === undefined || out === undefined) throw error
+      return { tip, large: [], attached: true, clean: false, out }
+    }
+  }
+
+  /** Takes what a copy's branch holds into its repository; answers why it stays out. */
+  async #take(id: string, made: Made, repo: string): Promise<string | undefined> {
+    const out = await this.#branches.take(id, made.repos.find(each => each.repo === repo)!, this.#shelf.tree(id, made, repo), await this.#look.at(repo))
+    if (out !== undefined) this.#options.log?.warn('what a private copy holds was not taken over', { conversation: id, repo, why: out })
+    return out
+  }
+
+  /** Puts a copy's own git dirs away, and what is kept beside them. */
+  async #dropGitdirs(made: Pick<Made, 'repos'> | undefined): Promise<void> {
+    for (const { gitdir } of made?.repos ?? []) {
+      if (gitdir === undefined) continue
+      await rm(seenOf(gitdir), { force: true })
+      const place = await this.#trash.put(gitdir)
+      if (place) this.#trash.delete(place)
+    }
   }
 
   async #need(id: string): Promise<Made> {
-    const made = (await exists(this.dir(id))) ? await this.#shelf.made(id) : undefined
+    const made = (await exists(this.dir(id))) ? await this.#made(id) : undefined
     return made
       ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
   }
@@ -286,7 +356,7 @@ export class Copies {
   /** What of a copy git can work on, without repositories that are gone: what a turn left where git keeps files of its own is cleared away. */
   async #usable(id: string): Promise<Made> {
     const made = await keeping(await this.#need(id), ({ common }) => exists(common))
-    for (const { common, entry } of made.repos) await clearPlaces(common, `agent/${id}`, entry)
+    for (const { gitdir } of made.repos) await clearOwn(gitdir, `agent/${id}`)
     if (!(await whole(this.dir(id), made.repos))) {
       return refuse('conflict', 'the private copy is damaged: say something to its agent, and it is made again from its branch')
     }
@@ -296,7 +366,8 @@ export class Copies {
 
   /** Moves the branch onto the main line; answers the paths it stopped at when it did not apply. */
   async #rebase(id: string, tree: Tree, main: Repository, copy: CopyRepo, tip: string): Promise<string[] | undefined> {
-    const from = await workBegins(main, copy, tip)
+    const holds = async (commit: string) => (await inTree(tree, ['merge-base', '--is-ancestor', commit, tip], { ok: [0, 1, 128] })).code === 0
+    const from = await workBegins(main, copy, holds)
     const mark = this.#mark(id, copy.repo)
     await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
     await writeAtomic(mark, tip)
@@ -309,20 +380,20 @@ export class Copies {
 
   /** Undoes what a killed daemon left half-way in a copy that is whole. */
   async #settle(id: string, made: Made): Promise<void> {
-    for (const { common, entry } of made.repos) {
-      await clearPlaces(common, `agent/${id}`, entry)
-      await dropLocks(common, entry, `agent/${id}`)
+    for (const { gitdir } of made.repos) {
+      await clearOwn(gitdir, `agent/${id}`)
+      await dropLocks(gitdir, `agent/${id}`)
     }
     await this.#undoRebases(id, made)
   }
 
   /** Puts trees whose rebase was cut off, or done and not told, back to where they stood: all work was committed by then. */
   async #undoRebases(id: string, made: Made): Promise<void> {
-    for (const { repo, common, entry } of made.repos) {
+    for (const { repo, gitdir } of made.repos) {
       const mark = this.#mark(id, repo)
       const tip = await readFile(mark, 'utf8').catch(() => undefined)
       if (tip === undefined) continue
-      await Promise.all([dropLocks(common, entry, `agent/${id}`), dropRebase(common, entry)])
+      await Promise.all([dropLocks(gitdir, `agent/${id}`), dropRebase(gitdir)])
       await resetTree(this.#shelf.tree(id, made, repo), tip)
       await rm(mark, { force: true })
     }
@@ -339,6 +410,7 @@ export class Copies {
     const made = (await this.#spare.adopt(id, sources)) ?? { repos: [], shown: [] }
     if (made.repos.length === 0) for (const source of sources) await this.#shelf.add(made, id, source, `agent/${id}`)
     made.shown = await share(this.dir(id), await shared)
+    await this.#branches.begin(id, sources)
     await this.#shelf.finish(id, made)
     const repos = sources.map(({ repo, head }) => {
       const { base = head, pinned } = starts.find(start => start.repo === repo) ?? {}
@@ -359,27 +431,34 @@ export class Copies {
     const repos: CopyRepo[] = []
     for (const source of sources) {
       await this.#locks.with(source.common, () => unparkBranch(source.common, `agent/${id}`))
+      await this.#branches.check(id, source.repo, source.common)
       const kept = await this.#shelf.add(made, id, source, `agent/${id}`, true)
       repos.push(kept ? { ...known.find(({ repo }) => repo === source.repo)! } : { repo: source.repo, base: source.head })
     }
     made.shown = await share(this.dir(id), await dependenciesOf(this.#look, sources, seen))
+    await this.#branches.begin(id, await tipsOf(made, id))
     await this.#shelf.finish(id, made)
     return repos
   }
 
   /** Commits what the trees of a damaged copy hold that are whole themselves: it is made again from its branches. */
   async #save(id: string): Promise<void> {
-    const made = await this.#shelf.made(id)
+    const made = await this.#made(id)
     if (!made) return
     const sound = await keeping(made, entry => whole(this.dir(id), [entry]))
     await this.#settle(id, sound)
-    for (const { repo } of sound.repos) await commitTree(this.#shelf.tree(id, sound, repo), MESSAGE)
+    for (const { repo } of sound.repos) {
+      await commitTree(this.#shelf.tree(id, sound, repo), MESSAGE)
+      await this.#take(id, sound, repo)
+    }
   }
 
   /** Puts away whatever is in a copy's place. */
   async #clear(id: string): Promise<void> {
+    const made = await this.#shelf.made(id)
     await this.#shelf.unfinish(id)
     await this.#forgetMarks(id)
+    await this.#dropGitdirs(made)
     const half = await this.#trash.put(this.dir(id))
     if (half) this.#trash.delete(half)
     await mkdir(dirname(this.dir(id)), { recursive: true, mode: 0o700 })
@@ -397,6 +476,13 @@ const checkpointOf = (commits: Tip[]): Checkpoint => {
 
 /** What a killed git leaves where it was writing. */
 const isLock = (name: string): boolean => name.endsWith('.lock')
+
+/** Tells the tree of a repository. */
+const standsFor = ({ repo }: Pick<CopyRepo, 'repo'>) => (each: TreeEntry): boolean => each.repo === repo
+
+/** Where the branches of a copy stand in their repositories. */
+const tipsOf = async ({ repos }: Made, id: string): Promise<{ repo: string; head: string }[]> =>
+  Promise.all(repos.map(async ({ repo, common, head }) => ({ repo, head: (await branchTip(common, `agent/${id}`)) ?? head })))
 
 /** Whether a repository has a tree in a copy. */
 const standsIn = ({ repos }: Made) => ({ repo }: Pick<CopyRepo, 'repo'>): boolean => repos.some(each => each.repo === repo)

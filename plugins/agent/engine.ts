@@ -252,7 +252,7 @@ export class Engine {
   async #settle(turn: Turn, as: RunEnd | undefined, goesOn: boolean): Promise<RunEnd | undefined> {
     if (turn.frozen) return undefined
     turn.settle()
-    const { conversations, queue, transcripts, providers, host } = this.#parts
+    const { conversations, queue, transcripts, providers, workshop, host } = this.#parts
     const { conversationId, run, record, entry, log } = turn
     const end = record.done ?? entry.fields.ending ?? as ?? (turn.stopping ? 'stopped' : record.failure || log.broken ? 'failed' : 'completed')
     if (!record.done) {
@@ -263,6 +263,9 @@ export class Engine {
     await entry.change({ ending: end })
     failpoint('agent.turn.ending')
     if (turn.byOutsiders) await conversations.update(conversationId, { landsAlone: undefined })
+    const conversation = conversations.find(conversationId)
+    if (conversation) await workshop.settle(turn, conversation)
+    failpoint('agent.turn.taken')
     if (end === 'completed' && !record.done) await this.#parts.land?.(turn)
     await transcripts.add(conversationId, run, record.rows, !turn.byOutsiders)
     failpoint('agent.turn.recorded')

@@ -3,6 +3,7 @@ import { extname, join, relative } from 'node:path'
 import { accessTo, allows, commonReach, covers, isWithin, Refusal, refuse, type ReachFolder } from '../../sdk/index.js'
 import type { Log } from '../../sdk/index.js'
 import type { Reach } from '../../sdk/node/addresses.js'
+import { GitFailure } from '../../sdk/node/git.js'
 import { tooLarge } from '../../sdk/node/large-files.js'
 import type { Limiter } from '../../sdk/node/limits/limiter.js'
 import { inside } from '../../sdk/node/paths.js'
@@ -215,6 +216,25 @@ export class TurnWorkshop implements Workshop {
     }
   }
 
+  async settle(turn: Turn, { id, branch, repos }: Conversation): Promise<void> {
+    const { copies, locks, log } = this.#parts
+    if (!branch || repos.length === 0) return
+    try {
+      const release = await locks.hold(id, AbortSignal.timeout(SETTLE_MS))
+      try {
+        for (const { out } of await copies.commitRest(id, repos)) {
+          if (out !== undefined && !turn.record.done) turn.log.push({ kind: 'notice', level: 'warning', text: out, source: 'copies' })
+        }
+      } finally {
+        release()
+      }
+    } catch (error) {
+      // The next turn, landing or look at the work does it again, and says to whom it matters why it cannot be done.
+      if (error instanceof GitFailure && !turn.record.done) turn.log.push({ kind: 'notice', level: 'warning', text: unread(error), source: 'copies' })
+      log.warn('what a turn left could not be taken over', { conversation: id, run: turn.run, error: String(error) })
+    }
+  }
+
   io(turn: Turn, ground: Ground, leg: Leg) {
     const { remembered, staff, underWay, commands } = this.#parts
     // Every ground of this workshop was made by `prepare`.
@@ -232,6 +252,11 @@ export class TurnWorkshop implements Workshop {
 
 /** The network of a turn is settled when it begins. */
 const withoutNetwork = ({ network: _network, ...wall }: Omit<WallSpec, 'cwd' | 'env'>): Omit<WallSpec, 'cwd' | 'env'> => wall
+
+const unread = ({ message }: GitFailure): string => `what the turn left could not be committed (${message.slice(0, 300)}): have the agent put that right`
+
+/** How long the end of a turn waits for a landing that is under way. */
+const SETTLE_MS = 30_000
 
 /** The repositories of which somebody who reaches these folders may know. */
 const covered = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>

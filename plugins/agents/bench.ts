@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { git, type GitAnswer } from '../../sdk/node/git.js'
 import type { Benches } from './benches.js'
 import type { GitFolders } from './git-folders.js'
+import { linkObjects } from './own-objects.js'
 
 /** How one command on the bench runs. */
 export interface BenchOptions {
@@ -54,8 +55,11 @@ export class Bench {
    *
    * @param commit Tells the repository's kind of hash.
    * @param repository Tells the repository, as it is now, from any other.
+   * @param copy The git dir of a private copy whose own objects are to be there too.
    */
-  static async open(parent: string, folders: GitFolders, commit: string, kept: Kept, repository: string, signal?: AbortSignal): Promise<Bench> {
+  static async open(
+    parent: string, folders: GitFolders, commit: string, kept: Kept, repository: string, copy?: string, signal?: AbortSignal,
+  ): Promise<Bench> {
     await mkdir(parent, { recursive: true, mode: 0o700 })
     const folder = await mkdtemp(join(parent, 'bench-'))
     const own = join(folder, 'git')
@@ -68,13 +72,18 @@ export class Bench {
       'protectHFS = false', 'protectNTFS = false',
       ...(wide ? ['[extensions]', 'objectFormat = sha256'] : []), '',
     ].join('\n'))
+    const borrowed = [join(folders.common, 'objects')]
+    const objects = join(folder, 'objects')
+    // What a turn wrote may bear the name of an object it is not: what git says of that is true of this copy alone.
+    const apart = copy !== undefined && (await linkObjects(copy, objects)) > 0
+    if (apart) borrowed.push(objects)
     return new Bench(folder, {
       GIT_DIR: own,
-      GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(join(folders.common, 'objects')),
+      GIT_ALTERNATE_OBJECT_DIRECTORIES: borrowed.map(quoted).join(':'),
       GIT_SHALLOW_FILE: join(folders.common, 'shallow'),
       GIT_NO_REPLACE_OBJECTS: '1',
       GIT_LITERAL_PATHSPECS: '1',
-    }, kept, repository, signal)
+    }, kept, apart ? `${repository}\0${copy}` : repository, signal)
   }
 
   /** Runs one git command on the bench. */

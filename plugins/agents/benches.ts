@@ -29,10 +29,10 @@ export class Benches {
   }
 
   /** Opens a bench for a repository and closes it when the work is done. */
-  async with<T>({ folders, tip }: Repository, work: (bench: Bench) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async with<T>({ folders, own, tip }: Repository, work: (bench: Bench) => Promise<T>, signal?: AbortSignal): Promise<T> {
     // Where history begins can move: it is part of every question.
     const shallow = await stat(join(folders.common, 'shallow')).then(({ mtimeMs, size }) => `${mtimeMs} ${size}`, () => '')
-    await using bench = await Bench.open(this.#folder, folders, tip, this, `${folders.common}\0${shallow}`, signal)
+    await using bench = await Bench.open(this.#folder, folders, tip, this, `${folders.common}\0${shallow}`, own, signal)
     return await work(bench)
   }
 

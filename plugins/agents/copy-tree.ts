@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path'
 import { copyPlain } from '../../sdk/node/files.js'
 import { LARGEST_SHOWN, largeFiles } from '../../sdk/node/large-files.js'
 import type { Bench } from './bench.js'
-import { gitFolders } from './git-folders.js'
 import { neverWork } from './never-work.js'
 import type { Repository } from './repository.js'
 
@@ -27,11 +26,10 @@ export interface CopyTree {
  *
  * It is made on the bench: the copy, its index and its branch stay as they are, whoever works there meanwhile.
  */
-export const treeOfCopy = async (bench: Bench, { checkout: { repo }, main, tip }: Repository, copy: string): Promise<CopyTree> => {
-  const folders = gitFolders(copy)
-  if (!folders) return { tree: tip, unread: new Map() }
+export const treeOfCopy = async (bench: Bench, { checkout: { repo }, folders, main, own, tip }: Repository, copy: string): Promise<CopyTree> => {
+  if (own === undefined) return { tree: tip, unread: new Map() }
   const index = 'copy'
-  if (!(await copyPlain(join(folders.git, 'index'), bench.index(index)))) await bench.git(['read-tree', tip], { index })
+  if (!(await copyPlain(join(own, 'index'), bench.index(index)))) await bench.git(['read-tree', tip], { index })
   const settings = [`core.excludesFile=${join(folders.common, 'info', 'exclude')}`]
   const listed = async (...args: string[]) =>
     (await bench.git(['ls-files', '-z', ...args], { index, tree: copy, settings })).text.split('\0').filter(path => path !== '')

@@ -14,7 +14,7 @@ import { endLanding } from './landing-apply.js'
 import { wishesOf, type Wishes } from './landing-choices.js'
 import type { Plan } from './landing-plan.js'
 import { checkFree, landRepo, planOf, type LandingDeps, type LandingSpan, type RepoLanding } from './landing.js'
-import { lookAt, tipOf } from './repository.js'
+import { lookAt, takenOver, tipOf } from './repository.js'
 import { holding, type RunNotes } from './run-notes.js'
 import type { Standings } from './standing.js'
 import { sweepWaiting } from './waiting-files.js'
@@ -185,7 +185,9 @@ export class Fleet {
     for (const repo of before) this.#checkFree(repo)
     const attached = before.some(({ copy }) => copy !== undefined)
     const { tips } = attached ? await host.call('checkouts.commitRest', { id }) : { tips: [] }
-    const { repos } = await host.call('checkouts.repos', { id })
+    const out = tips.find(tip => tip.out !== undefined)?.out
+    if (out !== undefined) refuse('conflict', `${out}, then land again`)
+    const repos = (await host.call('checkouts.repos', { id })).repos.map(takenOver)
     const tipOfRepo = new Map(tips.map(({ repo, tip }) => [repo, tip]))
     const order = { conversation: id, branch, span, mode, signal, ...(wishes && { choose: wishes.choose }) }
     if (wishes) wishes.check(await this.#plans(order, repos, [...wishes.named.keys()]))
@@ -225,10 +227,14 @@ export class Fleet {
   }
 
   /** The tip the call begins with; a copy that stands on another branch has its work where no landing looks. */
-  #startTip({ repo, main, base }: CheckoutRepo, branch: string, committed: string | undefined): string | undefined {
+  #startTip({ repo, main, base, tip: left }: CheckoutRepo, branch: string, committed: string | undefined): string | undefined {
     const folders = main === undefined ? undefined : gitFolders(main)
     if (!folders) return base
     const tip = tipOf(this.#deps.refs, folders, branch)
+    if (tip !== undefined && left !== undefined && tip !== left) {
+      refuse('conflict', `${branch} of ${repo} was moved in the repository by something other than its conversation (expected ` +
+        `${left.slice(0, 12)}, found ${tip.slice(0, 12)}): put it back, then land again`)
+    }
     if (tip === undefined || committed === undefined || committed === tip) return tip
     return refuse('conflict', `the private copy of ${repo} does not stand on its branch ${branch} (expected ` +
       `${tip.slice(0, 12)}, found ${committed.slice(0, 12)}): have the agent go back to it, then land again`)

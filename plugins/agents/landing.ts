@@ -10,7 +10,7 @@ import { applyLanding } from './landing-apply.js'
 import type { Choose } from './landing-choices.js'
 import { planLanding, type Plan } from './landing-plan.js'
 import type { LandingRecord, LandingRecords } from './landing-record.js'
-import { branchOf, lookAt, tipOf, type Repository } from './repository.js'
+import { branchOf, lookAt, takenOver, tipOf, type Repository } from './repository.js'
 import { outstandingSpan, wholeSpan, type Span } from './span.js'
 
 /** What landings need of the daemon. */
@@ -53,7 +53,7 @@ export interface RepoLanding {
   readonly held?: boolean
 }
 
-const kept = ({ main: _main, copy: _copy, left: _left, ...repo }: CheckoutRepo): CopyRepo => repo
+const kept = ({ main: _main, copy: _copy, gitdir: _gitdir, tip: _tip, left: _left, ...repo }: CheckoutRepo): CopyRepo => repo
 
 /** What a landing would do in a repository, and since when each path is part of it. */
 export const planOf = async (
@@ -89,10 +89,11 @@ export const landRepo = async (
 ): Promise<RepoLanding | undefined> => {
   const { branch, span, signal } = order
   const { repo, base, landedTip, left = [] } = checkout
-  const found = lookAt(deps.refs, checkout, branch, tip)
+  const taken = takenOver(checkout)
+  const found = lookAt(deps.refs, taken, branch, tip)
   if (!found) return { repo, from: base, conflict: { repo, paths: [], clean: 0 } }
   return deps.locks.with(found.folders.common, async () => {
-    const here = lookAt(deps.refs, checkout, branch, tip)
+    const here = lookAt(deps.refs, taken, branch, tip)
     if (!here) return { repo, from: base, conflict: { repo, paths: [], clean: 0 } }
     const now = tipOf(deps.refs, here.folders, branch)
     if (now !== tip) {

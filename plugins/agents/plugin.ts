@@ -12,7 +12,7 @@ import { fileSides } from './file-sides.js'
 import { asRefusal, checkReader, Fleet, withBranch } from './fleet.js'
 import { Refs } from './git-folders.js'
 import { LandingRecords } from './landing-record.js'
-import { lookAt } from './repository.js'
+import { lookAt, takenOver } from './repository.js'
 import { Recorded } from './recorded.js'
 import { Retention } from './retention.js'
 import { RosterBook } from './roster.js'
@@ -49,7 +49,7 @@ export const activate = async (host: Host): Promise<void> => {
     const branch = withBranch(state, 'there is nothing to compare')
     const { repos } = await host.call('checkouts.repos', { id })
     // What is all on the branch is read there: a copy with many files takes long to look through.
-    const shown = notes.holdsAll(state) ? repos.map(({ copy: _looked, ...repo }): CheckoutRepo => repo) : repos
+    const shown = notes.holdsAll(state) ? repos.map(({ copy: _looked, ...repo }): CheckoutRepo => takenOver(repo)) : repos
     return { conversation: state.conversation, branch, repos: shown }
   }
 

@@ -16,6 +16,8 @@ export interface GitOptions {
   /** Added to the engine's own variables. */
   readonly env?: Env
   readonly maxBytes?: number
+  /** Takes what git writes as it comes, however much; the answer then holds nothing of it. */
+  readonly to?: (piece: Buffer) => void
   /** 5 minutes when left out: a pipe in a repository's place for a file would hold git up for ever. */
   readonly timeoutMs?: number
   /** Exit codes that are an answer; 0 when left out. */
@@ -47,7 +49,14 @@ export class GitFailure extends Error {
 }
 
 const MAX_BYTES = 64 * 1024 * 1024
+/** How much is kept where the rest is taken as it comes: git's own words of what went wrong. */
+const KEPT_BYTES = 64 * 1024
 const TIMEOUT_MS = 300_000
+
+/** Faults of old tools that harm nobody, by git's names for them: whole histories hold them (git-fsck(1)). */
+export const FORGIVEN: readonly string[] = [
+  'zeroPaddedFilemode', 'badTimezone', 'missingSpaceBeforeDate', 'missingSpaceBeforeEmail', 'badDate', 'badDateOverflow', 'missingEmail',
+]
 
 /** Settings that a repository cannot override: none of them lets git run a program that the repository names. */
 const SETTINGS = [
@@ -102,7 +111,7 @@ const identityEnv = ({ name, email }: Identity): Env => ({
  * cannot be switched off, so every command that touches an index or a working tree needs `wall`.
  */
 export const git = async (dir: string, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
-  const { signal, input, maxBytes = MAX_BYTES, timeoutMs = TIMEOUT_MS, ok = [0], identity, wall } = options
+  const { signal, input, to, maxBytes = to ? KEPT_BYTES : MAX_BYTES, timeoutMs = TIMEOUT_MS, ok = [0], identity, wall } = options
   const ceiling = dirname(wall ? dir : await realpath(dir))
   const by = identity && identityEnv(identity)
   const own = { ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env }
@@ -111,14 +120,15 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   const settings = settingsOf(args)
   const [command = '', ...rest] = args.slice(settings.length)
   const all = [...SETTINGS, ...settings, '--no-pager', ...guarded(command, rest)]
-  const how = { signal, input, maxBytes, timeoutMs }
+  const onOutput = to && ((piece: Buffer, from: 'stdout' | 'stderr') => (from === 'stdout' ? to(piece) : undefined))
+  const how = { signal, input, maxBytes, timeoutMs, ...(onOutput && { onOutput }) }
   const { code, stdout, stderr, truncated, timedOut } = wall
     ? await runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)
     : await run(program, all, { ...how, cwd: dir, env: await ownEnv(own) })
   if (timedOut) throw new GitFailure(command, code, `did not end within ${timeoutMs / 1000} s`)
-  if (truncated) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)
+  if (truncated && !to) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)
   if (!ok.includes(code)) throw new GitFailure(command, code, stderr)
-  return { code, stdout, text: stdout.toString(), stderr }
+  return { code, stdout: to ? Buffer.alloc(0) : stdout, text: to ? '' : stdout.toString(), stderr }
 }
 
 let version: Promise<string> | undefined

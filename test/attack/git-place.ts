@@ -7,8 +7,8 @@ import { bytesOf, tripwire } from './support.js'
 
 const GROUPS = ['system', 'agent', 'agents']
 const FILES = { 'README.md': '# work\n', 'src/a.txt': 'one\n', '.gitignore': '*.log\n' }
-/** What an isolated turn may write of the shared git folder: objects, its own entry, its branch and that branch's log. */
-const ITS_OWN = /^(objects|worktrees|refs\/heads\/agent|logs\/refs\/heads\/agent)(\/|$)|^(logs\/refs|logs\/refs\/heads)$|^info\/exclude$/
+/** What the daemon takes over of a turn: objects that are sound, its own branch, and that branch's log. */
+const TAKEN_OVER = /^(objects|refs\/heads\/agent|logs\/refs\/heads\/agent)(\/|$)|^(logs\/refs|logs\/refs\/heads)$/
 
 /** A daemon on a repository of a person, with somewhere to escape to and a wire that only an escaped program can trip. */
 export const placeWith = async (t: Test, { files = FILES, prepare, ...options }: SupportOptions & { prepare?: (workspace: string, wire: ReturnType<typeof tripwire>) => void } = {}) => {
@@ -48,7 +48,7 @@ const refsOf = (workspace: string): string[] =>
 export const stateOf = ({ workspace, common, elsewhere }: Place) => ({
   head: inGit(workspace, 'rev-parse', 'HEAD', 'main'),
   refs: refsOf(workspace),
-  git: bytesOf(common, ITS_OWN),
+  git: bytesOf(common, TAKEN_OVER),
   elsewhere: bytesOf(elsewhere),
 })
 

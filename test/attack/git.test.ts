@@ -8,24 +8,29 @@ import { bytesOf, outside, shellTurn, walled } from './support.js'
 
 t.test('an isolated turn moves no ref of main and leaves no setting, hook or attribute in its git folder', walled(), async t => {
   const here = await placeWith(t)
-  const { client, workspace, wire } = here
+  const { client, data, workspace, wire } = here
   const before = stateOf(here)
   const run = wire.command
+  const lender = join(data, 'git/0.repository')
   const attempts = [
-    'git update-ref refs/heads/main HEAD~0 && git update-ref refs/heads/main $(git commit-tree -m x HEAD^{tree})', 'git branch -f main HEAD', 'git push . HEAD:refs/heads/main',
-    'git tag stolen', 'git symbolic-ref HEAD refs/heads/main && git commit --allow-empty -m onto-main', 'git stash && git rev-parse --verify refs/stash',
     `git config filter.x.smudge "${run('smudge')}"`, `git config filter.x.clean "${run('clean')}"`, `git config core.fsmonitor "${run('fsmonitor')}"`,
     `git config core.hooksPath .`, `git config diff.external "${run('diff')}"`, `git config core.sshCommand "${run('ssh')}"`, `git config alias.status "!${run('alias')}"`,
     `git config --worktree core.fsmonitor "${run('worktree-config')}"`, 'git config extensions.worktreeConfig true',
-    `printf '#!/bin/sh\\n${run('hook')}\\n' > "$(git rev-parse --git-common-dir)/hooks/post-checkout"`,
-    'echo "* filter=x" > "$(git rev-parse --git-common-dir)/info/attributes"', 'echo /etc > "$(git rev-parse --git-common-dir)/objects/info/alternates"',
-    'echo x > "$(git rev-parse --git-common-dir)/packed-refs"', 'echo x > "$(git rev-parse --git-common-dir)/HEAD"', 'rm -f "$(git rev-parse --git-common-dir)/index"',
-    'echo /etc > "$(git rev-parse --git-dir)/commondir"', 'echo /etc/x > "$(git rev-parse --git-dir)/gitdir"', 'git worktree add ../other', 'git worktree prune && git pack-refs --all && false',
+    `printf '#!/bin/sh\\n${run('hook')}\\n' > "${lender}/hooks/post-checkout"`, `echo "* filter=x" > "${lender}/info/attributes"`, `echo /etc > "${lender}/objects/info/alternates"`,
+    `echo x > "${lender}/packed-refs"`, `echo x > "${lender}/HEAD"`, `rm -f "${lender}/index"`, `git --git-dir="${lender}" update-ref refs/heads/main HEAD`, `git --git-dir="${lender}" tag stolen`,
+    `git push "${lender}" HEAD:refs/heads/main`, `rm -rf "${lender}/objects"`, 'echo /etc > "$(git rev-parse --git-dir)/objects/info/alternates"', 'echo "* filter=x" > "$(git rev-parse --git-dir)/info/attributes"',
     'echo "gitdir: /etc" > .git', 'rm -f .git', 'mv .git .was',
   ]
   await shellTurn(client, 'c-1', ['echo b > src/b.txt && git add -A && git commit -qm own && echo c > src/b.txt'], { isolated: true })
   const answers = await shellTurn(client, 'c-1', attempts.map(each => `( ${each} ) >/dev/null 2>&1 && echo DONE; git symbolic-ref HEAD refs/heads/agent/c-1 2>/dev/null; true`))
   for (const [at, answer] of answers.entries()) t.notMatch(answer, 'DONE', attempts[at]!)
+  // What it does in folders of its own leads the daemon's git nowhere.
+  const own = '"$(git rev-parse --git-dir)"'
+  await shellTurn(client, 'c-1', [
+    'git branch -f main HEAD', 'git tag stolen', 'git update-ref refs/heads/agent/c-2 HEAD', 'git update-ref refs/replace/$(git rev-parse main) HEAD', 'git pack-refs --all', 'git gc -q --prune=now',
+    `mkdir -p ${own}/hooks && printf '#!/bin/sh\\n${run('own-hook')}\\n' > ${own}/hooks/post-checkout && chmod +x ${own}/hooks/*`, `printf '[core]\\nfsmonitor = ${run('own-config')}\\n' > ${own}/config.worktree`,
+    `echo "${workspace}/.git" > ${own}/commondir; true`,
+  ])
   await shellTurn(client, 'c-1', ['echo two > src/a.txt', 'echo "* filter=x diff=x merge=x" > .gitattributes'])
   t.same(stateOf(here), before)
   const told = await useAll(here, 'c-1')
@@ -164,6 +169,11 @@ t.test('repositories, pointers and submodules a turn makes inside its copy are n
   ], { isolated: true })
   const told = await useAll(here, 'c-1')
   t.same(wire.tripped(), [], told.join('\n'))
+  t.same(stateOf(here), before)
+  t.match(told.join('\n'), /land: what agent\/c-1 of root holds does not pass git's checks .*gitmodulesUpdate/)
+  await shellTurn(client, 'c-1', ['git reset -q --soft main && rm .gitmodules'])
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.same(wire.tripped(), [])
   t.same(stateOf(here), before)
   t.notOk(existsSync(join(workspace, 'nested/.git')))
   t.notOk(existsSync(join(workspace, 'pointer/.git')))

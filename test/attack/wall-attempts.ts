@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { listEnv } from '../../sdk/node/run.js'
 import { homeOfConversation } from '../../sdk/node/wall/home.js'
 import { runWalled, walled, type WallKind, type WallSpec } from '../../sdk/node/wall/wall.js'
+import { copyOf } from '../support/copy.js'
 import { bytesOf } from './support.js'
 
 /** What one form of the wall let through; both lists are empty where it holds. */
@@ -81,7 +82,7 @@ const written = (path: string): string => {
 }
 
 /** The usual layout: the person's home folder with the workspace, the daemon's state, what programs of the person run later, and other daemons. */
-const layout = (base: string) => {
+const layout = async (base: string) => {
   const home = join(base, 'home')
   const state = join(home, '.local/state/sandbox')
   const [workspace, data] = [join(home, 'code/project'), join(state, '0123456789abcdef')]
@@ -100,19 +101,17 @@ const layout = (base: string) => {
   git(workspace, 'add', 'src', 'docs')
   git(workspace, 'commit', '-qm', 'first')
   const copy = join(data, 'agent/checkouts/c-1')
-  git(workspace, 'worktree', 'add', '-q', '-b', 'agent/c-1', copy)
+  const gitdirs = [await copyOf(workspace, copy, join(data, 'agent/git/1'))]
   mkdirSync(join(copy, 'packages/one/node_modules'), { recursive: true })
   mkdirSync(join(workspace, 'packages/one/node_modules'), { recursive: true })
-  return { home, workspace, data, copy, secrets }
+  return { home, workspace, data, copy, gitdirs, secrets }
 }
 
 /** Tries everything from inside every form of a wall of this kind, in a folder of its own. */
 export const attempt = async (kind: WallKind, base: string): Promise<Leaks[]> => {
-  const { home, workspace, data, copy, secrets } = layout(base)
-  const common = join(workspace, '.git')
+  const { home, workspace, data, copy, gitdirs, secrets } = await layout(base)
   const own = await homeOfConversation(data, 'c-1')
   const plain: WallSpec = { workspace, data, cwd: workspace, env: listEnv({ HOME: home }), home: own, hide: [join(home, '.config/sandbox.json')] }
-  const gitdirs = [{ path: '', common, worktree: 'c-1', branch: 'agent/c-1' }]
   const isolated = { ...plain, copy: { dir: copy, gitdirs }, shown: [{ from: join(workspace, 'packages/one/node_modules'), to: join(workspace, 'packages/one/node_modules') }] }
   const forms: { [form: string]: WallSpec } = {
     'the shared tree': plain,
@@ -124,7 +123,7 @@ export const attempt = async (kind: WallKind, base: string): Promise<Leaks[]> =>
     'the deployment shows the home folder': { ...plain, grants: { read: [join(home, 'code')], write: [join(base, 'shared/space')] } },
   }
   mkdirSync(join(base, 'shared/space'), { recursive: true })
-  const skip = new RegExp(`^(home/code/project(/|$)|home/\\.local/state/sandbox/0123456789abcdef/(homes/conversations/c-1|caches|wall|agent/checkouts/c-1)(/|$)|shared/space(/|$))`)
+  const skip = new RegExp(`^(home/code/project(/|$)|home/\\.local/state/sandbox/0123456789abcdef/(homes/conversations/c-1|caches|wall|agent/checkouts/c-1|agent/git/1)(/|$)|shared/space(/|$))`)
   const leaks: Leaks[] = []
   for (const [form, spec] of Object.entries(forms)) {
     const visible = (path: string) => form.startsWith('the deployment') && path.startsWith(join(home, 'code/other'))

@@ -108,14 +108,13 @@ const change = (workspace: string, files: number, seed: number): void => {
 }
 
 /** What a conversation changed, and one file of it, beside git started for the same. */
-const reads = async ({ client, workspace }: RunningDaemon, id: string): Promise<void> => {
+const reads = async ({ client, data, workspace }: RunningDaemon, id: string): Promise<void> => {
   const path = nameOf(0)
   await runTurn(client, id, `write ${path}\n| export const changed = true\nwrite new.txt\n| new`)
   const { repos } = await client.call('GET /agents/{id}/diff', { id }) as { repos: readonly { repo: string }[] }
   if (repos.length !== 1) throw new Error(`expected the work of one repository, found ${repos.length}`)
-  const copy = inGit(workspace, 'worktree', 'list', '--porcelain').split('\n\n').find(found => found.includes(`refs/heads/agent/${id}`))?.split('\n')[0]?.slice('worktree '.length)
   const times = await inTurns({
-    status: () => timed(() => inGit(copy ?? workspace, 'status', '--porcelain')),
+    status: () => timed(() => inGit(join(data, 'agent/checkouts', id), 'status', '--porcelain')),
     diff: () => timed(() => client.call('GET /agents/{id}/diff', { id })),
     show: () => timed(() => inGit(workspace, 'show', `HEAD:${path}`)),
     file: () => timed(() => client.call('GET /agents/{id}/{repo}/file-diff', { id, repo: repos[0]!.repo, path })),

@@ -46,8 +46,9 @@ const wholeOn = async (t: Test, { client, data, workspace }: Support, head: stri
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
   const copy = join(data, 'agent/checkouts/c')
   t.same(['a.txt', 'b.txt', 'new.txt', 'log.txt'].map(name => readFileSync(join(copy, name), 'utf8')), ['two\n', 'two\n', 'two\n', 'once\n'])
-  t.equal(inGit(copy, 'status', '--porcelain').trim(), '?? log.txt')
-  t.equal(inGit(workspace, 'rev-parse', 'agent/c').trim(), head)
+  t.equal(inGit(copy, 'status', '--porcelain').trim(), '')
+  t.equal(inGit(workspace, 'rev-parse', 'agent/c~1').trim(), head)
+  t.equal(inGit(workspace, 'show', '--name-only', '--format=', 'agent/c').trim(), 'log.txt', 'the repository has what the turn left')
 }
 
 t.test('killed while the spare follows the main line, the next daemon hands on no half of it', async t => {

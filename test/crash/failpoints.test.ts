@@ -5,6 +5,7 @@ import type { Started } from '../../plugins/agent/contract.js'
 import { treeOf } from '../plugins/agents-support.js'
 import { refusal, state } from '../plugins/agent-support.js'
 import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
+import { makeEarlier } from '../support/earlier-copy.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { packing, restoring } from './bundles.js'
 import { ACCESS_POINTS, type Where, after, dies, kept, whereIn } from './failpoints.js'
@@ -35,6 +36,8 @@ const FIRST = {
 }
 const SECOND = { conversationId: 'c', messageId: 'm-2', errand: 'ci-fix', prompt: 'append log.txt\n| three\nsay second' } as const
 const answer = (run: string) => ({ kind: 'question', requestId: `${run}.1`, answers: { 'Which?': 'b' } }) as const
+
+const IMPORT = ['checked', 'taken', 'noted', 'logged', 'moved'].map(name => `agent.import.${name}`)
 
 /** A turn with a question and a message that waits behind it: all of it happens once, whenever the daemon dies. */
 const turns = (warm: boolean) => async (t: Test, point: string) => {
@@ -76,21 +79,49 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
     await kept(t, daemon, run, seen)
     await kept(t, daemon, second.run)
     t.equal(inGit(where.workspace, 'status', '--porcelain'), '', 'the shared tree was not touched')
+    t.equal(inGit(where.workspace, 'show', 'agent/c:log.txt'), 'one\ntwo\nthree\n', 'the repository has the work')
+    t.equal(inGit(where.workspace, 'rev-parse', 'agent/c'), inGit(copyOf(where, 'c'), 'rev-parse', 'agent/c'))
+    t.equal(inGit(where.workspace, 'fsck', '--strict', '--no-dangling'), '')
   })
 }
 
 cases('a turn and a message behind it', [
   'agent.queue.accepted', 'agent.queue.accepted:2', 'agent.turn.entered', 'agent.turn.saved:3', 'agent.card.parked',
-  'agent.card.resolved', 'agent.card.answered', 'agent.turn.ending', 'agent.turn.recorded', 'agent.turn.counted', 'agent.turn.done',
+  'agent.card.resolved', 'agent.card.answered', 'agent.turn.ending', 'agent.turn.taken', 'agent.turn.recorded', 'agent.turn.counted', 'agent.turn.done',
   'agent.queue.ended', 'agent.turn.removed', 'agent.turn.entered:2', 'agent.turn.done:2',
   'agent.copy.registered', 'agent.copy.added', 'agent.copy.filled', 'agent.copy.made',
   'journal.append:2', 'journal.append:9', 'journal.append.torn', 'journal.append.torn:4', 'journal.append.torn:15',
   'journal.append.written', 'journal.append.written:5', 'journal.append.written:18', 'journal.flushed', 'journal.flushed:3',
 ], turns(false))
 
+cases('a turn whose work is taken over', [
+  ...IMPORT, ...IMPORT.map(point => `${point}:2`),
+], turns(false))
+
 cases('a turn whose copy is the spare', [
-  'agent.spare.claimed', 'agent.spare.moved', 'agent.spare.pointed', 'agent.branch.locked', 'agent.spare.attached',
+  'agent.spare.claimed', 'agent.spare.moved', 'agent.spare.pointed', 'agent.branch.locked:2', 'agent.spare.attached',
 ], turns(true))
+
+cases('a copy of an earlier version that is given folders of its own', ['agent.copy.renewing', 'agent.copy.made'], async (t, point) => {
+  const where = whereIn(t)
+  const input = { conversationId: 'e', messageId: 'm-e', prompt: 'append log.txt\n| two' }
+  const first = await spawnDaemon(t, where)
+  await runTurn(first.client, 'e', 'append log.txt\n| one', { isolated: true })
+  await first.terminate()
+  makeEarlier(join(where.data, 'agent'), 'e')
+  t.match(inGit(where.workspace, 'worktree', 'list'), copyOf(where, 'e'))
+  await dies(t, where, point, async ({ once: client }) => {
+    await client.call('POST /agent', input)
+    await framesOf(client, 'e').all()
+  })
+  await after(t, where, async daemon => {
+    const { run } = await daemon.client.call('POST /agent', input)
+    await framesOf(daemon.client, 'e', { run }).all()
+    t.equal(readFileSync(join(copyOf(where, 'e'), 'log.txt'), 'utf8'), 'one\ntwo\n')
+    t.equal(inGit(where.workspace, 'show', 'agent/e:log.txt'), 'one\ntwo\n')
+    t.equal(inGit(where.workspace, 'fsck', '--strict', '--no-dangling'), '')
+  })
+})
 
 cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
   const where = whereIn(t)
@@ -288,12 +319,11 @@ cases('a landing', LANDING.map(name => `agents.landing.${name}`), async (t, poin
 
 const nothingOf = (t: Test, { workspace, data }: Where, id: string) => {
   t.equal(inGit(workspace, 'for-each-ref', `refs/heads/agent/${id}`, `refs/sandbox/parked/${id}`), '')
-  t.notMatch(inGit(workspace, 'worktree', 'list'), `/${id} `)
-  t.same(globSync(`agent/{checkouts,made}/${id}*`, { cwd: data }), [])
+  t.same(globSync(`agent/{checkouts,made,branches}/${id}*`, { cwd: data }), [])
 }
 
 cases('a discard', [
-  'agent.erase.meant', 'agent.copy.trashed', 'agent.branch.locked', 'agent.copy.dropped', 'agent.copy.forgotten', 'agent.erase.cleared', 'agent.erase.removed',
+  'agent.erase.meant', 'agent.copy.trashed', 'agent.branch.locked:3', 'agent.copy.dropped', 'agent.copy.forgotten', 'agent.erase.cleared', 'agent.erase.removed',
   'agent.queue.dropped', 'agent.erase.noted', 'agent.erase.over', 'agents.discard.told',
 ], async (t, point) => {
   const where = whereIn(t)

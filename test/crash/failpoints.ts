@@ -71,7 +71,7 @@ const endOf = async (daemon: Support) => {
     agents, archived,
     tree: treeOf(workspace),
     refs: inGit(workspace, 'for-each-ref') + readFileSync(join(workspace, '.git/HEAD'), 'utf8'),
-    worktrees: inGit(workspace, 'worktree', 'list', '--porcelain'),
+    gitdirs: gitdirsOf(data).length,
     journals: Object.entries(treeOf(join(data, 'journals'))).filter(([name]) => !name.startsWith('agent/frames/r-') || newest.has(name)),
   }
 }
@@ -81,9 +81,14 @@ const halfDone = ({ workspace, data }: Where): string[] => [
   ...globSync('{.git/**/*.lock,**/.sandbox-write-*}', { cwd: workspace }),
   ...['rewinds', 'forks', 'runs', 'bad'].flatMap(name => globSync(`journals/agent/${name}/*`, { cwd: data })),
   ...globSync(['files/agents/landings/*', 'agent/rebasing/*', 'agents/benches/*'], { cwd: data }),
-  ...inGit(workspace, 'worktree', 'list', '--porcelain').split('\n').filter(line => line.startsWith('worktree ') && !existsSync(line.slice(9))),
+  ...folders(join(data, 'agent', 'git')).filter(name => !gitdirsOf(data).includes(join(data, 'agent', 'git', name.replace(/\.seen$/, '')))),
+  ...globSync('.git/{worktrees/*,objects/tmp_*}', { cwd: workspace }),
   ...folders(join(data, 'agent', 'checkouts')).filter(id => id !== '.spare' && !existsSync(join(data, 'agent', 'made', `${id}.json`))),
 ]
+
+/** The git dirs that the notes of copies name. */
+const gitdirsOf = (data: string): string[] => folders(join(data, 'agent', 'made')).filter(name => name.endsWith('.json'))
+  .flatMap(name => (JSON.parse(readFileSync(join(data, 'agent', 'made', name), 'utf8')) as { repos: { gitdir: string }[] }).repos.map(({ gitdir }) => gitdir))
 
 const folders = (path: string): string[] => (existsSync(path) ? readdirSync(path) : [])
 

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { onceIn } from '../support/changes.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, type Support } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
-import { bytesOf, commit, git, place } from './agent-copies-support.js'
+import { bytesOf, commit, git, gitdirOf, place } from './agent-copies-support.js'
 
 t.test('a copy made of the spare is as one made anew, also when the main line went on', async t => {
   const { copies, workspace, dir, data, again } = place(t, true)
@@ -27,14 +27,14 @@ t.test('a copy made of the spare is as one made anew, also when the main line we
   t.equal(git(workspace, 'rev-parse', 'agent/c-1'), tips[0]?.tip)
   await copies.warm()
   t.equal((await copies.ensure('c-2', [])).length, 2)
-  t.match(git(workspace, 'worktree', 'list'), /agent\/c-2/)
+  t.match(git(workspace, 'branch', '--list'), /agent\/c-2/)
 })
 
 
 t.test('a half-made spare is not used', async t => {
-  const { copies, data, dir, workspace } = place(t)
+  const { copies, data, dir } = place(t)
   await copies.warm()
-  rmSync(join(workspace, '.git/worktrees'), { recursive: true })
+  rmSync(gitdirOf(data, '.spare'), { recursive: true })
   await copies.ensure('c-1', [])
   t.equal(git(dir, 'status', '--porcelain'), '')
   await copies.warm()
@@ -47,10 +47,7 @@ t.test('a half-made spare is not used', async t => {
 })
 
 /** The index of the spare's only tree. */
-const indexOf = ({ workspace, data }: ReturnType<typeof place>) => {
-  const { repos: [root] } = JSON.parse(readFileSync(join(data, 'plugins/agent/made/.spare.json'), 'utf8')) as { repos: { entry: string }[] }
-  return join(workspace, '.git/worktrees', root!.entry, 'index')
-}
+const indexOf = ({ data }: ReturnType<typeof place>) => join(gitdirOf(data, '.spare'), 'index')
 
 /** What keeps git from moving a spare in the quick way, or at all. */
 const IN_THE_WAY: { readonly [what: string]: (spare: string, here: ReturnType<typeof place>) => void } = {

@@ -38,6 +38,12 @@ export const bytesOf = (folder: string) => {
   return found
 }
 
+/** The own git dir of a copy's tree, as its note names it. */
+export const gitdirOf = (data: string, id: string, at = 0): string => {
+  const { repos } = JSON.parse(readFileSync(join(data, 'plugins/agent/made', `${id}.json`), 'utf8')) as { repos: { gitdir: string }[] }
+  return repos[at]!.gitdir
+}
+
 /** What no text is. */
 export const BYTES = Buffer.from([0, 255, 10, 13, 10, 195, 40])
 

@@ -1,13 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Copies } from '../../plugins/agent/copies.js'
 import { listEnv } from '../../sdk/node/run.js'
 import { runWalled, wallKind } from '../../sdk/node/wall/wall.js'
 import { openFolder, stuckProgram } from '../support/stuck.js'
-import { BYTES, bytesOf, commit, env, git, place } from './agent-copies-support.js'
+import { BYTES, bytesOf, commit, env, git, gitdirOf, place } from './agent-copies-support.js'
 
 const walled = { skip: (await wallKind()) === 'none' && !process.env.CI && 'no wall starts here' }
 
@@ -53,7 +53,7 @@ t.test('a copy is byte-equal to the commit, on a branch of its own, and unseen i
   t.equal(git(workspace, 'branch', '--show-current'), 'main')
   t.equal(git(dir, 'status', '--porcelain'), '')
   t.equal(git(workspace, 'status', '--porcelain'), '')
-  t.match(await copies.resolve('c-1', [{ repo: 'root', base: head }]), [{ repo: 'root', main: workspace, copy: dir }])
+  t.match(await copies.resolve('c-1', [{ repo: 'root', base: head }]), [{ repo: 'root', main: workspace, copy: dir, tip: head }])
 })
 
 t.test('a nested repository gets a tree of its own at its path, and its commits stay its own', async t => {
@@ -162,7 +162,7 @@ t.test('a copy that left its branch is not moved', async t => {
 })
 
 t.test('a half-made copy is made again, and a whole one is left alone', async t => {
-  const { copies, dir, workspace, data, again } = place(t)
+  const { copies, dir, data, again } = place(t)
   const repos = await copies.ensure('c-1', [])
   writeFileSync(join(dir, 'kept.txt'), 'k')
   t.same(await again().ensure('c-1', repos), repos)
@@ -178,8 +178,8 @@ t.test('a half-made copy is made again, and a whole one is left alone', async t 
   t.same(await again().ensure('c-1', repos), repos, 'the folder is gone')
   t.equal(git(dir, 'status', '--porcelain'), '')
 
-  rmSync(join(workspace, '.git/worktrees'), { recursive: true })
-  t.same(await again().ensure('c-1', repos), repos, 'the entry is gone')
+  rmSync(gitdirOf(data, 'c-1'), { recursive: true })
+  t.same(await again().ensure('c-1', repos), repos, 'its git dir is gone')
   t.equal(git(dir, 'status', '--porcelain'), '')
 })
 
@@ -203,15 +203,19 @@ t.test('a daemon killed while it fills a copy leaves nothing that the next one c
   t.same(await copies.commitRest('c-1', repos), [{ repo: 'root', tip: repos[0]!.base }])
 })
 
-t.test('pruning worktrees, as a shared turn may, does not take a copy\'s entry', async t => {
+t.test('pruning and collecting in the repository, as a person may, does not take anything of a copy', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
-  renameSync(dir, `${dir}.away`)
+  writeFileSync(join(dir, 'kept'), 'kept')
+  git(dir, 'add', 'kept')
+  git(dir, 'commit', '-qm', 'its own')
+  git(workspace, 'commit', '-q', '--amend', '-m', 'second, again')
+  git(workspace, 'reflog', 'expire', '--expire=now', '--all')
   git(workspace, 'worktree', 'prune')
-  renameSync(`${dir}.away`, dir)
-  writeFileSync(join(dir, 'kept'), '')
+  git(workspace, 'gc', '-q', '--prune=now')
   t.same(await copies.ensure('c-1', repos), repos)
-  t.ok(existsSync(join(dir, 'kept')))
+  t.equal(git(dir, 'log', '--format=%s'), 'its own\nsecond\nfirst')
+  t.equal(git(dir, 'fsck', '--strict', '--no-dangling'), '')
 })
 
 t.test('a lost copy is made again from its branch', async t => {
@@ -235,7 +239,7 @@ t.test('a rebase cut short by a kill is undone on the next turn, with the locks 
   mkdirSync(join(data, 'plugins/agent/rebasing'))
   writeFileSync(join(data, 'plugins/agent/rebasing/c-1:root'), tip!.tip)
   t.throws(() => git(dir, 'rebase', '-q', '--onto', head, repos[0]!.base))
-  writeFileSync(join(workspace, '.git/worktrees/c-1/index.lock'), '')
+  writeFileSync(join(gitdirOf(data, 'c-1'), 'index.lock'), '')
   await again().ensure('c-1', repos)
   t.same(bytesOf(dir), bytes)
   t.same(await copies.commitRest('c-1', repos), [tip])
@@ -253,7 +257,7 @@ for (const [how, leave] of Object.entries({
     const head = commit(workspace, { 'main.txt': 'theirs\n' }, 'third')
     mkdirSync(join(data, 'plugins/agent/rebasing'))
     writeFileSync(join(data, 'plugins/agent/rebasing/c-1:root'), tip!.tip)
-    const entry = join(workspace, '.git/worktrees/c-1')
+    const entry = gitdirOf(data, 'c-1')
     git(dir, 'checkout', '-q', '--detach', head)
     mkdirSync(join(entry, 'rebase-merge'))
     leave(entry)
@@ -282,16 +286,16 @@ t.test('a copy that is made anew is not put back by a rebase of the one before',
 })
 
 t.test('whatever lock a killed git left in a copy is gone after a start', async t => {
-  const { copies, workspace, again } = place(t)
+  const { copies, workspace, data, again } = place(t)
   await copies.ensure('c-1', [])
-  const entry = join(workspace, '.git/worktrees/c-1')
+  const entry = gitdirOf(data, 'c-1')
   const branches = join(workspace, '.git/refs/heads/agent')
   for (const lock of [join(entry, 'REBASE_HEAD.lock'), join(entry, 'index.lock'), join(branches, 'c-1.lock')]) {
     writeFileSync(lock, '')
     utimesSync(lock, 1, 1)
   }
   await again().prune(['c-1', 'c-2'])
-  t.same(readdirSync(entry).filter(name => name.includes('lock')), ['locked'])
+  t.same(readdirSync(entry).filter(name => name.includes('lock')), [])
   t.same(readdirSync(branches), ['c-1'])
 })
 
@@ -301,7 +305,7 @@ t.test('a removed copy is gone at once with its branch and entry, as often as it
   await copies.remove('c-1', repos)
   t.notOk(existsSync(dir))
   t.equal(git(workspace, 'branch', '--list', 'agent/*'), '')
-  t.equal(git(workspace, 'worktree', 'list').split('\n').length, 1)
+  t.same(readdirSync(join(data, 'plugins/agent/git')), [])
   await copies.remove('c-1', repos)
   await copies.settled()
   t.same(readdirSync(join(data, 'plugins/agent/trash')), [])
@@ -329,7 +333,8 @@ t.test('a start takes away the copies of conversations that are gone and empties
   t.same(readdirSync(join(data, 'plugins/agent/checkouts')), ['c-1'])
   t.same(readdirSync(join(data, 'plugins/agent/trash')), [])
   t.equal(git(workspace, 'branch', '--list', '--format=%(refname:short)', 'agent/*'), 'agent/c-1')
-  t.same(readdirSync(join(workspace, '.git/worktrees')), ['c-1'])
+  const own = gitdirOf(data, 'c-1').split('/').at(-1)!
+  t.same(readdirSync(join(data, 'plugins/agent/git')), [own, `${own}.seen`])
 })
 
 t.test('twenty conversations are copied at once', async t => {

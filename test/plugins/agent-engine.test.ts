@@ -52,6 +52,7 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
   const workshop: Workshop = {
     prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
     refresh: nothing,
+    settle: nothing,
     io: (turn, ground, leg) => turnIo(turn, ground, leg, {
       remembered: { names: () => new Set(), add: () => {} },
       toolbox, staff: { providers, log },

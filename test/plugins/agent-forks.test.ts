@@ -6,10 +6,7 @@ import { daemonWith, folderOf, inGit, makeWorkspace, type Support } from '../sup
 import { framesOf, runTurn } from '../support/turns.js'
 import { inner, refusal, state, transcript } from './agent-support.js'
 
-const copyOf = ({ workspace }: Support, id: string) => {
-  const trees = inGit(workspace, 'worktree', 'list', '--porcelain').split('\n\n')
-  return trees.find(tree => tree.includes(`branch refs/heads/agent/${id}`))!.split('\n', 1)[0]!.slice('worktree '.length)
-}
+const copyOf = ({ data }: Support, id: string) => join(data, 'agent/checkouts', id)
 
 /** Commits a file on the main line and answers the commit. */
 const commit = (workspace: string, name: string): string => {

@@ -80,6 +80,7 @@ const breaker = (
   const workshop: Workshop = {
     prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
     refresh: async () => {},
+    settle: async () => {},
     io: (turn, ground, leg) => turnIo(turn, ground, leg, {
       remembered: { names: () => new Set(), add: () => {} }, staff: { providers, log },
       toolbox: { face: () => ({ refused: 'none' }), run: () => Promise.reject(new Error('none')), stamp: async () => undefined, walled: () => Promise.reject(new Error('none')) },

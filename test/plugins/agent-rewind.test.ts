@@ -8,10 +8,7 @@ import { framesOf, runTurn } from '../support/turns.js'
 import { refusal, state, transcript } from './agent-support.js'
 import { treeOf } from './agents-support.js'
 
-const copyOf = ({ workspace }: Support, id = 'r') => {
-  const trees = inGit(workspace, 'worktree', 'list', '--porcelain').split('\n\n')
-  return trees.find(tree => tree.includes(`branch refs/heads/agent/${id}`) || tree.includes(`/${id}\n`))!.split('\n', 1)[0]!.slice('worktree '.length)
-}
+const copyOf = ({ data }: Support, id = 'r') => join(data, 'agent/checkouts', id)
 const tipOf = (daemon: Support, id = 'r') => inGit(copyOf(daemon, id), 'rev-parse', 'HEAD').trim()
 const rewind = ({ client }: Support, index: number, conversationId = 'r') => client.call('POST /agent/rewind', { conversationId, index })
 const places = (rows: readonly TranscriptMessage[]) => rows.map(({ role, text }) => `${role} ${text.split('\n', 1)[0]}`)
@@ -203,8 +200,9 @@ t.test('where git refuses, its message is given and nothing is cut', async t => 
   await twoTurns(daemon)
   const copy = copyOf(daemon)
   const who = 'A <a@example.org> 1 +0000'
+  // The repository has the commit, and not what it names.
   writeFileSync(join(copy, 'x.tmp'), `tree ${'d'.repeat(40)}\nauthor ${who}\ncommitter ${who}\n\nno tree\n`)
-  const broken = inGit(copy, 'hash-object', '-t', 'commit', '-w', 'x.tmp').trim()
+  const broken = inGit(daemon.workspace, 'hash-object', '-t', 'commit', '-w', join(copy, 'x.tmp')).trim()
   const anchors = await daemon.kernel.journals.read<Anchor>('agent/anchors/r')
   await daemon.kernel.journals.rewrite('agent/anchors/r', anchors.map(anchor => ({ ...anchor, repos: anchor.repos.map(repo => ({ ...repo, tip: broken })) })))
   const { messages } = await transcript(daemon, 'r')

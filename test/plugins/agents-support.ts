@@ -77,7 +77,7 @@ export class Bed {
   }
 
   get checkout(): CheckoutRepo {
-    return { ...this.repo, main: this.main, copy: this.copy }
+    return { ...this.repo, main: this.main, copy: this.copy, gitdir: join(this.main, '.git/worktrees/copy') }
   }
 
   commit(folder: string, message: string): void {

@@ -1,7 +1,7 @@
 import { mkdir, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../../../sdk/index.js'
-import { git, GitFailure } from '../../../sdk/node/git.js'
+import { FORGIVEN, git, GitFailure } from '../../../sdk/node/git.js'
 import type { BundleRepository } from './manifest.js'
 import type { FoundRepository } from './workspace-files.js'
 
@@ -13,8 +13,6 @@ const ADDRESS = /^(?:(?:https?|ssh|git):\/\/[^\s]+|(?!-)[\w.-]+@[\w.-]+:[^\s:][^
 const NAME = /^(?!-)[\w][\w./-]{0,100}$/
 /** Only these come back: what a turn or another program keeps elsewhere is theirs to make again. */
 const KEPT = /^refs\/(?:heads|tags|remotes|notes|sandbox)\/[^\s~^:?*[\\\x00-\x20\x7f]+$/
-/** Faults of old tools that harm nobody. */
-const FORGIVEN = ['zeroPaddedFilemode', 'badTimezone', 'missingSpaceBeforeDate', 'missingSpaceBeforeEmail', 'badDate', 'badDateOverflow', 'missingEmail']
 
 /** Writes every commit that a repository's branches, tags and other names hold into one file, and tells how it stands. */
 export const packHistory = async ({ repo, dir }: FoundRepository, file: string, signal: AbortSignal): Promise<BundleRepository & { readonly bytes: number }> => {

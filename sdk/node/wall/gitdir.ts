@@ -5,45 +5,66 @@ import { codeOf, contains } from '../paths.js'
 import { kindOf, note, real, shownAsIs } from './sources.js'
 import type { Mount, WallGitdir, WallSpec } from './spec.js'
 
+const quoted = (value: string): string => `"${value.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`
+
+/** Parts of a repository that git reads before any other setting, and from the git dir's own file alone. */
+const EXTENSIONS = ['objectFormat', 'partialClone'] as const
+
 /**
- * A copy's git dir, at a path of its own in the data folder's place.
+ * The settings of a copy's own git dir: those of its repository, which is seen at a path.
  *
- * Writable are the objects, the copy's own entry, and the folders its branch and log lie in: git moves a branch by
- * renaming a lock file beside it, so the folder `refs/heads/agent` is writable and with it the branches of other
- * conversations; every tip is therefore compared with the recorded one before it lands.
+ * @param common Where its settings can be read now.
+ */
+export const ownConfig = (common: string, seenAt: string): string => {
+  const text = readPlain(join(common, 'config')) ?? ''
+  const extensions = EXTENSIONS.flatMap(name => {
+    const value = new RegExp(`^\\s*${name}\\s*=\\s*([\\w.-]+)`, 'im').exec(text)?.[1]
+    return value === undefined ? [] : [`\t${name} = ${value}`]
+  })
+  return [
+    '[core]', `\trepositoryFormatVersion = ${extensions.length > 0 ? 1 : 0}`, `\thooksPath = ${quoted(join(seenAt, 'hooks'))}`,
+    '[include]', `\tpath = ${quoted(join(seenAt, 'config'))}`,
+    '[core]', '\tbare = false', '\tlogAllRefUpdates = true', ...(extensions.length > 0 ? ['[extensions]', ...extensions] : []), '',
+  ].join('\n')
+}
+
+/** Puts a plain file where something is to be mounted over: building the wall would wait at a pipe for ever. */
+const plainFile = async (path: string): Promise<void> => {
+  const held = await lstat(path).catch(() => undefined)
+  if (held?.isFile()) return
+  if (held) await rm(path, { recursive: true, force: true })
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, '', { flag: 'wx' }).catch(error => (codeOf(error) === 'EEXIST' ? undefined : Promise.reject(error)))
+}
+
+/**
+ * A copy's git dir, at a path of its own in the data folder's place, and the repository it borrows from beside it.
+ *
+ * The copy's own is writable, but for what is the repository's alone: its settings, its attributes, the patterns it ignores, and
+ * where objects are borrowed. Nothing of the repository is.
  */
 export const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdir, index: number): Promise<Mount[]> => {
-  const { path, common, worktree, branch } = repository
+  const { path, common, own } = repository
   const at = join(spec.data, 'git', String(index))
-  const entry = join('worktrees', worktree)
-  const branches = join('refs/heads', dirname(branch))
-  const log = join('logs', branches)
+  const lender = `${at}.repository`
   // One that is gone is not made up again by what is made below it.
-  await real(common)
-  for (const part of ['objects', 'info']) if (await kindOf(join(common, part))) await real(join(common, part))
-  for (const part of ['objects/info', branches, log]) await mkdir(join(common, part), { recursive: true })
-  const part = async (operation: 'bind' | 'show', name: string): Promise<Mount> =>
-    [operation, await real(join(common, name)), join(at, name)]
-  const own = contains(spec.workspace, common) || contains(spec.data, common) ? [] : await shownAsIs(common)
+  for (const folder of [common, join(common, 'objects'), own, join(own, 'objects')]) await real(folder)
+  const alternates = join('objects', 'info', 'alternates')
+  const [excludes, attributes] = [join('info', 'exclude'), join('info', 'attributes')]
+  for (const name of [alternates, excludes, attributes, 'config']) await plainFile(join(own, name))
+  const asIs = contains(spec.workspace, common) || contains(spec.data, common) ? [] : await shownAsIs(common)
   await real(join(copy, path))
-  const excludes = join(common, 'info/exclude')
-  await mkdir(dirname(excludes), { recursive: true })
-  // Something to mount over has to be there, and no pipe: building the wall would wait at it for ever.
-  const held = await lstat(excludes).catch(() => undefined)
-  if (held && !held.isFile() && !held.isSymbolicLink()) await rm(excludes, { recursive: true, force: true })
-  await writeFile(excludes, '', { flag: 'wx' }).catch(error => (codeOf(error) === 'EEXIST' ? undefined : Promise.reject(error)))
-  const ignored = [readPlain(await real(excludes)) ?? '', '/.sandbox/', ...(repository.exclude ?? []), ''].join('\n')
+  const ignored = [readPlain(join(common, excludes)) ?? '', '/.sandbox/', ...(repository.exclude ?? []), ''].join('\n')
+  const lfs = (await kindOf(join(common, 'lfs'))) === 'folder' ? [['show', join(common, 'lfs'), join(at, 'lfs')] as const] : []
   return [
-    ...own,
-    ['show', await real(common), at],
-    await part('bind', 'objects'),
-    await part('show', 'objects/info'),
-    await part('bind', entry),
-    await part('show', join(entry, 'commondir')),
-    await part('show', join(entry, 'gitdir')),
-    await part('bind', branches),
-    await part('bind', log),
-    ['show', await note(spec.data, ignored), join(at, 'info/exclude')],
-    ['show', await note(spec.data, `gitdir: ${join(at, entry)}\n`), join(spec.workspace, path, '.git')],
+    ...asIs,
+    ['show', await real(common), lender],
+    ['bind', await real(own), at],
+    ['show', await note(spec.data, `${join(lender, 'objects')}\n`), join(at, alternates)],
+    ['show', await note(spec.data, ownConfig(common, lender)), join(at, 'config')],
+    ['show', await note(spec.data, ignored), join(at, excludes)],
+    ['show', await note(spec.data, readPlain(join(common, attributes)) ?? ''), join(at, attributes)],
+    ...lfs,
+    ['show', await note(spec.data, `gitdir: ${at}\n`), join(spec.workspace, path, '.git')],
   ]
 }

@@ -10,12 +10,10 @@ export type WallKind = 'bwrap' | 'unshare' | 'none'
 export interface WallGitdir {
   /** The repository's path from the workspace root; empty for the root. */
   readonly path: string
-  /** The real path of the main repository's common git dir. */
+  /** The real path of the main repository's common git dir: all of it is read-only inside. */
   readonly common: string
-  /** The name of the copy's entry in `<common>/worktrees`. */
-  readonly worktree: string
-  /** Such as `agent/c-1`. */
-  readonly branch: string
+  /** The real path of the copy's own git dir, which is writable inside, and borrows the objects of the other. */
+  readonly own: string
   /** Patterns git ignores in the copy, beside the repository's own and `/.sandbox/`. */
   readonly exclude?: readonly string[]
 }

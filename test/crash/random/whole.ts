@@ -67,7 +67,7 @@ export const leftovers = ({ workspace, data }: Place): string[] => [
   ...globSync(['files/agents/landings/*', 'agent/rebasing/*', 'agents/benches/*', 'uploads/*'], { cwd: data }),
 ]
 
-/** What is wrong with the repository: branches, worktrees and checkouts are those of the conversations that are left. */
+/** What is wrong with the repository: branches, git dirs of copies and checkouts are those of the conversations that are left. */
 export const repositoryFaults = (place: Place, conversations: readonly Conversation[]): string[] => {
   const { workspace, data } = place
   const left = conversations.filter(({ here, isolated }) => here === 'yes' && isolated).map(({ id }) => id)
@@ -77,8 +77,9 @@ export const repositoryFaults = (place: Place, conversations: readonly Conversat
   ]
   const branches = inGit(workspace, 'for-each-ref', '--format=%(refname)', 'refs/heads/agent', 'refs/sandbox/parked').split('\n').filter(Boolean)
     .map(name => name.replace(/^refs\/(?:heads\/agent|sandbox\/parked)\/([^/]+).*$/, '$1'))
-  const trees = inGit(workspace, 'worktree', 'list', '--porcelain').split('\n').filter(line => line.startsWith('worktree ')).map(line => line.slice(9))
-  const checkouts = trees.filter(tree => tree !== workspace)
+  const notes = names(join(data, 'agent/made')).filter(name => name.endsWith('.json'))
+  const held = notes.flatMap(name => (JSON.parse(readFileSync(join(data, 'agent/made', name), 'utf8')) as { repos: { gitdir: string }[] }).repos.map(({ gitdir }) => gitdir))
+  const gitdirs = names(join(data, 'agent/git')).map(name => join(data, 'agent/git', name))
   const fsck = (() => {
     try {
       return inGit(workspace, 'fsck', '--strict', '--no-dangling', '--no-progress')
@@ -88,8 +89,8 @@ export const repositoryFaults = (place: Place, conversations: readonly Conversat
   })()
   return [
     ...same('the branch', [...new Set(branches)].filter(id => !id.startsWith('.')), left),
-    ...checkouts.filter(tree => !existsSync(tree)).map(tree => `the worktree ${tree} has no folder`),
-    ...same('the worktree', checkouts.map(tree => tree.split('/').at(-1)!).filter(id => id !== '.spare'), left, []),
+    ...held.filter(gitdir => !existsSync(gitdir)).map(gitdir => `the git dir ${gitdir} is gone`),
+    ...gitdirs.filter(gitdir => !held.includes(gitdir.replace(/\.seen$/, ''))).map(gitdir => `the git dir ${gitdir} is left`),
     ...same('the checkout', names(join(data, 'agent/checkouts')).filter(id => id !== '.spare'), left, []),
     ...same('the note', names(join(data, 'agent/made')).map(name => name.replace(/\.json$/, '')).filter(id => id !== '.spare'), left, []),
     ...(fsck.trim() ? [fsck.trim()] : []),

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { listEnv, run } from '../../../../sdk/node/run.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
+import { copyOf } from '../../../support/copy.js'
 import { runWalled, walled, wallKind, type WallKind, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 
 const TOOLCHAIN = /^(\.nvm|\.volta|\.asdf|\.cargo|\.rustup|go|sdk|\.pyenv|\.rbenv|\.sdkman|\.bun|\.deno|\.local)$/
@@ -33,7 +34,7 @@ const bytesOf = (folder: string, skip = /^$/) => {
 }
 
 /** A workspace with a history, a data folder with a secret, and a private copy of the workspace in it. */
-const place = (t: Test) => {
+const place = async (t: Test) => {
   const root = realpathSync(t.testdir({ work: { 'a.txt': 'one\n', '.sandbox': { 'settings.json': '{}' } }, data: { secret: 'x' } }))
   const workspace = join(root, 'work')
   const data = join(root, 'data')
@@ -41,15 +42,16 @@ const place = (t: Test) => {
   git(workspace, 'add', 'a.txt')
   git(workspace, 'commit', '-qm', 'first')
   const dir = join(data, 'checkouts', 'c-1')
-  git(workspace, 'worktree', 'add', '-q', '-b', 'agent/c-1', dir)
+  const own = join(data, 'git-of', 'c-1')
+  const gitdirs = [await copyOf(workspace, dir, own)]
   const shared: WallSpec = { workspace, data, cwd: workspace, env: { ...listEnv(), ...IDENTITY, MARK: 'here' } }
   const common = join(workspace, '.git')
-  const isolated: WallSpec = { ...shared, copy: { dir, gitdirs: [{ path: '', common, worktree: 'c-1', branch: 'agent/c-1' }] } }
-  return { root, workspace, data, dir, shared, isolated, common }
+  const isolated: WallSpec = { ...shared, copy: { dir, gitdirs } }
+  return { root, workspace, data, dir, shared, isolated, common, own, gitdirs }
 }
 
 for (const kind of ['bwrap', 'unshare'] as const) {
-  const starts = (await walled(place(t).shared, 'true', [], kind)).enforced
+  const starts = (await walled((await place(t)).shared, 'true', [], kind)).enforced
   const options = starts || process.env.CI ? {} : { skip: `${kind} does not start here` }
   const sh = (spec: WallSpec, script: string, ...args: string[]) =>
     runWalled(spec, 'sh', ['-c', script, 'sh', ...args], { timeoutMs: 20_000 }, kind as WallKind)
@@ -60,14 +62,14 @@ for (const kind of ['bwrap', 'unshare'] as const) {
 
   t.test(`behind the wall of ${kind}`, options, async t => {
     t.test('the data folder is not there and cannot be made', async t => {
-      const { shared, data } = place(t)
+      const { shared, data } = await place(t)
       t.match(await out(shared, 'ls -A "$1"', data), /No such file/)
       t.match(await out(shared, 'mkdir "$1"', data), /Read-only|Permission/)
       t.match(await out(shared, 'mkdir "$(dirname "$1")/beside"', data), /Read-only|Permission/)
     })
 
     t.test('the root holds the system and the workspace, and nothing of the person', async t => {
-      const { shared, workspace } = place(t)
+      const { shared, workspace } = await place(t)
       const person = mkdtempSync(join(homedir(), '.wall-'))
       t.teardown(() => rmSync(person, { recursive: true }))
       writeFileSync(join(person, 'secret'), 'of the person\n')
@@ -81,7 +83,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('a home folder is writable, with its own /tmp, and stays from one command to the next', async t => {
-      const { shared, data } = place(t)
+      const { shared, data } = await place(t)
       const [one, other] = await Promise.all(['c-1', 'c-2'].map(id => homeOfConversation(data, id)))
       t.equal(await out({ ...shared, home: one! }, 'echo mine > ~/kept; echo mine > /tmp/kept; echo all > $XDG_CACHE_HOME/x; cd; pwd'), one!.dir)
       t.equal(await out({ ...shared, home: one! }, 'cat ~/kept /tmp/kept $XDG_CACHE_HOME/x'), 'mine\nmine\nall')
@@ -92,7 +94,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('a workspace below /tmp is there, and no folder around it can be moved', async t => {
-      const folder = mkdtempSync(join(tmpdir(), 'wall-'))
+      const folder = mkdtempSync('/tmp/wall-')
       t.teardown(() => rmSync(folder, { recursive: true }))
       const [workspace, data] = [join(folder, 'work'), join(folder, 'data')]
       for (const each of [workspace, data]) mkdirSync(each)
@@ -103,7 +105,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('what the deployment adds can be read or written', async t => {
-      const { shared, root } = place(t)
+      const { shared, root } = await place(t)
       for (const name of ['read', 'write']) mkdirSync(join(root, name))
       writeFileSync(join(root, 'read/a'), 'a\n')
       const spec: WallSpec = { ...shared, grants: { read: [join(root, 'read'), join(root, 'missing')], write: [join(root, 'write')] } }
@@ -111,7 +113,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('of a linked working tree the history is there, and not what a pointer alone names', async t => {
-      const { workspace, data, root } = place(t)
+      const { workspace, data, root } = await place(t)
       const linked = join(root, 'linked')
       git(workspace, 'worktree', 'add', '-q', linked)
       const spec = { workspace: linked, data, cwd: linked, env: listEnv(IDENTITY) }
@@ -126,7 +128,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('of a workspace that is kept to some folders nothing else is there', async t => {
-      const { workspace, isolated, dir, root } = place(t)
+      const { workspace, isolated, dir, root, own } = await place(t)
       for (const folder of ['docs/in', 'look', 'src', 'work-too']) mkdirSync(join(dir, folder), { recursive: true })
       for (const file of ['docs/in/a', 'look/b', 'src/secret', 'work-too/c']) writeFileSync(join(dir, file), `${file}\n`)
       const spec: WallSpec = { ...isolated, cwd: join(workspace, 'docs'), only: [{ path: 'docs', access: 'work' }, { path: 'look', access: 'read' }] }
@@ -136,7 +138,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.match(await out(spec, 'git log; git -C .. log; git --git-dir="$1/.git" log; git --git-dir="$2" log', workspace, join(workspace, '../data/git/0')), /not a git repository/)
       const link = join(root, 'elsewhere')
       git(workspace, 'clone', '-q', '--bare', workspace, link)
-      const far: WallSpec = { ...spec, copy: { dir, gitdirs: [{ path: '', common: link, worktree: 'c-1', branch: 'agent/c-1' }] } }
+      const far: WallSpec = { ...spec, copy: { dir, gitdirs: [{ path: '', common: link, own }] } }
       t.match(await out(far, 'ls -A "$1"', link), /No such file/, 'a history that lies elsewhere is not there either')
       t.equal(await out({ ...spec, cwd: '/', only: [] }, 'ls -A "$1"', workspace), '')
       rmSync(join(dir, 'docs'), { recursive: true })
@@ -145,15 +147,14 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('a repository that is covered whole keeps its history, and no other does', async t => {
-      const { workspace, data, shared, dir, common } = place(t)
+      const { workspace, data, shared, dir, gitdirs: [root] } = await place(t)
       const site = join(workspace, 'site')
       mkdirSync(site)
       git(site, 'init', '-q', '-b', 'main')
       writeFileSync(join(site, 'page'), 'page\n')
       git(site, 'add', '-A')
       git(site, 'commit', '-qm', 'the page')
-      git(site, 'worktree', 'add', '-q', '-b', 'agent/c-1', join(dir, 'site'))
-      const gitdirs = [{ path: '', common, worktree: 'c-1', branch: 'agent/c-1' }, { path: 'site', common: join(site, '.git'), worktree: 'site', branch: 'agent/c-1' }]
+      const gitdirs = [root!, await copyOf(site, join(dir, 'site'), join(data, 'git-of', 'site'), { path: 'site' })]
       const spec = (access: 'read' | 'work'): WallSpec => ({ ...shared, cwd: join(workspace, 'site'), copy: { dir, gitdirs }, only: [{ path: 'site', access }] })
       t.equal(await out(spec('work'), 'git log --format=%s; echo more >> page; git commit -qam second; git log --format=%s; ls -A ..'), 'the page\nsecond\nthe page\nsite')
       t.match(await out(spec('read'), 'cat page; git log'), /more\n.*not a git repository/s)
@@ -161,13 +162,13 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('other processes are not there', async t => {
-      const { shared } = place(t)
+      const { shared } = await place(t)
       t.equal(await out(shared, 'for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | cut -c1-7; done | sort -u | grep node; echo done'), 'done')
       t.equal(await out(shared, 'ls -d "/proc/$1" 2>/dev/null; kill -0 "$1" 2>/dev/null; echo $?', String(process.pid)), '1')
     })
 
     t.test('the environment is what was given and nothing else', async t => {
-      const { shared } = place(t)
+      const { shared } = await place(t)
       process.env.DAEMON_ONLY = 'secret'
       t.teardown(() => delete process.env.DAEMON_ONLY)
       const env = await out({ ...shared, env: { PATH: process.env.PATH!, MARK: 'here', LD_PRELOAD: '' } }, 'env -0')
@@ -179,7 +180,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('there are no capabilities and no way to mount or unmount', async t => {
-      const { shared, data } = place(t)
+      const { shared, data } = await place(t)
       t.match(await out(shared, 'grep CapEff /proc/self/status'), /0{16}/)
       t.match(await out(shared, 'grep NoNewPrivs /proc/self/status'), /1/)
       t.not((await sh(shared, 'umount -l "$1"', data)).code, 0)
@@ -192,7 +193,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('the kernel and the disks cannot be reached through files', async t => {
-      const { shared } = place(t)
+      const { shared } = await place(t)
       const refused = /Read-only|Permission|nonexistent/
       // Opened for appending and closed again: a wall that fails here must not change the machine of the test.
       t.match(await out(shared, ': >> /proc/sys/kernel/core_pattern'), refused)
@@ -204,15 +205,15 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('the program does not run as the first process, and its exit code is passed on', async t => {
-      const { shared } = place(t)
+      const { shared } = await place(t)
       t.not(await out(shared, 'echo $$'), '1')
       t.equal((await sh(shared, 'exit 7')).code, 7)
     })
 
     t.test('a socket that is closed refuses, also where the folder around it is shown', async t => {
-      const { shared } = place(t)
+      const { shared } = await place(t)
       // A socket's path is short, a test folder's is not.
-      const folder = mkdtempSync(join(tmpdir(), 'wall-'))
+      const folder = mkdtempSync('/tmp/wall-')
       t.teardown(() => rmSync(folder, { recursive: true }))
       const path = join(folder, 's')
       const server = createServer(socket => socket.end('hello'))
@@ -228,7 +229,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
 
     t.test('a closed folder that lies in the workspace, or in what is shown, is empty and stays where it is', async t => {
       for (const at of ['work/a/closed', 'shown/closed']) {
-        const { root, shared, workspace } = place(t)
+        const { root, shared, workspace } = await place(t)
         const folder = join(root, at)
         mkdirSync(folder, { recursive: true })
         writeFileSync(join(folder, 'key'), 'a key\n')
@@ -239,7 +240,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('.sandbox is read-only but for what is named', async t => {
-      const { shared, workspace } = place(t)
+      const { shared, workspace } = await place(t)
       mkdirSync(join(workspace, '.sandbox/x'))
       t.match(await out(shared, 'echo x > .sandbox/settings.json'), /Read-only/)
       t.match(await out(shared, 'mv .sandbox other'), /busy|Read-only/i)
@@ -248,63 +249,85 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('the shared tree is written where there is no copy', async t => {
-      const { shared, workspace } = place(t)
+      const { shared, workspace } = await place(t)
       t.equal(await out(shared, 'echo two > a.txt; git status --porcelain -uno'), 'M a.txt')
       t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'two\n')
     })
 
     t.test('a write by an absolute path of the workspace lands in the copy', async t => {
-      const { isolated, workspace, dir } = place(t)
+      const { isolated, workspace, dir } = await place(t)
       t.equal(await out(isolated, 'echo two > "$1/a.txt"; pwd', workspace), workspace)
       t.equal(readFileSync(join(dir, 'a.txt'), 'utf8'), 'two\n')
       t.equal(git(workspace, 'status', '--porcelain', '--untracked-files=no'), '')
     })
 
-    t.test('git works in the copy and commits on its own branch', async t => {
-      const { isolated, workspace, dir } = place(t)
-      const before = git(workspace, 'rev-parse', 'main')
+    t.test('git works in the copy and commits on its own branch, of which the repository has nothing', async t => {
+      const { isolated, workspace, common, dir } = await place(t)
+      const before = bytesOf(common)
       t.equal(await out(isolated, 'echo two > a.txt && git commit -qam second && git status --porcelain && git log --format=%s'), 'second\nfirst')
-      t.equal(git(workspace, 'log', '--format=%s', '-1', 'agent/c-1'), 'second')
-      t.equal(git(workspace, 'rev-parse', 'main'), before)
+      t.equal(git(dir, 'log', '--format=%s', '-1', 'agent/c-1'), 'second')
+      t.equal(git(workspace, 'log', '--format=%s', '-1', 'agent/c-1'), 'first')
       t.equal(git(dir, 'status', '--porcelain', '--', 'a.txt'), '', 'the copy is clean from outside too')
+      t.same(bytesOf(common), before)
     })
 
-    t.test('nothing else of the repository can be changed', async t => {
-      const { isolated, workspace, common, data } = place(t)
-      await out(isolated, 'echo two > a.txt && git commit -qam second')
-      const skip = /^(objects|worktrees\/c-1|refs\/heads\/agent|logs\/refs\/heads\/agent)(\/|$)/
-      const before = bytesOf(common, skip)
-      const attempts = [
-        'git update-ref refs/heads/main HEAD', 'git branch other', 'git config filter.x.smudge "touch /tmp/x"', 'git tag x',
-        'echo "#!/bin/sh" > "$(git rev-parse --git-common-dir)/hooks/post-checkout"',
-        'echo x > "$(git rev-parse --git-common-dir)/info/attributes"', 'echo x > "$(git rev-parse --git-common-dir)/packed-refs"',
-        'echo x > "$(git rev-parse --git-common-dir)/HEAD"', 'echo x > "$(git rev-parse --git-common-dir)/index"',
-        'echo /etc > "$(git rev-parse --git-common-dir)/objects/info/alternates"',
-        'echo /etc > "$(git rev-parse --git-dir)/commondir"', 'rm -f "$(git rev-parse --git-dir)/commondir" && false',
-        'mv "$(git rev-parse --git-dir)" "$(git rev-parse --git-common-dir)/worktrees/other"', 'rm -f .git', 'echo x > .git',
-        'git worktree add ../x', 'git symbolic-ref refs/heads/main refs/heads/agent/c-1',
+    t.test('every ordinary command of git works in the copy', async t => {
+      const { isolated, workspace, common, dir } = await place(t)
+      git(workspace, 'tag', 'v1')
+      git(workspace, 'update-ref', 'refs/remotes/origin/main', 'HEAD')
+      const before = bytesOf(common)
+      const steps = [
+        'echo two > a.txt; git add a.txt; git commit -qm second', 'git log --oneline main..agent/c-1 | wc -l | grep -qx 1',
+        'git checkout -qb side; echo s > s; git add s; git commit -qm side; git checkout -q agent/c-1', 'git merge -q --no-ff -m merged side', 'git branch -m side aside; git branch -D aside',
+        'echo x >> a.txt; git stash; git stash list | grep -q WIP; git stash pop -q; git checkout -q a.txt', 'git tag mine; git tag -d mine', 'git tag -a -m noted noted',
+        'git rebase -q --onto main~0 main', 'git reset -q --hard HEAD~1; git reset -q --hard ORIG_HEAD', 'git reflog | grep -q reset', 'git log -g --format=%gs agent/c-1 | grep -q second',
+        'git cherry-pick --keep-redundant-commits HEAD; git reset -q --hard HEAD~1', 'git commit -q --amend -m again', 'git revert --no-edit HEAD', 'git gc -q; git gc -q --prune=now', 'git fsck --strict', 'git pack-refs --all', 'git repack -adq',
+        'git worktree add -q /tmp/tree && git worktree remove /tmp/tree', 'git update-ref refs/heads/x HEAD; git branch -d x', 'git bisect start HEAD HEAD~1; git bisect reset', 'test -z "$(git status --porcelain)"',
       ]
-      for (const attempt of attempts) t.not((await sh(isolated, attempt)).code, 0, attempt)
-      t.same(bytesOf(common, skip), before)
+      for (const step of steps) t.equal(await out(isolated, `set -e; { ${step}; } >/tmp/out 2>&1 || { cat /tmp/out; exit 1; }`), '', step)
+      t.equal(git(dir, 'fsck', '--strict', '--no-dangling'), '')
+      t.same(bytesOf(common), before)
+    })
+
+    t.test('of the repository nothing can be changed, whatever is done in the copy', async t => {
+      const { isolated, workspace, common, data, own, dir } = await place(t)
+      const before = bytesOf(common)
+      const at = (path: string) => `"${join(data, 'git')}/0.repository/${path}"`
+      const refused = [
+        'git config filter.x.smudge "touch /tmp/x"', `echo "#!/bin/sh" > ${at('hooks/post-checkout')}`, `echo x > ${at('info/attributes')}`, `echo x > ${at('packed-refs')}`, `echo x > ${at('HEAD')}`,
+        `echo x > ${at('index')}`, `rm -rf ${at('objects')}/*`, `find ${at('objects')} -type f -exec sh -c 'chmod u+w "$1" && echo x > "$1"' - {} + 2>/dev/null`, `mv ${at('objects')} ${at('other')}`, `echo x > ${at('refs/heads/main')}`,
+        `rm ${at('refs/heads/main')}`, `git --git-dir=${at('')} update-ref refs/heads/main HEAD~0 && git --git-dir=${at('')} tag x`, `git --git-dir=${at('')} gc && false`, 'rm -f .git', 'echo x > .git', 'mv .git .was',
+        'echo /etc > "$(git rev-parse --git-dir)/objects/info/alternates"', 'rm -f "$(git rev-parse --git-dir)/objects/info/alternates"', 'mv "$(git rev-parse --git-dir)/objects" /tmp/objects', 'mv "$(git rev-parse --git-dir)/objects/info" /tmp/info',
+        'echo x > "$(git rev-parse --git-dir)/info/exclude"', 'mv "$(git rev-parse --git-dir)/config" /tmp/config', 'mv "$(git rev-parse --git-dir)" "$(git rev-parse --git-dir)".moved',
+      ]
+      for (const attempt of refused) t.not((await sh(isolated, attempt)).code, 0, attempt)
+      await out(isolated, 'git branch -f main HEAD; git tag x; git update-ref refs/heads/agent/c-2 HEAD; git commit -q --allow-empty -m second; git push . HEAD:refs/heads/main; echo /etc > "$(git rev-parse --git-dir)/commondir"')
+      t.same(bytesOf(common), before)
       t.equal(git(workspace, 'status', '--porcelain', '--untracked-files=no'), '')
-      t.same(readdirSync(data).sort(), ['checkouts', 'secret', 'wall'])
+      t.same(readdirSync(data).sort(), ['checkouts', 'git-of', 'secret', 'wall'])
+      t.ok(own && dir)
     })
 
     t.test('.sandbox of the workspace is shared into the copy', async t => {
-      const { isolated } = place(t)
+      const { isolated } = await place(t)
       t.equal(await out(isolated, 'cat .sandbox/settings.json'), '{}')
       t.match(await out(isolated, 'echo x > .sandbox/settings.json'), /Read-only/)
     })
 
     t.test('a source that became a link is refused', async t => {
-      const { isolated, common, data } = place(t)
+      const { isolated, common, data, own } = await place(t)
       execFileSync('mv', [join(common, 'objects'), join(common, 'kept')])
       execFileSync('ln', ['-s', data, join(common, 'objects')])
+      await t.rejects(sh(isolated, 'true'), { message: /found a link/ })
+      execFileSync('rm', [join(common, 'objects')])
+      execFileSync('mv', [join(common, 'kept'), join(common, 'objects')])
+      execFileSync('mv', [join(own, 'objects'), join(own, 'kept')])
+      execFileSync('ln', ['-s', data, join(own, 'objects')])
       await t.rejects(sh(isolated, 'true'), { message: /found a link/ })
     })
 
     t.test('ending the command ends everything in it', async t => {
-      const { shared, workspace } = place(t)
+      const { shared, workspace } = await place(t)
       const stop = new AbortController()
       const child = await walled(shared, 'sh', ['-c', 'setsid sleep 3571 & trap "" TERM; echo up; wait'], kind)
       await t.rejects(run(child.program, child.args, { cwd: child.cwd, env: child.env, signal: stop.signal, onOutput: () => stop.abort(new Error('stop')) }), { message: 'stop' })
@@ -321,7 +344,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('ending the command while its wall is being built leaves nothing behind, whatever the moment', async t => {
-      const { shared, root } = place(t)
+      const { shared, root } = await place(t)
       const mine = () => readdirSync('/proc').filter(pid => /^\d+$/.test(pid)).filter(pid => {
         try {
           return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`MARK=${root}`)
@@ -343,7 +366,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
 }
 
 t.test('where there is no wall the program is unchanged and says so', async t => {
-  const { isolated, dir } = place(t)
+  const { isolated, dir } = await place(t)
   writeFileSync(join(dir, 'b'), '')
   const answer = await walled(isolated, 'ls', ['-a'], 'none')
   t.same(answer, { program: 'ls', args: ['-a'], env: isolated.env, cwd: dir, enforced: false })
