@@ -1,4 +1,5 @@
 import type { TerminalServerFrame, TerminalSession } from '../../plugins/system/contract.js'
+import type { Client } from '../client.js'
 import { asked } from './asked.js'
 import { connected, type Connection } from './connection.js'
 import { SELF } from './own-name.js'
@@ -32,7 +33,7 @@ export const terminal: Verb = {
     const [what, name] = given.args
     if (what === 'close') {
       if (!name) return misused('expected terminal close NAME')
-      return asked(seen, given, (client, options) => client.call('DELETE /system/terminals/{name}', { name: whole(name) }, options), () => `closed ${plain(whole(name))}`)
+      return asked(seen, given, (client, options) => closed(client, whole(name), options), () => `closed ${plain(whole(name))}`)
     }
     if (name !== undefined) return misused(`expected terminal, terminal NAME, terminal list or terminal close NAME, found terminal ${given.args.join(' ')}`)
     if (what === 'list') {
@@ -43,6 +44,12 @@ export const terminal: Verb = {
     }
     return connected(seen, given, connection => opened(connection, seen, given, what))
   },
+}
+
+const closed = async (client: Client, name: string, options: { readonly signal: AbortSignal }): Promise<unknown> => {
+  const { sessions } = await client.call('GET /system/terminals', undefined, options)
+  if (!sessions.some(session => session.name === name)) throw new Failure(EXIT.failed, `no terminal is called ${plain(name)}; ${SELF} terminal list shows them`)
+  return client.call('DELETE /system/terminals/{name}', { name }, options)
 }
 
 const whole = (name: string): string => (NAMED.test(name) ? name : `web-${name}`)

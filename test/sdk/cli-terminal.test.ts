@@ -67,6 +67,7 @@ t.test('terminals are listed and closed, and without a person there none is open
   t.match(await run('a'), { code: 2, err: /expected a person at a terminal/ })
   t.match(await run('close'), { code: 2, err: /terminal close NAME/ })
   t.match(await run('open', 'x'), { code: 2 })
+  t.same(await run('close', 'nope'), { code: 1, out: '', err: 'sandbox: no terminal is called web-nope; sandbox terminal list shows them\n' })
   t.match(await run('close', 'a'), { code: 0, out: 'closed web-a\n' })
   t.same((await client.call('GET /system/terminals')).sessions, [])
 })
