@@ -354,7 +354,8 @@ export interface Agent {
 export interface AgentEvents {
   /** Something a card of the board shows may be another: the conversation, its live turn or its queue. */
   'agent.changed': { id: ConversationId }
-  'turn.settled': { conversationId: ConversationId; run: RunId; end: RunEnd; branch?: string }
+  /** `taken`: all that the turn left in its private copy is on the branch, and in the repository. */
+  'turn.settled': { conversationId: ConversationId; run: RunId; end: RunEnd; branch?: string; taken?: boolean }
   'card.raised': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
   'card.resolved': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
   /** A conversation is gone whose discard or purge the end of the last daemon had cut off. */

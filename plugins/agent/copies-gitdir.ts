@@ -180,13 +180,18 @@ export const ownTip = (gitdir: string, branch: string): string | undefined => {
   return commit !== undefined && COMMIT.test(commit) ? commit : undefined
 }
 
-/** Takes objects away that a copy has of its own, as files, and that its repository has by now. */
-export const dropOwnObjects = async (gitdir: string, ids: readonly string[]): Promise<void> => {
-  const byFolder: { [folder: string]: string[] } = {}
-  for (const id of ids) (byFolder[id.slice(0, 2)] ??= []).push(id)
-  for (const [folder, some] of Object.entries(byFolder)) {
-    await inFolder(join(gitdir, 'objects', folder), async at => {
-      for (const id of some) await unlink(join(at, id.slice(2))).catch(() => {})
-    })
-  }
+/**
+ * Takes the objects away that a copy has of its own, as files, and that its repository has too: these, and those that are files
+ * of their own there. Git writes one anew where it cannot touch the other.
+ */
+export const dropOwnObjects = async (gitdir: string, common: string, ids: readonly string[]): Promise<void> => {
+  const taken = new Set(ids)
+  const folders = (await readdir(join(gitdir, 'objects')).catch(() => [] as string[])).filter(name => /^[0-9a-f]{2}$/.test(name))
+  // Opened as the folder it is: through a link in its place the repository's own objects could be meant.
+  await Promise.all(folders.map(folder => inFolder(join(gitdir, 'objects', folder), async at => {
+    for (const name of await readdir(at)) {
+      const isThere = taken.has(folder + name) || (await lstat(join(common, 'objects', folder, name)).catch(() => undefined))?.isFile()
+      if (isThere) await unlink(join(at, name)).catch(() => {})
+    }
+  })))
 }

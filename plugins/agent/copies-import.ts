@@ -57,7 +57,7 @@ export const importObjects = async (what: Import): Promise<string[]> => {
     failpoint('agent.import.checked')
     await take(apart, join(common, 'objects'))
     failpoint('agent.import.taken')
-    await dropOwnObjects(gitdir, ids)
+    await dropOwnObjects(gitdir, common, ids)
     return ids
   } catch (error) {
     throw error instanceof GitFailure ? new Malformed(wordsOf(error), { cause: error }) : error

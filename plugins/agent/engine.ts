@@ -228,7 +228,7 @@ export class Engine {
         const end = await lanes.run(conversationId, () => this.#settle(turn, as, next))
         if (!end) return
         const branch = conversations.find(conversationId)?.branch
-        host.emit('turn.settled', { conversationId, run, end, ...(branch && { branch }) })
+        host.emit('turn.settled', { conversationId, run, end, ...(branch && { branch }), ...(turn.taken && { taken: true }) })
         break
       } catch (error) {
         host.log.error('a turn could not be ended', { run, again: pause !== undefined, error: error instanceof Error ? error.stack : String(error) })

@@ -59,7 +59,7 @@ export interface Workshop {
   prepare(turn: Turn, conversation: Conversation): Promise<Ground>
   /** Brings the tree up to date after a plan or a question was answered. */
   refresh(turn: Turn, conversation: Conversation): Promise<void>
-  /** Commits what a turn left in a copy and takes it into the repositories; what stays out is told in the run. */
+  /** Commits what a turn left in a copy and takes it into the repositories, and marks it as taken; what stays out is told in the run. */
   settle(turn: Turn, conversation: Conversation): Promise<void>
   io(turn: Turn, ground: Ground, leg: Leg): WorkingIo
 }

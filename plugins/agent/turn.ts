@@ -61,6 +61,8 @@ export class Turn {
   #frozen = false
   /** Runs between an answer and the turn going on. */
   afterAnswer: AfterAnswer = async () => {}
+  /** All that it left in its private copy is in the repository. */
+  taken = false
   /** Stops the turn and resolves when it has ended. */
   cancel: () => Promise<void> = async () => {}
 

@@ -222,7 +222,9 @@ export class TurnWorkshop implements Workshop {
     try {
       const release = await locks.hold(id, AbortSignal.timeout(SETTLE_MS))
       try {
-        for (const { out } of await copies.commitRest(id, repos)) {
+        const tips = await copies.commitRest(id, repos)
+        turn.taken = tips.every(({ large, out }) => !large && out === undefined)
+        for (const { out } of tips) {
           if (out !== undefined && !turn.record.done) turn.log.push({ kind: 'notice', level: 'warning', text: out, source: 'copies' })
         }
       } finally {

@@ -190,9 +190,11 @@ export const activate = async (host: Host): Promise<void> => {
     notes.forget(id).catch(error => host.log.warn('a note on a conversation that is gone stays', { conversation: id, error: String(error) }))
     host.emit('agent.removed', { agentId: id, how })
   })
-  host.on('turn.settled', ({ conversationId: id }) => {
+  host.on('turn.settled', ({ conversationId: id, run, taken }) => {
     // A conversation may be gone by the time its end is heard of.
-    void host.call('agent.conversation', { id }).then(state => notes.commit(state)).catch(() => {})
+    void host.call('agent.conversation', { id })
+      .then(state => (taken && state.conversation.lastRun === run ? notes.noteCommitted(id, run) : notes.commit(state)))
+      .catch(() => {})
   })
   new Retention({ host, archive, now: Date.now }).begin()
   host.stopping(async () => {

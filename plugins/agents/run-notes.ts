@@ -5,7 +5,7 @@ import type { ConversationState } from '../agent/contract.js'
 interface RunNote {
   /** The run after whose end the rest of the private copy was committed. */
   readonly committed?: string
-  /** Files that are too large stay uncommitted in its private copy. */
+  /** Something of it is in its private copy alone: too large to be committed, or refused by git's checks. */
   readonly large?: boolean
   /** The run whose work landed after it had ended. */
   readonly landed?: string
@@ -52,7 +52,7 @@ export class RunNotes {
     return this.#note(id, { landed: run })
   }
 
-  /** All of the newest run is on the branch: its private copy was put away. */
+  /** All of the newest run is on the branch, in the repository too. */
   noteCommitted(id: string, run: string): Promise<void> {
     return this.#note(id, { committed: run, large: false })
   }
@@ -94,7 +94,7 @@ export class RunNotes {
       const { conversation: { lastRun }, live } = await host.call('agent.conversation', { id })
       if (live || lastRun === undefined) return
       const { tips } = await host.call('checkouts.commitRest', { id })
-      await this.#note(id, { committed: lastRun, large: tips.some(({ large }) => large) })
+      await this.#note(id, { committed: lastRun, large: tips.some(({ large, out }) => large || out !== undefined) })
     })
   }
 
