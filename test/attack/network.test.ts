@@ -162,6 +162,15 @@ t.test('a daemon that is killed leaves no helper, no way out and no network', wa
   t.match(await shellTurn(next.client, 'd', ['echo fine']), ['fine'])
 })
 
+t.test('a turn that opens more and more connections to the proxy has 512 of them, and others go on', walled(), async t => {
+  const { client } = await daemonWith(t, [])
+  const flood = `node -e 'let open = 0; for (let n = 0; n < 900; n++) { const s = require("net").connect(18999, "127.0.0.1", () => open++).on("close", () => open--).on("error", () => {}); s.write("GET ") } setTimeout(() => { console.log(open); process.exit() }, 3000)'`
+  const flooding = shellTurn(client, 'flood', [flood])
+  t.match(await shellTurn(client, 'other', [curl('http://10.255.255.1/', PROXIED)]), [/is not reached/])
+  const [open] = await flooding
+  t.ok(Number(open) > 0 && Number(open) <= 512, `${open} stay open`)
+})
+
 t.test('helpers and ways out that are killed are made again for the next command', walled(), async t => {
   const { client } = await daemonWith(t, [])
   const { port } = await serving(t)
