@@ -54,7 +54,7 @@ const limited = async (t: Test, starter: readonly string[] = [], user?: number):
     chownSync(folder, user, user)
   }
   const home = user === undefined ? {} : { HOME: folder, XDG_RUNTIME_DIR: folder, XDG_STATE_HOME: folder }
-  return spawnDaemon(t, { ...where, starter, env: home, args: ['--config', config] })
+  return spawnDaemon(t, { ...where, starter, env: home, args: ['--config', config], ...(user !== undefined && { user }) })
 }
 
 /** Attacks one after the other, in the conversation `attacker`, while another turn works. */

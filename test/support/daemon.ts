@@ -141,9 +141,20 @@ export interface RunningDaemon {
   terminate(): Promise<number | null>
 }
 
-/** The real program in a process of its own; `starter` is what comes before it on the command line. */
-export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, env, args = [], starter = [] }: {
-  workspace: string; data: string; env?: NodeJS.ProcessEnv; args?: string[]; starter?: readonly string[]
+const ASKED = { do: 'session', device: 'test' } as const
+
+/** A session of a daemon of another user, which only a program of that user is given. */
+const askedAs = (user: number, socket: string): { token: string } => {
+  const script = `import { askSocket } from ${JSON.stringify(join(root, 'sdk/node/socket.js'))}
+console.log(JSON.stringify(await askSocket(${JSON.stringify(socket)}, ${JSON.stringify(ASKED)})))`
+  return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+    uid: user, gid: user, cwd: '/', encoding: 'utf8', env: { PATH: process.env.PATH },
+  })) as { token: string }
+}
+
+/** The real program in a process of its own; `user` is whose it is when that is somebody else; `starter` is what comes before it on the command line. */
+export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, env, args = [], starter = [], user }: {
+  workspace: string; data: string; env?: NodeJS.ProcessEnv; args?: string[]; starter?: readonly string[]; user?: number
 }): Promise<RunningDaemon> => {
   const [program = '', ...rest] = [...starter, process.execPath, join(root, 'bundle', 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args]
   const child = spawn(program, rest, {
@@ -162,7 +173,7 @@ export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, 
   ])
   const { url, pid } = JSON.parse(line) as { url: string; pid: number }
   const { socket } = JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }
-  const { token } = (await askSocket(socket, { do: 'session', device: 'test' })) as { token: string }
+  const { token } = user === undefined ? (await askSocket(socket, ASKED)) as { token: string } : askedAs(user, socket)
   return {
     url, session: token, pid, process: child, workspace, data,
     client: createClient({ url, session: token }),
