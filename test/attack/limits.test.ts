@@ -53,7 +53,7 @@ const limited = async (t: Test, { starter = [], user }: { starter?: readonly str
     execFileSync('install', ['-d', '-m', '700', '-o', String(user), where.data])
     chownSync(folder, user, user)
   }
-  const home = user === undefined ? {} : { HOME: folder, XDG_RUNTIME_DIR: folder, XDG_STATE_HOME: folder, _TAPJS_PROCESSINFO_CWD_: folder }
+  const home = user === undefined ? {} : { HOME: folder, XDG_RUNTIME_DIR: folder, XDG_STATE_HOME: folder }
   return spawnDaemon(t, { ...where, starter, env: home, args: ['--config', config], ...(user !== undefined && { user }) })
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -11,6 +12,7 @@ import { framesOf, runTurn } from '../support/turns.js'
 import { answersOf, runs, shellTurn, walled } from './support.js'
 
 const CANARY = 'canary-of-the-person'
+const NOBODY = 65_534
 const PRIVATE = Object.values(networkInterfaces()).flatMap(all => all ?? []).find(({ internal, family }) => !internal && family === 'IPv4')?.address
 
 const serving = async (t: Test, text = CANARY, host = '127.0.0.1'): Promise<{ server: Server; port: number }> => {
@@ -64,6 +66,26 @@ t.test('a turn reaches neither the daemon nor a service of the machine, by itsel
     t.equal(events.length, hosts.size, `${id}: one entry for each host`)
     t.strictSame(kinds(frames), id === 'shared' ? [] : ['own'])
   }
+})
+
+t.test('the same holds for the daemon of an ordinary user', { ...walled(), ...(process.getuid?.() !== 0 && { skip: 'only the superuser becomes somebody else' }) }, async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [`${folder}/w`, `${folder}/d`]
+  makeWorkspace(workspace)
+  chmodSync(folder, 0o755)
+  chownSync(folder, NOBODY, NOBODY)
+  execFileSync('chown', ['-R', `${NOBODY}:${NOBODY}`, workspace])
+  execFileSync('install', ['-d', '-m', '700', '-o', String(NOBODY), data])
+  const { client, url } = await spawnDaemon(t, { workspace, data, user: NOBODY, env: { HOME: folder, XDG_RUNTIME_DIR: folder, XDG_STATE_HOME: folder } })
+  const { port } = await serving(t)
+  const targets = [`127.0.0.1:${port}`, new URL(url).host, '10.255.255.1:80']
+  const frames = await runTurn(client, 'c', targets.flatMap(target => [runs(curl(`http://${target}`, DIRECT)), runs(curl(`http://${target}`, PROXIED))]).join('\n'), { isolated: true })
+  const answers = answersOf(frames).map(({ text }) => text)
+  t.match(answers, targets.flatMap(() => [/Couldn't connect|Failed to connect/, /is not reached from this conversation/]))
+  t.strictSame(kinds(frames), ['own'])
+  t.equal(notices(frames).length, 2)
+  await allow(client, [`localhost:${port}`])
+  t.match(await shellTurn(client, 'c', [curl(`http://127.0.0.1:${port}`, PROXIED), curl(`http://127.0.0.1:${port}`, DIRECT), 'id -u']), [CANARY, CANARY, String(NOBODY)])
 })
 
 t.test('what a maintainer allows answers at the next connection of the same turn, and no longer once it is taken out', walled(), async t => {
@@ -160,6 +182,15 @@ t.test('a daemon that is killed leaves no helper, no way out and no network', wa
   t.ok(await until(() => !left.some(isAlive), 10_000), 'they end with the daemon')
   const next = await spawnDaemon(t, { workspace, data })
   t.match(await shellTurn(next.client, 'd', ['echo fine']), ['fine'])
+})
+
+t.test('a turn that opens more and more connections to the proxy has 512 of them, and others go on', walled(), async t => {
+  const { client } = await daemonWith(t, [])
+  const flood = `node -e 'let open = 0; for (let n = 0; n < 900; n++) { const s = require("net").connect(18999, "127.0.0.1", () => open++).on("close", () => open--).on("error", () => {}); s.write("GET ") } setTimeout(() => { console.log(open); process.exit() }, 3000)'`
+  const flooding = shellTurn(client, 'flood', [flood])
+  t.match(await shellTurn(client, 'other', [curl('http://10.255.255.1/', PROXIED)]), [/is not reached/])
+  const [open] = await flooding
+  t.ok(Number(open) > 0 && Number(open) <= 512, `${open} stay open`)
 })
 
 t.test('helpers and ways out that are killed are made again for the next command', walled(), async t => {

@@ -159,7 +159,9 @@ export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, 
 }): Promise<RunningDaemon> => {
   const [program = '', ...rest] = [...starter, process.execPath, join(root, 'bundle', 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args]
   const child = spawn(program, rest, {
-    stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env }, ...(user !== undefined && { uid: user, gid: user }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // What tap has every program of a test do is for its own user's.
+    env: { ...process.env, ...env, ...(user !== undefined && { NODE_OPTIONS: '' }) }, ...(user !== undefined && { uid: user, gid: user }),
   })
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', text => (errors += text))

@@ -3,6 +3,7 @@ import { Refusal, refuse } from '../../refusal.js'
 import { codeOf } from '../paths.js'
 import type { Env } from '../list-env.js'
 import type { EnteredNetwork } from '../wall/spec.js'
+import { Names } from './names.js'
 import { NetworkNamespace } from './namespace.js'
 import { connectChecked, type NetworkRules, type Target } from './policy.js'
 import { EgressProxy } from './proxy.js'
@@ -12,6 +13,7 @@ import { splice } from './splice.js'
 /** Where the proxy of the daemon is in every network. */
 export const PROXY_PORT = 18_999
 const MOST_CONNECTIONS = 512
+const AGAIN_MS = 60_000
 const LOOPBACKS = ['127.0.0.1', '::1'] as const
 const SELF = 'localhost,127.0.0.1,::1'
 
@@ -43,13 +45,14 @@ export interface NetworkOwner {
 export class OwnNetwork {
   readonly #namespace: NetworkNamespace
   readonly #proxy: EgressProxy
+  readonly #names = new Names()
   readonly #stop = new AbortController()
   readonly #sockets = new Set<Socket>()
   readonly #servers = new Set<Server>()
   readonly #ports = new Map<number, Server[]>()
   #owner: NetworkOwner | undefined
   #slirp: Slirp | undefined
-  #slirpTried = 0
+  #slirpFailedAt = -Infinity
   #updating: Promise<void> = Promise.resolve()
 
   private constructor(namespace: NetworkNamespace) {
@@ -82,8 +85,7 @@ export class OwnNetwork {
 
   /** What starts a program in it. */
   async enter(): Promise<EnteredNetwork> {
-    if (this.#slirp?.over) await this.update()
-    await this.#slirp?.keep().catch(() => {})
+    await this.update()
     const resolver = this.#slirp && !this.#slirp.over ? await this.#owner?.resolver(this.#slirp.resolver) : undefined
     return { command: this.#namespace.entering, env: VARIABLES, inUserNamespace: this.#namespace.inUserNamespace, ...(resolver !== undefined && { resolver }) }
   }
@@ -149,17 +151,17 @@ export class OwnNetwork {
     }
   }
 
-  /** One attempt a minute: where it cannot be started every command would wait for it. */
   async #route(wanted: boolean): Promise<void> {
     if (!wanted) {
       this.#slirp?.end()
       this.#slirp = undefined
-      this.#slirpTried = 0
       return
     }
-    if ((this.#slirp && !this.#slirp.over) || (this.#slirpTried && performance.now() - this.#slirpTried < 60_000)) return
-    this.#slirpTried = performance.now()
+    if (this.#slirp && !this.#slirp.over) return this.#slirp.keep()
+    // Where it cannot be started every command would wait for it.
+    if (performance.now() - this.#slirpFailedAt < AGAIN_MS) return
     this.#slirp = await Slirp.start(this.#namespace).catch(() => undefined)
+    if (!this.#slirp) this.#slirpFailedAt = performance.now()
     if (this.#stop.signal.aborted) this.#slirp?.end()
   }
 
@@ -187,7 +189,7 @@ export class OwnNetwork {
   async #dialOut(target: Target): Promise<Socket> {
     const owner = this.#owner ?? refuse('forbidden', 'this network belongs to no conversation')
     try {
-      return await connectChecked(target, await owner.rules(), this.#stop.signal)
+      return await connectChecked(target, await owner.rules(), this.#stop.signal, this.#names)
     } catch (error) {
       if (error instanceof Refusal && error.reason === 'forbidden') owner.refused(target, error.message)
       throw error

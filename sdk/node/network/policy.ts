@@ -1,8 +1,8 @@
-import { lookup as resolve, type LookupAddress } from 'node:dns'
-import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect, type LookupFunction, type Socket } from 'node:net'
 import { refuse } from '../../refusal.js'
 import { addressKind, isHere, plainAddress, type Listener } from '../addresses.js'
 import { plainName, type Allowed } from './allow.js'
+import { Names } from './names.js'
 
 /** What conversations may reach beyond their own loopback. */
 export interface NetworkPolicy {
@@ -81,20 +81,13 @@ export const judge = (target: Target, address: string, { allow, only, listeners 
 export const sentenceOf = (target: Target, { why, entry }: Barred): string =>
   `${written(target)} is not reached from this conversation: ${why}${entry === undefined ? '' : `; a maintainer allows it with: sandbox network allow ${entry}`}`
 
-/** Looks a name up once. */
-export const addressesOf = (host: string): Promise<readonly LookupAddress[]> => {
-  const family = isIP(host)
-  if (family) return Promise.resolve([{ address: host, family }])
-  return new Promise((found, failed) => resolve(host, { all: true }, (error, all) => (error ? failed(error) : found(all))))
-}
-
 /**
  * Connects to a target, to an address that was checked.
  *
  * @throws A refusal `forbidden` where the rules do not let it, and the system's error where nobody answers.
  */
-export const connectChecked = async (target: Target, rules: NetworkRules, signal: AbortSignal): Promise<Socket> => {
-  const all = await addressesOf(target.host.replace(/%.*$/, ''))
+export const connectChecked = async (target: Target, rules: NetworkRules, signal: AbortSignal, names = new Names()): Promise<Socket> => {
+  const all = await names.find(target.host.replace(/%.*$/, ''), signal)
   signal.throwIfAborted()
   const open = all.filter(({ address }) => judge(target, address, rules) === undefined)
   if (!open.length) {
