@@ -104,6 +104,7 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
       return [
         dim(`in a private copy on ${oneLine(frame.branch)}, from ${oneLine(frame.base).slice(0, 12)}`),
         ...(frame.unenforced ? [yellow('warning: this machine cannot wall the turn into its copy')] : []),
+        ...(frame.network === 'shared' ? [dim('in the network of the machine')] : []),
       ]
     case 'preamble':
       return [dim(`told the agent first: ${frame.notes.map(note => short(plain(note.title), 60)).join(', ')}`)]

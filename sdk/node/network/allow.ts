@@ -34,42 +34,49 @@ const METADATA_NAMES = new Set(['metadata.google.internal', 'metadata.goog', 'me
 
 const FORM = 'host[:port] with a name, *.name, an address or a network such as 10.1.0.0/16, or localhost:port'
 
+const SECRETS = 'a host other than where a machine is told its own secrets, which no conversation reaches'
+
+/** What is wrong with an entry: what was expected in its place, as the end of a sentence. */
+export interface NotAllowed {
+  readonly expected: string
+}
+
 /** A name as it is compared: in small letters, without the dot of the root. */
 export const plainName = (host: string): string => host.toLowerCase().replace(/\.$/, '')
 
-/** The entry of `networkAllow` as it is gone by, or what is wrong with it as the end of a sentence. */
-export const parseAllowed = (text: string): Allowed | { readonly wrong: string } => {
+/** The entry of `networkAllow` as it is gone by, or what was expected instead. */
+export const parseAllowed = (text: string): Allowed | NotAllowed => {
   const trimmed = plainName(text.trim())
   const bare = trimmed.includes('/') ? isIPv6(trimmed.slice(0, trimmed.indexOf('/'))) : isIPv6(trimmed)
   const [, bracketed, plain, digits] = bare ? ['', trimmed] : SPLIT.exec(trimmed) ?? []
   const host = bracketed ?? plain
   const port = digits === undefined ? undefined : Number(digits)
-  if (host === undefined || (port !== undefined && (port < 1 || port > 65_535))) return { wrong: `expected ${FORM}` }
+  if (host === undefined || (port !== undefined && (port < 1 || port > 65_535))) return { expected: FORM }
   const [net = '', prefix, ...more] = host.split('/')
   if (isIP(net) && more.length === 0) return addresses(net, prefix, port)
-  if (prefix !== undefined || bracketed !== undefined) return { wrong: `expected ${FORM}` }
+  if (prefix !== undefined || bracketed !== undefined) return { expected: FORM }
   if (host === 'localhost') return local(port)
   const name = host.replace(/^\*\./, '')
-  if (!NAME.test(name) || name.length > 253 || /^[\d.]+$/.test(name)) return { wrong: `expected ${FORM}` }
-  if (name.endsWith('.localhost')) return { wrong: 'expected localhost:port for a port of this machine' }
-  if (METADATA_NAMES.has(name)) return { wrong: 'it is where a machine is told its own secrets, which no conversation reaches' }
+  if (!NAME.test(name) || name.length > 253 || /^[\d.]+$/.test(name)) return { expected: FORM }
+  if (name.endsWith('.localhost')) return { expected: 'localhost:port for a port of this machine' }
+  if (METADATA_NAMES.has(name)) return { expected: SECRETS }
   return { kind: 'name', name, below: name !== host, ...(port !== undefined && { port }) }
 }
 
-const local = (port: number | undefined): Allowed | { readonly wrong: string } =>
-  (port === undefined ? { wrong: 'expected localhost with a port, such as localhost:5432' } : { kind: 'local', port })
+const local = (port: number | undefined): Allowed | NotAllowed =>
+  (port === undefined ? { expected: 'localhost with a port, such as localhost:5432' } : { kind: 'local', port })
 
-const addresses = (net: string, prefix: string | undefined, port: number | undefined): Allowed | { readonly wrong: string } => {
+const addresses = (net: string, prefix: string | undefined, port: number | undefined): Allowed | NotAllowed => {
   const plain = plainAddress(net)!
   const most = isIPv6(plain) ? 128 : 32
-  if (prefix !== undefined && !(/^\d{1,3}$/.test(prefix) && Number(prefix) <= (isIPv6(net) ? 128 : 32))) return { wrong: `expected ${FORM}` }
+  if (prefix !== undefined && !(/^\d{1,3}$/.test(prefix) && Number(prefix) <= (isIPv6(net) ? 128 : 32))) return { expected: FORM }
   // Of an address that only carries another one the network is that of the other.
   const length = prefix === undefined ? most : isIPv6(net) && most === 32 ? Number(prefix) - 96 : Number(prefix)
-  if (length < 0) return { wrong: `expected ${FORM}` }
+  if (length < 0) return { expected: FORM }
   const kind = addressKind(plain)
-  if (kind === 'metadata' && length === most) return { wrong: 'it is where a machine is told its own secrets, which no conversation reaches' }
+  if (kind === 'metadata' && length === most) return { expected: SECRETS }
   if (kind === 'loopback') return local(length === most ? port : undefined)
-  if (kind === 'unusable') return { wrong: 'it is no address that can be asked' }
+  if (kind === 'unusable') return { expected: 'an address that can be asked' }
   const family = isIPv6(plain) ? 'ipv6' : 'ipv4'
   const list = new BlockList()
   list.addSubnet(plain, length, family)
@@ -79,5 +86,5 @@ const addresses = (net: string, prefix: string | undefined, port: number | undef
 /** The entries that hold, without those that do not parse. */
 export const allowedOf = (entries: readonly string[]): Allowed[] => entries.flatMap(text => {
   const parsed = parseAllowed(text)
-  return 'wrong' in parsed ? [] : [parsed]
+  return 'expected' in parsed ? [] : [parsed]
 })

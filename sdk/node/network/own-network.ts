@@ -122,8 +122,8 @@ export class OwnNetwork {
     const own = new Set(listeners.map(({ port }) => port))
     const wanted = new Set(allow.flatMap(entry => (entry.kind === 'local' && !own.has(entry.port) && entry.port !== PROXY_PORT ? [entry.port] : [])))
     for (const [port, servers] of this.#ports) if (!wanted.has(port)) this.#withdraw(port, servers)
-    for (const port of wanted) if (!this.#ports.has(port)) await this.#place(port, owner)
     await this.#route(!only)
+    for (const port of wanted) if (!this.#ports.has(port)) await this.#place(port, owner)
   }
 
   async #place(port: number, owner: NetworkOwner): Promise<void> {

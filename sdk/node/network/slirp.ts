@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import type { Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { addressKind } from '../addresses.js'
 import { ownEnv, ownProgram } from '../run.js'
@@ -55,13 +56,13 @@ export class Slirp {
         clearTimeout(late)
         resolve(up)
       }
-      child.stdio[4]!.once('data' as 'close', is(true))
+      ;(child.stdio[4] as Socket).once('data', is(true))
       child.once('error', is(false)).once('exit', is(false))
     })
     if (!ready) slirp.end()
     child.unref()
     // It ends with this process: the other end of this pipe is then gone.
-    for (const pipe of [child.stdio[3], child.stdio[4]]) (pipe as { unref?: () => void } | null | undefined)?.unref?.()
+    for (const pipe of [child.stdio[3], child.stdio[4]] as Socket[]) pipe.on('error', () => {}).unref()
     return ready ? slirp : undefined
   }
 
