@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { type Host, refuse } from '../../sdk/index.js'
+import { type Host, refuse, type Store } from '../../sdk/index.js'
 import { Locks } from '../../sdk/node/lock.js'
 import { nearest } from '../../sdk/node/nearest.js'
 import type { ManifestProblem } from '../system/contract.js'
+import { acceptedAfter, narrowed, NOTHING_ACCEPTED, unaccepted, type Reaching } from './accepted.js'
 import { settings, type SettingKey, type Settings, type SettingsEvents, type SettingsGiven } from './contract.js'
 import { wrongAllowed } from './network-allow.js'
 import { FILE, type Kept, type SettingsFile } from './settings-file.js'
@@ -21,6 +22,8 @@ export const DEFAULTS: Settings = {
   networkOnly: false,
 }
 const MOST_TOLD = 20
+/** Where it is kept what was accepted: in the daemon's own store, which comes with no code. */
+const ACCEPTED = 'accepted'
 
 /** The revision of settings: the tag that the sandbox gives a read of them. */
 export const revisionOf = (current: Settings): string =>
@@ -35,59 +38,76 @@ export interface Change {
   readonly by: string
 }
 
-/** The settings in force. They are read from the file each time, so that what a person writes there counts at once. */
+/**
+ * The settings in force. They are read from the file each time, so that what a person writes there counts at once; but for what
+ * widens the reach of conversations, which counts once it was saved through a call.
+ */
 export class CurrentSettings {
   readonly #file: Pick<SettingsFile, 'load' | 'save'>
+  readonly #store: Pick<Store, 'get' | 'set'>
   readonly #log: Pick<Host['log'], 'warn'>
   readonly #changed: (what: SettingsEvents['settings.changed']) => void
   readonly #turns = new Locks()
+  #accepted: Reaching | undefined
   #seen: Settings | undefined
   #told = ''
 
   constructor(
-    file: Pick<SettingsFile, 'load' | 'save'>, log: Pick<Host['log'], 'warn'>,
+    file: Pick<SettingsFile, 'load' | 'save'>, store: Pick<Store, 'get' | 'set'>, log: Pick<Host['log'], 'warn'>,
     changed: (what: SettingsEvents['settings.changed']) => void,
   ) {
     this.#file = file
+    this.#store = store
     this.#log = log
     this.#changed = changed
   }
 
   /** Every setting as it holds now. */
   read(): Promise<Settings> {
-    return this.#turns.with(FILE, async () => this.#accept(await this.#file.load()))
+    return this.#turns.with(FILE, async () => this.#inForce(await this.#file.load(), await this.#acceptance()))
   }
 
   /** What in the file does not count, as it is now. */
   async problems(): Promise<ManifestProblem[]> {
-    return problemsOf(await this.#turns.with(FILE, () => this.#file.load()))
+    return this.#turns.with(FILE, async () => problemsOf(await this.#file.load(), await this.#acceptance()))
   }
 
   /** Writes what changes and answers every setting; one write at a time, each on what the last one left. */
   change({ set, unset = [], holds, by }: Change): Promise<Settings> {
     return this.#turns.with(FILE, async () => {
       const kept = await this.#file.load()
-      const before = this.#accept(kept)
+      const accepted = await this.#acceptance()
+      const before = this.#inForce(kept, accepted)
       if (kept.wrong !== undefined) refuse('unprocessable', kept.wrong)
       if (holds && !holds(revisionOf(before))) {
         refuse('conflict', 'the settings have changed since that revision, so nothing was written: read them again')
       }
       const rest = Object.entries(kept.keys).filter(([key]) => !unset.some(gone => gone === key))
       const keys = { ...Object.fromEntries(rest), ...set }
-      if (JSON.stringify(keys) === JSON.stringify(kept.keys)) return before
-      await this.#file.save({ ...kept, keys })
-      return this.#accept({ ...kept, keys }, by)
+      const next = acceptedAfter(accepted, set, unset)
+      // Before the file: cut off between the two, what reaches less holds.
+      if (!isDeepStrictEqual(next, accepted)) {
+        await this.#store.set(ACCEPTED, next)
+        this.#accepted = next
+      }
+      if (JSON.stringify(keys) !== JSON.stringify(kept.keys)) await this.#file.save({ ...kept, keys })
+      return this.#inForce({ ...kept, keys }, next, by)
     })
   }
 
+  async #acceptance(): Promise<Reaching> {
+    this.#accepted ??= (await this.#store.get<Reaching>(ACCEPTED)) ?? NOTHING_ACCEPTED
+    return this.#accepted
+  }
+
   /** The settings that kept keys amount to, told where they differ from the last ones or do not fit. */
-  #accept(kept: Kept, by?: string): Settings {
-    const problems = problemsOf(kept).map(({ detail }) => detail)
+  #inForce(kept: Kept, accepted: Reaching, by?: string): Settings {
+    const problems = problemsOf(kept, accepted).map(({ detail }) => detail)
     const told = problems.join('\n')
     if (told && told !== this.#told) this.#log.warn(`${FILE} holds what does not count`, { problems: problems.slice(0, MOST_TOLD) })
     this.#told = told
-    const fitting = Object.entries(kept.keys).filter(([key, value]) => fits(key, value))
-    const now: Settings = { ...DEFAULTS, ...Object.fromEntries(fitting) }
+    const said = fitting(kept)
+    const now: Settings = { ...said, ...narrowed(said, accepted) }
     const seen = this.#seen
     this.#seen = now
     const keys = seen ? KEYS.filter(key => !isDeepStrictEqual(now[key], seen[key])) : []
@@ -102,12 +122,18 @@ const KEYS = Object.keys(DEFAULTS) as SettingKey[]
 const fits = (key: string, value: unknown): boolean =>
   settings.request({ call: 'POST /settings', input: { [key]: value } }).success && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
 
-const problemsOf = ({ keys, wrong }: Kept): ManifestProblem[] => {
+/** What the file says, with the defaults where it says nothing that fits. */
+const fitting = ({ keys }: Kept): Settings =>
+  ({ ...DEFAULTS, ...Object.fromEntries(Object.entries(keys).filter(([key, value]) => fits(key, value))) })
+
+const problemsOf = (kept: Kept, accepted: Reaching): ManifestProblem[] => {
+  const { keys, wrong } = kept
   if (wrong !== undefined) return [{ kind: 'unreadable', detail: wrong }]
-  return Object.entries(keys).filter(([key, value]) => !fits(key, value)).map(([key]): ManifestProblem => {
+  const wide = unaccepted(fitting(kept), accepted).map((detail): ManifestProblem => ({ kind: 'unaccepted', detail }))
+  return [...wide, ...Object.entries(keys).filter(([key, value]) => !fits(key, value)).map(([key]): ManifestProblem => {
     const setting = KEYS.find(one => one === key)
     if (setting) return { kind: 'invalidEntry', detail: `${setting}: its value does not fit, so the default ${JSON.stringify(DEFAULTS[setting])} holds` }
     const suggestion = nearest(key, KEYS)
     return { kind: 'unknownKey', detail: `${key.slice(0, 80)}: no setting of this sandbox`, ...(suggestion !== undefined && { suggestion }) }
-  })
+  })]
 }

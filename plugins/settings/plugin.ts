@@ -10,7 +10,7 @@ export const contract = settings
 /** Keeps how agents behave in this sandbox, for the groups that go by it. */
 export const activate = async (host: Host): Promise<void> => {
   const file = new SettingsFile(host.place.workspace)
-  const current = new CurrentSettings(file, host.log, what => {
+  const current = new CurrentSettings(file, host.store, host.log, what => {
     const { keys, by } = what
     host.emit('settings.changed', what)
     // Without `by` a person wrote the file.

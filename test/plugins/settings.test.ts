@@ -23,6 +23,11 @@ const post = async (daemon: Support, path: string, body: string, headers: { [nam
   const response = await daemon.fetch(path, { method: 'POST', body, headers })
   return { status: response.status, body: (await response.json()) as { message: string; errors?: { path: string }[] } }
 }
+/** A store that forgets. */
+const memory = () => {
+  const kept = new Map<string, unknown>()
+  return { get: async <T>(key: string) => kept.get(key) as T | undefined, set: async (key: string, value: unknown) => void kept.set(key, value) }
+}
 const warnings = (daemon: Support): string[] => daemon.logged.filter(line => line.includes('does not count'))
 
 t.test('without a credential nothing is read or written', async t => {
@@ -92,6 +97,47 @@ t.test('an entry a person wrote that is none leaves nothing allowed, and is told
   write(daemon, '{"networkAllow":["a.example","localhost"],"networkOnly":true}')
   t.same(await daemon.client.call('GET /settings'), { ...DEFAULTS, networkOnly: true })
   t.match(JSON.stringify(await daemon.client.call('GET /system/manifest-problems')), /networkAllow: its value does not fit, so the default \[\] holds/)
+})
+
+t.test('what came with the code widens nothing until a maintainer saves it', async t => {
+  const daemon = await daemonWith(t, ['settings', 'system'])
+  const { client } = daemon
+  const read = async () => {
+    const { network, networkAllow, networkOnly } = await client.call('GET /settings')
+    return { network, networkAllow, networkOnly }
+  }
+  const wide = { network: 'shared', networkAllow: ['localhost:5432', 'a.example'], agentRetentionDays: 9 } as const
+  write(daemon, JSON.stringify(wide))
+  t.same(await read(), { network: 'own', networkAllow: [], networkOnly: false })
+  t.equal((await client.call('GET /settings')).agentRetentionDays, 9, 'the rest of the file is in force')
+  const told = JSON.stringify(await client.call('GET /system/manifest-problems'))
+  for (const sentence of [/"unaccepted"/, /network: shared does not count until a maintainer saves it/, /networkAllow: localhost:5432 does not count/, /networkAllow: a\.example does not/]) t.match(told, sentence)
+
+  await client.call('POST /settings/patch', { set: { agentRetentionDays: 8 } })
+  t.same(await read(), { network: 'own', networkAllow: [], networkOnly: false }, 'who saves something else accepts nothing')
+  await client.call('POST /settings/patch', { set: { networkAllow: ['a.example'], networkOnly: true } })
+  t.same(await read(), { network: 'own', networkAllow: ['a.example'], networkOnly: true })
+
+  write(daemon, JSON.stringify({ networkAllow: ['a.example', 'b.example'] }))
+  t.same(await read(), { network: 'own', networkAllow: ['a.example'], networkOnly: true }, 'what was narrow stays so')
+  t.match(JSON.stringify(await client.call('GET /system/manifest-problems')), /networkOnly: false does not count/)
+  write(daemon, '{"networkAllow":[],"networkOnly":true}')
+  t.same(await read(), { network: 'own', networkAllow: [], networkOnly: true }, 'a file may narrow')
+  await client.call('POST /settings/patch', { unset: ['networkAllow', 'networkOnly'] })
+  t.same(await read(), { network: 'own', networkAllow: [], networkOnly: false })
+})
+
+t.test('what a maintainer saved holds after a kill', async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace)
+  const one = await spawnDaemon(t, where)
+  await one.client.call('POST /settings/patch', { set: { network: 'shared', networkAllow: ['a.example'] } })
+  await one.kill9()
+  write(where, '{"network":"shared","networkAllow":["a.example","b.example"]}')
+  const two = await spawnDaemon(t, where)
+  t.match(await two.client.call('GET /settings'), { network: 'shared', networkAllow: ['a.example'] })
+  t.equal((await two.client.call('GET /settings')).networkAllow.length, 1)
 })
 
 t.test('a read takes any query', async t => {
@@ -217,14 +263,14 @@ t.test('a full disk and a closed folder are told, and leave the settings as they
   for (const [code, status] of [['ENOSPC', 413], ['EROFS', 424]] as const) {
     const told: SettingsEvents['settings.changed'][] = []
     const file = new SettingsFile(workspace, async () => { throw Object.assign(new Error(code), { code }) })
-    const current = new CurrentSettings(file, { warn: () => {} }, what => told.push(what))
+    const current = new CurrentSettings(file, memory(), { warn: () => {} }, what => told.push(what))
     t.match(await refusalOf(() => current.change({ set: { agentRetentionDays: 1 }, by: 'a' })), { status })
     t.same([await current.read(), told], [DEFAULTS, []])
   }
 })
 
 t.test('a fault of the moment fails the read and is not taken for an empty file', async t => {
-  const current = new CurrentSettings({ load: async () => { throw new Error('EMFILE') }, save: async () => {} }, { warn: () => {} }, () => t.fail('nothing changed'))
+  const current = new CurrentSettings({ load: async () => { throw new Error('EMFILE') }, save: async () => {} }, memory(), { warn: () => {} }, () => t.fail('nothing changed'))
   await t.rejects(current.read(), /EMFILE/)
 })
 
