@@ -1,7 +1,7 @@
-import { constants } from 'node:fs'
-import { lstat, mkdir, open, readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { readPlain } from '../../sdk/node/files.js'
+import { inFolder } from '../../sdk/node/in-folder.js'
 import { ownConfig } from '../../sdk/node/wall/gitdir.js'
 
 /** Refs that belong to one checkout or to the daemon: a copy does not begin with those of another. */
@@ -9,7 +9,6 @@ const NOT_SHARED = ['refs/stash', 'refs/sandbox/', 'refs/bisect/', 'refs/worktre
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 const MOST_PACKED = 64 * 1024 * 1024
 const MOST_SHALLOW = 16 * 1024 * 1024
-const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
 /** What the name of a git dir is followed by where it is kept what that was given of its repository: beside it, out of every turn's reach. */
 export const SEEN = '.seen'
@@ -159,17 +158,6 @@ const clearObjects = async (gitdir: string): Promise<void> => {
       for (const { name } of held.filter(each => !each.isFile() && !each.isDirectory())) await rm(join(at, name), { force: true })
     })
   }))
-}
-
-/** Does something in a folder in a turn's reach as the folder it is, never in what a link in its place leads to. */
-const inFolder = async (path: string, work: (at: string) => Promise<void>): Promise<void> => {
-  const handle = await open(path, FOLDER_ITSELF).catch(() => undefined)
-  if (!handle) return
-  try {
-    await work(process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path)
-  } finally {
-    await handle.close()
-  }
 }
 
 /** The commit of a copy's own branch, read without git; undefined where there is none, or it stands for another ref. */

@@ -1,22 +1,10 @@
-import { constants } from 'node:fs'
-import { copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { copyFile, link, lstat, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { inFolder } from '../../sdk/node/in-folder.js'
 import { codeOf } from '../../sdk/node/paths.js'
 
-const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 const LOOSE = /^[0-9a-f]{38}(?:[0-9a-f]{24})?$/
 const PACK = /^pack-[0-9a-f]{40,64}\.(?:pack|idx)$/
-
-/** Does something in a folder in somebody else's reach, never in what a link in its place leads to; nothing where there is none. */
-const within = async (path: string, work: (at: string) => Promise<void>): Promise<void> => {
-  const handle = await open(path, FOLDER_ITSELF).catch(() => undefined)
-  if (!handle) return
-  try {
-    await work(process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path)
-  } finally {
-    await handle.close()
-  }
-}
 
 /** Gives a file a second name, and keeps it only when it is a plain one; git would wait at a pipe for ever. */
 const keepPlain = async (from: string, to: string): Promise<boolean> => {
@@ -39,12 +27,12 @@ const keepPlain = async (from: string, to: string): Promise<boolean> => {
  */
 export const linkObjects = async (gitdir: string, to: string): Promise<number> => {
   let count = 0
-  const take = (folder: string, fits: RegExp) => within(join(gitdir, 'objects', folder), async at => {
+  const take = (folder: string, fits: RegExp) => inFolder(join(gitdir, 'objects', folder), async at => {
     const names = (await readdir(at)).filter(name => fits.test(name))
     if (names.length > 0) await mkdir(join(to, folder), { recursive: true })
     for (const name of names) if (await keepPlain(join(at, name), join(to, folder, name))) count++
   })
-  await within(join(gitdir, 'objects'), async at => {
+  await inFolder(join(gitdir, 'objects'), async at => {
     for (const name of await readdir(at)) {
       if (/^[0-9a-f]{2}$/.test(name)) await take(name, LOOSE)
       else if (name === 'pack') await take(name, PACK)

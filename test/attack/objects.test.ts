@@ -1,35 +1,12 @@
-import { execFileSync } from 'node:child_process'
-import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { refusalOf } from '../kernel/auth/memory.js'
-import { folderOf, inGit, makeWorkspace } from '../support/daemon.js'
+import { inGit, makeWorkspace } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
 import { placeWith, stateOf } from './git-place.js'
-import { BYTES, type Faults } from './objects-attempts.js'
+import { BYTES } from './objects-attempts.js'
 import { bytesOf, runs, shellTurn, walled } from './support.js'
-
-const PROGRAM = fileURLToPath(new URL('./objects-attempts.js', import.meta.url))
-const NOBODY = 65534
-const ME = process.getuid?.() ?? 0
-const USERS = ME === 0 ? [['the superuser', ME], ['an ordinary user', NOBODY]] as const : [['an ordinary user', ME]] as const
-
-for (const kind of ['bwrap', 'unshare'] as const) for (const [user, uid] of USERS) {
-  t.test(`behind ${kind} as ${user}: whatever a turn does to objects, the repository is as it was, and takes over only what is sound`, async t => {
-    const base = folderOf(t)
-    mkdirSync(join(base, 'place'))
-    for (const folder of [base, join(base, 'place')]) chownSync(folder, uid, uid)
-    const printed = execFileSync(process.execPath, [PROGRAM, kind, base], {
-      encoding: 'utf8', cwd: '/', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'inherit'], ...(uid !== ME && { uid, gid: uid }),
-      env: { PATH: process.env.PATH, HOME: join(base, 'place/home'), _TAPJS_PROCESSINFO_CWD_: base },
-    })
-    const found = JSON.parse(printed) as Faults[] | 'none'
-    if (found === 'none') return void (process.env.CI ? t.fail(`${kind} does not start here`) : t.pass(`skipped: ${kind} does not start here`))
-    t.ok(found.length > 10)
-    for (const { attempt, faults } of found) t.strictSame(faults, [], attempt)
-  })
-}
 
 const MALFORMED = `b=$(echo x | git hash-object -w --stdin); { printf "100644 .git\\0"; ${BYTES} $b; } > /tmp/t; `
   + 'git update-ref refs/heads/agent/c-1 $(git commit-tree -m x -p HEAD $(git hash-object -t tree -w --literally /tmp/t)); rm -f /tmp/t; git reset -q'

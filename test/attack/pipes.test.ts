@@ -5,16 +5,15 @@ import { runTurn } from '../support/turns.js'
 import { placeWith } from './git-place.js'
 import { answersOf, bytesOf, shellTurn, walled } from './support.js'
 
-const COMMON = '"$(git rev-parse --git-common-dir)"'
 const OWN = '"$(git rev-parse --git-dir)"'
 
 /** A pipe in the place of a file of git's: whoever opens it waits for ever. */
 const PIPES: { readonly [conversation: string]: string } = {
-  'in-branch': `cd ${COMMON}/refs/heads/agent && rm -f in-branch && mkfifo in-branch`,
+  'in-branch': `cd ${OWN}/refs/heads/agent && rm -f in-branch && mkfifo in-branch`,
   'in-head': `cd ${OWN} && rm -f HEAD && mkfifo HEAD`,
   'in-index': `cd ${OWN} && rm -f index && mkfifo index`,
-  'in-logs': `cd ${OWN} && rm -f logs/HEAD && mkfifo logs/HEAD && cd ../../logs/refs/heads/agent && rm -f in-logs && mkfifo in-logs`,
-  'in-other': `cd ${COMMON}/refs/heads/agent && mkfifo next-other && cd ../../../logs/refs/heads/agent && mkfifo next-other`,
+  'in-logs': `cd ${OWN}/logs && rm -f HEAD && mkfifo HEAD && mkdir -p refs/heads/agent && cd refs/heads/agent && rm -f in-logs && mkfifo in-logs`,
+  'in-other': `cd ${OWN} && mkdir -p logs/refs/heads/agent && mkfifo refs/heads/agent/next-other logs/refs/heads/agent/next-other`,
   'in-pointer': 'mkdir p && mkfifo p/.git',
 }
 
@@ -58,8 +57,8 @@ t.test('a link that a turn puts where git keeps a file is written through by nob
     const id = `links-${at}`
     const link = (place: string) => `rm -rf ${place}; ln -s ${target} ${place}`
     await shellTurn(client, id, [
-      'echo x > src/x.txt', `cd ${COMMON}/logs/refs/heads/agent && ${link(`after-${at}`)}; ${link(id)}`,
-      `cd ${COMMON}/refs/heads/agent && ${link(`after-${at}`)}; ${link(`before-${at}`)}`, `cd ${OWN} && ${link('logs/HEAD')}; ${link('ORIG_HEAD')}; ${link('index')}; ${link('COMMIT_EDITMSG')}`,
+      'echo x > src/x.txt', `cd ${OWN}/logs && mkdir -p refs/heads/agent && cd refs/heads/agent && ${link(`after-${at}`)}; ${link(id)}`,
+      `cd ${OWN}/refs/heads/agent && ${link(`after-${at}`)}; ${link(`before-${at}`)}`, `cd ${OWN} && ${link('logs/HEAD')}; ${link('ORIG_HEAD')}; ${link('index')}; ${link('COMMIT_EDITMSG')}`,
     ], { isolated: true })
     await client.call('GET /agents/{id}/diff', { id }).catch(() => {})
     await client.call('POST /agents/{id}/land', { id }).catch(() => {})

@@ -1,0 +1,3 @@
+import { objectsHold } from './objects-users.js'
+
+objectsHold('unshare')

@@ -1,0 +1,33 @@
+import { execFileSync } from 'node:child_process'
+import { chownSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import type { WallKind } from '../../sdk/node/wall/wall.js'
+import { folderOf } from '../support/daemon.js'
+
+const NOBODY = 65534
+const ME = process.getuid?.() ?? 0
+
+/** Every user a test can be. */
+export const USERS = ME === 0 ? [['the superuser', ME], ['an ordinary user', NOBODY]] as const : [['an ordinary user', ME]] as const
+
+/**
+ * What a program of attempts prints as JSON, run by a user in folders of its own.
+ *
+ * Undefined where a wall of this kind does not start: that fails in CI and is said elsewhere.
+ */
+export const attempted = <T>(t: Test, program: string, kind: WallKind, uid: number): T | undefined => {
+  const base = folderOf(t)
+  mkdirSync(join(base, 'place'))
+  for (const folder of [base, join(base, 'place')]) chownSync(folder, uid, uid)
+  const printed = execFileSync(process.execPath, [fileURLToPath(new URL(program, import.meta.url)), kind, base], {
+    encoding: 'utf8', cwd: '/', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'inherit'], ...(uid !== ME && { uid, gid: uid }),
+    env: { PATH: process.env.PATH, HOME: join(base, 'place/home'), _TAPJS_PROCESSINFO_CWD_: base },
+  })
+  const found = JSON.parse(printed) as T | 'none'
+  if (found !== 'none') return found
+  if (process.env.CI) t.fail(`${kind} does not start here`)
+  else t.pass(`skipped: ${kind} does not start here`)
+  return undefined
+}
