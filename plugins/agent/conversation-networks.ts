@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Host } from '../../sdk/index.js'
 import type { Listener, Reach } from '../../sdk/node/addresses.js'
-import { writeAtomic } from '../../sdk/node/files.js'
+import { sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
 import type { Limiter } from '../../sdk/node/limits/limiter.js'
 import { allowedOf } from '../../sdk/node/network/allow.js'
 import { Networks } from '../../sdk/node/network/networks.js'
@@ -135,6 +135,11 @@ export class ConversationNetworks {
     told.add(what)
     turn.log.push({ kind: 'notice', level: 'warning', text, source: 'network' })
     return true
+  }
+
+  /** Removes what a killed daemon left half-written. */
+  sweep(): Promise<void> {
+    return sweepTemporary(join(this.#parts.folder, 'network'))
   }
 
   #resolver(address: string): Promise<string> {

@@ -5,6 +5,7 @@ import { failpoint } from '../../sdk/node/failpoint.js'
 import { GitFailure } from '../../sdk/node/git.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import { wasEarlier } from './copies-earlier.js'
+import { seenOf } from './copies-gitdir.js'
 import type { Look } from './copies-look.js'
 import { attachTree, detachTree, whole, type Repository } from './copies-repos.js'
 import type { Made, Shelf } from './copies-shelf.js'
@@ -76,7 +77,7 @@ export class Spare {
       } catch (error) {
         if (!(error instanceof GitFailure)) throw error
         failed(error)
-        await this.#discard(id)
+        await this.#discard(id, made)
         return undefined
       }
     })
@@ -97,18 +98,22 @@ export class Spare {
     return made && !wasEarlier(made) && (await whole(shelf.place(SPARE), made.repos)) ? made : undefined
   }
 
-  async #discard(id: string): Promise<void> {
+  async #discard(id: string, made: Made | undefined): Promise<void> {
     const { shelf, trash } = this.#parts
-    const half = await trash.put(shelf.place(id))
-    if (half) trash.delete(half)
+    const gitdirs = made?.repos.flatMap(({ gitdir }) => (gitdir === undefined ? [] : [gitdir, seenOf(gitdir)])) ?? []
+    for (const place of [shelf.place(id), ...gitdirs]) {
+      const half = await trash.put(place)
+      if (half) trash.delete(half)
+    }
   }
 
   async #make(sources: readonly Repository[]): Promise<void> {
     const { shelf } = this.#parts
     this.#making = true
     try {
+      const before = await shelf.made(SPARE)
       await shelf.unfinish(SPARE)
-      await this.#discard(SPARE)
+      await this.#discard(SPARE, before)
       await mkdir(dirname(shelf.place(SPARE)), { recursive: true, mode: 0o700 })
       const made: Made = { repos: [], shown: [] }
       for (const source of sources) await shelf.add(made, SPARE, source)

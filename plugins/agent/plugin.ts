@@ -137,7 +137,7 @@ export const activate = async (host: Host): Promise<void> => {
   for (const conversation of await queue.load()) if (!conversations.known(conversation.id)) conversations.open(conversation)
 
   host.boot('Turns of the last run', async () => {
-    await copies.sweep()
+    await Promise.all([copies.sweep(), networks.sweep()])
     await eraser.recover()
     await recoverRewinds(rewinding)
     await forks.recover()
@@ -164,9 +164,10 @@ export const activate = async (host: Host): Promise<void> => {
   host.stopping(async () => {
     await engine.close()
     await peers.close()
-    networks.close()
     await commands.close()
     await workshop.idle()
+    // What git makes ready until then works in a network too.
+    networks.close()
     index.close()
   })
 

@@ -32,7 +32,8 @@ export const openEvents = async (t: Test, { url, session }: Pick<Support, 'url' 
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   const events = readEvents(response.body!)
   let last = ''
-  const read = async (): Promise<ServerEvent | undefined> => (await events.next()).value as ServerEvent | undefined
+  /** Undefined: the stream was cut. */
+  const read = (): Promise<ServerEvent | undefined> => events.next().then(({ value }) => value as ServerEvent | undefined, () => undefined)
   const opened: Opened = {
     response,
     get last() {
