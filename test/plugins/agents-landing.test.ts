@@ -9,6 +9,9 @@ import { Bed, inGit, treeOf } from './agents-support.js'
 const lines = (count: number, change: { [line: number]: string } = {}): string =>
   Array.from({ length: count }, (_, at) => change[at + 1] ?? `line ${at + 1}`).join('\n') + '\n'
 
+/** Bytes that git takes for no text, which random ones alone are not always. */
+const picture = (size: number): Buffer => Buffer.concat([Buffer.alloc(1), randomBytes(size)])
+
 t.test('everything a branch holds lands in the working tree, index and HEAD byte-equal', async t => {
   const bed = new Bed(t, main => {
     mkdirSync(join(main, 'old/deep'), { recursive: true })
@@ -18,7 +21,7 @@ t.test('everything a branch holds lands in the working tree, index and HEAD byte
     writeFileSync(join(main, 'move.txt'), lines(40))
     writeFileSync(join(main, 'run.sh'), 'echo\n')
     writeFileSync(join(main, 'crlf.txt'), 'a\r\nb\r\n')
-    writeFileSync(join(main, 'blob.bin'), randomBytes(100_000))
+    writeFileSync(join(main, 'blob.bin'), picture(100_000))
     writeFileSync(join(main, 'becomes'), 'file\n')
     mkdirSync(join(main, 'shrinks'))
     writeFileSync(join(main, 'shrinks/in'), 'in\n')
@@ -34,7 +37,7 @@ t.test('everything a branch holds lands in the working tree, index and HEAD byte
   writeFileSync(join(copy, 'new/deep/moved.txt'), lines(40, { 3: 'three' }))
   chmodSync(join(copy, 'run.sh'), 0o755)
   writeFileSync(join(copy, 'crlf.txt'), 'a\r\nB\r\n')
-  writeFileSync(join(copy, 'blob.bin'), randomBytes(3_000_000))
+  writeFileSync(join(copy, 'blob.bin'), picture(3_000_000))
   symlinkSync('edit.txt', join(copy, 'link'))
   rmSync(join(copy, 'becomes'))
   mkdirSync(join(copy, 'becomes'))
@@ -56,22 +59,22 @@ t.test('everything a branch holds lands in the working tree, index and HEAD byte
 t.test('an uncommitted edit of the same line is workspace, a committed one diverged, and nothing is written', async t => {
   const bed = new Bed(t, main => {
     for (const name of ['mine.txt', 'moved-on.txt', 'fits.txt', 'there.txt', 'both.txt']) writeFileSync(join(main, name), lines(20))
-    writeFileSync(join(main, 'picture'), randomBytes(500))
-    writeFileSync(join(main, 'picture-edited'), randomBytes(500))
+    writeFileSync(join(main, 'picture'), picture(500))
+    writeFileSync(join(main, 'picture-edited'), picture(500))
   })
   const { copy, main } = bed
   for (const name of ['mine.txt', 'moved-on.txt', 'fits.txt', 'there.txt', 'both.txt']) writeFileSync(join(copy, name), lines(20, { 5: 'agent' }))
-  for (const name of ['picture', 'picture-edited']) writeFileSync(join(copy, name), randomBytes(500))
+  for (const name of ['picture', 'picture-edited']) writeFileSync(join(copy, name), picture(500))
   writeFileSync(join(copy, 'added.txt'), 'agent\n')
   writeFileSync(join(main, 'moved-on.txt'), lines(20, { 5: 'person' }))
   writeFileSync(join(main, 'both.txt'), lines(20, { 5: 'person' }))
-  writeFileSync(join(main, 'picture'), randomBytes(600))
+  writeFileSync(join(main, 'picture'), picture(600))
   bed.commit(main, 'moved on')
   writeFileSync(join(main, 'mine.txt'), lines(20, { 5: 'person' }))
   writeFileSync(join(main, 'both.txt'), lines(20, { 5: 'person', 12: 'more' }))
   writeFileSync(join(main, 'fits.txt'), lines(20, { 15: 'person' }))
   writeFileSync(join(main, 'there.txt'), lines(20, { 5: 'agent', 15: 'person' }))
-  writeFileSync(join(main, 'picture-edited'), randomBytes(700))
+  writeFileSync(join(main, 'picture-edited'), picture(700))
   writeFileSync(join(main, 'added.txt'), 'person\n')
   const before = [bed.git(), treeOf(main), inGit(main, 'status', '--porcelain')]
   const index = bed.git()
