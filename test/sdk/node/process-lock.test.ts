@@ -20,7 +20,7 @@ t.test('what processes left beside a lock that died while they took it goes when
 t.test('a lock whose holder is a zombie is free', async t => {
   const folder = t.testdir()
   // The shell goes on as another program, which never asks how its child ended.
-  const around = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const around = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
   t.teardown(() => around.kill())
   const [line] = await once(around.stdout, 'data') as [Buffer]
   const pid = Number(line)
