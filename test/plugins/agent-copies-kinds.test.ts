@@ -132,3 +132,14 @@ t.test('a branch that a person deleted in the repository is there again after th
   await copies.ensure('c-1', repos)
   t.equal(readFileSync(join(dir, 'mine.txt'), 'utf8'), 'mine')
 })
+
+t.test('a commit that the repository holds already, of a conversation that is gone, is taken over like any other', async t => {
+  const { workspace, copies, repos, tip } = await copied(t, KINDS['with all names in one file']!)
+  await copies.remove('c-1', repos)
+  t.throws(() => git(workspace, 'rev-parse', '--verify', '-q', 'agent/c-1'))
+  const next = await copies.ensure('c-2', [])
+  git(copies.dir('c-2'), 'reset', '-q', '--hard', tip)
+  t.match(await copies.commitRest('c-2', next), [{ tip, out: undefined }])
+  t.equal(git(workspace, 'rev-parse', 'agent/c-2'), tip)
+  t.equal(git(workspace, 'fsck', '--strict', '--no-dangling', '--no-progress'), '')
+})
