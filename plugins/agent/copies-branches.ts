@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
@@ -36,6 +36,12 @@ export class Branches {
   /** Writes down where branches begin. */
   async begin(id: string, tips: readonly { readonly repo: string; readonly head: string }[]): Promise<void> {
     await this.#write(id, { ...(await this.#read(id)), ...Object.fromEntries(tips.map(({ repo, head }) => [repo, { tip: head }])) })
+  }
+
+  /** The conversations of which something is written down. */
+  async ids(): Promise<string[]> {
+    const names = await readdir(this.#folder).catch(() => [] as string[])
+    return names.filter(name => name.endsWith('.json')).map(name => name.replace(/\.json$/, ''))
   }
 
   /** Forgets a conversation that is gone. */

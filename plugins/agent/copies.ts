@@ -179,7 +179,9 @@ export class Copies {
       const place = await this.#trash.put(dir)
       failpoint('agent.copy.trashed')
       await this.#forgetMarks(id)
-      await Promise.all(repos.map(async ({ repo }) => {
+      // A copy that was cut off while it was made is in no record but its note.
+      const names = new Set([...repos.map(({ repo }) => repo), ...(await this.#branches.left(id)).keys()])
+      await Promise.all([...names].map(async repo => {
         const common = await this.#common(made, repo)
         if (!common) return
         const forgotten = this.#locks.with(common, () => dropEntries(common, join(dir, pathOf(repo))))
@@ -245,7 +247,7 @@ export class Copies {
       ...repositories.map(({ common }) => sweepOld(join(common, 'refs/heads/agent'), isLock, this.#since)),
       ...repositories.map(({ common }) => sweepEntries(common, this.#shelf)),
     ])
-    const known = await this.#shelf.ids()
+    const known = [...new Set([...(await this.#shelf.ids()), ...(await this.#branches.ids())])]
     for (const id of known) if (!kept.has(id) && ID.test(id)) await this.remove(id, repositories)
     const notes = await Promise.all(known.map(id => this.#shelf.made(id)))
     const used = notes.flatMap(made => made?.repos ?? [])
@@ -407,10 +409,11 @@ export class Copies {
     await this.#clear(id)
     const shared = dependenciesOf(this.#look, sources, seen)
     shared.catch(() => {})
+    // Before there is a branch: whoever finds the note of a conversation that never came to be takes it away.
+    await this.#branches.begin(id, sources)
     const made = (await this.#spare.adopt(id, sources)) ?? { repos: [], shown: [] }
     if (made.repos.length === 0) for (const source of sources) await this.#shelf.add(made, id, source, `agent/${id}`)
     made.shown = await share(this.dir(id), await shared)
-    await this.#branches.begin(id, sources)
     await this.#shelf.finish(id, made)
     const repos = sources.map(({ repo, head }) => {
       const { base = head, pinned } = starts.find(start => start.repo === repo) ?? {}
