@@ -121,7 +121,7 @@ const linkRef = async (gitdir: string, name: string, target: string): Promise<vo
   await writeFile(join(gitdir, name), `ref: ${target}\n`, { flag: 'wx' }).catch(() => {})
 }
 
-/** Takes away what is no folder on the way to a path: a link would lead whoever writes there elsewhere. */
+/** Removes everything but folders on the way to a path: through a link the daemon would write elsewhere. */
 const solidFolders = async (gitdir: string, path: string): Promise<void> => {
   const parts = path.split('/')
   for (let depth = 1; depth <= parts.length; depth++) {
@@ -147,7 +147,7 @@ export const clearOwn = async (gitdir: string, branch: string): Promise<void> =>
   }))
 }
 
-/** Takes away what is no plain file among a copy's own objects, and no folder around them. */
+/** Removes everything but plain files and their folders from a copy's own objects. */
 const clearObjects = async (gitdir: string): Promise<void> => {
   const objects = join(gitdir, 'objects')
   if (!(await lstat(objects).catch(() => undefined))?.isDirectory()) return

@@ -9,7 +9,7 @@ const MOST_PACKED = 16 * 1024 * 1024
 
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 
-/** Takes away what is no plain file where a repository keeps a branch and its log: a pipe there would hold git up for ever. */
+/** Removes everything but plain files from where a repository keeps a branch and its log: at a pipe git would wait for ever. */
 export const clearPlaces = async (common: string, branch: string): Promise<void> => {
   await Promise.all([`refs/heads/${branch}`, `logs/refs/heads/${branch}`].map(async name => {
     const path = join(common, name)

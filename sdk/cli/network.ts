@@ -46,7 +46,7 @@ const without = (allowed: readonly string[], gone: readonly string[]): string[] 
   return allowed.filter(entry => !gone.includes(entry))
 }
 
-/** Changes what is there at that moment: whoever else writes meanwhile loses nothing. */
+/** Changes the list as it is when it is written, so that two changes at once are both kept. */
 const changed = (terminal: Terminal, given: Given, change: Change): Promise<number> => asked(terminal, given, async (client, options) => {
   for (let left = TRIES; ; left--) {
     const { settings, revision } = await client.call('POST /settings/patch', {}, options)

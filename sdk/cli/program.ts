@@ -61,7 +61,7 @@ const verbFirst = (args: readonly string[]): readonly string[] => {
 
 const flagOf = (arg: string | undefined) => (arg?.startsWith('--') ? CONNECTION[arg.slice(2).split('=')[0]!] : undefined)
 
-/** Whether whoever reads what goes wrong is a program. */
+/** Whether failures are printed as JSON. */
 const wantsJson = (args: readonly string[]): boolean => {
   const end = args.indexOf('--')
   return (end < 0 ? args : args.slice(0, end)).includes('--json')

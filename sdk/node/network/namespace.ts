@@ -14,8 +14,8 @@ export type AskedInside =
 /** What it answers: that it is there, and the socket or the system's code of a failure. */
 export type ToldInside = { readonly ready: true } | { readonly id: number; readonly failed?: string }
 
-/** The program of the helper, by which it is known among processes. */
-export const INSIDE = 'inside-child.js'
+/** The program of the helper. */
+const INSIDE = 'inside-child.js'
 
 const STARTS_MS = 20_000
 /** The helper goes when nobody asked it for this long. */
@@ -151,7 +151,7 @@ export class NetworkNamespace {
     }
   }
 
-  /** Whether it is owned by a user namespace, in which whoever enters it is the superuser. */
+  /** Whether it belongs to a user namespace: a program that enters that is the superuser in it. */
   get inUserNamespace(): boolean {
     return this.#user !== undefined
   }

@@ -45,11 +45,6 @@ export class Networks {
     return this.#prepare().then(() => true, () => false)
   }
 
-  /** How many there are. */
-  get size(): number {
-    return this.#kept.size
-  }
-
   /** Enters the network of a conversation. */
   async enter(id: string): Promise<EnteredNetwork> {
     const entered = await (await this.#of(id)).enter()

@@ -11,7 +11,7 @@ import { Slirp } from './slirp.js'
 import { splice } from './splice.js'
 
 /** Where the proxy of the daemon is in every network. */
-export const PROXY_PORT = 18_999
+const PROXY_PORT = 18_999
 const MOST_CONNECTIONS = 512
 const AGAIN_MS = 60_000
 const LOOPBACKS = ['127.0.0.1', '::1'] as const
@@ -26,7 +26,7 @@ const VARIABLES: Env = {
   no_proxy: SELF, NO_PROXY: SELF, NODE_USE_ENV_PROXY: '1',
 }
 
-/** What a network asks of whoever it belongs to. */
+/** What a network asks of its conversation. */
 export interface NetworkOwner {
   /** What holds now: asked for every connection. */
   rules(): Promise<NetworkRules>

@@ -54,7 +54,7 @@ const holds = (entry: Allowed, { host, port }: Target, plain: string, here: bool
     case 'addresses':
       return entry.holds(plain)
     case 'name': {
-      // Whoever owns a name says what it stands for: it opens no port of this machine.
+      // The owner of a name chooses its addresses, so a name opens no port of this machine.
       if (here) return false
       const name = plainName(host)
       return entry.below ? name.endsWith(`.${entry.name}`) : name === entry.name
@@ -66,7 +66,7 @@ const holds = (entry: Allowed, { host, port }: Target, plain: string, here: bool
 export const judge = (target: Target, address: string, { allow, only, listeners }: NetworkRules): Barred | undefined => {
   const plain = plainAddress(address)
   const kind = plain === undefined ? 'unusable' : addressKind(plain)
-  if (plain === undefined || kind === 'unusable') return { why: 'it is no address that can be asked' }
+  if (plain === undefined || kind === 'unusable') return { why: 'nothing can be connected to such an address' }
   if (kind === 'metadata') return { why: 'it is where a machine is told its own secrets' }
   const here = isHere(plain)
   if (here && listeners.some(({ port }) => port === target.port)) return { why: 'it is this sandbox itself' }
