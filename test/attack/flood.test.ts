@@ -166,7 +166,7 @@ const freed = async (url: string, token: string): Promise<void> => {
 }
 
 const sizeOf = (folder: string): number =>
-  (readdirSync(folder, { recursive: true }) as string[]).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+  (readdirSync(folder, { recursive: true }) as string[]).reduce((sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0), 0)
 
 const LARGE = `repeat 100 say ${'x'.repeat(MIB / 2)}`
 
