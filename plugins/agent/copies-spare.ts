@@ -5,7 +5,6 @@ import { failpoint } from '../../sdk/node/failpoint.js'
 import { GitFailure } from '../../sdk/node/git.js'
 import type { Locks } from '../../sdk/node/lock.js'
 import { wasEarlier } from './copies-earlier.js'
-import { seenOf } from './copies-gitdir.js'
 import type { Look } from './copies-look.js'
 import { attachTree, detachTree, whole, type Repository } from './copies-repos.js'
 import type { Made, Shelf } from './copies-shelf.js'
@@ -100,11 +99,8 @@ export class Spare {
 
   async #discard(id: string, made: Made | undefined): Promise<void> {
     const { shelf, trash } = this.#parts
-    const gitdirs = made?.repos.flatMap(({ gitdir }) => (gitdir === undefined ? [] : [gitdir, seenOf(gitdir)])) ?? []
-    for (const place of [shelf.place(id), ...gitdirs]) {
-      const half = await trash.put(place)
-      if (half) trash.delete(half)
-    }
+    await trash.throwAway(shelf.place(id))
+    await trash.dropGitdirs(made?.repos ?? [])
   }
 
   async #make(sources: readonly Repository[]): Promise<void> {

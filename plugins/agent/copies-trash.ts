@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, rename } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../../sdk/index.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { needProgram, ownEnv, run } from '../../sdk/node/run.js'
+import { seenOf } from './copies-gitdir.js'
+import type { TreeEntry } from './copies-repos.js'
 
 const LATER_MS = 50
 
@@ -29,6 +31,21 @@ export class Trash {
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
       throw error
+    }
+  }
+
+  /** Takes a folder away, if there is one; its files go in the background. */
+  async throwAway(folder: string): Promise<void> {
+    const place = await this.put(folder)
+    if (place) this.delete(place)
+  }
+
+  /** Takes away the git dirs of a copy, and what is kept beside them. */
+  async dropGitdirs(repos: readonly Partial<Pick<TreeEntry, 'gitdir'>>[]): Promise<void> {
+    for (const { gitdir } of repos) {
+      if (gitdir === undefined) continue
+      await rm(seenOf(gitdir), { force: true })
+      await this.throwAway(gitdir)
     }
   }
 

@@ -11,7 +11,7 @@ import { dependenciesOf, mountable, share } from './copies-dependencies.js'
 import { Look } from './copies-look.js'
 import { Branches } from './copies-branches.js'
 import { dropEntries, renewed, sweepEntries, wasEarlier } from './copies-earlier.js'
-import { clearOwn, followRefs, ownTip, seenOf } from './copies-gitdir.js'
+import { clearOwn, followRefs, ownTip } from './copies-gitdir.js'
 import { branchTip, dropBranch, parkBranch, unparkBranch } from './copies-refs.js'
 import { exists, pathOf, sweepObjects, whole, workBegins, type Repository, type TreeEntry } from './copies-repos.js'
 import { keeping, Shelf, type Made, type ShelfOptions, type TurnWall } from './copies-shelf.js'
@@ -188,7 +188,7 @@ export class Copies {
           .then(() => failpoint('agent.copy.dropped'))
         await Promise.all([forgotten, dropBranch(common, `agent/${id}`)])
       }))
-      await this.#dropGitdirs(made)
+      await this.#trash.dropGitdirs(made?.repos ?? [])
       await this.#branches.forget(id)
       failpoint('agent.copy.forgotten')
       await this.#shelf.unfinish(id)
@@ -216,7 +216,7 @@ export class Copies {
         failpoint('agent.copy.detached')
         await parkBranch(common, `agent/${id}`)
       }
-      await this.#dropGitdirs(made)
+      await this.#trash.dropGitdirs(made?.repos ?? [])
       if (place) this.#trash.delete(place)
     })
   }
@@ -277,9 +277,8 @@ export class Copies {
   }
 
   /** Takes a folder of a conversation away; its files go in the background. */
-  async throwAway(folder: string): Promise<void> {
-    const place = await this.#trash.put(folder)
-    if (place) this.#trash.delete(place)
+  throwAway(folder: string): Promise<void> {
+    return this.#trash.throwAway(folder)
   }
 
   /** Waits until everything that was thrown away is really gone. */
@@ -337,16 +336,6 @@ export class Copies {
     const out = await this.#branches.take(id, made.repos.find(each => each.repo === repo)!, this.#shelf.tree(id, made, repo), await this.#look.at(repo))
     if (out !== undefined) this.#options.log?.warn('what a private copy holds was not taken over', { conversation: id, repo, why: out })
     return out
-  }
-
-  /** Puts a copy's own git dirs away, and what is kept beside them. */
-  async #dropGitdirs(made: Pick<Made, 'repos'> | undefined): Promise<void> {
-    for (const { gitdir } of made?.repos ?? []) {
-      if (gitdir === undefined) continue
-      await rm(seenOf(gitdir), { force: true })
-      const place = await this.#trash.put(gitdir)
-      if (place) this.#trash.delete(place)
-    }
   }
 
   async #need(id: string): Promise<Made> {
@@ -461,9 +450,8 @@ export class Copies {
     const made = await this.#shelf.made(id)
     await this.#shelf.unfinish(id)
     await this.#forgetMarks(id)
-    await this.#dropGitdirs(made)
-    const half = await this.#trash.put(this.dir(id))
-    if (half) this.#trash.delete(half)
+    await this.#trash.dropGitdirs(made?.repos ?? [])
+    await this.#trash.throwAway(this.dir(id))
     await mkdir(dirname(this.dir(id)), { recursive: true, mode: 0o700 })
   }
 
