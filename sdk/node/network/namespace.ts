@@ -18,6 +18,8 @@ export type ToldInside = { readonly ready: true } | { readonly id: number; reado
 const INSIDE = 'inside-child.js'
 
 const STARTS_MS = 20_000
+/** A socket that does not arrive, as where this process may open no more files, is never told of. */
+const ANSWERS_MS = 10_000
 /** The helper goes when nobody asked it for this long. */
 const RESTS_MS = 15_000
 
@@ -81,12 +83,13 @@ class Helper {
   async ask(asked: { readonly listen: number; readonly host: string } | { readonly dial: number }): Promise<Server | Socket> {
     clearTimeout(this.#timer)
     const id = ++this.#next
-    return new Promise((done, failed) => {
+    const late = setTimeout(() => this.#child.kill('SIGKILL'), ANSWERS_MS)
+    return new Promise<Server | Socket>((done, failed) => {
       this.#waiting.set(id, { done, failed })
       this.#child.ref()
       this.#child.channel?.ref()
       this.#child.send({ id, ...asked } satisfies AskedInside, error => void (error && this.#waiting.delete(id) && failed(error)))
-    })
+    }).finally(() => clearTimeout(late))
   }
 
   end(): void {

@@ -30,6 +30,7 @@ export class Networks {
   readonly #kept = new Map<string, Kept>()
   #ready: Promise<OwnNetwork> | undefined
   #failedAt = -Infinity
+  #could = false
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
@@ -37,10 +38,13 @@ export class Networks {
     this.#options = options
   }
 
-  /** Whether this machine can make them. */
+  /**
+   * Whether this machine can make them. One that could once can: where it fails for the moment, a program is refused rather
+   * than given the machine's network.
+   */
   async possible(): Promise<boolean> {
     if (process.platform !== 'linux' || this.#closed) return false
-    if (this.#kept.size) return true
+    if (this.#could) return true
     if (!this.#ready && performance.now() - this.#failedAt < AGAIN_MS) return false
     return this.#prepare().then(() => true, () => false)
   }
@@ -108,7 +112,10 @@ export class Networks {
   }
 
   #prepare(): Promise<OwnNetwork> {
-    this.#ready ??= OwnNetwork.make().catch((error: unknown) => {
+    this.#ready ??= OwnNetwork.make().then(network => {
+      this.#could = true
+      return network
+    }, (error: unknown) => {
       this.#ready = undefined
       this.#failedAt = performance.now()
       this.#options.log.warn('a network of its own could not be made for a conversation', { error: String(error) })
