@@ -1,25 +1,19 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { TerminalClientFrame, TerminalServerFrame } from '../../plugins/system/contract.js'
 import type { Backend } from '../../plugins/system/terminals/backend.js'
-import { findTmux } from '../../plugins/system/terminals/programs.js'
-import { Ptys } from '../../plugins/system/terminals/ptys.js'
 import { shellCommand } from '../../plugins/system/terminals/shell.js'
 import { Terminals } from '../../plugins/system/terminals/terminals.js'
-import { Tmux } from '../../plugins/system/terminals/tmux.js'
+import type { Tmux } from '../../plugins/system/terminals/tmux.js'
 import type { OpenCapture } from '../../plugins/system/terminals/capture.js'
 import { isLive } from '../../sdk/node/logs/rotating-file.js'
 import { Inbox } from '../../sdk/node/inbox.js'
 import type { Caller, Context } from '../../sdk/index.js'
 import { openFolder } from '../support/stuck.js'
 import { captureIn, endTerminals, linesOf } from './terminals-support.js'
-
-const tmux = await findTmux()
-if (!tmux) console.error('tmux is not installed: terminals are tested without it alone')
-if (!tmux && process.env.CI) throw new Error('tmux is not installed, and nothing may be left out here')
 
 const caller: Caller = { kind: 'session', actor: 'owner@sandbox.local', role: 'owner', sessionId: 's' }
 const context = (): Context => ({ caller, signal: new AbortController().signal, trusted: true })
@@ -92,13 +86,10 @@ const numbers = async (text: string): Promise<number[]> => (await linesOf(text))
 const upTo = (last: number, from = 1) => Array.from({ length: last - from + 1 }, (_, at) => at + from)
 
 type Shell = ConstructorParameters<typeof Tmux>[0]['shell']
-const uncaptured = (error: unknown) => { throw error }
-const kinds: { readonly [kind: string]: (folder: string, shell: Shell, changed: () => void, capture: OpenCapture) => Promise<Backend> } = {
-  ...(tmux && { tmux: async (folder, shell, changed, capture) => new Tmux({ program: tmux.path, folder, shell, changed, capture, uncaptured }) }),
-  'this process': (_, shell, changed, capture) => Ptys.open(shell, changed, capture),
-}
+export type MakeBackend = (folder: string, shell: Shell, changed: () => void, capture: OpenCapture) => Promise<Backend>
 
-for (const [kind, make] of Object.entries(kinds)) {
+/** What every backend of terminals holds to. `kind` ends the name of each test. */
+export const testBackend = (kind: string, make: MakeBackend): void => {
   const withTerminals = async (t: Test, now: () => number = Date.now) => {
     const folder = openFolder(t)
     const place = { workspace: join(folder, 'workspace'), data: join(folder, 'data'), hidden: [], grants: { read: [], write: [] } }
@@ -175,7 +166,7 @@ for (const [kind, make] of Object.entries(kinds)) {
     const seat = await opened()
     const quick = await seated(terminals, 'web-a')
     const go = seat.hold()
-    const most = 3_000_000
+    const most = 1_500_000
     seat.type(`clear; stty -onlcr; echo beg""un; { seq 1 ${most}; echo fin""ished; } | tee progress.txt\r`)
     const size = () => (existsSync(join(workspace, 'progress.txt')) ? statSync(join(workspace, 'progress.txt')).size : 0)
     // It is held up when it writes nothing for a while.
@@ -259,9 +250,11 @@ for (const [kind, make] of Object.entries(kinds)) {
     await terminals.kill('web-polite', context())
     t.equal(readFileSync(join(workspace, 'told.txt'), 'utf8'), 'told\n')
     const stubborn = await opened('web-stubborn')
-    stubborn.type('trap "" HUP TERM; sleep 3573 & echo up-""now\r')
+    // A length of its own, for another backend is tested at the same time.
+    const sleep = `sleep 3573.${process.pid}`
+    stubborn.type(`trap "" HUP TERM; ${sleep} & echo up-""now\r`)
     await stubborn.shows(/up-now/)
-    const running = () => execFileSync('sh', ['-c', 'pgrep -f "^sleep 357[3]" || true'], { encoding: 'utf8' }).trim()
+    const running = () => spawnSync('pgrep', ['-f', `^${sleep}$`], { encoding: 'utf8' }).stdout.trim()
     t.ok(running())
     const began = performance.now()
     await terminals.kill('web-stubborn', context())
