@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Env } from './list-env.js'
 import { codeOf } from './paths.js'
+import { lowerPriority } from './priority.js'
 
 /** How a program is to run. */
 export interface RunOptions {
@@ -125,6 +126,7 @@ export const runHere = async (program: string, args: readonly string[], options:
     cwd, env: { ...env }, detached: true, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   })
   const { pid } = child
+  if (pid !== undefined && walled) lowerPriority(pid)
   const out = new Kept(maxBytes)
   const err = new Kept(maxBytes)
   for (const [from, kept] of [['stdout', out], ['stderr', err]] as const) {

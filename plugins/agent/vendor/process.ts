@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { codeOf } from '../../../sdk/node/paths.js'
+import { lowerPriority } from '../../../sdk/node/priority.js'
 import { killWalled, signalGroup } from '../../../sdk/node/run.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 
@@ -21,6 +22,7 @@ export class AgentProcess {
   constructor({ program, args, env, cwd, enforced, limits }: Walled) {
     this.#walled = enforced
     this.#child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+    if (this.#child.pid !== undefined) lowerPriority(this.#child.pid)
     const { stdin, stderr } = this.#child
     // A program may end without reading what it is told: its end says so.
     stdin.on('error', () => {})

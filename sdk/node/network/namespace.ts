@@ -4,6 +4,7 @@ import type { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import { NEAR_NETWORKS } from '../addresses.js'
 import { packageFolder } from '../package.js'
+import { lowerPriority } from '../priority.js'
 import { needProgram, ownEnv, run } from '../run.js'
 
 /** What the helper inside is asked: to listen on a port of loopback, or to connect to one. */
@@ -43,6 +44,7 @@ class Helper {
 
   constructor(program: string, args: readonly string[], env: NodeJS.ProcessEnv) {
     this.#child = spawn(program, args, { env, cwd: '/', stdio: ['ignore', 'ignore', 'pipe', 'ipc'], detached: true })
+    if (this.#child.pid !== undefined) lowerPriority(this.#child.pid)
     const ready = Promise.withResolvers<void>()
     const gone = Promise.withResolvers<void>()
     this.ready = ready.promise

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { refuse } from '../../refusal.js'
+import { Semaphore } from '../semaphore.js'
 import type { EnteredNetwork } from '../wall/spec.js'
 import { OwnNetwork, type NetworkOwner } from './own-network.js'
 
@@ -7,6 +8,8 @@ const LOOK_MS = 2_500
 /** A command that was made for a network starts within this time. */
 const STARTS_MS = 10_000
 const AGAIN_MS = 60_000
+/** Networks made at once: many more at a time would keep the processors from everything else. */
+const MADE_AT_ONCE = 3
 
 interface Kept {
   readonly network: Promise<OwnNetwork>
@@ -28,6 +31,7 @@ export interface NetworksOptions {
 export class Networks {
   readonly #options: NetworksOptions
   readonly #kept = new Map<string, Kept>()
+  readonly #making = new Semaphore(MADE_AT_ONCE)
   #ready: Promise<OwnNetwork> | undefined
   #failedAt = -Infinity
   #could = false
@@ -95,7 +99,7 @@ export class Networks {
     if (this.#closed) refuse('unavailable', 'the sandbox is stopping')
     const network = (async () => {
       const made = await this.#prepare()
-      await made.own(this.#options.owner(id))
+      await this.#making.run(() => made.own(this.#options.owner(id)))
       return made
     })()
     this.#ready = undefined
@@ -112,7 +116,7 @@ export class Networks {
   }
 
   #prepare(): Promise<OwnNetwork> {
-    this.#ready ??= OwnNetwork.make().then(network => {
+    this.#ready ??= this.#making.run(() => OwnNetwork.make()).then(network => {
       this.#could = true
       return network
     }, (error: unknown) => {

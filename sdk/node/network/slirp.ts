@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { addressKind } from '../addresses.js'
+import { lowerPriority } from '../priority.js'
 import { ownEnv, ownProgram } from '../run.js'
 import type { NetworkNamespace } from './namespace.js'
 
@@ -49,6 +50,7 @@ export class Slirp {
       '--configure', '--mtu=65520', `--cidr=${network}.0/24`, '--disable-host-loopback', '--enable-sandbox', '--enable-seccomp',
       '--exit-fd=3', '--ready-fd=4', '--netns-type=path', ...(user === undefined ? [] : [`--userns-path=${user}`]), net, 'tap0',
     ], { cwd: '/', env: await ownEnv(), stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true })
+    if (child.pid !== undefined) lowerPriority(child.pid)
     const slirp = new Slirp(child, namespace, closed, `${network}.3`)
     const ready = await new Promise<boolean>(resolve => {
       const late = setTimeout(() => resolve(false), READY_MS)

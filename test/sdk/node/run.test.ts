@@ -1,5 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import t from 'tap'
+import { TURN_NICENESS } from '../../../sdk/node/priority.js'
 import { listEnv, ownProgram, run as runAsUsual, type RunOptions } from '../../../sdk/node/run.js'
 import { runHere } from '../../../sdk/node/run-here.js'
 import { Runner } from '../../../sdk/node/runner.js'
@@ -44,6 +46,12 @@ for (const [from, run] of [['from this process', runHere], ['from another', far.
     t.notOk('DAEMON_SECRET' in listEnv())
     t.match(listEnv({ X: 'y', HOME: undefined }), { X: 'y', PATH: String })
     t.notOk('HOME' in listEnv({ HOME: undefined }))
+  })
+
+  t.test(`a program behind a wall has a lower priority than this process, and any other has the same, ${from}`, async t => {
+    const niceness = async (walled: boolean) => Number((await sh('sleep 0.1; nice', { walled })).stdout)
+    t.equal(await niceness(false), getPriority())
+    t.equal(await niceness(true), Math.max(TURN_NICENESS, getPriority()))
   })
 
   t.test(`long output keeps its first and its last half and says what was left out, ${from}`, async t => {
