@@ -10,7 +10,7 @@ import type { Standings } from './standing.js'
 export interface MarksDeps {
   readonly host: Pick<Host, 'call'>
   readonly roster: RosterBook
-  readonly notes: Pick<RunNotes, 'commit'>
+  readonly notes: Pick<RunNotes, 'commit' | 'failure'>
   readonly standings: Pick<Standings, 'of'>
   readonly conversations: () => Promise<ConversationState[]>
   readonly now: () => number
@@ -52,6 +52,8 @@ export class Marks {
     withBranch(state, 'what it did is in the tree already')
     await notes.commit(state)
     const { work } = await standings.of(state.conversation)
+    const failure = notes.failure(id)
+    if (failure !== undefined) refuse('dependency', `the work of ${id} is not on its branch yet: ${failure}`)
     if (work !== 'outstanding') refuse('conflict', `nothing of ${id} is outstanding: there is nothing to ask for`)
     await host.call('agent.requestLand', { id, request: { email: email ?? actor, ...(name !== undefined && { name }), at: now() } })
     return this.#card(id)

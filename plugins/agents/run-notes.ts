@@ -33,6 +33,8 @@ export class RunNotes {
   readonly #host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }
   readonly #notes = new Map<string, RunNote>()
   readonly #committing = new Map<string, Promise<void>>()
+  /** Why the work of a conversation is not on its branch. */
+  readonly #failures = new Map<string, string>()
   #closing = false
 
   constructor(host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }) {
@@ -57,8 +59,14 @@ export class RunNotes {
     return this.#note(id, { committed: run, large: false })
   }
 
+  /** Why what the last run left is not on the branch, when it could not be put there. */
+  failure(id: string): string | undefined {
+    return this.#failures.get(id)
+  }
+
   async forget(id: string): Promise<void> {
     this.#notes.delete(id)
+    this.#failures.delete(id)
     await this.#host.store.delete(id)
   }
 
@@ -76,6 +84,7 @@ export class RunNotes {
     if (busy) return patiently(busy)
     const work = this.#commit(id).catch(error => {
       if (this.#host.signal.aborted) return
+      this.#failures.set(id, error instanceof Error ? error.message : String(error))
       this.#host.log.warn('what a turn left could not be committed', { conversation: id, error: String(error) })
     }).finally(() => this.#committing.delete(id))
     this.#committing.set(id, work)
@@ -99,6 +108,7 @@ export class RunNotes {
   }
 
   async #note(id: string, note: RunNote): Promise<void> {
+    if (note.committed !== undefined) this.#failures.delete(id)
     const merged = { ...this.#notes.get(id), ...note }
     this.#notes.set(id, merged)
     await this.#host.store.set(id, merged)

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
@@ -120,6 +120,24 @@ t.test('waiting messages are listed, taken back and put in order, and start when
   t.same(await said(client, 'c-1'), ['first', 'c', 'a'])
   await t.rejects(client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'c-1', messageId: 'm-c' }), { name: 'Refusal', reason: 'conflict', message: /delivered/ })
   await t.rejects(client.call('POST /agents/{id}/queue/order', { id: 'c-1', messageIds: [], start: true }), { name: 'Refusal', reason: 'unprocessable' })
+})
+
+t.test('asking for a landing of work that could not be put on its branch says why, and holds once it could', async t => {
+  const { client, data } = await daemonWith(t, GROUPS)
+  const { run } = await client.call('POST /agent', { conversationId: 'c-1', prompt: 'write a.txt\n| a\nthink on it\nwait 60000', isolated: true })
+  const watched = framesOf(client, 'c-1', { run: run! })
+  await watched.until(({ kind }) => kind === 'thinking')
+  const folder = join(data, 'agent', 'git')
+  const [gitdir] = readdirSync(folder).filter(name => existsSync(join(folder, name, 'objects')))
+  const objects = join(folder, gitdir!, 'objects')
+  renameSync(objects, `${objects}-away`)
+  await client.call('POST /agent/stop', { conversationId: 'c-1' })
+  await watched.all()
+  await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'c-1' }), {
+    name: 'Refusal', reason: 'dependency', message: /^the work of c-1 is not on its branch yet: the private copy is damaged/,
+  })
+  renameSync(`${objects}-away`, objects)
+  t.match((await client.call('POST /agents/{id}/request-land', { id: 'c-1' })).landRequested, { at: Number })
 })
 
 t.test('asking for a landing names who asked first, until the work lands', async t => {
