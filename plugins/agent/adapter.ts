@@ -1,11 +1,11 @@
 import type { BeginCommand } from './command-logs.js'
-import type { Reach } from '../../sdk/index.js'
 import type { Env } from '../../sdk/node/run.js'
 import type { Walled } from '../../sdk/node/wall/wall.js'
 import type {
   Card, CardReply, Command, ConversationId, EditorContext, ErrorCode, Frame, Harness, HelperStatus, PermissionMode, ProviderId, RunId,
   ToolCategory, ToolContent, TranscriptMessage,
 } from './contract.js'
+import type { Rooted } from './tools/tree.js'
 
 /** What a provider can do under one harness. */
 export interface Abilities {
@@ -103,11 +103,8 @@ export interface TreeProgram {
   readonly needs?: readonly string[]
 }
 /** A program behind the wall of a turn's tree, ready to be started. */
-export interface TreeCommand extends Walled {
-  /** The tree's real folder, and what of it the turn reaches; left out: all. */
-  readonly root: string
-  readonly folders?: Reach
-  /** The same folder, and the one the program starts in, as the program sees them. */
+export interface TreeCommand extends Walled, Rooted {
+  /** The root, and the folder the program starts in, as the program sees them. */
   readonly seen: { readonly root: string; readonly cwd: string }
   /** Writes it down as a command of the turn, and how it ended when what it answers is called. */
   readonly begun: (command: string) => ReturnType<BeginCommand>

@@ -83,6 +83,21 @@ export const whole = async (dir: string, repos: readonly TreeEntry[]): Promise<b
 
 const isFolder = (path: string): Promise<boolean> => lstat(path).then(found => found.isDirectory(), () => false)
 
+const MOST_BESIDE = 100
+
+/** The files of a copy that lie in none of the repositories at these paths; `.sandbox` is the sandbox's. */
+export const besideRepositories = async (dir: string, repos: readonly string[], folder = ''): Promise<string[]> => {
+  if (repos.includes(folder)) return []
+  const found: string[] = []
+  for (const entry of await readdir(join(dir, folder), { withFileTypes: true }).catch(() => [])) {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`
+    if (path === '.sandbox' || repos.includes(path)) continue
+    found.push(...(entry.isDirectory() ? await besideRepositories(dir, repos, path) : [path]))
+    if (found.length >= MOST_BESIDE) break
+  }
+  return found
+}
+
 /** Leads a tree to its git dir. */
 export const point = (copy: string, gitdir: string): Promise<void> => writeAtomic(join(copy, '.git'), `gitdir: ${gitdir}\n`, { mode: 0o644 })
 

@@ -13,7 +13,7 @@ import { Branches } from './copies-branches.js'
 import { dropEntries, renewed, sweepEntries, wasEarlier } from './copies-earlier.js'
 import { clearOwn, followRefs, ownTip } from './copies-gitdir.js'
 import { branchTip, dropBranch, parkBranch, unparkBranch } from './copies-refs.js'
-import { exists, pathOf, sweepObjects, whole, workBegins, type Repository, type TreeEntry } from './copies-repos.js'
+import { besideRepositories, exists, pathOf, sweepObjects, whole, workBegins, type Repository, type TreeEntry } from './copies-repos.js'
 import { keeping, Shelf, type Made, type ShelfOptions, type TurnWall } from './copies-shelf.js'
 import { Spare } from './copies-spare.js'
 import type { Checkpoint, Opened, Synced, Tip } from './copies-states.js'
@@ -59,6 +59,12 @@ export class Copies {
   /** Whether the workspace holds a repository with a commit. */
   possible(): Promise<boolean> {
     return this.#look.some()
+  }
+
+  /** The files of a copy that lie in none of its repositories, which nothing lands: the first 100 or so. */
+  async beside(id: string): Promise<string[]> {
+    const made = await this.#made(id)
+    return made ? besideRepositories(this.dir(id), made.repos.map(({ repo }) => pathOf(repo))) : []
   }
 
   /** Where a conversation's copy is, made or not. */

@@ -3,6 +3,8 @@ import type { TurnNote } from './frames.js'
 
 /** What the notes of a turn are made from. */
 export interface NoteFacts {
+  /** The repositories of a private copy that does not hold all of the workspace. */
+  readonly repositories?: readonly string[]
   readonly sync?: { readonly commits: number; readonly blocked: readonly string[] }
   readonly mentions: readonly string[]
   readonly attachments: readonly string[]
@@ -10,8 +12,12 @@ export interface NoteFacts {
 }
 
 /** What the sandbox says to a model before a person's words. */
-export const notesOf = ({ sync, mentions, attachments, editorContext }: NoteFacts): TurnNote[] => {
+export const notesOf = ({ repositories, sync, mentions, attachments, editorContext }: NoteFacts): TurnNote[] => {
   const notes: TurnNote[] = []
+  if (repositories) {
+    const text = `This is a private copy of ${repositories.join(', ')}. The other files of the workspace can be read here, not written.`
+    notes.push({ title: 'Private copy', text })
+  }
   if (sync?.commits) notes.push({ title: 'Main line', text: `${sync.commits} new commit${sync.commits === 1 ? '' : 's'} of the main line came into this copy.` })
   if (sync?.blocked.length) {
     const text = `The main line moved on, and this branch does not fit onto it in: ${sync.blocked.join(', ')}. The copy was left as it was.`

@@ -6,6 +6,7 @@ import { runWalled, walled, type WallSpec } from '../../sdk/node/wall/wall.js'
 import type { TreeCommand, TreeProgram } from './adapter.js'
 import type { BeginCommand, CommandBegun } from './command-logs.js'
 import type { ShellOptions, ShellResult, ToolContext } from './tools/tool.js'
+import { readOnlyAround, type Around } from './tools/tree.js'
 
 const MOST_OUTPUT = 1024 * 1024
 const SHELL = '/bin/sh'
@@ -20,11 +21,21 @@ export interface ProgramListeners {
   readonly begun: BeginCommand
 }
 
+/** What lies around the repositories of the private copy behind a wall; undefined: the copy holds all of the workspace, or there is none. */
+export const aroundOf = ({ workspace, copy }: Pick<WallSpec, 'workspace' | 'copy'>): Around | undefined => {
+  const repos = copy?.gitdirs.map(({ path }) => path)
+  return repos && !repos.includes('') ? { workspace, repos } : undefined
+}
+
+/** What a program says that writes where nothing can be written (EROFS). */
+const READ_ONLY = /read-only file system/i
+
 /** The programs of a turn in one tree: behind the wall, each in a process group of its own that ends with the turn. */
 export const turnPrograms = (
   wall: Omit<WallSpec, 'cwd' | 'env'>, { root, cwd }: { readonly root: string; readonly cwd: string }, signal: AbortSignal,
   { onStart, begun }: ProgramListeners,
 ): Pick<ToolContext, 'shell' | 'code'> => {
+  const around = aroundOf(wall)
   const ran = async (script: string, argument: string, at: string, { timeoutMs, onOutput }: ShellOptions, input?: string): Promise<ShellResult> => {
     const folder = relative(root, at)
     const seen = join(wall.workspace, folder)
@@ -36,7 +47,8 @@ export const turnPrograms = (
     try {
       const result = await runWalled({ ...wall, cwd: seen, env: listEnv({ PWD: seen }) }, SHELL, ['-c', script, SHELL, argument], options)
       const { code: exit, truncated, timedOut } = result
-      const output = result.stdout.toString() + result.stderr
+      const written = result.stdout.toString() + result.stderr
+      const output = around && READ_ONLY.test(written) ? `${written.trimEnd()}\n[${readOnlyAround(around)}]\n` : written
       over({ exit, timedOut, output })
       return { exit, output, truncated, timedOut }
     } catch (error) {
@@ -66,9 +78,10 @@ export const treeCommand = async (
   }
   const command = await walled(spec, program, args)
   const { only } = wall
+  const around = aroundOf(wall)
   const seen = command.enforced ? workspace : root
   const folder = relative(workspace, at)
   return {
-    ...command, root, ...(only && { folders: only }), seen: { root: seen, cwd: join(seen, folder) }, begun: what => begun({ command: what, folder }),
+    ...command, root, ...(only && { folders: only }), ...(around && { around }), seen: { root: seen, cwd: join(seen, folder) }, begun: what => begun({ command: what, folder }),
   }
 }

@@ -28,11 +28,11 @@ import type { Limits } from './sight.js'
 import { pinsOf } from './pins.js'
 import { notesOf, preambleOf } from './preamble.js'
 import type { ProgramsUnderWay } from './programs-under-way.js'
-import { stamp, sweepBeside } from './tools/tree.js'
+import { stamp, sweepBeside, type Rooted } from './tools/tree.js'
 import { tools } from './tools/tools.js'
 import type { Turn } from './turn.js'
 import { turnIo, type Ground, type Toolbox, type Workshop } from './turn-io.js'
-import { type ProgramListeners, treeCommand, turnPrograms } from './turn-shell.js'
+import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from './turn-shell.js'
 
 /** What a turn's tree is made of. */
 export interface WorkshopParts {
@@ -102,7 +102,9 @@ export class TurnWorkshop implements Workshop {
     const seen = sightWith(workspace, folders)
     const attachments = await attached(workspace, await visible(input.attachments ?? [], seen))
     const mentions = await real(workspace, await visible(input.mentions ?? [], seen))
-    const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
+    const copyWall = withoutNetwork(await copies.wall(branch ? id : undefined))
+    const around = turn.index === 0 ? aroundOf(copyWall) : undefined
+    const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }), ...(around && { repositories: around.repos }) }
     const notes = turn.record.notes ?? notesOf({ ...facts, ...(input.editorContext && { editorContext: input.editorContext }) })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
     const { actsAs } = conversation
@@ -116,7 +118,7 @@ export class TurnWorkshop implements Workshop {
       attachments,
       mentions,
       wall: {
-        ...withoutNetwork(await copies.wall(branch ? id : undefined)), home: await homeOfConversation(data, id, { alone: folders !== undefined }),
+        ...copyWall, home: await homeOfConversation(data, id, { alone: folders !== undefined }),
         ...(folders && { only: folders }), limits: limited, ...(network.wall && { network: network.wall }),
       },
       reach: network.reach,
@@ -143,10 +145,18 @@ export class TurnWorkshop implements Workshop {
 
   /** The folder a turn starts in; one that is gone is the root, or for a turn that is kept to folders the nearest around it of them. */
   async #start(root: string, { startIn }: Conversation, folders: readonly ReachFolder[] | undefined): Promise<string> {
-    const found = startIn === undefined ? root : await inside(root, startIn).catch(() => root)
+    const found = startIn === undefined ? root : await this.#folder(root, startIn)
     if (!folders || allows(folders, relative(root, found) || '.', 'read')) return found
     const around = folders.find(({ path, access }) => access === 'work' && startIn !== undefined && isWithin(path, startIn)) ?? folders.find(({ access }) => access === 'work')
     return join(root, around?.path ?? '.')
+  }
+
+  /** A folder of the tree; one outside the repositories of a copy is the workspace's own. One that is gone is the root. */
+  async #folder(root: string, path: string): Promise<string> {
+    const { workspace } = this.#parts
+    const found = (base: string) => inside(base, path).catch(() => undefined)
+    const [here, there] = [await found(root), root === workspace || (await wallKind()) === 'none' ? undefined : await found(workspace)]
+    return here ?? (there === undefined ? root : join(root, relative(workspace, there)))
   }
 
   /** The private copy as a turn finds it: made or repaired, brought up to date, its state kept. */
@@ -227,6 +237,8 @@ export class TurnWorkshop implements Workshop {
         for (const { out } of tips) {
           if (out !== undefined && !turn.record.done) turn.log.push({ kind: 'notice', level: 'warning', text: out, source: 'copies' })
         }
+        const beside = await copies.beside(id)
+        if (beside.length && !turn.record.done) turn.log.push({ kind: 'notice', level: 'warning', text: lost(beside, repos), source: 'copies' })
       } finally {
         release()
       }
@@ -257,6 +269,11 @@ const withoutNetwork = ({ network: _network, ...wall }: Omit<WallSpec, 'cwd' | '
 
 const unread = ({ message }: GitFailure): string => `what the turn left could not be committed (${message.slice(0, 300)}): have the agent put that right`
 
+/** What was written outside every repository, where this machine has no wall that refuses it. */
+const lost = (paths: readonly string[], repos: readonly CopyRepo[]): string =>
+  `${paths.length} file${paths.length === 1 ? ' lies' : 's lie'} outside the repositories of this private copy and cannot land: ` +
+  `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; have the agent move what is needed into ${repos.map(({ repo }) => repo).join(', ')}`
+
 /** How long the end of a turn waits for a landing that is under way. */
 const SETTLE_MS = 30_000
 
@@ -280,29 +297,33 @@ const worktree = async (
 /** The sandbox tools in one tree. */
 const toolbox = (
   { root, cwd, folders }: Ground, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>, listeners: ProgramListeners,
-): Toolbox => ({
-  face: (name, input) => {
-    const tool = tools[name]
-    if (!tool || !Object.hasOwn(tools, name)) return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
-    try {
-      return { category: tool.category, ...tool.describe(tool.check(input)) }
-    } catch (error) {
-      if (error instanceof Refusal) return { refused: error.message }
-      throw error
-    }
-  },
-  run: async (name, input, signal, company) => {
-    const tool = tools[name]!
-    try {
-      return await tool.run(tool.check(input), { root, ...(folders && { folders }), signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal, listeners) })
-    } catch (error) {
-      if (!signal.aborted) throw error
-      return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
-    }
-  },
-  stamp: path => stamp({ root, ...(folders && { folders }) }, path),
-  walled: program => treeCommand(wall, root, cwd, program, listeners.begun),
-})
+): Toolbox => {
+  const around = aroundOf(wall)
+  const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }) }
+  return {
+    face: (name, input) => {
+      const tool = tools[name]
+      if (!tool || !Object.hasOwn(tools, name)) return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
+      try {
+        return { category: tool.category, ...tool.describe(tool.check(input)) }
+      } catch (error) {
+        if (error instanceof Refusal) return { refused: error.message }
+        throw error
+      }
+    },
+    run: async (name, input, signal, company) => {
+      const tool = tools[name]!
+      try {
+        return await tool.run(tool.check(input), { ...tree, signal, reach, ...company, ...turnPrograms(wall, { root, cwd }, signal, listeners) })
+      } catch (error) {
+        if (!signal.aborted) throw error
+        return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
+      }
+    },
+    stamp: path => stamp(tree, path),
+    walled: program => treeCommand(wall, root, cwd, program, listeners.begun),
+  }
+}
 
 /** Refuses where no wall keeps a turn to some folders. */
 const masking = async (): Promise<void> => {

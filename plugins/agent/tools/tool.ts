@@ -1,8 +1,9 @@
-import { Refusal, refuse, type Reach as FolderReach } from '../../../sdk/index.js'
+import { Refusal, refuse } from '../../../sdk/index.js'
 import type { Reach } from '../../../sdk/node/addresses.js'
 import { codeOf } from '../../../sdk/node/paths.js'
 import type { CardDraft, HelperOutcome, HelperSpec, ToolResult } from '../adapter.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../frames.js'
+import type { Rooted } from './tree.js'
 
 /** What became of a command of the agent's shell. */
 export interface ShellResult {
@@ -50,11 +51,7 @@ export interface Company {
 }
 
 /** Where a tool works, and what it may use there. */
-export interface ToolContext extends Company {
-  /** The real folder of the private copy or of the workspace. */
-  readonly root: string
-  /** What of it the turn reaches; left out: all. */
-  readonly folders?: FolderReach
+export interface ToolContext extends Company, Rooted {
   readonly signal: AbortSignal
   /** Runs a command behind the wall, in a folder inside `root`. */
   readonly shell: (command: string, cwd: string, options: ShellOptions) => Promise<ShellResult>

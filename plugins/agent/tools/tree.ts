@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
 import { dirname, join, posix, relative, sep } from 'node:path'
-import { allows, leads, Refusal, refuse, type Reach } from '../../../sdk/index.js'
+import { allows, isWithin, leads, Refusal, refuse, type Reach } from '../../../sdk/index.js'
 import { isClosedName } from '../../../sdk/node/closed-names.js'
 import { sweepTemporary, writeAtomic } from '../../../sdk/node/files.js'
 import { codeOf, inside, segmentsOf } from '../../../sdk/node/paths.js'
@@ -17,11 +17,24 @@ export interface Found {
   readonly mode: number
 }
 
+/** What lies around the repositories of a private copy: it is read in the workspace, and never written. */
+export interface Around {
+  readonly workspace: string
+  /** The paths of the repositories of the copy. */
+  readonly repos: readonly string[]
+}
+
 /** Where tools work: a tree's real folder, and what of it they reach; left out: all. */
 export interface Rooted {
   readonly root: string
   readonly folders?: Reach
+  /** Left out: the tree holds all of the workspace. */
+  readonly around?: Around
 }
+
+/** Says why nothing outside the repositories of a private copy is written, and where it is. */
+export const readOnlyAround = ({ repos }: Around): string =>
+  `files outside the repositories of this private copy are read-only, for nothing could land them: write in ${repos.join(', ')}`
 
 /** A place in an open folder: nothing that becomes a link meanwhile leads anywhere else. */
 export interface Spot {
@@ -48,8 +61,14 @@ const refuseOutside = ({ folders }: Rooted, path: string, segments: readonly str
   if (way === 'write' && !allows(folders, place, 'work')) refuse('forbidden', `${path} may be read only: it lies in an area held for reading`)
 }
 
+type Access = 'list' | 'read' | 'write' | 'link'
+
+const inRepository = ({ repos }: Around, path: string): boolean => repos.some(repo => isWithin(repo, posix.normalize(path)))
+
 /** The segments of the real place of a path, below the real root. */
-const placed = async (tree: Rooted, path: string, way: 'list' | 'read' | 'write' | 'link'): Promise<Placed> => {
+const placed = async (tree: Rooted, path: string, way: Access): Promise<Placed> => {
+  const { around } = tree
+  if (around && !inRepository(around, path)) return placedAround(tree, around, path, way)
   const home = await realpath(tree.root)
   if (way === 'read' || way === 'list') {
     const segments = below(home, path === '.' ? home : await inside(home, path))
@@ -64,6 +83,19 @@ const placed = async (tree: Rooted, path: string, way: 'list' | 'read' | 'write'
   const segments = below(home, real)
   refuseOutside(tree, path, segments, 'write')
   refuseClosed(path, segments)
+  return { home, segments }
+}
+
+/** The place of a path that lies outside the repositories, or leads into one of them. */
+const placedAround = async (tree: Rooted, around: Around, path: string, way: Access): Promise<Placed> => {
+  const { around: _, ...copy } = tree
+  const writes = way === 'write' || way === 'link'
+  const home = await realpath(around.workspace)
+  const segments = below(home, path === '.' ? home : await inside(home, path, { allowMissing: writes }))
+  const place = segments.join('/')
+  if (inRepository(around, place)) return placed(copy, place, way)
+  refuseOutside(tree, path, segments, way === 'list' ? 'list' : 'read')
+  if (writes) refuse('forbidden', `${path} cannot be written: ${readOnlyAround(around)}`)
   return { home, segments }
 }
 
@@ -113,8 +145,8 @@ export const inFolder = async <T>(tree: Rooted, path: string, work: (folder: str
 
 /** The real folder of a path, in which a command is to run. */
 export const folderAt = async (tree: Rooted, path: string): Promise<string> => {
-  const { home, segments } = await placed(tree, path, 'read')
-  return join(home, ...segments)
+  const { segments } = await placed(tree, path, 'read')
+  return join(await realpath(tree.root), ...segments)
 }
 
 /** The bytes of a file; refused when it is no plain file or too large. */

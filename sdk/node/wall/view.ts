@@ -1,6 +1,6 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { accessTo, type ReachFolder } from '../../reach.js'
+import { accessTo, isWithin, type ReachFolder } from '../../reach.js'
 import { packageFolder } from '../package.js'
 import { contains } from '../paths.js'
 import { gitdir } from './gitdir.js'
@@ -68,6 +68,7 @@ const ofTree = async (spec: WallSpec): Promise<Mount[]> => {
   const access = (path: string) => (spec.only && contains(workspace, path) ? accessTo(spec.only, relative(workspace, path) || '.') : 'work')
   const workable = (copy?.gitdirs ?? []).filter(({ path }) => access(join(workspace, path)) === 'work')
   if (spec.only) mounts.push(...(await someFolders(spec, spec.only)))
+  else if (copy && !holdsAll(copy)) mounts.push(...(await aroundRepositories(spec, '.', 'work')))
   else mounts.push(['bind', await real(copy ? copy.dir : workspace), workspace, copy ? 'private copy' : 'workspace'])
   if (!copy && !spec.only) mounts.push(...(await linkedHistory(spec)))
   for (const [index, each] of workable.entries()) mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
@@ -78,6 +79,27 @@ const ofTree = async (spec: WallSpec): Promise<Mount[]> => {
     if (await kindOf(source)) mounts.push(['show', await real(source), path])
   }
   return mounts
+}
+
+type Copied = Pick<WallSpec, 'workspace' | 'copy'>
+
+/** Whether the workspace itself is a repository: then all of it is in the copy. */
+const holdsAll = ({ gitdirs }: NonNullable<Copied['copy']>): boolean => gitdirs.some(({ path }) => path === '')
+
+/**
+ * A folder around repositories of a private copy: the workspace's own, which is read-only, with the repositories of the copy in
+ * their places. What is written beside them could not land, and would go with the copy.
+ */
+const aroundRepositories = async ({ workspace, copy }: Copied, folder: string, access: 'read' | 'work'): Promise<Mount[]> => {
+  const { dir, gitdirs } = copy!
+  const at = join(workspace, folder)
+  const inside = gitdirs.map(({ path }) => path).filter(path => isWithin(folder, path)).toSorted((one, other) => one.length - other.length)
+  const places = await Promise.all(inside.map(path => kindOf(join(workspace, path))))
+  // Nothing can be mounted where the workspace has no such folder: then its other files are left out.
+  const around: Mount[] = places.every(kind => kind === 'folder') ? ((await kindOf(at)) ? [['show', await real(at), at, 'outside every repository']] : [])
+    : [['empty', '', at, 'outside every repository']]
+  const mounts = inside.map(async (path): Promise<Mount> => [access === 'work' ? 'bind' : 'show', await real(join(dir, path)), join(workspace, path), 'private copy'])
+  return [...around, ...(await Promise.all(mounts))]
 }
 
 /** Covers those of the paths that lie in what is mounted and are there. */
@@ -95,6 +117,10 @@ const hiddenIn = async (mounts: readonly Mount[], paths: readonly string[]): Pro
 const someFolders = async ({ workspace, copy }: WallSpec, only: readonly ReachFolder[]): Promise<Mount[]> => {
   const mounts: Mount[] = [['empty', '', workspace, 'workspace']]
   for (const { path, access } of only.toSorted((one, other) => one.path.length - other.path.length)) {
+    if (copy && !holdsAll(copy) && !copy.gitdirs.some(repository => isWithin(repository.path, path))) {
+      mounts.push(...(await aroundRepositories({ workspace, copy }, path, access)))
+      continue
+    }
     const from = join(copy ? copy.dir : workspace, path)
     if (await kindOf(from)) mounts.push([access === 'work' ? 'bind' : 'show', await real(from), join(workspace, path), 'area'])
   }

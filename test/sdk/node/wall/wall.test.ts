@@ -161,6 +161,28 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.ok(data)
     })
 
+    t.test('around the repositories of a copy the workspace is shown, read-only', async t => {
+      const { root, data, dir, shared } = await place(t)
+      const workspace = join(root, 'wide')
+      const site = join(workspace, 'sites', 'one')
+      mkdirSync(site, { recursive: true })
+      git(site, 'init', '-q', '-b', 'main')
+      writeFileSync(join(site, 'page'), 'page\n')
+      git(site, 'add', '-A')
+      git(site, 'commit', '-qm', 'the page')
+      writeFileSync(join(workspace, 'plan'), 'plan\n')
+      const copy = { dir: join(dir, 'wide'), gitdirs: [await copyOf(site, join(dir, 'wide/sites/one'), join(data, 'git-of', 'one'), { path: 'sites/one' })] }
+      const spec: WallSpec = { ...shared, workspace, cwd: workspace, copy }
+      const tries = 'cat plan; for p in plan x sites/x; do echo lost > $p; done; mv sites gone; mkdir sites/two; echo more > sites/one/page; echo $?; git -C sites/one commit -qam second; ls . sites'
+      t.match(await out(spec, `(${tries}) 2>&1 | sed 's/.*Read-only.*/read-only/'`), /^plan\n(read-only\n){5}0\n\.:\nplan\nsites\n\nsites:\none$/)
+      t.equal(readFileSync(join(site, 'page'), 'utf8'), 'page\n', 'the repository is that of the copy')
+      const only = (path: string) => out({ ...spec, only: [{ path, access: 'work' }] }, 'cat plan sites/one/page 2>/dev/null; echo x > sites/x; echo y > sites/one/y; ls sites/one')
+      t.match(await only('sites'), /^more\n.*Read-only file system\npage\ny$|^more\npage\ny.*Read-only file system/s)
+      t.match(await only('plan'), /^plan\n/)
+      rmSync(site, { recursive: true })
+      t.equal(await out({ ...spec, copy: { ...copy, gitdirs: [] } }, 'ls'), 'plan\nsites', 'without a repository too')
+    })
+
     t.test('other processes are not there', async t => {
       const { shared } = await place(t)
       t.equal(await out(shared, 'for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | cut -c1-7; done | sort -u | grep node; echo done'), 'done')
