@@ -17,7 +17,7 @@ export interface BodyAccess {
 export interface TicketAccess {
   for: TicketPurpose
   /** The query field whose value the ticket may be bound to. */
-  name: string
+  name?: string
   /** The least role the person has when the ticket is shown. */
   role: Role
 }
@@ -41,6 +41,8 @@ export interface RouteAccess extends BodyAccess {
   role: Role
   /** The scopes of a control token that reach the call; none: the trust surface. */
   tokens: Scope[]
+  /** Takes a ticket in the query field `ticket` from who sends no credential. */
+  ticket?: TicketAccess
   /** Answers before the start is done. */
   early?: true
   /** Answers carry an ETag and `if-none-match` is honoured (RFC 9110, section 13). */

@@ -118,8 +118,8 @@ export interface TokenRow {
   lastUsedFrom?: string
 }
 
-/** What a ticket lets in to: one of the sockets, or the download of a bundle. */
-export type TicketPurpose = 'terminal' | 'browser' | 'bundle'
+/** What a ticket lets in to: one of the sockets, the download of a bundle, or the sandbox's events. */
+export type TicketPurpose = 'terminal' | 'browser' | 'bundle' | 'events'
 
 /** What this daemon is, as far as the kernel knows. */
 export interface KernelInfo {
@@ -221,7 +221,7 @@ export interface Kernel {
   'kernel.token.revoke'(input: { id: string }): Ok
   /**
    * Mints a ticket for the person whose call is served: for any socket, or for one purpose, and there for anything or for one
-   * name. It is good for 30 s and once, a bundle's for an hour and often; the ticket is in this answer only.
+   * name. It is good for 30 s and once, a bundle's for an hour and often, one for events for 12 hours and often; the ticket is in this answer only.
    */
   'kernel.ticket.mint'(input: { purpose?: TicketPurpose; name?: string }): { ticket: string; expiresAt: Millis }
   /**

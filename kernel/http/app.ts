@@ -18,11 +18,12 @@ import type { Kernel } from '../services.js'
 import { readForm } from './forms.js'
 import { readFields, readJson, readQuery } from './input.js'
 import { Lines } from '../../sdk/node/head-lines.js'
+import { Presence } from '../../sdk/node/presence.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
-import { askUpgrade, refuseMethod, sendBytes, sendRefusal, sendStream, sendValue, type Reply } from './reply.js'
+import { askUpgrade, refuseMethod, sendBytes, sendRefusal, sendRetry, sendStream, sendValue, type Reply } from './reply.js'
 import { Routes } from './routes.js'
 import { Upgrades } from './sockets.js'
-import { Presence, type OpenStreams } from './streams.js'
+import type { OpenStreams } from './streams.js'
 
 const JSON_LIMIT = 1 << 20
 
@@ -126,22 +127,20 @@ export class App {
   }
 
   #admitted(ctx: KoaContext, access: Access, arrival: Arrival): Admitted {
-    if ('open' in access) {
-      const { ticket: wanted, id } = access
-      if (arrival.bearer !== undefined || wanted) refusePlain(arrival)
-      const leave = () => {}
-      if (!wanted) return { caller: STRANGER, leave }
-      const query = new URLSearchParams(ctx.querystring)
-      const ticket = query.get('ticket') ?? refuse('unauthenticated', `no ticket: ask for one at POST /system/ws-ticket and send it in the query field ticket`)
-      const shown = { ticket, purpose: wanted.for, name: query.get(wanted.name) ?? '' }
-      const caller = this.#options.auth.redeem(shown, arrival.address)
-      this.#options.connections.keep(ctx.req.socket, credentialOf(caller))
-      return { caller: admit(caller, { id, role: wanted.role, tokens: [] }), leave }
-    }
-    const credential = readCredential(arrival.head)
-    if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
-    refusePlain(arrival)
     const { auth, connections } = this.#options
+    const { ticket: wanted, id } = access
+    const credential = readCredential(arrival.head)
+    const open = 'open' in access
+    if (!open || wanted || arrival.bearer !== undefined) refusePlain(arrival)
+    if (open && !wanted) return { caller: STRANGER, leave: () => {} }
+    if (wanted && (open || (!credential && ctx.query.ticket !== undefined))) {
+      const { ticket, [wanted.name ?? '']: name = '' } = ctx.query
+      if (typeof ticket !== 'string') return refuse('unauthenticated', `no ticket: ask for one at POST /system/ws-ticket and send it in the query field ticket`)
+      const caller = auth.redeem({ ticket, purpose: wanted.for, name: String(name) }, arrival.address)
+      connections.keep(ctx.req.socket, credentialOf(caller))
+      return { caller: admit(caller, { id, role: wanted.role, tokens: [] }), leave: () => {} }
+    }
+    if (open || !credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
     const caller = auth.authenticate(credential, arrival.address)
     connections.keep(ctx.req.socket, credentialOf(caller))
     admit(caller, access)
@@ -206,7 +205,8 @@ export class App {
     }
     ctx.res.shouldKeepAlive &&= ctx.req.complete
     if (!ctx.req.complete) reply.lines.set('connection', 'close')
-    sendRefusal(reply, refusal)
+    if (refusal.reason === 'too-many' && ctx.query.ticket !== undefined && ctx.get('accept') === 'text/event-stream') sendRetry(reply, refusal)
+    else sendRefusal(reply, refusal)
   }
 }
 

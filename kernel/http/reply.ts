@@ -74,6 +74,13 @@ export const sendRefusal = (reply: Reply, refusal: Refusal): void => {
   sendJson(reply, refusal.status, JSON.stringify(refusal.body))
 }
 
+/** Refuses a stream to a browser's `EventSource`, which gives up at every status but 200 (HTML standard, section 9.2.2): it connects again in time. */
+export const sendRetry = (reply: Reply, refusal: Refusal): void => {
+  begin(reply)
+  reply.res.write(`retry: ${Math.max(1, Math.ceil(refusal.detail.retryAfter ?? 5)) * 1000}\n\n`)
+  end(reply.res, 'error', refusal.body)
+}
+
 /** Says that a path does not take this method. */
 export const refuseMethod = (reply: Reply, message: string): void => sendJson(reply, 405, JSON.stringify({ message, reason: 'invalid' }))
 
@@ -116,7 +123,7 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
 }
 
 /** The body goes in chunks (RFC 9112, section 7.1), so that a client tells a connection that was cut from a stream that ended. */
-const begin = ({ res, lines }: Reply): void => {
+const begin = ({ res, lines }: Pick<Reply, 'res' | 'lines'>): void => {
   lines.setAll({ 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }).write(res, 200)
   res.flushHeaders()
   res.write('retry: 1000\n\n')

@@ -8,7 +8,11 @@ const SECOND = 1000
 const UNREDEEMED = 32
 const HELD = 2_000
 
-/** What a ticket is good for; a bundle's is shown once for every range of the download, any other a single time. */
+/** How long a ticket is good that may be shown often: a download asks for many ranges, and a browser connects to events again. */
+const OFTEN: { readonly [purpose in TicketPurpose]?: number } = { bundle: 3600 * SECOND, events: 12 * 3600 * SECOND }
+const ONCE = 30 * SECOND
+
+/** What a ticket is good for. */
 interface Held {
   readonly person: string
   readonly sessionId: string
@@ -48,7 +52,7 @@ export class Tickets {
     }
     if (own.length >= HELD) this.#held.delete(own[0]![0])
     const ticket = randomBytes(32).toString('base64url')
-    const expiresAt = now + (purpose === 'bundle' ? 3600 : 30) * SECOND
+    const expiresAt = now + ((purpose && OFTEN[purpose]) ?? ONCE)
     this.#held.set(hashOf(ticket), {
       person, sessionId, expiresAt, shown: false, ...(purpose && { purpose }), ...(name !== undefined && { name }),
     })
@@ -60,9 +64,9 @@ export class Tickets {
     const hash = hashOf(ticket)
     const held = this.#held.get(hash)
     if (!held || held.expiresAt <= this.#now()) return undefined
-    const fits = held.purpose === undefined ? purpose !== 'bundle' : held.purpose === purpose
+    const fits = held.purpose === undefined ? OFTEN[purpose] === undefined : held.purpose === purpose
     if (!fits || (held.name !== undefined && held.name !== name)) return undefined
-    if (purpose === 'bundle') this.#held.set(hash, { ...held, shown: true })
+    if (OFTEN[purpose] !== undefined) this.#held.set(hash, { ...held, shown: true })
     else this.#held.delete(hash)
     return { sessionId: held.sessionId, first: !held.shown }
   }

@@ -39,7 +39,7 @@ export const isShadow = ({ call, path, method }: Routed): boolean =>
 export const scopesOf = ({ access }: Routed): readonly Scope[] | 'open' => ('open' in access ? 'open' : access.tokens)
 
 /** Whether a call is reached with a ticket alone, which is judged before everything else that is sent. */
-export const takesTicket = ({ access }: Routed): boolean => 'ticket' in access
+export const takesTicket = ({ access }: Routed): boolean => 'open' in access && access.ticket !== undefined
 
 /** A daemon that tells which routed calls were reached; none of them is carried out. */
 export interface Guarded extends Support {

@@ -11,10 +11,11 @@ export interface MintedTicket {
 /** How a person's reach is carried where no header can be sent. */
 export interface TicketCalls {
   /**
-   * Mint a ticket for the socket of a terminal or browser, or for the download of a bundle.
+   * Mint a ticket for the socket of a terminal or browser, the download of a bundle, or the events of the sandbox.
    *
    * It goes in the query field `ticket`. Without `for` it opens one socket of either kind, and that within 30 s; a bundle's is
-   * good for an hour and any number of ranges. `name` binds it to one session or bundle, and a bundle must be named. Role and
+   * good for an hour and any number of ranges. One for `events` is good for 12 hours and any number of `GET /events?ticket=…`,
+   * for a browser's own `EventSource`, which sets no header and connects again by itself; anybody signed in may have it. `name` binds it to one session or bundle, and a bundle must be named. Role and
    * areas are looked at again when it is shown. The ticket is in this answer only; 32 of one person may be unused at a time.
    */
   'POST /system/ws-ticket'(input: { for?: TicketPurpose; name?: string & tags.MinLength<1> & tags.MaxLength<200> }): MintedTicket

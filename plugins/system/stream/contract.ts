@@ -112,12 +112,14 @@ export interface StreamCalls {
    * `last-event-id` without a gap (`after` is the same for clients that cannot set headers). `clientId` puts a person's
    * connection on the presence roster; without it, or with a token, the caller watches unseen. A reader that falls
    * behind gets `resync` and begins anew; who reaches less than before gets it too, and connects again. A credential that ends gets `error` with its status, a daemon that stops
-   * sends `done` with the milliseconds after which to connect again.
+   * sends `done` with the milliseconds after which to connect again. A browser's `EventSource` sends a `ticket` of
+   * POST /system/ws-ticket in place of a credential; where the daemon has no room for it, it is told when to come again.
    */
   'GET /events'(input: {
     clientId?: ClientId
     roster?: 'snapshot' | 'delta'
     after?: string & tags.MaxLength<64>
+    ticket?: string & tags.MaxLength<64>
   }): Stream<SystemEvent, { reason: 'stopping' | 'restarting' | 'restored'; retryMs: Count }>
 
   /**
