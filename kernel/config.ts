@@ -26,6 +26,8 @@ export interface Deployment {
     origins?: string[]
     /** Addresses of proxies whose `x-forwarded-for` and `x-forwarded-proto` count. */
     trustedProxies?: string[]
+    /** The address that links name, such as `https://sandbox.example.org`; its host is one of `hosts`. */
+    publicUrl?: string
     /** Take credentials over plain HTTP from beyond this machine: for a private network only. */
     allowPlain?: boolean
   }
@@ -80,8 +82,16 @@ export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Con
     port,
     store: flags.store ?? env.SANDBOX_STORE ?? `sqlite://${join(data, 'store.sqlite')}`,
     json: flags.json ?? false,
-    ...(file ? { deployment: readDeployment(resolve(file)), deploymentFile: realpathSync(resolve(file)) } : { deployment: {} }),
+    deployment: withPublicUrl(file ? readDeployment(resolve(file)) : {}, flags['public-url'] ?? env.SANDBOX_PUBLIC_URL),
+    ...(file && { deploymentFile: realpathSync(resolve(file)) }),
   }
+}
+
+const withPublicUrl = ({ http, ...deployment }: Deployment, named = http?.publicUrl): Deployment => {
+  if (named === undefined) return { ...deployment, ...(http && { http }) }
+  const url = URL.parse(named)
+  if (!url || !/^https?:$/.test(url.protocol) || `${url.origin}/` !== url.href) throw new StartError(`--public-url expects an address such as https://sandbox.example.org, found ${named}`)
+  return { ...deployment, http: { ...http, publicUrl: url.origin, hosts: [...(http?.hosts ?? []), url.host] } }
 }
 
 const defaultData = (workspace: string, env: NodeJS.ProcessEnv): string =>
@@ -90,7 +100,7 @@ const defaultData = (workspace: string, env: NodeJS.ProcessEnv): string =>
 const readFlags = (args: readonly string[]) => {
   const text = { type: 'string' } as const
   try {
-    const options = { workspace: text, data: text, host: text, port: text, store: text, config: text, json: { type: 'boolean' } } as const
+    const options = { workspace: text, data: text, host: text, port: text, store: text, config: text, 'public-url': text, json: { type: 'boolean' } } as const
     return parseArgs({ args: [...args], options }).values
   } catch (error) {
     throw new StartError((error as Error).message)

@@ -162,7 +162,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   }
   try {
     url = await listen(server, config)
-    if (deployment.identity?.local !== 'off') socket = await openLoginSocket({ path: socketPath, data, base: () => url, auth, log })
+    if (deployment.identity?.local !== 'off') socket = await openLoginSocket({ path: socketPath, data, base: () => deployment.http?.publicUrl ?? url, auth, log })
     writeFileSync(note, JSON.stringify({ url, pid: process.pid, workspace: config.workspace, grants, ...(socket && { socket: socket.path }) }), { mode: 0o600 })
   } catch (error) {
     await stop()

@@ -14,11 +14,11 @@ const health = {
   description: 'The sign of a live sandbox.',
 }
 
-const page = {
+const page = (description: string) => ({
   type: 'object',
   properties: { 'content-type': { type: 'string', const: 'text/html; charset=utf-8' }, data: { type: 'string' } },
-  description: 'The reference, readable in any browser.',
-}
+  description,
+})
 
 /** The routes the kernel answers itself, in the form of a group. */
 export const kernelGroup: Group = {
@@ -30,6 +30,7 @@ export const kernelGroup: Group = {
       'GET /health': { id: 'open.health', open: true, early: true },
       'GET /openapi.json': { id: 'open.document', open: true, early: true, etag: true },
       'GET /reference': { id: 'open.reference', open: true, early: true },
+      'GET /': { id: 'open.console', open: true, early: true },
     },
   },
   contract: {
@@ -57,7 +58,14 @@ export const kernelGroup: Group = {
           name: 'GET /reference',
           description: 'Read this document as a page.',
           parameters: [],
-          output: { schema: page },
+          output: { schema: page('The reference, readable in any browser.') },
+        },
+        {
+          name: 'GET /',
+          description: 'Open the page of this sandbox.\n\n'
+            + 'It says what this is and whether you are signed in; links to sign in and invitations end here, with their code in the fragment, which is never sent.',
+          parameters: [],
+          output: { schema: page('A page that holds no data of the sandbox.') },
         },
       ],
     }),

@@ -1,3 +1,5 @@
+import type { OwnPage } from './welcome.js'
+
 /** A JSON Schema of the document, as far as the page shows one. */
 interface Schema {
   $ref?: string
@@ -52,18 +54,13 @@ export interface ReferenceDocument {
   components?: { schemas?: { [name: string]: Schema }; responses?: { [name: string]: Answer } }
 }
 
-/** The page and what it loads: `/reference`, `/reference/style.css` and `/reference/script.js`. */
-export interface ReferencePage {
-  readonly html: string
-  readonly css: string
-  readonly js: string
-}
+const POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; frame-ancestors 'none'"
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch']
 
 /** A page on which a person reads the document: it needs no script, and what the document says is shown as text. */
-export const referencePage = (document: ReferenceDocument): ReferencePage =>
-  ({ html: new Page(document).html(), css: CSS, js: JS })
+export const referencePage = (document: ReferenceDocument): OwnPage =>
+  ({ html: new Page(document).html(), css: CSS, js: JS, policy: POLICY })
 
 const escape = (text: unknown): string => String(text).replace(/[&<>"']/g, letter => `&#${letter.charCodeAt(0)};`)
 

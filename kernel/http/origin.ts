@@ -46,7 +46,7 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
     return {
       head,
       address,
-      base,
+      base: http.publicUrl ?? base,
       ownHost,
       local,
       ...(near && { nearPort: req.socket.remotePort! }),

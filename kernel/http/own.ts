@@ -1,42 +1,42 @@
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Bytes } from '../../sdk/contract.js'
+import { once } from '../../sdk/node/once.js'
+import { tagged } from '../../sdk/node/tagged.js'
 import type { Boot } from '../boot.js'
 import type { Identity } from '../contract.js'
 import type { LoadedPlugin } from '../loader.js'
 import type { App } from './app.js'
 
-/** The builders of the document and of its page: read when somebody first asks, since few do. */
-interface Publishers {
-  readonly document: { openapi(groups: readonly LoadedPlugin[]): object }
-  readonly reference: { referencePage(document: object): { html: string; css: string; js: string } }
+interface Page {
+  readonly html: string
+  readonly css: string
+  readonly js: string
+  /** What a browser lets it load. */
+  readonly policy: string
 }
 
-const PAGE_POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; frame-ancestors 'none'"
+/** The builders of the document and of the pages: read when somebody first asks, since few do. */
+interface Publishers {
+  readonly document: { openapi(groups: readonly LoadedPlugin[]): object }
+  readonly reference: { referencePage(document: object): Page }
+  readonly welcome: { welcomePage(): Page }
+}
 
-/** Serves what the kernel answers itself, to anybody: the health of the daemon, its document, and a page to read it on. */
+/** Serves what the kernel answers itself, to anybody: the health of the daemon, its document, a page to read it on, and one to sign in on. */
 export const serveOwn = (app: App, root: string, identity: Identity, boot: Boot, plugins: readonly LoadedPlugin[]): void => {
   const load = <P extends keyof Publishers>(name: P) =>
     import(pathToFileURL(join(root, 'openapi', `${name}.js`)).href) as Promise<Publishers[P]>
   const document = once(async () => (await load('document')).openapi(plugins))
-  const page = once(async () => (await load('reference')).referencePage(await document()))
+  const page = (at: string, files: string, make: () => Promise<Page>) => {
+    const made = once(make)
+    app.own(at, async () => tagged('text/html', (await made()).html, { 'content-security-policy': (await made()).policy }))
+    app.own(`${files}/style.css`, async () => tagged('text/css', (await made()).css))
+    app.own(`${files}/script.js`, async () => tagged('text/javascript', (await made()).js))
+  }
 
   app.own('/health', ({ ownHost }) =>
     ownHost ? { ok: true, sandboxId: identity.sandboxId, ready: boot.progress().ready } : { ok: true })
   app.own('/openapi.json', async () => tagged('application/json', JSON.stringify(await document(), undefined, 2)))
-  app.own('/reference', async () => tagged('text/html', (await page()).html, { 'content-security-policy': PAGE_POLICY }))
-  app.own('/reference/style.css', async () => tagged('text/css', (await page()).css))
-  app.own('/reference/script.js', async () => tagged('text/javascript', (await page()).js))
+  page('/reference', '/reference', async () => (await load('reference')).referencePage(await document()))
+  page('/', '/welcome', async () => (await load('welcome')).welcomePage())
 }
-
-const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
-  let made: Promise<T> | undefined
-  return () => (made ??= make())
-}
-
-const tagged = (type: string, data: string, headers: { readonly [name: string]: string } = {}): Bytes => ({
-  'content-type': `${type}; charset=utf-8`,
-  data,
-  headers: { ...headers, etag: `"${createHash('sha256').update(data).digest('base64url').slice(0, 22)}"`, 'cache-control': 'no-cache' },
-})

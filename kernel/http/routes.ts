@@ -66,7 +66,7 @@ const checkedPath = (target: string): string => {
   const path = target.split('?', 1)[0]!
   const unknown = () => refuse('not-found', `nothing is served at ${path.slice(0, 200) || 'an empty target'}`)
   if (!path.startsWith('/')) unknown()
-  for (const segment of path.slice(1).split('/')) {
+  for (const segment of path === '/' ? [] : path.slice(1).split('/')) {
     if (segment === '') unknown()
     let decoded: string
     try {

@@ -19,6 +19,5 @@ export const login: Verb = {
 
 /** A link that signs the owner in, from the login socket. */
 export const loginLink = async (daemon: Running, signal: AbortSignal): Promise<string> => {
-  const { code } = await askLogin<{ code: string }>(daemon, { do: 'login' }, signal)
-  return `${daemon.url.replace(/\/+$/, '')}/#login=${code}`
+  return (await askLogin<{ url: string }>(daemon, { do: 'login' }, signal)).url
 }

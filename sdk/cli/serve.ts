@@ -8,6 +8,7 @@ const FLAGS: { readonly [name: string]: Flag } = {
   host: { value: 'HOST', help: 'the address to listen on; left out: 127.0.0.1 (SANDBOX_HOST)' },
   port: { value: 'PORT', help: 'the port; left out: 8787, 0 picks a free one (SANDBOX_PORT)' },
   store: { value: 'URL', help: 'the document store; left out: a file in the data folder (SANDBOX_STORE)' },
+  'public-url': { value: 'URL', help: 'the address that sign-in links and invitations name, where it is not the one listened on (SANDBOX_PUBLIC_URL)' },
   config: { value: 'FILE', help: 'the deployment\'s own settings (SANDBOX_CONFIG)' },
 }
 

@@ -50,7 +50,7 @@ t.test('the published document says of every call what the daemon does', async t
   const daemon = await guarded(t)
   const document = await (await daemon.fetch('/openapi.json')).json() as { paths: { [path: string]: { [method: string]: { 'x-token': string[]; 'x-floor': string; operationId: string } } } }
   const told = Object.entries(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, one]) => `${method.toUpperCase()} ${path} ${one['x-floor']} ${one['x-token'].join()} ${one.operationId}`))
-  const own = ['GET /health open  open.health', 'GET /openapi.json open  open.document', 'GET /reference open  open.reference']
+  const own = ['GET /health open  open.health', 'GET /openapi.json open  open.document', 'GET /reference open  open.reference', 'GET / open  open.console']
   const known = ROUTED.map(({ call, access }) => `${call} ${'open' in access ? 'open ' : `${access.role} ${access.tokens.join()}`} ${access.id}`)
   t.same(told.toSorted(), [...known, ...own].toSorted())
 })

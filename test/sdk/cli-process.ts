@@ -112,7 +112,7 @@ export const fakeDaemon = async (t: Pick<Test, 'teardown' | 'testdir'>, answer: 
     return answer(seen, response)
   })
   const state = realpathSync(t.testdir({ sandbox: {}, workspace: { '.git': {}, deep: {} } }))
-  const socket = await loginSocket(t)
+  const socket = await loginSocket(t, server.url)
   const workspace = join(state, 'workspace')
   note(state, '0123456789abcdef', { url: server.url, pid, socket, workspace })
   const env = { XDG_STATE_HOME: state }
@@ -126,14 +126,14 @@ export const note = (state: string, id: string, text: object | string): void => 
   writeFileSync(join(state, 'sandbox', id, 'daemon.json'), typeof text === 'string' ? text : JSON.stringify(text))
 }
 
-const loginSocket = async (t: Teardown): Promise<string> => {
+const loginSocket = async (t: Teardown, base: string): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'sbx-'))
   const path = join(folder, 's')
   const server = createServer(socket => {
     socket.write('{}\n')
     socket.on('error', () => {}).once('data', line => {
       const { do: what } = JSON.parse(String(line)) as { do: string }
-      socket.end(`${JSON.stringify(what === 'login' ? { code: 'abc', url: 'x' } : { token: 'sbs_cli' })}\n`)
+      socket.end(`${JSON.stringify(what === 'login' ? { code: 'abc', url: `${base}/#login=abc` } : { token: 'sbs_cli' })}\n`)
     })
   })
   await new Promise<void>(done => server.listen(path, done))
