@@ -158,6 +158,7 @@ export interface Shape {
   readonly required?: readonly string[]
   readonly items?: Shape
   readonly oneOf?: readonly Shape[]
+  readonly const?: unknown
 }
 
 /** One call as typia describes it. */

@@ -1,3 +1,4 @@
+import type { Contract, Shape } from './contract.js'
 import type { FieldError } from './refusal.js'
 
 interface Found {
@@ -26,6 +27,25 @@ export const explain = (found: readonly Found[], root: string): FieldError[] =>
     expected: inWords(expected),
     ...(shown(value) !== undefined && { value: shown(value) }),
   }))
+
+/**
+ * The findings, those about an object that fits no member of a union moved to the field that tells the members apart:
+ * `kind: expected one of plan, question` says more than that an object was expected.
+ */
+export const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'schema'>): readonly Found[] => found.map(finding => {
+  const { path, expected, value } = finding
+  const names = /^\((\w+(?: \| \w+)+)\)$/.exec(expected)?.[1]?.split(' | ')
+  if (!names || typeof value !== 'object' || value === null || Array.isArray(value)) return finding
+  const { schemas = {} } = contract.schema().components
+  const field = Object.keys(schemas[names[0]!]?.properties ?? {}).find(name => names.every(member => wordsOf(schemas[member]?.properties?.[name]).length > 0))
+  if (field === undefined) return finding
+  const words = new Set(names.flatMap(member => wordsOf(schemas[member]?.properties?.[field])))
+  return { path: `${path}.${field}`, expected: [...words].sort().map(word => `"${word}"`).join(' | '), value: (value as { [name: string]: unknown })[field] }
+})
+
+/** The literal texts a field may be; none for a field that takes others. */
+const wordsOf = (shape: Shape = {}): string[] =>
+  typeof shape.const === 'string' ? [shape.const] : shape.oneOf?.every(({ const: word }) => typeof word === 'string') ? shape.oneOf.flatMap(wordsOf) : []
 
 /** The first finding as a sentence for the caller: where, what was expected, and what was found. */
 export const sentenceOf = ({ path, expected }: FieldError, value: unknown): string =>
