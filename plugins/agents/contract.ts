@@ -145,6 +145,18 @@ export interface Moved {
   moved: AgentCard[]
   rev: Count
 }
+/** Conversations that were put away, and those that were not. */
+export interface Archived extends Moved {
+  failed?: Failure[]
+}
+/** The messages that wait, and the live run. */
+export interface ConversationQueue extends WaitingMessages {
+  running?: RunId
+}
+/** The messages that wait in their new order, and the run that the first of them started. */
+export interface OrderedQueue extends WaitingMessages {
+  run?: RunId
+}
 /** Ids of conversations, at most 500. */
 export type Ids = Text[] & tags.MaxItems<500>
 
@@ -276,7 +288,7 @@ export interface Agents {
   'POST /agents/{id}/request-land'(input: { id: Text }): AgentCard
 
   /** List the messages that wait, in the order they will start, and the live run. */
-  'GET /agents/{id}/queue'(input: { id: Text }): WaitingMessages & { running?: RunId }
+  'GET /agents/{id}/queue'(input: { id: Text }): ConversationQueue
 
   /** Take a waiting message back, for the composer; its `messageId` stays used and its run never starts. */
   'DELETE /agents/{id}/queue/{messageId}'(input: { id: Text; messageId: Text }): { removed: QueuedMessage; messages: QueuedMessage[] }
@@ -286,7 +298,7 @@ export interface Agents {
    *
    * `start` lifts the pause and, when the conversation is free, starts the first, whose `run` is answered.
    */
-  'POST /agents/{id}/queue/order'(input: { id: Text; messageIds: MessageId[] & tags.MaxItems<50>; start?: boolean }): WaitingMessages & { run?: RunId }
+  'POST /agents/{id}/queue/order'(input: { id: Text; messageIds: MessageId[] & tags.MaxItems<50>; start?: boolean }): OrderedQueue
 
   /**
    * Put conversations away: the rest is committed, the private copy goes, the branch is parked, the record is kept.
@@ -294,7 +306,7 @@ export interface Agents {
    * Without `ids` every finished one. One that fails stays on the board. Finished ones go by themselves after the days
    * that the settings name (`agentRetentionDays`).
    */
-  'POST /agents/archive'(input: { ids?: Ids }): Moved & { failed?: Failure[] }
+  'POST /agents/archive'(input: { ids?: Ids }): Archived
 
   /** Bring conversations back from the archive, as the newest activity; the private copy is rebuilt by the next turn. */
   'POST /agents/unarchive'(input: { ids: Ids & tags.MinItems<1> }): Moved
