@@ -21,7 +21,6 @@ interface Schema {
 
 interface Media {
   schema?: Schema
-  'x-done'?: Schema
 }
 
 interface Answer {
@@ -130,11 +129,10 @@ ${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description
     const { 200: good, ...others } = responses
     const [type, media] = Object.entries(good?.content ?? {})[0] ?? []
     const shown = media?.schema && type?.match(/json|event-stream/) ? this.#block(media.schema) : ''
-    const done = media?.['x-done'] ? `<p>The event <code>done</code> ends it with:</p>${this.#block(media['x-done'])}` : ''
     const refused = Object.entries(others).filter(([, { $ref }]) => $ref).map(([status, { $ref = '' }]) =>
       `<a href="#refusal-${escape(lastPart($ref))}">${status === 'default' ? 'others' : escape(status)}</a>`)
     return `<h4>Answer ${media?.schema ? this.#name(media.schema) : ''} ${type && type !== 'application/json' ? `<code>${escape(type)}</code>` : ''}</h4>
-<p>${inline(good?.description ?? '')}</p>${shown}${done}<p class="quiet">Refuses with ${refused.join(' ')}</p>`
+<p>${inline(good?.description ?? '')}</p>${shown}<p class="quiet">Refuses with ${refused.join(' ')}</p>`
   }
 
   /** The link of a named type that has a shape of its own, for a heading. */

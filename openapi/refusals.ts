@@ -1,7 +1,7 @@
 import type { oas31 } from 'openapi3-ts'
 import { STATUS } from '../sdk/refusal.js'
 import type { Reason } from '../sdk/refusal.js'
-import { refTo } from './schemas.js'
+import { pascal, refTo } from './schemas.js'
 import type { Schemas } from './schemas.js'
 
 /** The schemas of every failure's body. */
@@ -56,13 +56,10 @@ const refusal = (description: string, headers?: oas31.HeadersObject): oas31.Resp
   content: { 'application/json': { schema: refTo('Refusal') } },
 })
 
-/** `not-found` → `NotFound`. */
-const nameFor = (reason: string): string => reason.replace(/(?:^|-)(.)/g, (_, letter: string) => letter.toUpperCase())
-
 /** The answers that say no, by component name. */
 export const refusals: { readonly [name: string]: oas31.ResponseObject } = {
   ...Object.fromEntries(Object.entries(TEXT).map(([reason, text]) =>
-    [nameFor(reason), refusal(text, reason === 'too-many' || reason === 'unavailable' ? RETRY : undefined)])),
+    [pascal(reason), refusal(text, reason === 'too-many' || reason === 'unavailable' ? RETRY : undefined)])),
   UpgradeRequired: refusal('Not asked for as a WebSocket.', {
     upgrade: { description: 'What it is to be asked for as.', schema: { type: 'string', const: 'websocket' } },
   }),
@@ -101,7 +98,7 @@ export const refusalsOf = ({ open, early, changes, named, body, input }: CallTra
     ['unavailable', !early],
   ]
   return Object.fromEntries([
-    ...reasons.filter(([, can]) => can).map(([reason]) => [STATUS[reason], ref(nameFor(reason))]),
+    ...reasons.filter(([, can]) => can).map(([reason]) => [STATUS[reason], ref(pascal(reason))]),
     ['default', ref('Refused')],
   ])
 }

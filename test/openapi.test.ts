@@ -90,7 +90,7 @@ t.test('the operations are exactly the routes of the manifests and of the kernel
 
 t.test('no name made up for an anonymous type is published, and every schema is used', t => {
   const text = JSON.stringify(document)
-  t.notMatch(text, /__type|\.o\d+|"Stream/)
+  t.notMatch(text, /__type|\.o\d+|"Stream(?!Error")/)
   for (const name of Object.keys(schemas)) {
     t.match(name, /^[A-Z][A-Za-z0-9]*$/)
     t.notMatch(name, /undefined|string|number|boolean|^(?:Partial|Omit|Pick|Record|Required|Readonly|Array)[A-Z]/, `${name} is a name somebody chose`)
@@ -190,7 +190,14 @@ t.test('a stream publishes its events and its end, a download its media type', t
   const stream = { type: 'object', properties: { 'event-stream': text, 'event-end': { type: 'integer' } } }
   const bytes = { type: 'object', properties: { 'content-type': { oneOf: [{ const: 'image/png' }, { const: 'text/html; charset=utf-8' }] }, data: text } }
   const { paths, components } = openapi([group('x', { 'GET /x': { output: ref('StreamX') }, 'GET /y': { output: bytes } }, { StreamX: stream })])
-  t.same(paths!['/x']!.get!.responses![200].content, { 'text/event-stream': { schema: text, 'x-done': { type: 'integer' } } })
+  t.same(paths!['/x']!.get!.responses![200].content, { 'text/event-stream': { schema: {
+    oneOf: [ref('XCall0Message'), ref('XCall0Done'), ref('StreamError')],
+    discriminator: { propertyName: 'event', mapping: { message: ref('XCall0Message').$ref, done: ref('XCall0Done').$ref, error: ref('StreamError').$ref } },
+  } } })
+  const { XCall0Message: message, XCall0Done: done, StreamError: error } = components!.schemas as Schemas
+  t.match(message, { properties: { event: { const: 'message' }, data: text, id: text }, required: ['event', 'data'] })
+  t.match(done, { properties: { event: { const: 'done' }, data: { type: 'integer' } } })
+  t.match(error, { properties: { event: { const: 'error' }, data: ref('Refusal') } })
   t.equal(paths!['/x']!.get!['x-stream'], true)
   t.notOk(components!.schemas!.StreamX)
   t.same(Object.keys(paths!['/y']!.get!.responses![200].content), ['image/png', 'text/html'])

@@ -72,7 +72,8 @@ const faults = ({ call, responses }: Operation, { status, headers, body }: RawAn
   if (!schema) return []
   if (type === 'application/json') return misfits(schema, JSON.parse(body))
   if (type !== 'text/event-stream') return []
-  return [...body.matchAll(/^event: message\n(?:id: .*\n)?data: (.*)\n\n/gm)].flatMap(([, data]) => misfits(schema, JSON.parse(data!)))
+  return [...body.matchAll(/^event: (.*)\n(?:id: (.*)\n)?data: (.*)\n\n/gm)].flatMap(([, event, id, data]) =>
+    misfits(schema, { event, ...(id !== undefined && { id }), data: JSON.parse(data!) }))
 }
 
 const shown = ({ method, target, headers, body }: Sent): string => {
