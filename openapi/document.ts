@@ -85,7 +85,9 @@ const operationsOf = ({ manifest, contract }: Group, components: Components): Op
     if (!METHODS.includes(method)) throw new Error(`${manifest.name}: ${call.name} has no method the document knows`)
     const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: manifest.label, description: manifest.summary }
     const { operation, made } = describe(manifest.name, tag.name, call, access, schemas)
-    const all = { ...schemas, ...refusalSchemas, ...made }
+    const taken = Object.keys(made).find(name => schemas[name])
+    if (taken !== undefined) throw new Error(`${manifest.name}: ${call.name} publishes events as ${taken}: rename the type of that name`)
+    const all = { ...refusalSchemas, ...schemas, ...made }
     components.add(manifest.name, all, reached(operation, all))
     return { group: manifest.name, method, path, tag, operation }
   })

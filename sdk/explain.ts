@@ -20,8 +20,16 @@ const WORDS: { readonly [tag: string]: (argument: string) => string } = {
   Pattern: pattern => `of the form ${pattern.replaceAll('\\\\', '\\')}`,
 }
 
+/** What does not fit of a call's input, and the first of it as a sentence: where, what was expected, and what was found. */
+export const explainInput = (found: readonly Found[], contract: Pick<Contract, 'schema'>): { message: string; errors: FieldError[] } => {
+  const exact = pinpoint(found, contract)
+  const errors = explain(exact, '$input.input')
+  const [first] = errors
+  return { message: first ? sentenceOf(first, exact[0]?.value) : 'expected another input', errors }
+}
+
 /** typia's findings as a person reads them: paths below `root`, expectations in words, values only when short and plain. */
-export const explain = (found: readonly Found[], root: string): FieldError[] =>
+const explain = (found: readonly Found[], root: string): FieldError[] =>
   found.map(({ path, expected, value }) => ({
     path: path.replace(root, '').replace(/^\./, '').replace(/\["([^"]*)"\]/g, '.$1').replace(/^\./, ''),
     expected: inWords(expected),
@@ -32,7 +40,7 @@ export const explain = (found: readonly Found[], root: string): FieldError[] =>
  * The findings, those about an object that fits no member of a union moved to the field that tells the members apart:
  * `kind: expected one of plan, question` says more than that an object was expected.
  */
-export const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'schema'>): readonly Found[] => found.map(finding => {
+const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'schema'>): readonly Found[] => found.map(finding => {
   const { path, expected, value } = finding
   const names = /^\((\w+(?: \| \w+)+)\)$/.exec(expected)?.[1]?.split(' | ')
   if (!names || typeof value !== 'object' || value === null || Array.isArray(value)) return finding
@@ -47,8 +55,7 @@ export const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'sche
 const wordsOf = (shape: Shape = {}): string[] =>
   typeof shape.const === 'string' ? [shape.const] : shape.oneOf?.every(({ const: word }) => typeof word === 'string') ? shape.oneOf.flatMap(wordsOf) : []
 
-/** The first finding as a sentence for the caller: where, what was expected, and what was found. */
-export const sentenceOf = ({ path, expected }: FieldError, value: unknown): string =>
+const sentenceOf = ({ path, expected }: FieldError, value: unknown): string =>
   `${path || 'input'}: expected ${expected}, found ${typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : value === undefined ? 'nothing' : shown(value)}`
 
 const shown = (value: unknown): string | undefined =>

@@ -197,6 +197,7 @@ t.test('a stream publishes its events and its end, a download its media type', t
   const { XCall0Message: message, XCall0Done: done, StreamError: error } = components!.schemas as Schemas
   t.match(message, { properties: { event: { const: 'message' }, data: text, id: text }, required: ['event', 'data'] })
   t.match(done, { properties: { event: { const: 'done' }, data: { type: 'integer' } } })
+  t.throws(() => openapi([group('x', { 'GET /x': { output: ref('StreamX') } }, { StreamX: stream, XCall0Done: text })]), /GET \/x publishes events as XCall0Done: rename/)
   t.match(error, { properties: { event: { const: 'error' }, data: ref('Refusal') } })
   t.equal(paths!['/x']!.get!['x-stream'], true)
   t.notOk(components!.schemas!.StreamX)
