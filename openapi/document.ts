@@ -4,7 +4,7 @@ import { isRoute } from '../sdk/contract.js'
 import type { CallSchema, Contract } from '../sdk/contract.js'
 import type { OpenAccess, PluginManifest, RouteAccess } from '../kernel/manifest.js'
 import { kernelGroup, OPEN_TAG } from './kernel.js'
-import { refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
+import { declaredIn, refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
 import { order, published, reached, resolve } from './schemas.js'
 import type { Schema, Schemas } from './schemas.js'
 import { eventsOf } from './events.js'
@@ -121,13 +121,14 @@ interface Described {
 const describe = (group: string, tag: string, call: CallSchema, access: Access, schemas: Schemas): Described => {
   const [method, path = ''] = call.name.split(' ')
   const open = 'open' in access
+  const { text, declared } = declaredIn(call.description)
   const { parameters, body } = inputOf(group, call, schemas)
   const success = replyOf(group, call, access.id, schemas)
   const limit = access.body ? `At most ${size(access.body)}.` : undefined
   const operation: oas31.OperationObject = {
     tags: [tag],
     operationId: access.id,
-    ...words(call.description),
+    ...words(text),
     ...(call.deprecated && { deprecated: true }),
     ...((parameters.length > 0 || access.etag) && {
       parameters: [...parameters, ...(access.etag ? [IF_NONE_MATCH] : [])],
@@ -143,13 +144,12 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
       ...(success.frames ? { 101: success.response, 426: UPGRADE_REQUIRED } : { 200: { ...success.response, ...(access.etag && { headers: ETAG }) } }),
       ...(access.etag && { 304: { description: 'Nothing changed since the answer with this tag.' } }),
       ...refusalsOf({
-        open,
-        early: access.early === true,
+        // An open call with input makes a narrower check of its own: a code, a ticket, a signature.
+        checked: !open || body !== undefined || parameters.length > 0,
         changes: method !== 'GET',
         named: path.includes('{'),
         body: body !== undefined,
-        input: body !== undefined || parameters.length > 0,
-      }),
+      }, declared),
     },
     security: open ? [] : [{ session: [] }, ...(access.tokens.length > 0 ? [{ token: [] }] : [])],
     'x-floor': open ? 'open' : access.role,

@@ -129,10 +129,12 @@ ${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description
     const { 200: good, ...others } = responses
     const [type, media] = Object.entries(good?.content ?? {})[0] ?? []
     const shown = media?.schema && type?.match(/json|event-stream/) ? this.#block(media.schema) : ''
-    const refused = Object.entries(others).filter(([, { $ref }]) => $ref).map(([status, { $ref = '' }]) =>
-      `<a href="#refusal-${escape(lastPart($ref))}">${status === 'default' ? 'others' : escape(status)}</a>`)
+    const refusals = Object.entries(others).flatMap(([status, { $ref, description }]) => ($ref
+      ? [{ link: `<a href="#refusal-${escape(lastPart($ref))}">${status === 'default' ? 'others' : escape(status)}</a>`, description }] : []))
+    const own = refusals.filter(({ description }) => description).map(({ link, description }) => `<dt>${link}</dt><dd>${inline(description!)}</dd>`)
+    const general = refusals.filter(({ description }) => !description).map(({ link }) => link)
     return `<h4>Answer ${media?.schema ? this.#name(media.schema) : ''} ${type && type !== 'application/json' ? `<code>${escape(type)}</code>` : ''}</h4>
-<p>${inline(good?.description ?? '')}</p>${shown}<p class="quiet">Refuses with ${refused.join(' ')}</p>`
+<p>${inline(good?.description ?? '')}</p>${shown}<h4>Refusals</h4>${own.length ? `<dl class="fields">${own.join('')}</dl>` : ''}<p class="quiet">As every call of its kind: ${general.join(' ')}</p>`
   }
 
   /** The link of a named type that has a shape of its own, for a heading. */

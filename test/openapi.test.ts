@@ -171,6 +171,19 @@ t.test('what cannot be published is refused with the call that has to change', t
   t.end()
 })
 
+t.test('a call refuses as the rules for its kind say, and as its docstring declares', t => {
+  const input = { type: 'object', properties: { id: text, name: text }, required: ['id'] }
+  const doc = 'Does it.\n\nMore.\n\n- 404: no such `id`, nor\n  another\n- 409: it runs'
+  const { paths } = openapi([group('x', { 'GET /x': {}, 'POST /x/{id}': { input, doc } })])
+  t.same(Object.keys(paths!['/x']!.get!.responses!), ['200', '400', '401', '403', '429', '500', '503', 'default'])
+  const { description, responses } = paths!['/x/{id}']!.post!
+  t.equal(description, 'More.')
+  t.same(Object.keys(responses!), ['200', '400', '401', '403', '404', '409', '413', '415', '429', '500', '503', 'default'])
+  t.same(responses![404], { $ref: '#/components/responses/NotFound', description: 'No such `id`, nor another.' })
+  t.throws(() => openapi([group('x', { 'GET /x': { doc: 'Does it.\n\n- 418: a teapot' } })]), /no reason of a refusal has the status 418: expected one of 400, 401/)
+  t.end()
+})
+
 t.test('an input travels in the path, the query or the body as its route says', t => {
   const input = { type: 'object', properties: { id: { ...text, description: 'Which one.' }, force: { type: 'boolean' } }, required: ['id'] }
   const { paths } = openapi([group('x', { 'GET /x/{id}': { input }, 'POST /x/{id}': { input }, 'DELETE /x': { input }, 'x.inner': { input } })])

@@ -152,6 +152,8 @@ export interface ActivityCalls {
    * Give the record of a time as stored, with its hashes, so that anyone can check it without the sandbox.
    *
    * One entry a line, oldest first. The last line is `{ "kind": "end", "entries", "head" }`: a body without it was cut off.
+   *
+   * - 400: `from` is after `to`
    */
   'GET /activity/export'(input: { from?: Millis; to?: Millis }): ActivityExport
 

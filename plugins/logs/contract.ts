@@ -58,6 +58,9 @@ export interface LogsCalls {
    *
    * With `find` or `level` only lines that hold these words, or are at least as grave; at most 64 MiB are looked at, then
    * `next` says where to go on. What is no UTF-8 is shown with replacement characters.
+   *
+   * - 400: the name leaves the folder of logs
+   * - 404: no such log
    */
   'GET /logs/file'(input: {
     name: LogName
@@ -72,6 +75,10 @@ export interface LogsCalls {
    *
    * The id of an event is the offset after its line. It goes on when the log is rotated. Beyond 2,000 lines a second,
    * lines are left out and counted. A person follows 8 logs at once at most.
+   *
+   * - 400: the name leaves the folder of logs
+   * - 404: no such log
+   * - 429: 8 logs are followed already
    */
   'GET /logs/follow'(input: { name: LogName; from?: Offset; level?: LogLevel }): Stream<LogLine | LogRotated | LogSkipped, { reason: 'removed' }>
 }

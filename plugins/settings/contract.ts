@@ -49,6 +49,12 @@ export interface SettingsCalls {
    *
    * With `if-match: <tag of an earlier answer>` nothing is written when the settings have changed since. A turn that
    * runs keeps what it started with, but for what it may reach. Keys of the file that are no settings here stay as they are.
+   *
+   * - 400: an unknown key, a value that does not fit, two rules of one id, or an entry of `networkAllow` that may not
+   *   be allowed
+   * - 409: `if-match` names another revision; nothing was written
+   * - 422: the file of settings cannot be read, or its folder is none
+   * - 424: the file of settings could not be written; the message says why
    */
   'POST /settings'(input: SettingsGiven): Ok
 
@@ -57,6 +63,11 @@ export interface SettingsCalls {
    *
    * Changes of different keys never lose each other. With `revision`, as an earlier answer gave it (the tag of a read
    * without its quotes), nothing is written when the settings have changed since.
+   *
+   * - 400: an unknown key, a value that does not fit, or a key in both `set` and `unset`
+   * - 409: the settings have another revision; nothing was written
+   * - 422: the file of settings cannot be read, or its folder is none
+   * - 424: the file of settings could not be written; the message says why
    */
   'POST /settings/patch'(input: { set?: SettingsGiven; unset?: SettingKey[]; revision?: string }): { settings: Settings; revision: string }
 

@@ -14,6 +14,7 @@ import { askSocket } from '../../sdk/node/socket.js'
 import type { Api } from '../../sdk/api.js'
 import type { Handlers } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
+import { checkAnswers } from './answers.js'
 
 /** The folder of the built program. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -76,6 +77,7 @@ export const daemonWith = async (t: Test, groups: readonly string[], options: Su
   await daemon.ready
   const session = daemon.auth.openLocal('test').token
   const { url } = daemon
+  if (!options.manifests) checkAnswers(Number(new URL(url).port))
   return {
     ...daemon, workspace, data, session, logged,
     client: createClient({ url, session }),

@@ -113,6 +113,8 @@ export interface StreamCalls {
    * connection on the presence roster; without it, or with a token, the caller watches unseen. A reader that falls
    * behind gets `resync` and begins anew; who reaches less than before gets it too, and connects again. A credential that ends gets `error` with its status, a daemon that stops
    * sends `done` with the milliseconds after which to connect again.
+   *
+   * - 429: more than 16 streams with this credential
    */
   'GET /events'(input: {
     clientId?: ClientId
