@@ -8,6 +8,8 @@ import { declaredIn, refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } fr
 import { order, published, reached, resolve } from './schemas.js'
 import type { Schema, Schemas } from './schemas.js'
 import { eventsOf } from './events.js'
+import { withExample } from './examples.js'
+import type { Example } from './examples.js'
 
 type Access = RouteAccess | (OpenAccess & { etag?: true })
 
@@ -16,7 +18,7 @@ export interface Group {
   readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & {
     readonly routes: { readonly [call: string]: Access }
   }
-  readonly contract: Pick<Contract, 'schema'>
+  readonly contract: Pick<Contract, 'schema'> & { readonly examples?: () => object }
 }
 
 /** Where a document says the daemon is; left out: where the document came from. */
@@ -78,13 +80,16 @@ const operationsOf = ({ manifest, contract }: Group, components: Components): Op
   const { components: { schemas: named = {} }, functions } = contract.schema()
   // What typia writes is a JSON Schema of OpenAPI 3.1; `Shape` is the part of it the daemon reads.
   const schemas = Object.fromEntries(Object.entries(named).map(([name, shape]) => [name, published(shape as Schema)]))
+  // Of a group whose calls are not known here, an example for each that has a route.
+  const examples = (contract.examples?.() ?? {}) as { readonly [call: string]: Example }
   return functions.filter(call => isRoute(call.name)).map(call => {
     const [method, path] = call.name.split(' ') as [typeof METHODS[number], string]
     const access = manifest.routes[call.name]
     if (!access) throw new Error(`${manifest.name}: ${call.name} has no access in the manifest`)
     if (!METHODS.includes(method)) throw new Error(`${manifest.name}: ${call.name} has no method the document knows`)
     const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: manifest.label, description: manifest.summary }
-    const { operation, made } = describe(manifest.name, tag.name, call, access, schemas)
+    const { operation: bare, made } = describe(manifest.name, tag.name, call, access, schemas)
+    const operation = withExample(bare, examples[call.name])
     const taken = Object.keys(made).find(name => schemas[name])
     if (taken !== undefined) throw new Error(`${manifest.name}: ${call.name} publishes events as ${taken}: rename the type of that name`)
     const all = { ...refusalSchemas, ...schemas, ...made }

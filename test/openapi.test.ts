@@ -11,6 +11,7 @@ import { kernelGroup } from '../openapi/kernel.js'
 import { nameOf, resolve } from '../openapi/schemas.js'
 import type { Schema, Schemas } from '../openapi/schemas.js'
 import type { Contract } from '../sdk/contract.js'
+import { misfits, type Schema as Shape } from './support/schema.js'
 
 const project = process.cwd()
 const generate = join(project, 'dist/openapi/generate.js')
@@ -128,6 +129,40 @@ t.test('an input made from the document passes the check of requests, and one wi
     }
   }
 })
+
+t.test('every operation has an example of what is sent and answered, and each passes the checks of its contract', async t => {
+  const kernel = { manifest: kernelGroup.manifest, contract: undefined }
+  const groups = await Promise.all(manifests.map(async manifest =>
+    ({ manifest, contract: (await import(pathToFileURL(join(project, 'dist', manifest.entry)).href) as { contract: Contract }).contract })))
+  for (const { manifest: { name, routes }, contract } of [...groups, kernel]) {
+    const examples = (contract?.examples?.() ?? {}) as { [call: string]: { input?: object; output: { message?: unknown; server?: unknown; client?: unknown } } }
+    if (contract) t.same(Object.keys(examples).sort(), Object.keys(routes).sort(), `${name} shows each of its routes`)
+    for (const { call, operation } of operations.filter(({ call }) => routes[call])) {
+      const { input = {}, output = {} } = examples[call] ?? {}
+      const shown = (operation.parameters ?? []) as oas31.ParameterObject[]
+      t.same(shown.filter(one => one.required && one.example === undefined).map(one => one.name), [], `${call} shows what must be given`)
+      for (const one of shown) if (one.example !== undefined) t.same(misfits(one.schema as Shape, one.example, one.name), [], `${call} ${one.name}`)
+      const body = (operation.requestBody as oas31.RequestBodyObject | undefined)?.content['application/json']
+      if (body) t.same(misfits(body.schema as Shape, body.example), [], `${call} takes the body shown`)
+      for (const [type, { schema, example, examples: events = {} }] of Object.entries((operation.responses!['200']?.content ?? {}) as oas31.ContentObject)) {
+        if (!schema) continue
+        const values = type === 'text/event-stream' ? Object.values(events).map(event => (event as oas31.ExampleObject).value as unknown) : [example as unknown]
+        t.ok(values.length > 0)
+        for (const value of values) t.same(misfits(schema as Shape, value), [], `${call} answers what is shown`)
+      }
+      if (!contract) continue
+      t.same(contract.request({ call, input }), { success: true, data: { call, input } }, `${call} takes the input shown`)
+      const { message, server, client } = output
+      if (client) t.ok(contract.request({ call: `${call} frame`, input: client }).success, `${call} takes the frame shown`)
+      if (operation.responses!['200']?.content?.['application/json'] || message || server) t.same(reasonsOf(contract, call, server ?? (operation['x-stream'] === true ? message : output)), [], `${call} answers the output shown`)
+    }
+  }
+})
+
+const reasonsOf = (contract: Contract, call: string, output: unknown): object[] => {
+  const checked = contract.reply()({ call, output })
+  return checked.success ? [] : [...checked.errors]
+}
 
 const group = (name: string, calls: { [call: string]: { input?: object; output?: object; doc?: string } }, named: { [name: string]: object } = {}): Group => ({
   manifest: {

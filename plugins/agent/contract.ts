@@ -6,6 +6,7 @@ import type { CardReply, Command, ConversationId, Frame, LandConflict, QueuedMes
 import type { HelperSession } from './helper-session.js'
 import type { TranscriptMessage, TranscriptPage } from './record.js'
 import type { EditorContext, Started, SwitchInput, Switched, TurnInput } from './turn-input.js'
+import { examples } from './examples.js'
 
 export type * from './conversation.js'
 export type * from './frames.js'
@@ -293,4 +294,5 @@ export const agent: Contract<Agent> = {
   schema: () => typia.json.application<Agent>(),
   request: typia.misc.createValidatePrune<Requests<Agent>>(),
   reply: () => typia.createValidate<Replies<Agent>>(),
+  examples,
 }

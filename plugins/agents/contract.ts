@@ -4,6 +4,7 @@ import type { Count, Millis, Ok, Text } from '../../sdk/types.js'
 import type { ConversationId, Matches, MessageId, QueuedMessage, RunId, TranscriptPage, WaitingMessages } from '../agent/contract.js'
 import type { AgentCard, Roster, Cards } from './board.js'
 import type { AgentChanges, Conflicts, LandChoice, LandMode, LandOutcome, LandPath, LandResult, Synced, TwoSides } from './work.js'
+import { examples } from './examples.js'
 
 export type * from './board.js'
 export type * from './work.js'
@@ -297,4 +298,5 @@ export const agents: Contract<Agents> = {
   schema: () => typia.json.application<Agents>(),
   request: typia.misc.createValidatePrune<Requests<Agents>>(),
   reply: () => typia.createValidate<Replies<Agents>>(),
+  examples,
 }

@@ -2,6 +2,7 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Access, ReachFolder } from '../../sdk/reach.js'
 import type { Count, Millis, Ok, Role, Text } from '../../sdk/types.js'
+import { examples } from './examples.js'
 
 /** The name of an area in addresses and grants. */
 export type AreaId = string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
@@ -170,4 +171,5 @@ export const areas: Contract<Areas> = {
   schema: () => typia.json.application<Areas>(),
   request: typia.misc.createValidatePrune<Requests<Areas>>(),
   reply: () => typia.createValidate<Replies<Areas>>(),
+  examples,
 }
