@@ -77,7 +77,6 @@ export interface CallTraits {
   readonly changes: boolean
   /** Its path names a thing. */
   readonly named: boolean
-  readonly body: boolean
 }
 
 /** Refusals by status, each with its own words. */
@@ -88,16 +87,16 @@ export interface Declared {
 /**
  * The refusals a call can answer with: those of the rules for every call, and those its docstring declares, with its words.
  *
- * `default` stands for what something in front of the sandbox answers.
+ * `default` stands for what is refused before the call is known, such as a head that is too large.
  */
-export const refusalsOf = ({ checked, changes, named, body }: CallTraits, declared: Declared): oas31.ResponsesObject => {
+export const refusalsOf = ({ checked, changes, named }: CallTraits, declared: Declared): oas31.ResponsesObject => {
   const general: [Reason, boolean][] = [
     ['invalid', true],
-    ['unauthenticated', checked],
+    ['unauthenticated', true],
     ['forbidden', true],
     ['not-found', named],
     ['too-large', changes],
-    ['unsupported', body],
+    ['unsupported', changes],
     ['too-many', checked],
     ['failed', true],
     ['unavailable', true],

@@ -7,8 +7,8 @@ interface Route {
   readonly segments: readonly string[]
 }
 
-/** What every method and path may answer, so what no operation declares of itself. */
-const OF_EVERY_PATH = new Set([101, 200, 204, 206, 304, 405])
+/** Refusals of a request before its operation is known, so what no operation declares: its method, its slowness, its size. */
+export const OF_NO_OPERATION: ReadonlySet<number> = new Set([405, 408, 431])
 
 const routes: readonly Route[] = OPERATIONS.map(operation => ({ operation, segments: operation.path.split('/') }))
 
@@ -25,12 +25,12 @@ const operationOf = (method: string, target: string): Operation | undefined => {
   return found.sort((a, b) => parameters(a) - parameters(b))[0]?.operation
 }
 
-const watched = new Set<number>()
+const watched = new Map<number, (call: string) => boolean>()
 
-/** Fails a test in which the daemon on a port answers with a status that the document does not declare for the call. */
-export const checkAnswers = (port: number): void => {
+/** Fails a test in which the daemon on a port answers a call it serves with a status that the document does not declare. */
+export const checkAnswers = (port: number, serves: (call: string) => boolean): void => {
   if (watched.size === 0) subscribe('http.server.response.finish', message => check(message as Exchange))
-  watched.add(port)
+  watched.set(port, serves)
 }
 
 interface Exchange {
@@ -39,8 +39,9 @@ interface Exchange {
 }
 
 const check = ({ request: { method = '', url = '', socket }, response: { statusCode } }: Exchange): void => {
-  if (!watched.has(socket.localPort ?? 0) || OF_EVERY_PATH.has(statusCode)) return
+  const serves = watched.get(socket.localPort ?? 0)
+  if (!serves || statusCode < 400 || OF_NO_OPERATION.has(statusCode)) return
   const operation = operationOf(method, url)
-  if (!operation || Object.hasOwn(operation.responses, statusCode)) return
+  if (!operation || !serves(operation.call) || Object.hasOwn(operation.responses, statusCode)) return
   throw new Error(`${operation.call} answered ${statusCode}, which the document does not declare: add a line "- ${statusCode}: …" to its docstring`)
 }

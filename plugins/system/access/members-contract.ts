@@ -60,6 +60,7 @@ export interface MemberCalls {
    * Give up one's own access: what `DELETE /members` does with one's own e-mail.
    *
    * - 403: the caller is not a signed-in person
+   * - 404: the caller is not on the roster
    * - 409: the owner does not leave
    */
   'DELETE /members/self'(): MemberList
