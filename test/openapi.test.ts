@@ -11,6 +11,7 @@ import { kernelGroup } from '../openapi/kernel.js'
 import { nameOf, resolve } from '../openapi/schemas.js'
 import type { Schema, Schemas } from '../openapi/schemas.js'
 import type { Contract } from '../sdk/contract.js'
+import { STATUS, type Reason } from '../sdk/refusal.js'
 import { misfits, type Schema as Shape } from './support/schema.js'
 
 const project = process.cwd()
@@ -204,6 +205,16 @@ t.test('what cannot be published is refused with the call that has to change', t
   t.throws(() => openapi([{ ...twice, manifest: { ...twice.manifest, routes: { 'GET /x': { id: 'x.a', role: 'viewer', tokens: [] }, 'POST /x': { id: 'x.a', role: 'viewer', tokens: [] } } } }]), /the same id x\.a/)
   t.throws(() => openapi([{ ...twice, manifest: { ...twice.manifest, routes: {} } }]), /GET \/x has no access in the manifest/)
   t.end()
+})
+
+t.test('every reason that a group refuses for is declared by one of its calls', async t => {
+  for (const { name, routes } of manifests) {
+    const files = (await readdir(join('plugins', name), { recursive: true })).filter(file => file.endsWith('.ts'))
+    const texts = await Promise.all(files.map(file => readFile(join('plugins', name, file), 'utf8')))
+    const reasons = new Set(texts.flatMap(text => [...text.matchAll(/(?:refuse|new Refusal)\('([a-z-]+)'/g)].map(([, reason]) => reason as Reason)))
+    const declared = new Set(operations.filter(({ call }) => routes[call]).flatMap(({ operation }) => Object.keys(operation.responses!)))
+    t.same([...reasons].filter(reason => !declared.has(String(STATUS[reason]))), [], name)
+  }
 })
 
 t.test('a call refuses as the rules for its kind say, and as its docstring declares', t => {

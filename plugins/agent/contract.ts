@@ -122,7 +122,7 @@ export interface Agent {
    * - 422: unknown provider, harness, model, account, runner, repository, commit or file, no repository for a private
    *   copy, or a reserved `conversationId`
    * - 429: 50 messages wait in this conversation already
-   * - 501: the harness needs a program that is not installed; the message names it
+   * - 501: a program that the turn needs is not installed; the message names it
    */
   'POST /agent'(input: TurnInput): Started
 
@@ -187,6 +187,7 @@ export interface Agent {
    * - 404: no such conversation, or `index` is past the end of its record
    * - 409: a turn is running or parked, or the message is not a person's or has no saved state
    * - 424: git refused; nothing was cut
+   * - 501: git is missing; the message says how to install it
    */
   'POST /agent/rewind'(input: { conversationId: Text; index: Count }): { snapshot: string; dropped: Count }
 

@@ -88,6 +88,7 @@ export interface Agents {
    * - 404: no such conversation or repository, or neither side has the file
    * - 422: the conversation works in the shared tree
    * - 424: git failed; the message says how
+   * - 501: git is missing; the message says how to install it
    */
   'GET /agents/{id}/{repo}/file-diff'(input: { id: Text; repo: Text; path: Text }): TwoSides
 
@@ -101,6 +102,7 @@ export interface Agents {
    * - 404: no such conversation, or the file has no conflict
    * - 422: the conversation works in the shared tree
    * - 424: git failed; the message says how
+   * - 501: git is missing; the message says how to install it
    */
   'GET /agents/{id}/conflicts'(input: { id: Text; repo?: Text; path?: Text }): Conflicts
 
@@ -121,6 +123,7 @@ export interface Agents {
    * - 422: the conversation works in the shared tree, or a choice names a path that is not outstanding or cannot be
    *   taken so
    * - 424: git failed, or the workspace cannot be written; the message says how
+   * - 501: git is missing; the message says how to install it
    */
   'POST /agents/{id}/land'(input: {
     id: Text
@@ -151,6 +154,7 @@ export interface Agents {
    * - 409: a turn is running or parked, or the copy does not stand on its branch
    * - 422: the conversation works in the shared tree
    * - 424: git failed; the message says how
+   * - 501: git is missing; the message says how to install it
    */
   'POST /agents/{id}/sync'(input: { id: Text }): Synced
 
@@ -163,6 +167,7 @@ export interface Agents {
    * - 409: a turn is running or parked
    * - 422: the conversation works in the shared tree: archive it
    * - 424: git could not remove the private copy; the conversation stays
+   * - 501: git is missing; the message says how to install it
    */
   'POST /agents/{id}/discard'(input: { id: Text }): Ok
 
