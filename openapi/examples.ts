@@ -29,7 +29,7 @@ export const withExample = (operation: oas31.OperationObject, example: Example |
 const inJson = (content: oas31.ContentObject, example: object): oas31.ContentObject =>
   ({ ...content, ...(content['application/json'] && { 'application/json': { ...content['application/json'], ...example } }) })
 
-/** Bytes that are no text have no example. */
+/** The good answer with its example; binary answers have none. */
 const answered = (content: oas31.ContentObject, output: unknown): oas31.ContentObject =>
   Object.fromEntries(Object.entries(content).map(([type, media]) => {
     if (type === 'text/event-stream') return [type, { ...media, examples: eventsOf(output as { message: unknown; done: unknown }) }]

@@ -87,7 +87,7 @@ export interface Declared {
 /**
  * The refusals a call can answer with: those of the rules for every call, and those its docstring declares, with its words.
  *
- * `default` stands for what is refused before the call is known, such as a head that is too large.
+ * `default` covers refusals made before the call is known, such as a head that is too large.
  */
 export const refusalsOf = ({ checked, changes, named }: CallTraits, declared: Declared): oas31.ResponsesObject => {
   const general: [Reason, boolean][] = [

@@ -37,8 +37,8 @@ const explain = (found: readonly Found[], root: string): FieldError[] =>
   }))
 
 /**
- * The findings, those about an object that fits no member of a union moved to the field that tells the members apart:
- * `kind: expected one of plan, question` says more than that an object was expected.
+ * Moves a finding about a union to the field that tells its members apart: `kind: expected one of plan, question` says more
+ * than that an object was expected.
  */
 const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'schema'>): readonly Found[] => found.map(finding => {
   const { path, expected, value } = finding
@@ -51,7 +51,7 @@ const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'schema'>): 
   return { path: `${path}.${field}`, expected: [...words].sort().map(word => `"${word}"`).join(' | '), value: (value as { [name: string]: unknown })[field] }
 })
 
-/** The literal texts a field may be; none for a field that takes others. */
+/** The literal texts a field takes; empty for a field that takes other values. */
 const wordsOf = (shape: Shape = {}): string[] =>
   typeof shape.const === 'string' ? [shape.const] : shape.oneOf?.every(({ const: word }) => typeof word === 'string') ? shape.oneOf.flatMap(wordsOf) : []
 

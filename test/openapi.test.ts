@@ -93,6 +93,7 @@ t.test('the operations are exactly the routes of the manifests and of the kernel
 t.test('no name made up for an anonymous type is published, and every schema is used', t => {
   const text = JSON.stringify(document)
   t.notMatch(text, /__type|\.o\d+|"Stream(?!Error")/)
+  t.equal(new Set(Object.keys(schemas).map(name => name.toLowerCase())).size, Object.keys(schemas).length, 'names differ in more than case')
   for (const name of Object.keys(schemas)) {
     t.match(name, /^[A-Z][A-Za-z0-9]*$/)
     t.notMatch(name, /undefined|string|number|boolean|^(?:Partial|Omit|Pick|Record|Required|Readonly|Array)[A-Z]/, `${name} is a name somebody chose`)

@@ -7,7 +7,7 @@ interface Route {
   readonly segments: readonly string[]
 }
 
-/** Refusals of a request before its operation is known, so what no operation declares: its method, its slowness, its size. */
+/** Statuses of requests refused before their operation is known; no operation declares them. */
 export const OF_NO_OPERATION: ReadonlySet<number> = new Set([405, 408, 431])
 
 const routes: readonly Route[] = OPERATIONS.map(operation => ({ operation, segments: operation.path.split('/') }))

@@ -45,7 +45,7 @@ export interface SupportOptions {
   files?: { readonly [path: string]: string }
   git?: boolean
   deployment?: Deployment
-  /** The test has calls answer what their handlers never do. */
+  /** Calls answer with statuses their handlers never give, so answers are not held to the document. */
   undeclared?: true
   workspace?: string
   data?: string
