@@ -4,9 +4,12 @@ import { isRoute } from '../sdk/contract.js'
 import type { CallSchema, Contract } from '../sdk/contract.js'
 import type { OpenAccess, PluginManifest, RouteAccess } from '../kernel/manifest.js'
 import { kernelGroup, OPEN_TAG } from './kernel.js'
-import { refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
+import { declaredIn, refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
 import { order, published, reached, resolve } from './schemas.js'
 import type { Schema, Schemas } from './schemas.js'
+import { eventsOf } from './events.js'
+import { withExample } from './examples.js'
+import type { Example } from './examples.js'
 
 type Access = RouteAccess | (OpenAccess & { etag?: true })
 
@@ -15,7 +18,7 @@ export interface Group {
   readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & {
     readonly routes: { readonly [call: string]: Access }
   }
-  readonly contract: Pick<Contract, 'schema'>
+  readonly contract: Pick<Contract, 'schema'> & { readonly examples?: () => object }
 }
 
 /** Where a document says the daemon is; left out: where the document came from. */
@@ -28,7 +31,8 @@ const ABOUT = [
   'A person signs in and sends `authorization: Bearer <session>`; a program sends a control token as '
   + '`x-sandbox-control`. `x-floor` names the least role of a person and `x-token` the scopes of a token that reach a call.',
   'Every failure is JSON with a `message` for a person and a `reason` for a program. A stream is server-sent '
-  + 'events: `message` events with the schema given, then `done`, or `error` with a message; one that ends with neither was cut.',
+  + 'events: `message` events, then `done`, or `error` with a message; one that ends with neither was cut. The schema of '
+  + '`text/event-stream` is that of one event: its type as `event`, its JSON as `data`, and its `id`, where it has one.',
   'A call whose `x-stream` is `socket` is a WebSocket (RFC 6455): each side sends texts that hold one JSON frame, `x-client-frame` '
   + 'of the client and `x-server-frame` of the sandbox. It closes with 1000 when it is done, 1001 when the sandbox stops, 1007 at a '
   + 'frame that does not fit, 1008 when access ends and 1011 when the sandbox failed.',
@@ -76,14 +80,20 @@ const operationsOf = ({ manifest, contract }: Group, components: Components): Op
   const { components: { schemas: named = {} }, functions } = contract.schema()
   // What typia writes is a JSON Schema of OpenAPI 3.1; `Shape` is the part of it the daemon reads.
   const schemas = Object.fromEntries(Object.entries(named).map(([name, shape]) => [name, published(shape as Schema)]))
+  // Of a group whose calls are not known here, an example for each that has a route.
+  const examples = (contract.examples?.() ?? {}) as { readonly [call: string]: Example }
   return functions.filter(call => isRoute(call.name)).map(call => {
     const [method, path] = call.name.split(' ') as [typeof METHODS[number], string]
     const access = manifest.routes[call.name]
     if (!access) throw new Error(`${manifest.name}: ${call.name} has no access in the manifest`)
     if (!METHODS.includes(method)) throw new Error(`${manifest.name}: ${call.name} has no method the document knows`)
     const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: manifest.label, description: manifest.summary }
-    const operation = describe(manifest.name, tag.name, call, access, schemas)
-    components.add(manifest.name, schemas, reached(operation, schemas))
+    const { operation: bare, made } = describe(manifest.name, tag.name, call, access, schemas)
+    const operation = withExample(bare, examples[call.name])
+    const taken = Object.keys(made).find(name => schemas[name])
+    if (taken !== undefined) throw new Error(`${manifest.name}: ${call.name} publishes events as ${taken}: rename the type of that name`)
+    const all = { ...refusalSchemas, ...schemas, ...made }
+    components.add(manifest.name, all, reached(operation, all))
     return { group: manifest.name, method, path, tag, operation }
   })
 }
@@ -107,18 +117,23 @@ const pathsOf = (operations: readonly Operation[]): [string, oas31.PathItemObjec
   return [...paths]
 }
 
-const describe = (
-  group: string, tag: string, call: CallSchema, access: Access, schemas: Schemas,
-): oas31.OperationObject => {
+interface Described {
+  readonly operation: oas31.OperationObject
+  /** The types that the document makes for it, such as the events of its stream. */
+  readonly made: Schemas
+}
+
+const describe = (group: string, tag: string, call: CallSchema, access: Access, schemas: Schemas): Described => {
   const [method, path = ''] = call.name.split(' ')
   const open = 'open' in access
+  const { text, declared } = declaredIn(call.description)
   const { parameters, body } = inputOf(group, call, schemas)
-  const success = replyOf(group, call, schemas)
+  const success = replyOf(group, call, access.id, schemas)
   const limit = access.body ? `At most ${size(access.body)}.` : undefined
-  return {
+  const operation: oas31.OperationObject = {
     tags: [tag],
     operationId: access.id,
-    ...words(call.description),
+    ...words(text),
     ...(call.deprecated && { deprecated: true }),
     ...((parameters.length > 0 || access.etag) && {
       parameters: [...parameters, ...(access.etag ? [IF_NONE_MATCH] : [])],
@@ -134,13 +149,11 @@ const describe = (
       ...(success.frames ? { 101: success.response, 426: UPGRADE_REQUIRED } : { 200: { ...success.response, ...(access.etag && { headers: ETAG }) } }),
       ...(access.etag && { 304: { description: 'Nothing changed since the answer with this tag.' } }),
       ...refusalsOf({
-        open,
-        early: access.early === true,
+        // An open call with input makes a narrower check of its own: a code, a ticket, a signature.
+        checked: !open || body !== undefined || parameters.length > 0,
         changes: method !== 'GET',
         named: path.includes('{'),
-        body: body !== undefined,
-        input: body !== undefined || parameters.length > 0,
-      }),
+      }, declared),
     },
     security: open ? [] : [{ session: [] }, ...(access.tokens.length > 0 ? [{ token: [] }] : [])],
     'x-floor': open ? 'open' : access.role,
@@ -149,6 +162,7 @@ const describe = (
     ...success.frames,
     'x-group': group,
   }
+  return { operation, made: success.made ?? {} }
 }
 
 const contentOf = (body: Schema, { forms = [] }: Access): oas31.ContentObject => ({
@@ -221,10 +235,12 @@ interface Success {
   readonly response: oas31.ResponseObject
   /** What each side of a socket sends. */
   readonly frames?: { readonly 'x-client-frame': Schema; readonly 'x-server-frame': Schema }
+  /** The events of a stream, by name. */
+  readonly made?: Schemas
 }
 
 /** The good answer: a value, events over time, frames of both sides, or bytes. */
-const replyOf = (group: string, call: CallSchema, schemas: Schemas): Success => {
+const replyOf = (group: string, call: CallSchema, id: string, schemas: Schemas): Success => {
   if (!call.output) throw new Error(`${group}: ${call.name} returns nothing: return Ok`)
   const schema = published(call.output.schema as Schema)
   const shape = resolve(schema, schemas)
@@ -236,8 +252,8 @@ const replyOf = (group: string, call: CallSchema, schemas: Schemas): Success => 
     return { stream: false, response: { description: 'Frames of both sides over time.' }, frames: { 'x-client-frame': client, 'x-server-frame': server } }
   }
   if (event) {
-    const media = { schema: event, ...(end && Object.keys(end).length > 0 && { 'x-done': end }) }
-    return { stream: true, response: { description: 'Events over time.', content: { 'text/event-stream': media } } }
+    const { schema: one, made } = eventsOf(id, event, end)
+    return { stream: true, made, response: { description: 'Events over time, each of this form.', content: { 'text/event-stream': { schema: one } } } }
   }
   if (type) {
     const media = (type.enum ?? [type.const ?? 'application/octet-stream']).map(name => String(name).replace(/;.*/, ''))

@@ -34,6 +34,12 @@ export const kernelGroup: Group = {
     },
   },
   contract: {
+    examples: () => ({
+      'GET /health': { output: { ok: true, sandboxId: 'ba0e906ad88c2b394e31cba79d18094e', ready: true } },
+      'GET /openapi.json': { output: { openapi: '3.1.0', info: { title: 'Sandbox daemon', version: '1' }, paths: {} } },
+      'GET /': { output: '<!doctype html>\n<html lang="en"><head><title>Sandbox</title></head></html>' },
+      'GET /reference': { output: '<!doctype html>\n<html lang="en"><head><title>Sandbox daemon – reference</title></head></html>' },
+    }),
     schema: () => ({
       components: {
         schemas: {

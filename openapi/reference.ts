@@ -23,7 +23,8 @@ interface Schema {
 
 interface Media {
   schema?: Schema
-  'x-done'?: Schema
+  example?: unknown
+  examples?: { [name: string]: object }
 }
 
 interface Answer {
@@ -38,7 +39,7 @@ interface Operation {
   summary?: string
   description?: string
   deprecated?: boolean
-  parameters?: { name?: string; in?: string; description?: string; required?: boolean; schema?: Schema }[]
+  parameters?: { name?: string; in?: string; description?: string; required?: boolean; schema?: Schema; example?: unknown }[]
   requestBody?: { description?: string; required?: boolean; content?: { [type: string]: Media } }
   responses?: { [status: string]: Answer }
   'x-floor'?: string
@@ -120,18 +121,19 @@ ${articles.join('\n')}
 <h3>${verb(method)}<code>${breakable(path)}</code> <a class="quiet" href="#${id}">${id}</a></h3>
 <p class="summary">${inline(call.summary ?? '')}${call.deprecated ? ' <strong>Deprecated.</strong>' : ''}</p>${prose(call.description)}
 <p class="who">${who(call)}</p>${parameters.length ? `<h4>Parameters</h4><dl class="fields">${parameters.join('')}</dl>` : ''}
-${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description)}${this.#block(body)}` : ''}${this.#answer(call)}</article>`
+${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description)}${this.#block(body)}` : ''}${this.#answer(call)}${exampleOf(path, method, call)}</article>`
   }
 
   #answer({ responses = {} }: Operation): string {
     const { 200: good, ...others } = responses
     const [type, media] = Object.entries(good?.content ?? {})[0] ?? []
     const shown = media?.schema && type?.match(/json|event-stream/) ? this.#block(media.schema) : ''
-    const done = media?.['x-done'] ? `<p>The event <code>done</code> ends it with:</p>${this.#block(media['x-done'])}` : ''
-    const refused = Object.entries(others).filter(([, { $ref }]) => $ref).map(([status, { $ref = '' }]) =>
-      `<a href="#refusal-${escape(lastPart($ref))}">${status === 'default' ? 'others' : escape(status)}</a>`)
+    const refusals = Object.entries(others).flatMap(([status, { $ref, description }]) => ($ref
+      ? [{ link: `<a href="#refusal-${escape(lastPart($ref))}">${status === 'default' ? 'others' : escape(status)}</a>`, description }] : []))
+    const own = refusals.filter(({ description }) => description).map(({ link, description }) => `<dt>${link}</dt><dd>${inline(description!)}</dd>`)
+    const general = refusals.filter(({ description }) => !description).map(({ link }) => link)
     return `<h4>Answer ${media?.schema ? this.#name(media.schema) : ''} ${type && type !== 'application/json' ? `<code>${escape(type)}</code>` : ''}</h4>
-<p>${inline(good?.description ?? '')}</p>${shown}${done}<p class="quiet">Refuses with ${refused.join(' ')}</p>`
+<p>${inline(good?.description ?? '')}</p>${shown}<h4>Refusals</h4>${own.length ? `<dl class="fields">${own.join('')}</dl>` : ''}<p class="quiet">As every call of its kind: ${general.join(' ')}</p>`
   }
 
   /** The link of a named type that has a shape of its own, for a heading. */
@@ -187,6 +189,19 @@ ${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description
   }
 }
 
+/** One use of a call: the request line, its body, and what is answered. */
+const exampleOf = (path: string, method: string, { parameters = [], requestBody, responses = {} }: Operation): string => {
+  const given = parameters.flatMap(({ name = '', in: place, example }) => (example === undefined ? [] : [{ name, place, value: encodeURIComponent(String(example)) }]))
+  const at = given.filter(({ place }) => place === 'path').reduce((address, { name, value }) => address.replace(`{${name}}`, value), path)
+  const query = given.filter(({ place }) => place === 'query').map(({ name, value }) => `${name}=${value}`).join('&')
+  const [answer] = Object.values(responses[200]?.content ?? {})
+  const answers = answer?.examples ? Object.values(answer.examples).map(shown => (shown as { value?: unknown }).value) : [answer?.example]
+  const shown = [requestBody?.content?.['application/json']?.example, ...answers].filter(value => value !== undefined)
+    .map(value => (typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)))
+  return shown.length === 0 ? ''
+    : `<details><summary>Example</summary><pre>${escape([`${method.toUpperCase()} ${at}${query && `?${query}`}`, ...shown].join('\n\n'))}</pre></details>`
+}
+
 const span = (least?: number, most?: number, unit = ''): string => {
   if (least === undefined && most === undefined) return ''
   if (least === 1 && most === undefined && unit) return ', not empty'
@@ -225,7 +240,7 @@ code,.type{font-family:ui-monospace,'SFMono-Regular',Menlo,Consolas,monospace;fo
 .get{color:light-dark(#0a6b3d,#6fd49b)}.post{color:light-dark(#0b5cad,#79b8ff)}.put,.patch{color:light-dark(#8a5300,#f0b45b)}.delete{color:light-dark(#b3261e,#ff8a80)}
 .fields{margin:.25rem 0;border-left:1px solid var(--line);padding-left:.9rem}dt{margin-top:.45rem;overflow-wrap:anywhere}dt>code{font-weight:650}
 .type{color:var(--quiet)}.literal{color:light-dark(#8a5300,#e3b341)}dd{margin:0;font-size:.92rem}dd .fields{margin-left:.25rem}
-details{margin:.2rem 0}summary{cursor:pointer;font-family:ui-monospace,Menlo,Consolas,monospace;font-size:.86em}:target>h3{background:var(--code);border-radius:.3rem;padding:.2rem .4rem;margin:-.2rem -.4rem}
+details{margin:.2rem 0}summary{cursor:pointer;font-family:ui-monospace,Menlo,Consolas,monospace;font-size:.86em}pre{overflow-x:auto;padding:.6rem .8rem;background:var(--code);border-radius:.3rem;font-size:.82rem;line-height:1.45}:target>h3{background:var(--code);border-radius:.3rem;padding:.2rem .4rem;margin:-.2rem -.4rem}
 [hidden]{display:none!important}
 @media(max-width:52rem){body{display:block}nav{position:static;height:auto;max-height:45vh;border-right:0;border-bottom:1px solid var(--line)}nav li a{padding:.4rem 0}h1{font-size:1.6rem}}
 `

@@ -1,7 +1,7 @@
 import type { oas31 } from 'openapi3-ts'
 import { STATUS } from '../sdk/refusal.js'
 import type { Reason } from '../sdk/refusal.js'
-import { refTo } from './schemas.js'
+import { pascal, refTo } from './schemas.js'
 import type { Schemas } from './schemas.js'
 
 /** The schemas of every failure's body. */
@@ -29,7 +29,7 @@ export const refusalSchemas: Schemas = {
   },
 }
 
-const TEXT: { readonly [reason in Reason]?: string } = {
+const TEXT: { readonly [reason in Reason]: string } = {
   invalid: 'Malformed input; `errors` names each field.',
   unauthenticated: 'No credential, or one that is not valid.',
   forbidden: 'Role, scope, host or origin does not reach this call; the message names what would.',
@@ -37,9 +37,12 @@ const TEXT: { readonly [reason in Reason]?: string } = {
   conflict: 'Refused in the present state.',
   'too-large': 'The body is too large, or the disk is full.',
   unsupported: 'The body has a type this call does not take.',
+  range: 'None of the bytes that were asked for exist.',
   unprocessable: 'Well-formed, but impossible here.',
+  dependency: 'Something outside the sandbox refused, failed or did not answer.',
   'too-many': 'Too many requests, or a budget refuses.',
   failed: 'The sandbox failed; its log says why.',
+  'missing-program': 'A program is missing; the message names it and how to install it.',
   unavailable: 'The start is not done, or what this call needs is not there.',
 }
 
@@ -56,55 +59,69 @@ const refusal = (description: string, headers?: oas31.HeadersObject): oas31.Resp
   content: { 'application/json': { schema: refTo('Refusal') } },
 })
 
-/** `not-found` → `NotFound`. */
-const nameFor = (reason: string): string => reason.replace(/(?:^|-)(.)/g, (_, letter: string) => letter.toUpperCase())
-
 /** The answers that say no, by component name. */
 export const refusals: { readonly [name: string]: oas31.ResponseObject } = {
   ...Object.fromEntries(Object.entries(TEXT).map(([reason, text]) =>
-    [nameFor(reason), refusal(text, reason === 'too-many' || reason === 'unavailable' ? RETRY : undefined)])),
+    [pascal(reason), refusal(text, reason === 'too-many' || reason === 'unavailable' ? RETRY : undefined)])),
   UpgradeRequired: refusal('Not asked for as a WebSocket.', {
     upgrade: { description: 'What it is to be asked for as.', schema: { type: 'string', const: 'websocket' } },
   }),
   Refused: refusal('Any other refusal; `reason` says which.', RETRY),
 }
 
-/** What decides which refusals a call can answer with. */
+/** What decides which refusals every call of its kind can answer with. */
 export interface CallTraits {
-  /** No general credential is asked for. */
-  readonly open: boolean
-  /** Answers before the start is done. */
-  readonly early: boolean
+  /** A general credential is asked for, or the call checks one of its own: a code, a ticket. */
+  readonly checked: boolean
   /** Its method is one that changes something. */
   readonly changes: boolean
   /** Its path names a thing. */
   readonly named: boolean
-  readonly body: boolean
-  readonly input: boolean
 }
 
-/** The refusals a call can answer with by the rules for every call; the others are behind `default`. */
-export const refusalsOf = ({ open, early, changes, named, body, input }: CallTraits): oas31.ResponsesObject => {
-  // An open call with input makes a narrower check of its own: a code, a ticket, a signature.
-  const checked = !open || input
-  const reasons: [Reason, boolean][] = [
+/** Refusals by status, each with its own words. */
+export interface Declared {
+  readonly [status: string]: string
+}
+
+/**
+ * The refusals a call can answer with: those of the rules for every call, and those its docstring declares, with its words.
+ *
+ * `default` covers refusals made before the call is known, such as a head that is too large.
+ */
+export const refusalsOf = ({ checked, changes, named }: CallTraits, declared: Declared): oas31.ResponsesObject => {
+  const general: [Reason, boolean][] = [
     ['invalid', true],
-    ['unauthenticated', checked],
-    ['forbidden', checked],
+    ['unauthenticated', true],
+    ['forbidden', true],
     ['not-found', named],
-    ['conflict', changes],
-    ['too-large', body],
-    ['unsupported', body],
-    ['unprocessable', changes],
+    ['too-large', changes],
+    ['unsupported', changes],
     ['too-many', checked],
     ['failed', true],
-    ['unavailable', !early],
+    ['unavailable', true],
   ]
   return Object.fromEntries([
-    ...reasons.filter(([, can]) => can).map(([reason]) => [STATUS[reason], ref(nameFor(reason))]),
+    ...general.filter(([, can]) => can).map(([reason]) => [STATUS[reason], ref(pascal(reason))]),
+    ...Object.entries(declared).map(([status, description]) => [status, { ...ref(pascal(REASONS.get(Number(status))!)), description }]),
     ['default', ref('Refused')],
   ])
 }
+
+const REASONS = new Map(Object.entries(STATUS).map(([reason, status]) => [status, reason]))
+
+/** What a docstring declares in lines such as `- 404: no such card`, and its text without them. */
+export const declaredIn = (text = ''): { text: string; declared: Declared } => {
+  const lines = [...text.matchAll(/^- (\d{3}): (.*(?:\n {2}.*)*)$/gm)]
+  const unknown = lines.find(([, status]) => !REASONS.has(Number(status)))
+  if (unknown) throw new Error(`no reason of a refusal has the status ${unknown[1]}: expected one of ${[...REASONS.keys()].join(', ')}`)
+  return {
+    text: lines.reduce((left, [line]) => left.replace(line, ''), text).trim(),
+    declared: Object.fromEntries(lines.map(([, status, words]) => [status, sentence(words!.replace(/\n {2}/g, ' '))])),
+  }
+}
+
+const sentence = (words: string): string => `${words[0]!.toUpperCase()}${words.slice(1)}.`
 
 const ref = (name: string): oas31.ReferenceObject => ({ $ref: `#/components/responses/${name}` })
 

@@ -13,6 +13,9 @@ const COMPONENTS = '#/components/schemas/'
 /** The reference to a named schema. */
 export const refTo = (name: string): Schema => ({ $ref: COMPONENTS + name })
 
+/** Words as one name: `not-found` → `NotFound`, `agent.attach` → `AgentAttach`. */
+export const pascal = (words: string): string => words.replace(/(?:^|[-.])(.)/g, (_, letter: string) => letter.toUpperCase())
+
 /** The name of the schema a reference points to; undefined for a schema that is none. */
 export const nameOf = (schema: Schema | undefined): string | undefined =>
   schema?.$ref?.startsWith(COMPONENTS) ? schema.$ref.slice(COMPONENTS.length) : undefined

@@ -158,6 +158,7 @@ export interface Shape {
   readonly required?: readonly string[]
   readonly items?: Shape
   readonly oneOf?: readonly Shape[]
+  readonly const?: unknown
 }
 
 /** One call as typia describes it. */
@@ -179,11 +180,27 @@ export type Checked<T> =
   | { readonly success: true; readonly data: T }
   | { readonly success: false; readonly errors: readonly { path: string; expected: string; value?: unknown }[] }
 
+type Shown<Output> = Output extends Stream<infer E, infer End> ? { readonly message: E; readonly done: End }
+  : Output extends Socket<infer Client, infer Server> ? { readonly client: Client; readonly server: Server }
+    : Output extends Media ? string : Output
+
+/**
+ * One use of each call that has a route, as the document shows it: what is sent, and what is answered.
+ *
+ * Of a stream an event and what ends it, of a socket a frame of either side, of bytes their text (empty where they are none).
+ */
+export type Examples<Api> = {
+  readonly [C in keyof Api & `${string} /${string}`]:
+    ([Input<Api, C>] extends [void] ? {} : {} extends Input<Api, C> ? { readonly input?: Input<Api, C> } : { readonly input: Input<Api, C> })
+    & { readonly output: Shown<Declared<Api, C>> }
+}
+
 /** One group's calls as values. `schema` and `reply` are built on first use: they cost start time and few need them. */
 export interface Contract<Api = any> {
   readonly schema: () => ContractSchema
   readonly request: (value: unknown) => Checked<Requests<Api>>
   readonly reply: () => (value: unknown) => Checked<Replies<Api>>
+  readonly examples?: () => Examples<Api>
   /** Type only: what a plugin must supply to serve this contract. */
   readonly handlers?: Handlers<Api>
 }

@@ -1,3 +1,4 @@
+import type { Contract, Shape } from './contract.js'
 import type { FieldError } from './refusal.js'
 
 interface Found {
@@ -19,16 +20,42 @@ const WORDS: { readonly [tag: string]: (argument: string) => string } = {
   Pattern: pattern => `of the form ${pattern.replaceAll('\\\\', '\\')}`,
 }
 
+/** What does not fit of a call's input, and the first of it as a sentence: where, what was expected, and what was found. */
+export const explainInput = (found: readonly Found[], contract: Pick<Contract, 'schema'>): { message: string; errors: FieldError[] } => {
+  const exact = pinpoint(found, contract)
+  const errors = explain(exact, '$input.input')
+  const [first] = errors
+  return { message: first ? sentenceOf(first, exact[0]?.value) : 'expected another input', errors }
+}
+
 /** typia's findings as a person reads them: paths below `root`, expectations in words, values only when short and plain. */
-export const explain = (found: readonly Found[], root: string): FieldError[] =>
+const explain = (found: readonly Found[], root: string): FieldError[] =>
   found.map(({ path, expected, value }) => ({
     path: path.replace(root, '').replace(/^\./, '').replace(/\["([^"]*)"\]/g, '.$1').replace(/^\./, ''),
     expected: inWords(expected),
     ...(shown(value) !== undefined && { value: shown(value) }),
   }))
 
-/** The first finding as a sentence for the caller: where, what was expected, and what was found. */
-export const sentenceOf = ({ path, expected }: FieldError, value: unknown): string =>
+/**
+ * Moves a finding about a union to the field that tells its members apart: `kind: expected one of plan, question` says more
+ * than that an object was expected.
+ */
+const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'schema'>): readonly Found[] => found.map(finding => {
+  const { path, expected, value } = finding
+  const names = /^\((\w+(?: \| \w+)+)\)$/.exec(expected)?.[1]?.split(' | ')
+  if (!names || typeof value !== 'object' || value === null || Array.isArray(value)) return finding
+  const { schemas = {} } = contract.schema().components
+  const field = Object.keys(schemas[names[0]!]?.properties ?? {}).find(name => names.every(member => wordsOf(schemas[member]?.properties?.[name]).length > 0))
+  if (field === undefined) return finding
+  const words = new Set(names.flatMap(member => wordsOf(schemas[member]?.properties?.[field])))
+  return { path: `${path}.${field}`, expected: [...words].sort().map(word => `"${word}"`).join(' | '), value: (value as { [name: string]: unknown })[field] }
+})
+
+/** The literal texts a field takes; empty for a field that takes other values. */
+const wordsOf = (shape: Shape = {}): string[] =>
+  typeof shape.const === 'string' ? [shape.const] : shape.oneOf?.every(({ const: word }) => typeof word === 'string') ? shape.oneOf.flatMap(wordsOf) : []
+
+const sentenceOf = ({ path, expected }: FieldError, value: unknown): string =>
   `${path || 'input'}: expected ${expected}, found ${typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : value === undefined ? 'nothing' : shown(value)}`
 
 const shown = (value: unknown): string | undefined =>

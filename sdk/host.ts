@@ -1,7 +1,7 @@
 import type { tags } from 'typia'
 import type { Api, Events, Points } from './api.js'
 import type { Args, Call, Context, Contract, Input, Position, Reply } from './contract.js'
-import { explain, sentenceOf } from './explain.js'
+import { explainInput } from './explain.js'
 import { Refusal, refuse } from './refusal.js'
 
 /** Documents by key, as JSON values. A write is durable when it returns. */
@@ -232,7 +232,6 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
 const checked = (contract: Contract, call: string, input: unknown): unknown => {
   const result = contract.request({ call, input })
   if (result.success) return result.data.input
-  const errors = explain(result.errors, '$input.input')
-  const [first] = errors
-  throw new Refusal('invalid', first ? sentenceOf(first, result.errors[0]?.value) : 'expected another input', { errors })
+  const { message, errors } = explainInput(result.errors, contract)
+  throw new Refusal('invalid', message, { errors })
 }

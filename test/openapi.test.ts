@@ -11,6 +11,8 @@ import { kernelGroup } from '../openapi/kernel.js'
 import { nameOf, resolve } from '../openapi/schemas.js'
 import type { Schema, Schemas } from '../openapi/schemas.js'
 import type { Contract } from '../sdk/contract.js'
+import { STATUS, type Reason } from '../sdk/refusal.js'
+import { misfits, type Schema as Shape } from './support/schema.js'
 
 const project = process.cwd()
 const generate = join(project, 'dist/openapi/generate.js')
@@ -90,9 +92,11 @@ t.test('the operations are exactly the routes of the manifests and of the kernel
 
 t.test('no name made up for an anonymous type is published, and every schema is used', t => {
   const text = JSON.stringify(document)
-  t.notMatch(text, /__type|\.o\d+|"Stream/)
+  t.notMatch(text, /__type|\.o\d+|"Stream(?!Error")/)
+  t.equal(new Set(Object.keys(schemas).map(name => name.toLowerCase())).size, Object.keys(schemas).length, 'names differ in more than case')
   for (const name of Object.keys(schemas)) {
     t.match(name, /^[A-Z][A-Za-z0-9]*$/)
+    t.notMatch(name, /undefined|string|number|boolean|^(?:Partial|Omit|Pick|Record|Required|Readonly|Array)[A-Z]/, `${name} is a name somebody chose`)
     t.ok(text.includes(`"#/components/schemas/${name}"`), `${name} is used`)
   }
   t.end()
@@ -127,6 +131,40 @@ t.test('an input made from the document passes the check of requests, and one wi
     }
   }
 })
+
+t.test('every operation has an example of what is sent and answered, and each passes the checks of its contract', async t => {
+  const kernel = { manifest: kernelGroup.manifest, contract: undefined }
+  const groups = await Promise.all(manifests.map(async manifest =>
+    ({ manifest, contract: (await import(pathToFileURL(join(project, 'dist', manifest.entry)).href) as { contract: Contract }).contract })))
+  for (const { manifest: { name, routes }, contract } of [...groups, kernel]) {
+    const examples = (contract?.examples?.() ?? {}) as { [call: string]: { input?: object; output: { message?: unknown; server?: unknown; client?: unknown } } }
+    if (contract) t.same(Object.keys(examples).sort(), Object.keys(routes).sort(), `${name} shows each of its routes`)
+    for (const { call, operation } of operations.filter(({ call }) => routes[call])) {
+      const { input = {}, output = {} } = examples[call] ?? {}
+      const shown = (operation.parameters ?? []) as oas31.ParameterObject[]
+      t.same(shown.filter(one => one.required && one.example === undefined).map(one => one.name), [], `${call} shows what must be given`)
+      for (const one of shown) if (one.example !== undefined) t.same(misfits(one.schema as Shape, one.example, one.name), [], `${call} ${one.name}`)
+      const body = (operation.requestBody as oas31.RequestBodyObject | undefined)?.content['application/json']
+      if (body) t.same(misfits(body.schema as Shape, body.example), [], `${call} takes the body shown`)
+      for (const [type, { schema, example, examples: events = {} }] of Object.entries((operation.responses!['200']?.content ?? {}) as oas31.ContentObject)) {
+        if (!schema) continue
+        const values = type === 'text/event-stream' ? Object.values(events).map(event => (event as oas31.ExampleObject).value as unknown) : [example as unknown]
+        t.ok(values.length > 0)
+        for (const value of values) t.same(misfits(schema as Shape, value), [], `${call} answers what is shown`)
+      }
+      if (!contract) continue
+      t.same(contract.request({ call, input }), { success: true, data: { call, input } }, `${call} takes the input shown`)
+      const { message, server, client } = output
+      if (client) t.ok(contract.request({ call: `${call} frame`, input: client }).success, `${call} takes the frame shown`)
+      if (operation.responses!['200']?.content?.['application/json'] || message || server) t.same(reasonsOf(contract, call, server ?? (operation['x-stream'] === true ? message : output)), [], `${call} answers the output shown`)
+    }
+  }
+})
+
+const reasonsOf = (contract: Contract, call: string, output: unknown): object[] => {
+  const checked = contract.reply()({ call, output })
+  return checked.success ? [] : [...checked.errors]
+}
 
 const group = (name: string, calls: { [call: string]: { input?: object; output?: object; doc?: string } }, named: { [name: string]: object } = {}): Group => ({
   manifest: {
@@ -170,6 +208,29 @@ t.test('what cannot be published is refused with the call that has to change', t
   t.end()
 })
 
+t.test('every reason that a group refuses for is declared by one of its calls', async t => {
+  for (const { name, routes } of manifests) {
+    const files = (await readdir(join('plugins', name), { recursive: true })).filter(file => file.endsWith('.ts'))
+    const texts = await Promise.all(files.map(file => readFile(join('plugins', name, file), 'utf8')))
+    const reasons = new Set(texts.flatMap(text => [...text.matchAll(/(?:refuse|new Refusal)\('([a-z-]+)'/g)].map(([, reason]) => reason as Reason)))
+    const declared = new Set(operations.filter(({ call }) => routes[call]).flatMap(({ operation }) => Object.keys(operation.responses!)))
+    t.same([...reasons].filter(reason => !declared.has(String(STATUS[reason]))), [], name)
+  }
+})
+
+t.test('a call refuses as the rules for its kind say, and as its docstring declares', t => {
+  const input = { type: 'object', properties: { id: text, name: text }, required: ['id'] }
+  const doc = 'Does it.\n\nMore.\n\n- 404: no such `id`, nor\n  another\n- 409: it runs'
+  const { paths } = openapi([group('x', { 'GET /x': {}, 'POST /x/{id}': { input, doc } })])
+  t.same(Object.keys(paths!['/x']!.get!.responses!), ['200', '400', '401', '403', '429', '500', '503', 'default'])
+  const { description, responses } = paths!['/x/{id}']!.post!
+  t.equal(description, 'More.')
+  t.same(Object.keys(responses!), ['200', '400', '401', '403', '404', '409', '413', '415', '429', '500', '503', 'default'])
+  t.same(responses![404], { $ref: '#/components/responses/NotFound', description: 'No such `id`, nor another.' })
+  t.throws(() => openapi([group('x', { 'GET /x': { doc: 'Does it.\n\n- 418: a teapot' } })]), /no reason of a refusal has the status 418: expected one of 400, 401/)
+  t.end()
+})
+
 t.test('an input travels in the path, the query or the body as its route says', t => {
   const input = { type: 'object', properties: { id: { ...text, description: 'Which one.' }, force: { type: 'boolean' } }, required: ['id'] }
   const { paths } = openapi([group('x', { 'GET /x/{id}': { input }, 'POST /x/{id}': { input }, 'DELETE /x': { input }, 'x.inner': { input } })])
@@ -189,7 +250,15 @@ t.test('a stream publishes its events and its end, a download its media type', t
   const stream = { type: 'object', properties: { 'event-stream': text, 'event-end': { type: 'integer' } } }
   const bytes = { type: 'object', properties: { 'content-type': { oneOf: [{ const: 'image/png' }, { const: 'text/html; charset=utf-8' }] }, data: text } }
   const { paths, components } = openapi([group('x', { 'GET /x': { output: ref('StreamX') }, 'GET /y': { output: bytes } }, { StreamX: stream })])
-  t.same(paths!['/x']!.get!.responses![200].content, { 'text/event-stream': { schema: text, 'x-done': { type: 'integer' } } })
+  t.same(paths!['/x']!.get!.responses![200].content, { 'text/event-stream': { schema: {
+    oneOf: [ref('XCall0Message'), ref('XCall0Done'), ref('StreamError')],
+    discriminator: { propertyName: 'event', mapping: { message: ref('XCall0Message').$ref, done: ref('XCall0Done').$ref, error: ref('StreamError').$ref } },
+  } } })
+  const { XCall0Message: message, XCall0Done: done, StreamError: error } = components!.schemas as Schemas
+  t.match(message, { properties: { event: { const: 'message' }, data: text, id: text }, required: ['event', 'data'] })
+  t.match(done, { properties: { event: { const: 'done' }, data: { type: 'integer' } } })
+  t.throws(() => openapi([group('x', { 'GET /x': { output: ref('StreamX') } }, { StreamX: stream, XCall0Done: text })]), /GET \/x publishes events as XCall0Done: rename/)
+  t.match(error, { properties: { event: { const: 'error' }, data: ref('Refusal') } })
   t.equal(paths!['/x']!.get!['x-stream'], true)
   t.notOk(components!.schemas!.StreamX)
   t.same(Object.keys(paths!['/y']!.get!.responses![200].content), ['image/png', 'text/html'])

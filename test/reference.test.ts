@@ -18,6 +18,15 @@ t.test('every call of the document has its place on the page and a link to it', 
   t.end()
 })
 
+t.test('a call shows one use of it: the request with its values, the body, and each answer', t => {
+  const { html } = referencePage(document)
+  t.ok(html.includes('<pre>DELETE /agents/cart-total/queue/m-tax\n\n{'), 'values of the path')
+  t.ok(html.includes('<pre>GET /agents/archived?limit=20\n\n{'), 'values of the query')
+  t.match(html, /<pre>POST \/agent\/reply\n\n\{\n {2}&#34;kind&#34;: &#34;question&#34;[^<]*\{\n {2}&#34;ok&#34;: true/, 'the body and the answer')
+  t.match(html, /<pre>POST \/agent\/attach\n[^<]*&#34;event&#34;: &#34;message&#34;[^<]*&#34;event&#34;: &#34;done&#34;/, 'the events of a stream')
+  t.end()
+})
+
 t.test('every link within the page leads somewhere, and nothing is loaded from elsewhere', t => {
   const { html, css, js } = referencePage(document)
   const ids = new Set([...html.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id))

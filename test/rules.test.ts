@@ -77,7 +77,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   // The client program draws what contracts describe, and makes the sample's repository without a git of the machine.
   if (file.startsWith('sdk/cli/')) return { values: [/^sdk\//, /^node:/, /^isomorphic-git$/], types: [CONTRACTS] }
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }
-  if (CONTRACTS.test(file)) return { values: [/^typia$/, /^sdk\/types\.ts$/], types: [/^sdk\//, CONTRACTS, new RegExp(`^${own}`)] }
+  if (CONTRACTS.test(file)) return { values: [/^typia$/, /^sdk\/types\.ts$/, new RegExp(`^${own}examples\\.ts$`)], types: [/^sdk\//, CONTRACTS, new RegExp(`^${own}`)] }
   if (file.startsWith('plugins/')) {
     return { values: [new RegExp(`^${own}`), /^sdk\/index\.ts$/, /^sdk\/node\//, /^node:/, ...libraries.map(name => new RegExp(`^${name}$`))], types: [/^sdk\//, /^typia$/, CONTRACTS] }
   }

@@ -5,7 +5,7 @@ import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller, HttpFacts } from '../../sdk/types.js'
 import type { Connections } from '../../sdk/node/connections.js'
 import { oneAnswer } from '../../sdk/node/one-answer.js'
-import { explain, sentenceOf } from '../../sdk/explain.js'
+import { explainInput } from '../../sdk/explain.js'
 import { isStream } from '../../sdk/wire.js'
 import { admit } from '../auth/admit.js'
 import type { Auth } from '../auth/auth.js'
@@ -187,7 +187,7 @@ export class App {
         },
         fits: frame => {
           const result = contract.request({ call: frameOf(call), input: frame })
-          return result.success ? result.data.input : refuse('invalid', `a frame: ${sentenceOf(explain(result.errors, '$input.input')[0]!, result.errors[0]?.value)}`)
+          return result.success ? result.data.input : refuse('invalid', `a frame: ${explainInput(result.errors, contract).message}`)
         },
         failed: error => log.error({ err: error, path: ctx.path }, 'a socket failed'),
       })

@@ -1,6 +1,7 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Positive } from '../../sdk/types.js'
+import { examples } from './examples.js'
 
 /** Whether something left the sandbox, came in, or happened in it. */
 export type ActivityDirection = 'in' | 'out' | 'system'
@@ -152,6 +153,8 @@ export interface ActivityCalls {
    * Give the record of a time as stored, with its hashes, so that anyone can check it without the sandbox.
    *
    * One entry a line, oldest first. The last line is `{ "kind": "end", "entries", "head" }`: a body without it was cut off.
+   *
+   * - 400: `from` is after `to`
    */
   'GET /activity/export'(input: { from?: Millis; to?: Millis }): ActivityExport
 
@@ -163,4 +166,5 @@ export const activity: Contract<ActivityCalls> = {
   schema: () => typia.json.application<ActivityCalls>(),
   request: typia.misc.createValidatePrune<Requests<ActivityCalls>>(),
   reply: () => typia.createValidate<Replies<ActivityCalls>>(),
+  examples,
 }

@@ -1,129 +1,18 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Size, Text } from '../../sdk/types.js'
-import type { CopyRepo, ConversationState, LandRequest, ModelChoice } from './conversation.js'
-import type { CardReply, Command, ConversationId, Frame, Harness, LandConflict, PermissionMode, ProviderId, QueuedMessage, RunEnd, RunId } from './frames.js'
+import type { CopyRepo, ConversationState, LandRequest } from './conversation.js'
+import type { CardReply, Command, ConversationId, Frame, LandConflict, QueuedMessage, RunEnd, RunId } from './frames.js'
 import type { HelperSession } from './helper-session.js'
 import type { TranscriptMessage, TranscriptPage } from './record.js'
+import type { EditorContext, Started, SwitchInput, Switched, TurnInput } from './turn-input.js'
+import { examples } from './examples.js'
 
 export type * from './conversation.js'
 export type * from './frames.js'
 export type * from './helper-session.js'
 export type * from './record.js'
-
-/** The caller's idempotency id, kept 30 days; minted as `m-…` when left out. */
-export type MessageId = string & tags.MinLength<1> & tags.MaxLength<128>
-/** What became of a message: it started a turn, was said into the running one, or waits. */
-export type Delivery = 'started' | 'said' | 'queued'
-
-/** What the person has open: 1-based lines, and the text selected. */
-export interface EditorContext {
-  file: string & tags.MinLength<1> & tags.MaxLength<4096>
-  startLine?: Positive
-  endLine?: Positive
-  selection?: string & tags.MaxLength<20000>
-}
-export interface LocalPlacement {
-  kind: 'local'
-}
-export interface RunnerPlacement {
-  kind: 'runner'
-  id: Text
-}
-/** One repository of a new private copy and the commit, by its id, that the copy stays on. */
-export interface BaseCommit {
-  repo: string
-  base: Text
-}
-/** `keep` counts the rows of the other conversation's record that this one begins with. */
-export interface ForkSource {
-  conversationId: ConversationId
-  keep: Count
-  /** `then`: a private copy as the message at `keep` found its own; `now`: the files as they are. */
-  files: 'then' | 'now'
-}
-/** Set by the sandbox alone. */
-export interface Origin {
-  automationId: string
-  provider: string
-  channelId?: string
-  author?: string
-}
-
-/** A message and how the turn it starts is to run. */
-export interface TurnInput extends ModelChoice {
-  /** May be empty when there is an attachment. */
-  prompt: string & tags.MaxLength<1048576>
-  /** Words composed by the app or the sandbox. */
-  errand?:
-    | 'land-conflict' | 'verify-nudge' | 'land-breakage' | 'land-fix' | 'land-fix-nudge' | 'land-held'
-    | 'push-fix' | 'push-fix-nudge' | 'ci-fix' | 'ci-fix-nudge'
-  messageId?: MessageId
-  /** Ignored when the conversation has a title. */
-  title?: string & tags.MaxLength<80>
-  /** Workspace paths. */
-  attachments?: Text[] & tags.MaxItems<20>
-  /** Workspace paths; one that escapes or names no file is ignored. */
-  mentions?: string[] & tags.MaxItems<20>
-  /** Left out: the conversation's provider, else the default one. */
-  agent?: ProviderId
-  /** Left out: the provider's own loop. */
-  harness?: Harness
-  account?: string
-  actsAs?: string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
-  sessionId?: string
-  conversationId?: ConversationId
-  /** Work in a private copy of the repositories; needs `conversationId`. */
-  isolated?: boolean
-  /** Folder from the workspace root to start in; first turn only. */
-  startIn?: string & tags.MaxLength<200>
-  placement?: LocalPlacement | RunnerPlacement
-  /** Pins a new private copy to exact commits, and asks for one; first turn only. */
-  worktreeBase?: BaseCommit[] & tags.MinItems<1> & tags.MaxItems<50>
-  /** Bring the work of this turn into the shared tree when it ends well; for those who may land. */
-  autoLand?: boolean
-  runRole?:
-    | 'commit-message' | 'session-title' | 'safety-judge' | 'loop-verdict' | 'model-router' | 'pipeline-fix'
-    | 'deployment-fix' | 'maintenance-chore' | 'documentation-run' | 'acceptance-run' | 'approval-queue'
-    | 'extension-review' | 'loop-iteration'
-  /** Refused when present: the sandbox sets it. */
-  origin?: Origin
-  /** Begins with what another conversation said; first turn only. */
-  forkOf?: ForkSource
-  /** Nobody watches: no cards go up. */
-  unattended?: boolean
-  /** Content from outside caused the turn; names the source. */
-  outsideWake?: Text
-  /** Left out: the conversation's last, else `bypassPermissions`. */
-  permissionMode?: PermissionMode
-  /** Narrows the turn to these tools. */
-  allowedTools?: Text[]
-  tierHold?: boolean
-  editorContext?: EditorContext
-}
-
-export interface Started {
-  run: RunId
-  conversationId: ConversationId
-  messageId: MessageId
-  delivery: Delivery
-}
-
-/** Where a conversation is to move; at least one of the optional fields besides `when`. */
-export interface SwitchInput extends ModelChoice {
-  conversationId: ConversationId
-  agent?: ProviderId
-  harness?: Harness
-  account?: string
-  /** Left out: `now`, which a turn under way follows at its next gap. */
-  when?: 'now' | 'next'
-}
-/** When the move counts, the turn under way that goes on there, and what from: the provider's session, or the record. */
-export interface Switched {
-  applied: 'now' | 'next'
-  run?: RunId
-  kept: 'session' | 'record'
-}
+export type * from './turn-input.js'
 
 /** The head of a watched run: `seq` is how many frames exist now. */
 export interface AttachedEvent {
@@ -221,6 +110,19 @@ export interface Agent {
    * without `conversationId` a new one is minted. Sending a known `messageId` again returns what happened the first
    * time and does nothing twice. `startIn`, `isolated`, `worktreeBase` and `forkOf` count on a
    * first turn only; a fork of files of then, and pinned commits, give a private copy even without `isolated`.
+   *
+   * - 400: neither prompt nor attachment, `isolated` without `conversationId`, an `origin`, or an attachment that
+   *   leads out of the workspace
+   * - 403: `autoLand` by a caller who may not land, a conversation that an editor token did not open, or one in an
+   *   area held for reading
+   * - 404: no such conversation for this caller in `conversationId`, `forkOf` or `sessionId`, or `startIn` is outside
+   *   the caller's areas
+   * - 409: `messageId` was used in another conversation, or `forkOf` on a conversation that has messages or names
+   *   files that are gone
+   * - 422: unknown provider, harness, model, account, runner, repository, commit or file, no repository for a private
+   *   copy, or a reserved `conversationId`
+   * - 429: 50 messages wait in this conversation already
+   * - 501: a program that the turn needs is not installed; the message names it
    */
   'POST /agent'(input: TurnInput): Started
 
@@ -230,6 +132,8 @@ export interface Agent {
    * `after` counts for the run named by `run`, or for the newest one. A run reserved for a waiting message is waited
    * for; any other run that is not the newest gets the newest one from its first frame. A stream that closes without
    * `end` was cut: attach again with the last `seq`. Any number may watch, and a slow watcher never slows the turn.
+   *
+   * - 404: no such conversation, or the log of its runs is not kept any more
    */
   'POST /agent/attach'(input: { conversationId: ConversationId; run?: string; after?: Count }): Stream<AttachData, { run: RunId; reason: RunEnd }>
 
@@ -239,6 +143,12 @@ export interface Agent {
    * The first answer wins: the very same answer again is fine, a different one is refused. `cancelled` ends the turn as
    * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`. An offer takes at
    * least a maintainer, and no token answers the two that move money.
+   *
+   * - 403: an offer is answered by a maintainer, one that moves money by a person, a card of another conversation by
+   *   no editor token
+   * - 404: no card with that `requestId`
+   * - 409: the card was answered otherwise, or its turn ended
+   * - 422: the card is of another kind, or an answer names a question that was not asked
    */
   'POST /agent/reply'(input: CardReply): Ok
 
@@ -247,6 +157,10 @@ export interface Agent {
    *
    * The `steer` frame is in the log before the answer. A parked turn keeps the words until its card is answered. It
    * never starts a turn and never queues.
+   *
+   * - 400: neither text nor attachment, or an attachment that leads out of the workspace or is not there
+   * - 404: no such conversation
+   * - 409: nothing runs, the turn is stopping, or its provider takes no words in mid-turn: use `POST /agent`
    */
   'POST /agent/steer'(input: {
     conversationId: Text
@@ -259,6 +173,8 @@ export interface Agent {
    * Stop the turn; answers when it has fully ended, at most 15 s later.
    *
    * Files already written stay written, and nothing lands. A planned resume after an outage is dropped. With nothing running it answers at once.
+   *
+   * - 404: no such conversation
    */
   'POST /agent/stop'(input: { conversationId: Text }): Ok
 
@@ -267,6 +183,11 @@ export interface Agent {
    *
    * Files of the private copy first, then the record, then the provider's memory. Ignored files, the saved state and
    * waiting messages (paused) stay, what is left behind is in the log of the branch. The shared tree has no saved states.
+   *
+   * - 404: no such conversation, or `index` is past the end of its record
+   * - 409: a turn is running or parked, or the message is not a person's or has no saved state
+   * - 424: git refused; nothing was cut
+   * - 501: git is missing; the message says how to install it
    */
   'POST /agent/rewind'(input: { conversationId: Text; index: Count }): { snapshot: string; dropped: Count }
 
@@ -276,6 +197,12 @@ export interface Agent {
    * A turn under way goes on there at its next gap between tool calls, in the same run; a call in hand is cut short after
    * 30 s. One that waits for an answer moves with the answer. Without a turn, and with `when` "next", it is written down for
    * the next one. A second move replaces one that has not happened. Work, copy and queue are untouched.
+   *
+   * - 400: nothing to change was given
+   * - 404: no such conversation
+   * - 409: the turn is stopping
+   * - 422: unknown provider, harness, account or model
+   * - 501: the harness needs a program that is not installed; the message names it
    */
   'POST /agent/switch-account'(input: SwitchInput): Switched
 
@@ -283,6 +210,8 @@ export interface Agent {
    * List the shortcut commands the provider last published.
    *
    * Invoking one is a prompt that starts with `/name`. Empty when the provider never published any.
+   *
+   * - 422: unknown provider
    */
   'GET /agent/commands'(input: { agent?: Text }): { commands: Command[] }
 
@@ -366,4 +295,5 @@ export const agent: Contract<Agent> = {
   schema: () => typia.json.application<Agent>(),
   request: typia.misc.createValidatePrune<Requests<Agent>>(),
   reply: () => typia.createValidate<Replies<Agent>>(),
+  examples,
 }

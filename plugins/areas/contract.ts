@@ -2,6 +2,7 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Access, ReachFolder } from '../../sdk/reach.js'
 import type { Count, Millis, Ok, Role, Text } from '../../sdk/types.js'
+import { examples } from './examples.js'
 
 /** The name of an area in addresses and grants. */
 export type AreaId = string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
@@ -101,10 +102,17 @@ export interface Areas {
    * Audit who reaches a path, or what a person reaches, and through which areas.
    *
    * Exactly one of `path` and `email`. It is decided by what guards every call: an area whose folder is gone grants nothing.
+   *
+   * - 400: neither or both of `path` and `email`, or `path` is not a workspace path
+   * - 404: nothing is at the path, or the person is not on the roster
    */
   'GET /areas/reach'(input: { path?: FolderPath; email?: Text }): ReachReport
 
-  /** Give one area with what it covers now: repositories, folders with their number of files, conversations that start in it. */
+  /**
+   * Give one area with what it covers now: repositories, folders with their number of files, conversations that start in it.
+   *
+   * - 404: no such area, or none the caller holds
+   */
   'GET /areas/{id}'(input: { id: Text }): AreaDetail
 
   /**
@@ -112,6 +120,11 @@ export interface Areas {
    *
    * Folders are kept by their real location; doubles and folders below another one are folded. People who hold it keep
    * it, and what they reach changes at once. A folder may be one repository, a group of folders, or `.` for everything.
+   *
+   * - 400: a reserved id, a blank label, or a folder that is not a workspace path
+   * - 404: a folder does not exist
+   * - 409: there are 200 areas already
+   * - 422: a folder is a file, belongs to git or the sandbox, or leads out of the workspace
    */
   'POST /areas'(input: {
     id: AreaId
@@ -127,6 +140,11 @@ export interface Areas {
    *
    * Giving it to somebody who has the whole workspace takes reach away, and needs `narrow`. Whoever loses the last area
    * has nothing, not everything. Giving twice and taking what somebody does not have are fine.
+   *
+   * - 400: neither list names anybody, or one person is in both
+   * - 404: no such area, or somebody who is not on the roster
+   * - 409: somebody has the whole workspace, and `narrow` was not given
+   * - 422: a maintainer or the owner, who are never limited to areas
    */
   'POST /areas/{id}/holders'(input: {
     id: Text
@@ -135,7 +153,12 @@ export interface Areas {
     narrow?: boolean
   }): { holders: Holder[] }
 
-  /** Remove an area that nobody holds; its folders and files stay as they are. */
+  /**
+   * Remove an area that nobody holds; its folders and files stay as they are.
+   *
+   * - 404: no such area
+   * - 409: people still hold it, open invitations included; `holders` of the body lists them
+   */
   'DELETE /areas/{id}'(input: { id: Text }): Ok
 
   /** What areas reach together now, by the real location of their folders; unknown areas and folders that are gone reach nothing. With `email` only those that the person still holds count. */
@@ -148,4 +171,5 @@ export const areas: Contract<Areas> = {
   schema: () => typia.json.application<Areas>(),
   request: typia.misc.createValidatePrune<Requests<Areas>>(),
   reply: () => typia.createValidate<Replies<Areas>>(),
+  examples,
 }

@@ -1,6 +1,7 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Count, Millis } from '../../sdk/types.js'
+import { examples } from './examples.js'
 
 export type LogKind = 'daemon' | 'plugin' | 'terminal' | 'run' | 'crash'
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
@@ -58,6 +59,9 @@ export interface LogsCalls {
    *
    * With `find` or `level` only lines that hold these words, or are at least as grave; at most 64 MiB are looked at, then
    * `next` says where to go on. What is no UTF-8 is shown with replacement characters.
+   *
+   * - 400: the name leaves the folder of logs
+   * - 404: no such log
    */
   'GET /logs/file'(input: {
     name: LogName
@@ -72,6 +76,10 @@ export interface LogsCalls {
    *
    * The id of an event is the offset after its line. It goes on when the log is rotated. Beyond 2,000 lines a second,
    * lines are left out and counted. A person follows 8 logs at once at most.
+   *
+   * - 400: the name leaves the folder of logs
+   * - 404: no such log
+   * - 429: 8 logs are followed already
    */
   'GET /logs/follow'(input: { name: LogName; from?: Offset; level?: LogLevel }): Stream<LogLine | LogRotated | LogSkipped, { reason: 'removed' }>
 }
@@ -80,4 +88,5 @@ export const logs: Contract<LogsCalls> = {
   schema: () => typia.json.application<LogsCalls>(),
   request: typia.misc.createValidatePrune<Requests<LogsCalls>>(),
   reply: () => typia.createValidate<Replies<LogsCalls>>(),
+  examples,
 }

@@ -1,6 +1,7 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
+import { examples } from './examples.js'
 
 /** How agents behave in this sandbox: the settings that the sandbox honours. */
 export interface Settings {
@@ -49,6 +50,12 @@ export interface SettingsCalls {
    *
    * With `if-match: <tag of an earlier answer>` nothing is written when the settings have changed since. A turn that
    * runs keeps what it started with, but for what it may reach. Keys of the file that are no settings here stay as they are.
+   *
+   * - 400: an unknown key, a value that does not fit, or an entry of `networkAllow` that may not
+   *   be allowed
+   * - 409: `if-match` names another revision; nothing was written
+   * - 422: the file of settings cannot be read, or its folder is none
+   * - 424: the file of settings could not be written; the message says why
    */
   'POST /settings'(input: SettingsGiven): Ok
 
@@ -57,6 +64,11 @@ export interface SettingsCalls {
    *
    * Changes of different keys never lose each other. With `revision`, as an earlier answer gave it (the tag of a read
    * without its quotes), nothing is written when the settings have changed since.
+   *
+   * - 400: an unknown key, a value that does not fit, or a key in both `set` and `unset`
+   * - 409: the settings have another revision; nothing was written
+   * - 422: the file of settings cannot be read, or its folder is none
+   * - 424: the file of settings could not be written; the message says why
    */
   'POST /settings/patch'(input: { set?: SettingsGiven; unset?: SettingKey[]; revision?: string }): { settings: Settings; revision: string }
 
@@ -80,4 +92,5 @@ export const settings: Contract<SettingsCalls> = {
   schema: () => typia.json.application<SettingsCalls>(),
   request: typia.createValidateEquals<Read | Write>(),
   reply: () => typia.createValidate<Replies<SettingsCalls>>(),
+  examples,
 }

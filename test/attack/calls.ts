@@ -49,7 +49,7 @@ export interface Guarded extends Support {
 
 /** A daemon with every group, whose calls end just before their handlers. */
 export const guarded = async (t: Test): Promise<Guarded> => {
-  const daemon = await daemonWith(t, [])
+  const daemon = await daemonWith(t, [], { undeclared: true })
   const { calls } = daemon.kernel
   const answer = calls.answer.bind(calls)
   let seen: string[] = []

@@ -86,7 +86,7 @@ t.test('a stream beats on, a wait is as long as it was, and frames fit the contr
     await land.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'more?': 'yes' } })
     const frames = await watched.all()
     t.match(frames.at(-1)?.event, { kind: 'done', reason: 'completed' })
-    t.same(frames.flatMap(({ seq, event }) => misfits(attach, { kind: 'frame', seq, event })), [])
+    t.same(frames.flatMap(({ seq, event }) => misfits(attach, { event: 'message', data: { kind: 'frame', seq, event } })), [])
     t.match(await beats, { kind: 'heartbeat' }, 'the peer hears that it is still connected')
   }
 })

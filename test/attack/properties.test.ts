@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
+import { OF_NO_OPERATION } from '../support/answers.js'
 import { misfits, OPERATIONS, type Operation } from '../support/schema.js'
 import { freshSession } from './calls.js'
 import { requestsOf, type Sent } from './inputs.js'
@@ -64,7 +65,7 @@ const faults = ({ call, responses }: Operation, { status, headers, body }: RawAn
   if (status === 0) return ['no answer came']
   if (status >= 500) return [`a failure: ${status} ${body.slice(0, 300)}`]
   if (status === 204 || status === 304) return body === '' ? [] : [`${status} with a body`]
-  if (status >= 400) return sentence(status, body)
+  if (status >= 400) return [...(Object.hasOwn(responses, status) || OF_NO_OPERATION.has(status) ? [] : [`${call} does not declare the status ${status}`]), ...sentence(status, body)]
   const type = /\r\ncontent-type: ([^;\r]*)/i.exec(headers)?.[1] ?? ''
   const published = responses[status]?.content?.[type]
   if (!published) return [`${call} does not publish an answer ${status} of type ${type}`]
@@ -72,7 +73,8 @@ const faults = ({ call, responses }: Operation, { status, headers, body }: RawAn
   if (!schema) return []
   if (type === 'application/json') return misfits(schema, JSON.parse(body))
   if (type !== 'text/event-stream') return []
-  return [...body.matchAll(/^event: message\n(?:id: .*\n)?data: (.*)\n\n/gm)].flatMap(([, data]) => misfits(schema, JSON.parse(data!)))
+  return [...body.matchAll(/^event: (.*)\n(?:id: (.*)\n)?data: (.*)\n\n/gm)].flatMap(([, event, id, data]) =>
+    misfits(schema, { event, ...(id !== undefined && { id }), data: JSON.parse(data!) }))
 }
 
 const shown = ({ method, target, headers, body }: Sent): string => {

@@ -30,6 +30,22 @@ t.test('the first answer to a question wins, and the very same one again is as g
   t.match((await transcript(daemon, 'q')).messages.find(({ cards }) => cards)?.cards, [{ card: { requestId }, reply, by: 'owner@sandbox.local' }])
 })
 
+t.test('an answer of a kind that no card has is refused with the kinds there are', async t => {
+  const { fetch } = await daemonWith(t, ['agent'])
+  const refused = async (body: object) => {
+    const answer = await fetch('/agent/reply', { method: 'POST', body: JSON.stringify(body) })
+    return { status: answer.status, ...await answer.json() as { message: string; errors: object[] } }
+  }
+  const kinds = 'one of capability_offer, payment_offer, permission, plan, question, service_offer'
+  const { status, message, errors } = await refused({ kind: 'approval', requestId: 'r-1.1', approve: true })
+  t.equal(status, 400)
+  t.equal(message, `kind: expected ${kinds}, found "approval"`)
+  t.same(errors, [{ path: 'kind', expected: kinds, value: 'approval' }])
+  t.equal((await refused({ requestId: 'r-1.1' })).message, `kind: expected ${kinds}, found nothing`)
+  t.equal((await refused({ kind: ['plan'], requestId: 'r-1.1' })).message, `kind: expected ${kinds}, found a list`)
+  t.equal((await refused({ kind: 'plan', requestId: 'r-1.1' })).message, 'approve: expected true or false, found nothing')
+})
+
 t.test('a cancelled question ends the turn as stopped, and the answer waits for that', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon

@@ -14,6 +14,7 @@ import { askSocket } from '../../sdk/node/socket.js'
 import type { Api } from '../../sdk/api.js'
 import type { Handlers } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
+import { checkAnswers } from './answers.js'
 
 /** The folder of the built program. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -44,6 +45,8 @@ export interface SupportOptions {
   files?: { readonly [path: string]: string }
   git?: boolean
   deployment?: Deployment
+  /** Calls answer with statuses their handlers never give, so answers are not held to the document. */
+  undeclared?: true
   workspace?: string
   data?: string
   /** Where the manifests are, in place of those of the product. */
@@ -76,6 +79,7 @@ export const daemonWith = async (t: Test, groups: readonly string[], options: Su
   await daemon.ready
   const session = daemon.auth.openLocal('test').token
   const { url } = daemon
+  if (!options.manifests && !options.undeclared) checkAnswers(Number(new URL(url).port), call => daemon.kernel.calls.has(call))
   return {
     ...daemon, workspace, data, session, logged,
     client: createClient({ url, session }),

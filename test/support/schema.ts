@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from './daemon.js'
 
 /** A schema of the published document, as far as the document uses them. */
 export interface Schema {
@@ -42,7 +41,7 @@ interface Document {
   readonly components: { readonly schemas: { readonly [name: string]: Schema } }
 }
 
-const document = JSON.parse(readFileSync(join(root, '..', 'openapi', 'openapi.json'), 'utf8')) as Document
+const document = JSON.parse(readFileSync(join(import.meta.dirname, '../../..', 'openapi', 'openapi.json'), 'utf8')) as Document
 
 /** Every call of the published document. */
 export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>

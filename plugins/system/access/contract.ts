@@ -34,7 +34,11 @@ export interface SignInOptions {
 
 /** Who may reach the sandbox, and what they reach. */
 export interface AccessCalls {
-  /** Tell a sign-in page what it can offer: providers, whether there is an owner, whether local sign-in works here. */
+  /**
+   * Tell a sign-in page what it can offer: providers, whether there is an owner, whether local sign-in works here.
+   *
+   * - 429: more than 120 requests a minute
+   */
   'GET /system/sign-in'(): SignInOptions
 
   /**
@@ -45,6 +49,13 @@ export interface AccessCalls {
    * identity becomes the owner, with `claim` where the code printed at start is asked for. Where no provider is configured
    * an `invite` alone signs in, under `name`. A bearer session is renewed: same id, new token, and the old token works
    * 10 more minutes. Codes are used up exactly when they grant. The token is in this answer only.
+   *
+   * - 400: no proof of any kind
+   * - 401: the token, session or code is not accepted
+   * - 403: the person has no role here, the e-mail belongs to another account, or a local login came over plain HTTP
+   * - 409: the sandbox has no owner and no claim code was sent, or has one and a code was sent
+   * - 424: the keys of the identity provider cannot be fetched
+   * - 429: too many failed attempts from this address
    */
   'POST /system/session'(input: {
     claim?: string & tags.MinLength<1> & tags.MaxLength<64>
@@ -54,7 +65,11 @@ export interface AccessCalls {
     device?: string & tags.MinLength<1> & tags.MaxLength<120>
   }): OpenedSession
 
-  /** List one's own active sessions, for the owner everybody's; the newest use first. */
+  /**
+   * List one's own active sessions, for the owner everybody's; the newest use first.
+   *
+   * - 403: the caller is not a signed-in person
+   */
   'GET /system/sessions'(): { sessions: AccessSession[] }
 
   /**
@@ -62,6 +77,9 @@ export interface AccessCalls {
    *
    * An empty body ends every session of the sandbox, the caller's too. Streams of an ended session close within 1 s.
    * Repeating is harmless.
+   *
+   * - 400: more than one of `current`, `id` and `email`
+   * - 403: a session of somebody else, or all of them, by a caller who is not the owner
    */
   'POST /system/sessions/revoke'(input: { current?: true; id?: Text; email?: Text }): { ok: true; revoked: number }
 
@@ -69,6 +87,10 @@ export interface AccessCalls {
    * Mint a control token for a program.
    *
    * The token is in this answer only. Labels need not be unique and decide nothing. At most 100 tokens are active.
+   *
+   * - 400: a blank label, or `expiresAt` has passed
+   * - 403: the caller is not the owner, signed in
+   * - 429: 100 tokens are active
    */
   'POST /system/control/tokens'(input: {
     label: string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[^\\x00-\\x1f]+$'>
@@ -79,6 +101,10 @@ export interface AccessCalls {
   /** List every token not revoked, newest first, never with its value; expired ones stay 30 days. */
   'GET /system/control/tokens'(): { tokens: TokenRow[] }
 
-  /** Make a token unusable at once and close its streams; a turn it started goes on. */
+  /**
+   * Make a token unusable at once and close its streams; a turn it started goes on.
+   *
+   * - 404: no such token
+   */
   'DELETE /system/control/tokens/{id}'(input: { id: Text }): Ok
 }

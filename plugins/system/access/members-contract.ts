@@ -28,6 +28,13 @@ export interface MemberCalls {
    * have none). Role `owner` hands ownership over to somebody who has signed in; the caller becomes a maintainer. Without
    * `email` the answer holds a one-time code, good for 7 days or until `expiresAt`, at most 30 days. What a person no longer
    * reaches is closed to them at once.
+   *
+   * - 400: an e-mail not of the form local@domain, or an expiry that may not be
+   * - 403: the caller is not the owner, signed in
+   * - 404: an area is unknown
+   * - 409: ownership to somebody who never signed in
+   * - 422: role `owner` without `email`, or the owner's own role
+   * - 429: 50 invitations are open
    */
   'POST /members'(input: {
     email?: string & tags.MinLength<3> & tags.MaxLength<254>
@@ -41,10 +48,21 @@ export interface MemberCalls {
    * Take a person's access away, or withdraw an invitation.
    *
    * Their sessions and streams end within 1 s; turns they started go on. Below maintainer the lists of the answer are empty.
+   *
+   * - 400: neither or both of `email` and `invitation`
+   * - 403: the access of somebody else, by a caller who is not the owner
+   * - 404: not on the roster
+   * - 409: the owner does not leave
    */
   'DELETE /members'(input: { email?: Text; invitation?: Text }): MemberList
 
-  /** Give up one's own access: what `DELETE /members` does with one's own e-mail. */
+  /**
+   * Give up one's own access: what `DELETE /members` does with one's own e-mail.
+   *
+   * - 403: the caller is not a signed-in person
+   * - 404: the caller is not on the roster
+   * - 409: the owner does not leave
+   */
   'DELETE /members/self'(): MemberList
 
   /** The roster, for another group. */

@@ -170,6 +170,8 @@ export interface BrowserCalls {
    * Close a browser.
    *
    * Whoever uses it next is told that it is not running, as after a crash. Closing one that is closed is fine.
+   *
+   * - 404: no such browser
    */
   'DELETE /system/browsers/{name}'(input: { name: BrowserName }): Ok
 
@@ -178,6 +180,14 @@ export interface BrowserCalls {
    *
    * `capture` gives the picture and the text that can be seen, and changes nothing. The others wait until the new page
    * begins to come, at most 15 s. `open` under a name `web-…` that no browser has starts one.
+   *
+   * - 400: the action needs a field that was not given, such as `url`
+   * - 404: no such browser or page
+   * - 409: the browser is not running, runs already, or the page was closed meanwhile
+   * - 422: an address of the daemon, or one that the network policy does not allow
+   * - 424: the page could not be reached or shown
+   * - 429: as many browsers or pages are open as may be
+   * - 501: Chromium is missing
    */
   'POST /system/browsers/{name}/page'(input: BrowserAct): BrowserActed
 
@@ -186,6 +196,10 @@ export interface BrowserCalls {
    *
    * It takes a ticket of `POST /system/ws-ticket`. Pictures come as they change, the next when the last was taken: who is slow
    * gets fewer, newer ones. The page that is active is shown until `bind` names one. Closing ends nothing in the browser.
+   *
+   * - 404: no such browser
+   * - 409: the browser is not running
+   * - 429: 8 sockets look at the browser already
    */
   'GET /system/browser-view'(input: { session: BrowserName; ticket: string }): Socket<ViewClientFrame, ViewServerFrame>
 

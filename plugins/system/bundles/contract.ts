@@ -77,6 +77,11 @@ export interface BundleCalls {
    * `passphrase` the archive is encrypted, which `secrets` needs; else it is a plain gzip tar. `repos` packs these
    * repositories only, `since` only conversations that moved after it. The three newest are kept, none longer than 7
    * days.
+   *
+   * - 400: secrets without a passphrase, or a repository that is unknown
+   * - 409: a bundle is being packed, or the sandbox is being restored
+   * - 413: not enough free disk; the message gives both sizes
+   * - 424: a group could not hand over what it keeps
    */
   'POST /bundles'(input: {
     secrets?: boolean
@@ -85,13 +90,21 @@ export interface BundleCalls {
     since?: Millis
   }): { name: string }
 
-  /** Delete a backup and its tickets; one being packed is stopped first. */
+  /**
+   * Delete a backup and its tickets; one being packed is stopped first.
+   *
+   * - 404: no such bundle
+   */
   'DELETE /bundles/{name}'(input: { name: Text }): Ok
 
   /**
    * Download a finished backup with a ticket of `POST /system/ws-ticket`.
    *
    * `range` asks for a part of it, so that a download that was cut goes on: 206, or 416 with the size.
+   *
+   * - 404: no such bundle, or its file is gone
+   * - 409: the bundle is not ready
+   * - 416: the range is outside the file
    */
   'GET /bundles/download'(input: { name: Text; ticket?: string }): BundleBytes
 
@@ -101,6 +114,11 @@ export interface BundleCalls {
    * `check` reads it whole and writes nothing. `apply` lays everything out, checks it, and has the sandbox start anew
    * with it; what was there is kept for 7 days. The owner, members, sessions and tokens stay those of this sandbox.
    * Nothing comes back that acts by itself.
+   *
+   * - 404: no such file
+   * - 409: a turn runs, a bundle is being packed or restored, or a folder is in the way; nothing was written
+   * - 413: not enough free disk, or the bundle unpacks to too much
+   * - 422: not a bundle, a newer version, damaged, or the passphrase does not open it; nothing was written
    */
   'POST /bundles/restore'(input: {
     path: string & tags.MinLength<1> & tags.MaxLength<400>

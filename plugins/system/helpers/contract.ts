@@ -22,6 +22,8 @@ export interface HelperCalls {
    *
    * Live from its turn while that works, from what was kept afterwards. An `editor` token reads only helpers of
    * conversations it started.
+   *
+   * - 404: no such subagent, or it ended more than a week ago
    */
   'GET /system/subagents/{id}/transcript'(input: { id: Text }): { messages: TranscriptMessage[] }
 }

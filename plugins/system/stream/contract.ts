@@ -114,6 +114,8 @@ export interface StreamCalls {
    * behind gets `resync` and begins anew; who reaches less than before gets it too, and connects again. A credential that ends gets `error` with its status, a daemon that stops
    * sends `done` with the milliseconds after which to connect again. A browser's `EventSource` sends a `ticket` of
    * POST /system/ws-ticket in place of a credential; where the daemon has no room for it, it is told when to come again.
+   *
+   * - 429: more than 16 streams with this credential
    */
   'GET /events'(input: {
     clientId?: ClientId

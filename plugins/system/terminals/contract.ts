@@ -78,6 +78,9 @@ export interface TerminalCalls {
    *
    * It runs behind the wall, with the workspace writable and the daemon's own files, sockets and processes out of sight. `cwd`
    * is a workspace path; `command` is typed into the shell. At most 32 shells run.
+   *
+   * - 404: `cwd` is not a folder of the workspace
+   * - 429: 32 shells are open
    */
   'POST /system/terminals'(input: {
     name?: string & tags.Pattern<'^web-[A-Za-z0-9_-]{1,40}$'>
@@ -100,6 +103,9 @@ export interface TerminalCalls {
    *
    * Lines that were wrapped are whole, control sequences are left out. Of a long history it is the last 8 MiB; `truncated` says
    * that there was more.
+   *
+   * - 403: the kind of terminal is above the caller's role
+   * - 404: no such terminal
    */
   'GET /system/terminals/{name}/scrollback'(input: {
     name: TerminalName
@@ -113,6 +119,9 @@ export interface TerminalCalls {
    * of clients may watch and type; the terminal is as large as the smallest of their windows. Closing the socket ends
    * nothing. A client that reads slowly slows the program down and loses nothing. A client that says nothing for 90 s, not even
    * `ping`, is closed. At most 32 sockets are open.
+   *
+   * - 404: no such terminal
+   * - 429: too many sockets on terminals are open
    */
   'GET /system/terminal'(input: {
     session: TerminalName

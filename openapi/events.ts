@@ -1,0 +1,35 @@
+import { pascal, refTo } from './schemas.js'
+import type { Schema, Schemas } from './schemas.js'
+
+interface Events {
+  /** One event of the stream: a union told apart by `event`. */
+  readonly schema: Schema
+  /** Each of its forms, by name. */
+  readonly made: Schemas
+}
+
+/** The form of an event of a stream, as `agent.attach` → `AgentAttachMessage`, `AgentAttachDone` and the `StreamError` of all. */
+export const eventsOf = (id: string, message: Schema, done: Schema | undefined): Events => {
+  const ending = done && Object.keys(done).length > 0 ? done : { type: 'object' as const }
+  const forms: { readonly [event: string]: readonly [name: string, schema: Schema] } = {
+    message: [`${pascal(id)}Message`, eventOf('message', message, 'One event of the stream.')],
+    done: [`${pascal(id)}Done`, eventOf('done', ending, 'The stream is over: nothing follows.')],
+    error: ['StreamError', eventOf('error', refTo('Refusal'), 'The stream failed, or access to it ended: nothing follows.')],
+  }
+  const names = Object.entries(forms).map(([event, [name]]) => [event, refTo(name).$ref!] as const)
+  return {
+    schema: { oneOf: names.map(([, $ref]) => ({ $ref })), discriminator: { propertyName: 'event', mapping: Object.fromEntries(names) } },
+    made: Object.fromEntries(Object.values(forms)),
+  }
+}
+
+const eventOf = (event: string, data: Schema, description: string): Schema => ({
+  type: 'object',
+  properties: {
+    event: { type: 'string', const: event },
+    data,
+    ...(event === 'message' && { id: { type: 'string', description: 'Resume after it with the header `last-event-id`, where the call says so.' } }),
+  },
+  required: ['event', 'data'],
+  description,
+})
