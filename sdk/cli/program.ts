@@ -3,9 +3,11 @@ import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { activity } from './activity.js'
 import { areas } from './areas.js'
+import { fork, rewind } from './back.js'
 import { browser } from './browser.js'
 import { bundle } from './bundle.js'
 import { call } from './call.js'
+import { archive, rename, steer } from './conversation.js'
 import { events } from './events.js'
 import { agents, diff, discard, land } from './fleet.js'
 import { login } from './login.js'
@@ -13,6 +15,7 @@ import { logs } from './logs.js'
 import { members } from './members.js'
 import { network } from './network.js'
 import { SELF } from './own-name.js'
+import { queue } from './queue.js'
 import { answer, attach, run, stop } from './run.js'
 import { scriptAgent } from './script-agent.js'
 import { serve } from './serve.js'
@@ -20,14 +23,15 @@ import { sessions } from './sessions.js'
 import { terminal } from './terminal.js'
 import { jsonLine, oneLine, plain } from './text.js'
 import { token } from './tokens.js'
+import { transcript } from './transcript.js'
 import { usage } from './usage.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { wall } from './wall.js'
 import { say, write } from './write.js'
 
 const VERBS: readonly Verb[] = [
-  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, browser, activity, logs, usage, wall, network,
-  bundle, call, scriptAgent,
+  serve, login, run, attach, answer, steer, queue, stop, agents, events, transcript, diff, land, discard, rewind, fork, rename, archive, members, areas, sessions,
+  token, terminal, browser, activity, logs, usage, wall, network, bundle, call, scriptAgent,
 ]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */

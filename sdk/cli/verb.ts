@@ -43,6 +43,8 @@ export interface Flag {
   readonly multiple?: true
   /** One letter that says the same. */
   readonly short?: string
+  /** The values it takes, where they are few. */
+  readonly choices?: readonly string[]
   readonly help: string
 }
 
