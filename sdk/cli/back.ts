@@ -18,6 +18,7 @@ export const rewind: Verb = {
   name: 'rewind',
   usage: '[CONVERSATION] [--before N]',
   summary: 'go back to before a message: its words, what followed and the files they made go; left out: the newest conversation',
+  examples: ['rewind', 'rewind c-1 --before 4 --yes'],
   notes: [
     'transcript shows the number of each message. Messages that wait stay, paused. Files return in a private copy only.',
     'It asks first. Without a terminal it takes --yes.',
@@ -48,6 +49,7 @@ export const fork: Verb = {
   name: 'fork',
   usage: '[CONVERSATION] "PROMPT"',
   summary: 'start a conversation that begins with what another one said, and follow its turn; left out: the newest one',
+  examples: ['fork "try it the other way"', 'fork c-1 "try it the other way" --before 4 --as other-way'],
   notes: [
     'PROMPT - reads it from standard input. With --before N it begins with the messages before that one, and with the files as that',
     'message found them; transcript shows the numbers. Without it, with all messages and the files as they are in the workspace now.',

@@ -16,6 +16,7 @@ export const steer: Verb = {
   name: 'steer',
   usage: '[CONVERSATION] "TEXT"',
   summary: 'say something into the running turn without stopping it; without a conversation: the newest one',
+  examples: ['steer "use tabs"', 'steer c-1 "look at this" --attach notes.txt'],
   notes: ['TEXT - reads it from standard input. It never starts a turn and never waits for one: that is what run --conversation does.'],
   flags: { ...ATTACH, ...CONNECTION },
   least: 1,
@@ -46,6 +47,7 @@ export const rename: Verb = {
   name: 'rename',
   usage: '[CONVERSATION] "TITLE"',
   summary: 'give a conversation a title, which none made by itself replaces; without a conversation: the newest one',
+  examples: ['rename "The parser"', 'rename c-1 "The parser"'],
   flags: CONNECTION,
   least: 1,
   most: Infinity,
@@ -64,6 +66,7 @@ export const archive: Verb = {
   name: 'archive',
   usage: '[CONVERSATION…] | --finished | --list | --restore CONVERSATION…',
   summary: 'put conversations away; their work and words are kept; left out: the newest one',
+  examples: ['archive c-1', 'archive --finished', 'archive --list', 'archive --restore c-1'],
   notes: ['What is not committed is committed on the branch, the private copy goes, and the next turn after --restore makes it again.'],
   flags: {
     finished: { help: 'put away every conversation that is finished' },
@@ -87,12 +90,12 @@ export const archive: Verb = {
 }
 
 const listed = (terminal: Terminal, given: Given): Promise<number> =>
-  asked(terminal, given, (client, options) => client.call('GET /agents/archived', {}, options), ({ agents }) => tableOf(agents))
+  asked(terminal, given, (client, options) => client.call('GET /agents/archived', {}, options), ({ agents }, width) => tableOf(agents, width))
 
-const tableOf = (cards: readonly AgentCard[]): string[] => {
+const tableOf = (cards: readonly AgentCard[], width: number | undefined): string[] => {
   if (cards.length === 0) return ['nothing was put away']
   const now = Date.now()
-  return columns([['CONVERSATION', 'PUT AWAY', 'TITLE'], ...cards.map(({ id, archivedAt = now, title = '' }) => [oneLine(id), ago(archivedAt, now), short(plain(title), 60)])])
+  return columns([['CONVERSATION', 'PUT AWAY', 'TITLE'], ...cards.map(({ id, archivedAt = now, title = '' }) => [oneLine(id), ago(archivedAt, now), short(plain(title), 60)])], width)
 }
 
 /** Without ids every finished one. */

@@ -26,27 +26,32 @@ export interface FollowOptions {
 }
 
 /** Shows a run as it happens, until it ends; cards that wait are handed to `onCard`. */
-export const followRun = async (terminal: Terminal, client: Client, { json, onCard, ...what }: FollowOptions): Promise<Followed> => {
+export const followRun = (terminal: Terminal, client: Client, options: FollowOptions): Promise<Followed> => {
+  const follow = () => followed(terminal, client, options)
+  return terminal.sign ? terminal.sign.during(follow) : follow()
+}
+
+const followed = async (terminal: Terminal, client: Client, { json, onCard, ...what }: FollowOptions): Promise<Followed> => {
   const render = createRender({ colour: terminal.colour, ...(terminal.columns !== undefined && { columns: terminal.columns }) })
   const cards = new OpenCards(terminal, client, onCard)
-  let followed: Followed = {}
+  let found: Followed = {}
   let known = 0
   try {
     for await (const event of await client.call('POST /agent/attach', what, { signal: terminal.signal })) {
       await write(terminal, json ? jsonLine(event) : render(event))
       if (event.kind === 'attached') {
-        followed = { run: event.run }
+        found = { run: event.run }
         known = event.seq
       }
-      if (event.kind === 'end') followed = { ...followed, ...(event.next && { next: event.next }) }
+      if (event.kind === 'end') found = { ...found, ...(event.next && { next: event.next }) }
       if (event.kind !== 'frame') continue
-      followed = { ...followed, ...cards.see(event) }
+      found = { ...found, ...cards.see(event) }
       if (event.seq >= known) cards.raise()
     }
   } finally {
     await cards.close()
   }
-  return followed
+  return found
 }
 
 /** The cards of a run that nobody has answered yet. Cards of the past are told apart by their `resolved` frame. */
@@ -68,6 +73,7 @@ class OpenCards {
     if (event.kind === 'resolved') {
       this.#waiting.delete(event.requestId)
       this.#asked.get(event.requestId)?.stop.abort()
+      this.#terminal.sign?.resume()
     }
     return event.kind === 'done' ? { end: event.reason } : {}
   }
@@ -87,6 +93,7 @@ class OpenCards {
 
   async #ask(card: Card, signal: AbortSignal): Promise<void> {
     try {
+      this.#terminal.sign?.pause()
       const reply = await this.#onCard(card, signal)
       if (reply && !signal.aborted) await this.#client.call('POST /agent/reply', reply, { signal: this.#terminal.signal })
     } catch (error) {

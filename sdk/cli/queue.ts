@@ -25,6 +25,7 @@ export const queue: Verb = {
   name: 'queue',
   usage: '[CONVERSATION]',
   summary: 'list the messages that wait, take them back or put them in another order; left out: the newest one',
+  examples: ['queue', 'queue c-1 --first m-2', 'queue c-1 --remove m-1', 'queue c-1 --start'],
   notes: ['A message joins the queue when run --conversation ID says something that the running turn cannot take.'],
   flags: {
     remove: { value: 'MESSAGE', help: 'take a message back, and print its words' },
@@ -43,8 +44,8 @@ export const queue: Verb = {
         return told(terminal, given, await client.call('DELETE /agents/{id}/queue/{messageId}', { id, messageId }, options),
           ({ removed }) => `took back ${oneLine(removed.messageId)}: ${plain(removed.text)}`)
       }
-      if (first.length > 0 || start) return told(terminal, given, await ordered(client, id, first, start, options), waiting => linesOf(id, waiting))
-      return told(terminal, given, await client.call('GET /agents/{id}/queue', { id }, options), waiting => linesOf(id, waiting))
+      if (first.length > 0 || start) return told(terminal, given, await ordered(client, id, first, start, options), (waiting, width) => linesOf(id, waiting, width))
+      return told(terminal, given, await client.call('GET /agents/{id}/queue', { id }, options), (waiting, width) => linesOf(id, waiting, width))
     })
   },
 }
@@ -64,13 +65,13 @@ const ordered = async (client: Client, id: string, first: readonly string[], sta
   }
 }
 
-const linesOf = (id: string, { messages, paused, run }: WaitingMessages & { readonly run?: string }): string[] => {
+const linesOf = (id: string, { messages, paused, run }: WaitingMessages & { readonly run?: string }, width: number | undefined): string[] => {
   const now = Date.now()
   const rows = messages.map((message: QueuedMessage) =>
     [oneLine(message.messageId), oneLine(message.by), ago(message.at, now), WHY[message.why] ?? oneLine(message.why), short(plain(message.text), 60)])
   return [
     ...(run === undefined ? [] : [`started run ${oneLine(run)}; ${SELF} attach ${quoted(id)} follows it`]),
-    ...(rows.length ? columns([['MESSAGE', 'BY', 'SENT', 'WAITS BECAUSE', 'WORDS'], ...rows]) : ['nothing waits']),
+    ...(rows.length ? columns([['MESSAGE', 'BY', 'SENT', 'WAITS BECAUSE', 'WORDS'], ...rows], width) : ['nothing waits']),
     ...(paused ? [`paused; ${SELF} queue ${quoted(id)} --start goes on`] : []),
   ]
 }

@@ -21,6 +21,12 @@ export const run: Verb = {
   name: 'run',
   usage: '"PROMPT"',
   summary: 'start a turn and follow it to its end',
+  examples: [
+    'run "fix the failing test"',
+    'run "now the docs" --conversation c-1',
+    'run "what is on this picture?" --attach docs/plan.png',
+    'run - --detach < task.md',
+  ],
   notes: [
     'Where the workspace is a git repository the turn works in a private copy, which you read with diff and bring in with land.',
     'PROMPT - reads it from standard input. Ctrl-C stops watching, not the turn.',
@@ -62,6 +68,7 @@ export const attach: Verb = {
   name: 'attach',
   usage: '[CONVERSATION]',
   summary: 'follow a conversation; left out: the newest one',
+  examples: ['attach', 'attach c-1 --timeout 10m'],
   flags: {
     run: { value: 'RUN', help: 'the run that --after counts for' },
     after: { value: 'N', help: 'leave out the frames up to this one' },
@@ -84,6 +91,7 @@ export const answer: Verb = {
   name: 'answer',
   usage: 'CARD [ANSWER…]',
   summary: 'answer what an agent asks',
+  examples: ['answer c-1 yes', 'answer q-1 2 "my own words"', 'answer c-1 --cancel'],
   notes: [
     'CARD is the id that run printed, or the conversation when only one card waits there.',
     'A question takes a number, a label or your own words for each question; a plan yes, or no and what to change; a permission once, always or deny; an offer yes or no.',
@@ -111,6 +119,7 @@ export const stop: Verb = {
   name: 'stop',
   usage: '[CONVERSATION]',
   summary: 'stop the turn; files already written stay; left out: the newest one',
+  examples: ['stop', 'stop c-1'],
   flags: CONNECTION,
   most: 1,
   run: (terminal, given) =>

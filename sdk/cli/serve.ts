@@ -16,6 +16,7 @@ export const serve: Verb = {
   name: 'serve',
   usage: '',
   summary: 'run a daemon on a folder',
+  examples: ['serve', 'serve --workspace ~/code --port 0', 'serve --sample'],
   notes: ['SIGTERM and Ctrl-C stop it cleanly. With --sample and no workspace named, it runs on a sample workspace and shows one turn there.'],
   flags: {
     ...FLAGS,

@@ -12,6 +12,7 @@ export const transcript: Verb = {
   name: 'transcript',
   usage: '[CONVERSATION]',
   summary: 'show what was said and done in a conversation; left out: the newest one',
+  examples: ['transcript', 'transcript c-1 --limit 10'],
   notes: ['Each message has its number, which rewind and fork take. A turn under way is not in it yet: attach shows that.'],
   flags: {
     limit: { value: 'N', help: 'only the last N messages' },
