@@ -4,6 +4,12 @@ import { fileURLToPath } from 'node:url'
 import { packageVersion } from './node/package.js'
 import { keepCompiled } from './node/state-folder.js'
 
+const LEAST_NODE = 24
+const { node } = process.versions
+if (Number.parseInt(node) < LEAST_NODE) {
+  process.stderr.write(`sandbox: expected Node ${LEAST_NODE} or newer, found ${node} at ${process.execPath}; put a newer one first on PATH\n`)
+  process.exit(1)
+}
 keepCompiled(process.env)
 const { runProgram } = await import('./cli/program.js')
 const { StillWorking } = await import('./cli/still-working.js')
