@@ -21,6 +21,7 @@ import { queue } from './queue.js'
 import { answer, attach, run, stop } from './run.js'
 import { scriptAgent } from './script-agent.js'
 import { serve } from './serve.js'
+import { service } from './service.js'
 import { sessions } from './sessions.js'
 import { terminal } from './terminal.js'
 import { jsonLine, oneLine, plain } from './text.js'
@@ -33,7 +34,7 @@ import { say, write } from './write.js'
 
 /** Everything the program can do, as help lists it. */
 export const VERBS: readonly Verb[] = [
-  serve, login, run, attach, answer, steer, queue, stop, agents, events, transcript, diff, land, discard, rewind, fork, rename, archive, members, areas, sessions,
+  serve, service, login, run, attach, answer, steer, queue, stop, agents, events, transcript, diff, land, discard, rewind, fork, rename, archive, members, areas, sessions,
   token, terminal, browser, activity, logs, usage, wall, network, bundle, call,
   completion(() => VERBS), scriptAgent,
 ]

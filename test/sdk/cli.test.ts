@@ -4,7 +4,7 @@ import t from 'tap'
 import { fakeDaemon, note, sandbox } from './cli-process.js'
 import { json, streaming, wire } from './wire.js'
 
-const VERBS = ['serve', 'login', 'run', 'attach', 'answer', 'steer', 'queue', 'stop', 'agents', 'transcript', 'diff', 'land', 'discard', 'rewind', 'fork', 'rename', 'archive', 'members', 'sessions', 'token', 'terminal', 'usage', 'bundle', 'call', 'completion']
+const VERBS = ['serve', 'service', 'login', 'run', 'attach', 'answer', 'steer', 'queue', 'stop', 'agents', 'transcript', 'diff', 'land', 'discard', 'rewind', 'fork', 'rename', 'archive', 'members', 'sessions', 'token', 'terminal', 'usage', 'bundle', 'call', 'completion']
 
 t.test('help lists every verb and each verb has its own', async t => {
   const help = await sandbox(['--help'])
