@@ -1,6 +1,6 @@
+import { told } from './asked.js'
 import { plain } from './text.js'
-import { CONNECTION, EXIT, type Flag, misused, type Verb } from './verb.js'
-import { write } from './write.js'
+import { CONNECTION, type Flag, misused, type Verb } from './verb.js'
 
 /** Prints what completes the program's verbs and options in a shell, made from the verbs there are. */
 export const completion = (verbs: () => readonly Verb[]): Verb => ({
@@ -13,14 +13,13 @@ export const completion = (verbs: () => readonly Verb[]): Verb => ({
     'completion fish > ~/.config/fish/completions/sandbox.fish',
   ],
   notes: ['In zsh the folder must be in fpath before compinit runs. It completes the name sandbox, as an installed program has it.'],
-  flags: {},
+  flags: { json: CONNECTION.json! },
   least: 1,
   most: 1,
   run: async (terminal, given) => {
     const [shell = ''] = given.args
     const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell]! : misused(`expected completion bash, zsh or fish, found ${plain(shell)}`)
-    await write(terminal, script(verbs()))
-    return EXIT.ok
+    return told(terminal, given, { shell, script: script(verbs()) }, made => made.script.trimEnd())
   },
 })
 

@@ -12,6 +12,8 @@ export interface Followed {
   readonly run?: string
   readonly end?: RunEnd
   readonly next?: string
+  /** The turn works in a private copy, as far as it was watched. */
+  readonly copy?: boolean
 }
 
 /** What to do with a card that waits: give its reply, or undefined to leave it to somebody else. */
@@ -68,14 +70,14 @@ class OpenCards {
     this.#onCard = onCard
   }
 
-  see({ event }: AttachData & { kind: 'frame' }): { end?: RunEnd } {
+  see({ event }: AttachData & { kind: 'frame' }): Pick<Followed, 'end' | 'copy'> {
     if (isCard(event)) this.#waiting.set(event.requestId, event)
     if (event.kind === 'resolved') {
       this.#waiting.delete(event.requestId)
       this.#asked.get(event.requestId)?.stop.abort()
       this.#terminal.sign?.resume()
     }
-    return event.kind === 'done' ? { end: event.reason } : {}
+    return event.kind === 'done' ? { end: event.reason } : event.kind === 'worktree' ? { copy: true } : {}
   }
 
   raise(): void {
@@ -114,7 +116,7 @@ export const answering = (terminal: Terminal, json: boolean, answers: readonly s
     const reply = terminal.interactive && !json ? await askPerson(terminal, card, signal) : undefined
     if (reply || signal.aborted) return reply
     const line = `to answer: ${oneLine(answerCommand(card))}`
-    if (json) say(terminal, `${line}\n`)
+    if (json) say(terminal, jsonLine({ message: line, reason: 'card', requestId: card.requestId }))
     else await write(terminal, `${stylesOf(terminal.colour).bold(line)}\n`)
     return undefined
   }

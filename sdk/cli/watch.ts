@@ -1,7 +1,7 @@
 import type { Client } from '../client.js'
 import { answering, type Followed, followRun, type OnCard } from './follow.js'
 import { SELF } from './own-name.js'
-import { quoted, stylesOf } from './text.js'
+import { jsonLine, quoted, stylesOf } from './text.js'
 import { EXIT, type Flag, type Given, type Terminal } from './verb.js'
 import { durationOf } from './when.js'
 import { say, write } from './write.js'
@@ -34,11 +34,12 @@ export const watched = async (
   try {
     let followed = await followRun(seen, client, { json, onCard, ...pick(what) })
     while (onward && followed.next) followed = await followRun(seen, client, { json, onCard, conversationId, run: followed.next })
-    if (!json) await write(terminal, nextSteps(conversationId, followed, terminal.colour))
+    if (!json) await write(terminal, nextSteps(conversationId, followed, what.after !== undefined, terminal.colour))
     return followed.end === 'completed' ? EXIT.ok : EXIT.turn
   } catch (error) {
     if (!seen.signal.aborted) throw error
-    say(terminal, `${terminal.signal.aborted ? '\n' : ''}the turn goes on: ${SELF} attach ${conversationId} follows it, ${SELF} stop ${conversationId} stops it\n`)
+    const message = `the turn goes on: ${SELF} attach ${conversationId} follows it, ${SELF} stop ${conversationId} stops it`
+    say(terminal, json ? jsonLine({ message, reason: 'turn', conversationId }) : `${terminal.signal.aborted ? '\n' : ''}${message}\n`)
     if (terminal.signal.aborted) throw error
     return EXIT.turn
   } finally {
@@ -49,9 +50,12 @@ export const watched = async (
 const pick = ({ conversationId, run, after }: { conversationId: string; run?: string; after?: number }) =>
   ({ conversationId, ...(run !== undefined && { run }), ...(after !== undefined && { after }) })
 
-const nextSteps = (conversation: string, { end }: Followed, colour: boolean): string => {
+/** Only what works: work in the workspace itself is neither shown as a change nor landed. */
+const nextSteps = (conversation: string, { end, copy }: Followed, later: boolean, colour: boolean): string => {
   const { dim } = stylesOf(colour)
   const id = quoted(conversation)
-  const lines = end === 'completed' ? [`${SELF} diff ${id}`, `${SELF} land ${id}`] : [`${SELF} run --conversation ${id} "…"`, `${SELF} diff ${id}`]
+  const again = `${SELF} run --conversation ${id} "…"`
+  const isolated = copy || later
+  const lines = !isolated ? [again] : end === 'completed' ? [`${SELF} diff ${id}`, `${SELF} land ${id}`] : [again, `${SELF} diff ${id}`]
   return `${dim(`next: ${lines.join('  or  ')}`)}\n`
 }
