@@ -24,7 +24,7 @@ export const rewind: Verb = {
     'It asks first. Without a terminal it takes --yes.',
   ],
   flags: {
-    before: { value: 'N', help: 'the number of the message; left out: the last one a person sent' },
+    before: { value: 'N', help: 'the number of the message; left out: the one that began the last turn' },
     yes: { short: 'y', help: 'without asking' },
     ...CONNECTION,
   },
@@ -97,7 +97,7 @@ const placeOf = (given: Given): number | undefined => {
   return before === undefined ? undefined : Number(before)
 }
 
-/** Where a message is in the record, and what it says; by default the last one that a person sent. */
+/** Where a message is in the record, and what it says; by default the last one that began a turn, whose files were saved. */
 const placeIn = async (client: Client, id: string, asked: number | undefined, signal: AbortSignal): Promise<{ index: number; total: number; text?: string }> => {
   const page = (before: number | undefined, limit: number) =>
     client.call('GET /agents/{id}/transcript', { id, limit, ...(before !== undefined && { before }) }, { signal })
@@ -105,11 +105,17 @@ const placeIn = async (client: Client, id: string, asked: number | undefined, si
     const { messages: [message], total } = await page(asked + 1, 1)
     return { index: asked, total, ...(message?.index === asked && { text: message.text }) }
   }
+  let last: TranscriptMessage | undefined
+  let total = 0
   for (let before: number | undefined; before !== 0;) {
-    const { messages, total } = await page(before, PAGE)
-    const found = messages.findLast(({ role }: TranscriptMessage) => role === 'user')
-    if (found) return { index: found.index, total, text: found.text }
+    const { messages, ...found } = await page(before, PAGE)
+    const sent = messages.filter(({ role }) => role === 'user')
+    const saved = sent.findLast(({ checkpointId }) => checkpointId !== undefined)
+    total = found.total
+    last ??= sent.at(-1)
+    if (saved) return { index: saved.index, total, text: saved.text }
     before = messages[0]?.index ?? 0
   }
+  if (last) return { index: last.index, total, text: last.text }
   throw new Failure(EXIT.failed, `nobody sent a message in ${plain(id)}, so there is none to go back to`)
 }

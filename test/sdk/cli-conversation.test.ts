@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { folderOf, makeWorkspace } from '../support/daemon.js'
-import { fakeDaemon, going, sandbox } from './cli-process.js'
+import { fakeDaemon } from './cli-process.js'
 import { json, type Answerer } from './wire.js'
 
 const MESSAGES = [
@@ -10,11 +9,12 @@ const MESSAGES = [
   { messageId: 'm-2', run: 'r-3', text: 'second', attachments: [], mentions: [], by: 'ada@example.org', at: Date.now() - 60_000, why: 'brand-new', options: {} },
 ]
 const RECORD = {
-  total: 4, messages: [
+  total: 5, messages: [
     { index: 0, role: 'user', text: 'write it', by: 'ada@example.org', sentAt: Date.now() - 120_000, attachments: ['a.txt'] },
     { index: 1, role: 'assistant', text: 'Done.\n', tools: [{ id: 't', name: 'Write', category: 'edit', status: 'completed', target: 'b.txt' }] },
-    { index: 2, role: 'user', text: 'now\u001b[2J undo', by: 'ada@example.org', sentAt: Date.now() - 60_000 },
-    { index: 3, role: 'notice', text: 'It was stopped.' },
+    { index: 2, role: 'user', text: 'now\u001b[2J undo', by: 'ada@example.org', sentAt: Date.now() - 60_000, checkpointId: 'branch:1' },
+    { index: 3, role: 'user', text: 'faster', by: 'ada@example.org' },
+    { index: 4, role: 'notice', text: 'It was stopped.' },
   ],
 }
 
@@ -49,10 +49,11 @@ t.test('each verb does what it says to the conversation named, else to the newes
     [['rewind', '--yes'], 'back to before message 2: 2 messages dropped\nnext: sandbox run --conversation c-2 "…"\n', 'POST /agent/rewind', { conversationId: 'c-2', index: 2 }],
     [['rewind', '-y', '--before', '0'], 'back to before message 0: 2 messages dropped\nnext: sandbox run --conversation c-2 "…"\n', 'POST /agent/rewind', { conversationId: 'c-2', index: 0 }],
   ]
-  await Promise.all(cases.map(async ([args, out, call, body]) => {
+  for (const [nth, [args, out, call, body]] of cases.entries()) {
     const [verb = '', ...rest] = args
-    const [newest, named, none, before, after] = await Promise.all([
-      daemon.run(args), daemon.run([verb, 'c-1', ...rest]), daemon.run([verb, 'nope', ...rest, '--json']), daemon.run(['--json', ...args]), daemon.run([...args, '--json']),
+    const [newest, named, none, asJson] = await Promise.all([
+      daemon.run(args), daemon.run([verb, 'c-1', ...rest]), daemon.run([verb, 'nope', ...rest, '--json']),
+      daemon.run(nth % 2 ? ['--json', ...args] : [...args, '--json']),
     ])
     t.same(newest, { code: 0, out, err: NEWEST }, args.join(' '))
     t.same(named, { code: 0, out: out.replaceAll('c-2', 'c-1'), err: '' }, `${verb} of a conversation that is named`)
@@ -60,11 +61,9 @@ t.test('each verb does what it says to the conversation named, else to the newes
     t.ok(sent.includes(JSON.stringify(body)), `${call}: ${sent.join(' ')}`)
     t.same([none.code, none.out], [1, ''])
     t.match(JSON.parse(none.err), { reason: 'not-found', message: 'no such conversation' })
-    for (const asJson of [before, after]) {
-      t.type(JSON.parse(asJson.out), 'object')
-      t.same(JSON.parse(asJson.err), { note: NEWEST.trim(), conversationId: 'c-2' }, 'what is said beside is JSON as well')
-    }
-  }))
+    t.type(JSON.parse(asJson.out), 'object')
+    t.same(JSON.parse(asJson.err), { note: NEWEST.trim(), conversationId: 'c-2' }, 'what is said beside is JSON as well')
+  }
 })
 
 t.test('the queue is a table, and is put into another order', async t => {
@@ -98,21 +97,23 @@ t.test('the transcript numbers its messages, and nothing in it steers the termin
    Done.
 2  ada@example.org, 1 min ago
    now\\u001b[2J undo
-3  sandbox
+3  ada@example.org
+   faster
+4  sandbox
    It was stopped.
 `)
-  t.equal((await daemon.run(['transcript', 'c-1', '--limit', '1'])).out, `… 3 earlier messages; sandbox transcript c-1 --before 3 --limit 1 shows them
-3  sandbox
+  t.equal((await daemon.run(['transcript', 'c-1', '--limit', '1'])).out, `… 4 earlier messages; sandbox transcript c-1 --before 4 --limit 1 shows them
+4  sandbox
    It was stopped.
 `)
-  t.equal(JSON.parse((await daemon.run(['--json', 'transcript'])).out).total, 4)
+  t.equal(JSON.parse((await daemon.run(['--json', 'transcript'])).out).total, 5)
 })
 
 t.test('going back asks first, and takes --yes where nobody can be asked', async t => {
   const daemon = await fakeDaemon(t, answer)
   t.same(await daemon.run(['rewind', 'c-1']), {
     code: 2, out: '',
-    err: 'sandbox: going back to before message 2 "now\\u001b[2J undo" of c-1 drops 2 messages and the work that came with them: go back? expected --yes, since nobody can be asked here\n',
+    err: 'sandbox: going back to before message 2 "now\\u001b[2J undo" of c-1 drops 3 messages and the work that came with them: go back? expected --yes, since nobody can be asked here\n',
   })
   t.notOk(daemon.calls().some(({ path }) => path === '/agent/rewind'))
 })
@@ -120,7 +121,7 @@ t.test('going back asks first, and takes --yes where nobody can be asked', async
 t.test('a fork begins with the messages asked for, and the files of then where there are any', async t => {
   const daemon = await fakeDaemon(t, answer)
   const cases: readonly (readonly [args: readonly string[], forkOf: object, said: string])[] = [
-    [['fork', 'try B', '--detach'], { conversationId: 'c-2', keep: 4, files: 'now' }, `${NEWEST}begins with 4 messages of c-2 and the files as they are now\n`],
+    [['fork', 'try B', '--detach'], { conversationId: 'c-2', keep: 5, files: 'now' }, `${NEWEST}begins with 5 messages of c-2 and the files as they are now\n`],
     [['fork', 'c-1', 'try B', '--before', '2', '--detach'], { conversationId: 'c-1', keep: 2, files: 'then' }, 'begins with 2 messages of c-1 and the files of then\n'],
     [['fork', 'c-1', 'try B', '--before', '0', '--files', 'now', '--as', 'b', '--detach'], { conversationId: 'c-1', keep: 0, files: 'now' }, 'begins with 0 messages of c-1 and the files as they are now\n'],
   ]
@@ -176,36 +177,4 @@ t.test('a refusal names options and commands, not fields and calls', async t => 
       : json(response, 422, { reason: 'unprocessable', message: 'attachments: expected a file at a, found a folder' })))
   t.equal((await daemon.run(['steer', 'c-1', 'x'])).err, 'sandbox: no turn is running: start one with sandbox run --conversation c-1 "…"\n')
   t.equal((await daemon.run(['run', 'x'])).err, 'sandbox: --attach: expected a file at a, found a folder\n')
-})
-
-t.test('on a real daemon a turn is steered, taken back, forked, renamed and put away', async t => {
-  const state = folderOf(t)
-  const workspace = join(state, 'workspace')
-  makeWorkspace(workspace)
-  const env = { XDG_STATE_HOME: state }
-  await going(t, ['serve', '--workspace', workspace, '--port', '0'], { env }).until(/ready at/)
-  const run = async (args: readonly string[], input?: string) => {
-    const ran = await sandbox(args, { env, cwd: workspace, ...(input !== undefined && { input }) })
-    t.equal(ran.code, 0, `${args.join(' ')}: ${ran.err}`)
-    return ran.out
-  }
-  await run(['run', 'write one.txt\n| 1', '--conversation', 'a'])
-  await run(['run', 'write two.txt\n| 2', '--conversation', 'a', '--attach', 'README.md'])
-  t.match(await run(['transcript']), /^0 {2}\S+.*\n {3}write one\.txt\n.*\n1 {2}agent\n {3}✓ Write one\.txt.*attached: README\.md\n3 {2}agent\n/s)
-  t.match(await run(['fork', 'a', 'say forked', '--before', '2', '--as', 'b']), /forked/)
-  t.match(await run(['diff', 'b', '--stat']), /^A one\.txt .*\n$/, 'with the files as the message found them')
-  t.match(await run(['rewind', 'a', '--yes']), /^back to before message 2: 2 messages dropped\n/)
-  t.match(await run(['diff', 'a', '--stat']), /^A one\.txt .*\n$/)
-  await run(['run', 'ask Go on? | yes | no', '--conversation', 'a', '--detach'])
-  t.match(await run(['steer', 'a', '-'], 'say steered'), 'said to a')
-  await run(['run', 'say later', '--conversation', 'a', '--detach'])
-  const [, waiting = ''] = /\n(m-\S+) .* the turn waits for an answer {2}say later\n/.exec(await run(['queue', 'a'])) ?? []
-  t.equal(await run(['queue', 'a', '--remove', waiting]), `took back ${waiting}: say later\n`)
-  t.equal(await run(['queue', 'a']), 'nothing waits\n')
-  await run(['stop', 'a'])
-  t.equal(await run(['rename', 'a', 'Two files']), 'a is called Two files\n')
-  t.match(await run(['archive', 'b']), /^put away b;/)
-  t.match(await run(['archive', '--list']), /^CONVERSATION .*\nb /)
-  t.equal(await run(['archive', '--restore', 'b']), 'brought back b\n')
-  t.match(await run(['agents']), /\na .*Two files\n/)
 })
