@@ -17,7 +17,7 @@ const PAGE = 50
 export const rewind: Verb = {
   name: 'rewind',
   usage: '[CONVERSATION] [--before N]',
-  summary: 'go back to before a message: its words, what followed and the files they made go; left out: the newest conversation',
+  summary: 'undo a message and all that followed, with the files they changed; left out: the newest conversation',
   examples: ['rewind', 'rewind c-1 --before 4 --yes'],
   notes: [
     'transcript shows the number of each message. Messages that wait stay, paused. Files return in a private copy only.',

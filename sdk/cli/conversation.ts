@@ -46,7 +46,7 @@ const inWords = (error: unknown, conversation: string): unknown => {
 export const rename: Verb = {
   name: 'rename',
   usage: '[CONVERSATION] "TITLE"',
-  summary: 'give a conversation a title, which none made by itself replaces; without a conversation: the newest one',
+  summary: 'give a conversation a title that no generated one replaces; without a conversation: the newest one',
   examples: ['rename "The parser"', 'rename c-1 "The parser"'],
   flags: CONNECTION,
   least: 1,
