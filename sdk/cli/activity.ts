@@ -14,6 +14,7 @@ export const activity: Verb = {
   name: 'activity',
   usage: '[verify FILE|-]',
   summary: 'show what happened and who did it, or check an exported record',
+  examples: ['activity --follow', 'activity --type "agent.*"', 'activity verify record.ndjson'],
   notes: [
     'The newest entries, oldest of them first. A type may end in *, such as --type "session.*".',
     `verify needs no daemon: it checks that what ${SELF} call 'GET /activity/export' gave is whole and unchanged.`,

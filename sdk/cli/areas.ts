@@ -11,6 +11,12 @@ export const areas: Verb = {
   name: 'areas',
   usage: '[show ID | write ID FOLDER… | give ID EMAIL… | take ID EMAIL… | reach EMAIL|PATH | delete ID]',
   summary: 'limit people to folders, and see who reaches what',
+  examples: [
+    'areas',
+    'areas write docs docs/ --label "The documents"',
+    'areas give docs ann@example.org',
+    'areas reach ann@example.org',
+  ],
   notes: [
     'An area is a named set of folders; a folder counts with all below it, and . is everything. write replaces an area whole.',
     'Whoever is given an area reaches it and their other areas, and nothing else; somebody who has the whole workspace loses the',
@@ -38,11 +44,11 @@ export const areas: Verb = {
   },
 }
 
-const listed = (terminal: Terminal, given: Given): Promise<number> => asked(terminal, given, (client, options) => client.call('GET /areas', undefined, options), found => {
+const listed = (terminal: Terminal, given: Given): Promise<number> => asked(terminal, given, (client, options) => client.call('GET /areas', undefined, options), (found, width) => {
   const rows = found.areas.map(area => [plain(area.id), area.access, foldersOf(area), peopleOf(area), short(plain(area.label), 60)])
   const none = found.limited ? 'you hold no area, so you reach nothing' : `no areas: everybody reaches the whole workspace; ${SELF} areas write ID FOLDER makes one`
   const own = found.limited ? ['', `you reach ${found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`).join(', ') || 'nothing'}`] : []
-  return rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows]), ...own] : none
+  return rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows], width), ...own] : none
 })
 
 const foldersOf = ({ folders, problems = [] }: Area): string =>
@@ -56,11 +62,11 @@ const peopleOf = ({ holders }: Pick<Area, 'holders'>): string => (holders ? hold
 const shown = (terminal: Terminal, given: Given, id: string): Promise<number> =>
   asked(terminal, given, (client, options) => client.call('GET /areas/{id}', { id }, options), linesOf)
 
-const linesOf = ({ id, label, note, access, folders, repos, conversations, ...area }: AreaDetail): string[] => {
+const linesOf = ({ id, label, note, access, folders, repos, conversations, ...area }: AreaDetail, width: number | undefined): string[] => {
   const rows = folders.map(({ path, exists, files = 0 }) => [oneLine(path), exists ? counted(files, 'file') : 'is gone: it grants nothing'])
   return [
     `${plain(label)} (${plain(id)}), for ${access === 'work' ? 'work' : 'reading'}`, ...(note ? [plain(note)] : []), '',
-    ...columns([['FOLDER', 'HOLDS'], ...rows]), '',
+    ...columns([['FOLDER', 'HOLDS'], ...rows], width), '',
     ...repos.map(({ repo, covered }) => `repository ${oneLine(repo)}: ${covered === 'all' ? 'the whole of it' : 'some files of it'}`),
     `${counted(conversations, 'conversation')} start in it`, ...(area.holders ? [`held by ${peopleOf(area)}`] : []),
   ]
@@ -86,11 +92,11 @@ const reached = (terminal: Terminal, given: Given, whom: string): Promise<number
   return asked(terminal, given, (client, options) => client.call('GET /areas/reach', which, options), rowsOf)
 }
 
-const rowsOf = ({ people, folders }: ReachReport): string[] => {
+const rowsOf = ({ people, folders }: ReachReport, width: number | undefined): string[] => {
   const through = (via: readonly string[]) => via.map(plain).join(' ') || 'the whole workspace'
   if (folders?.length === 0) return [`${plain(people[0]?.email ?? '')} reaches nothing`]
-  if (folders) return columns([['FOLDER', 'ACCESS', 'THROUGH'], ...folders.map(({ path, access, via }) => [oneLine(path), access, through(via)])])
-  return columns([['PERSON', 'ROLE', 'ACCESS', 'THROUGH'], ...people.map(({ email, role, access, via }) => [plain(email), role, access, access === 'none' ? '' : through(via)])])
+  if (folders) return columns([['FOLDER', 'ACCESS', 'THROUGH'], ...folders.map(({ path, access, via }) => [oneLine(path), access, through(via)])], width)
+  return columns([['PERSON', 'ROLE', 'ACCESS', 'THROUGH'], ...people.map(({ email, role, access, via }) => [plain(email), role, access, access === 'none' ? '' : through(via)])], width)
 }
 
 const deleted = (terminal: Terminal, given: Given, id: string): Promise<number> =>

@@ -4,11 +4,12 @@ import { jsonLine } from './text.js'
 import { EXIT, type Given, type Terminal } from './verb.js'
 import { write } from './write.js'
 
-type Words<T> = (answer: T) => string | readonly string[]
+/** What an answer says, for a terminal of some width. */
+type Words<T> = (answer: T, width: number | undefined) => string | readonly string[]
 
 /** Prints an answer, as JSON where that is wanted, else in words: a line, or several. */
 export const told = async <T>(terminal: Terminal, given: Given, answer: T, words: Words<T>): Promise<number> => {
-  await write(terminal, given.on('json') ? jsonLine(answer) : `${[words(answer)].flat().join('\n')}\n`)
+  await write(terminal, given.on('json') ? jsonLine(answer) : `${[words(answer, terminal.width)].flat().join('\n')}\n`)
   return EXIT.ok
 }
 

@@ -18,6 +18,7 @@ export const browser: Verb = {
   also: 'browsers',
   usage: USAGE,
   summary: 'see what the browsers show, open and close them',
+  examples: ['browser', 'browser open web-1 http://localhost:3000', 'browser close web-1'],
   notes: [
     'NAME is one of the list; open starts one under a new name web-….',
     'capture prints the text that can be seen, and with --out keeps the picture.',
@@ -33,7 +34,7 @@ export const browser: Verb = {
     const wrong = () => misused(`expected browser ${USAGE}, found browser ${given.args.join(' ')}`)
     if (what === 'list') {
       if (name !== undefined) return wrong()
-      return asked(terminal, given, (client, options) => client.call('GET /system/browsers', undefined, options), ({ sessions }) => tableOf(sessions))
+      return asked(terminal, given, (client, options) => client.call('GET /system/browsers', undefined, options), ({ sessions }, width) => tableOf(sessions, width))
     }
     if (name === undefined || more.length > 0) return wrong()
     if (what === 'close' && url === undefined) {
@@ -54,14 +55,14 @@ const done = async (terminal: Terminal, given: Given, client: Client, act: Brows
   const out = given.text('out')
   if (capture && out !== undefined) await writeFile(resolve(terminal.cwd, out), Buffer.from(capture.data, 'base64'))
   if (given.on('json')) await write(terminal, jsonLine(capture && out !== undefined ? { session, capture: { ...capture, data: '' } } : { session, ...(capture && { capture }) }))
-  else await write(terminal, capture ? textOf(capture) : `${tableOf([session]).join('\n')}\n`)
+  else await write(terminal, capture ? textOf(capture) : `${tableOf([session], terminal.width).join('\n')}\n`)
   return EXIT.ok
 }
 
 const textOf = ({ text, truncated }: BrowserCapture): string =>
   `${text.split('\n').map(plain).join('\n')}\n${truncated ? '(there is more text)\n' : ''}`
 
-const tableOf = (sessions: readonly BrowserSession[]): string[] => {
+const tableOf = (sessions: readonly BrowserSession[], width: number | undefined): string[] => {
   if (sessions.length === 0) return [`no browser is open; open one with ${SELF} browser open web-1 URL`]
   const now = Date.now()
   const rows = sessions.flatMap(({ name, running, activityAt, conversationId = '', pages }) => {
@@ -69,5 +70,5 @@ const tableOf = (sessions: readonly BrowserSession[]): string[] => {
     const lines = pages.map(({ id, active, title, url }) => [`${oneLine(id)}${active ? ' *' : ''}`, short(oneLine(title ? `${title} – ${url}` : url), 100)])
     return (lines.length > 0 ? lines : [['', '']]).map((line, at) => [...(at === 0 ? about : ['', '', '', '']), ...line])
   })
-  return columns([['NAME', 'STATE', 'USED', 'OF', 'PAGE', 'SHOWS'], ...rows])
+  return columns([['NAME', 'STATE', 'USED', 'OF', 'PAGE', 'SHOWS'], ...rows], width)
 }

@@ -25,6 +25,7 @@ export const bundle: Verb = {
   also: 'bundles',
   usage: '[FILE] | list | remove NAME | restore FILE [--check]',
   summary: 'back the sandbox up into a file, or bring it back from one',
+  examples: ['bundle backup.tar.gz', 'bundle list', 'bundle restore backup.tar.gz --check'],
   notes: [
     'Files that tools make again stay out, and members, sessions and tokens are never packed. The file is named after the moment when left out.',
     'restore replaces what is in the workspace; what was there is kept for 7 days. The daemon starts anew by itself.',
@@ -43,7 +44,7 @@ export const bundle: Verb = {
     const [what, name] = given.args
     const known = what === 'list' || what === 'remove' || what === 'restore'
     if (!known && name === undefined) return connected(terminal, given, connection => make(terminal, given, connection, what))
-    if (what === 'list' && name === undefined) return asked(terminal, given, (client, options) => client.call('GET /bundles', undefined, options), ({ exports }) => tableOf(exports))
+    if (what === 'list' && name === undefined) return asked(terminal, given, (client, options) => client.call('GET /bundles', undefined, options), ({ exports }, width) => tableOf(exports, width))
     if (what === 'remove' && name !== undefined) {
       return asked(terminal, given, (client, options) => client.call('DELETE /bundles/{name}', { name }, options), () => `removed ${oneLine(name)}`)
     }
@@ -134,12 +135,12 @@ const piece = async (terminal: Terminal, url: string, part: string, from: number
   }, createWriteStream(part, { flags: response.status === 206 ? 'a' : 'w', mode: 0o600 }))
 }
 
-const tableOf = (exports: readonly Bundle[]): string[] => {
+const tableOf = (exports: readonly Bundle[], width: number | undefined): string[] => {
   const now = Date.now()
   const rows = exports.map(({ name, state, createdAt, sizeBytes, doneBytes, secrets, detail = '' }) => [
     oneLine(name), state, state === 'packing' ? `${bytesWords(doneBytes ?? 0)} of ${bytesWords(sizeBytes)}` : bytesWords(sizeBytes), ago(createdAt, now), secrets ? 'with secrets' : oneLine(detail),
   ])
-  return rows.length > 0 ? columns([['NAME', 'STATE', 'SIZE', 'MADE', ''], ...rows]) : [`no bundles; make one with ${SELF} bundle`]
+  return rows.length > 0 ? columns([['NAME', 'STATE', 'SIZE', 'MADE', ''], ...rows], width) : [`no bundles; make one with ${SELF} bundle`]
 }
 
 const restore = async (terminal: Terminal, given: Given, { client, daemon }: Connection, file: string): Promise<number> => {

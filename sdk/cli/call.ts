@@ -13,6 +13,11 @@ export const call: Verb = {
   name: 'call',
   usage: "'METHOD /path' [KEY=VALUE…]",
   summary: 'make one call of the published document',
+  examples: [
+    "call 'GET /info'",
+    "call 'GET /agents/{id}/diff' id=c-1",
+    "call 'POST /agents/{id}/rename' id=c-1 title=@title.txt",
+  ],
   notes: [
     'KEY=VALUE gives a JSON value where VALUE is one, else text; KEY:=JSON must be JSON; KEY=@FILE gives a file\'s text, - for',
     'standard input: a secret belongs there, since others on this machine see arguments.',

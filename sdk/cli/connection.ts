@@ -16,7 +16,7 @@ export interface Connection {
 export const connected = async <T>(terminal: Terminal, given: Given, work: (connection: Connection) => Promise<T>): Promise<T> => {
   const { url, daemon } = await whichDaemon(terminal, given)
   const token = await tokenOf(terminal, given)
-  if (token) return work({ client: createClient({ url, token }), url, ...(daemon && { daemon }) })
+  if (token) return work({ client: signed(createClient({ url, token }), terminal), url, ...(daemon && { daemon }) })
   if (!daemon)
     throw new Failure(EXIT.failed, `no credential for ${url}: it is no daemon of this user on this machine, so put a control token into SANDBOX_TOKEN`)
   return asOwner(daemon, terminal, work)
@@ -30,16 +30,20 @@ const tokenOf = async (terminal: Terminal, given: Given): Promise<string | undef
 }
 
 /** Acts as the owner of a daemon of this machine while the work lasts. */
-export const asOwner = async <T>(daemon: Running, terminal: Pick<Terminal, 'signal'>, work: (connection: Connection) => Promise<T>): Promise<T> => {
+export const asOwner = async <T>(daemon: Running, terminal: Pick<Terminal, 'signal' | 'sign'>, work: (connection: Connection) => Promise<T>): Promise<T> => {
   const open = async () => (await askLogin<{ token: string }>(daemon, { do: 'session', device: 'sandbox cli' }, terminal.signal)).token
   // Such a session ends with the daemon; a stream that outlives a restart needs another.
-  const client = createClient({ url: daemon.url, session: await open(), renew: open })
+  const client = signed(createClient({ url: daemon.url, session: await open(), renew: open }), terminal)
   try {
     return await work({ client, url: daemon.url, daemon })
   } finally {
     await client.call('POST /system/sessions/revoke', { current: true }, { signal: AbortSignal.timeout(1000) }).catch(() => {})
   }
 }
+
+/** A client whose calls show that the program is at work while they take long. */
+const signed = (client: Client, { sign }: Pick<Terminal, 'sign'>): Client =>
+  (sign ? { call: (...asked) => sign.during(() => client.call(...asked)) } : client)
 
 /** Asks a daemon's login socket; throws the refusal it answers, or `Unreached`. */
 export const askLogin = async <T extends object>({ socket, url }: Running, request: SocketRequest, signal: AbortSignal): Promise<T> => {

@@ -51,6 +51,10 @@ export const daemonAt = async (terminal: Surroundings, url: string): Promise<Run
   return (await running(terminal)).find(daemon => new URL(daemon.url).origin === origin)
 }
 
+/** The running daemon of a workspace, by its real path. */
+export const daemonOn = async (terminal: Surroundings, workspace: string): Promise<Running | undefined> =>
+  (await running(terminal)).find(daemon => daemon.workspace === workspace)
+
 const none = (message: string): never => {
   throw new Failure(EXIT.noDaemon, message)
 }

@@ -10,6 +10,7 @@ export const events: Verb = {
   name: 'events',
   usage: '',
   summary: 'follow what happens in the sandbox, until it stops or Ctrl-C',
+  examples: ['events', 'events --json'],
   notes: ['A connection that is cut is taken up again where it was. With --json every event is printed, heartbeats too.'],
   flags: CONNECTION,
   most: 0,

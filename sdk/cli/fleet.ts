@@ -17,13 +17,14 @@ export const agents: Verb = {
   name: 'agents',
   usage: '',
   summary: 'list the conversations',
+  examples: ['agents', 'agents --json'],
   flags: CONNECTION,
   most: 0,
   run: (terminal, given) =>
-    asked(terminal, given, (client, options) => client.call('GET /agents', undefined, options), roster => table(roster.agents, Date.now())),
+    asked(terminal, given, (client, options) => client.call('GET /agents', undefined, options), (roster, width) => table(roster.agents, Date.now(), width)),
 }
 
-const table = (cards: readonly AgentCard[], now: number): string[] => {
+const table = (cards: readonly AgentCard[], now: number, width: number | undefined): string[] => {
   if (cards.length === 0) return [`no conversations yet; start one with ${SELF} run "/demo"`]
   const rows = cards.map(card => [
     oneLine(card.id),
@@ -33,7 +34,7 @@ const table = (cards: readonly AgentCard[], now: number): string[] => {
     short(plain(card.title ?? ''), 50),
   ])
   const waiting = cards.flatMap(({ id, cards = [] }) => cards.map(card => `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (${SELF} answer ${quoted(oneLine(card.requestId))} …)`))
-  return [...columns([['CONVERSATION', 'STATUS', 'CHANGES', 'UPDATED', 'TITLE'], ...rows]), ...waiting]
+  return [...columns([['CONVERSATION', 'STATUS', 'CHANGES', 'UPDATED', 'TITLE'], ...rows], width), ...waiting]
 }
 
 /** Shows what a conversation changed. */
@@ -41,6 +42,7 @@ export const diff: Verb = {
   name: 'diff',
   usage: '[CONVERSATION]',
   summary: 'show everything a conversation changed; left out: the newest one',
+  examples: ['diff', 'diff c-1 --stat'],
   flags: { stat: { help: 'only the list of files' }, ...CONNECTION },
   most: 1,
   run: (terminal, given) =>
@@ -55,6 +57,7 @@ export const land: Verb = {
   name: 'land',
   usage: '[CONVERSATION]',
   summary: 'bring the work into the workspace as uncommitted changes; left out: the newest one',
+  examples: ['land', 'land c-1 --merge'],
   flags: {
     force: { help: 'even while the agent is writing' },
     cumulative: { help: 'again what was landed before and thrown away since' },
@@ -78,6 +81,7 @@ export const discard: Verb = {
   name: 'discard',
   usage: '[CONVERSATION]',
   summary: 'throw the work away; what was landed stays; left out: the newest one',
+  examples: ['discard c-1', 'discard c-1 --yes'],
   notes: ['It asks first where work would be lost. Without a terminal such work goes with --yes only.'],
   flags: { yes: { short: 'y', help: 'also work that has not landed' }, ...CONNECTION },
   most: 1,

@@ -12,6 +12,8 @@ export interface Followed {
   readonly run?: string
   readonly end?: RunEnd
   readonly next?: string
+  /** The turn works in a private copy, as far as it was watched. */
+  readonly copy?: boolean
 }
 
 /** What to do with a card that waits: give its reply, or undefined to leave it to somebody else. */
@@ -26,27 +28,32 @@ export interface FollowOptions {
 }
 
 /** Shows a run as it happens, until it ends; cards that wait are handed to `onCard`. */
-export const followRun = async (terminal: Terminal, client: Client, { json, onCard, ...what }: FollowOptions): Promise<Followed> => {
+export const followRun = (terminal: Terminal, client: Client, options: FollowOptions): Promise<Followed> => {
+  const follow = () => followed(terminal, client, options)
+  return terminal.sign ? terminal.sign.during(follow) : follow()
+}
+
+const followed = async (terminal: Terminal, client: Client, { json, onCard, ...what }: FollowOptions): Promise<Followed> => {
   const render = createRender({ colour: terminal.colour, ...(terminal.columns !== undefined && { columns: terminal.columns }) })
   const cards = new OpenCards(terminal, client, onCard)
-  let followed: Followed = {}
+  let found: Followed = {}
   let known = 0
   try {
     for await (const event of await client.call('POST /agent/attach', what, { signal: terminal.signal })) {
       await write(terminal, json ? jsonLine(event) : render(event))
       if (event.kind === 'attached') {
-        followed = { run: event.run }
+        found = { run: event.run }
         known = event.seq
       }
-      if (event.kind === 'end') followed = { ...followed, ...(event.next && { next: event.next }) }
+      if (event.kind === 'end') found = { ...found, ...(event.next && { next: event.next }) }
       if (event.kind !== 'frame') continue
-      followed = { ...followed, ...cards.see(event) }
+      found = { ...found, ...cards.see(event) }
       if (event.seq >= known) cards.raise()
     }
   } finally {
     await cards.close()
   }
-  return followed
+  return found
 }
 
 /** The cards of a run that nobody has answered yet. Cards of the past are told apart by their `resolved` frame. */
@@ -63,13 +70,14 @@ class OpenCards {
     this.#onCard = onCard
   }
 
-  see({ event }: AttachData & { kind: 'frame' }): { end?: RunEnd } {
+  see({ event }: AttachData & { kind: 'frame' }): Pick<Followed, 'end' | 'copy'> {
     if (isCard(event)) this.#waiting.set(event.requestId, event)
     if (event.kind === 'resolved') {
       this.#waiting.delete(event.requestId)
       this.#asked.get(event.requestId)?.stop.abort()
+      this.#terminal.sign?.resume()
     }
-    return event.kind === 'done' ? { end: event.reason } : {}
+    return event.kind === 'done' ? { end: event.reason } : event.kind === 'worktree' ? { copy: true } : {}
   }
 
   raise(): void {
@@ -87,6 +95,7 @@ class OpenCards {
 
   async #ask(card: Card, signal: AbortSignal): Promise<void> {
     try {
+      this.#terminal.sign?.pause()
       const reply = await this.#onCard(card, signal)
       if (reply && !signal.aborted) await this.#client.call('POST /agent/reply', reply, { signal: this.#terminal.signal })
     } catch (error) {
@@ -107,7 +116,7 @@ export const answering = (terminal: Terminal, json: boolean, answers: readonly s
     const reply = terminal.interactive && !json ? await askPerson(terminal, card, signal) : undefined
     if (reply || signal.aborted) return reply
     const line = `to answer: ${oneLine(answerCommand(card))}`
-    if (json) say(terminal, `${line}\n`)
+    if (json) say(terminal, jsonLine({ message: line, reason: 'card', requestId: card.requestId }))
     else await write(terminal, `${stylesOf(terminal.colour).bold(line)}\n`)
     return undefined
   }

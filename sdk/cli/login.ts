@@ -8,6 +8,7 @@ export const login: Verb = {
   name: 'login',
   usage: '',
   summary: 'print a link that signs you in as the owner, once, within 5 minutes',
+  examples: ['login', 'login --url http://127.0.0.1:8787'],
   flags: CONNECTION,
   most: 0,
   run: async (terminal, given) => {

@@ -14,10 +14,11 @@ export const logs: Verb = {
   name: 'logs',
   usage: '[NAME]',
   summary: 'list the logs, show the end of one, or follow it',
+  examples: ['logs', 'logs daemon.log --follow'],
   notes: ['Without NAME every log is listed. NAME is one of that list, such as daemon.log or plugins/agent.log.'],
   flags: {
     follow: { short: 'f', help: 'go on with what is written, until Ctrl-C' },
-    level: { value: 'LEVEL', help: 'only lines as grave as debug, info, warn or error, or graver' },
+    level: { value: 'LEVEL', choices: LEVELS, help: 'only lines as grave as debug, info, warn or error, or graver' },
     find: { value: 'WORDS', help: 'only lines that hold these words' },
     ...CONNECTION,
   },
@@ -36,7 +37,7 @@ const list = async (terminal: Terminal, given: Given, client: Client): Promise<n
   const query = given.text('find')
   const { files } = await client.call('GET /logs', query ? { query } : {}, { signal: terminal.signal })
   if (given.on('json')) await write(terminal, jsonLine({ files }))
-  else await write(terminal, files.length ? `${columns([['NAME', 'KIND', 'SIZE', 'CHANGED'], ...files.map(row)]).join('\n')}\n` : 'there are no logs\n')
+  else await write(terminal, files.length ? `${columns([['NAME', 'KIND', 'SIZE', 'CHANGED'], ...files.map(row)], terminal.width).join('\n')}\n` : 'there are no logs\n')
   return EXIT.ok
 }
 

@@ -14,13 +14,19 @@ export const members: Verb = {
   name: 'members',
   usage: '[list | add EMAIL --role ROLE | invite --role ROLE | remove EMAIL|INVITATION]',
   summary: 'show who may come in, give and take roles, invite',
+  examples: [
+    'members',
+    'members add ann@example.org --role viewer',
+    'members invite --role collaborator --note "for Eve"',
+    'members remove ann@example.org',
+  ],
   notes: [
     'Roles: viewer (reads), collaborator (runs turns), maintainer (lands, reads logs), owner (decides who comes in).',
     'add grants the person who signs in with that e-mail, or gives a known one another role; owner hands the sandbox over.',
     'invite prints a link and nothing else on standard output: whoever opens it first has the role. It is shown this once.',
   ],
   flags: {
-    role: { value: 'ROLE', help: 'viewer, collaborator, maintainer or owner' },
+    role: { value: 'ROLE', choices: ROLES, help: 'viewer, collaborator, maintainer or owner' },
     areas: { value: 'IDS', help: 'limit a viewer or collaborator to these areas: their ids, with commas between' },
     note: { value: 'TEXT', help: 'what an invitation is for, shown beside it' },
     expires: { value: 'WHEN', help: 'until when an invitation is good, such as 12h or 30d; left out: 7d' },
@@ -64,9 +70,9 @@ const invited = (terminal: Terminal, { url, id, expiresAt }: MadeInvitation): st
   return oneLine(url)
 }
 
-const tableOf = ({ members: people, invitations }: MemberList): string[] => {
+const tableOf = ({ members: people, invitations }: MemberList, width: number | undefined): string[] => {
   const now = Date.now()
-  return columns([['WHO', 'ROLE', 'AREAS', 'SEEN', 'GRANTED BY'], ...people.map(one => personRow(one, now)), ...invitations.map(invitationRow)])
+  return columns([['WHO', 'ROLE', 'AREAS', 'SEEN', 'GRANTED BY'], ...people.map(one => personRow(one, now)), ...invitations.map(invitationRow)], width)
 }
 
 const areasIn = (areas: readonly string[] | undefined): string => (areas ? short(areas.map(oneLine).join(', '), 40) || 'none' : 'all')

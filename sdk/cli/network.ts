@@ -17,6 +17,7 @@ export const network: Verb = {
   name: 'network',
   usage: '[allow HOST[:PORT]… | remove HOST[:PORT]… | only on|off | own | shared]',
   summary: 'show and change what conversations reach of the network',
+  examples: ['network', 'network allow localhost:5432', 'network only on'],
   notes: [
     'Each conversation has a network of its own: two may serve the same port. Beyond it they reach public addresses, and what is',
     'allowed: a name, *.name, an address, a network such as 10.1.0.0/16, each with :PORT or without, or localhost:PORT, which then',

@@ -1,7 +1,7 @@
 import type { Client } from '../client.js'
 import { SELF } from './own-name.js'
-import { oneLine } from './text.js'
-import { EXIT, Failure, type Given, type Terminal } from './verb.js'
+import { jsonLine, oneLine } from './text.js'
+import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { say } from './write.js'
 
 /** The conversation named first on the command line; none: the newest one, which is told beside the output. */
@@ -11,6 +11,14 @@ export const conversationOf = async (terminal: Terminal, client: Client, given: 
   const { agents } = await client.call('GET /agents', undefined, { signal: terminal.signal })
   const found = agents.find(({ startedAt }) => startedAt !== undefined) ?? agents[0]
   if (!found) throw new Failure(EXIT.failed, `there is no conversation yet; start one with ${SELF} run "PROMPT"`)
-  say(terminal, `conversation ${oneLine(found.id)}, the newest one\n`)
+  const note = `conversation ${oneLine(found.id)}, the newest one`
+  say(terminal, given.on('json') ? jsonLine({ note, conversationId: found.id }) : `${note}\n`)
   return found.id
+}
+
+/** The text of `[CONVERSATION] "TEXT"`, and what was given before it. A single word is the text: no text is taken for a conversation. */
+export const withText = ({ name, usage }: Pick<Verb, 'name' | 'usage'>, given: Given): { before: Given; text: string } => {
+  const { args } = given
+  if (args.length > 2) misused(`expected sandbox ${name} ${usage}, found ${args.length} words; put the text in quotes`)
+  return { before: { ...given, args: args.slice(0, -1) }, text: args.at(-1) ?? '' }
 }

@@ -13,7 +13,7 @@ const real = (path: string): string | undefined => {
 }
 
 /** The folders npm puts into PATH for what it runs itself: they are gone when the person types the next command. */
-const OF_NPM = /node_modules[/\\](?:\.bin|.*node-gyp-bin)$/
+export const OF_NPM = /node_modules[/\\](?:\.bin|.*node-gyp-bin)$/
 
 /**
  * What a person types to run this program again where they are: its name where it is on PATH, `npx sandbox` within its own

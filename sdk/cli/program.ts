@@ -3,31 +3,40 @@ import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { activity } from './activity.js'
 import { areas } from './areas.js'
+import { fork, rewind } from './back.js'
 import { browser } from './browser.js'
 import { bundle } from './bundle.js'
 import { call } from './call.js'
+import { completion } from './completion.js'
+import { archive, rename, steer } from './conversation.js'
 import { events } from './events.js'
 import { agents, diff, discard, land } from './fleet.js'
+import { programHelp, verbHelp } from './help.js'
 import { login } from './login.js'
 import { logs } from './logs.js'
 import { members } from './members.js'
 import { network } from './network.js'
 import { SELF } from './own-name.js'
+import { queue } from './queue.js'
 import { answer, attach, run, stop } from './run.js'
 import { scriptAgent } from './script-agent.js'
 import { serve } from './serve.js'
+import { service } from './service.js'
 import { sessions } from './sessions.js'
 import { terminal } from './terminal.js'
 import { jsonLine, oneLine, plain } from './text.js'
 import { token } from './tokens.js'
+import { transcript } from './transcript.js'
 import { usage } from './usage.js'
 import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
 import { wall } from './wall.js'
 import { say, write } from './write.js'
 
-const VERBS: readonly Verb[] = [
-  serve, login, run, attach, answer, stop, agents, events, diff, land, discard, members, areas, sessions, token, terminal, browser, activity, logs, usage, wall, network,
-  bundle, call, scriptAgent,
+/** Everything the program can do, as help lists it. */
+export const VERBS: readonly Verb[] = [
+  serve, service, login, run, attach, answer, steer, queue, stop, agents, events, transcript, diff, land, discard, rewind, fork, rename, archive, members, areas, sessions,
+  token, terminal, browser, activity, logs, usage, wall, network, bundle, call,
+  completion(() => VERBS), scriptAgent,
 ]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */
@@ -45,11 +54,11 @@ export const runProgram = async (args: readonly string[], terminal: Terminal): P
 const dispatch = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   const [name, ...rest] = verbFirst(args)
   if (name === '--version' || name === '-v') return said(terminal, terminal.version)
-  if (name === undefined || name === '--help' || name === '-h') return said(terminal, programHelp())
-  if (name === 'help') return said(terminal, rest[0] === undefined ? programHelp() : verbHelp(verbNamed(rest[0])))
+  if (name === undefined || name === '--help' || name === '-h') return said(terminal, programHelp(VERBS, terminal.width))
+  if (name === 'help') return said(terminal, rest[0] === undefined ? programHelp(VERBS, terminal.width) : verbHelp(verbNamed(rest[0]), terminal.width))
   const verb = verbNamed(name)
   const given = parsed(verb, rest)
-  return given.on('help') ? said(terminal, verbHelp(verb)) : verb.run(terminal, checked(verb, given))
+  return given.on('help') ? said(terminal, verbHelp(verb, terminal.width)) : verb.run(terminal, checked(verb, given))
 }
 
 /** The options of every verb may also come before it. */
@@ -126,35 +135,3 @@ const failureOf = (error: unknown): { code: number; message: string; reason: str
 }
 
 const interrupted = (reason: unknown): number => (reason === 'SIGTERM' ? 143 : reason === 'SIGHUP' ? 129 : EXIT.interrupted)
-
-// Help --------------------------------------------------------------------------------------------------------------
-
-const aligned = (rows: readonly (readonly [left: string, right: string])[]): string[] => {
-  const width = Math.max(...rows.map(([left]) => left.length))
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
-}
-
-const programHelp = (): string => [
-  'sandbox: the daemon coding agents run behind, and its client',
-  '',
-  `usage: ${SELF} VERB [ARGUMENTS] [OPTIONS]`,
-  '',
-  ...aligned(VERBS.map(({ name, summary }) => [name, summary])),
-  '',
-  `${SELF} VERB --help says more about one of them; --version prints the version.`,
-  '',
-  'The daemon is the one named by --url, else the one whose workspace holds the current folder, else the only one running.',
-  'Its owner needs no credential on the machine it runs on; elsewhere a control token in SANDBOX_TOKEN.',
-  '',
-  'exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon, 4 the turn failed or the work does not land,',
-  '130 interrupted',
-].join('\n')
-
-const verbHelp = ({ name, usage, summary, notes = [], flags }: Verb): string => [
-  `usage: ${SELF} ${name} ${usage}`.trimEnd(),
-  '',
-  summary,
-  ...(notes.length ? ['', ...notes] : []),
-  '',
-  ...aligned(Object.entries(flags).map(([flag, { value, help, multiple, short }]) => [`${short ? `-${short}, ` : ''}--${flag}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`, help] as const)),
-].join('\n')

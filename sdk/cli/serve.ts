@@ -2,7 +2,8 @@ import { ended, startDaemon } from './daemon-process.js'
 import { startSample } from './sample.js'
 import type { Flag, Given, Verb } from './verb.js'
 
-const FLAGS: { readonly [name: string]: Flag } = {
+/** How a daemon is to run. */
+export const SERVE: { readonly [name: string]: Flag } = {
   workspace: { value: 'DIR', help: 'the folder to serve; left out: the current one (SANDBOX_WORKSPACE)' },
   data: { value: 'DIR', help: 'where the daemon keeps its data, outside the workspace (SANDBOX_DATA)' },
   host: { value: 'HOST', help: 'the address to listen on; left out: 127.0.0.1 (SANDBOX_HOST)' },
@@ -17,9 +18,10 @@ export const serve: Verb = {
   name: 'serve',
   usage: '',
   summary: 'run a daemon on a folder',
+  examples: ['serve', 'serve --workspace ~/code --port 0', 'serve --sample'],
   notes: ['SIGTERM and Ctrl-C stop it cleanly. With --sample and no workspace named, it runs on a sample workspace and shows one turn there.'],
   flags: {
-    ...FLAGS,
+    ...SERVE,
     json: { help: 'one JSON line when ready, JSON logs on standard error' },
     sample: { help: 'show the daemon at work on a sample workspace' },
   },
@@ -33,4 +35,4 @@ export const serve: Verb = {
 }
 
 const passed = (given: Given): string[] =>
-  Object.keys(FLAGS).flatMap(name => (given.text(name) === undefined ? [] : [`--${name}=${given.text(name)}`]))
+  Object.keys(SERVE).flatMap(name => (given.text(name) === undefined ? [] : [`--${name}=${given.text(name)}`]))

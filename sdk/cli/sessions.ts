@@ -9,6 +9,7 @@ export const sessions: Verb = {
   name: 'sessions',
   usage: '[list | revoke ID|EMAIL | revoke --all]',
   summary: 'show who is signed in, and end sessions',
+  examples: ['sessions', 'sessions revoke s-1', 'sessions revoke --all'],
   notes: ['revoke ends one session by its id, or every session of a person by their e-mail; what they have open closes within a second.'],
   flags: {
     all: { help: 'with revoke: end every session of the sandbox' },
@@ -19,7 +20,7 @@ export const sessions: Verb = {
     const [what = 'list', name] = given.args
     const all = given.on('all')
     if (what === 'list' && name === undefined && !all) {
-      return asked(terminal, given, (client, options) => client.call('GET /system/sessions', undefined, options), found => tableOf(found.sessions))
+      return asked(terminal, given, (client, options) => client.call('GET /system/sessions', undefined, options), (found, width) => tableOf(found.sessions, width))
     }
     if (what !== 'revoke' || all === (name !== undefined)) return misused(`expected sessions ${sessions.usage}, found sessions ${given.args.join(' ')}`)
     const which = name === undefined ? {} : name.includes('@') ? { email: name } : { id: name }
@@ -27,9 +28,9 @@ export const sessions: Verb = {
   },
 }
 
-const tableOf = (rows: readonly AccessSession[]): string[] => {
+const tableOf = (rows: readonly AccessSession[], width: number | undefined): string[] => {
   const now = Date.now()
   const lines = rows.map(({ id, email, role, via, device = '', lastSeenAt, expiresAt, address = '', current }) =>
     [oneLine(id), oneLine(email), role, via, ago(lastSeenAt, now), dayOf(expiresAt), oneLine(address), `${short(oneLine(device), 40)}${current ? ' (this one)' : ''}`])
-  return columns([['ID', 'WHO', 'ROLE', 'VIA', 'SEEN', 'EXPIRES', 'FROM', 'DEVICE'], ...lines])
+  return columns([['ID', 'WHO', 'ROLE', 'VIA', 'SEEN', 'EXPIRES', 'FROM', 'DEVICE'], ...lines], width)
 }

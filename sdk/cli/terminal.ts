@@ -20,6 +20,7 @@ export const terminal: Verb = {
   also: 'terminals',
   usage: '[NAME | list | close NAME]',
   summary: 'open a shell in the workspace, or attach to one',
+  examples: ['terminal', 'terminal web-1', 'terminal list', 'terminal close web-1'],
   notes: [
     'Without a name a new one is opened. Ctrl-] detaches: the shell goes on, also when the daemon is started again (with tmux installed).',
     'The exit code is that of the shell; 0 after detaching.',
@@ -37,7 +38,7 @@ export const terminal: Verb = {
     }
     if (name !== undefined) return misused(`expected terminal, terminal NAME, terminal list or terminal close NAME, found terminal ${given.args.join(' ')}`)
     if (what === 'list') {
-      return asked(seen, given, (client, options) => client.call('GET /system/terminals', undefined, options), ({ sessions }) => tableOf(sessions))
+      return asked(seen, given, (client, options) => client.call('GET /system/terminals', undefined, options), ({ sessions }, width) => tableOf(sessions, width))
     }
     if (!seen.interactive || !seen.in.isTTY) {
       throw new Failure(EXIT.usage, 'expected a person at a terminal on standard input and output, found a pipe or a file; terminal list and terminal close work there')
@@ -54,14 +55,14 @@ const closed = async (client: Client, name: string, options: { readonly signal: 
 
 const whole = (name: string): string => (NAMED.test(name) ? name : `web-${name}`)
 
-const tableOf = (sessions: readonly TerminalSession[]): string[] => {
+const tableOf = (sessions: readonly TerminalSession[], width: number | undefined): string[] => {
   if (sessions.length === 0) return [`no terminals; open one with ${SELF} terminal`]
   const now = Date.now()
   const rows = sessions.map(({ name, running, exitCode, attached, activityAt, command, label, cwd }) => [
     plain(name), running ? 'running' : `ended ${exitCode ?? ''}`.trim(), String(attached), activityAt ? ago(activityAt, now) : '',
     short(plain(command ?? ''), 30), plain(cwd ?? '.'), plain(label ?? ''),
   ])
-  return columns([['NAME', 'STATE', 'ATTACHED', 'ACTIVE', 'RUNS', 'IN', 'LABEL'], ...rows])
+  return columns([['NAME', 'STATE', 'ATTACHED', 'ACTIVE', 'RUNS', 'IN', 'LABEL'], ...rows], width)
 }
 
 /** The window, within what a terminal may have. */

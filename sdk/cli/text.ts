@@ -39,10 +39,50 @@ export const stylesOf = (colour: boolean): Styles => {
 /** A word as a person may paste it into a shell. */
 export const quoted = (word: string): string => (/^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
 
-/** Rows as columns, each as wide as its longest cell; the last one is not padded. */
-export const columns = (rows: readonly (readonly string[])[]): string[] => {
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map(row => row[at]?.length ?? 0)))
-  return rows.map(row => row.map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at]!))).join('  ').trimEnd())
+/** The least room that the last column of a table is given. */
+const LAST = 16
+
+/**
+ * Rows below their header as columns, each as wide as its longest cell; the last one is not padded.
+ *
+ * Where that is wider than `most`, the last column is wrapped; where it would get too little room, every row becomes a
+ * paragraph that begins with its first cell. A word that is longer than a line is not broken, so that it can be copied.
+ */
+export const columns = (rows: readonly (readonly string[])[], most: number | undefined): string[] => {
+  const width = most ?? Infinity
+  const [header = []] = rows
+  const widths = header.map((_, at) => Math.max(...rows.map(row => row[at]?.length ?? 0)))
+  const before = widths.slice(0, -1).reduce((sum, each) => sum + each + 2, 0)
+  if (before + (widths.at(-1) ?? 0) > width && width - before < LAST) return paragraphs(header, rows.slice(1), width)
+  return rows.flatMap(row => wrapped(row.at(-1) ?? '', width - before).map((last, line) =>
+    [...row.slice(0, -1).map((cell, at) => (line === 0 ? cell : '').padEnd(widths[at]!)), last].join('  ').trimEnd()))
+}
+
+const paragraphs = (header: readonly string[], rows: readonly (readonly string[])[], width: number): string[] => {
+  const widest = Math.max(...header.slice(1).map(name => name.length))
+  return rows.flatMap(([first = '', ...cells]) => [
+    ...wrapped(first, width),
+    ...cells.flatMap((cell, at) => (cell ? labelled((header[at + 1] ?? '').toLowerCase(), cell, widest, width) : [])),
+  ])
+}
+
+/** A cell beside its label, or below it where a word of it would not fit beside. */
+const labelled = (label: string, cell: string, widest: number, width: number): string[] => {
+  const beside = wrapped(cell, width - widest - 4)
+  if (beside.some(line => line.length > width - widest - 4)) return [`  ${label}`, ...wrapped(cell, width - 4).map(line => `    ${line}`)]
+  return beside.map((line, nth) => `  ${(nth === 0 ? label : '').padEnd(widest)}  ${line}`)
+}
+
+/** Text in lines of at most so many characters, broken at spaces; a longer word has a line of its own. */
+export const wrapped = (text: string, width: number): string[] => {
+  if (text.length <= width) return [text]
+  const lines: string[] = []
+  for (const word of text.split(/ +/)) {
+    const line = lines.at(-1)
+    if (line !== undefined && line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`
+    else lines.push(word)
+  }
+  return lines
 }
 
 /** One line of at most so many characters. */

@@ -13,13 +13,14 @@ export const token: Verb = {
   also: 'tokens',
   usage: '[list | create --label LABEL --scope SCOPE | revoke ID]',
   summary: 'manage the control tokens of programs',
+  examples: ['token list', 'token create --label ci --scope read --expires 30d', 'token revoke t-1'],
   notes: [
     'Scopes: editor (run and follow its own conversations), read, drive (read and run anywhere), land (drive, land and discard).',
     'create prints the token and nothing else on standard output; it is shown this once.',
   ],
   flags: {
     label: { value: 'LABEL', help: 'what the token is for' },
-    scope: { value: 'SCOPE', help: 'how far it reaches' },
+    scope: { value: 'SCOPE', choices: SCOPES, help: 'how far it reaches' },
     expires: { value: 'WHEN', help: 'a time such as 12h, 30d or 2030-01-31; left out: never' },
     ...CONNECTION,
   },
@@ -33,7 +34,7 @@ export const token: Verb = {
       return asked(terminal, given, (client, options) => client.call('POST /system/control/tokens', input, options), minted => minted.token)
     }
     if (what === 'list' && id === undefined) {
-      return asked(terminal, given, (client, options) => client.call('GET /system/control/tokens', undefined, options), ({ tokens }) => tableOf(tokens))
+      return asked(terminal, given, (client, options) => client.call('GET /system/control/tokens', undefined, options), ({ tokens }, width) => tableOf(tokens, width))
     }
     if (what === 'revoke' && id) {
       return asked(terminal, given, (client, options) => client.call('DELETE /system/control/tokens/{id}', { id }, options), () => `revoked ${plain(id)}`)
@@ -42,9 +43,9 @@ export const token: Verb = {
   },
 }
 
-const tableOf = (tokens: readonly TokenRow[]): string[] => {
+const tableOf = (tokens: readonly TokenRow[], width: number | undefined): string[] => {
   const now = Date.now()
   const rows = tokens.map(({ id, scope, expiresAt, lastUsedAt, label }) =>
     [plain(id), scope, expiresAt === undefined ? 'never' : dayOf(expiresAt), lastUsedAt === undefined ? 'never' : ago(lastUsedAt, now), plain(label)])
-  return columns([['ID', 'SCOPE', 'EXPIRES', 'USED', 'LABEL'], ...rows])
+  return columns([['ID', 'SCOPE', 'EXPIRES', 'USED', 'LABEL'], ...rows], width)
 }

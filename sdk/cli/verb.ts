@@ -1,3 +1,5 @@
+import type { StillWorking } from './still-working.js'
+
 /** What a verb's end means to a script. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, noDaemon: 3, turn: 4, interrupted: 130 } as const
 
@@ -30,6 +32,10 @@ export interface Terminal {
   readonly colour: boolean
   /** The width of the terminal the output goes to; absent for a pipe or a file. */
   readonly columns?: number
+  /** The width that tables and help are made for: of the terminal, or what COLUMNS says; absent: lines of any length. */
+  readonly width?: number
+  /** Tells a person that a silent program is at work; absent where nobody looks on. */
+  readonly sign?: StillWorking
   /** A person reads the output and can type. */
   readonly interactive: boolean
   /** Aborted by Ctrl-C. */
@@ -43,6 +49,8 @@ export interface Flag {
   readonly multiple?: true
   /** One letter that says the same. */
   readonly short?: string
+  /** The values it takes, where they are few. */
+  readonly choices?: readonly string[]
   readonly help: string
 }
 
@@ -62,6 +70,8 @@ export interface Verb {
   /** What follows the name, as help shows it. */
   readonly usage: string
   readonly summary: string
+  /** Commands to copy, without the program's name. */
+  readonly examples: readonly [string, ...string[]]
   readonly notes?: readonly string[]
   readonly flags: { readonly [name: string]: Flag }
   readonly least?: number

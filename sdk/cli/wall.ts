@@ -27,6 +27,7 @@ export const wall: Verb = {
   name: 'wall',
   usage: '',
   summary: 'show what turns and terminals can read and write on this machine',
+  examples: ['wall'],
   notes: [
     'Whatever is not in the list is not there for them. A turn in a private copy has the copy in the place of the workspace.',
     `What turns reach of the network: ${SELF} network.`,
@@ -40,7 +41,7 @@ export const wall: Verb = {
     declareTurnWritable([workspace, data, ...grants.write])
     const spec = { workspace, data, grants, cwd: workspace, env: {}, home: await homeOfPeople(data) }
     const [kind, mounts] = await Promise.all([wallKind(), mountsOf(spec)])
-    return told(terminal, given, { wall: kind, rows: mounts.flatMap(rowOf) }, ({ rows }) => linesOf(kind, rows))
+    return told(terminal, given, { wall: kind, rows: mounts.flatMap(rowOf) }, ({ rows }, width) => linesOf(kind, rows, width))
   },
 }
 
@@ -50,7 +51,7 @@ const rowOf = ([operation, , path, why = '']: Mount): Row[] => {
   return [{ path, access, why }]
 }
 
-const linesOf = (kind: keyof typeof WALLS, rows: readonly Row[]): string[] => {
+const linesOf = (kind: keyof typeof WALLS, rows: readonly Row[], width: number | undefined): string[] => {
   const order: Row['access'][] = ['write', 'read', 'closed']
   const sorted = order.flatMap(access => rows.filter(row => row.access === access))
   return [
@@ -58,7 +59,7 @@ const linesOf = (kind: keyof typeof WALLS, rows: readonly Row[]): string[] => {
       ? 'there is no wall: turns and terminals have the rights of the user who runs the daemon (apt-get install bubblewrap)'
       : `behind ${WALLS[kind]}, this is there and nothing else:`,
     '',
-    ...columns([['ACCESS', 'PATH', 'WHAT'], ...sorted.map(({ access, path, why }) => [access, path, why])]),
+    ...columns([['ACCESS', 'PATH', 'WHAT'], ...sorted.map(({ access, path, why }) => [access, path, why])], width),
     '', `what turns reach of the network: ${SELF} network; terminals have that of the machine`,
   ]
 }

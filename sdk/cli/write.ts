@@ -2,9 +2,9 @@ import { shown } from './text.js'
 import type { Terminal } from './verb.js'
 
 /** Writes, and waits while the far side of a pipe does not read; nothing in it steers a terminal but styles. */
-export const write = (terminal: Pick<Terminal, 'out' | 'signal'>, text: string): Promise<void> =>
+export const write = (terminal: Pick<Terminal, 'out' | 'signal' | 'sign'>, text: string): Promise<void> =>
   new Promise(resolve => {
-    if (!text || terminal.out.write(shown(text))) return resolve()
+    if (!text || terminal.out.write(terminal.sign?.before(shown(text)) ?? shown(text))) return resolve()
     const go = () => {
       terminal.out.off('drain', go)
       terminal.signal.removeEventListener('abort', go)
@@ -15,4 +15,7 @@ export const write = (terminal: Pick<Terminal, 'out' | 'signal'>, text: string):
   })
 
 /** Says something beside the output, on standard error. */
-export const say = ({ err }: Pick<Terminal, 'err'>, text: string): void => void err.write(shown(text))
+export const say = ({ err, sign }: Pick<Terminal, 'err' | 'sign'>, text: string): void => {
+  const same = sign !== undefined && 'isTTY' in err && err.isTTY === true
+  err.write(same ? sign.before(shown(text)) : shown(text))
+}

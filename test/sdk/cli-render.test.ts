@@ -199,7 +199,7 @@ t.test('text from elsewhere is made harmless, words are quoted for a shell', asy
   t.equal(jsonLine({ a: '\u009b' }), '{"a":"\\u009b"}\n')
   t.same(JSON.parse(jsonLine({ a: '\u009b\u001b\u202e' })), { a: '\u009b\u001b\u202e' })
   t.same(['a-1', "it's", 'a b', '$(x)', ''].map(quoted), ['a-1', "'it'\\''s'", "'a b'", "'$(x)'", "''"])
-  t.same(columns([['A', 'B'], ['long', '']]), ['A     B', 'long'])
+  t.same(columns([['A', 'B'], ['long', '']], undefined), ['A     B', 'long'])
 })
 
 const question: QuestionCard = { kind: 'question', requestId: 'q', questions: [

@@ -23,6 +23,7 @@ const DEMO: readonly Frame[] = [
   { kind: 'done', reason: 'completed' },
 ]
 
+const COPY = 'in a private copy on agent/c-1, from 0123456789ab\n'
 const ended = (reason: 'completed' | 'failed' | 'stopped'): Frame[] => [{ kind: 'delta', text: 'x' }, { kind: 'done', reason }]
 
 t.test('run shows the turn in plain lines, answers with --answer, and says what to type next', async t => {
@@ -77,7 +78,9 @@ t.test('without a terminal nobody waits for ever: a card that nobody answers end
   t.same([attached.code, attached.err], [4, goesOn])
   const asJson = await daemon.run(['run', 'x', '--conversation', 'c-1', '--json'])
   t.equal(asJson.code, 4)
-  t.equal(asJson.err, `to answer: sandbox answer q-1 'Deep blue'\n${goesOn}`)
+  t.same(asJson.err.trim().split('\n').map(line => JSON.parse(line)), [
+    { message: "to answer: sandbox answer q-1 'Deep blue'", reason: 'card', requestId: 'q-1' }, { message: goesOn.trim(), reason: 'turn', conversationId: 'c-1' },
+  ])
   const began = performance.now()
   const late = await daemon.run(['run', 'x', '--conversation', 'c-1', '--timeout', '1s'])
   t.same([late.code, late.err], [4, goesOn])
@@ -110,6 +113,11 @@ t.test('the prompt may come from standard input, and a shared turn asks for no c
   t.equal(daemon.calls().length, 1)
 })
 
+t.test('after a turn in the workspace itself only what works there is suggested', async t => {
+  const daemon = await fakeDaemon(t, runOf(ended('completed')))
+  t.match((await daemon.run(['run', 'x', '--shared', '--conversation', 'c-1'])).out, /done\nnext: sandbox run --conversation c-1 "…"\n$/)
+})
+
 t.test('a start that got no answer is asked again with the same message id', async t => {
   let lost = 0
   const serve = runOf(ended('completed'))
@@ -137,13 +145,13 @@ t.test('what a tool prints cannot steer the terminal', async t => {
 t.test('attach follows the newest conversation and the run that comes after', async t => {
   const daemon = await fakeDaemon(t, ({ path, body }, response) => {
     if (path === '/agents') return { agents: [{ id: 'c-9', status: 'idle', updatedAt: 1 }, { id: 'c-1', status: 'running', startedAt: 1, updatedAt: 1 }], rev: 1, held: [] }
-    const frames: Frame[] = [{ kind: 'delta', text: String(body.run ?? 'first') }, { kind: 'done', reason: 'completed' }]
+    const frames: Frame[] = [DEMO[0]!, { kind: 'delta', text: String(body.run ?? 'first') }, { kind: 'done', reason: 'completed' }]
     const bytes = runBytes(body.run ? 'r-2' : 'r-1', frames)
     return void streaming(response).end(body.run ? bytes : bytes.replace('{"kind":"end"}', '{"kind":"end","next":"r-2"}'))
   })
   const { code, out } = await daemon.run(['attach'])
   t.equal(code, 0)
-  t.equal(out, 'first\ndone\nnext: run r-2 starts with a waiting message\nr-2\ndone\nnext: sandbox diff c-1  or  sandbox land c-1\n')
+  t.equal(out, `${COPY}first\ndone\nnext: run r-2 starts with a waiting message\n${COPY}r-2\ndone\nnext: sandbox diff c-1  or  sandbox land c-1\n`)
   t.same(daemon.calls().slice(1).map(({ body }) => body), [{ conversationId: 'c-1' }, { conversationId: 'c-1', run: 'r-2' }])
 })
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import { fakeDaemon, note, sandbox } from './cli-process.js'
 import { json, streaming, wire } from './wire.js'
 
-const VERBS = ['serve', 'login', 'run', 'attach', 'answer', 'stop', 'agents', 'diff', 'land', 'discard', 'members', 'sessions', 'token', 'terminal', 'usage', 'bundle', 'call']
+const VERBS = ['serve', 'service', 'login', 'run', 'attach', 'answer', 'steer', 'queue', 'stop', 'agents', 'transcript', 'diff', 'land', 'discard', 'rewind', 'fork', 'rename', 'archive', 'members', 'sessions', 'token', 'terminal', 'usage', 'bundle', 'call', 'completion']
 
 t.test('help lists every verb and each verb has its own', async t => {
   const help = await sandbox(['--help'])
@@ -23,6 +23,10 @@ bring the work into the workspace as uncommitted changes; left out: the newest o
   --data DIR    the data folder of the daemon to talk to (SANDBOX_DATA)
   --token-file FILE  a file with a control token, - for standard input (SANDBOX_TOKEN holds one itself)
   --json        print JSON, one value a line
+
+examples:
+  sandbox land
+  sandbox land c-1 --merge
 `.replace(/^  (--\S+(?: [A-Z]+)?) +/gm, (_, flag: string) => `  ${flag.padEnd(17)}  `))
   t.match((await sandbox(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
 })

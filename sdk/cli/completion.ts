@@ -1,0 +1,110 @@
+import { told } from './asked.js'
+import { plain } from './text.js'
+import { CONNECTION, type Flag, misused, type Verb } from './verb.js'
+
+/** Prints what completes the program's verbs and options in a shell, made from the verbs there are. */
+export const completion = (verbs: () => readonly Verb[]): Verb => ({
+  name: 'completion',
+  usage: 'bash|zsh|fish',
+  summary: 'print a script that completes verbs and options in your shell',
+  examples: [
+    'completion bash > ~/.local/share/bash-completion/completions/sandbox',
+    'completion zsh > ~/.zfunc/_sandbox',
+    'completion fish > ~/.config/fish/completions/sandbox.fish',
+  ],
+  notes: ['In zsh the folder must be in fpath before compinit runs. It completes the name sandbox, as an installed program has it.'],
+  flags: { json: CONNECTION.json! },
+  least: 1,
+  most: 1,
+  run: async (terminal, given) => {
+    const [shell = ''] = given.args
+    const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell]! : misused(`expected completion bash, zsh or fish, found ${plain(shell)}`)
+    return told(terminal, given, { shell, script: script(verbs()) }, made => made.script.trimEnd())
+  },
+})
+
+/** The words a verb may begin with, as its usage lists them: `[list | back|forward NAME]` has list, back and forward. */
+export const wordsOf = ({ usage }: Pick<Verb, 'usage'>): string[] =>
+  usage.split(/ \| |\[/).flatMap(form => /^\S*/.exec(form.trim())![0].replace(/\]$/, '').split('|')).filter(word => /^[a-z][a-z-]*$/.test(word))
+
+const isPath = ({ value }: Flag): boolean => value === 'FILE' || value === 'DIR'
+
+/** For a single-quoted word of each shell. */
+const inQuotes = (text: string): string => text.replaceAll("'", "'\\''")
+
+const bash = (verbs: readonly Verb[]): string => {
+  const before = Object.entries(CONNECTION).filter(([, { value }]) => value).map(([flag]) => `--${flag}`).join('|')
+  const values = verbs.flatMap(({ name, flags }) => Object.entries(flags).flatMap(([flag, { choices }]) => (choices ? [`    '${name} --${flag}') words='${choices.join(' ')}' ;;`] : [])))
+  const paths = [...new Set(verbs.flatMap(({ flags }) => Object.entries(flags).flatMap(([flag, its]) => (isPath(its) ? [`*' --${flag}'`] : []))))]
+  return `# bash completion of sandbox
+_sandbox() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]} verb='' words='' i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case \${COMP_WORDS[i]} in
+      ${before}) ((i++)) ;;
+      -*) ;;
+      *) verb=\${COMP_WORDS[i]}; break ;;
+    esac
+  done
+  COMPREPLY=()
+  case "$verb $prev" in
+    ${paths.join('|')}) return ;;
+${values.join('\n')}
+  esac
+  if [ -z "$words" ]; then
+    case "$verb" in
+      '') words='${[...verbs.map(({ name }) => name), '--help', '--version', ...Object.keys(CONNECTION).map(flag => `--${flag}`)].join(' ')}' ;;
+${verbs.map(verb => `      ${verb.name}) words='${[...wordsOf(verb), ...Object.keys(verb.flags).map(flag => `--${flag}`), '--help'].join(' ')}' ;;`).join('\n')}
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  return 0
+}
+complete -o default -F _sandbox sandbox
+`
+}
+
+const zsh = (verbs: readonly Verb[]): string => {
+  const told = (text: string) => inQuotes(text.replace(/[\\:[\]]/g, '\\$&'))
+  const values = (flag: Flag) => (flag.choices ? `(${flag.choices.join(' ')})` : isPath(flag) ? '_files' : ' ')
+  const option = (name: string, flag: Flag) =>
+    `'${flag.multiple ? '*' : ''}--${name}[${told(flag.help)}]${flag.value ? `:${told(flag.value)}:${values(flag)}` : ''}'`
+  const words = (verb: Verb) => (wordsOf(verb).length ? [`'1:what:(${wordsOf(verb).join(' ')})'`, "'*:file:_files'"] : ["'*:file:_files'"])
+  return `#compdef sandbox
+_sandbox() {
+  local -a verbs=(
+${verbs.map(({ name, summary }) => `    '${name}:${told(summary)}'`).join('\n')}
+  )
+  if (( CURRENT == 2 )); then
+    _describe verb verbs
+    return
+  fi
+  local verb=$words[2]
+  shift words
+  (( CURRENT-- ))
+  case $verb in
+${verbs.map(verb => `    ${verb.name}) _arguments ${[...Object.entries(verb.flags).map(([name, flag]) => option(name, flag)), "'--help[say more]'", ...words(verb)].join(' ')} ;;`).join('\n')}
+  esac
+}
+if [ "$funcstack[1]" = _sandbox ]; then _sandbox "$@"; else compdef _sandbox sandbox; fi
+`
+}
+
+const fish = (verbs: readonly Verb[]): string => {
+  const told = (text: string) => text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")
+  const takes = (flag: Flag) => (flag.choices ? ` -x -a '${flag.choices.join(' ')}'` : isPath(flag) ? ' -r -F' : flag.value ? ' -x' : '')
+  return [
+    '# fish completion of sandbox',
+    ...verbs.flatMap(verb => {
+      const seen = `complete -c sandbox -n '__fish_seen_subcommand_from ${verb.name}'`
+      return [
+        `complete -c sandbox -n __fish_use_subcommand -f -a ${verb.name} -d '${told(verb.summary)}'`,
+        ...(wordsOf(verb).length ? [`${seen} -a '${wordsOf(verb).join(' ')}'`] : []),
+        ...Object.entries(verb.flags).map(([name, flag]) => `${seen} -l ${name}${flag.short ? ` -s ${flag.short}` : ''}${takes(flag)} -d '${told(flag.help)}'`),
+      ]
+    }),
+    '',
+  ].join('\n')
+}
+
+const SCRIPTS: { readonly [shell: string]: (verbs: readonly Verb[]) => string } = { bash, zsh, fish }
