@@ -231,6 +231,7 @@ export interface Agents {
    * - 404: no such conversation
    * - 409: nothing is outstanding
    * - 422: the conversation works in the shared tree
+   * - 424: the work could not be put on its branch, and why
    */
   'POST /agents/{id}/request-land'(input: { id: Text }): AgentCard
 
