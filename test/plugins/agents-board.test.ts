@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
 import type { SystemEvent } from '../../plugins/system/contract.js'
@@ -177,8 +178,13 @@ t.test('an archived conversation keeps its work on a parked branch, and its next
   t.equal(failed, undefined)
   t.equal(parked(workspace), 'refs/sandbox/parked/c-1')
   t.notOk(existsSync(join(data, 'agent', 'checkouts', 'c-1')))
-  const held = readdirSync(join(data, 'agent/made')).flatMap(name => (JSON.parse(readFileSync(join(data, 'agent/made', name), 'utf8')) as { repos: { gitdir: string }[] }).repos)
-  t.same(readdirSync(join(data, 'agent/git')).filter(name => !held.some(({ gitdir }) => join(data, 'agent/git', name).startsWith(gitdir))), [], 'nor is its git dir')
+  const left = () => {
+    const held = readdirSync(join(data, 'agent/made')).flatMap(name => (JSON.parse(readFileSync(join(data, 'agent/made', name), 'utf8')) as { repos: { gitdir: string }[] }).repos)
+    return readdirSync(join(data, 'agent/git')).filter(name => !held.some(({ gitdir }) => join(data, 'agent/git', name).startsWith(gitdir)))
+  }
+  // The spare copy has a git dir before it is finished.
+  for (let look = 0; look < 200 && left().length > 0; look++) await delay(50)
+  t.same(left(), [], 'nor is its git dir')
   t.match(await client.call('GET /agents'), { agents: [], rev })
   t.match(await client.call('GET /agents/archived'), { agents: [{ id: 'c-1' }], held: [] })
   t.equal((await client.call('POST /agents/archive', { ids: ['c-1'] })).moved.length, 1, 'again is as good')
