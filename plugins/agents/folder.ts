@@ -16,6 +16,8 @@ export interface Reached {
 }
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+/** What file systems answer that do not flush folders. */
+const UNFLUSHED = new Set(['EINVAL', 'ENOTSUP'])
 
 /**
  * A folder of a tree held open by its descriptor, so that a link swapped in on the way to it leads nowhere.
@@ -82,6 +84,13 @@ export class Folder {
   /** The same folder once more, with a descriptor of its own, wherever it was moved to. */
   again(): Promise<Folder> {
     return Folder.#open(this.at('.'), this.#path)
+  }
+
+  /** Makes the names in it survive a power cut, where the file system can. */
+  async flush(): Promise<void> {
+    await this.#handle.sync().catch(error => {
+      if (!UNFLUSHED.has(codeOf(error) ?? '')) throw error
+    })
   }
 
   close(): Promise<void> {

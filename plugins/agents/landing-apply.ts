@@ -125,6 +125,8 @@ const makeFolder = (main: string, path: string): Promise<void> =>
     await mkdir(folder.at(name)).catch(error => {
       if (codeOf(error) !== 'EEXIST') throw error
     })
+    // A folder that would not survive a power cut would take along what is moved into it.
+    await folder.flush()
   })
 
 /** Puts a file or link under a new name, with its bytes on the disk. */
@@ -147,6 +149,16 @@ const permissionsOf = (stamp: string, mode: string): number | undefined => {
 }
 
 const isFile = (mode: number): boolean => (mode & constants.S_IFMT) === constants.S_IFREG
+
+/** Makes the names of paths, and of the folders on the way to them, survive a power cut. */
+const flushNames = (main: string, paths: readonly string[]): Promise<void> => {
+  const names = new Set<string>()
+  for (const path of paths) for (let at = path; at !== ''; at = folderOf(at)) names.add(at)
+  return perFolder(main, [...names].map(path => ({ path })), async folder => folder?.flush())
+}
+
+const pathsOf = (moves: readonly Move[]): string[] => moves.map(({ path }) => path)
+const waitingOf = (moves: readonly Move[]): string[] => moves.flatMap(({ temporary }) => temporary ?? [])
 
 /** Lets every new file wait under its temporary name. */
 const stage = (
@@ -262,6 +274,7 @@ const undo = async (bench: Bench, record: LandingRecord, { moves, written }: Don
     await putInPlace(main, move)
   }
   await dropTemporaries(main, record)
+  await flushNames(main, [...pathsOf(record.moves), ...waitingOf(record.moves)])
 }
 
 /**
@@ -307,6 +320,7 @@ const carryOut = async ({ bench, records, steps, out, folders }: Work, staging: 
     await stage(main, out, steps, moves, folders)
     failpoint('agents.landing.staged')
     await verify(main, moves)
+    await flushNames(main, waitingOf(moves))
     await records.write(moving)
     failpoint('agents.landing.moving')
   } catch (error) {
@@ -321,6 +335,7 @@ const carryOut = async ({ bench, records, steps, out, folders }: Work, staging: 
     failpoint('agents.landing.cleared')
     await putAllInPlace(main, moves, done)
     failpoint('agents.landing.placed')
+    await flushNames(main, pathsOf(moves))
     const applied: LandingRecord = { ...moving, state: 'applied' }
     await records.write(applied)
     failpoint('agents.landing.applied')
@@ -373,6 +388,7 @@ export const endLanding = async (records: LandingRecords, record: LandingRecord)
     else left.push(path)
   }
   await dropTemporaries(main, { moves, made: [] })
+  await flushNames(main, pathsOf(moves))
   await records.write({ ...record, state: 'applied', left })
   return left
 }

@@ -167,7 +167,7 @@ t.test('moves that are written down, and carried out', options, async t => {
       const path = join(folder, 'data', 'moves.json')
       // The plan names its places by their paths, and this is another disk.
       const text = read(path)
-      if (text !== 'none') writeFileSync(path, text.replaceAll('/disk/', '/cut/'))
+      if (text !== 'none') writeFileSync(path, text.replaceAll('/disk/', '/disk-cut/'))
       await carryOut(path)
       return [read(join(folder, 'work/a')), read(join(folder, 'old/deep/work/a')), text === 'none' ? 'carried out' : 'planned']
     },

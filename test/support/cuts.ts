@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { CUTS, Disk, restore, type Moment } from './power.js'
@@ -43,6 +43,8 @@ export class Promised<S> {
 }
 
 export interface Cutting<S> {
+  /** A folder that is made already; a fresh one when left out. */
+  readonly at?: string
   readonly first: S
   /** What is there before, long since flushed. */
   readonly before?: (folder: string) => unknown
@@ -67,10 +69,11 @@ const same = <S>(found: S, allowed: readonly S[]): boolean => {
 }
 
 /** Cuts the power around every flush and after every answer, in every way, and opens what is left each time. */
-export const cutEverywhere = async <S>(t: Test, { first, before, drive, found, fits = same, left }: Cutting<S>): Promise<void> => {
-  const folder = join(folderOf(t), 'disk')
-  const cutTo = join(folderOf(t), 'cut')
-  mkdirSync(folder)
+export const cutEverywhere = async <S>(t: Test, { at: given, first, before, drive, found, fits = same, left }: Cutting<S>): Promise<void> => {
+  const folder = given ?? join(folderOf(t), 'disk')
+  const cutTo = `${folder}-cut`
+  t.teardown(() => rmSync(cutTo, { recursive: true, force: true }))
+  mkdirSync(folder, { recursive: true })
   await before?.(folder)
   const disk = new Disk(folder, left)
   t.teardown(() => disk.end())
