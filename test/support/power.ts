@@ -28,7 +28,7 @@ type Names = ReadonlyMap<string, Entry>
 const namesIn = (folder: string): Names => new Map(readdirSync(folder).flatMap(name => {
   const path = join(folder, name)
   const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false })
-  if (!stat) return []
+  if (!stat || !(stat.isFile() || stat.isDirectory() || stat.isSymbolicLink())) return []
   const kind = stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'file'
   return [[name, { inode: inodeOf(stat), kind, link: kind === 'link' ? readlinkSync(path) : '' }] as const]
 }))
