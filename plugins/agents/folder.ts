@@ -110,6 +110,9 @@ export const stampOf = (stat: BigIntStats | undefined): string => {
   return stat.isDirectory() ? 'folder' : `${stat.mode} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`
 }
 
+/** Whether two stamps are of one file that was only renamed between them. */
+export const sameFile = (one: string, other: string): boolean => one.slice(0, one.lastIndexOf(' ')) === other.slice(0, other.lastIndexOf(' '))
+
 /** Removes a folder and those above it as long as they are empty; the root of the tree stays. */
 export const removeEmpty = async (root: string, path: string): Promise<void> => {
   for (let at = path; at !== ''; at = splitPath(at).segments.join('/')) {

@@ -5,7 +5,7 @@ import { refuse } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import type { Bench } from './bench.js'
-import { Folder, removeEmpty, splitPath, stampOf } from './folder.js'
+import { Folder, removeEmpty, sameFile, splitPath, stampOf } from './folder.js'
 import type { Step } from './landing-plan.js'
 import type { LandingRecord, LandingRecords, Move } from './landing-record.js'
 import { copyOf, isAttributes } from './main-state.js'
@@ -213,7 +213,7 @@ const putInPlace = async (main: string, { path, temporary, stamp }: Move): Promi
     inFolder(main, path, (to, name) => rename(from.at(waiting), to.at(name))))
 }
 
-/** What was done in the tree, in order, with the stamp each new file got. */
+/** What was done in the tree, in order, with the stamp of each new file that nobody changed at once. */
 interface Done {
   readonly moves: Move[]
   readonly written: Map<string, string>
@@ -243,6 +243,7 @@ const putAllInPlace = async (main: string, moves: readonly Move[], done: Done): 
     for (const move of some) {
       const { path, stamp, temporary } = move
       const { name } = splitPath(path)
+      const waited = await stampAt(main, temporary!)
       const now = folder ? stampOf(await folder.stat(name)) : 'absent'
       // A folder of its own that this landing emptied is gone by now.
       if (!folder || (now !== stamp && !(stamp === 'folder' && now === 'absent'))) moved(path)
@@ -250,7 +251,9 @@ const putAllInPlace = async (main: string, moves: readonly Move[], done: Done): 
       else await rename(folder.at(splitPath(temporary!).name), folder.at(name))
       failpoint('agents.landing.renamed')
       done.moves.push(move)
-      done.written.set(path, stampOf(await folder?.stat(name)))
+      // What somebody put there since is not this landing's to take back.
+      const placed = stampOf(await folder?.stat(name))
+      if (sameFile(waited, placed)) done.written.set(path, placed)
     }
   })
 }
