@@ -117,6 +117,9 @@ t.test('settings, from a workspace without any on', options, t => cutEverywhere<
   },
 }))
 
+/** What a cut left a hole in is no entry: the record goes on in another segment. */
+const whole = (line: string): boolean => !line.includes('\0')
+
 t.test('segments of the record', options, t => cutEverywhere<unknown>(t, {
   first: {},
   drive: async (folder, promised: Promised<unknown>) => {
@@ -133,7 +136,7 @@ t.test('segments of the record', options, t => cutEverywhere<unknown>(t, {
     const found: { [name: string]: unknown[] } = {}
     for (const name of await segments.names()) {
       const lines: unknown[] = []
-      for await (const bytes of segments.forwards(name)) lines.push(...bytes.toString().split('\n').slice(0, -1).map(line => JSON.parse(line) as unknown))
+      for await (const bytes of segments.forwards(name)) lines.push(...bytes.toString().split('\n').slice(0, -1).filter(whole).map(line => JSON.parse(line) as unknown))
       if (lines.length > 0) found[name] = lines
     }
     await segments.close()

@@ -56,8 +56,8 @@ class Surface {
   }
 }
 
-/** What becomes of what was written and not flushed: all of it is gone, or names reach the disk before bytes do. */
-export const CUTS = ['gone', 'names', 'torn', 'zeros', 'some', 'kept'] as const
+/** What becomes of what was written and not flushed: all of it is gone, or names reach the disk before bytes do, or later bytes before earlier ones. */
+export const CUTS = ['gone', 'names', 'torn', 'zeros', 'holes', 'some', 'kept'] as const
 export type Cut = (typeof CUTS)[number]
 
 const half = (flushed: Buffer, now: Buffer): Buffer => {
@@ -71,9 +71,13 @@ const BYTES: { readonly [cut in Exclude<Cut, 'some'>]: (flushed: Buffer, now: Bu
   names: flushed => flushed,
   torn: half,
   zeros: (flushed, now) => Buffer.concat([flushed, Buffer.alloc(Math.max(0, now.length - flushed.length))]),
+  holes: (flushed, now) => {
+    const hole = Math.max(0, now.length - flushed.length) >> 1
+    return Buffer.concat([flushed, Buffer.alloc(hole), now.subarray(flushed.length + hole)])
+  },
   kept: (_flushed, now) => now,
 }
-const MIXED = ['names', 'torn', 'zeros', 'kept'] as const
+const MIXED = ['names', 'torn', 'zeros', 'holes', 'kept'] as const
 
 /** What is at each path of a disk: the bytes of a file, or what else is there. */
 export type Image = Map<string, Buffer | Entry>
