@@ -239,7 +239,7 @@ t.test('commands run in the tree with their own words, can be ended, and end wit
   t.equal(prose(frames), '0,$HOME a b,4,y,SIGTERM,released,-32002,1000,true,-32602|')
   const pid = Number(readFileSync(join(root, 'left.pid'), 'utf8'))
   t.throws(() => process.kill(pid, 0), 'what still ran is gone')
-  t.match(frames.filter(frame => frame.kind === 'tool_call').map(frame => frame.kind === 'tool_call' && frame.target), exactly('echo $HOME a b', 'echo $X; exit 4', 'sleep 600'))
+  t.match(frames.filter(frame => frame.kind === 'tool_call').map(frame => frame.kind === 'tool_call' && frame.target), exactly('echo $HOME a b', 'echo $X; exit 4', 'sleep 600', /^head -c 3000000/, 'echo $$ > left.pid; sleep 600'))
 })
 
 t.test('too many commands at once are refused', async t => {
