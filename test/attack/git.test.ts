@@ -94,7 +94,7 @@ t.test('a tree made by hand with names no checkout has writes nothing anywhere',
     const kept = git(['ls-tree', 'HEAD']).split('\\n').map(line => { const [, mode, , id, name] = /^(\\d+) (\\w+) (\\w+)\\t(.*)$/.exec(line); return [mode.replace(/^0/, ''), name, id] })
     const entries = [...names.map((name, at) => at % 2 ? ['100755', name, blob] : ['40000', name, hooks]), ['100644', 'fine.txt', blob], ...kept]
     const tree = object(entries.sort((a, b) => a[1] < b[1] ? -1 : 1))
-    git(['update-ref', 'refs/heads/agent/c-1', git(['commit-tree', '-p', 'HEAD', '-m', 'x', tree])])
+    git(['update-ref', 'refs/heads/agent/c-1', git([...'${WHO}'.split(' '), 'commit-tree', '-p', 'HEAD', '-m', 'x', tree])])
     console.log('MADE')`
   writeFileSync(join(workspace, 'make.cjs'), script)
   inGit(workspace, 'add', 'make.cjs')
