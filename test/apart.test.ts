@@ -1,11 +1,13 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { globSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import t from 'tap'
 import { daemonWith } from './support/daemon.js'
 import { framesOf } from './support/turns.js'
 
+const groups = globSync('manifests/*.json').map(file => basename(file, '.json')).filter(name => name !== 'schema').sort()
+
 /** The main job, through every group: nothing in it may depend on which process a group runs in. */
-for (const apart of [['system'], ['agent'], ['agents'], ['system', 'agent', 'agents']]) {
+for (const apart of [...groups.map(name => [name]), groups]) {
   t.test(`the main job runs with ${apart.join(', ')} in processes of their own`, async t => {
     const daemon = await daemonWith(t, [], { apart })
     const info = await daemon.client.call('GET /info')

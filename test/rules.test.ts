@@ -225,6 +225,18 @@ const commentBreaches = (sources: readonly Source[]): string[] => sources.flatMa
   return found
 })
 
+const LAX = /^(?:match|notMatch|has|hasStrict)$/
+
+/** Checks of a test that hold whatever is found: an empty list as pattern fits every list, and nothing is found in what is not there. */
+const laxBreaches = (sources: readonly Source[]): string[] => sources.flatMap(source => nodesOf(source).flatMap(node => {
+  if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression) || !LAX.test(node.expression.name.text)) return []
+  const [found, pattern] = node.arguments
+  const inside = (at: ts.Node | undefined): boolean => at !== undefined && !ts.isCallExpression(at)
+    && ((ts.isArrayLiteralExpression(at) && at.elements.length === 0) || ts.forEachChild(at, child => inside(child) || undefined) === true)
+  const empty = node.expression.name.text === 'notMatch' ? /\?\.|\.(?:get|find|at)\([^()]*\)$/.test(found?.getText() ?? '') : inside(pattern)
+  return empty ? [`${source.file} cannot fail: ${node.getText().slice(0, 120)}`] : []
+}))
+
 /** Paths that exist on somebody's machine only: a home folder, or a work folder at the top. */
 const PLACE = /(?<![\w.}/:-])(?:\/(?:home|Users|root|work|workspaces)\/[\w.-]+|[A-Z]:\\\\?Users\\)/
 
@@ -258,6 +270,8 @@ obeyed('no default export, enum, namespace or any is used',
   formBreaches([...code, ...tests]))
 obeyed('no comment puts work off or switches a check off',
   commentBreaches([...code, ...tests]))
+obeyed('no check of a test holds whatever is found',
+  laxBreaches(tests))
 obeyed('no file names a path of somebody\'s machine',
   placeBreaches([...code, ...tests, ...await load('{*.md,*.json,manifests/*.json,openapi/*.json,.ci/*}')].filter(({ file }) => file !== 'package-lock.json')))
 
@@ -333,6 +347,13 @@ t.test('a route without access, access without a route, and a call without a sen
     [/who may use GET \/new/, /no GET \/gone/, /a\.inner has no sentence/])
   t.match(partBreaches(['a'], ['plugins/a/plugin.ts', 'test/plugins/b.test.ts']), [/contract/, /manifest/, /test\/plugins\/a\.test\.ts/])
   t.same(partBreaches(['a'], ['plugins/a/contract.ts', 'plugins/a/plugin.ts', 'manifests/a.json', 'test/plugins/a/queue.test.ts']), [])
+  t.end()
+})
+
+t.test('a check that cannot fail is found', t => {
+  const lax = (line: string) => laxBreaches([at('test/a.test.ts', line)]).length
+  for (const line of ['t.match(x, [])', 't.match(x, { k: [] })', 't.has(x, [{ k: { deep: [] } }])', 't.notMatch(x?.y, /z/)', "t.notMatch(map.get('x'), /z/)"]) t.equal(lax(line), 1, line)
+  for (const line of ['t.match(x, { k: { length: 0 } })', 't.same(x, [])', 't.match(f([]), { k: g([]) })', 't.notMatch(x.y, /z/)', 't.match(x, [a])']) t.equal(lax(line), 0, line)
   t.end()
 })
 

@@ -40,7 +40,7 @@ export class FileStore implements Files {
     const path = this.#path(name)
     const plain = Buffer.from(JSON.stringify(value) ?? refuse('invalid', `${name}: expected a JSON value`))
     const bytes = this.#seal ? this.#seal.seal(name, plain) : plain
-    await this.#locks.with(name, () => replaceFile(this.#folder, path, bytes))
+    await this.#locks.with(name, () => replaceFile(path, bytes))
   }
 
   async remove(name: string): Promise<void> {

@@ -16,6 +16,8 @@ export interface Reached {
 }
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+/** What file systems answer that do not flush folders. */
+const UNFLUSHED = new Set(['EINVAL', 'ENOTSUP'])
 
 /**
  * A folder of a tree held open by its descriptor, so that a link swapped in on the way to it leads nowhere.
@@ -84,6 +86,13 @@ export class Folder {
     return Folder.#open(this.at('.'), this.#path)
   }
 
+  /** Makes the names in it survive a power cut, where the file system can. */
+  async flush(): Promise<void> {
+    await this.#handle.sync().catch(error => {
+      if (!UNFLUSHED.has(codeOf(error) ?? '')) throw error
+    })
+  }
+
   close(): Promise<void> {
     return this.#handle.close()
   }
@@ -100,6 +109,9 @@ export const stampOf = (stat: BigIntStats | undefined): string => {
   if (!stat) return 'absent'
   return stat.isDirectory() ? 'folder' : `${stat.mode} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`
 }
+
+/** Whether two stamps are of one file that was only renamed between them. */
+export const sameFile = (one: string, other: string): boolean => one.slice(0, one.lastIndexOf(' ')) === other.slice(0, other.lastIndexOf(' '))
 
 /** Removes a folder and those above it as long as they are empty; the root of the tree stays. */
 export const removeEmpty = async (root: string, path: string): Promise<void> => {

@@ -5,7 +5,7 @@ import { refuse } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import type { Bench } from './bench.js'
-import { Folder, removeEmpty, splitPath, stampOf } from './folder.js'
+import { Folder, removeEmpty, sameFile, splitPath, stampOf } from './folder.js'
 import type { Step } from './landing-plan.js'
 import type { LandingRecord, LandingRecords, Move } from './landing-record.js'
 import { copyOf, isAttributes } from './main-state.js'
@@ -125,6 +125,8 @@ const makeFolder = (main: string, path: string): Promise<void> =>
     await mkdir(folder.at(name)).catch(error => {
       if (codeOf(error) !== 'EEXIST') throw error
     })
+    // A folder that would not survive a power cut would take along what is moved into it.
+    await folder.flush()
   })
 
 /** Puts a file or link under a new name, with its bytes on the disk. */
@@ -147,6 +149,16 @@ const permissionsOf = (stamp: string, mode: string): number | undefined => {
 }
 
 const isFile = (mode: number): boolean => (mode & constants.S_IFMT) === constants.S_IFREG
+
+/** Makes the names of paths, and of the folders on the way to them, survive a power cut. */
+const flushNames = (main: string, paths: readonly string[]): Promise<void> => {
+  const names = new Set<string>()
+  for (const path of paths) for (let at = path; at !== ''; at = folderOf(at)) names.add(at)
+  return perFolder(main, [...names].map(path => ({ path })), async folder => folder?.flush())
+}
+
+const pathsOf = (moves: readonly Move[]): string[] => moves.map(({ path }) => path)
+const waitingOf = (moves: readonly Move[]): string[] => moves.flatMap(({ temporary }) => temporary ?? [])
 
 /** Lets every new file wait under its temporary name. */
 const stage = (
@@ -201,7 +213,7 @@ const putInPlace = async (main: string, { path, temporary, stamp }: Move): Promi
     inFolder(main, path, (to, name) => rename(from.at(waiting), to.at(name))))
 }
 
-/** What was done in the tree, in order, with the stamp each new file got. */
+/** What was done in the tree, in order, with the stamp of each new file that nobody changed at once. */
 interface Done {
   readonly moves: Move[]
   readonly written: Map<string, string>
@@ -231,6 +243,7 @@ const putAllInPlace = async (main: string, moves: readonly Move[], done: Done): 
     for (const move of some) {
       const { path, stamp, temporary } = move
       const { name } = splitPath(path)
+      const waited = await stampAt(main, temporary!)
       const now = folder ? stampOf(await folder.stat(name)) : 'absent'
       // A folder of its own that this landing emptied is gone by now.
       if (!folder || (now !== stamp && !(stamp === 'folder' && now === 'absent'))) moved(path)
@@ -238,7 +251,9 @@ const putAllInPlace = async (main: string, moves: readonly Move[], done: Done): 
       else await rename(folder.at(splitPath(temporary!).name), folder.at(name))
       failpoint('agents.landing.renamed')
       done.moves.push(move)
-      done.written.set(path, stampOf(await folder?.stat(name)))
+      // What somebody put there since is not this landing's to take back.
+      const placed = stampOf(await folder?.stat(name))
+      if (sameFile(waited, placed)) done.written.set(path, placed)
     }
   })
 }
@@ -262,6 +277,7 @@ const undo = async (bench: Bench, record: LandingRecord, { moves, written }: Don
     await putInPlace(main, move)
   }
   await dropTemporaries(main, record)
+  await flushNames(main, [...pathsOf(record.moves), ...waitingOf(record.moves)])
 }
 
 /**
@@ -307,6 +323,7 @@ const carryOut = async ({ bench, records, steps, out, folders }: Work, staging: 
     await stage(main, out, steps, moves, folders)
     failpoint('agents.landing.staged')
     await verify(main, moves)
+    await flushNames(main, waitingOf(moves))
     await records.write(moving)
     failpoint('agents.landing.moving')
   } catch (error) {
@@ -321,6 +338,7 @@ const carryOut = async ({ bench, records, steps, out, folders }: Work, staging: 
     failpoint('agents.landing.cleared')
     await putAllInPlace(main, moves, done)
     failpoint('agents.landing.placed')
+    await flushNames(main, pathsOf(moves))
     const applied: LandingRecord = { ...moving, state: 'applied' }
     await records.write(applied)
     failpoint('agents.landing.applied')
@@ -373,6 +391,7 @@ export const endLanding = async (records: LandingRecords, record: LandingRecord)
     else left.push(path)
   }
   await dropTemporaries(main, { moves, made: [] })
+  await flushNames(main, pathsOf(moves))
   await records.write({ ...record, state: 'applied', left })
   return left
 }

@@ -1,8 +1,8 @@
 import { constants, rmSync, writeSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { Refusal } from '../refusal.js'
-import { flushFolder } from './files.js'
+import { flushFolders } from './files.js'
 import { prefixFolder } from './names.js'
 import { codeOf } from './paths.js'
 
@@ -30,12 +30,6 @@ export const writeAll = (fd: number, bytes: Uint8Array, at: number): void => {
   }
 }
 
-/** Makes the entries of a file's folder, and of every folder between it and the root, survive a power cut. */
-export const flushFolders = async (root: string, path: string): Promise<void> => {
-  let folder = dirname(path)
-  for (; !relative(root, folder).startsWith('..'); folder = dirname(folder)) await flushFolder(folder)
-}
-
 /** Where the bytes of files are that are being replaced now. */
 const inUse = new Set<string>()
 const TEMPORARY = /(?:^|\/)\.[^/]+\.tmp$/
@@ -52,8 +46,8 @@ export const sweepTemporaries = async (root: string): Promise<void> => {
 }
 
 /** Replaces a file in one step: whoever reads sees the old bytes or the new ones, also after a power cut. */
-export const replaceFile = async (root: string, path: string, bytes: Uint8Array): Promise<void> => {
-  const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+export const replaceFile = async (path: string, bytes: Uint8Array): Promise<void> => {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   // One fixed name, since writers of a name take turns: what a crash leaves behind is overwritten by the next write.
   const temporary = join(dirname(path), `.${basename(path)}.tmp`)
   inUse.add(temporary)
@@ -73,7 +67,7 @@ export const replaceFile = async (root: string, path: string, bytes: Uint8Array)
   } finally {
     inUse.delete(temporary)
   }
-  await (made ? flushFolders(root, path) : flushFolder(dirname(path)))
+  await flushFolders(path)
 }
 
 /** The names of the files below a root that begin with a prefix, without their extension, sorted. */

@@ -26,6 +26,26 @@ export const flushFolder = async (folder: string): Promise<void> => {
   }
 }
 
+/** Folders whose own names survive a power cut, each by what it was: one that is made anew is not known. */
+const lasting = new Map<string, string>()
+/** Folders above the daemon's own that it may not flush. */
+const NOT_OURS = new Set(['EACCES', 'EPERM', 'EINVAL'])
+
+/** Makes the name of a file, and of every folder on the way to it, survive a power cut. */
+export const flushFolders = async (path: string): Promise<void> => {
+  let folder = dirname(path)
+  await flushFolder(folder)
+  for (let above = dirname(folder); above !== folder; folder = above, above = dirname(folder)) {
+    const { ino, birthtimeNs } = await lstat(folder, { bigint: true })
+    const is = `${ino} ${birthtimeNs}`
+    if (lasting.get(folder) === is) return
+    await flushFolder(above).catch(error => {
+      if (!NOT_OURS.has(codeOf(error) ?? '')) throw error
+    })
+    lasting.set(folder, is)
+  }
+}
+
 /** Replaces a file in one step: readers see the old bytes or the new ones, also after `kill -9`. */
 export const writeAtomic = async (
   path: string, data: string | Uint8Array, options: WriteOptions = {},
@@ -47,7 +67,7 @@ export const writeAtomic = async (
     await rm(temporary, { force: true })
     throw error
   }
-  if (options.flush) await flushFolder(folder)
+  if (options.flush) await flushFolders(path)
 }
 
 /** Whether a file is one that a write has not put in its place yet. */

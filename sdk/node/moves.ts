@@ -1,7 +1,7 @@
 import { lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failpoint } from './failpoint.js'
-import { flushFolder, readJson, writeAtomic } from './files.js'
+import { flushFolder, flushFolders, readJson, writeAtomic } from './files.js'
 import { codeOf, contains } from './paths.js'
 
 /** Where a daemon's data folder says what is to move at the next start. */
@@ -78,6 +78,8 @@ const moved = async (from: string, to: string, root?: string): Promise<void> => 
   const link = await linkBefore(root, from, to)
   if (link !== undefined) throw new Error(`${link} is reached through a link`)
   await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+  // A folder that would not survive a power cut would take along what was moved into it.
+  await flushFolders(to)
   await rename(from, to)
   await flushFolder(dirname(to))
   await flushFolder(dirname(from))

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { flushFolder } from './files.js'
+import { flushFolders } from './files.js'
 import { codeOf } from './paths.js'
 import { isAlive } from './process-lock.js'
 
@@ -77,7 +77,7 @@ const readKey = async (file: string): Promise<Buffer> => {
     await link(temporary, file).catch(error => {
       if (codeOf(error) !== 'EEXIST') throw error
     })
-    await flushFolder(dirname(file))
+    await flushFolders(file)
   } finally {
     await rm(temporary, { force: true })
   }

@@ -6,6 +6,9 @@ import { runTurn } from '../support/turns.js'
 import { placeWith, stateOf, useAll } from './git-place.js'
 import { bytesOf, outside, shellTurn, walled } from './support.js'
 
+/** Whoever runs the tests need not have said to git who they are. */
+const WHO = '-c user.name=A -c user.email=a@example.org'
+
 t.test('an isolated turn moves no ref of main and leaves no setting, hook or attribute in its git folder', walled(), async t => {
   const here = await placeWith(t)
   const { client, data, workspace, wire } = here
@@ -21,7 +24,7 @@ t.test('an isolated turn moves no ref of main and leaves no setting, hook or att
     `git push "${lender}" HEAD:refs/heads/main`, `rm -rf "${lender}/objects"`, 'echo /etc > "$(git rev-parse --git-dir)/objects/info/alternates"', 'echo "* filter=x" > "$(git rev-parse --git-dir)/info/attributes"',
     'echo "gitdir: /etc" > .git', 'rm -f .git', 'mv .git .was',
   ]
-  await shellTurn(client, 'c-1', ['echo b > src/b.txt && git add -A && git commit -qm own && echo c > src/b.txt'], { isolated: true })
+  await shellTurn(client, 'c-1', [`echo b > src/b.txt && git add -A && git ${WHO} commit -qm own && echo c > src/b.txt`], { isolated: true })
   const answers = await shellTurn(client, 'c-1', attempts.map(each => `( ${each} ) >/dev/null 2>&1 && echo DONE; git symbolic-ref HEAD refs/heads/agent/c-1 2>/dev/null; true`))
   for (const [at, answer] of answers.entries()) t.notMatch(answer, 'DONE', attempts[at]!)
   // What it does in folders of its own leads the daemon's git nowhere.
@@ -91,7 +94,7 @@ t.test('a tree made by hand with names no checkout has writes nothing anywhere',
     const kept = git(['ls-tree', 'HEAD']).split('\\n').map(line => { const [, mode, , id, name] = /^(\\d+) (\\w+) (\\w+)\\t(.*)$/.exec(line); return [mode.replace(/^0/, ''), name, id] })
     const entries = [...names.map((name, at) => at % 2 ? ['100755', name, blob] : ['40000', name, hooks]), ['100644', 'fine.txt', blob], ...kept]
     const tree = object(entries.sort((a, b) => a[1] < b[1] ? -1 : 1))
-    git(['update-ref', 'refs/heads/agent/c-1', git(['commit-tree', '-p', 'HEAD', '-m', 'x', tree])])
+    git(['update-ref', 'refs/heads/agent/c-1', git([...'${WHO}'.split(' '), 'commit-tree', '-p', 'HEAD', '-m', 'x', tree])])
     console.log('MADE')`
   writeFileSync(join(workspace, 'make.cjs'), script)
   inGit(workspace, 'add', 'make.cjs')
@@ -165,7 +168,7 @@ t.test('repositories, pointers and submodules a turn makes inside its copy are n
     `mkdir pointer && echo "gitdir: ${data}/plugins" > pointer/.git && echo x > pointer/f`, `mkdir bare && git init -q --bare bare/repo && git -C bare/repo config core.fsmonitor "${wire.command('bare')}"`,
     `mkdir linked && ln -s ${elsewhere} linked/.git && echo x > linked/f`, 'mkdir real && mkdir real/.git && echo x > real/.git/config && echo x > real/f',
     `printf '[submodule "m"]\\n\\tpath = nested\\n\\turl = ext::sh -c "${wire.command('ext')}"\\n\\tupdate = !${wire.command('update')}\\n' > .gitmodules`,
-    'git add -A 2>&1; git commit -qm work 2>&1; true', 'git submodule update --init 2>&1; true', 'echo two > src/a.txt',
+    `git add -A 2>&1; git ${WHO} commit -qm work 2>&1; true`, 'git submodule update --init 2>&1; true', 'echo two > src/a.txt',
   ], { isolated: true })
   const told = await useAll(here, 'c-1')
   t.same(wire.tripped(), [], told.join('\n'))

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { attach, endTerminals } from '../plugins/terminals-support.js'
-import { folderOf, makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
+import { attach } from '../plugins/terminals-support.js'
+import { endTerminals, folderOf, makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
 import { outside, walled } from './support.js'
 
 t.test('a maintainer\'s terminal finds nothing of the daemon and its terminals, and signs nobody in', walled(), async t => {

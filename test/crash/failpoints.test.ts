@@ -9,6 +9,7 @@ import { makeEarlier } from '../support/earlier-copy.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { packing, restoring } from './bundles.js'
 import { ACCESS_POINTS, type Where, after, dies, kept, whereIn } from './failpoints.js'
+import { exactly } from '../support/lists.js'
 
 /** Every point that a test of this file ends a daemon at. */
 const reached = new Set<string>(ACCESS_POINTS)
@@ -140,7 +141,7 @@ cases('something that is written down', ['activity.recorded:2'], async (t, point
     await client.call('POST /agents/{id}/auto-land', { id: 'w', autoLand: true })
   })
   await after(t, where, async ({ client }) => {
-    t.match((await client.call('GET /activity')).events.filter(({ type }) => type === 'agent.autoland'), [{ conversationId: 'w', extra: { autoLand: true } }])
+    t.match((await client.call('GET /activity')).events.filter(({ type }) => type === 'agent.autoland'), exactly({ conversationId: 'w', extra: { autoLand: true } }))
     t.equal((await client.call('GET /activity/status')).chain.intact, true)
   })
 })
@@ -182,7 +183,7 @@ cases('a turn that moves to another model', ['agent.move.told', 'agent.move.show
     await daemon.client.call('POST /agent/steer', { conversationId: 'c', text: 'on' })
     await framesOf(daemon.client, 'c', { run }).all()
     const frames = await kept(t, daemon, run, seen)
-    t.match(frames.filter(({ kind }) => kind === 'switched'), [{ model: 'script-fast', kept: 'session' }])
+    t.match(frames.filter(({ kind }) => kind === 'switched'), exactly({ model: 'script-fast', kept: 'session' }))
     t.same(texts(await rowsOf(daemon, 'c')), ['begun', 'on'])
     t.match(await state(daemon, 'c'), { conversation: { model: 'script-fast' } })
   })

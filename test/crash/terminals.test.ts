@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { attach, endTerminals, linesOf } from '../plugins/terminals-support.js'
-import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { attach, linesOf } from '../plugins/terminals-support.js'
+import { endTerminals, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 
 const numbers = (text: string): number[] => [...text.matchAll(/count-(\d+)\b/g)].map(([, n]) => Number(n))
 

@@ -154,7 +154,7 @@ t.test('looking takes two seconds at most, and the next page goes on from there'
   const options = { segments: [days], seesConversation: async () => true, now: () => (now += 3000) }
   const owner = { kind: 'session', actor: 'x', role: 'owner' } as const
   const first = await listed({ type: 'none.such' }, owner, options)
-  t.match(first, { events: [], next: stored(daemon)[0]!.at })
+  t.match(first, { events: { length: 0 }, next: stored(daemon)[0]!.at })
   t.same(await listed({ type: 'none.such', before: first.next! }, owner, options), { events: [] })
   await days.close()
 })

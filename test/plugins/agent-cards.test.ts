@@ -5,6 +5,7 @@ import type { Frame, QuestionCard } from '../../plugins/agent/contract.js'
 import { daemonWith } from '../support/daemon.js'
 import { framesOf } from '../support/turns.js'
 import { refusal, state, transcript } from './agent-support.js'
+import { exactly } from '../support/lists.js'
 
 const texts = (frames: readonly { event: Frame }[]) => frames.flatMap(({ event }) => (event.kind === 'delta' ? [event.text] : []))
 
@@ -25,7 +26,7 @@ t.test('the first answer to a question wins, and the very same one again is as g
   t.match(await refusal(client.call('POST /agent/reply', { ...reply, answers: { [question]: 'red' } })), { status: 409 })
   const frames = await watched.all()
   t.same(texts(frames), ['took blue'])
-  t.match(frames.filter(({ event }) => event.kind === 'resolved'), [{ event: { requestId, reply, by: 'owner@sandbox.local' } }])
+  t.match(frames.filter(({ event }) => event.kind === 'resolved'), exactly({ event: { requestId, reply, by: 'owner@sandbox.local' } }))
   t.same(await client.call('POST /agent/reply', reply), { ok: true }, 'and after the end too')
   t.match((await transcript(daemon, 'q')).messages.find(({ cards }) => cards)?.cards, [{ card: { requestId }, reply, by: 'owner@sandbox.local' }])
 })

@@ -60,7 +60,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
     t.equal(git(workspace, 'rev-parse', 'agent/c-1'), tip)
     t.equal(git(workspace, 'show', 'agent/c-1:mine.txt'), 'mine')
     const head = commit(workspace, { 'later.txt': 'later\n' }, 'later')
-    t.match(await copies.sync('c-1', repos), { repos: [{ base: head }], blocked: [] })
+    t.match(await copies.sync('c-1', repos), { repos: [{ base: head }], blocked: { length: 0 } })
     t.equal(readFileSync(join(dir, 'later.txt'), 'utf8'), 'later\n')
     t.equal(git(workspace, 'rev-parse', 'agent/c-1~1'), head)
     await copies.retire('c-1', repos)

@@ -95,7 +95,7 @@ t.test('a repository that comes or goes after a first turn is in the next copy o
   writeFileSync(join(folder('before'), 'nested/own.txt'), 'own')
   commit(workspace, { 'main.txt': 'main\n' }, 'the main line moves')
   const moved = await copies.sync('before', await copies.ensure('before', before))
-  t.match(moved, { repos: [{ repo: 'root' }], commits: 1, blocked: [] })
+  t.match(moved, { repos: [{ repo: 'root' }], commits: 1, blocked: { length: 0 } })
   t.equal(git(workspace, 'ls-tree', '-r', '--name-only', 'agent/before', 'nested', 'mine.txt'), 'mine.txt\nnested/own.txt', 'what it made there is its own')
 
   await copies.warm()

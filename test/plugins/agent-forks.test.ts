@@ -49,7 +49,7 @@ t.test('a pinned copy begins at its commits, is a private one without being aske
   t.match(await state(daemon, 'f'), { conversation: { branch: 'agent/f', starts: undefined, repos: [{ repo: 'root', base: first, pinned: true }] } })
   commit(workspace, 'third.txt')
   const frames = await runTurn(client, 'f', 'say on', { worktreeBase: [{ repo: 'root', base: 'ignored later' }] })
-  t.match(frames[0], { kind: 'worktree', base: first, sync: { commits: 0, blocked: [] } })
+  t.match(frames[0], { kind: 'worktree', base: first, sync: { commits: 0, blocked: { length: 0 } } })
   t.notOk(existsSync(join(copy, 'third.txt')))
   t.match(await client.call('POST /agents/{id}/land', { id: 'f' }), { landed: true })
   t.ok(existsSync(join(workspace, 'a.txt')))

@@ -29,6 +29,15 @@ t.test('a tool the turn may not use is refused in every mode, and an empty list 
   t.equal(decide(call('edit'), state('default', { allowedTools: ['Tool'] })).verdict, 'ask', 'and being allowed is not being agreed to')
 })
 
+t.test('a name is whole: one that begins, or ends, like another tool\'s is another tool', t => {
+  for (const name of ['DelegateAll', 'Join2', 'ReJoin', 'join']) t.equal(decide(call('other', { name }), state('default')).verdict, 'ask', name)
+  for (const name of ['ReadAll', 'Rea', 'read']) {
+    t.equal(decide(call('read', { name }), state('bypassPermissions', { allowedTools: ['Read'] })).verdict, 'refuse', name)
+    t.equal(decide(call('execute', { name }), state('default', { remembered: new Set(['Read']) })).verdict, 'ask', name)
+  }
+  t.end()
+})
+
 t.test('a helper is started and waited for without a yes, by a turn that may', t => {
   for (const name of ['Delegate', 'Join']) {
     for (const mode of ['default', 'acceptEdits', 'plan', 'bypassPermissions'] as const) t.equal(decide(call('other', { name }), state(mode)).verdict, 'go')

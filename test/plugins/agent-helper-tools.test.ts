@@ -12,6 +12,7 @@ import { Turn } from '../../plugins/agent/turn.js'
 import { turnIo, type WorkingIo } from '../../plugins/agent/turn-io.js'
 import { refuse } from '../../sdk/index.js'
 import { journalsIn, memoryStore } from '../support/journals.js'
+import { exactly } from '../support/lists.js'
 
 type Run = (request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>
 
@@ -200,7 +201,7 @@ t.test('whoever ends takes the helpers it left at work along', async t => {
     else yield* waits(request, inner)
   })
   t.match(await io.helper({ ...ask, prompt: 'outer' }, 'a'), { status: 'completed' })
-  t.match((await frames()).filter(({ kind }) => kind === 'subagent_update'), [{ id: 'a:x', status: 'killed' }, { id: 'a', status: 'completed' }])
+  t.match((await frames()).filter(({ kind }) => kind === 'subagent_update'), exactly({ id: 'a:x', status: 'killed' }, { id: 'a', status: 'completed' }))
   await io.helper({ ...ask, background: true }, 'b')
   await io.idle()
   t.match((await frames()).at(-1), { kind: 'subagent_update', id: 'b', status: 'killed' })

@@ -166,3 +166,36 @@ t.test('the ledger forgets only what is old and beyond the newest twenty thousan
   t.ok(queue.known('m-5'), 'not old')
   t.ok(queue.known('m-20009'))
 })
+
+t.test('a message whose line is on its way while the journal is made short again is in it', async t => {
+  const lines: object[] = []
+  const held: { until?: Promise<void> } = {}
+  const rewritten = Promise.withResolvers<void>()
+  // As the real ones: lines are written in the order they were asked for, and answered later.
+  const journals = {
+    append: async (_: string, entries: readonly object[]) => {
+      lines.push(...entries)
+      await held.until
+      return lines.length
+    },
+    read: async () => lines.slice(),
+    rewrite: async (_: string, entries: readonly object[]) => {
+      lines.splice(0, Infinity, ...entries)
+      rewritten.resolve()
+    },
+  } as unknown as Journals
+  const { queue } = await opened(journals)
+  await start(queue, message(1), message(1))
+  await wait(queue, message(2, 'x'.repeat(40 * 1024 * 1024)))
+  const release = Promise.withResolvers<void>()
+  const withdrawn = queue.withdraw('c', 'm-2')
+  held.until = release.promise
+  const accepted = wait(queue, message(3))
+  await withdrawn
+  await new Promise(resolve => setImmediate(resolve))
+  release.resolve()
+  await Promise.all([accepted, rewritten.promise])
+  const again = await opened(journals)
+  t.same(runs(again.queue), ['r-3'])
+  t.equal(again.queue.current('c')?.run, 'r-1')
+})

@@ -19,7 +19,7 @@ const alive = (words: string): boolean =>
 t.test('a stop ends a child that ignores being asked, keeps what was written, and leaves the conversation free', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client, workspace } = daemon
-  const [seconds, up] = ['617', new AbortController()]
+  const [seconds, up] = [`617.${process.pid}`, new AbortController()]
   const changes = watch(workspace, { signal: up.signal })
   await client.call('POST /agent', { conversationId: 's', prompt: `write kept.txt\n| kept\nrun trap "" TERM; sleep ${seconds} & echo up > up.txt; wait` })
   const watched = framesOf(client, 's')

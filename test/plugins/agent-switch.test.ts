@@ -5,6 +5,7 @@ import type { Frame } from '../../plugins/agent/contract.js'
 import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { inner, refusal, state } from './agent-support.js'
+import { exactly } from '../support/lists.js'
 
 /** A command that ends once the test writes the file `go`. */
 const HELD = 'until [ -e go ]; do sleep 0.02; done'
@@ -160,7 +161,7 @@ t.test('a second move before the first took effect replaces it', async t => {
   t.match(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script', effort: 'high' }), { applied: 'now', kept: 'session' })
   writeFileSync(join(workspace, 'go'), '')
   const frames = (await watched.all()).map(({ event }) => event)
-  t.match(frames.filter(({ kind }) => kind === 'switched'), [{ model: 'script' }])
+  t.match(frames.filter(({ kind }) => kind === 'switched'), exactly({ model: 'script' }))
   t.same(texts(frames), ['on'])
   t.match(await state(daemon, 's'), { conversation: { model: 'script', effort: 'high' } })
 })

@@ -142,7 +142,8 @@ t.test('a script that fails ends the turn as failed with its own sentence, and i
 
 t.test('a stop ends the turn, its commands and what the script was waiting for', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
-  for (const prompt of ['wait 60000', 'run trap "" TERM; sleep 613; sleep 1']) {
+  const sleep = `sleep 613.${process.pid}`
+  for (const prompt of ['wait 60000', `run trap "" TERM; ${sleep}; sleep 1`]) {
     await client.call('POST /agent', { conversationId: 's', prompt: `say up\n${prompt}`, ...VENDOR })
     const watched = framesOf(client, 's')
     await watched.until(frame => (prompt.startsWith('run') ? frame.kind === 'tool_call_update' : frame.kind === 'delta'))
@@ -153,7 +154,7 @@ t.test('a stop ends the turn, its commands and what the script was waiting for',
     t.match(frames.at(-1), { kind: 'done', reason: 'stopped' })
     t.notOk(kinds(frames).includes('error'))
   }
-  t.notOk(readdirSync('/proc').some(pid => commandOf(pid).includes('sleep 613')), 'its command is gone')
+  t.notOk(readdirSync('/proc').some(pid => commandOf(pid).includes(sleep)), 'its command is gone')
   t.equal(programs(workspace).length, 1, 'the program answered the stop, so it stays')
   t.match(await runTurn(client, 's', 'say next'), /./)
 })

@@ -185,8 +185,8 @@ t.test('an archived conversation keeps its work on a parked branch, and its next
   // The spare copy has a git dir before it is finished.
   for (let look = 0; look < 200 && left().length > 0; look++) await delay(50)
   t.same(left(), [], 'nor is its git dir')
-  t.match(await client.call('GET /agents'), { agents: [], rev })
-  t.match(await client.call('GET /agents/archived'), { agents: [{ id: 'c-1' }], held: [] })
+  t.match(await client.call('GET /agents'), { agents: { length: 0 }, rev })
+  t.match(await client.call('GET /agents/archived'), { agents: [{ id: 'c-1' }], held: { length: 0 } })
   t.equal((await client.call('POST /agents/archive', { ids: ['c-1'] })).moved.length, 1, 'again is as good')
   t.match((await client.call('POST /agents/unarchive', { ids: ['c-1'] })).moved, [{ id: 'c-1', archivedAt: undefined }])
   t.match((await client.call('GET /agents')).agents, [{ id: 'c-1', status: 'ready' }])
@@ -391,6 +391,6 @@ t.test('messages to a provider that takes no words run in the order a person gav
   t.equal(run, messages[0]!.run)
   await framesOf(client, 'v', { run: messages[1]!.run }).all()
   t.same(await said(client, 'v'), ['first', 'c', 'a'])
-  t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages: [], paused: false })
+  t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages: { length: 0 }, paused: false })
   await two.terminate()
 })

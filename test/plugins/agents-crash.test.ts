@@ -9,6 +9,7 @@ import { endLanding } from '../../plugins/agents/landing-apply.js'
 import { LandingRecords, type LandingRecord } from '../../plugins/agents/landing-record.js'
 import { Bed, memoryFiles, treeOf } from './agents-support.js'
 import type { CrashOrder } from './agents-crash-child.js'
+import { exactly } from '../support/lists.js'
 
 const CHILD = fileURLToPath(new URL('agents-crash-child.js', import.meta.url))
 
@@ -156,7 +157,7 @@ t.test('at the next start the conversation is told what landed, and what a perso
     }
     writeFileSync(join(bed.main, 'a'), 'written meanwhile\n')
     t.same(await recover(bed, found, told), [])
-    t.match(told, [{ call: 'agent.landed', input: { id: 'c-1', repos: [], conflicts: [{ repo: 'root', paths: [{ path: 'a', reason: 'workspace' }] }] } }])
+    t.match(told, exactly({ call: 'agent.landed', input: { id: 'c-1', repos: { length: 0 }, conflicts: [{ repo: 'root', paths: [{ path: 'a', reason: 'workspace' }] }] } }))
     writeFileSync(join(bed.main, 'a'), 'a\n'.repeat(20))
     told.length = 0
     await recover(bed, landAndDie(bed, 'kill', 1_000_000).found, told)

@@ -161,7 +161,7 @@ t.test('in a private copy the resumed turn lands as it was told to, and going ba
   const begun = first.find(frame => frame.kind === 'checkpoint')
   t.same(messages.map(({ checkpointId }) => checkpointId).filter(Boolean), [begun?.id], 'one place to go back to: before the message')
   t.match(await client.call('POST /agent/rewind', { conversationId: 'c', index: 0 }), { dropped: total, snapshot: begun?.id })
-  t.match(await client.call('GET /agents/{id}/diff', { id: 'c' }), { repos: [{ changes: [] }] })
+  t.match(await client.call('GET /agents/{id}/diff', { id: 'c' }), { repos: [{ changes: { length: 0 } }] })
 })
 
 t.test('an outage that lasts is counted from run to run', async t => {

@@ -7,6 +7,7 @@ import { refusalOf } from '../kernel/auth/memory.js'
 import { daemonWith, inGit, type Support } from '../support/daemon.js'
 import { clientOf, People } from '../support/people.js'
 import { framesOf, runTurn } from '../support/turns.js'
+import { noWall } from '../support/walls.js'
 
 /** No file, conversation or person inside has it in its name or content. */
 const PLANTED = 'zirkonia'
@@ -14,7 +15,7 @@ const FILES = {
   'README.md': `# ${PLANTED}\n`, 'docs/a.md': 'one\n', 'docs/deep/b.md': 'two\n', [`src/${PLANTED}.ts`]: `${PLANTED} source\n`, 'look/c.md': 'seen only\n',
 }
 
-const skip = (await wallKind()) === 'none' && 'this machine has no wall: members limited to areas start no turn'
+const skip = noWall((await wallKind()) !== 'none')
 
 interface World {
   readonly daemon: Support

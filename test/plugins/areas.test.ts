@@ -116,7 +116,7 @@ t.test('each sees the areas that are theirs to see, and only those who keep the 
   t.notOk((await as('ann').call('GET /areas')).areas.some(({ holders }) => holders))
   t.ok((await as('mai').call('GET /areas')).areas.every(({ holders }) => holders))
   t.match(await as('ann').call('GET /areas'), { limited: true, mine: ['docs'], folders: [{ path: 'docs', access: 'work' }] })
-  t.match(await as('cas').call('GET /areas'), { limited: false, mine: [], folders: [{ path: '.', access: 'work' }] })
+  t.match(await as('cas').call('GET /areas'), { limited: false, mine: { length: 0 }, folders: [{ path: '.', access: 'work' }] })
   const [outside, unknown] = [await refusalOf(() => as('ann').call('GET /areas/{id}', { id: 'src' })), await refusalOf(() => as('ann').call('GET /areas/{id}', { id: 'nope' }))]
   t.match(outside, { status: 404 })
   t.equal(outside.message.replace('src', 'nope'), unknown.message, 'one not held is as one that is not there')
@@ -126,7 +126,7 @@ t.test('an area tells what it covers now', async t => {
   const { daemon, write } = await world(t)
   await write('docs', ['docs', 'src/lib'])
   t.match(await daemon.client.call('GET /areas/{id}', { id: 'docs' }), {
-    id: 'docs', folders: [{ path: 'docs', exists: true, files: 2 }, { path: 'src/lib', exists: true, files: 1 }], conversations: 0, repos: [],
+    id: 'docs', folders: [{ path: 'docs', exists: true, files: 2 }, { path: 'src/lib', exists: true, files: 1 }], conversations: 0, repos: { length: 0 },
   })
 })
 

@@ -38,7 +38,7 @@ t.test('the fleet is read once a second at most, one reading at a time, and not 
   clock.pass(1_000)
   board.changed()
   await settled()
-  t.match([readings, shown.splice(0)], [3, []], 'nothing was another, so nothing is told')
+  t.match([readings, shown.splice(0)], [3, { length: 0 }], 'nothing was another, so nothing is told')
   hold = true
   const arriving = [board.watched(), board.watched(), board.watched()]
   await settled()

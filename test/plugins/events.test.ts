@@ -78,7 +78,7 @@ t.test('a token sees neither presence nor what runs on computers of others', asy
   const { token } = await daemon.token('read')
   const events = await openEvents(t, daemon, '?clientId=robot', { 'x-sandbox-control': token })
   t.match(await events.next(), { kind: 'hello', me: { kind: 'token', scope: 'read' } })
-  t.match(await events.next(), { kind: 'agents', agents: [], rev: 0 })
+  t.match(await events.next(), { kind: 'agents', agents: { length: 0 }, rev: 0 })
   t.strictSame(await events.next(), { kind: 'attention', cards: 0, approvals: 0, needs: 0, land: 0, ci: 0, issues: 0 })
   const person = await openEvents(t, daemon, '?clientId=ada')
   t.match(await person.until('presence'), { users: [{ clientId: 'ada' }] }, 'the token is not on the roster')

@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { LogFile, LogLine } from '../../plugins/logs/contract.js'
 import type { Client } from '../../sdk/client.js'
-import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { daemonWith, endTerminals, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { People } from '../support/people.js'
-import { endTerminals } from './terminals-support.js'
 
 const makeIn = (folder: string): string => {
   const workspace = join(folder, 'workspace')

@@ -43,7 +43,7 @@ t.test('what was packed comes back in an empty sandbox: files, commits, conversa
   const second = await spawnDaemon(t, two)
   const path = brought(first, second, bundle.name)
   const check = await second.client.call('POST /bundles/restore', { path, mode: 'check' })
-  t.match(check, { restarting: false, skipped: [] })
+  t.match(check, { restarting: false, skipped: { length: 0 } })
   t.ok(check.written.some(({ path, files }) => path === 'state/agent' && files === 2))
   t.notOk(existsSync(join(two.workspace, 'README.md')), 'nothing was written')
   const events = await openEvents(t, second)

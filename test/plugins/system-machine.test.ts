@@ -15,7 +15,7 @@ t.test('who may look: every reader, no editor token, nobody without a credential
   const daemon = await daemonWith(t, ['system'])
   t.equal((await fetch(`${daemon.url}/system/usage`)).status, 401)
   const { client } = await daemon.token('read')
-  t.match(await client.call('GET /system/usage', {}), { machine: { recent: [] } })
+  t.match(await client.call('GET /system/usage', {}), { machine: { recent: { length: 0 } } })
   t.match(await refusal((await daemon.token('editor')).client.call('GET /system/usage', {})), { status: 403 })
   t.match(await daemon.fetch('/system/usage?history=2'), { status: 400 })
 })

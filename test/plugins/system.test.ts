@@ -61,7 +61,7 @@ t.test('the info says what this daemon is and who asks', async t => {
 t.test('the sign-in options say whether there is an owner and give a nonce', async t => {
   const daemon = await daemonWith(t, ['system'])
   const { body } = await bare(daemon, 'GET /system/sign-in')
-  t.match(body, { claimed: false, local: true, providers: [] })
+  t.match(body, { claimed: false, local: true, providers: { length: 0 } })
   await signIn(daemon)
   const again = await bare(daemon, 'GET /system/sign-in')
   t.equal(again.body.claimed, true)

@@ -12,8 +12,9 @@ import type { OpenCapture } from '../../plugins/system/terminals/capture.js'
 import { isLive } from '../../sdk/node/logs/rotating-file.js'
 import { Inbox } from '../../sdk/node/inbox.js'
 import type { Caller, Context } from '../../sdk/index.js'
+import { endTerminals } from '../support/daemon.js'
 import { openFolder } from '../support/stuck.js'
-import { captureIn, endTerminals, linesOf } from './terminals-support.js'
+import { captureIn, linesOf } from './terminals-support.js'
 
 const caller: Caller = { kind: 'session', actor: 'owner@sandbox.local', role: 'owner', sessionId: 's' }
 const context = (): Context => ({ caller, signal: new AbortController().signal, trusted: true })

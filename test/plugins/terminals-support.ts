@@ -1,6 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { execFileSync } from 'node:child_process'
 import headless from '@xterm/headless'
 import type { Test } from 'tap'
 import { Capture, type OpenCapture } from '../../plugins/system/terminals/capture.js'
@@ -8,28 +6,12 @@ import type { Client } from '../../sdk/client.js'
 import { daemonWith, type Support, type SupportOptions } from '../support/daemon.js'
 import { talkTo, type Seen, type Talk } from '../support/sockets/client.js'
 
-/** Ends the terminals of a data folder, which outlive their daemon. */
-export const endTerminals = (data: string): void => {
-  const cwd = join(data, 'system', 'terminals')
-  for (const name of existsSync(cwd) ? readdirSync(cwd) : []) {
-    try {
-      execFileSync('tmux', ['-S', name, '-N', 'kill-server'], { cwd, stdio: 'ignore' })
-    } catch {
-      // It ended by itself.
-    }
-  }
-}
-
 /** Writes down terminals as the daemon does, in the logs of a data folder. */
 export const captureIn = (data: string): OpenCapture => (name, size) => Capture.open(join(data, 'logs', 'terminals', `${name}.log`), size)
 
 /** A daemon with group system, whose terminals end with the test. */
 export const withTerminals = async (t: Test, options: SupportOptions = {}, groups = ['system']): Promise<Support> => {
-  const held: { data?: string } = {}
-  t.teardown(() => held.data !== undefined && endTerminals(held.data))
-  const daemon = await daemonWith(t, groups, options)
-  held.data = daemon.data
-  return daemon
+  return daemonWith(t, groups, options)
 }
 
 /** A socket on a terminal, with what it showed as one text. */

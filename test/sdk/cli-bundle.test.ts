@@ -14,7 +14,7 @@ t.test('usage shows what the machine does, as a table or as JSON', async t => {
   const { code, out } = await sandbox(['usage', '--data', data])
   t.equal(code, 0)
   for (const line of [/^processors +[█░]{20}  \d+ % of \d+, load /m, /^memory +[█░]{20}  .* of /m, /^workspace disk /m, /^daemon +.* ms late, process \d+$/m, /^PID +CPU +MEMORY +OF +PROGRAM$/m]) t.match(out, line)
-  t.match(JSON.parse((await sandbox(['usage', '--data', data, '--json'])).out), { machine: { cpus: Number, recent: [] } })
+  t.match(JSON.parse((await sandbox(['usage', '--data', data, '--json'])).out), { machine: { cpus: Number, recent: { length: 0 } } })
 })
 
 t.test('bundle packs the sandbox into a file, lists and removes what it keeps, and brings it back', async t => {

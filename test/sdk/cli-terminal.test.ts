@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import pty from '@lydell/node-pty'
 import t, { type Test } from 'tap'
-import { endTerminals } from '../plugins/terminals-support.js'
-import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { endTerminals, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { PATH, PROGRAM, sandbox } from './cli-process.js'
 
 const started = async (t: Test) => {

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -75,7 +75,10 @@ export const daemonWith = async (t: Test, groups: readonly string[], options: Su
       }
     },
   })
-  t.teardown(() => daemon.stop())
+  t.teardown(async () => {
+    await daemon.stop()
+    endTerminals(data)
+  })
   await daemon.ready
   const session = daemon.auth.openLocal('test').token
   const { url } = daemon
@@ -95,6 +98,18 @@ export const daemonWith = async (t: Test, groups: readonly string[], options: Su
         ...init.headers,
       },
     }),
+  }
+}
+
+/** Ends the terminals of a data folder, which outlive their daemon. */
+export const endTerminals = (data: string): void => {
+  const cwd = join(data, 'system', 'terminals')
+  for (const name of existsSync(cwd) ? readdirSync(cwd) : []) {
+    try {
+      execFileSync('tmux', ['-S', name, '-N', 'kill-server'], { cwd, stdio: 'ignore' })
+    } catch {
+      // It ended by itself.
+    }
   }
 }
 

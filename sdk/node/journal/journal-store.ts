@@ -158,7 +158,7 @@ export class JournalStore {
     const format = formatOf(name)
     const path = placeOf(this.#folder, name, format.extension, 2)
     if (this.#journals.size >= this.#most) this.#sweep(0)
-    const opened = new OpenJournal({ name, root: this.#folder, path, format, tailBytes: this.#tail })
+    const opened = new OpenJournal({ name, path, format, tailBytes: this.#tail })
     this.#journals.set(name, opened)
     this.#sweeper ??= setInterval(() => this.#sweep(this.#rest), Math.max(1, this.#rest / 2)).unref()
     return opened

@@ -1,8 +1,9 @@
 import { close, constants, fdatasync, ftruncateSync, mkdirSync, openSync, read } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { flushFolders, writeAll, writeFailure } from '../disk.js'
+import { writeAll, writeFailure } from '../disk.js'
 import { failpoint } from '../failpoint.js'
+import { flushFolders } from '../files.js'
 import { codeOf } from '../paths.js'
 import { entriesOf, PIECE, stretches, valuesOf } from './format.js'
 import type { Format } from './format.js'
@@ -23,7 +24,6 @@ export interface Addition {
 
 /** One file of entries: what is in it, where each begins, and its last bytes in memory. */
 export class LogFile {
-  readonly #root: string
   readonly #path: string
   readonly #format: Format
   readonly #marks: Mark[] = []
@@ -37,23 +37,23 @@ export class LogFile {
   #gone = false
   /** The file holds bytes beyond the last whole entry. */
   #torn = false
-  #isNew = false
+  /** The file's name is known to survive a power cut; whoever had it open before may not have seen to that. */
+  #named = false
   #users = 0
 
-  private constructor(root: string, path: string, format: Format, tail: Tail) {
-    this.#root = root
+  private constructor(path: string, format: Format, tail: Tail) {
     this.#path = path
     this.#format = format
     this.#tail = tail
   }
 
   /** The log in a file, or an empty one that its first entry creates. */
-  static async open(root: string, path: string, format: Format, tailBytes: number): Promise<LogFile> {
+  static async open(path: string, format: Format, tailBytes: number): Promise<LogFile> {
     const fd = openExisting(path)
-    if (fd === undefined) return new LogFile(root, path, format, new Tail(tailBytes, 0))
+    if (fd === undefined) return new LogFile(path, format, new Tail(tailBytes, 0))
     try {
       const found = await scan(fd, format)
-      const log = new LogFile(root, path, format, new Tail(tailBytes, found.size))
+      const log = new LogFile(path, format, new Tail(tailBytes, found.size))
       log.#fd = fd
       log.#size = found.size
       log.#entries = found.entries
@@ -147,9 +147,9 @@ export class LogFile {
   async sync(): Promise<void> {
     if (this.#fd === undefined) return
     await syncData(this.#fd)
-    if (!this.#isNew) return
-    await flushFolders(this.#root, this.#path)
-    this.#isNew = false
+    if (this.#named) return
+    await flushFolders(this.#path)
+    this.#named = true
   }
 
   /** The offset behind an entry; behind the last one for a position not yet written. */
@@ -223,7 +223,6 @@ export class LogFile {
     if (this.#fd === undefined) {
       mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
       this.#fd = openSync(this.#path, ASK | constants.O_CREAT, 0o600)
-      this.#isNew = true
     }
     this.#mend()
     return this.#fd

@@ -1,9 +1,9 @@
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Refusal } from '../../refusal.js'
-import { flushFolders, replaceFile } from '../disk.js'
+import { replaceFile } from '../disk.js'
 import { failpoint } from '../failpoint.js'
-import { flushFolder } from '../files.js'
+import { flushFolder, flushFolders } from '../files.js'
 import type { Format } from './format.js'
 import { LogFile } from './log-file.js'
 import type { Addition } from './log-file.js'
@@ -32,7 +32,6 @@ interface Waiting {
 /** Where a journal lies and how. */
 export interface Site {
   readonly name: string
-  readonly root: string
   readonly path: string
   readonly format: Format
   readonly tailBytes: number
@@ -97,11 +96,11 @@ export class OpenJournal {
 
   /** Puts other entries in the place of all there are. */
   rewrite(jsons: readonly string[]): Promise<void> {
-    const { root, path, format } = this.#site
+    const { path, format } = this.#site
     const text = jsons.map((json, i) => format.entry(i + 1, json)).join('')
     return this.#alone(() => {
       failpoint('journal.rewrite')
-      return replaceFile(root, path, Buffer.from(text))
+      return replaceFile(path, Buffer.from(text))
     })
   }
 
@@ -116,12 +115,15 @@ export class OpenJournal {
 
   /** Puts the file elsewhere, in the place of what is there; a journal that has none is left alone. */
   move(to: string): Promise<void> {
-    const { root, path } = this.#site
+    const { path } = this.#site
     return this.#alone(async () => {
       if (!this.#ready?.exists) return
       await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+      // A folder that would not survive a power cut would take along what was moved into it.
+      await flushFolders(to)
       await rename(path, to)
-      await Promise.all([flushFolders(root, to), flushFolder(dirname(path))])
+      await flushFolder(dirname(to))
+      await flushFolder(dirname(path))
     })
   }
 
@@ -143,9 +145,9 @@ export class OpenJournal {
   }
 
   async #open(): Promise<LogFile> {
-    const { root, path, format, tailBytes } = this.#site
+    const { path, format, tailBytes } = this.#site
     try {
-      const log = await LogFile.open(root, path, format, tailBytes)
+      const log = await LogFile.open(path, format, tailBytes)
       this.#ready = log
       this.#held = false
       process.nextTick(this.#flush)
