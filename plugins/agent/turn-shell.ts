@@ -24,7 +24,7 @@ export interface ProgramListeners {
 /** What lies around the repositories of the private copy behind a wall; undefined: the copy holds all of the workspace, or there is none. */
 export const aroundOf = ({ workspace, copy }: Pick<WallSpec, 'workspace' | 'copy'>): Around | undefined => {
   const repos = copy?.gitdirs.map(({ path }) => path)
-  return repos && !repos.includes('') ? { workspace, repos } : undefined
+  return repos?.length && !repos.includes('') ? { workspace, repos } : undefined
 }
 
 /** What a program says that writes where nothing can be written (EROFS). */

@@ -89,7 +89,7 @@ const PASSED = ['XDG_STATE_HOME', 'SANDBOX_CHROMIUM'] as const
 
 const serviceOf = async (terminal: Terminal, given: Given): Promise<Service> => {
   const { cwd, env, root } = terminal
-  const chosen = (name: string): string | undefined => given.text(name) ?? (env[`SANDBOX_${name.toUpperCase()}`] || undefined)
+  const chosen = (name: string): string | undefined => given.text(name) ?? (env[`SANDBOX_${name.toUpperCase().replaceAll('-', '_')}`] || undefined)
   const path = (name: string): string | undefined => (chosen(name) === undefined ? undefined : resolve(cwd, chosen(name)!))
   const folder = path('workspace') ?? cwd
   const workspace = await realpath(folder).catch((error: NodeJS.ErrnoException) => misused(`--workspace: ${plain(folder)} cannot be read (${error.code})`))
@@ -98,7 +98,7 @@ const serviceOf = async (terminal: Terminal, given: Given): Promise<Service> => 
   if (config !== undefined) await access(config).catch((error: NodeJS.ErrnoException) => misused(`--config: ${plain(config)} cannot be read (${error.code})`))
   const port = chosen('port')
   if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) < 65_536)) misused(`--port: expected a number from 0 to 65535, found ${plain(port)}`)
-  const options = { workspace, data: path('data'), host: chosen('host'), port, store: storeOf(chosen('store')), config }
+  const options = { workspace, data: path('data'), host: chosen('host'), port, store: storeOf(chosen('store')), 'public-url': chosen('public-url'), config }
   const flags = Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
   const programs = (env.PATH ?? '').split(delimiter).filter(each => each !== '' && !OF_NPM.test(each)).join(delimiter)
   const passed = PASSED.flatMap(name => (env[name] ? [[name, env[name]] as const] : []))

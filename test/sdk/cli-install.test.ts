@@ -75,7 +75,7 @@ const freshHome = (t: Test) => {
 }
 
 t.test('what the bundle leaves out is what an installation brings, and nothing else', async t => {
-  const [, left = ''] = /external: \[([^\]]*)\]/.exec(readFileSync(join(project, '.ci', 'build.mjs'), 'utf8')) ?? []
+  const [, left = ''] = /external: \[([^\]]*)\]/.exec(readFileSync(join(project, '.ci', 'bundle.mjs'), 'utf8')) ?? []
   t.same(Object.keys(manifest.dependencies).sort(), [...left.matchAll(/'([^']+)'/g)].map(([, name]) => name).sort())
 })
 

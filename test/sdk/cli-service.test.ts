@@ -110,11 +110,11 @@ t.test('the description has what was chosen and set, and no secret', async t => 
   writeFileSync(join(workspace, 'config.json'), '{}')
   const env = {
     HOME: home, PATH: `${home}/node_modules/.bin:/opt/bin:/usr/bin:/bin`, XDG_STATE_HOME: join(home, 'state'), SANDBOX_PORT: '0',
-    SANDBOX_TOKEN: 'hunter2', SANDBOX_PASSPHRASE: 'hunter2', AWS_SECRET_ACCESS_KEY: 'hunter2',
+    SANDBOX_PUBLIC_URL: 'https://sandbox.example.org', SANDBOX_TOKEN: 'hunter2', SANDBOX_PASSPHRASE: 'hunter2', AWS_SECRET_ACCESS_KEY: 'hunter2',
   }
   const { code, out } = await sandbox(['service', 'install', '--print', '--config', 'config.json', '--data', '../data'], { cwd: workspace, env })
   t.equal(code, 0)
-  const words = [process.execPath, join(realpathSync(PROGRAM), '../../kernel/main.js'), `--workspace=${workspace}`, `--data=${home}/data`, '--port=0', `--config=${workspace}/config.json`]
+  const words = [process.execPath, join(realpathSync(PROGRAM), '../../kernel/main.js'), `--workspace=${workspace}`, `--data=${home}/data`, '--port=0', '--public-url=https://sandbox.example.org', `--config=${workspace}/config.json`]
   t.match(out, `ExecStart=:${words.map(systemdWord).join(' ')}\n`)
   t.match(out, `Environment="PATH=/opt/bin:/usr/bin:/bin"\nEnvironment="XDG_STATE_HOME=${home}/state"\nExecStart`)
   t.notMatch(out, 'hunter2')

@@ -83,8 +83,8 @@ const ofTree = async (spec: WallSpec): Promise<Mount[]> => {
 
 type Copied = Pick<WallSpec, 'workspace' | 'copy'>
 
-/** Whether the workspace itself is a repository: then all of it is in the copy. */
-const holdsAll = ({ gitdirs }: NonNullable<Copied['copy']>): boolean => gitdirs.some(({ path }) => path === '')
+/** Whether all there is to see is in the copy: the workspace itself is a repository, or none of its repositories is shown. */
+const holdsAll = ({ gitdirs }: NonNullable<Copied['copy']>): boolean => gitdirs.length === 0 || gitdirs.some(({ path }) => path === '')
 
 /**
  * A folder around repositories of a private copy: the workspace's own, which is read-only, with the repositories of the copy in

@@ -181,7 +181,9 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.match(await only('sites'), /^more\n.*Read-only file system\npage\ny$|^more\npage\ny.*Read-only file system/s)
       t.match(await only('plan'), /^plan\n/)
       rmSync(site, { recursive: true })
-      t.equal(await out({ ...spec, copy: { ...copy, gitdirs: [] } }, 'ls'), 'plan\nsites', 'without a repository too')
+      const empty = join(root, 'empty')
+      mkdirSync(empty)
+      t.equal(await out({ ...spec, copy: { dir: empty, gitdirs: [] }, ownSandbox: true }, 'ls -A'), '', 'a copy of no repository shows nothing of it')
     })
 
     t.test('other processes are not there', async t => {
