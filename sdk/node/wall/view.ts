@@ -83,6 +83,8 @@ const ofTree = async (spec: WallSpec): Promise<Mount[]> => {
 
 type Copied = Pick<WallSpec, 'workspace' | 'copy'>
 
+const AROUND = 'outside every repository'
+
 /** Whether all there is to see is in the copy: the workspace itself is a repository, or none of its repositories is shown. */
 const holdsAll = ({ gitdirs }: NonNullable<Copied['copy']>): boolean => gitdirs.length === 0 || gitdirs.some(({ path }) => path === '')
 
@@ -95,11 +97,12 @@ const aroundRepositories = async ({ workspace, copy }: Copied, folder: string, a
   const at = join(workspace, folder)
   const inside = gitdirs.map(({ path }) => path).filter(path => isWithin(folder, path)).toSorted((one, other) => one.length - other.length)
   const places = await Promise.all(inside.map(path => kindOf(join(workspace, path))))
+  const mounts: Mount[] = []
   // Nothing can be mounted where the workspace has no such folder: then its other files are left out.
-  const around: Mount[] = places.every(kind => kind === 'folder') ? ((await kindOf(at)) ? [['show', await real(at), at, 'outside every repository']] : [])
-    : [['empty', '', at, 'outside every repository']]
-  const mounts = inside.map(async (path): Promise<Mount> => [access === 'work' ? 'bind' : 'show', await real(join(dir, path)), join(workspace, path), 'private copy'])
-  return [...around, ...(await Promise.all(mounts))]
+  if (!places.every(kind => kind === 'folder')) mounts.push(['empty', '', at, AROUND])
+  else if (await kindOf(at)) mounts.push(['show', await real(at), at, AROUND])
+  for (const path of inside) mounts.push([access === 'work' ? 'bind' : 'show', await real(join(dir, path)), join(workspace, path), 'private copy'])
+  return mounts
 }
 
 /** Covers those of the paths that lie in what is mounted and are there. */
