@@ -1,8 +1,9 @@
 import Koa, { type Context as KoaContext } from 'koa'
-import type { Bytes, Context, Contract, GivenBytes } from '../../sdk/contract.js'
+import type { Bytes, Context, GivenBytes } from '../../sdk/contract.js'
 import { frameOf, isRoute } from '../../sdk/contract.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller, HttpFacts } from '../../sdk/types.js'
+import { answerKind } from '../../sdk/answer-kind.js'
 import type { Connections } from '../../sdk/node/connections.js'
 import { oneAnswer } from '../../sdk/node/one-answer.js'
 import { explainInput } from '../../sdk/explain.js'
@@ -13,7 +14,7 @@ import { readCredential } from '../../sdk/node/credential.js'
 import type { Deployment } from '../config.js'
 import type { LoadedPlugin } from '../loader.js'
 import type { Logger } from '../log.js'
-import type { Access } from '../manifest.js'
+import type { Access, TicketAccess } from '../manifest.js'
 import type { Kernel } from '../services.js'
 import { readForm } from './forms.js'
 import { readFields, readJson, readQuery } from './input.js'
@@ -82,8 +83,8 @@ export class App {
     for (const [call, access] of Object.entries(manifest.routes)) {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')
-      let found: ReturnType<typeof kindOf> | undefined
-      const kind = () => (found ??= method === 'GET' ? kindOf(contract.schema(), call) : 'value')
+      let found: ReturnType<typeof answerKind> | undefined
+      const kind = () => (found ??= method === 'GET' ? answerKind(contract.schema(), call) : 'value')
       this.#routes.add(method, path, async (ctx, params, reply, arrival) => {
         if (reply.head && kind() !== 'value') refuseMethod(reply, `${ctx.path} is a ${kind()}: HEAD has nothing to tell of it`)
         else if (kind() === 'socket') await this.#socket(ctx, call, { access, contract, params, group: manifest.name }, reply, arrival)
@@ -127,24 +128,29 @@ export class App {
   }
 
   #admitted(ctx: KoaContext, access: Access, arrival: Arrival): Admitted {
-    const { auth, connections } = this.#options
-    const { ticket: wanted, id } = access
-    const credential = readCredential(arrival.head)
-    const open = 'open' in access
-    if (!open || wanted || arrival.bearer !== undefined) refusePlain(arrival)
-    if (open && !wanted) return { caller: STRANGER, leave: () => {} }
-    if (wanted && (open || (!credential && ctx.query.ticket !== undefined))) {
-      const { ticket, [wanted.name ?? '']: name = '' } = ctx.query
-      if (typeof ticket !== 'string') return refuse('unauthenticated', `no ticket: ask for one at POST /system/ws-ticket and send it in the query field ticket`)
-      const caller = auth.redeem({ ticket, purpose: wanted.for, name: String(name) }, arrival.address)
-      connections.keep(ctx.req.socket, credentialOf(caller))
-      return { caller: admit(caller, { id, role: wanted.role, tokens: [] }), leave: () => {} }
+    if ('open' in access) {
+      if (access.ticket) return this.#ticketed(ctx, access.id, access.ticket, arrival)
+      if (arrival.bearer !== undefined) refusePlain(arrival)
+      return { caller: STRANGER, leave: () => {} }
     }
-    if (open || !credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
+    const credential = readCredential(arrival.head)
+    if (!credential && access.ticket && ctx.query.ticket !== undefined) return this.#ticketed(ctx, access.id, access.ticket, arrival)
+    if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
+    refusePlain(arrival)
+    const { auth, connections } = this.#options
     const caller = auth.authenticate(credential, arrival.address)
     connections.keep(ctx.req.socket, credentialOf(caller))
     admit(caller, access)
     return { caller, leave: auth.limits.enter(credentialOf(caller)) }
+  }
+
+  #ticketed({ query, req }: KoaContext, id: string, wanted: TicketAccess, arrival: Arrival): Admitted {
+    refusePlain(arrival)
+    const { ticket, [wanted.name ?? '']: name = '' } = query
+    if (typeof ticket !== 'string') return refuse('unauthenticated', 'no ticket: ask for one at POST /system/ws-ticket and send it in the query field ticket')
+    const caller = this.#options.auth.redeem({ ticket, purpose: wanted.for, name: String(name) }, arrival.address)
+    this.#options.connections.keep(req.socket, credentialOf(caller))
+    return { caller: admit(caller, { id, role: wanted.role, tokens: [] }), leave: () => {} }
   }
 
   async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, begun: Reply, etag: boolean): Promise<void> {
@@ -228,13 +234,6 @@ const preflight = (ctx: KoaContext, { origin }: Arrival, { res, lines }: Reply):
     if (ctx.get('access-control-request-private-network') === 'true') lines.set('access-control-allow-private-network', 'true')
   }
   lines.write(res, 204).end()
-}
-
-/** What a call answers with, as far as the way to it differs. */
-const kindOf = (schema: ReturnType<Contract['schema']>, call: string): 'value' | 'stream' | 'socket' => {
-  const output = schema.functions.find(({ name }) => name === call)?.output?.schema
-  const shape = output?.$ref ? schema.components.schemas?.[output.$ref.split('/').at(-1)!] : output
-  return shape?.properties?.['event-stream'] ? 'stream' : shape?.properties?.['socket-client'] ? 'socket' : 'value'
 }
 
 const factsOf = (ctx: KoaContext, { head, ownHost, origin, foreign, ...facts }: Arrival): HttpFacts => {

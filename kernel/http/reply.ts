@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerResponse } from 'node:http'
 import { isIdentified, isPosition, isWatch, type GivenBytes, type Position } from '../../sdk/contract.js'
 import { drained } from '../../sdk/node/drained.js'
 import { codeOf } from '../../sdk/node/paths.js'
+import { etagOf } from '../../sdk/node/tagged.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Sink } from '../../sdk/node/live/watcher.js'
 import type { Lines } from '../../sdk/node/head-lines.js'
@@ -35,7 +35,7 @@ export const sendValue = (reply: Reply, value: unknown, etag = false, ifNoneMatc
   const { res, lines } = reply
   const body = JSON.stringify(value)
   if (etag) {
-    const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+    const tag = etagOf(body)
     lines.set('etag', tag).set('cache-control', 'no-cache')
     if (ifNoneMatch?.split(',').some(one => one.trim().replace(/^W\//, '') === tag)) return void lines.write(res, 304).end()
   }
