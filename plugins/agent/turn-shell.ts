@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { contains } from '../../sdk/node/paths.js'
 import { listEnv, type RunOptions } from '../../sdk/node/run.js'
-import { runWalled, walled, type WallSpec } from '../../sdk/node/wall/wall.js'
+import { holdsAll, runWalled, walled, type WallSpec } from '../../sdk/node/wall/wall.js'
 import type { TreeCommand, TreeProgram } from './adapter.js'
 import type { BeginCommand, CommandBegun } from './command-logs.js'
 import type { ShellOptions, ShellResult, ToolContext } from './tools/tool.js'
@@ -22,10 +22,8 @@ export interface ProgramListeners {
 }
 
 /** What lies around the repositories of the private copy behind a wall; undefined: the copy holds all of the workspace, or there is none. */
-export const aroundOf = ({ workspace, copy }: Pick<WallSpec, 'workspace' | 'copy'>): Around | undefined => {
-  const repos = copy?.gitdirs.map(({ path }) => path)
-  return repos?.length && !repos.includes('') ? { workspace, repos } : undefined
-}
+export const aroundOf = ({ workspace, copy }: Pick<WallSpec, 'workspace' | 'copy'>): Around | undefined =>
+  copy && !holdsAll(copy) ? { workspace, repos: copy.gitdirs.map(({ path }) => path) } : undefined
 
 /** What a program says that writes where nothing can be written (EROFS). */
 const READ_ONLY = /read-only file system/i

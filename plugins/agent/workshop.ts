@@ -155,8 +155,10 @@ export class TurnWorkshop implements Workshop {
   async #folder(root: string, path: string): Promise<string> {
     const { workspace } = this.#parts
     const found = (base: string) => inside(base, path).catch(() => undefined)
-    const [here, there] = [await found(root), root === workspace || (await wallKind()) === 'none' ? undefined : await found(workspace)]
-    return here ?? (there === undefined ? root : join(root, relative(workspace, there)))
+    const here = await found(root)
+    if (here !== undefined || root === workspace || (await wallKind()) === 'none') return here ?? root
+    const there = await found(workspace)
+    return there === undefined ? root : join(root, relative(workspace, there))
   }
 
   /** The private copy as a turn finds it: made or repaired, brought up to date, its state kept. */

@@ -28,6 +28,7 @@ export const flushFolder = async (folder: string): Promise<void> => {
 
 /** Folders whose own names survive a power cut, each by what it was: one that is made anew is not known. */
 const lasting = new Map<string, string>()
+const MOST_LASTING = 10_000
 /** Folders above the daemon's own that it may not flush. */
 const NOT_OURS = new Set(['EACCES', 'EPERM', 'EINVAL'])
 
@@ -42,6 +43,7 @@ export const flushFolders = async (path: string): Promise<void> => {
     await flushFolder(above).catch(error => {
       if (!NOT_OURS.has(codeOf(error) ?? '')) throw error
     })
+    if (lasting.size >= MOST_LASTING) lasting.clear()
     lasting.set(folder, is)
   }
 }

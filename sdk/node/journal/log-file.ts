@@ -37,7 +37,7 @@ export class LogFile {
   #gone = false
   /** The file holds bytes beyond the last whole entry. */
   #torn = false
-  /** The file's name is known to survive a power cut; whoever had it open before may not have seen to that. */
+  /** The file's name is known to survive a power cut: an earlier user of the file may not have flushed it. */
   #named = false
   #users = 0
 

@@ -85,8 +85,8 @@ type Copied = Pick<WallSpec, 'workspace' | 'copy'>
 
 const AROUND = 'outside every repository'
 
-/** Whether all there is to see is in the copy: the workspace itself is a repository, or none of its repositories is shown. */
-const holdsAll = ({ gitdirs }: NonNullable<Copied['copy']>): boolean => gitdirs.length === 0 || gitdirs.some(({ path }) => path === '')
+/** Whether all there is to see is in a private copy: the workspace itself is a repository, or none of its repositories is shown. */
+export const holdsAll = ({ gitdirs }: NonNullable<WallSpec['copy']>): boolean => gitdirs.length === 0 || gitdirs.some(({ path }) => path === '')
 
 /**
  * A folder around repositories of a private copy: the workspace's own, which is read-only, with the repositories of the copy in

@@ -12,6 +12,7 @@ import { mountsOf } from './view.js'
 const LAST_WORDS = 4096
 
 export { wallKind } from './builders.js'
+export { holdsAll } from './view.js'
 export type { EnteredNetwork, Walled, WallGitdir, WallKind, WallNetwork, WallSpec } from './spec.js'
 
 /**
