@@ -227,7 +227,7 @@ const commentBreaches = (sources: readonly Source[]): string[] => sources.flatMa
 
 const LAX = /^(?:match|notMatch|has|hasStrict)$/
 
-/** Checks of a test that hold whatever is found: an empty list as pattern fits every list, and nothing is found in what is not there. */
+/** Checks of a test that cannot fail: an empty list as pattern fits every list, and an absent value never matches `notMatch`. */
 const laxBreaches = (sources: readonly Source[]): string[] => sources.flatMap(source => nodesOf(source).flatMap(node => {
   if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression) || !LAX.test(node.expression.name.text)) return []
   const [found, pattern] = node.arguments

@@ -404,7 +404,7 @@ export class Copies {
     await this.#clear(id)
     const shared = dependenciesOf(this.#look, sources, seen)
     shared.catch(() => {})
-    // Before there is a branch: whoever finds the note of a conversation that never came to be takes it away.
+    // The note comes before the branch: the next start removes the branches of notes that no conversation belongs to.
     await this.#branches.begin(id, sources)
     const made = (await this.#spare.adopt(id, sources)) ?? { repos: [], shown: [] }
     if (made.repos.length === 0) for (const source of sources) await this.#shelf.add(made, id, source, `agent/${id}`)

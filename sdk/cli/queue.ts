@@ -11,7 +11,7 @@ import { CONNECTION, EXIT, Failure, misused, type Verb } from './verb.js'
 const TRIES = 5
 
 const WHY: { readonly [why in QueuedWhy]: string } = {
-  'no-mid-turn-words': 'the agent takes no words in mid-turn',
+  'no-mid-turn-words': 'the agent accepts no messages during a turn',
   parked: 'the turn waits for an answer',
   stopping: 'the turn is stopping',
   'other-options': 'it asks for other options',

@@ -6,13 +6,11 @@ import { accessLinesFile, type AccessLine } from './access-lines.js'
 
 const ROLES = ['viewer', 'collaborator', 'maintainer', 'owner'] as const
 const SCOPES: readonly Scope[] = ['editor', 'read', 'drive', 'land']
-/** What the written contract serves beside its calls, under the access of the call it is another name of. */
-const ALIASES: { readonly [id: string]: string } = { 'system.leave': 'system.removeMember' }
 /** Nothing of these is judged by a general credential. */
 const own = (access: (typeof ROUTED)[number]['access']): boolean => 'open' in access
 
 const lines = new Map((JSON.parse(readFileSync(accessLinesFile, 'utf8')) as AccessLine[]).map(line => [line.id, line]))
-const served = ROUTED.map(routed => ({ ...routed, line: lines.get(ALIASES[routed.access.id] ?? routed.access.id)! }))
+const served = ROUTED.map(routed => ({ ...routed, line: lines.get(routed.access.id)! }))
 
 const context = { caller: { kind: 'session', actor: 'x', role: 'owner' }, signal: new AbortController().signal, trusted: true } as const
 
@@ -35,7 +33,7 @@ t.test('every served call has its line in the written contract, and the manifest
   for (const { call, access, line } of served) {
     t.ok(line, `${access.id} is in the contract`)
     if (!line) continue
-    if (!ALIASES[access.id]) t.equal(call, line.call)
+    t.equal(call, line.call)
     const floor = 'open' in access ? 'open' : access.role
     t.equal(floor, line.floor, `${call}: floor`)
     t.same('open' in access ? [] : [...access.tokens].sort(), [...line.tokens].sort(), `${call}: tokens`)

@@ -6,7 +6,7 @@ import { runTurn } from '../support/turns.js'
 import { placeWith, stateOf, useAll } from './git-place.js'
 import { bytesOf, outside, shellTurn, walled } from './support.js'
 
-/** Whoever runs the tests need not have said to git who they are. */
+/** The user who runs the tests may have no git identity. */
 const WHO = '-c user.name=A -c user.email=a@example.org'
 
 t.test('an isolated turn moves no ref of main and leaves no setting, hook or attribute in its git folder', walled(), async t => {

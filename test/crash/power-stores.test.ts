@@ -153,13 +153,13 @@ t.test('moves that are written down, and carried out', options, async t => {
     }
   }
   const plan = (folder: string) => planMoves(join(folder, 'data', 'moves.json'), {
-    away: [{ from: join(folder, 'work'), to: join(folder, 'old/deep/work') }], in: [{ from: join(folder, 'new'), to: join(folder, 'work') }],
+    away: [{ from: join(folder, 'tree'), to: join(folder, 'old/deep/tree') }], in: [{ from: join(folder, 'new'), to: join(folder, 'tree') }],
   })
   await cutEverywhere<string[]>(t, {
     first: ['before', 'none', 'carried out'],
     before: folder => {
-      for (const name of ['data', 'work', 'new']) mkdirSync(join(folder, name))
-      writeFileSync(join(folder, 'work', 'a'), 'before')
+      for (const name of ['data', 'tree', 'new']) mkdirSync(join(folder, name))
+      writeFileSync(join(folder, 'tree', 'a'), 'before')
       writeFileSync(join(folder, 'new', 'a'), 'after')
     },
     drive: async (folder, promised) => {
@@ -172,7 +172,7 @@ t.test('moves that are written down, and carried out', options, async t => {
       const text = read(path)
       if (text !== 'none') writeFileSync(path, text.replaceAll('/disk/', '/disk-cut/'))
       await carryOut(path)
-      return [read(join(folder, 'work/a')), read(join(folder, 'old/deep/work/a')), text === 'none' ? 'carried out' : 'planned']
+      return [read(join(folder, 'tree/a')), read(join(folder, 'old/deep/tree/a')), text === 'none' ? 'carried out' : 'planned']
     },
   })
 })

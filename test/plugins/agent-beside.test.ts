@@ -76,7 +76,7 @@ t.test('a turn that starts in such a folder runs there', async t => {
   t.match(calls[0]?.text, /docs\\nguide/)
 })
 
-t.test('what lies there from a time when it could be written is told of at the end of a turn', async t => {
+t.test('a turn ends with a notice when older files lie outside every repository of the copy', async t => {
   const daemon = await around(t)
   await played(daemon, 'say begun')
   const copy = join(daemon.data, 'agent/checkouts/c-1')

@@ -135,7 +135,7 @@ t.test('a person goes by themselves, the owner does not', async t => {
   t.equal((await ask(eve, 'GET /info')).status, 401)
   const mia = await member('mia@example.org', 'maintainer')
   t.not(listOf(await ask(mia, 'GET /members')).members.length, 0)
-  t.match(await ask(mia, 'DELETE /members/self', {}), { status: 200, body: { members: { length: 0 }, invitations: { length: 0 } } }, 'whoever left reads no roster')
+  t.match(await ask(mia, 'DELETE /members/self', {}), { status: 200, body: { members: { length: 0 }, invitations: { length: 0 } } }, 'a member who left reads no roster')
   for (const [call, body] of [['DELETE /members/self', {}], ['DELETE /members', { email: ADA }]] as const) {
     t.match(await ask(ada, call, body), { status: 409, body: { message: /hand ownership over/ } })
   }

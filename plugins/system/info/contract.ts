@@ -18,7 +18,7 @@ export interface Info {
   shapes: { [id: string]: string }
   programs: Program[]
   boot: BootProgress
-  /** The address of this request. */
+  /** The address that links name: the public one where one is configured, else that of this request. */
   base: string
   me: Me
 }
