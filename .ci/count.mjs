@@ -1,12 +1,33 @@
-// Prints what a run of tap came to, from its raw output and the exit code: `N passed, N failed`, and `, N skipped` if any were.
+// Prints what a run of tap came to, from its raw output and the exit code: each assertion that failed with what tap says of it,
+// and last one line, `N passed, N failed`, with `, N skipped` if any were.
 import { readFileSync } from 'node:fs'
+
+const SHOWN = 60
 
 const [report = '', code = '1'] = process.argv.slice(2)
 const lines = readFileSync(report, 'utf8').split('\n')
+const depth = line => /^ */.exec(line)[0].length
+const failed = line => /^ *not ok\b(?!.*# (?:skip|todo))/i.test(line)
+
+const names = []
+const told = new Set()
+lines.forEach((line, at) => {
+  const [, spaces, name] = /^( *)# Subtest: (.*)/.exec(line) ?? []
+  if (name) names.splice(spaces.length / 4, Infinity, name)
+  if (!failed(line)) return
+  const level = depth(line) / 4
+  const inside = told.delete(level + 1)
+  told.add(level)
+  // A test that holds one that failed says nothing new.
+  if (inside) return
+  const end = lines.findIndex((other, later) => later > at && /^ *\.\.\.$|^ *(?:not )?ok\b|^ *1\.\.|^#/.test(other))
+  console.log([[...names.slice(0, level), line.trim()].join(' > '), ...lines.slice(at + 1, Math.min(end, at + SHOWN))].join('\n'))
+})
+
 // tap writes its own total of assertions last and unindented; a report without one was cut.
 const total = lines.findLast(line => /^# \{ total: \d+.*\}$/.test(line)) ?? ''
 const count = name => Number(new RegExp(`\\b${name}: (\\d+)`).exec(total)?.[1] ?? 0)
-const files = lines.filter(line => /^not ok(?! .*# (?:skip|todo))/i.test(line)).length
+const files = lines.filter(line => depth(line) === 0 && failed(line)).length
 const held = count('pass')
 const bad = Math.max(count('fail'), files, Number(code) === 0 && held > 0 ? 0 : 1)
 const skipped = count('skip') + count('todo')

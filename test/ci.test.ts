@@ -32,8 +32,21 @@ t.test('the closing line is counted from what tap wrote', async t => {
   ]
   for (const [report, code, line] of cases) {
     const cwd = t.testdir({ 'count.mjs': counter, report })
-    t.equal((await ended(process.execPath, ['count.mjs', 'report', String(code)], cwd)).out, `${line}\n`, line)
+    t.equal((await ended(process.execPath, ['count.mjs', 'report', String(code)], cwd)).last, line)
   }
+})
+
+t.test('what failed is listed with the tests around it and what tap says of it, each once', async t => {
+  const said = '      ---\n      diff: |\n        -2\n        +1\n      ...\n'
+  const report = '# Subtest: a.test.js\n    # Subtest: first\n        ok 1 - good\n        1..1\n    ok 1 - first\n'
+    + `    # Subtest: second\n        not ok 1 - one is two\n${said.replace(/^/gm, '    ')}\n        1..1\n    not ok 2 - second\n${said}    1..2\n`
+    + 'not ok 1 - a.test.js\n# Subtest: b.test.js\n    not ok 1 - timeout!\n    1..1\nnot ok 2 - b.test.js\nnot ok 3 - c.test.js\n# { total: 3, pass: 1, fail: 2 }\n'
+  const cwd = t.testdir({ 'count.mjs': counter, report })
+  const lines = (await ended(process.execPath, ['count.mjs', 'report', '1'], cwd)).out.trimEnd().split('\n')
+  t.same(lines.filter(line => !line.startsWith(' ')), [
+    'a.test.js > second > not ok 1 - one is two', 'b.test.js > not ok 1 - timeout!', 'not ok 3 - c.test.js', '1 passed, 3 failed',
+  ])
+  t.ok(lines.some(line => line.trim() === '+1'), 'with the difference')
 })
 
 /** Runs the script in a folder of its own, with every outside program but the shell's replaced. */
