@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { git, GitFailure } from '../../sdk/node/git.js'
 import { readPlain } from '../../sdk/node/files.js'
 import { contains } from '../../sdk/node/paths.js'
+import { DEPENDENCY_FOLDERS, NOT_SEARCHED, SEARCH_DEPTH } from '../../sdk/node/repositories.js'
 import { below, pathOf, type Repository } from './copies-repos.js'
 
 /** Where the workspace and the daemon's own files are. */
@@ -36,14 +37,6 @@ interface Ignored {
   last?: { readonly rules: string; readonly folders: readonly string[] } | undefined
 }
 
-/** Folders of untracked dependencies, by name. */
-const DEPENDENCIES: ReadonlySet<string> = new Set(['node_modules', '.venv', 'vendor'])
-const SKIPPED = new Set([
-  '.git', '.sandbox', ...DEPENDENCIES, 'venv', '__pycache__', 'target', 'dist', 'build', 'out', '.cache', '.next',
-  '.gradle', '.tox',
-])
-/** How deep repositories are looked for. */
-const MAX_DEPTH = 4
 const MAX_FOLDERS = 20_000
 const MAX_REPOSITORIES = 50
 const MAX_DEPENDENCIES = 50
@@ -71,8 +64,8 @@ const readFolder = (path: string, stamp: string): Folder => {
     for (const entry of readdirSync(path, { withFileTypes: true })) {
       if (entry.name === '.git') found.git = !entry.isSymbolicLink()
       else if (!entry.isDirectory()) continue
-      else if (DEPENDENCIES.has(entry.name)) found.named.push(entry.name)
-      else if (!SKIPPED.has(entry.name)) found.inner.push(entry.name)
+      else if (DEPENDENCY_FOLDERS.has(entry.name)) found.named.push(entry.name)
+      else if (!NOT_SEARCHED.has(entry.name)) found.inner.push(entry.name)
     }
   } catch {
     return EMPTY
@@ -206,7 +199,7 @@ export class Look {
   /** Asks git about every folder of a main checkout: the answer is right, and takes as long as the checkout is large. */
   async study({ dir, common }: Repository): Promise<string[]> {
     const folders = await ignoredFolders(dir, [])
-    const dependencies = await this.#real(dir, folders.filter(path => DEPENDENCIES.has(path.split('/').at(-1) ?? '')))
+    const dependencies = await this.#real(dir, folders.filter(path => DEPENDENCY_FOLDERS.has(path.split('/').at(-1) ?? '')))
     const last = this.#ignored.get(common)?.last
     this.#ignored.set(common, { folders: new Set(folders.slice(0, MAX_FOLDERS)), dependencies, last })
     return dependencies
@@ -236,12 +229,12 @@ export class Look {
         const folder = this.#folder(join(workspace, path), path)
         folders.set(path, folder)
         if (folders.size % BATCH === 0) await new Promise<void>(resolve => setImmediate(resolve))
-        if (folder.git && depth <= MAX_DEPTH && gits.length < MAX_REPOSITORIES) gits.push(path)
+        if (folder.git && depth <= SEARCH_DEPTH && gits.length < MAX_REPOSITORIES) gits.push(path)
         const at = (name: string) => (path ? `${path}/${name}` : name)
         for (const name of folder.named) named.push(at(name))
         // A repository may lie in a folder that the one around it ignores.
         const shut = !folder.git && (below || ignored.has(path))
-        if (depth < MAX_DEPTH || !shut) for (const name of folder.inner) next.push({ path: at(name), ignored: shut })
+        if (depth < SEARCH_DEPTH || !shut) for (const name of folder.inner) next.push({ path: at(name), ignored: shut })
       }
       level = next
     }

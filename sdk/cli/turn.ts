@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Harness, PermissionMode, Started, TurnInput } from '../../plugins/agent/contract.js'
 import { Unreached } from '../client.js'
+import { foldersWithGit } from '../node/repositories.js'
 import { Refusal } from '../refusal.js'
 import { ATTACH, attachmentsOf } from './attachments.js'
 import type { Connection } from './connection.js'
@@ -79,7 +78,7 @@ export const turnOf = async (terminal: Terminal, connection: Connection, given: 
 
 const isolated = async (given: Given, { daemon }: Connection): Promise<boolean> => {
   if (given.on('isolated') || given.on('shared')) return given.on('isolated')
-  return daemon === undefined || stat(join(daemon.workspace, '.git')).then(() => true, () => false)
+  return daemon === undefined || !(await foldersWithGit(daemon.workspace).next()).done
 }
 
 /** Starts a turn; asked again with the same message id where no answer came, it starts only once. */

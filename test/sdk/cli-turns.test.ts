@@ -1,3 +1,5 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { fakeDaemon, runOf } from './cli-process.js'
@@ -111,6 +113,20 @@ t.test('the prompt may come from standard input, and a shared turn asks for no c
   t.equal(daemon.calls()[0]!.body.prompt, 'say hi\nsay ho\n')
   t.notOk('isolated' in daemon.calls()[0]!.body)
   t.equal(daemon.calls().length, 1)
+})
+
+t.test('a turn works in a private copy wherever the workspace holds a repository, and in the workspace itself where it holds none', async t => {
+  const daemon = await fakeDaemon(t, runOf(ended('completed')))
+  const asked = async () => {
+    t.equal((await daemon.run(['run', 'x', '--detach'])).code, 0)
+    return daemon.calls().at(-1)!.body.isolated
+  }
+  await rm(join(daemon.workspace, '.git'), { recursive: true })
+  t.equal(await asked(), undefined, 'no repository')
+  await mkdir(join(daemon.workspace, 'node_modules/dep/.git'), { recursive: true })
+  t.equal(await asked(), undefined, 'one that a package manager brought')
+  await mkdir(join(daemon.workspace, 'services/app/.git'), { recursive: true })
+  t.equal(await asked(), true, 'one in a folder')
 })
 
 t.test('after a turn in the workspace itself only what works there is suggested', async t => {

@@ -1,6 +1,7 @@
 import { lstat, readdir, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git } from '../../../sdk/node/git.js'
+import { foldersWithGit } from '../../../sdk/node/repositories.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 
 /** A repository of the workspace. */
@@ -21,10 +22,9 @@ export interface FoundFile {
 
 /** What tools make again from what is kept. */
 const MADE = new Set(['node_modules', '.venv', '__pycache__', '.cache', '.tox', '.next', '.gradle', '.git'])
-/** No repository of the workspace's own lies below these either. */
-const BUILT = new Set([...MADE, '.sandbox', 'venv', 'target', 'dist', 'build', 'out', 'vendor'])
 const CONFIG = '.sandbox/config'
-const DEEP = 6
+/** A bundle also finds repositories that no private copy has. */
+const DEEPEST = 6
 const AT_ONCE = 32
 const MOST_LIST = 256 * 1024 * 1024
 
@@ -34,16 +34,11 @@ const within = (repo: string, path: string): string => (repo === 'root' ? path :
 /** The repositories of a workspace, parents first. */
 export const findRepositories = async (workspace: string): Promise<FoundRepository[]> => {
   const found: FoundRepository[] = []
-  const walk = async (path: string, deep: number): Promise<void> => {
+  for await (const path of foldersWithGit(workspace, DEEPEST)) {
     const dir = join(workspace, path)
-    const entries = await readdir(dir, { withFileTypes: true }).catch(() => [])
-    const marked = entries.some(entry => entry.name === '.git' && !entry.isSymbolicLink())
     // A folder named .git that git does not know is none; one of another repository would say where that is.
-    if (marked && (await isRepository(dir))) found.push({ repo: path || 'root', dir })
-    if (deep === 0) return
-    for (const entry of entries) if (entry.isDirectory() && !BUILT.has(entry.name)) await walk(path ? `${path}/${entry.name}` : entry.name, deep - 1)
+    if (await isRepository(dir)) found.push({ repo: path || 'root', dir })
   }
-  await walk('', DEEP)
   return found.sort((one, other) => (one.repo === 'root' ? -1 : other.repo === 'root' ? 1 : one.repo < other.repo ? -1 : 1))
 }
 
