@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 /** What is started by its path, or loaded by one that is put together when the program runs. */
 const ENTRIES = [
-  'kernel/main.js', 'sdk/cli.js', 'sdk/child.js', 'sdk/node/runner-child.js', 'sdk/node/network/inside-child.js', 'plugins/agent/script-agent.js', 'openapi/document.js', 'openapi/reference.js', 'openapi/welcome.js', 'openapi/shapes.js',
+  'kernel/main.js', 'sdk/cli.js', 'sdk/child.js', 'sdk/node/runner-child.js', 'sdk/node/network/inside-child.js', 'plugins/agent/providers/script-agent.js', 'openapi/document.js', 'openapi/reference.js', 'openapi/welcome.js', 'openapi/shapes.js',
 ]
 
 const IMPORT = /^import (?:(\w+)(?:, )?)?(?:\* as (\w+)|\{([^}]*)\})? ?from ['"]([\w:/]+)['"];?$/gm

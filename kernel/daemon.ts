@@ -21,7 +21,7 @@ import type { LineSocket } from '../sdk/node/line-socket.js'
 import { Live } from '../sdk/node/live/live.js'
 import { Connections } from '../sdk/node/connections.js'
 import { sweepTemporaries } from '../sdk/node/disk.js'
-import { answerNoRequest } from '../sdk/node/no-request.js'
+import { answerMalformedRequest } from '../sdk/node/malformed-request.js'
 import { groupLog } from '../sdk/node/logs/line.js'
 import type { Logger } from './log.js'
 import type { Kernel } from './services.js'
@@ -146,7 +146,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   server.maxHeadersCount = 0
   server.on('checkExpectation', serve)
   connections.watch(server)
-  answerNoRequest(server, headOf)
+  answerMalformedRequest(server, headOf)
   const note = join(data, 'daemon.json')
   let socket: LineSocket | undefined
   const stop = async () => {

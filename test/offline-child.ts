@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon } from './support/daemon.js'
 import { framesOf } from './support/turns.js'
-import { DEMO } from '../plugins/agent/script/help.js'
+import { DEMO } from '../plugins/agent/providers/script/help.js'
 
 // Run where there is no network but the machine's own address.
 t.test('the demo on a fresh sandbox', async t => {

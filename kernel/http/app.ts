@@ -5,7 +5,7 @@ import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller, HttpFacts } from '../../sdk/types.js'
 import { answerKind } from '../../sdk/answer-kind.js'
 import type { Connections } from '../../sdk/node/connections.js'
-import { oneAnswer } from '../../sdk/node/one-answer.js'
+import { limitPipelining } from '../../sdk/node/pipelining.js'
 import { explainInput } from '../../sdk/explain.js'
 import { isStream } from '../../sdk/wire.js'
 import { admit } from '../auth/admit.js'
@@ -62,7 +62,7 @@ export class App {
   constructor(options: AppOptions) {
     this.#options = options
     const arrive = createArrival(options.http)
-    const inTurn = oneAnswer()
+    const inTurn = limitPipelining()
     this.koa.silent = true
     this.koa.use(async ctx => {
       ctx.respond = false

@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage, type Server, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocketServer } from 'ws'
-import { FrameSocket, UNFIT, type FrameSocketParts } from '../../sdk/node/frame-socket.js'
+import { FrameSocket, UNFIT, type FrameSocketDeps } from '../../sdk/node/frame-socket.js'
 import { Inbox } from '../../sdk/node/inbox.js'
 import { refuse } from '../../sdk/refusal.js'
 import { headOf } from '../../sdk/node/head-lines.js'
@@ -10,7 +10,7 @@ const LONGEST = 64 * 1024
 const KEY = /^[A-Za-z0-9+/]{22}==$/
 
 /** What a socket is served with. */
-export interface SocketParts extends FrameSocketParts {
+export interface SocketDeps extends FrameSocketDeps {
   /** Gives the frames to send, for those the client sends; while it refuses there is no socket yet. */
   readonly answer: (frames: AsyncIterable<unknown>) => Promise<AsyncIterable<unknown>>
 }
@@ -45,7 +45,7 @@ export class Upgrades {
   }
 
   /** The socket a request asks for; undefined when it asks for none. */
-  of(req: IncomingMessage, res: ServerResponse): { serve(parts: SocketParts): Promise<void> } | undefined {
+  of(req: IncomingMessage, res: ServerResponse): { serve(parts: SocketDeps): Promise<void> } | undefined {
     const asked = this.#asked.get(req)
     if (!asked) return undefined
     const { 'sec-websocket-key': key = '', 'sec-websocket-version': version } = req.headers

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { Files } from '../../sdk/host.js'
 import { namesBelow, replaceFile } from '../../sdk/node/disk.js'
 import { flushFolder } from '../../sdk/node/files.js'
-import { Locks } from '../../sdk/node/lock.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
 import { placeOf } from '../../sdk/node/names.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { refuse } from '../../sdk/refusal.js'
@@ -15,7 +15,7 @@ const EXTENSION = '.json'
 export class FileStore implements Files {
   readonly #folder: string
   readonly #seal: Seal | undefined
-  readonly #locks = new Locks()
+  readonly #locks = new KeyedMutex()
 
   constructor(folder: string, seal?: Seal) {
     this.#folder = folder

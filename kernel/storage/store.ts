@@ -3,7 +3,7 @@ import type { KeyvSqlite } from '@keyv/sqlite'
 import type { Keyv } from 'keyv'
 import type { Store } from '../../sdk/host.js'
 import { writeFailure } from '../../sdk/node/disk.js'
-import { Locks } from '../../sdk/node/lock.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
 import { refuse } from '../../sdk/refusal.js'
 
 const ADAPTERS = new Map([
@@ -39,7 +39,7 @@ interface Table {
 export const openStore = (uri: string): DocumentStore => {
   const file = fileOf(uri)
   const stores = new Map<string, PluginStore>()
-  const openings = new Locks()
+  const openings = new KeyedMutex()
   let closed = false
   return {
     of: plugin => {
@@ -59,7 +59,7 @@ export const openStore = (uri: string): DocumentStore => {
 
 class PluginStore implements Store {
   readonly #open: () => Promise<Table>
-  readonly #writes = new Locks()
+  readonly #writes = new KeyedMutex()
   #table: Promise<Table> | undefined
   #closed = false
 

@@ -1,18 +1,18 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive, Size, Text } from '../../sdk/types.js'
-import type { CopyRepo, ConversationState, LandRequest } from './conversation.js'
-import type { CardReply, Command, ConversationId, Frame, LandConflict, QueuedMessage, RunEnd, RunId } from './frames.js'
-import type { HelperSession } from './helper-session.js'
-import type { TranscriptMessage, TranscriptPage } from './record.js'
-import type { EditorContext, Started, SwitchInput, Switched, TurnInput } from './turn-input.js'
+import type { CopyRepo, ConversationState, LandRequest } from './conversations/conversation.js'
+import type { CardReply, Command, ConversationId, Frame, LandConflict, QueuedMessage, RunEnd, RunId } from './turn/frames.js'
+import type { HelperSession } from './subagents/session.js'
+import type { TranscriptMessage, TranscriptPage } from './conversations/record.js'
+import type { EditorContext, Started, SwitchInput, Switched, TurnInput } from './turn/input.js'
 import { examples } from './examples.js'
 
-export type * from './conversation.js'
-export type * from './frames.js'
-export type * from './helper-session.js'
-export type * from './record.js'
-export type * from './turn-input.js'
+export type * from './conversations/conversation.js'
+export type * from './turn/frames.js'
+export type * from './subagents/session.js'
+export type * from './conversations/record.js'
+export type * from './turn/input.js'
 
 /** The head of a watched run: `seq` is how many frames exist now. */
 export interface AttachedEvent {

@@ -1,55 +1,55 @@
 import { join } from 'node:path'
 import type { Handlers, Host, Ok } from '../../sdk/index.js'
-import { askReach, sightFor } from '../../sdk/node/asked-reach.js'
+import { askReach, accessViewFor } from '../../sdk/node/asked-reach.js'
 import { accessToConversation, placesOfConversation } from '../../sdk/node/conversation-reach.js'
 import { ControlGroups } from '../../sdk/node/limits/cgroup.js'
 import { Limiter } from '../../sdk/node/limits/limiter.js'
 import { wallLimits } from '../../sdk/node/limits/settings.js'
-import { Places } from '../../sdk/node/places.js'
+import { WorkspacePaths } from '../../sdk/node/workspace-paths.js'
 import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
-import { reach, senderOf } from './access.js'
-import { Anchors, withCheckpoints } from './anchors.js'
-import { attach } from './attach.js'
-import { AutoLand } from './auto-land.js'
-import { Board } from './board.js'
-import { handOver, takeBack } from './bundle-part.js'
-import { Cards } from './cards.js'
-import { Changes } from './changes.js'
-import { CommandLogs } from './command-logs.js'
-import { ConversationNetworks } from './conversation-networks.js'
+import { assertReaches, senderOf } from './conversations/access.js'
+import { Anchors, withCheckpoints } from './conversations/anchors.js'
+import { attach } from './turn/attach.js'
+import { AutoLand } from './conversations/auto-land.js'
+import { Board } from './conversations/board.js'
+import { exportConversations, importConversations } from './conversations/bundle-part.js'
+import { Cards } from './cards/cards.js'
+import { Changes } from './conversations/changes.js'
+import { CommandLogs } from './turn/command-logs.js'
+import { ConversationNetworks } from './turn/networks.js'
 import { agent, type Agent, type Conversation } from './contract.js'
-import { Conversations } from './conversations.js'
-import { Copies } from './copies.js'
-import { Delivery } from './delivery.js'
-import { Engine } from './engine.js'
-import { Eraser } from './eraser.js'
-import { Forks } from './forks.js'
-import { HelperArchive } from './helper-archive.js'
-import { USUAL_LIMITS } from './helpers.js'
-import { Lanes } from './lanes.js'
-import { landed, locked } from './landing.js'
-import { PlannedResumes } from './planned-resumes.js'
-import { programs } from './programs.js'
-import { ProgramsUnderWay } from './programs-under-way.js'
-import { Providers } from './providers.js'
-import { Queue } from './queue.js'
-import { recorded } from './recorded.js'
-import { Remembered } from './remembered.js'
-import { reply } from './reply.js'
-import { restart, sweep } from './restart.js'
-import { recoverRewinds, rewind } from './rewind.js'
-import { seeOf, type Look } from './sight.js'
-import { scriptAgent, scriptWith } from './script/adapter.js'
-import { Search } from './search.js'
-import { SearchIndex } from './search-index.js'
-import { steer } from './steer.js'
-import { switchAccount } from './switch-account.js'
-import { Transcripts } from './transcripts.js'
-import type { Turn } from './turn.js'
-import { Peers } from './vendor/peers.js'
-import { vendorOn } from './vendor/turn.js'
-import { TurnWorkshop, premises } from './workshop.js'
+import { Conversations } from './conversations/conversations.js'
+import { Copies } from './copies/copies.js'
+import { Delivery } from './queue/delivery.js'
+import { Engine } from './turn/engine.js'
+import { Eraser } from './conversations/eraser.js'
+import { Forks } from './conversations/forks.js'
+import { SubagentArchive } from './subagents/archive.js'
+import { DEFAULT_SUBAGENT_LIMITS } from './subagents/subagents.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
+import { landed, locked } from './conversations/landing.js'
+import { PlannedResumes } from './turn/planned-resumes.js'
+import { programs } from './turn/programs.js'
+import { ProgramsUnderWay } from './turn/running-programs.js'
+import { Providers } from './providers/providers.js'
+import { Queue } from './queue/queue.js'
+import { recorded } from './conversations/recorded.js'
+import { Remembered } from './conversations/allowed-tools.js'
+import { reply } from './cards/reply.js'
+import { restart, sweep } from './turn/recovery.js'
+import { recoverRewinds, rewind } from './conversations/rewind.js'
+import { assertVisibleIn, type ViewOf } from './conversations/access-view.js'
+import { scriptAgent, scriptWith } from './providers/script/adapter.js'
+import { Search } from './conversations/search.js'
+import { SearchIndex } from './conversations/search-index.js'
+import { steer } from './turn/steer.js'
+import { switchAccount } from './turn/switch-account.js'
+import { Transcripts } from './conversations/transcripts.js'
+import type { Turn } from './turn/turn.js'
+import { Peers } from './providers/acp/peers.js'
+import { acpOn } from './providers/acp/turn.js'
+import { LocalTurnEnvironment, messageChecks } from './turn/environment.js'
 
 const SWEEP_MS = 6 * 3_600_000
 
@@ -64,13 +64,13 @@ const done = async (work: Promise<void>): Promise<Ok> => {
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
   // Before anything of what was is read.
-  if (await takeBack(host)) log.info('the conversations that a restore brought were taken in')
+  if (await importConversations(host)) log.info('the conversations that a restore brought were taken in')
   const { workspace, data, hidden, grants } = place
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
   const helped = new Changes(key => {
     const conversation = conversations.all.find(({ lastRun }) => lastRun !== undefined && key.startsWith(`${lastRun}:`))
-    const at = conversation ? placesOfConversation(new Places(workspace), conversation) : Promise.resolve(undefined)
+    const at = conversation ? placesOfConversation(new WorkspacePaths(workspace), conversation) : Promise.resolve(undefined)
     at.then(within => host.call('kernel.events.publish', { domain: 'subagents', key, ...(within && { within }) }))
       .catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
   })
@@ -79,43 +79,43 @@ export const activate = async (host: Host): Promise<void> => {
   const transcripts = new Transcripts(journal)
   const anchors = new Anchors(journal)
   const peers = new Peers()
-  const providers = new Providers(store, log, [scriptWith(scriptAgent(place.root), vendorOn(peers))])
+  const providers = new Providers(store, log, [scriptWith(scriptAgent(place.root), acpOn(peers))])
   const remembered = new Remembered(store, log)
   const limiter = new Limiter(await wallLimits(place.limits, data), ControlGroups.open(data))
   const copies = new Copies({ workspace, folder: place.folder, data, hidden, grants, log, limits: id => limiter.of(id), network: id => networks.wall(id) })
   const listeners = async () => (await host.call('kernel.listeners')).listeners
-  const [cards, lanes, locks] = [new Cards(), new Lanes(), new Lanes()]
+  const [cards, decisions, locks] = [new Cards(), new KeyedMutex(), new KeyedMutex()]
   const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
   const limits = async () => {
     const { subagentsAtOnce, subagentsPerTurn, subagentDepth } = (await settings()) ?? {}
-    return { atOnce: subagentsAtOnce ?? USUAL_LIMITS.atOnce, perTurn: subagentsPerTurn ?? USUAL_LIMITS.perTurn, depth: subagentDepth ?? USUAL_LIMITS.depth }
+    return { atOnce: subagentsAtOnce ?? DEFAULT_SUBAGENT_LIMITS.atOnce, perTurn: subagentsPerTurn ?? DEFAULT_SUBAGENT_LIMITS.perTurn, depth: subagentDepth ?? DEFAULT_SUBAGENT_LIMITS.depth }
   }
   const underWay = new ProgramsUnderWay()
   const commands = new CommandLogs(join(place.data, 'logs', 'runs'))
   const networks = new ConversationNetworks({ host, folder: place.folder, limiter, settings, listeners, live: id => engine.live(id) })
-  const workshop = new TurnWorkshop({
+  const environment = new LocalTurnEnvironment({
     workspace, data, underWay, commands, copies, limiter, conversations, locks, log, remembered, anchors, networks, limits,
-    reach: ({ areas, email }) => askReach(host, areas, email), staff: { providers, log },
+    reach: ({ areas, email }) => askReach(host, areas, email), subagentDeps: { providers, log },
   })
   const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
   const setting = async (key: 'autoResumeOnRestart' | 'resumeAfterOutage') => (await settings())?.[key] ?? false
   const resumes = new PlannedResumes({
-    engine: () => engine, conversations, queue, lanes, log, changed, setting: () => setting('resumeAfterOutage'), signal: host.signal,
+    engine: () => engine, conversations, queue, decisions, log, changed, setting: () => setting('resumeAfterOutage'), signal: host.signal,
   })
-  const archive: HelperArchive = new HelperArchive({ journal, live: () => engine.turns })
+  const archive: SubagentArchive = new SubagentArchive({ journal, live: () => engine.turns })
   // What is lost here is a second account of what the run's record tells.
   const keep = (turn: Turn) => archive.keep(turn).catch(error => log.warn('what helpers did could not be kept', { run: turn.run, error: String(error) }))
   const engine: Engine = new Engine({
-    host: turnHost, conversations, queue, transcripts, providers, workshop, lanes, locks, land: turn => landing.land(turn), resumes, keep,
+    host: turnHost, conversations, queue, transcripts, providers, environment, decisions, locks, land: turn => landing.land(turn), resumes, keep,
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
-  const look: Look = caller => sightFor(host, caller)
-  const see = seeOf(conversations, look)
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises: premises(workspace, copies, () => landing.possible()), forks, transcripts, look })
+  const look: ViewOf = caller => accessViewFor(host, caller)
+  const see = assertVisibleIn(conversations, look)
+  const delivery = new Delivery({ engine, conversations, queue, providers, decisions, checks: messageChecks(workspace, copies, () => landing.possible()), forks, transcripts, look })
 
-  const rewinding = { engine, conversations, queue, transcripts, anchors, copies, lanes, locks, journal, log }
+  const rewinding = { engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
     await peers.forget(id)
     networks.forget(id)
@@ -129,7 +129,7 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const index = new SearchIndex(place.folder)
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
-  const board = new Board({ engine, conversations, queue, transcripts, copies, search, lanes, locks, changed, eraser })
+  const board = new Board({ engine, conversations, queue, transcripts, copies, search, decisions, locks, changed, eraser })
 
   const left = await endLeftWalls(place.data)
   if (left) log.warn('what the last daemon left running behind its walls was ended', { processes: left })
@@ -143,7 +143,7 @@ export const activate = async (host: Host): Promise<void> => {
     await forks.recover()
     await restart({
       engine, conversations, queue, cards, journal, log,
-      resumes: () => setting('autoResumeOnRestart'), sweep: (id, paths) => workshop.sweep(conversations.get(id), paths),
+      resumes: () => setting('autoResumeOnRestart'), sweep: (id, paths) => environment.sweep(conversations.get(id), paths),
       lands: (id, input) => landing.wanted(id, input),
     })
     resumes.begin()
@@ -151,28 +151,28 @@ export const activate = async (host: Host): Promise<void> => {
     await copies.prune(isolated)
     await pruneHomes(data, conversations.all.map(({ id }) => id), folder => copies.throwAway(folder))
     await archive.sweep()
-    if (isolated.length) void workshop.warm()
+    if (isolated.length) void environment.warm()
   })
   const sweeper = setInterval(() => {
     Promise.all([sweep({ engine, conversations, journal }), archive.sweep()]).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
   }, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
   // Once a turn has its processor back: the next private copy is then there at once.
-  host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && workshop.warm()))
+  host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && environment.warm()))
   host.on('settings.changed', ({ keys }) => void (keys.includes('resumeAfterOutage') && resumes.recheck()))
   host.on('settings.changed', ({ keys }) => void (keys.some(key => key.startsWith('network')) && networks.update()))
   host.stopping(async () => {
     await engine.close()
     await peers.close()
     await commands.close()
-    await workshop.idle()
+    await environment.idle()
     // What git makes ready until then works in a network too.
     networks.close()
     index.close()
   })
 
   host.contribute('system.programs', programs)
-  host.contribute('bundle.parts', () => handOver(host, conversations.all))
+  host.contribute('bundle.parts', () => exportConversations(host, conversations.all))
   host.contribute('bundle.takers', () => ['agent'])
   host.contribute('system.processes', () => [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })))
 
@@ -184,11 +184,11 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true }
     },
     'POST /agent/steer': async (input, context) => {
-      await steer({ engine, conversations, providers, lanes, workspace, look }, input, await senderOf(host, context))
+      await steer({ engine, conversations, providers, decisions, workspace, look }, input, await senderOf(host, context))
       return { ok: true }
     },
     'POST /agent/stop': async ({ conversationId }, { caller }) => {
-      reach(caller, await see(conversationId, caller))
+      assertReaches(caller, await see(conversationId, caller))
       await resumes.stop(conversationId)
       return { ok: true }
     },
@@ -198,7 +198,7 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'POST /agent/switch-account': async (input, { caller }) => {
       await see(input.conversationId, caller)
-      return switchAccount({ engine, conversations, providers, lanes }, input)
+      return switchAccount({ engine, conversations, providers, decisions }, input)
     },
     'GET /agent/commands': ({ agent: id }) => ({ commands: providers.commands(id) }),
     'GET /agent/refusals': () => ({ refusals: providers.refusals }),

@@ -2,12 +2,12 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Text } from '../../sdk/types.js'
 import type { ConversationId, Matches, MessageId, QueuedMessage, RunId, TranscriptPage, WaitingMessages } from '../agent/contract.js'
-import type { AgentCard, Roster, Cards } from './board.js'
-import type { AgentChanges, Conflicts, LandChoice, LandMode, LandOutcome, LandPath, LandResult, Synced, TwoSides } from './work.js'
+import type { AgentCard, Roster, Cards } from './roster/contract.js'
+import type { AgentChanges, Conflicts, LandChoice, LandMode, LandOutcome, LandPath, LandResult, Synced, TwoSides } from './work/contract.js'
 import { examples } from './examples.js'
 
-export type * from './board.js'
-export type * from './work.js'
+export type * from './roster/contract.js'
+export type * from './work/contract.js'
 
 /** What could not be done to one of several conversations. */
 export interface Failure {

@@ -1,39 +1,39 @@
 import { covers, refuse, type Host } from '../../sdk/index.js'
-import { Locks } from '../../sdk/node/lock.js'
-import type { Sight } from '../../sdk/node/sight.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
+import type { AccessView } from '../../sdk/node/access-view.js'
 import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
-import { Archive } from './archive.js'
-import { Benches } from './benches.js'
-import { Marks } from './marks.js'
-import { changesOf } from './changes.js'
-import { conflictsOf } from './conflicts.js'
+import { Archive } from './roster/archive.js'
+import { ScratchRepos } from './work/scratch-repos.js'
+import { Marks } from './roster/marks.js'
+import { changesOf } from './work/changes.js'
+import { conflictsOf } from './landing/conflicts.js'
 import { agents, type Agents, type AgentCard, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
-import { fileSides } from './file-sides.js'
-import { asRefusal, checkReader, Fleet, withBranch } from './fleet.js'
-import { Refs } from './git-folders.js'
-import { LandingRecords } from './landing-record.js'
-import { lookAt, takenOver } from './repository.js'
-import { Recorded } from './recorded.js'
-import { Retention } from './retention.js'
-import { RosterBook } from './roster.js'
-import { RunNotes } from './run-notes.js'
-import { cardFor, cardsFor, changesFor, guarded, reportsFor, seesFile, within, type Seeing } from './sight.js'
-import { Standings } from './standing.js'
-import { Syncing } from './sync.js'
+import { fileSides } from './work/file-sides.js'
+import { asRefusal, checkReader, Fleet, withBranch } from './roster/fleet.js'
+import { Refs } from './work/git-folders.js'
+import { LandingRecords } from './landing/record.js'
+import { lookAt, takenOver } from './work/repository.js'
+import { LandedEvents } from './roster/landed-events.js'
+import { Retention } from './roster/retention.js'
+import { RosterBook } from './roster/roster.js'
+import { RunNotes } from './work/run-notes.js'
+import { cardFor, cardsFor, changesFor, withAccessView, reportsFor, seesFile, within, type ViewingHandlers } from './roster/access-view.js'
+import { BranchStatuses } from './work/branch-status.js'
+import { Syncing } from './landing/sync.js'
 
 export const contract = agents
 
 export const activate = async (host: Host): Promise<void> => {
   const { workspace, folder } = host.place
-  const benches = new Benches(folder)
+  const benches = new ScratchRepos(folder)
   await benches.clear()
   const refs = new Refs()
   const failed = (message: string, fields: object) => host.log.warn(message, fields)
-  const standings = new Standings({ workspace, benches, refs, signal: host.signal, files: host.files, failed })
+  const standings = new BranchStatuses({ workspace, benches, refs, signal: host.signal, files: host.files, failed })
   const notes = new RunNotes(host)
-  const turns = new Locks()
+  const turns = new KeyedMutex()
   const fleet = new Fleet({
-    host, notes, workspace, benches, refs, standings, locks: new Locks(), turns,
+    host, notes, workspace, benches, refs, standings, locks: new KeyedMutex(), turns,
     records: new LandingRecords(host.files), now: Date.now,
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
@@ -78,7 +78,7 @@ export const activate = async (host: Host): Promise<void> => {
     return { repos: shown, ...(conflicts.length > 0 && { conflicts }) }
   }
 
-  const sides = async (id: string, repo: string, path: string, seen: Sight, signal: AbortSignal): Promise<TwoSides> => {
+  const sides = async (id: string, repo: string, path: string, seen: AccessView, signal: AbortSignal): Promise<TwoSides> => {
     const { branch, repos: all } = await work(id)
     const repos = all.filter(known => covers(seen.reach, known.repo) !== 'none')
     const checkout: CheckoutRepo = repos.find(known => known.repo === repo) ??
@@ -91,7 +91,7 @@ export const activate = async (host: Host): Promise<void> => {
     }
   }
 
-  const conflicts = async (id: string, file: { repo: string; path: string } | undefined, seen: Sight, signal: AbortSignal): Promise<Conflicts> => {
+  const conflicts = async (id: string, file: { repo: string; path: string } | undefined, seen: AccessView, signal: AbortSignal): Promise<Conflicts> => {
     const { branch, repos } = await work(id)
     const repositories = repos.filter(({ repo }) => covers(seen.reach, repo) !== 'none').flatMap(checkout => lookAt(refs, checkout, branch) ?? [])
     return conflictsOf({ benches, workspace, branch, repositories, signal, inside: (repo, path) => seesFile(seen, repo, path), ...(file && { file }) })
@@ -99,18 +99,18 @@ export const activate = async (host: Host): Promise<void> => {
   }
 
   const syncing = new Syncing({ host, turns, benches, refs, standings })
-  const recorded = new Recorded(host)
+  const recorded = new LandedEvents(host)
 
   /** A card as its asker is shown it. */
-  const shown = async (seen: Sight, card: Promise<AgentCard>) => cardFor(seen, await card)
+  const shown = async (seen: AccessView, card: Promise<AgentCard>) => cardFor(seen, await card)
 
   /** The ids of those that an asker who names none means; undefined: all. */
-  const meant = async (ids: string[] | undefined, seen: Sight): Promise<string[] | undefined> => {
+  const meant = async (ids: string[] | undefined, seen: AccessView): Promise<string[] | undefined> => {
     if (ids || !seen.reach) return ids
     return (await within(seen, await conversations(), true)).filter(({ conversation }) => conversation.archivedAt === undefined).map(({ conversation }) => conversation.id)
   }
 
-  const handlers: Seeing<Agents> = {
+  const handlers: ViewingHandlers<Agents> = {
     'GET /agents': async (_input, _context, seen) => {
       const { agents: all, ...rest } = await roster.read()
       return { ...rest, agents: await cardsFor(seen, all) }
@@ -184,7 +184,7 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'agents.cards': ({ ids }) => roster.some(ids),
   }
-  await host.serve(agents, guarded(host, handlers))
+  await host.serve(agents, withAccessView(host, handlers))
   host.on('conversation.gone', ({ conversationId: id, how }) => {
     standings.forget(id)
     notes.forget(id).catch(error => host.log.warn('a note on a conversation that is gone stays', { conversation: id, error: String(error) }))

@@ -1,6 +1,6 @@
 import { refuse, type Files } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import { Locks } from '../../sdk/node/lock.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
 import type { Access } from '../../sdk/reach.js'
 
 /** An area as it is kept. */
@@ -22,7 +22,7 @@ const MOST = 200
 /** Every area, in memory and as one sealed document: a change is written whole or not at all, one after another. */
 export class AreaFile {
   readonly #files: Pick<Files, 'read' | 'write'>
-  readonly #locks = new Locks()
+  readonly #locks = new KeyedMutex()
   #areas: ReadonlyMap<string, StoredArea> = new Map()
 
   constructor(files: Pick<Files, 'read' | 'write'>) {

@@ -2,12 +2,12 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { covers, isWithin, type Context, type Host } from '../../sdk/index.js'
 import { isClosedName } from '../../sdk/node/closed-names.js'
-import { Places } from '../../sdk/node/places.js'
-import { limitsOf } from '../../sdk/node/sight.js'
+import { WorkspacePaths } from '../../sdk/node/workspace-paths.js'
+import { limitsOf } from '../../sdk/node/access-view.js'
 import type { ConversationState } from '../agent/contract.js'
 import type { StoredArea } from './area-file.js'
 import type { CoveredFolder, CoveredRepo } from './contract.js'
-import { granted, problemOf } from './ground.js'
+import { grantedFolders, problemOf } from './folders.js'
 
 const MOST_FILES = 100_000
 
@@ -24,11 +24,11 @@ export const coverageOf = async (
 ): Promise<Coverage> => {
   const { signal } = context
   const [reach, known, states] = await Promise.all([
-    granted(workspace, area),
+    grantedFolders(workspace, area),
     (await serves('checkouts.repositories')) ? call('checkouts.repositories', undefined, { signal }) : { repos: [] },
     conversationsFor({ call, serves }, context),
   ])
-  const places = new Places(workspace)
+  const places = new WorkspacePaths(workspace)
   const starts = await Promise.all(states.map(({ conversation }) => places.of(conversation.startIn)))
   const folders: CoveredFolder[] = []
   for (const path of area.folders) {

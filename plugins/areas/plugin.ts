@@ -1,13 +1,13 @@
 import { reachOf, refuse, type Caller, type Host, type ReachFolder } from '../../sdk/index.js'
-import { find } from '../../sdk/node/places.js'
+import { resolvePath } from '../../sdk/node/workspace-paths.js'
 import { record } from '../../sdk/node/record.js'
-import { limitsOf } from '../../sdk/node/sight.js'
+import { limitsOf } from '../../sdk/node/access-view.js'
 import { AreaFile, type StoredArea } from './area-file.js'
 import { areas, type Area, type Holder } from './contract.js'
 import { coverageOf } from './coverage.js'
-import { foldersOf, granted, problemOf } from './ground.js'
+import { foldersOf, grantedFolders, problemOf } from './folders.js'
 import { foldersReached, given, holdersOf, people, reachAt, type Person } from './roster.js'
-import { Standing } from './standing.js'
+import { AreaFolders } from './area-folders.js'
 
 const RESERVED = new Set(['reach'])
 
@@ -19,7 +19,7 @@ export const activate = async (host: Host): Promise<void> => {
   const file = new AreaFile(host.files)
   await file.load()
 
-  const standing = new Standing({
+  const standing = new AreaFolders({
     workspace, signal: host.signal, find: id => file.find(id),
     moved: async ids => {
       const roster = await people(host)
@@ -39,7 +39,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   /** What these areas grant now, by id; one that is unknown grants nothing. */
   const grantsOf = async (ids: Iterable<string>): Promise<Map<string, ReachFolder[]>> =>
-    new Map(await Promise.all(found(ids).map(async area => [area.id, await granted(workspace, area)] as const)))
+    new Map(await Promise.all(found(ids).map(async area => [area.id, await grantedFolders(workspace, area)] as const)))
 
   const reached = async (ids: Iterable<string>) => reachOf([...(await grantsOf(ids)).values()].flat())
 
@@ -85,7 +85,7 @@ export const activate = async (host: Host): Promise<void> => {
         const access = folders.some(each => each.access === 'work') ? 'work' : folders.length > 0 ? 'read' : 'none'
         return { people: [{ email: person.email, role: person.role, access, via: [...new Set(folders.flatMap(({ via }) => via))] }], folders }
       }
-      const found = await find(workspace, path!)
+      const found = await resolvePath(workspace, path!)
       const real = 'path' in found && found.kind !== 'closed' ? found.path : refuse('not-found', `nothing in the workspace is named ${path}`)
       return { path: real, people: roster.map(person => reachAt(person, grants, real)) }
     },

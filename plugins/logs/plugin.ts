@@ -3,7 +3,7 @@ import { type Caller, type Context, type Host, type Input, refuse } from '../../
 import { Catalogue } from './catalogue.js'
 import { logs, type LogsCalls } from './contract.js'
 import { follow } from './follow.js'
-import { LeftOff } from './left-off.js'
+import { ResumePositions } from './resume-positions.js'
 import { sweep } from './upkeep.js'
 import { windowOf } from './window.js'
 
@@ -17,7 +17,7 @@ const AT_ONCE = 8
 export const activate = async (host: Host): Promise<void> => {
   const catalogue = new Catalogue(join(host.place.data, 'logs'))
   const followers = new Map<string, number>()
-  const leftOff = new LeftOff()
+  const leftOff = new ResumePositions()
   tellOfChanges(host, catalogue)
   host.on('daemon.ready', () => {
     const tidy = () => void sweep(catalogue, Date.now()).catch(error => host.log.warn('old logs could not be removed', { error: String(error) }))

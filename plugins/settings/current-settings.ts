@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Host, refuse, type Store } from '../../sdk/index.js'
-import { Locks } from '../../sdk/node/lock.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
 import { nearest } from '../../sdk/node/nearest.js'
 import type { ManifestProblem } from '../system/contract.js'
 import { acceptedAfter, narrowed, NOTHING_ACCEPTED, unaccepted, type Reaching } from './accepted.js'
@@ -47,7 +47,7 @@ export class CurrentSettings {
   readonly #store: Pick<Store, 'get' | 'set'>
   readonly #log: Pick<Host['log'], 'warn'>
   readonly #changed: (what: SettingsEvents['settings.changed']) => void
-  readonly #turns = new Locks()
+  readonly #turns = new KeyedMutex()
   #accepted: Reaching | undefined
   #seen: Settings | undefined
   #told = ''

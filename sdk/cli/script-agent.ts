@@ -13,7 +13,7 @@ export const scriptAgent: Verb = {
   flags: {},
   run: (terminal, _given) => {
     const { root, cwd, env } = terminal
-    const program = join(root, 'plugins', 'agent', 'script-agent.js')
+    const program = join(root, 'plugins', 'agent', 'providers', 'script-agent.js')
     return ended(spawn(process.execPath, [program], { cwd, env: { ...env }, stdio: 'inherit' }), terminal)
   },
 }

@@ -1,7 +1,7 @@
 import type { Host } from '../host.js'
 import type { Reach, ReachFolder } from '../reach.js'
 import type { Caller } from '../types.js'
-import { limitsOf, sightWith, type Sight } from './sight.js'
+import { limitsOf, accessViewWith, type AccessView } from './access-view.js'
 
 /** What areas reach together now, with `email` those that this person still holds; without group areas nothing is inside of any. */
 export const askReach = async (host: Pick<Host, 'call' | 'serves'>, areas: readonly string[], email?: string): Promise<readonly ReachFolder[]> => {
@@ -16,5 +16,5 @@ export const reachFor = async (host: Pick<Host, 'call' | 'serves'>, caller: Call
 }
 
 /** What a caller sees now. */
-export const sightFor = async (host: Pick<Host, 'call' | 'serves' | 'place'>, caller: Caller): Promise<Sight> =>
-  sightWith(host.place.workspace, await reachFor(host, caller))
+export const accessViewFor = async (host: Pick<Host, 'call' | 'serves' | 'place'>, caller: Caller): Promise<AccessView> =>
+  accessViewWith(host.place.workspace, await reachFor(host, caller))

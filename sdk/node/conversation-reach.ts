@@ -1,6 +1,6 @@
 import { accessTo, type Access, type ReachFolder } from '../reach.js'
-import type { Places } from './places.js'
-import type { Sight } from './sight.js'
+import type { WorkspacePaths } from './workspace-paths.js'
+import type { AccessView } from './access-view.js'
 
 /** Where a conversation works: where its turns start, and the folders they are kept to; left out: the whole workspace. */
 export interface ConversationPlace {
@@ -11,7 +11,7 @@ export interface ConversationPlace {
 const WHOLE: readonly ReachFolder[] = [{ path: '.', access: 'work' }]
 
 /** Whether somebody reaches all that turns kept to these folders could see; left out: turns of the whole workspace. */
-export const reachesAll = ({ reach }: Pick<Sight, 'reach'>, folders = WHOLE): boolean =>
+export const reachesAll = ({ reach }: Pick<AccessView, 'reach'>, folders = WHOLE): boolean =>
   folders.every(({ path }) => accessTo(reach, path) !== undefined)
 
 /**
@@ -19,12 +19,12 @@ export const reachesAll = ({ reach }: Pick<Sight, 'reach'>, folders = WHOLE): bo
  *
  * Whatever its turns could see may stand in it, so it takes reach of every folder they are kept to.
  */
-export const accessToConversation = async (seen: Sight, conversation: ConversationPlace): Promise<Access | undefined> =>
+export const accessToConversation = async (seen: AccessView, conversation: ConversationPlace): Promise<Access | undefined> =>
   reachesAll(seen, conversation.folders) ? seen.access(conversation.startIn) : undefined
 
 /** The places of which somebody must reach all for a conversation to exist for them; undefined: it starts nowhere. */
 export const placesOfConversation = async (
-  places: Pick<Places, 'of'>, { startIn, folders = WHOLE }: ConversationPlace,
+  places: Pick<WorkspacePaths, 'of'>, { startIn, folders = WHOLE }: ConversationPlace,
 ): Promise<string[] | undefined> => {
   const start = await places.of(startIn)
   return start === undefined ? undefined : [...new Set([start, ...folders.map(({ path }) => path)])]

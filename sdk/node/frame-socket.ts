@@ -28,7 +28,7 @@ interface Wire {
 }
 
 /** What a socket is served with. */
-export interface FrameSocketParts {
+export interface FrameSocketDeps {
   /** Aborted when the socket is over; with a refusal as its reason when that is the end of the client's access. */
   readonly ended: AbortController
   /** The frame as its call declares it, or the refusal that says what does not fit. */
@@ -41,12 +41,12 @@ export interface FrameSocketParts {
 /** One open WebSocket whose texts are JSON frames. */
 export class FrameSocket {
   readonly #ws: Wire
-  readonly #parts: FrameSocketParts
+  readonly #deps: FrameSocketDeps
 
-  constructor(ws: Wire, inbox: Inbox<unknown>, parts: FrameSocketParts) {
-    const { ended, silence = SILENCE } = parts
+  constructor(ws: Wire, inbox: Inbox<unknown>, deps: FrameSocketDeps) {
+    const { ended, silence = SILENCE } = deps
     this.#ws = ws
-    this.#parts = parts
+    this.#deps = deps
     const silent = setTimeout(() => this.#close(LEAVING, `nothing was heard for ${silence / 1000} s`), silence).unref()
     const heard = () => void silent.refresh()
     const leave = () => (ended.signal.reason instanceof Refusal ? this.#refuse(ended.signal.reason) : this.#close(LEAVING, 'the sandbox is stopping'))
@@ -56,7 +56,7 @@ export class FrameSocket {
       heard()
       if (ws.readyState !== ws.OPEN) return
       try {
-        inbox.put(parts.fits(frameIn(data, binary)))
+        inbox.put(deps.fits(frameIn(data, binary)))
       } catch (error) {
         this.#refuse(error)
       }
@@ -88,13 +88,13 @@ export class FrameSocket {
       }
       this.#close(DONE, '')
     } catch (error) {
-      if (!this.#parts.ended.signal.aborted) this.#refuse(error)
+      if (!this.#deps.ended.signal.aborted) this.#refuse(error)
     }
   }
 
   #refuse(error: unknown): void {
     const refusal = Refusal.from(error)
-    if (refusal.reason === 'failed') this.#parts.failed(refusal.cause ?? refusal)
+    if (refusal.reason === 'failed') this.#deps.failed(refusal.cause ?? refusal)
     this.#close(CODE[refusal.reason] ?? FAILED, refusal.message)
   }
 

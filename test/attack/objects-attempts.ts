@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Copies } from '../../plugins/agent/copies.js'
+import { Copies } from '../../plugins/agent/copies/copies.js'
 import type { CopyRepo } from '../../plugins/agent/contract.js'
 import { listEnv } from '../../sdk/node/run.js'
 import { homeOfConversation } from '../../sdk/node/wall/home.js'

@@ -51,12 +51,12 @@ export const openWorld = async (t: Test): Promise<World> => {
   const daemon = await daemonWith(t, [], { files: { 'README.md': '# work\n', 'changed.txt': 'old\n' } })
   const ask = <T>(call: string, input: object = {}): Promise<T> => daemon.kernel.calls.answer(call, input, OWNER) as Promise<T>
   const cards = async (): Promise<AgentCard[]> => (await ask<{ agents: AgentCard[] }>('GET /agents')).agents
-  const shelf = async (): Promise<AgentCard[]> => (await ask<{ agents: AgentCard[] }>('GET /agents/archived')).agents
+  const store = async (): Promise<AgentCard[]> => (await ask<{ agents: AgentCard[] }>('GET /agents/archived')).agents
 
   const world: World = {
     daemon,
     known: async () => {
-      const all = [...(await cards()), ...(await shelf())]
+      const all = [...(await cards()), ...(await store())]
       const { tokens } = await ask<{ tokens: { id: string }[] }>('GET /system/control/tokens')
       const { messages: queue } = await ask<{ messages: { messageId: string }[] }>('GET /agents/{id}/queue', { id: 'asked' })
       const ids = Object.keys(SEEDS)
@@ -70,7 +70,7 @@ export const openWorld = async (t: Test): Promise<World> => {
     },
     state: async () => {
       const [roster, archived, settings, tokens] = await Promise.all([
-        cards(), shelf(), ask<object>('GET /settings'), ask<object>('GET /system/control/tokens'),
+        cards(), store(), ask<object>('GET /settings'), ask<object>('GET /system/control/tokens'),
       ])
       const queues = await Promise.all(roster.filter(({ waiting }) => waiting).map(({ id }) => ask<object>('GET /agents/{id}/queue', { id })))
       return JSON.stringify({ roster, archived, settings, tokens, queues }, undefined, 1)
@@ -82,7 +82,7 @@ export const openWorld = async (t: Test): Promise<World> => {
         if (waits || (!LIVE.has(status) && !waiting)) continue
         await forget(client, id)
       }
-      const [there, away] = [new Set((await cards()).map(({ id }) => id)), new Set((await shelf()).map(({ id }) => id))]
+      const [there, away] = [new Set((await cards()).map(({ id }) => id)), new Set((await store()).map(({ id }) => id))]
       for (const [id, begin] of Object.entries(SEEDS)) {
         if (id === 'shelved' ? away.has(id) : there.has(id)) continue
         if (there.has(id) || away.has(id)) await forget(client, id)

@@ -100,7 +100,7 @@ cases('a turn whose work is taken over', [
 ], turns(false))
 
 cases('a turn whose copy is the spare', [
-  'agent.spare.claimed', 'agent.spare.moved', 'agent.spare.pointed', 'agent.branch.locked:2', 'agent.spare.attached',
+  'agent.warm.claimed', 'agent.warm.moved', 'agent.warm.pointed', 'agent.branch.locked:2', 'agent.warm.attached',
 ], turns(true))
 
 cases('a copy of an earlier version that is given folders of its own', ['agent.copy.renewing', 'agent.copy.made'], async (t, point) => {

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { handedOf } from '../../plugins/agent/bundle-part.js'
+import { handedOf } from '../../plugins/agent/conversations/bundle-part.js'
 import { returnedFolder } from '../../sdk/node/moves.js'
 import { daemonWith } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'

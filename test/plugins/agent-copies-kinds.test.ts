@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Copies } from '../../plugins/agent/copies.js'
+import { Copies } from '../../plugins/agent/copies/copies.js'
 import { bytesOf, commit, git, gitdirOf, place } from './agent-copies-support.js'
 
 /** A workspace made in some way, and a copy of it with work in it. */

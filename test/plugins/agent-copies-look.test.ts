@@ -2,7 +2,7 @@ import { ChildProcess } from 'node:child_process'
 import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Look } from '../../plugins/agent/copies-look.js'
+import { RepositoryScan } from '../../plugins/agent/copies/repository-scan.js'
 import { folderOf, inGit, makeWorkspace } from '../support/daemon.js'
 
 const place = (t: Test) => {
@@ -10,7 +10,7 @@ const place = (t: Test) => {
   const workspace = join(realpathSync(top), 'workspace')
   makeWorkspace(workspace)
   const git = (...args: string[]) => inGit(workspace, ...args).trim()
-  const look = new Look({ workspace, data: join(top, 'data') })
+  const look = new RepositoryScan({ workspace, data: join(top, 'data') })
   const head = async () => (await look.now()).repositories[0]?.head
   const dependencies = async () => {
     const seen = await look.now()

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { dropBranch, parkBranch, putBranch, unparkBranch } from '../../plugins/agent/copies-refs.js'
+import { dropBranch, parkBranch, putBranch, unparkBranch } from '../../plugins/agent/copies/refs.js'
 import { folderOf, inGit, makeWorkspace } from '../support/daemon.js'
 
 const place = (t: Test) => {

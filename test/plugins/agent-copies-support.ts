@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { Copies } from '../../plugins/agent/copies.js'
+import { Copies } from '../../plugins/agent/copies/copies.js'
 import { listEnv } from '../../sdk/node/run.js'
 
 /** The variables of a person's git. */

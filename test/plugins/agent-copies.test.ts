@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Copies } from '../../plugins/agent/copies.js'
+import { Copies } from '../../plugins/agent/copies/copies.js'
 import { listEnv } from '../../sdk/node/run.js'
 import { runWalled, wallKind } from '../../sdk/node/wall/wall.js'
 import { openFolder, stuckProgram } from '../support/stuck.js'
@@ -191,7 +191,7 @@ t.test('a daemon killed while it fills a copy leaves nothing that the next one c
   mkdirSync(join(workspace, '.git/info'), { recursive: true })
   writeFileSync(join(workspace, '.git/info/attributes'), '*.txt filter=f\n')
   const code = `
-    const { Copies } = await import(${JSON.stringify(new URL('../../plugins/agent/copies.js', import.meta.url).href)})
+    const { Copies } = await import(${JSON.stringify(new URL('../../plugins/agent/copies/copies.js', import.meta.url).href)})
     await new Copies(${JSON.stringify({ workspace, data, folder: join(data, 'plugins/agent'), grants })}).ensure('c-1', [])`
   const daemon = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'inherit' })
   await reached()

@@ -1,22 +1,22 @@
-import { sightWith } from '../../sdk/node/sight.js'
+import { accessViewWith } from '../../sdk/node/access-view.js'
 import t, { type Test } from 'tap'
-import type { ProviderAdapter, ToolResult, TurnIo, TurnRequest } from '../../plugins/agent/adapter.js'
-import { Anchors } from '../../plugins/agent/anchors.js'
-import { Cards } from '../../plugins/agent/cards.js'
+import type { ProviderAdapter, ToolResult, TurnIo, TurnRequest } from '../../plugins/agent/providers/adapter.js'
+import { Anchors } from '../../plugins/agent/conversations/anchors.js'
+import { Cards } from '../../plugins/agent/cards/cards.js'
 import type { Frame, SwitchInput, TurnInput } from '../../plugins/agent/contract.js'
-import { Conversations } from '../../plugins/agent/conversations.js'
-import { Delivery } from '../../plugins/agent/delivery.js'
-import { Engine } from '../../plugins/agent/engine.js'
-import { Forks } from '../../plugins/agent/forks.js'
-import { framesOf } from '../../plugins/agent/frame-log.js'
-import { Lanes } from '../../plugins/agent/lanes.js'
-import { Providers } from '../../plugins/agent/providers.js'
-import { Queue } from '../../plugins/agent/queue.js'
-import { switchAccount } from '../../plugins/agent/switch-account.js'
-import { Transcripts } from '../../plugins/agent/transcripts.js'
+import { Conversations } from '../../plugins/agent/conversations/conversations.js'
+import { Delivery } from '../../plugins/agent/queue/delivery.js'
+import { Engine } from '../../plugins/agent/turn/engine.js'
+import { Forks } from '../../plugins/agent/conversations/forks.js'
+import { framesOf } from '../../plugins/agent/turn/frame-log.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
+import { Providers } from '../../plugins/agent/providers/providers.js'
+import { Queue } from '../../plugins/agent/queue/queue.js'
+import { switchAccount } from '../../plugins/agent/turn/switch-account.js'
+import { Transcripts } from '../../plugins/agent/conversations/transcripts.js'
 import type { ToolContext } from '../../plugins/agent/tools/tool.js'
 import { tools } from '../../plugins/agent/tools/tools.js'
-import { turnIo, type Toolbox, type Workshop } from '../../plugins/agent/turn-io.js'
+import { turnIo, type Toolbox, type TurnEnvironment } from '../../plugins/agent/turn/io.js'
 import type { Caller, Journals } from '../../sdk/index.js'
 import { journalsIn, memoryStore } from '../support/journals.js'
 
@@ -31,7 +31,7 @@ const NO_TOOLS: Toolbox = {
 const asking: Toolbox = {
   ...NO_TOOLS,
   face: (name, input) => ({ category: 'think', ...tools[name]!.describe(tools[name]!.check(input)) }),
-  run: (name, input, signal, company) => tools[name]!.run(tools[name]!.check(input), { signal, ...company } as ToolContext),
+  run: (name, input, signal, callContext) => tools[name]!.run(tools[name]!.check(input), { signal, ...callContext } as ToolContext),
 }
 
 /** An engine without tools or trees, on an adapter made of one function. */
@@ -48,26 +48,26 @@ const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncItera
   const conversations = new Conversations(memoryStore(), log)
   const queue = new Queue(journal, () => conversations.stored())
   const providers = new Providers(memoryStore(), log, [adapter, ...others])
-  const [lanes, locks, cards] = [new Lanes(), new Lanes(), new Cards()]
-  const workshop: Workshop = {
+  const [decisions, locks, cards] = [new KeyedMutex(), new KeyedMutex(), new Cards()]
+  const environment: TurnEnvironment = {
     prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
     refresh: nothing,
     settle: nothing,
-    io: (turn, ground, leg) => turnIo(turn, ground, leg, {
+    io: (turn, prepared, adapterRun) => turnIo(turn, prepared, adapterRun, {
       remembered: { names: () => new Set(), add: () => {} },
-      toolbox, staff: { providers, log },
+      toolbox, subagentDeps: { providers, log },
     }),
   }
   const emitted: string[] = []
   const host = { journal, log, cards, changed: () => {}, helped: () => {}, emit: (event: string) => void emitted.push(event), signal: new AbortController().signal }
-  const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, patienceMs, holdMs })
-  const premises = { landing: nothing, masking: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
+  const engine = new Engine({ host, conversations, queue, transcripts: new Transcripts(journal), providers, environment, decisions, locks, patienceMs, holdMs })
+  const checks = { landing: nothing, masking: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
   const none = { repositories: async () => [] }
   const forks = new Forks({ conversations, transcripts: new Transcripts(journal), anchors: new Anchors(journal), copies: none, journal, log })
-  const delivery = new Delivery({ engine, conversations, queue, providers, lanes, premises, forks, transcripts: new Transcripts(journal), look: async () => sightWith('/nowhere', undefined) })
+  const delivery = new Delivery({ engine, conversations, queue, providers, decisions, checks, forks, transcripts: new Transcripts(journal), look: async () => accessViewWith('/nowhere', undefined) })
   const send = (input: Partial<TurnInput>) => delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, { caller: CALLER })
   const frames = async (run: string) => (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
-  const move = (input: Omit<SwitchInput, 'conversationId'>) => switchAccount({ engine, conversations, providers, lanes }, { conversationId: 'c', ...input })
+  const move = (input: Omit<SwitchInput, 'conversationId'>) => switchAccount({ engine, conversations, providers, decisions }, { conversationId: 'c', ...input })
   return { engine, conversations, queue, cards, send, move, frames, logged, emitted, journal }
 }
 

@@ -9,7 +9,7 @@ import { framesOf } from '../support/turns.js'
 
 /** Every kind of frame, as the type has it. */
 const declaredKinds = (): string[] => {
-  const file = join(root, '..', 'plugins/agent/frames.ts')
+  const file = join(root, '..', 'plugins/agent/turn/frames.ts')
   const program = ts.createProgram([file], { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, strict: true, skipLibCheck: true })
   const checker = program.getTypeChecker()
   const source = program.getSourceFile(file)!

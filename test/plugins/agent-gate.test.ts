@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { GatedCall } from '../../plugins/agent/adapter.js'
-import type { PermissionMode, ToolCategory } from '../../plugins/agent/frames.js'
-import { decide, type GateState } from '../../plugins/agent/gate.js'
+import type { GatedCall } from '../../plugins/agent/providers/adapter.js'
+import type { PermissionMode, ToolCategory } from '../../plugins/agent/turn/frames.js'
+import { decide, type GateState } from '../../plugins/agent/tools/gate.js'
 import { isReadOnly } from '../../plugins/agent/tools/read-only.js'
 
 const call = (category: ToolCategory, more: Partial<GatedCall> = {}): GatedCall => ({ id: 'c1', name: 'Tool', category, ...more })

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Cards } from '../../plugins/agent/cards.js'
-import { HelperArchive } from '../../plugins/agent/helper-archive.js'
-import { Turn } from '../../plugins/agent/turn.js'
+import { Cards } from '../../plugins/agent/cards/cards.js'
+import { SubagentArchive } from '../../plugins/agent/subagents/archive.js'
+import { Turn } from '../../plugins/agent/turn/turn.js'
 import { daemonWith } from '../support/daemon.js'
 import { journalsIn } from '../support/journals.js'
 import { framesOf, runTurn } from '../support/turns.js'
@@ -67,7 +67,7 @@ t.test('helpers are there after a start, and gone with their conversation', asyn
 t.test('pages never tear apart what began at one moment, and what ended a week ago goes', async t => {
   const journal = journalsIn(t)
   const host = { journal, log: { info: () => {}, warn: () => {}, error: () => {} }, cards: new Cards(), changed: () => {}, helped: () => {}, emit: () => {} }
-  const archive = new HelperArchive({ journal, live: () => [] })
+  const archive = new SubagentArchive({ journal, live: () => [] })
   const turnAt = async (run: string, times: readonly number[]) => {
     const message = { run, conversationId: 'c', messageId: 'm', input: { prompt: 'go' }, by: 'ada@example.org', attended: true, at: 0 }
     const turn = new Turn(host, { message, startedAt: 0, attempt: 1, boots: 0, provider: 'p', harness: 'native', model: 'm', permissionMode: 'plan', parked: [] })
@@ -88,7 +88,7 @@ t.test('pages never tear apart what began at one moment, and what ended a week a
   await archive.sweep()
   t.equal(archive.list({}).sessions.length, 5)
   t.same(await journal.list('helpers/'), ['helpers/new'])
-  const again = new HelperArchive({ journal, live: () => [] })
+  const again = new SubagentArchive({ journal, live: () => [] })
   await again.load()
   t.same(again.list({}), archive.list({}))
   t.match((await again.transcript('new:c1')).messages, [{ index: 0, role: 'user' }])

@@ -1,15 +1,15 @@
 import t, { type Test } from 'tap'
-import type { HelperLimits, ProviderAdapter, ToolResult, TurnIo, TurnRequest } from '../../plugins/agent/adapter.js'
-import { Cards } from '../../plugins/agent/cards.js'
+import type { SubagentLimits, ProviderAdapter, ToolResult, TurnIo, TurnRequest } from '../../plugins/agent/providers/adapter.js'
+import { Cards } from '../../plugins/agent/cards/cards.js'
 import type { Frame } from '../../plugins/agent/contract.js'
-import { framesOf } from '../../plugins/agent/frame-log.js'
-import { ownFrames } from '../../plugins/agent/helper-frames.js'
-import { Leg } from '../../plugins/agent/leg.js'
-import { Providers } from '../../plugins/agent/providers.js'
+import { framesOf } from '../../plugins/agent/turn/frame-log.js'
+import { ownFrames } from '../../plugins/agent/subagents/frames.js'
+import { AdapterRun } from '../../plugins/agent/turn/adapter-run.js'
+import { Providers } from '../../plugins/agent/providers/providers.js'
 import type { ToolContext } from '../../plugins/agent/tools/tool.js'
 import { tools } from '../../plugins/agent/tools/tools.js'
-import { Turn } from '../../plugins/agent/turn.js'
-import { turnIo, type WorkingIo } from '../../plugins/agent/turn-io.js'
+import { Turn } from '../../plugins/agent/turn/turn.js'
+import { turnIo, type WorkingIo } from '../../plugins/agent/turn/io.js'
 import { refuse } from '../../sdk/index.js'
 import { journalsIn, memoryStore } from '../support/journals.js'
 import { exactly } from '../support/lists.js'
@@ -22,7 +22,7 @@ const adapterOf = (id: string, models: string[], run: Run): ProviderAdapter => (
 })
 
 /** The io of a turn whose helpers run one function, with the real tools for helpers. */
-const ioOf = (t: Test, run: Run, helpers: HelperLimits = { atOnce: 5, perTurn: 50, depth: 3 }) => {
+const ioOf = (t: Test, run: Run, helpers: SubagentLimits = { atOnce: 5, perTurn: 50, depth: 3 }) => {
   const [journal, logged, helped]: [ReturnType<typeof journalsIn>, string[], string[]] = [journalsIn(t), [], []]
   const say = (message: string) => void logged.push(message)
   const log = { info: () => {}, warn: say, error: say }
@@ -30,10 +30,10 @@ const ioOf = (t: Test, run: Run, helpers: HelperLimits = { atOnce: 5, perTurn: 5
   const host = { journal, log, cards: new Cards(), changed: () => {}, helped: (key: string) => void helped.push(key), emit: () => {} }
   const message = { run: 'r-1', conversationId: 'c', messageId: 'm', input: { prompt: 'go' }, by: 'ada@example.org', attended: true, at: 0 }
   const turn = new Turn(host, { message, startedAt: 0, attempt: 1, boots: 0, provider: 'test', harness: 'native', model: 'one', permissionMode: 'plan', parked: [] })
-  const leg = new Leg(turn, { asks: true, holdMs: 30_000 })
-  const io: WorkingIo = turnIo(turn, { root: '/', cwd: '/', preamble: '', attachments: [], mentions: [], helpers, allowedTools: ['Delegate', 'Join'] }, leg, {
+  const adapterRun = new AdapterRun(turn, { asks: true, holdMs: 30_000 })
+  const io: WorkingIo = turnIo(turn, { root: '/', cwd: '/', preamble: '', attachments: [], mentions: [], helpers, allowedTools: ['Delegate', 'Join'] }, adapterRun, {
     remembered: { names: () => new Set(), add: () => {} },
-    staff: { providers, log },
+    subagentDeps: { providers, log },
     toolbox: {
       face: (name, input) => {
         try {
@@ -42,7 +42,7 @@ const ioOf = (t: Test, run: Run, helpers: HelperLimits = { atOnce: 5, perTurn: 5
           return { refused: String(error) }
         }
       },
-      run: (name, input, signal, company) => tools[name]!.run(tools[name]!.check(input), { signal, ...company } as ToolContext),
+      run: (name, input, signal, callContext) => tools[name]!.run(tools[name]!.check(input), { signal, ...callContext } as ToolContext),
       stamp: async () => undefined,
       walled: () => Promise.reject(new Error('no programs')),
     },

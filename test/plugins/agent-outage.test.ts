@@ -1,19 +1,19 @@
 import { EventEmitter, once } from 'node:events'
 import t, { type Test } from 'tap'
-import type { ProviderAdapter, TurnIo, TurnRequest } from '../../plugins/agent/adapter.js'
-import { Cards } from '../../plugins/agent/cards.js'
+import type { ProviderAdapter, TurnIo, TurnRequest } from '../../plugins/agent/providers/adapter.js'
+import { Cards } from '../../plugins/agent/cards/cards.js'
 import type { Conversation, ErrorFrame, Frame, TurnInput } from '../../plugins/agent/contract.js'
-import { Conversations } from '../../plugins/agent/conversations.js'
-import { Engine } from '../../plugins/agent/engine.js'
-import { framesOf } from '../../plugins/agent/frame-log.js'
-import { Lanes } from '../../plugins/agent/lanes.js'
-import { OUTAGE_TIMES, mayResume, outageTold, waitAfter, type OutageTimes } from '../../plugins/agent/outage.js'
-import { PlannedResumes } from '../../plugins/agent/planned-resumes.js'
-import { Providers } from '../../plugins/agent/providers.js'
-import { Queue } from '../../plugins/agent/queue.js'
-import type { AfterOutage, Message } from '../../plugins/agent/run-entry.js'
-import { Transcripts } from '../../plugins/agent/transcripts.js'
-import { turnIo, type Workshop } from '../../plugins/agent/turn-io.js'
+import { Conversations } from '../../plugins/agent/conversations/conversations.js'
+import { Engine } from '../../plugins/agent/turn/engine.js'
+import { framesOf } from '../../plugins/agent/turn/frame-log.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
+import { OUTAGE_TIMES, mayResume, outageNotice, waitAfter, type OutageTimes } from '../../plugins/agent/turn/outage.js'
+import { PlannedResumes } from '../../plugins/agent/turn/planned-resumes.js'
+import { Providers } from '../../plugins/agent/providers/providers.js'
+import { Queue } from '../../plugins/agent/queue/queue.js'
+import type { AfterOutage, Message } from '../../plugins/agent/turn/run-entry.js'
+import { Transcripts } from '../../plugins/agent/conversations/transcripts.js'
+import { turnIo, type TurnEnvironment } from '../../plugins/agent/turn/io.js'
 import { journalsIn, memoryStore } from '../support/journals.js'
 
 const OUT: ErrorFrame = { kind: 'error', code: 'provider-outage', message: 'out of service' }
@@ -46,7 +46,7 @@ t.test('the error of an outage says whether and when the turn is run again', asy
   const times = { ...OUTAGE_TIMES, random: () => 0.5 }
   const now = 10 * HOUR
   const told = (armed: boolean, tries?: number, since = now) =>
-    outageTold(OUT, message('c', tries === undefined ? undefined : { from: 'r', attempt: tries + 1, tries, since }), armed, times, now)
+    outageNotice(OUT, message('c', tries === undefined ? undefined : { from: 'r', attempt: tries + 1, tries, since }), armed, times, now)
   t.same(told(false), { ...OUT, autoResume: 'available' })
   t.same(told(true), { ...OUT, autoResume: 'scheduled', outage: { retryAt: now + 30_000, attempt: 1, maxAttempts: 6 } })
   t.same(told(true, 5), { ...OUT, autoResume: 'scheduled', outage: { retryAt: now + 1_200_000, attempt: 6, maxAttempts: 6 } })
@@ -73,26 +73,26 @@ const breaker = (
     abilities: () => ({ words: true, permissions: 'modes', questions: true, commands: false, terminals: false, state: true, offline: true }),
   }
   const log = { info: () => {}, warn: () => {}, error: (text: string, fields: unknown) => t.fail(text, { fields }) }
-  const [lanes, locks, heard, end] = [new Lanes(), new Lanes(), new EventEmitter(), new AbortController()]
+  const [decisions, locks, heard, end] = [new KeyedMutex(), new KeyedMutex(), new EventEmitter(), new AbortController()]
   const conversations = new Conversations(memoryStore(), log)
   const queue = new Queue(journal, () => conversations.stored())
   const providers = new Providers(memoryStore(), log, [adapter])
-  const workshop: Workshop = {
+  const environment: TurnEnvironment = {
     prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
     refresh: async () => {},
     settle: async () => {},
-    io: (turn, ground, leg) => turnIo(turn, ground, leg, {
-      remembered: { names: () => new Set(), add: () => {} }, staff: { providers, log },
+    io: (turn, prepared, adapterRun) => turnIo(turn, prepared, adapterRun, {
+      remembered: { names: () => new Set(), add: () => {} }, subagentDeps: { providers, log },
       toolbox: { face: () => ({ refused: 'none' }), run: () => Promise.reject(new Error('none')), stamp: async () => undefined, walled: () => Promise.reject(new Error('none')) },
     }),
   }
   const changed = (id: string) => void heard.emit('changed', id)
   const resumes = new PlannedResumes({
-    engine: () => engine, conversations, queue, lanes, log, changed, setting: async () => armed, signal: end.signal,
+    engine: () => engine, conversations, queue, decisions, log, changed, setting: async () => armed, signal: end.signal,
   }, { delays: [1, 1, 1, 1, 1, 1], mostMs: HOUR, probeMs: HOUR, random: () => 0.5, ...times })
   const engine: Engine = new Engine({
     host: { journal, log, cards: new Cards(), changed, helped: () => {}, emit: (event: string, data: unknown) => void heard.emit(event, data), signal: end.signal },
-    conversations, queue, transcripts: new Transcripts(journal), providers, workshop, lanes, locks, resumes,
+    conversations, queue, transcripts: new Transcripts(journal), providers, environment, decisions, locks, resumes,
   })
   t.teardown(async () => {
     end.abort()

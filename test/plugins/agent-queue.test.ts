@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import type { Conversation, TurnInput } from '../../plugins/agent/contract.js'
-import type { Resumable } from '../../plugins/agent/outage.js'
-import { Queue, type WaitingMessage } from '../../plugins/agent/queue.js'
-import type { Message } from '../../plugins/agent/run-entry.js'
+import type { Resumable } from '../../plugins/agent/turn/outage.js'
+import { Queue, type WaitingMessage } from '../../plugins/agent/queue/queue.js'
+import type { Message } from '../../plugins/agent/turn/run-entry.js'
 import type { Journals } from '../../sdk/index.js'
 import { journalsIn } from '../support/journals.js'
 

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { Changes } from '../../plugins/agent/changes.js'
+import { Changes } from '../../plugins/agent/conversations/changes.js'
 import type { Frame } from '../../plugins/agent/contract.js'
-import { RunRecord } from '../../plugins/agent/run-record.js'
-import { Transcripts } from '../../plugins/agent/transcripts.js'
+import { RunRecord } from '../../plugins/agent/turn/run-record.js'
+import { Transcripts } from '../../plugins/agent/conversations/transcripts.js'
 import { journalsIn } from '../support/journals.js'
 
 const folded = (frames: Frame[]) => {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Anchor } from '../../plugins/agent/anchors.js'
+import type { Anchor } from '../../plugins/agent/conversations/anchors.js'
 import type { TranscriptMessage } from '../../plugins/agent/contract.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, type Support } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { DEMO, HELP } from '../../plugins/agent/script/help.js'
-import { parse } from '../../plugins/agent/script/parse.js'
-import { verbs } from '../../plugins/agent/script/verbs.js'
+import { DEMO, HELP } from '../../plugins/agent/providers/script/help.js'
+import { parse } from '../../plugins/agent/providers/script/parse.js'
+import { verbs } from '../../plugins/agent/providers/script/verbs.js'
 
 const script = (words: string) => {
   const parsed = parse(words)

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { TurnIo, TurnRequest, Words } from '../../plugins/agent/adapter.js'
-import { isCard } from '../../plugins/agent/card-kinds.js'
-import type { Card, CardReply, Frame, PermissionMode } from '../../plugins/agent/frames.js'
-import { scriptAdapter } from '../../plugins/agent/script/adapter.js'
+import type { TurnIo, TurnRequest, UserMessage } from '../../plugins/agent/providers/adapter.js'
+import { isCard } from '../../plugins/agent/cards/kinds.js'
+import type { Card, CardReply, Frame, PermissionMode } from '../../plugins/agent/turn/frames.js'
+import { scriptAdapter } from '../../plugins/agent/providers/script/adapter.js'
 
-const words = (text: string): Words => ({ messageId: `m-${text}`, text, attachments: [] })
+const words = (text: string): UserMessage => ({ messageId: `m-${text}`, text, attachments: [] })
 
 const DEAD = Symbol('dead')
 

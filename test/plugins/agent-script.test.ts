@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Frame } from '../../plugins/agent/frames.js'
-import { scriptAdapter } from '../../plugins/agent/script/adapter.js'
-import { HELP } from '../../plugins/agent/script/help.js'
+import type { Frame } from '../../plugins/agent/turn/frames.js'
+import { scriptAdapter } from '../../plugins/agent/providers/script/adapter.js'
+import { HELP } from '../../plugins/agent/providers/script/help.js'
 import { play, prose, World } from './agent-script-support.js'
 
 t.test('a turn begins with session, init and commands and ends with usage', async t => {

@@ -7,8 +7,8 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import type { Test } from 'tap'
 import { Refusal } from '../../sdk/index.js'
-import type { ToolResult } from '../../plugins/agent/adapter.js'
-import type { CardReply } from '../../plugins/agent/frames.js'
+import type { ToolResult } from '../../plugins/agent/providers/adapter.js'
+import type { CardReply } from '../../plugins/agent/turn/frames.js'
 import type { ToolContext } from '../../plugins/agent/tools/tool.js'
 import { cut } from '../../plugins/agent/tools/content.js'
 import { tools } from '../../plugins/agent/tools/tools.js'
@@ -41,7 +41,7 @@ const place = (t: Test): Place => {
     code: async () => ({ exit: 0, output: '', truncated: false, timedOut: false }),
     reach: async () => ({ near: true, listeners: [] }),
     person: { attends: false, ask: async () => undefined, approved: () => {} },
-    crew: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },
+    subagents: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },
     shell: async (command, cwd, { timeoutMs }) => {
       const ran = promisify(execFile)('sh', ['-c', command], { cwd, timeout: timeoutMs }).then(({ stdout }) => ({ exit: 0, output: stdout }))
       return { truncated: false, timedOut: false, ...(await ran.catch(error => ({ exit: error.code ?? 143, timedOut: error.killed, output: error.stdout }))) }

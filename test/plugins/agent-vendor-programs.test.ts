@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { GatedCall, Permission, TreeCommand, TurnIo, TurnRequest } from '../../plugins/agent/adapter.js'
+import type { GatedCall, Permission, TreeCommand, TurnIo, TurnRequest } from '../../plugins/agent/providers/adapter.js'
 import type { Frame } from '../../plugins/agent/contract.js'
-import { scriptWith } from '../../plugins/agent/script/adapter.js'
-import { Peers } from '../../plugins/agent/vendor/peers.js'
-import type { AgentProgram } from '../../plugins/agent/vendor/program.js'
-import { vendorOn } from '../../plugins/agent/vendor/turn.js'
+import { scriptWith } from '../../plugins/agent/providers/script/adapter.js'
+import { Peers } from '../../plugins/agent/providers/acp/peers.js'
+import type { AgentProgram } from '../../plugins/agent/providers/acp/program.js'
+import { acpOn } from '../../plugins/agent/providers/acp/turn.js'
 import { listEnv } from '../../sdk/node/run.js'
 import { folderOf } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
@@ -74,7 +74,7 @@ const world = (t: Test, source: string, { permit = async () => ({ allow: true })
       permissionMode: 'default', attended: true, depth: 0, helpers: { atOnce: 0, perTurn: 0, depth: 0 }, ...request,
     }
     const frames: Frame[] = []
-    for await (const frame of vendorOn(peers)('test', program, whole, io)) {
+    for await (const frame of acpOn(peers)('test', program, whole, io)) {
       heard(frame)
       frames.push(frame)
     }
@@ -325,10 +325,10 @@ t.test('nobody is asked for a plan in a turn that nobody watches', async t => {
 t.test('a program that is not there is named with how to install it', async t => {
   const missing = { label: 'the other agent', command: ['no-such-agent-program'] as const, install: 'npm install -g it' }
   const peers = new Peers()
-  const provider = scriptWith(missing, vendorOn(peers))
+  const provider = scriptWith(missing, acpOn(peers))
   await t.rejects(provider.preflight!('vendor-code'), { reason: 'missing-program', message: /expected the program no-such-agent-program .*npm install -g it/ })
   await t.resolves(provider.preflight!('native'))
   const frames: Frame[] = []
-  for await (const frame of vendorOn(peers)('script', missing, {} as TurnRequest, {} as TurnIo)) frames.push(frame)
+  for await (const frame of acpOn(peers)('script', missing, {} as TurnRequest, {} as TurnIo)) frames.push(frame)
   t.match(frames, [{ kind: 'error', code: 'harness-missing', message: /no-such-agent-program/ }])
 })

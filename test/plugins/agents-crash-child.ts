@@ -45,14 +45,14 @@ const files = {
   list: async (prefix: string) => readdirSync(join(records, prefix)).map(name => prefix + name),
 }
 
-const { Benches } = await import('../../plugins/agents/benches.js')
-const { landRepo } = await import('../../plugins/agents/landing.js')
-const { LandingRecords } = await import('../../plugins/agents/landing-record.js')
-const { Refs } = await import('../../plugins/agents/git-folders.js')
-const { Locks } = await import('../../sdk/node/lock.js')
+const { ScratchRepos } = await import('../../plugins/agents/work/scratch-repos.js')
+const { landRepo } = await import('../../plugins/agents/landing/landing.js')
+const { LandingRecords } = await import('../../plugins/agents/landing/record.js')
+const { Refs } = await import('../../plugins/agents/work/git-folders.js')
+const { KeyedMutex } = await import('../../sdk/node/keyed-mutex.js')
 try {
   await landRepo(
-    { workspace, benches: new Benches(benches), refs: new Refs(), locks: new Locks(), records: new LandingRecords(files as never), now: Date.now },
+    { workspace, benches: new ScratchRepos(benches), refs: new Refs(), locks: new KeyedMutex(), records: new LandingRecords(files as never), now: Date.now },
     { conversation: 'c-1', branch, span: 'outstanding' }, checkout, tip,
   )
   console.log(JSON.stringify({ writes }))

@@ -3,10 +3,10 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { Locks } from '../../sdk/node/lock.js'
-import { Fleet } from '../../plugins/agents/fleet.js'
-import { endLanding } from '../../plugins/agents/landing-apply.js'
-import { LandingRecords, type LandingRecord } from '../../plugins/agents/landing-record.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
+import { Fleet } from '../../plugins/agents/roster/fleet.js'
+import { endLanding } from '../../plugins/agents/landing/apply.js'
+import { LandingRecords, type LandingRecord } from '../../plugins/agents/landing/record.js'
 import { Bed, memoryFiles, treeOf } from './agents-support.js'
 import type { CrashOrder } from './agents-crash-child.js'
 import { exactly } from '../support/lists.js'
@@ -53,7 +53,7 @@ const recover = async (bed: Bed, found: LandingRecord[], told: unknown[]): Promi
     call: async (call: string, input: unknown) => (told.push({ call, input }), { ok: true }),
     emit: () => {}, log: { info: () => {}, warn: () => {}, error: (message: string) => told.push(message) },
   }
-  await new Fleet({ ...bed.deps, records, host: host as never, notes: {} as never, standings: {} as never, turns: new Locks() }).recover()
+  await new Fleet({ ...bed.deps, records, host: host as never, notes: {} as never, standings: {} as never, turns: new KeyedMutex() }).recover()
   return records.open()
 }
 

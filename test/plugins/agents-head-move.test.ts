@@ -2,17 +2,17 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Conversation } from '../../plugins/agent/contract.js'
-import { Benches } from '../../plugins/agents/benches.js'
-import { gitFolders, Refs } from '../../plugins/agents/git-folders.js'
-import { headMove } from '../../plugins/agents/head-move.js'
-import type { Repository } from '../../plugins/agents/repository.js'
-import { KnownStandings, NOWHERE, type Known } from '../../plugins/agents/known-standings.js'
-import { Standings } from '../../plugins/agents/standing.js'
+import { ScratchRepos } from '../../plugins/agents/work/scratch-repos.js'
+import { gitFolders, Refs } from '../../plugins/agents/work/git-folders.js'
+import { headMove } from '../../plugins/agents/landing/head-move.js'
+import type { Repository } from '../../plugins/agents/work/repository.js'
+import { KnownStatuses, NOWHERE, type KnownStatus } from '../../plugins/agents/work/known-statuses.js'
+import { BranchStatuses } from '../../plugins/agents/work/branch-status.js'
 import { Bed, inGit, memoryFiles } from './agents-support.js'
 
 const moveOf = async (bed: Bed, from: string, to: string, commits: readonly string[]) => {
   const here = { folders: gitFolders(bed.main)!, tip: from } as Repository
-  return new Benches(bed.folder).with(here, bench => headMove(bench, from, to, commits))
+  return new ScratchRepos(bed.folder).with(here, bench => headMove(bench, from, to, commits))
 }
 
 const write = (folder: string, path: string, text: string): void => {
@@ -78,11 +78,11 @@ t.test('whatever main does, a standing followed is the one found anew', async t 
   branch('new', 'new/file.txt', 'new\n')
   const failures: string[] = []
   const files = memoryFiles()
-  const made = () => new Standings({
-    workspace: bed.main, benches: new Benches(bed.folder), refs: new Refs(), signal: new AbortController().signal, files,
+  const made = () => new BranchStatuses({
+    workspace: bed.main, benches: new ScratchRepos(bed.folder), refs: new Refs(), signal: new AbortController().signal, files,
     failed: message => failures.push(message),
   })
-  const all = async (standings: Standings) => {
+  const all = async (standings: BranchStatuses) => {
     const round = standings.round()
     return Promise.all(talks.map(async conversation => [conversation.id, await standings.of(conversation, round)]))
   }
@@ -122,7 +122,7 @@ t.test('whatever main does, a standing followed is the one found anew', async t 
   t.same(failures, [])
 })
 
-const known = (paths: string): Known => ({
+const known = (paths: string): KnownStatus => ({
   repo: 'root', head: 'h', work: 'w', commits: ['c'], outstanding: false, totals: { files: 0, insertions: 0, deletions: 0 },
   presence: { landed: 0, present: 0 }, paths, stamp: NOWHERE,
 })
@@ -131,7 +131,7 @@ t.test('what is known is bounded in bytes, and a file that cannot be read is as 
   const failures: string[] = []
   const failed = (message: string) => void failures.push(message)
   const files = memoryFiles()
-  const one = new KnownStandings({ workspace: '/w', files, failed })
+  const one = new KnownStatuses({ workspace: '/w', files, failed })
   const large = 'x'.repeat(1024 * 1024)
   for (let n = 0; n < 40; n++) one.keep(`c-${n} root`, known(large))
   const kept = () => Array.from({ length: 40 }, (_, n) => n).filter(n => one.get(`c-${n} root`))
@@ -145,15 +145,15 @@ t.test('what is known is bounded in bytes, and a file that cannot be read is as 
   one.keep('c-2 root', known(large.repeat(40)))
   t.equal(one.get('c-2 root'), undefined, 'an answer that no longer fits is not the one before')
   await one.close()
-  const two = new KnownStandings({ workspace: '/w', files, failed })
+  const two = new KnownStatuses({ workspace: '/w', files, failed })
   await two.open()
   t.same(two.under('root', 'h').length, 7)
   t.same(two.under('root', 'other'), [])
-  const elsewhere = new KnownStandings({ workspace: '/other', files, failed })
+  const elsewhere = new KnownStatuses({ workspace: '/other', files, failed })
   await elsewhere.open()
   t.same(elsewhere.under('root', 'h'), [], 'of another workspace nothing is known')
   const broken = { read: async () => Promise.reject(new Error('torn')), write: async () => Promise.reject(new Error('full')) }
-  const three = new KnownStandings({ workspace: '/w', files: broken, failed })
+  const three = new KnownStatuses({ workspace: '/w', files: broken, failed })
   await three.open()
   three.keep('c root', known(''))
   await three.close()

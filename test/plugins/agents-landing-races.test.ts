@@ -3,9 +3,9 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { endLanding } from '../../plugins/agents/landing-apply.js'
-import { LandingRecords, type LandingRecord } from '../../plugins/agents/landing-record.js'
-import { landRepo } from '../../plugins/agents/landing.js'
+import { endLanding } from '../../plugins/agents/landing/apply.js'
+import { LandingRecords, type LandingRecord } from '../../plugins/agents/landing/record.js'
+import { landRepo } from '../../plugins/agents/landing/landing.js'
 import { Bed, memoryFiles, treeOf } from './agents-support.js'
 
 /** Called after every step of a landing in the tree, before it does or compares anything more. */

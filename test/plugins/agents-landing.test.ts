@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symli
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import t from 'tap'
-import { landRepo } from '../../plugins/agents/landing.js'
+import { landRepo } from '../../plugins/agents/landing/landing.js'
 import { Bed, inGit, treeOf } from './agents-support.js'
 
 const lines = (count: number, change: { [line: number]: string } = {}): string =>

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { LandingRecords, type LandingRecord } from '../../plugins/agents/landing-record.js'
-import { landRepo } from '../../plugins/agents/landing.js'
-import { Locks } from '../../sdk/node/lock.js'
+import { LandingRecords, type LandingRecord } from '../../plugins/agents/landing/record.js'
+import { landRepo } from '../../plugins/agents/landing/landing.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
 import { Bed, inGit, memoryFiles } from './agents-support.js'
 
 /** What still waits anywhere below a folder. */
@@ -88,7 +88,7 @@ t.test('landings of several daemons at once, while a person moves the folder the
     }
     await Promise.all(copies.map(async ({ copy, branch, at }) => {
       const tip = inGit(copy, 'rev-parse', 'HEAD').trim()
-      const deps = { ...bed.deps, locks: new Locks(), records: new LandingRecords(memoryFiles()) }
+      const deps = { ...bed.deps, locks: new KeyedMutex(), records: new LandingRecords(memoryFiles()) }
       await landRepo(deps, { conversation: `r-${at}`, branch, span: 'outstanding' }, { ...bed.repo, main: bed.main, copy }, tip)
         .then(() => outcomes.landed++, () => outcomes.refused++)
     }))

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Conversation, ConversationState } from '../../plugins/agent/contract.js'
-import { RosterBook } from '../../plugins/agents/roster.js'
+import { RosterBook } from '../../plugins/agents/roster/roster.js'
 import { Refusal } from '../../sdk/index.js'
 import { memoryFiles } from './agents-support.js'
 

@@ -2,11 +2,11 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Conversation } from '../../plugins/agent/contract.js'
-import { Benches } from '../../plugins/agents/benches.js'
-import { gitFolders, operationIn, Refs } from '../../plugins/agents/git-folders.js'
-import { leadsOut } from '../../plugins/agents/link-target.js'
-import { neverWork } from '../../plugins/agents/never-work.js'
-import { Standings } from '../../plugins/agents/standing.js'
+import { ScratchRepos } from '../../plugins/agents/work/scratch-repos.js'
+import { gitFolders, operationIn, Refs } from '../../plugins/agents/work/git-folders.js'
+import { leadsOut } from '../../plugins/agents/landing/link-target.js'
+import { excludedPaths } from '../../plugins/agents/work/excluded-paths.js'
+import { BranchStatuses } from '../../plugins/agents/work/branch-status.js'
 import { Bed, inGit } from './agents-support.js'
 
 const talk = (bed: Bed, id: string, branch: string): Conversation => ({
@@ -17,8 +17,8 @@ const talk = (bed: Bed, id: string, branch: string): Conversation => ({
 
 const standingsOf = (bed: Bed) => {
   const failures: string[] = []
-  const standings = new Standings({
-    workspace: bed.main, benches: new Benches(bed.folder), refs: new Refs(), signal: new AbortController().signal,
+  const standings = new BranchStatuses({
+    workspace: bed.main, benches: new ScratchRepos(bed.folder), refs: new Refs(), signal: new AbortController().signal,
     failed: message => failures.push(message),
   })
   return { standings, failures }
@@ -92,10 +92,10 @@ t.test('refs are read from the disk as git reads them', t => {
 
 t.test('a path is never work in any spelling of the closed names', t => {
   for (const path of ['.git/config', 'a/.git/x', '.GIT/x', '.git./x', '.git /x', '.g\u200Cit/x', 'git~1/x', '.git:stream', '.sandbox/x', '.SandBox/x', '.sandbox', '.sandbox. /x', '../x', 'a//b', './a', '']) {
-    t.ok(neverWork('root', path), JSON.stringify(path))
+    t.ok(excludedPaths('root', path), JSON.stringify(path))
   }
-  for (const path of ['.gitignore', '.github/x', 'a/.sandbox/x', 'git/x', '.sandbox/config/workspace-extensions/x', '...', 'a.git/x']) t.notOk(neverWork('root', path), path)
-  t.notOk(neverWork('nested', '.sandbox/x'))
+  for (const path of ['.gitignore', '.github/x', 'a/.sandbox/x', 'git/x', '.sandbox/config/workspace-extensions/x', '...', 'a.git/x']) t.notOk(excludedPaths('root', path), path)
+  t.notOk(excludedPaths('nested', '.sandbox/x'))
   t.end()
 })
 

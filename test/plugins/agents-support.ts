@@ -3,12 +3,12 @@ import { mkdirSync, readdirSync, readFileSync, lstatSync, readlinkSync, realpath
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Files } from '../../sdk/index.js'
-import { Locks } from '../../sdk/node/lock.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
 import type { CheckoutRepo, CopyRepo } from '../../plugins/agent/contract.js'
-import { Benches } from '../../plugins/agents/benches.js'
-import { Refs } from '../../plugins/agents/git-folders.js'
-import { landRepo, type LandingDeps, type RepoLanding } from '../../plugins/agents/landing.js'
-import { LandingRecords } from '../../plugins/agents/landing-record.js'
+import { ScratchRepos } from '../../plugins/agents/work/scratch-repos.js'
+import { Refs } from '../../plugins/agents/work/git-folders.js'
+import { landRepo, type LandingDeps, type RepoLanding } from '../../plugins/agents/landing/landing.js'
+import { LandingRecords } from '../../plugins/agents/landing/record.js'
 
 /** Runs git as a person would. */
 export const inGit = (folder: string, ...args: string[]): string =>
@@ -63,7 +63,7 @@ export class Bed {
     inGit(this.main, 'worktree', 'add', '-q', '-b', branch, this.copy)
     this.repo = { repo: 'root', base: this.head }
     this.deps = {
-      workspace: this.main, benches: new Benches(this.folder), refs: new Refs(), locks: new Locks(),
+      workspace: this.main, benches: new ScratchRepos(this.folder), refs: new Refs(), locks: new KeyedMutex(),
       records: new LandingRecords(memoryFiles()), now: Date.now,
     }
   }

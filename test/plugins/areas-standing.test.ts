@@ -2,7 +2,7 @@ import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { StoredArea } from '../../plugins/areas/area-file.js'
-import { Standing } from '../../plugins/areas/standing.js'
+import { AreaFolders } from '../../plugins/areas/area-folders.js'
 
 const standing = (t: Test, more: { moved?: () => Promise<void> } = {}) => {
   const workspace = t.testdir({ docs: {}, src: {} })
@@ -12,7 +12,7 @@ const standing = (t: Test, more: { moved?: () => Promise<void> } = {}) => {
   const looked: string[] = []
   const ended = new AbortController()
   t.teardown(() => ended.abort())
-  const one = new Standing({
+  const one = new AreaFolders({
     workspace, signal: ended.signal, failed: () => {},
     find: id => {
       looked.push(id)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Board } from '../../plugins/system/stream/board.js'
+import { BoardStream } from '../../plugins/system/stream/board.js'
 import type { LiveFrame } from '../../sdk/kernel.js'
 import { TestClock } from '../sdk/node/live/support.js'
 import { cardOf } from './events-support.js'
@@ -10,7 +10,7 @@ t.test('the fleet is read once a second at most, one reading at a time, and not 
   const shown: LiveFrame[][] = []
   const held: (() => void)[] = []
   let hold = false
-  const board = new Board({
+  const board = new BoardStream({
     read: async () => {
       readings += 1
       if (hold) await new Promise<void>(resolve => held.push(resolve))
@@ -63,7 +63,7 @@ t.test('a card that changed alone is read alone, and the whole fleet again after
   const shown: LiveFrame[][] = []
   const cards = new Map(['c1', 'c2', 'c3'].map((id, at) => [id, cardOf(id, { updatedAt: at })]))
   let [rev, fails, serves] = [0, false, true]
-  const board = new Board({
+  const board = new BoardStream({
     read: async () => {
       readings.push('all')
       return { agents: [...cards.values()], rev: ++rev, held: [] }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Browsers } from '../../plugins/system/browsers/browsers.js'
-import { fit, takesMore, type Room } from '../../plugins/system/browsers/room.js'
+import { fit, takesMore, type DiskQuota } from '../../plugins/system/browsers/quota.js'
 import { siteOf, until, withChromium, type Page } from '../support/browser.js'
 import { folderOf, makeWorkspace, root } from '../support/daemon.js'
 
@@ -21,7 +21,7 @@ const keeping = (mebibytes: number): Page => `<title>begun</title><script>(async
   }
 })()</script>`
 
-const browsersWith = (t: Test, room: Room) => {
+const browsersWith = (t: Test, room: DiskQuota) => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)

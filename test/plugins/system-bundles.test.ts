@@ -5,7 +5,7 @@ import t from 'tap'
 import { partOf } from '../../plugins/system/bundles/download.js'
 import { Exports, handedOver } from '../../plugins/system/bundles/exports.js'
 import { sweepCutOff, sweepPoints } from '../../plugins/system/bundles/restoring.js'
-import { Shelf } from '../../plugins/system/bundles/shelf.js'
+import { BundleStore } from '../../plugins/system/bundles/bundle-store.js'
 import { refusalOf } from '../kernel/auth/memory.js'
 import { onceIn } from '../support/changes.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
@@ -210,7 +210,7 @@ t.test('what is packed when the sandbox stops has failed, and nothing is left of
   const files = new Map<string, unknown>()
   const folder = folderOf(t)
   const kept = { read: async <T>(name: string) => structuredClone(files.get(name)) as T | undefined, write: async (name: string, value: unknown) => void files.set(name, structuredClone(value)), remove: async (name: string) => void files.delete(name) }
-  const shelf = await Shelf.open(kept, join(folder, 'exports'))
+  const shelf = await BundleStore.open(kept, join(folder, 'exports'))
   const told: string[] = []
   const host = {
     place: { workspace: daemon.workspace, data: folder, folder, root: '', hidden: [] }, signal: new AbortController().signal, log: { info: () => {}, warn: () => {}, error: () => {} },
@@ -261,7 +261,7 @@ t.test('the three newest are kept, none longer than a week, and files nobody kno
   const kept = { read: async <T>(name: string) => files.get(name) as T | undefined, write: async (name: string, value: unknown) => void files.set(name, value), remove: async (name: string) => void files.delete(name) }
   const clock = { now: 1_000_000_000_000 }
   const folder = join(folderOf(t), 'exports')
-  const shelf = await Shelf.open(kept, folder, () => clock.now)
+  const shelf = await BundleStore.open(kept, folder, () => clock.now)
   const add = async () => {
     clock.now += 1000
     const { name } = await shelf.begin({ sizeBytes: 1, secrets: false, createdBy: 'x' }, false)
@@ -278,6 +278,6 @@ t.test('the three newest are kept, none longer than a week, and files nobody kno
   await shelf.sweep()
   t.same(readdirSync(folder), [names[3]!])
   const { name } = await shelf.begin({ sizeBytes: 1, secrets: false, createdBy: 'x' }, false)
-  const next = await Shelf.open(kept, folder, () => clock.now)
+  const next = await BundleStore.open(kept, folder, () => clock.now)
   t.match(next.find(name), { state: 'failed', detail: /stopped while it was packed/ })
 })

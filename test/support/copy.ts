@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { layGitdir } from '../../plugins/agent/copies-gitdir.js'
+import { layGitdir } from '../../plugins/agent/copies/gitdir.js'
 
 /** Makes a private copy of a repository, with a git dir of its own, as the daemon would; answers what its wall needs to know. */
 export const copyOf = async (

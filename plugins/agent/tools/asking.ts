@@ -1,4 +1,4 @@
-import type { CardReply, Question, QuestionOption } from '../frames.js'
+import type { CardReply, Question, QuestionOption } from '../turn/frames.js'
 import { done, failed, Fields, tool } from './tool.js'
 
 const NOBODY = 'nobody watches this turn, so nothing can be put to anybody'

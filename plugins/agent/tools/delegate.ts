@@ -1,4 +1,4 @@
-import type { HelperSpec } from '../adapter.js'
+import type { SubagentSpec } from '../providers/adapter.js'
 import { done, failed, Fields, tool } from './tool.js'
 
 const MOST_PROMPT = 1024 * 1024
@@ -9,7 +9,7 @@ const optional = (fields: Fields, name: 'agentType' | 'model') =>
   fields.value(name) === undefined ? undefined : fields.text(name, { least: 1, most: 120 })
 
 /** Gives a part of the work to a helper: its last words, or at once when it works in the background. */
-export const delegate = tool<HelperSpec>({
+export const delegate = tool<SubagentSpec>({
   category: 'other',
   check: input => {
     const fields = new Fields('Delegate', input)
@@ -23,8 +23,8 @@ export const delegate = tool<HelperSpec>({
     }
   },
   describe: ({ description }) => ({ target: description }),
-  run: async (spec, { crew }) => {
-    const { status, summary } = await crew.delegate(spec)
+  run: async (spec, { subagents }) => {
+    const { status, summary } = await subagents.delegate(spec)
     if (status === 'completed') return done(summary || 'the helper ended without a word')
     if (status === 'running' || status === 'blocked') return done(summary)
     return failed(status === 'killed' ? 'the helper was stopped' : summary)
@@ -46,8 +46,8 @@ export const join = tool<JoinInput>({
     return { ...(ids !== undefined && { ids }), ...(timeoutMs !== undefined && { timeoutMs }) }
   },
   describe: ({ ids }) => (ids ? { target: ids.join(', ').slice(0, 200) } : {}),
-  run: async ({ ids, timeoutMs }, { crew }) => {
-    const joined = await crew.join(ids, timeoutMs)
+  run: async ({ ids, timeoutMs }, { subagents }) => {
+    const joined = await subagents.join(ids, timeoutMs)
     if (!joined.length) return done('no helper works in the background')
     const told = joined.map(({ id, description, status, summary }) =>
       `${id}${description ? ` (${description})` : ''}: ${WORDS[status] ?? status}${summary ? `: ${summary}` : ''}`)

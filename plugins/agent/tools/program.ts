@@ -1,4 +1,4 @@
-import type { ToolResult } from '../adapter.js'
+import type { ToolResult } from '../providers/adapter.js'
 import { cut, textContent } from './content.js'
 import type { ShellResult } from './tool.js'
 

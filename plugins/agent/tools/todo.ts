@@ -1,4 +1,4 @@
-import type { TodoItem } from '../frames.js'
+import type { TodoItem } from '../turn/frames.js'
 import { done, Fields, tool } from './tool.js'
 
 const MARKS = { pending: ' ', in_progress: '~', completed: 'x' } as const

@@ -1,8 +1,8 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
 import type { Reach } from '../../../sdk/node/addresses.js'
 import { codeOf } from '../../../sdk/node/paths.js'
-import type { CardDraft, HelperOutcome, HelperSpec, ToolResult } from '../adapter.js'
-import type { CardReply, Location, ToolCategory, ToolContent } from '../frames.js'
+import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
+import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames.js'
 import type { Rooted } from './tree.js'
 
 /** What became of a command of the agent's shell. */
@@ -21,7 +21,7 @@ export interface ShellOptions {
 }
 
 /** Who watches the turn. */
-export interface Person {
+export interface TurnWatcher {
   /** Whether a card could be answered. */
   readonly attends: boolean
   /** Parks the turn on a card; undefined: nobody answered. */
@@ -31,27 +31,27 @@ export interface Person {
 }
 
 /** A helper that was waited for, as it stands. */
-export interface Joined extends HelperOutcome {
+export interface JoinedSubagent extends SubagentOutcome {
   readonly id: string
   readonly description?: string
 }
 
 /** The helpers of whoever makes a call. */
-export interface Crew {
+export interface SubagentTools {
   /** Runs a helper for this call; one in the background has only begun when it answers. */
-  delegate(spec: HelperSpec): Promise<HelperOutcome>
+  delegate(spec: SubagentSpec): Promise<SubagentOutcome>
   /** Waits for helpers in the background: those named, or all that were not waited for yet. */
-  join(ids?: readonly string[], timeoutMs?: number): Promise<Joined[]>
+  join(ids?: readonly string[], timeoutMs?: number): Promise<JoinedSubagent[]>
 }
 
 /** Who else is there for a call: whoever watches, and the helpers. */
-export interface Company {
-  readonly person: Person
-  readonly crew: Crew
+export interface CallContext {
+  readonly person: TurnWatcher
+  readonly subagents: SubagentTools
 }
 
 /** Where a tool works, and what it may use there. */
-export interface ToolContext extends Company, Rooted {
+export interface ToolContext extends CallContext, Rooted {
   readonly signal: AbortSignal
   /** Runs a command behind the wall, in a folder inside `root`. */
   readonly shell: (command: string, cwd: string, options: ShellOptions) => Promise<ShellResult>

@@ -6,11 +6,11 @@ import type { Listener } from '../../../sdk/node/addresses.js'
 import type { BrowserAct, BrowserActed, BrowserCalls, BrowserSession } from './contract.js'
 import type { Surroundings } from './chromium.js'
 import { addressOf } from './gate.js'
-import { fit, outgrown, ROOM, type Room } from './room.js'
+import { fit, quotaExceeded, BROWSER_QUOTA, type DiskQuota } from './quota.js'
 import { RunningBrowser, type Start } from './running.js'
 
 /** What the browsers need to know of the daemon. */
-export interface House extends Surroundings {
+export interface BrowsersDeps extends Surroundings {
   /** The daemon's own listeners, which no page may ask. */
   readonly listeners: () => Promise<readonly Listener[]>
   /** Told whenever a browser or one of its pages is another than it was. */
@@ -37,11 +37,11 @@ const NO_SIGN_INS = 'web'
 
 /** Every browser of the sandbox, by name: those that run, and for an hour those that did. */
 export class Browsers {
-  readonly #around: House
+  readonly #around: BrowsersDeps
   readonly #now: () => number
   readonly #entries = new Map<string, Entry>()
 
-  constructor(around: House) {
+  constructor(around: BrowsersDeps) {
     this.#around = around
     this.#now = around.now ?? Date.now
   }
@@ -149,14 +149,14 @@ export class Browsers {
   /** Closes a browser whose pages fill the disk. */
   async #bound(entry: Entry, running: RunningBrowser, folder: string): Promise<void> {
     const most = this.#room.folder
-    if (!(await outgrown(folder, most, running.ended))) return
+    if (!(await quotaExceeded(folder, most, running.ended))) return
     entry.why = `it was closed, because what its pages keep on the disk grew beyond ${mebibytes(most)}`
     this.#around.log.warn('a browser was closed, because what its pages keep on the disk grew too large', { browser: entry.about.name, bytes: most })
     await running.end()
   }
 
-  get #room(): Room {
-    return this.#around.room ?? ROOM
+  get #room(): DiskQuota {
+    return this.#around.room ?? BROWSER_QUOTA
   }
 
   #forget(): void {

@@ -10,7 +10,7 @@ import { killWalled, listEnv, missingProgram, ownProgram } from '../../../sdk/no
 import { isOfSystem } from '../../../sdk/node/wall/system.js'
 import { walled, type Walled } from '../../../sdk/node/wall/wall.js'
 import { pipeTransport } from './pipe.js'
-import { ROOM, type Room } from './room.js'
+import { BROWSER_QUOTA, type DiskQuota } from './quota.js'
 
 /** What a page is drawn in, in its own pixels. */
 export const VIEWPORT = { width: 1280, height: 800 } as const
@@ -26,7 +26,7 @@ export interface Chromium {
 
 /** What starting it needs to know of the daemon. */
 export interface Surroundings extends Pick<Host, 'place' | 'log' | 'signal'> {
-  readonly room?: Room
+  readonly room?: DiskQuota
 }
 
 /** Where the program itself lies; the scripts before it add extensions and keys of the system's. */
@@ -73,7 +73,7 @@ export const chromiumProgram = async (): Promise<Program> => ({
 })
 
 /** Starts Chromium behind the wall: it sees its own folder of the data folder, and nothing of the workspace and of people's own folders. */
-export const startChromium = async ({ place, log, signal, room = ROOM }: Surroundings, folder: string, gate: number): Promise<Chromium> => {
+export const startChromium = async ({ place, log, signal, room = BROWSER_QUOTA }: Surroundings, folder: string, gate: number): Promise<Chromium> => {
   const program = (await findChromium()) ?? (await missingProgram('chromium', [process.env.SANDBOX_CHROMIUM ?? [], ...PLACES, ...NAMES].flat()))
   const [profile, home, empty] = ['profile', 'home', 'empty'].map(name => join(folder, name)) as [string, string, string]
   for (const each of [profile, home, empty]) await mkdir(each, { recursive: true, mode: 0o700 })

@@ -2,7 +2,7 @@ import { Refusal, refuse } from '../../../sdk/index.js'
 import type { ViewClientFrame, ViewKeyFrame, ViewMouseFrame, ViewPingFrame, ViewServerFrame } from './contract.js'
 import { Cast } from './cast.js'
 import { VIEWPORT } from './chromium.js'
-import { acts, Hands } from './hands.js'
+import { acts, PointerAndKeys } from './pointer-and-keys.js'
 import { choose, MENU, menuAt, SELECTED } from './menu.js'
 import type { RunningBrowser } from './running.js'
 import type { Tab } from './tab.js'
@@ -18,7 +18,7 @@ const moves = (frame: Said): boolean => frame.type === 'mouse' && frame.action =
 /** One person who looks at a browser and may use it. */
 export class View {
   readonly #running: RunningBrowser
-  readonly #hands = new Hands()
+  readonly #hands = new PointerAndKeys()
   /** Records that the person took the wheel. */
   readonly #driven: () => Promise<void>
   readonly #waiting: ViewServerFrame[] = []

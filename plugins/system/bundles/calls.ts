@@ -5,7 +5,7 @@ import type { Bundle, BundleCalls } from './contract.js'
 import { downloadOf, Downloads } from './download.js'
 import { Exports, sweepMaking } from './exports.js'
 import { checkBundle, stageBundle, sweepCutOff, sweepPoints } from './restoring.js'
-import { Shelf } from './shelf.js'
+import { BundleStore } from './bundle-store.js'
 
 const SWEEP_MS = 6 * 3_600_000
 
@@ -17,7 +17,7 @@ export const bundleCalls = async (host: Host): Promise<{ calls: Handlers<BundleC
   const told = (type: string, { name }: Pick<Bundle, 'name'>, { error, actor }: { error?: string; actor?: string } = {}) =>
     record(host, { type, outcome: error === undefined ? 'ok' : 'error', extra: { name }, ...(error !== undefined && { error }), ...(actor !== undefined && { actor }) })
   await sweepMaking(place.folder)
-  const shelf = await Shelf.open(host.files, join(place.folder, 'exports'))
+  const shelf = await BundleStore.open(host.files, join(place.folder, 'exports'))
   const exports = new Exports({ host, shelf, record: told, changed })
   const downloads = new Downloads()
   let restoring = false

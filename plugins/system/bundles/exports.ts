@@ -4,8 +4,8 @@ import { type Caller, type Host, Refusal, refuse } from '../../../sdk/index.js'
 import { isFull } from '../../../sdk/node/disk.js'
 import type { Bundle, BundlePart } from './contract.js'
 import { pack, weigh, type Contents } from './packing.js'
-import type { Shelf } from './shelf.js'
-import { room } from './staging.js'
+import type { BundleStore } from './bundle-store.js'
+import { assertRoom } from './staging.js'
 import { findFiles, findRepositories } from './workspace-files.js'
 
 /** What is asked of a backup. */
@@ -16,9 +16,9 @@ export interface Asked {
   readonly since?: number
 }
 
-interface ExportParts {
+interface ExportDeps {
   readonly host: Pick<Host, 'call' | 'collect' | 'log' | 'signal' | 'place'>
-  readonly shelf: Shelf
+  readonly shelf: BundleStore
   /** Writes an entry of the activity. */
   readonly record: (type: string, bundle: Pick<Bundle, 'name'>, facts?: { error?: string; actor?: string }) => Promise<unknown>
   readonly changed: () => void
@@ -30,12 +30,12 @@ const MAKING = 'making'
 
 /** Makes backups, one at a time. */
 export class Exports {
-  readonly #parts: ExportParts
+  readonly #deps: ExportDeps
   #starting = false
   #running: { readonly name: string; readonly stop: AbortController; readonly over: Promise<void> } | undefined
 
-  constructor(parts: ExportParts) {
-    this.#parts = parts
+  constructor(deps: ExportDeps) {
+    this.#deps = deps
   }
 
   get busy(): boolean {
@@ -44,7 +44,7 @@ export class Exports {
 
   /** Surveys what there is to pack, and begins; the answer does not wait for its end. */
   async begin(asked: Asked, { actor }: Caller): Promise<Bundle> {
-    const { host, shelf, changed, record } = this.#parts
+    const { host, shelf, changed, record } = this.#deps
     if (asked.secrets && asked.passphrase === undefined) {
       refuse('invalid', 'secrets are packed under a passphrase only: expected one of at least 12 characters, found none', { errors: [{ path: 'passphrase', expected: 'at least 12 characters' }] })
     }
@@ -54,7 +54,7 @@ export class Exports {
       const contents = await this.#survey(asked)
       const weight = await weigh(contents.files, contents.repositories, bytesBelow)
       // It lies there twice for a moment, compressed: once without its manifest.
-      await room(shelf.folder, weight)
+      await assertRoom(shelf.folder, weight)
       const bundle = await shelf.begin({ sizeBytes: weight, secrets: asked.secrets === true, createdBy: actor }, asked.passphrase !== undefined)
       changed()
       await record('bundle.started', bundle, { actor })
@@ -76,7 +76,7 @@ export class Exports {
   }
 
   async #survey({ repos, secrets = false, since }: Asked): Promise<Contents> {
-    const { host: { place: { workspace, data, hidden, grants }, call } } = this.#parts
+    const { host: { place: { workspace, data, hidden, grants }, call } } = this.#deps
     const all = await findRepositories(workspace)
     const unknown = repos?.find(repo => !all.some(found => found.repo === repo))
     if (unknown !== undefined) {
@@ -91,7 +91,7 @@ export class Exports {
   }
 
   async #pack(bundle: Bundle, contents: Contents, passphrase: string | undefined, signal: AbortSignal): Promise<void> {
-    const { host, shelf, changed, record } = this.#parts
+    const { host, shelf, changed, record } = this.#deps
     const { name, createdBy: actor } = bundle
     const told = setInterval(changed, TOLD_MS)
     try {

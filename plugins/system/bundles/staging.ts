@@ -88,8 +88,8 @@ export class Staging extends Judge {
     const { workspace, data } = this.places
     await Promise.all([workspace, data].map(folder => mkdir(folder, { recursive: true, mode: 0o700 })))
     // A history lies there once as it comes and once as a repository.
-    await room(workspace, sum(IN.workspace, 1) + sum(IN.history, 1))
-    await room(data, sum(IN.history, 1) + sum(IN.state, 1))
+    await assertRoom(workspace, sum(IN.workspace, 1) + sum(IN.history, 1))
+    await assertRoom(data, sum(IN.history, 1) + sum(IN.state, 1))
   }
 
   protected override async keep({ path, runs, link }: BundleEntry, content: AsyncIterable<Buffer>): Promise<void> {
@@ -156,7 +156,7 @@ const full = async <T>(work: Promise<T>): Promise<T> => {
 }
 
 /** Refuses what a disk has no room for, with both sizes. */
-export const room = async (folder: string, needed: number): Promise<void> => {
+export const assertRoom = async (folder: string, needed: number): Promise<void> => {
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize
   if (needed > free) refuse('too-large', `this takes about ${mebibytes(needed)} of disk, and ${mebibytes(free)} are free: make room and try again`, { fields: { neededBytes: needed, freeBytes: free } })

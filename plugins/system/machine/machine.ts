@@ -6,7 +6,7 @@ import { cpuTimes, diskUse, memoryUse, type CpuTimes } from './figures.js'
 import { largest, percent, seenProcesses, type Seen } from './processes.js'
 
 /** What the machine's use is measured with. */
-export interface MachineParts {
+export interface MachineDeps {
   readonly places: readonly (readonly [label: DiskUse['label'], path: string])[]
   /** Of all these, the processes that groups have under way. */
   readonly owned: (seen: readonly Seen[]) => Promise<OwnedProcess[]>
@@ -33,7 +33,7 @@ const RESOLUTION = 20
 
 /** What the machine does: looked at closely when somebody asks, and once a minute for the history and the warning lines. */
 export class Machine {
-  readonly #parts: MachineParts
+  readonly #deps: MachineDeps
   readonly #figures: typeof FIGURES
   #minute: CpuTimes
   #last: Look | undefined
@@ -43,9 +43,9 @@ export class Machine {
   #askedAt = 0
   #asked: Promise<MachineUse> | undefined
 
-  constructor(parts: MachineParts) {
-    this.#parts = parts
-    this.#figures = parts.figures ?? FIGURES
+  constructor(deps: MachineDeps) {
+    this.#deps = deps
+    this.#figures = deps.figures ?? FIGURES
     this.#minute = this.#figures.cpuTimes()
   }
 
@@ -67,14 +67,14 @@ export class Machine {
   /** One point of the history. */
   async sample(at: number): Promise<void> {
     const before = this.#minute
-    const [memory, disks] = await Promise.all([this.#figures.memoryUse(), this.#figures.diskUse(this.#parts.places)])
+    const [memory, disks] = await Promise.all([this.#figures.memoryUse(), this.#figures.diskUse(this.#deps.places)])
     this.#minute = this.#figures.cpuTimes()
     const cpuPct = percent(this.#minute.busy - before.busy, this.#minute.all - before.all)
     this.#points = [...this.#points, { at, cpuPct, usedBytes: memory.usedBytes }].slice(-POINTS)
     const full = disks.map(({ totalBytes, freeBytes }) => percent(totalBytes - freeBytes, totalBytes))
     const levels = [cpuPct, percent(memory.usedBytes, memory.limitBytes ?? memory.totalBytes), ...full].map(levelOf).join()
     // Before the first measure nothing was crossed, unless something is above a line already.
-    if (levels !== (this.#levels || levels.replaceAll(/\d/g, '0'))) this.#parts.crossed()
+    if (levels !== (this.#levels || levels.replaceAll(/\d/g, '0'))) this.#deps.crossed()
     this.#levels = levels
     if (Date.now() - this.#askedAt <= MINUTE) return
     this.#last = undefined
@@ -95,7 +95,7 @@ export class Machine {
     const [before, after] = [this.#last, await this.#take()]
     this.#last = after
     const { cpuTimes: _cpu, memoryUse, diskUse } = this.#figures
-    const [memory, disks, owned] = await Promise.all([memoryUse(), diskUse(this.#parts.places), this.#parts.owned(after.processes)])
+    const [memory, disks, owned] = await Promise.all([memoryUse(), diskUse(this.#deps.places), this.#deps.owned(after.processes)])
     const { rss, heapUsed } = process.memoryUsage()
     const [one, five, fifteen] = loadavg()
     return {

@@ -7,7 +7,7 @@ import type { AgentEvent, AgentsEvent, AttentionEvent } from '../contract.js'
 export type After = (ms: number, run: () => void) => () => void
 
 /** What the board needs of the daemon. */
-export interface BoardParts {
+export interface BoardStreamDeps {
   readonly read: () => Promise<Roster>
   /** Reads only these cards; undefined: the whole board is to be read. */
   readonly some?: (ids: string[]) => Promise<Cards | undefined>
@@ -43,8 +43,8 @@ interface Told {
  *
  * While nobody watches nothing is read. Whoever comes next has it read first, so that no change in between is lost.
  */
-export class Board {
-  readonly #parts: BoardParts
+export class BoardStream {
+  readonly #deps: BoardStreamDeps
   readonly #after: After
   /** Each card as it was told last; undefined before the first reading. */
   #told: ReadonlyMap<string, Told> | undefined
@@ -61,9 +61,9 @@ export class Board {
   #paused = false
   #again = false
 
-  constructor(parts: BoardParts) {
-    this.#parts = parts
-    this.#after = parts.after ?? timer
+  constructor(deps: BoardStreamDeps) {
+    this.#deps = deps
+    this.#after = deps.after ?? timer
   }
 
   /** The groups are up: from now on their roster counts. */
@@ -110,7 +110,7 @@ export class Board {
   #refresh(): Promise<void> {
     this.#next ??= this.#last = this.#last.then(() => {
       this.#next = undefined
-      return this.#read().catch(this.#parts.failed)
+      return this.#read().catch(this.#deps.failed)
     })
     return this.#next
   }
@@ -120,7 +120,7 @@ export class Board {
     if (due?.size === 0) return
     this.#due = new Set()
     try {
-      const cards = due && this.#told && this.#whole ? await this.#parts.some?.([...due]) : undefined
+      const cards = due && this.#told && this.#whole ? await this.#deps.some?.([...due]) : undefined
       if (cards) await this.#tell(withCards(this.#told!, await this.#toldOf(cards.agents), cards), cards.rev)
       else await this.#readWhole()
     } catch (error) {
@@ -131,7 +131,7 @@ export class Board {
   }
 
   async #readWhole(): Promise<void> {
-    const { agents, rev } = await this.#parts.read()
+    const { agents, rev } = await this.#deps.read()
     this.#whole = true
     this.#stale?.()
     this.#stale = this.#after(WHOLE, () => (this.#whole = false))
@@ -139,7 +139,7 @@ export class Board {
   }
 
   async #toldOf(agents: readonly AgentCard[]): Promise<Map<string, Told>> {
-    const { places = async ({ startIn = '.' }) => [startIn] } = this.#parts
+    const { places = async ({ startIn = '.' }) => [startIn] } = this.#deps
     return new Map(await Promise.all(agents.map(async (card): Promise<[string, Told]> => {
       const within = await places(card)
       return [card.id, { card, json: JSON.stringify(card), ...(within && { within }) }]
@@ -163,7 +163,7 @@ export class Board {
     const attention = figures === this.#figures ? [] : [attentionFrame(cards, land, parts)]
     this.#figures = figures
     const whole: AgentsEvent = { kind: 'agents', agents, rev }
-    await this.#parts.show([...frames, { data: whole, limited: { list: { field: 'agents', items: agents.map(({ id }) => formsOf(now.get(id)!)) } }, snapshot: true, mode: 'snapshot' }, ...attention])
+    await this.#deps.show([...frames, { data: whole, limited: { list: { field: 'agents', items: agents.map(({ id }) => formsOf(now.get(id)!)) } }, snapshot: true, mode: 'snapshot' }, ...attention])
   }
 
   async #within(reading: Promise<void>): Promise<void> {

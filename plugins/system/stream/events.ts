@@ -2,10 +2,10 @@ import type { Caller, Context, Host, Input, Watch } from '../../../sdk/index.js'
 import type { LiveFrame, PlacedForm } from '../../../sdk/kernel.js'
 import { reachFor } from '../../../sdk/node/asked-reach.js'
 import { placesOfConversation } from '../../../sdk/node/conversation-reach.js'
-import { Places } from '../../../sdk/node/places.js'
+import { WorkspacePaths } from '../../../sdk/node/workspace-paths.js'
 import type { Me, PresenceUser, System } from '../contract.js'
 import { requestOf } from '../request.js'
-import { attentionFrame, Board, type After } from './board.js'
+import { attentionFrame, BoardStream, type After } from './board.js'
 import { Presence } from './presence.js'
 
 type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'place' | 'signal'>
@@ -21,7 +21,7 @@ const AGAIN = ['presence', 'attention']
 export class EventStream {
   readonly presence: Presence
   readonly #host: EventsHost
-  readonly #board: Board
+  readonly #board: BoardStream
   /** Watchers who are limited to areas. */
   readonly #limited = new Set<Caller>()
 
@@ -29,11 +29,11 @@ export class EventStream {
     this.#host = host
     this.presence = new Presence(async users => host.call('kernel.events.show', { frames: [await this.#presenceFrame(users)] }))
     const { workspace } = host.place
-    this.#board = new Board({
+    this.#board = new BoardStream({
       read: async () => (await host.serves('GET /agents')) ? host.call('GET /agents', undefined, { signal: host.signal }) : { agents: [], rev: 0, held: [] },
       some: async ids => (await host.serves('agents.cards')) ? host.call('agents.cards', { ids }, { signal: host.signal }) : undefined,
       show: frames => host.call('kernel.events.show', { frames }),
-      places: card => placesOfConversation(new Places(workspace), card),
+      places: card => placesOfConversation(new WorkspacePaths(workspace), card),
       failed: error => host.signal.aborted || host.log.warn('the fleet could not be read for the event stream', { error: String(error) }),
       ...(after && { after }),
     })
@@ -89,13 +89,13 @@ export class EventStream {
   }
 
   async #presenceFrame(users: PresenceUser[]): Promise<LiveFrame> {
-    const places = new Places(this.#host.place.workspace)
+    const places = new WorkspacePaths(this.#host.place.workspace)
     const items = await Promise.all(users.map(user => this.#formsOf(user, places)))
     return { data: { kind: 'presence', users } as { kind: string }, tokens: false, limited: { list: { field: 'users', items } }, snapshot: true }
   }
 
   /** A person is there for all; what they look at, for those who reach it. */
-  async #formsOf({ view, sessionId, path, ...user }: PresenceUser, places: Places): Promise<PlacedForm[]> {
+  async #formsOf({ view, sessionId, path, ...user }: PresenceUser, places: WorkspacePaths): Promise<PlacedForm[]> {
     const ofSession = sessionId === undefined ? [] : this.#board.placesOf(sessionId) ?? [undefined]
     const looksAt = [...(path === undefined ? [] : [await places.of(path)]), ...ofSession]
     const within = looksAt.filter(place => place !== undefined)

@@ -11,12 +11,12 @@ const FULL = 1 << 20
 const ROOM = 256 << 10
 
 /** What terminals without tmux are made of, read when the first one is opened. */
-interface Parts {
+interface PtysDeps {
   readonly spawn: typeof import('@lydell/node-pty').spawn
   readonly screen: (options: ConstructorParameters<typeof Terminal>[0]) => { terminal: Terminal; picture: SerializeAddon }
 }
 
-const readParts = async (): Promise<Parts> => {
+const readParts = async (): Promise<PtysDeps> => {
   const [{ default: pty }, { default: headless }, { default: serialize }] =
     await Promise.all([import('@lydell/node-pty'), import('@xterm/headless'), import('@xterm/addon-serialize')])
   return {
@@ -32,14 +32,14 @@ const readParts = async (): Promise<Parts> => {
 
 /** Terminals in this process, for machines without tmux: they end with the daemon. */
 export class Ptys implements Backend {
-  readonly #parts: Parts
+  readonly #deps: PtysDeps
   readonly #shell: (opening: Opening) => Promise<ShellCommand>
   readonly #changed: () => void
   readonly #capture: OpenCapture
   readonly #held = new Map<string, Held>()
 
-  private constructor(parts: Parts, shell: (opening: Opening) => Promise<ShellCommand>, changed: () => void, capture: OpenCapture) {
-    this.#parts = parts
+  private constructor(deps: PtysDeps, shell: (opening: Opening) => Promise<ShellCommand>, changed: () => void, capture: OpenCapture) {
+    this.#deps = deps
     this.#shell = shell
     this.#changed = changed
     this.#capture = capture
@@ -57,10 +57,10 @@ export class Ptys implements Backend {
   async open(opening: Opening): Promise<void> {
     const { program, args, env } = await this.#shell(opening)
     const { name, cols, rows, typed } = opening
-    const { terminal, picture } = this.#parts.screen({ cols, rows, scrollback: HISTORY, allowProposedApi: true, logLevel: 'off' })
+    const { terminal, picture } = this.#deps.screen({ cols, rows, scrollback: HISTORY, allowProposedApi: true, logLevel: 'off' })
     const capture = await this.#capture(name, opening)
     capture.note('the terminal begins')
-    const pty = this.#parts.spawn(program, [...args], { name: 'xterm-256color', cols, rows, cwd: '/', env: { ...env }, encoding: null })
+    const pty = this.#deps.spawn(program, [...args], { name: 'xterm-256color', cols, rows, cwd: '/', env: { ...env }, encoding: null })
     this.#held.set(name, new Held(opening, pty, { terminal, picture, capture }, this.#changed))
     if (typed !== undefined) pty.write(`${typed}\r`)
   }

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { type Caller, type Context, type Input, refuse, type SocketContext } from '../../../sdk/index.js'
-import { Locks } from '../../../sdk/node/lock.js'
+import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 import { contains, inside } from '../../../sdk/node/paths.js'
 import type { System, TerminalClientFrame, TerminalServerFrame, TerminalSession } from '../contract.js'
 import { MOST_TEXT, type Backend, type Session, type Size } from './backend.js'
 import { trimmed } from './drawing.js'
-import { Room, type Viewer } from './room.js'
+import { TerminalFanout, type Viewer } from './fanout.js'
 
 const SHELLS = 32
 const SOCKETS = 32
@@ -23,7 +23,7 @@ type Asked = Omit<Input<System, 'POST /system/terminals'>, 'name'> & { name?: st
 type Attached = Input<System, 'GET /system/terminal'>
 
 /** What the terminals need of the daemon. */
-export interface TerminalsParts {
+export interface TerminalsDeps {
   readonly workspace: string
   readonly backend: () => Promise<Backend>
   /** Whether a caller may know of what lies in a folder, named by its workspace path; absent: the root. */
@@ -35,24 +35,24 @@ export interface TerminalsParts {
 
 /** The terminals of the sandbox: what there are, who watches, and how they come and go. */
 export class Terminals {
-  readonly #parts: TerminalsParts
-  readonly #rooms = new Map<string, Room>()
-  readonly #locks = new Locks()
+  readonly #deps: TerminalsDeps
+  readonly #rooms = new Map<string, TerminalFanout>()
+  readonly #locks = new KeyedMutex()
   #sockets = 0
 
-  constructor(parts: TerminalsParts) {
-    this.#parts = parts
+  constructor(deps: TerminalsDeps) {
+    this.#deps = deps
   }
 
   async list(caller: Caller): Promise<TerminalSession[]> {
     const sessions = await this.#sessions()
-    const seen = await Promise.all(sessions.map(({ opened }) => this.#parts.sees(caller, opened)))
+    const seen = await Promise.all(sessions.map(({ opened }) => this.#deps.sees(caller, opened)))
     return Promise.all(sessions.filter((_, at) => seen[at]).map(session => this.#row(session)))
   }
 
   async open(asked: Asked, context: Context): Promise<TerminalSession> {
     const { name = `web-${randomBytes(5).toString('hex')}`, cwd, label, command, cols = USUAL.cols, rows = USUAL.rows } = asked
-    const backend = await this.#parts.backend()
+    const backend = await this.#deps.backend()
     return this.#locks.with('open', async () => {
       const sessions = await this.#sessions()
       const known = sessions.find(session => session.name === name)
@@ -61,31 +61,31 @@ export class Terminals {
       if (sessions.filter(session => session.running && kindOf(session) === 'shell').length >= SHELLS) {
         refuse('too-many', `expected at most ${SHELLS} shells, found ${SHELLS}: close one first`)
       }
-      const opened = relative(await realpath(this.#parts.workspace), folder)
+      const opened = relative(await realpath(this.#deps.workspace), folder)
       await backend.open({
         name, cols, rows, folder, ...(label !== undefined && { label }), ...(opened && { opened }), ...(command !== undefined && { typed: command }),
       })
       const made = (await backend.list()).find(session => session.name === name) ?? refuse('failed', `the terminal ${name} ended as soon as it was opened`)
-      await this.#parts.recorded('opened', name, context)
-      this.#parts.changed(name)
+      await this.#deps.recorded('opened', name, context)
+      this.#deps.changed(name)
       return this.#row(made)
     })
   }
 
   async kill(name: string, context: Context): Promise<void> {
-    const backend = await this.#parts.backend()
+    const backend = await this.#deps.backend()
     await this.#locks.with(`kill ${name}`, async () => {
       if (!(await this.#sessions()).some(session => session.name === name)) return
       await backend.kill(name)
-      await this.#parts.recorded('killed', name, context)
-      this.#parts.changed(name)
+      await this.#deps.recorded('killed', name, context)
+      this.#deps.changed(name)
     })
   }
 
   async scrollback(name: string, lines = LINES, caller: Caller): Promise<{ name: string; text: string; lines: number; truncated: boolean }> {
-    const backend = await this.#parts.backend()
+    const backend = await this.#deps.backend()
     const session = (await this.#sessions()).find(one => one.name === name)
-    if (!session || !(await this.#parts.sees(caller, session.opened))) return absent(name)
+    if (!session || !(await this.#deps.sees(caller, session.opened))) return absent(name)
     if (CLOSED.has(kindOf(session)) && (caller.role === 'viewer' || caller.role === 'collaborator')) {
       refuse('forbidden', `what a terminal of kind ${kindOf(session)} showed is for a maintainer, found role ${caller.role}`)
     }
@@ -114,7 +114,7 @@ export class Terminals {
       here = false
       this.#sockets -= 1
       viewer?.leave()
-      this.#parts.changed(name)
+      this.#deps.changed(name)
     }
     context.signal.addEventListener('abort', leave, { once: true })
     try {
@@ -125,21 +125,21 @@ export class Terminals {
       }
       viewer = (await this.#room(name).enter(size)) ?? absent(name)
       if (context.signal.aborted) viewer.leave()
-      else await this.#parts.recorded('attached', name, context)
+      else await this.#deps.recorded('attached', name, context)
     } catch (error) {
       leave()
       throw error
     }
-    this.#parts.changed(name)
+    this.#deps.changed(name)
     void obey(viewer, context.frames)
     return seated(viewer, leave)
   }
 
-  #room(name: string): Room {
+  #room(name: string): TerminalFanout {
     const known = this.#rooms.get(name)
     if (known) return known
-    const follow = async (listener: Room) => (await this.#parts.backend()).follow(name, listener)
-    const made: Room = new Room(listener => follow(listener as Room), () => {
+    const follow = async (listener: TerminalFanout) => (await this.#deps.backend()).follow(name, listener)
+    const made: TerminalFanout = new TerminalFanout(listener => follow(listener as TerminalFanout), () => {
       if (this.#rooms.get(name) === made) this.#rooms.delete(name)
     })
     this.#rooms.set(name, made)
@@ -148,8 +148,8 @@ export class Terminals {
 
   /** Every session; one that ended long ago goes. */
   async #sessions(): Promise<Session[]> {
-    const backend = await this.#parts.backend()
-    const now = (this.#parts.now ?? Date.now)()
+    const backend = await this.#deps.backend()
+    const now = (this.#deps.now ?? Date.now)()
     const all = await backend.list()
     const old = all.filter(({ endedAt }) => endedAt !== undefined && now - endedAt >= KEPT)
     await Promise.all(old.map(({ name }) => backend.kill(name)))
@@ -157,7 +157,7 @@ export class Terminals {
   }
 
   async #folder(cwd: string | undefined): Promise<string> {
-    const { workspace } = this.#parts
+    const { workspace } = this.#deps
     const path = cwd === undefined || cwd === '' || cwd === '.' ? await realpath(workspace) : await inside(workspace, cwd)
     if (!(await stat(path)).isDirectory()) refuse('not-found', `cwd: expected a folder of the workspace, found a file at ${cwd}`)
     return path
@@ -165,7 +165,7 @@ export class Terminals {
 
   async #row(session: Session): Promise<TerminalSession> {
     const { name, label, running, activityAt, exitCode, command, folder, cols, rows } = session
-    const root = await realpath(this.#parts.workspace)
+    const root = await realpath(this.#deps.workspace)
     const cwd = folder !== undefined && contains(root, folder) ? relative(root, folder) : ''
     return {
       name, kind: kindOf(session), running, activityAt, cols, rows, attached: this.#rooms.get(name)?.viewers ?? 0, ...(label !== undefined && { label }),

@@ -1,6 +1,6 @@
 import { lookup, type LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
-import { Locks } from '../lock.js'
+import { KeyedMutex } from '../keyed-mutex.js'
 
 type Look = (host: string) => Promise<readonly LookupAddress[]>
 
@@ -38,7 +38,7 @@ interface Kept {
  */
 export class Names {
   readonly #look: Look
-  readonly #turn = new Locks()
+  readonly #turn = new KeyedMutex()
   readonly #kept = new Map<string, Kept>()
 
   constructor(look = ofSystem) {

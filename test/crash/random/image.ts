@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Frame } from '../../../plugins/agent/contract.js'
-import { entryFrom, type EntryFields } from '../../../plugins/agent/run-entry.js'
+import { entryFrom, type EntryFields } from '../../../plugins/agent/turn/run-entry.js'
 import { blocksOf, frameIn, type Streams } from './streams.js'
 
 /** What a killed daemon left of one run in flight, and what the next one has to make of it. */

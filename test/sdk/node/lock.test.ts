@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { Locks } from '../../../sdk/node/lock.js'
+import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 
 t.test('one holder at a time, in the order of asking', async t => {
-  const locks = new Locks()
+  const locks = new KeyedMutex()
   const seen: string[] = []
   const work = (name: string) => locks.with('k', async () => {
     seen.push(`${name}+`)
@@ -16,7 +16,7 @@ t.test('one holder at a time, in the order of asking', async t => {
 })
 
 t.test('another key does not wait', async t => {
-  const locks = new Locks()
+  const locks = new KeyedMutex()
   const release = await locks.hold('a')
   t.equal(await locks.with('b', () => 1), 1)
   t.ok(locks.held('a'))
@@ -24,7 +24,7 @@ t.test('another key does not wait', async t => {
 })
 
 t.test('an aborted waiter leaves the queue and the next one is served', async t => {
-  const locks = new Locks()
+  const locks = new KeyedMutex()
   const release = await locks.hold('k')
   const stop = new AbortController()
   const aborted = locks.hold('k', stop.signal)
@@ -39,7 +39,7 @@ t.test('an aborted waiter leaves the queue and the next one is served', async t 
 })
 
 t.test('a lock is free again after its work threw, and a late abort does nothing', async t => {
-  const locks = new Locks()
+  const locks = new KeyedMutex()
   await t.rejects(locks.with('k', () => Promise.reject(new Error('no'))), { message: 'no' })
   const stop = new AbortController()
   const first = await locks.hold('k')

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { oneAnswer } from '../../../sdk/node/one-answer.js'
+import { limitPipelining } from '../../../sdk/node/pipelining.js'
 import { connected } from '../../attack/support.js'
 
 /** A server that tells what it serves, and answers each request when it is told to. */
 const serving = async (t: Test) => {
-  const inTurn = oneAnswer()
+  const inTurn = limitPipelining()
   const begun: string[] = []
   const answers: (() => void)[] = []
   const dropped: string[] = []

@@ -1,0 +1,115 @@
+import type { Text } from '../../../sdk/types.js'
+
+export interface QuestionOption {
+  label: string
+  description: string
+  preview?: string
+}
+export interface Question {
+  question: string
+  header: string
+  multiSelect: boolean
+  options: QuestionOption[]
+}
+export interface PlanCard {
+  kind: 'plan'
+  requestId: string
+  text: string
+}
+export interface QuestionCard {
+  kind: 'question'
+  requestId: string
+  questions: Question[]
+}
+/** `alwaysLabel` is present only when "always" can be remembered. */
+export interface PermissionCard {
+  kind: 'permission'
+  requestId: string
+  toolName: string
+  title?: string
+  displayName?: string
+  description?: string
+  reason?: string
+  path?: string
+  alwaysLabel?: string
+}
+/** A run of a service that costs credits. */
+export interface ServiceOfferCard {
+  kind: 'service_offer'
+  requestId: string
+  offer: {
+    slug: string
+    name: string
+    publisher: string
+    description: string
+    creditsPerRun: number
+    probation?: boolean
+    credits?: { allowance: number; remaining: number; resetsAt: string }
+    request: string
+    why?: string
+  }
+}
+/** A capability of the catalogue that the agent would like to be connected. */
+export interface CapabilityOfferCard {
+  kind: 'capability_offer'
+  requestId: string
+  offer: { card: string; name: string; why?: string }
+}
+export interface PaymentOfferCard {
+  kind: 'payment_offer'
+  requestId: string
+  offer: {
+    url: string
+    description?: string
+    payTo: string
+    network: string
+    asset: string
+    assetName: string
+    amountUsd: string
+    spentTodayUsd: string
+    dailyCapUsd: string
+    why?: string
+  }
+}
+/** What an agent asks of a person; the turn is parked until it is answered. */
+export type Card = PlanCard | QuestionCard | PermissionCard | ServiceOfferCard | CapabilityOfferCard | PaymentOfferCard
+
+export interface PlanReply {
+  kind: 'plan'
+  requestId: Text
+  approve: boolean
+  feedback?: string
+}
+/** A value is an option's label or the person's own words; a question left out counts as skipped. */
+export interface QuestionReply {
+  kind: 'question'
+  requestId: Text
+  answers?: { [question: string]: string | string[] }
+  cancelled?: boolean
+}
+export interface PermissionReply {
+  kind: 'permission'
+  requestId: Text
+  decision: 'once' | 'always' | 'deny'
+  feedback?: string
+}
+/** A yes releases exactly one run. */
+export interface ServiceOfferReply {
+  kind: 'service_offer'
+  requestId: Text
+  approve: boolean
+}
+export interface CapabilityOfferReply {
+  kind: 'capability_offer'
+  requestId: Text
+  connect: boolean
+}
+/** A yes releases exactly one payment. */
+export interface PaymentOfferReply {
+  kind: 'payment_offer'
+  requestId: Text
+  approve: boolean
+}
+/** A person's answer to a card. */
+export type CardReply =
+  | PlanReply | QuestionReply | PermissionReply | ServiceOfferReply | CapabilityOfferReply | PaymentOfferReply

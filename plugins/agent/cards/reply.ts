@@ -1,0 +1,47 @@
+import { refuse } from '../../../sdk/index.js'
+import type { Journals } from '../../../sdk/index.js'
+import { accessToConversation } from '../../../sdk/node/conversation-reach.js'
+import { refuseReading } from '../../../sdk/node/access-view.js'
+import { assertMayDecide, assertReaches, type Sender } from '../conversations/access.js'
+import { isOffer } from './kinds.js'
+import type { Cards } from './cards.js'
+import type { CardReply } from '../contract.js'
+import type { Conversations } from '../conversations/conversations.js'
+import { framesOf } from '../turn/frame-log.js'
+import type { Frame } from '../turn/frames.js'
+import type { ViewOf } from '../conversations/access-view.js'
+
+/** What answering a card needs. */
+export interface ReplyDeps {
+  readonly cards: Cards
+  readonly conversations: Conversations
+  readonly journal: Pick<Journals, 'read'>
+  readonly look: ViewOf
+}
+
+/** Carries a person's answer to the card it is for. */
+export const reply = async (deps: ReplyDeps, answer: CardReply, { caller, held }: Sender): Promise<void> => {
+  const { cards, conversations, journal, look } = deps
+  const { requestId } = answer
+  const conversationId = cards.conversationOf(requestId) ?? (await settledEarlier({ cards, conversations, journal }, answer))
+  const conversation = conversationId === undefined ? undefined : conversations.find(conversationId)
+  const access = conversation && (await accessToConversation(await look(caller), conversation))
+  if (!conversation || !access) return refuse('not-found', `there is no card ${JSON.stringify(requestId.slice(0, 80))}`)
+  if (access === 'read') refuseReading(conversation.id)
+  assertReaches(caller, conversation)
+  for (const kind of new Set([answer.kind, cards.kindOf(requestId)])) if (kind && isOffer({ kind })) assertMayDecide(caller, kind)
+  await cards.reply(answer, { by: caller.actor, lands: held === undefined })
+}
+
+/** A card whose answer this daemon no longer remembers is looked for in the log of its run, which its id names. */
+const settledEarlier = async ({ cards, conversations, journal }: Pick<ReplyDeps, 'cards' | 'conversations' | 'journal'>, { requestId }: CardReply): Promise<string | undefined> => {
+  const run = requestId.slice(0, Math.max(0, requestId.lastIndexOf('.')))
+  const conversation = run ? conversations.all.find(({ lastRun }) => lastRun === run) : undefined
+  if (!conversation) return undefined
+  const frames = await journal.read<{ event: Frame }>(framesOf(run))
+  const resolved = frames.map(({ event }) => event).find(event => event.kind === 'resolved' && event.requestId === requestId)
+  if (resolved?.kind !== 'resolved') return undefined
+  cards.settle(requestId, conversation.id, resolved.reply)
+  return conversation.id
+}
+

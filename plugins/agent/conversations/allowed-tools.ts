@@ -1,0 +1,37 @@
+import type { Log, Store } from '../../../sdk/index.js'
+
+const KEY = 'remembered/'
+
+/** The tools people let through for the rest of a conversation. */
+export class Remembered {
+  readonly #store: Pick<Store, 'all' | 'set' | 'delete'>
+  readonly #log: Pick<Log, 'warn'>
+  readonly #names = new Map<string, Set<string>>()
+
+  constructor(store: Pick<Store, 'all' | 'set' | 'delete'>, log: Pick<Log, 'warn'>) {
+    this.#store = store
+    this.#log = log
+  }
+
+  async load(): Promise<void> {
+    for (const [key, names] of await this.#store.all<string[]>()) {
+      if (key.startsWith(KEY)) this.#names.set(key.slice(KEY.length), new Set(names))
+    }
+  }
+
+  names(conversationId: string): ReadonlySet<string> {
+    return this.#names.get(conversationId) ?? new Set()
+  }
+
+  /** Lets a tool through from here on; losing it in a crash costs one more question. */
+  add(conversationId: string, name: string): void {
+    const names = new Set([...this.names(conversationId), name])
+    this.#names.set(conversationId, names)
+    this.#store.set(KEY + conversationId, [...names])
+      .catch(error => this.#log.warn('an answer could not be remembered', { conversation: conversationId, error: String(error) }))
+  }
+
+  async forget(conversationId: string): Promise<void> {
+    if (this.#names.delete(conversationId)) await this.#store.delete(KEY + conversationId)
+  }
+}

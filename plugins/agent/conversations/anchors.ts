@@ -1,0 +1,69 @@
+import type { Journals } from '../../../sdk/index.js'
+import type { TranscriptMessage } from '../contract.js'
+
+/** One repository as it stood before a message: its commit, and the commit of the main line under it. */
+export interface AnchorRepo {
+  readonly repo: string
+  readonly tip: string
+  readonly base: string
+}
+
+/** The state of a private copy before a message. */
+export interface Anchor {
+  /** Shown to people and watchers: `branch:<commit of the root repository>`. */
+  readonly id: string
+  /** The run of the message, and where the message stands in the record. */
+  readonly run: string
+  readonly index: number
+  readonly repos: readonly AnchorRepo[]
+}
+
+const anchorsOf = (conversationId: string) => `anchors/${conversationId}`
+
+/** The states conversations can be put back to. */
+export class Anchors {
+  readonly #journals: Pick<Journals, 'append' | 'read' | 'rewrite' | 'remove'>
+
+  constructor(journals: Pick<Journals, 'append' | 'read' | 'rewrite' | 'remove'>) {
+    this.#journals = journals
+  }
+
+  /** Keeps the state before a message; kept again for the same run, the newer one counts. */
+  async keep(conversationId: string, anchor: Anchor): Promise<void> {
+    await this.#journals.append(anchorsOf(conversationId), [anchor], { flush: true })
+  }
+
+  /** The states of a conversation by the run of their message. */
+  async byRun(conversationId: string): Promise<ReadonlyMap<string, Anchor>> {
+    return new Map((await this.#read(conversationId)).map(anchor => [anchor.run, anchor]))
+  }
+
+  /** The state before a place in the record: of the message there, or where the record was cut, of the one that was. */
+  async before(conversationId: string, index: number, row: TranscriptMessage | undefined): Promise<Anchor | undefined> {
+    const anchors = await this.#read(conversationId)
+    if (!row) return anchors.findLast(anchor => anchor.index === index)
+    // Only the first message of a run has a state: what was said into the turn later stands at another place.
+    return row.role === 'user' ? anchors.findLast(anchor => anchor.run === row.run && anchor.index === index) : undefined
+  }
+
+  /** Forgets the states of messages after a place in the record; the one of that place stays. */
+  async cut(conversationId: string, index: number): Promise<void> {
+    const kept = (await this.#read(conversationId)).filter(anchor => anchor.index <= index)
+    await this.#journals.rewrite(anchorsOf(conversationId), kept)
+  }
+
+  async forget(conversationId: string): Promise<void> {
+    await this.#journals.remove(anchorsOf(conversationId))
+  }
+
+  #read(conversationId: string): Promise<Anchor[]> {
+    return this.#journals.read<Anchor>(anchorsOf(conversationId))
+  }
+}
+
+/** The rows with the states that can be gone back to now. */
+export const withCheckpoints = (rows: readonly TranscriptMessage[], anchors: ReadonlyMap<string, Anchor>): TranscriptMessage[] =>
+  rows.map(({ checkpointId: _old, ...row }) => {
+    const anchor = row.role === 'user' && row.run !== undefined ? anchors.get(row.run) : undefined
+    return anchor?.index === row.index ? { ...row, checkpointId: anchor.id } : row
+  })

@@ -1,0 +1,59 @@
+import { Refusal, refuse } from '../../../sdk/index.js'
+import type { Host } from '../../../sdk/index.js'
+import type { TurnInput } from '../contract.js'
+import type { Conversations } from './conversations.js'
+import type { Turn } from '../turn/turn.js'
+
+const HELD = 'the work was not landed and waits on its branch: somebody who may not land, or content from outside, had a '
+  + 'part in it; look at it and land it with POST /agents/{id}/land'
+
+/** What landing by itself needs. */
+export interface AutoLandDeps {
+  readonly host: Pick<Host, 'call' | 'serves' | 'log'>
+  readonly conversations: Conversations
+  /** Resolves when the daemon has started: a landing that a crash cut off is ended first. */
+  readonly ready: Promise<unknown>
+}
+
+/** Lands what turns did that were told to land it, once they have ended well. */
+export class AutoLand {
+  readonly #deps: AutoLandDeps
+
+  constructor(deps: AutoLandDeps) {
+    this.#deps = deps
+  }
+
+  /** Refuses where nothing could ever land. */
+  async possible(): Promise<void> {
+    if (await this.#deps.host.serves('POST /agents/{id}/land')) return
+    refuse('unprocessable', 'autoLand: this sandbox runs without its fleet and lands nothing; leave autoLand out')
+  }
+
+  /** Whether what a turn does is to land when it ends well: its own word, else its conversation's. */
+  wanted(conversationId: string, { autoLand }: Pick<TurnInput, 'autoLand'>): boolean {
+    return autoLand ?? this.#deps.conversations.find(conversationId)?.autoLand ?? false
+  }
+
+  /** Lands the work of a turn that ended well; what does not land waits for a person and never fails the turn. */
+  async land(turn: Turn): Promise<void> {
+    const { host, conversations, ready } = this.#deps
+    const { conversationId: id, log, record, message: { input } } = turn
+    const conversation = conversations.find(id)
+    if (!this.wanted(id, input) || !conversation?.branch) return
+    if (turn.byOutsiders || !conversation.landsAlone) {
+      log.push({ kind: 'notice', level: 'warning', text: HELD, source: 'landing' })
+      return log.push({ kind: 'landed', landed: false, held: true })
+    }
+    await ready
+    const told = record.landings
+    try {
+      const { landed, conflicts } = await host.call('POST /agents/{id}/land', { id, force: true })
+      if (record.landings === told) log.push({ kind: 'landed', landed, ...(conflicts && { conflicts }) })
+    } catch (error) {
+      const { reason, message } = Refusal.from(error)
+      if (reason === 'failed') host.log.error('the work of a turn could not be landed', { run: turn.run, error: String(error) })
+      log.push({ kind: 'notice', level: 'warning', text: `the work was not landed and waits on its branch: ${message}`, source: 'landing' })
+      log.push({ kind: 'landed', landed: false })
+    }
+  }
+}

@@ -1,0 +1,197 @@
+import { refuse } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { isFull } from '../../../sdk/node/disk.js'
+import type { LandRequest, WaitingMessages } from '../contract.js'
+import type { Conversations } from './conversations.js'
+import type { Copies } from '../copies/copies.js'
+import type { Engine } from '../turn/engine.js'
+import type { Eraser } from './eraser.js'
+import type { QueuedMessage } from '../turn/frames.js'
+import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { shown, type Queue } from '../queue/queue.js'
+import type { Search } from './search.js'
+import type { Transcripts } from './transcripts.js'
+
+/** What the fleet's calls about conversations and their queues stand on. */
+export interface BoardDeps {
+  readonly engine: Engine
+  readonly conversations: Conversations
+  readonly queue: Queue
+  readonly transcripts: Transcripts
+  readonly copies: Pick<Copies, 'retire'>
+  readonly search: Pick<Search, 'forget'>
+  readonly decisions: KeyedMutex
+  readonly locks: KeyedMutex
+  readonly changed: (id: string) => void
+  readonly eraser: Pick<Eraser, 'erase'>
+}
+
+/** What is done with conversations beside running their turns: marks, the queue, the archive. */
+export class Board {
+  readonly #deps: BoardDeps
+
+  constructor(deps: BoardDeps) {
+    this.#deps = deps
+  }
+
+  async rename(id: string, title: string): Promise<void> {
+    const { conversations } = this.#deps
+    await conversations.change(conversations.get(id).id, { title, titleBy: 'person' })
+  }
+
+  async seen(ids: readonly string[]): Promise<void> {
+    const { conversations } = this.#deps
+    for (const id of ids) conversations.get(id)
+    const seenAt = Date.now()
+    await Promise.all(ids.map(id => conversations.change(id, { seenAt })))
+  }
+
+  async requestLand(id: string, request: LandRequest | undefined): Promise<void> {
+    const { conversations } = this.#deps
+    const { landRequested } = conversations.get(id)
+    if (landRequested && request) return
+    await conversations.change(id, { landRequested: request })
+  }
+
+  async autoLand(id: string, autoLand: boolean | undefined): Promise<void> {
+    const { conversations } = this.#deps
+    await conversations.change(conversations.get(id).id, { autoLand })
+  }
+
+  /** The messages that wait, and the live run. */
+  waiting(id: string): WaitingMessages & { running?: string } {
+    const { engine, conversations } = this.#deps
+    const { live } = engine.state(conversations.get(id))
+    return { ...this.#line(id), ...(live && { running: live.run }) }
+  }
+
+  /** Takes a waiting message back. */
+  unqueue(id: string, messageId: string): Promise<{ removed: QueuedMessage; messages: QueuedMessage[] }> {
+    const { conversations, engine, decisions, queue } = this.#deps
+    return decisions.with(conversations.get(id).id, async () => {
+      conversations.get(id)
+      const removed = this.#line(id).messages.find(message => message.messageId === messageId) ?? this.#notWaiting(id, messageId)
+      await durable(queue.withdraw(id, messageId))
+      engine.withdrawn(removed.run)
+      return { removed, messages: this.#tell(id).messages }
+    })
+  }
+
+  /** Puts all that waits in this order, and starts the first when that is asked and the conversation is free. */
+  order(id: string, messageIds: readonly string[], start: boolean): Promise<WaitingMessages & { run?: string }> {
+    const { conversations, engine, decisions, queue } = this.#deps
+    return decisions.with(conversations.get(id).id, async () => {
+      conversations.get(id)
+      const waiting = new Set(queue.waiting(id).map(message => message.messageId))
+      const same = messageIds.length === waiting.size && new Set(messageIds).size === waiting.size && messageIds.every(each => waiting.has(each))
+      if (!same) {
+        refuse('conflict', `messageIds: expected each of the ${waiting.size} messages that wait once, found ${messageIds.length}, ` +
+          'not exactly those: read the queue again')
+      }
+      if (start && waiting.size === 0) refuse('unprocessable', 'start: expected a message that waits, found an empty queue')
+      if (engine.closing) refuse('unavailable', 'the sandbox is going down; order the queue again when it is back')
+      await durable(queue.order(id, messageIds, !start && queue.paused(id)))
+      const next = start && !engine.live(id) ? queue.take(id) : undefined
+      if (next) engine.start(next)
+      return { ...this.#tell(id), ...(next && { run: next.run }) }
+    })
+  }
+
+  /** Puts a conversation away. One that is away already stays so. */
+  async archive(id: string): Promise<void> {
+    const { conversations, copies, queue } = this.#deps
+    await this.#quiet(id, 'archive it', async () => {
+      const { archivedAt, branch, repos } = conversations.get(id)
+      if (archivedAt !== undefined) return
+      if (branch) await copies.retire(id, repos)
+      failpoint('agent.archive.retired')
+      await queue.resume(id)
+      await conversations.change(id, { archivedAt: this.#moment() })
+    })
+  }
+
+  /** Brings a conversation back, as active as if it had just worked; its next turn rebuilds the copy. */
+  async unarchive(id: string): Promise<void> {
+    const { conversations } = this.#deps
+    if (conversations.get(id).archivedAt !== undefined) {
+      // Somebody wants it on the board: by its old age it would soon be put away again.
+      await conversations.change(id, { archivedAt: undefined, updatedAt: Date.now() })
+    }
+  }
+
+  /** Deletes an archived conversation for good. */
+  async purge(id: string): Promise<void> {
+    const { conversations, eraser, search } = this.#deps
+    await this.#quiet(id, 'archive it', async () => {
+      const { archivedAt } = conversations.get(id)
+      if (archivedAt === undefined) refuse('conflict', `${id} is not archived: archive it, then purge`)
+      await eraser.erase(id, true)
+      // Last: the index takes up nothing of a conversation that is gone.
+      search.forget(id)
+    })
+  }
+
+  /** Adds a line in the agent's voice; the next turn reads it as its own words, from the record. */
+  async place(id: string, text: string, by: string): Promise<void> {
+    const { conversations, transcripts } = this.#deps
+    await this.#quiet(id, 'place the line', async () => {
+      // First: a memory without the line must not outlive it.
+      await conversations.update(id, { session: undefined })
+      await durable(transcripts.place(id, { role: 'assistant', text, placed: true }))
+      await conversations.update(id, { lastBy: by, updatedAt: Date.now() })
+    })
+  }
+
+  /** Runs work while no turn lives or can start and nothing else moves the private copy. */
+  async #quiet(id: string, then: string, work: () => Promise<void>): Promise<void> {
+    const { conversations, engine, decisions, locks } = this.#deps
+    const { live } = engine.state(conversations.get(id))
+    if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then ${then}`)
+    await decisions.with(id, async () => {
+      conversations.get(id)
+      const turn = engine.live(id)
+      if (turn) refuse('conflict', `a turn of ${id} is ${turn.state}: stop it, then ${then}`)
+      await locks.with(id, work)
+    })
+  }
+
+  /** A moment no other conversation was put away at: lists are paged by it. */
+  #moment(): number {
+    const taken = new Set(this.#deps.conversations.all.map(({ archivedAt }) => archivedAt))
+    let at = Date.now()
+    while (taken.has(at)) at++
+    return at
+  }
+
+  #line(id: string): WaitingMessages {
+    const { queue } = this.#deps
+    return { messages: shown(queue.waiting(id)), paused: queue.paused(id) }
+  }
+
+  /** Shows the queue as it is now to whoever watches. */
+  #tell(id: string): WaitingMessages {
+    const { changed, engine } = this.#deps
+    const line = this.#line(id)
+    const turn = engine.live(id)
+    if (turn && !turn.leaving) turn.log.push({ kind: 'queue', ...line })
+    changed(id)
+    return line
+  }
+
+  #notWaiting(id: string, messageId: string): never {
+    const row = this.#deps.queue.known(messageId)
+    if (row?.conversationId === id && !row.withdrawn)
+      refuse('conflict', 'this message was delivered meanwhile: it cannot be taken back; stop its turn instead')
+    return refuse('not-found', `no message ${JSON.stringify(messageId.slice(0, 128))} waits in ${id}`)
+  }
+}
+
+/** A durable step; a full disk is the caller's to know. */
+const durable = async (step: Promise<void>): Promise<void> => {
+  try {
+    await step
+  } catch (error) {
+    if (!isFull(error)) throw error
+    refuse('too-large', 'the disk of the sandbox is full: nothing was changed; make room and try again', { cause: error })
+  }
+}

@@ -1,0 +1,118 @@
+import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Host } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { handOverFolder, takeReturned } from '../../../sdk/node/moves.js'
+import { segmentsOf } from '../../../sdk/node/paths.js'
+import type { BundlePart } from '../../system/contract.js'
+import type { Anchor } from './anchors.js'
+import { agent, type Conversation } from '../contract.js'
+import type { Settled } from './transcripts.js'
+
+/** One conversation as it is handed over: its card, its record as far as it was settled, and the states it can go back to. */
+interface Handed {
+  readonly conversation: Conversation
+  readonly settled: readonly Settled[]
+  readonly anchors: readonly Anchor[]
+}
+
+type PartHost = Pick<Host, 'journal' | 'store' | 'place' | 'log'>
+
+const GROUP = 'agent'
+const VERSION = 1
+const ID = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/
+const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/
+const recordOf = (id: string) => `transcripts/${id}`
+const statesOf = (id: string) => `anchors/${id}`
+
+/** Hands every conversation over for a backup. */
+export const exportConversations = async ({ place, journal }: PartHost, conversations: readonly Conversation[]): Promise<BundlePart> => {
+  const folder = await handOverFolder(place.folder)
+  const files: BundlePart['files'] = []
+  for (const conversation of conversations) {
+    const { id, updatedAt } = conversation
+    const handed: Handed = { conversation, settled: await journal.read(recordOf(id)), anchors: await journal.read(statesOf(id)) }
+    const path = join(folder, `${id}.json`)
+    await writeFile(path, JSON.stringify(handed), { mode: 0o600 })
+    files.push({ name: `${id}.json`, path, at: updatedAt })
+  }
+  return { group: GROUP, version: VERSION, files }
+}
+
+/**
+ * Takes conversations in that a restore brought, in the place of all there were.
+ *
+ * They are outside content: whatever does not fit is left out. Nothing in them acts by itself, and no credential or
+ * memory of a provider comes with them.
+ */
+export const importConversations = (host: PartHost): Promise<boolean> => {
+  const { place, journal, store, log } = host
+  return takeReturned(place.data, GROUP, async (folder, names) => {
+    for (const name of await journal.list('')) await journal.remove(name)
+    for (const [key] of await store.all()) await store.delete(key)
+    for (const name of await readdir(place.folder)) await rm(join(place.folder, name), { recursive: true, force: true })
+    failpoint('agent.returned.cleared')
+    for (const name of names) {
+      const handed = await readFile(join(folder, name), 'utf8').then(text => handedOf(text, name), () => undefined)
+      if (!handed) {
+        log.warn('a conversation that came back could not be read', { name: name.slice(0, 80) })
+        continue
+      }
+      const { conversation, settled, anchors } = handed
+      await journal.rewrite(recordOf(conversation.id), settled)
+      if (anchors.length > 0) await journal.rewrite(statesOf(conversation.id), anchors)
+      await store.set(`c/${conversation.id}`, conversation)
+    }
+  })
+}
+
+/** What a file holds, when it is a conversation of that name with a record that fits. */
+export const handedOf = (text: string, name: string): Handed | undefined => {
+  try {
+    const { conversation, settled, anchors } = JSON.parse(text) as Handed
+    const { id } = conversation
+    const rows = settled.flatMap(line => line.rows)
+    const messages = rows.map((row, index) => ({ ...row, index }))
+    const fits = ID.test(id) && name === `${id}.json`
+      && agent.reply()({ call: 'agent.conversation', output: { conversation, waiting: 0, queuePaused: false } }).success
+      && agent.reply()({ call: 'agent.transcript', output: { messages, total: messages.length } }).success
+      && settled.every(({ run, placed }) => typeof (run ?? placed) === 'string')
+    if (!fits) return undefined
+    // Who may land elsewhere may not land here.
+    const lines = settled.map(({ lands: _lands, ...line }) => line)
+    return { conversation: disarmed(conversation), settled: lines, anchors: anchors.filter(isAnchor) }
+  } catch {
+    return undefined
+  }
+}
+
+/** Without what would act by itself, what reaches for this machine's programs, and who was let in elsewhere. */
+const disarmed = (conversation: Conversation): Conversation => {
+  const {
+    session: _memory, lastRun: _run, openedByToken: _token, permissionMode: _mode, autoLand: _lands, landsAlone: _alone,
+    resumeAfterOutage: _resumes, landRequested: _request, conflicts: _conflicts, starts: _starts, branch, startIn, folders, repos, ...kept
+  } = conversation
+  return {
+    ...kept,
+    ...(branch !== undefined && { branch: `agent/${conversation.id}` }),
+    ...(startIn !== undefined && isPath(startIn) && { startIn }),
+    ...(folders?.every(({ path }) => path === '.' || isPath(path)) && { folders }),
+    repos: repos.filter(({ repo, base }) => (repo === 'root' || isPath(repo)) && COMMIT.test(base)).map(({ repo, base, pinned, landedTip, landedHead, landedAt }) => ({
+      repo, base, ...(pinned && { pinned }),
+      ...(landedTip !== undefined && COMMIT.test(landedTip) && { landedTip }), ...(landedHead !== undefined && COMMIT.test(landedHead) && { landedHead }),
+      ...(landedAt !== undefined && { landedAt }),
+    })),
+  }
+}
+
+const isPath = (path: string): boolean => {
+  try {
+    return !segmentsOf(path).some(segment => segment.toLowerCase() === '.git')
+  } catch {
+    return false
+  }
+}
+
+const isAnchor = ({ id, run, index, repos }: Anchor): boolean =>
+  typeof id === 'string' && typeof run === 'string' && Number.isSafeInteger(index)
+  && repos.every(({ repo, tip, base }) => (repo === 'root' || isPath(repo)) && COMMIT.test(tip) && COMMIT.test(base))

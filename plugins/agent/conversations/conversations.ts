@@ -1,0 +1,172 @@
+import type { Log, ReachFolder, Store } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import type { Conversation } from '../contract.js'
+import { refuseUnknown } from './access-view.js'
+
+/** What is left of a conversation taken off the board: who may bring it back. */
+interface Gone {
+  readonly openedByToken?: string
+  /** As its words stay, it is there for those who reach all of these; absent: the whole workspace. */
+  readonly folders?: readonly ReachFolder[]
+  readonly at: number
+}
+
+/** A conversation on its way off the board, with its record or without. */
+export interface Leaving {
+  readonly conversation: Conversation
+  readonly purged: boolean
+}
+
+const LIVE = 'c/'
+const GONE = 'gone/'
+const LEAVING = 'leaving/'
+
+/** Every conversation on the board, in memory, and behind it in the store. */
+export class Conversations {
+  readonly #store: Store
+  readonly #log: Log
+  readonly #changed: (id: string) => void
+  readonly #live = new Map<string, Conversation>()
+  readonly #gone = new Map<string, Gone>()
+  readonly #leaving = new Map<string, Leaving>()
+  /** The newest write of each conversation, and those of them that have not begun. */
+  readonly #writing = new Map<string, Promise<void>>()
+  readonly #queued = new Map<string, Promise<void>>()
+  readonly #unsaved = new Set<string>()
+
+  /** @param changed Hears of every conversation that is another than before. */
+  constructor(store: Store, log: Log, changed: (id: string) => void = () => {}) {
+    this.#store = store
+    this.#log = log
+    this.#changed = changed
+  }
+
+  async load(): Promise<void> {
+    for (const [key, value] of await this.#store.all<Conversation | Gone | Leaving>()) {
+      if (key.startsWith(LIVE)) this.#live.set(key.slice(LIVE.length), value as Conversation)
+      if (key.startsWith(GONE)) this.#gone.set(key.slice(GONE.length), value as Gone)
+      if (key.startsWith(LEAVING)) this.#leaving.set(key.slice(LEAVING.length), value as Leaving)
+    }
+    for (const id of this.#leaving.keys()) this.#live.delete(id)
+  }
+
+  find(id: string): Conversation | undefined {
+    return this.#live.get(id)
+  }
+
+  /** The conversation, or the refusal of one that is not on the board. */
+  get(id: string): Conversation {
+    return this.#live.get(id) ?? refuseUnknown(id)
+  }
+
+  /** What is left of a conversation that was taken off the board. */
+  gone(id: string): Gone | undefined {
+    return this.#gone.get(id)
+  }
+
+  get all(): readonly Conversation[] {
+    return [...this.#live.values()]
+  }
+
+  /** Puts a conversation on the board; whoever opens it made it durable already. */
+  open(conversation: Conversation): void {
+    this.#live.set(conversation.id, conversation)
+    this.#changed(conversation.id)
+    if (this.#gone.delete(conversation.id)) void this.#store.delete(GONE + conversation.id).catch(() => {})
+    void this.#save(conversation.id).catch(() => {})
+  }
+
+  /** Changes a conversation; readers see it at once, and it is in the store when this returns. */
+  update(id: string, patch: Partial<Conversation>): Promise<void> {
+    const before = this.#live.get(id)
+    if (!before) return Promise.resolve()
+    const after = { ...before, ...patch }
+    for (const [key, value] of Object.entries(patch)) if (value === undefined) delete after[key as keyof Conversation]
+    this.#live.set(id, after)
+    this.#changed(id)
+    return this.#save(id)
+  }
+
+  /** Changes a conversation, or leaves it as it was where the store takes nothing: what was refused did not happen. */
+  async change(id: string, patch: Partial<Conversation>): Promise<void> {
+    const before = this.#live.get(id)
+    try {
+      await this.update(id, patch)
+    } catch (error) {
+      const undone = Object.fromEntries(Object.keys(patch).map(key => [key, before?.[key as keyof Conversation]]))
+      void this.update(id, undone).catch(() => {})
+      throw error
+    }
+  }
+
+  /** Those on their way off the board. */
+  get leaving(): readonly Leaving[] {
+    return [...this.#leaving.values()]
+  }
+
+  /** Whether a conversation is here, or on its way off the board. */
+  known(id: string): boolean {
+    return this.#live.has(id) || this.#leaving.has(id)
+  }
+
+  /** Takes a conversation off the board: from here on it is gone for everybody, and what it has is to follow. */
+  async leave(leaving: Leaving): Promise<void> {
+    const { id } = leaving.conversation
+    await this.#store.set(LEAVING + id, leaving)
+    this.#leaving.set(id, leaving)
+    this.#live.delete(id)
+    this.#changed(id)
+  }
+
+  /** Puts a conversation back that could not be taken away. */
+  async stay({ conversation }: Leaving): Promise<void> {
+    const { id } = conversation
+    this.#leaving.delete(id)
+    this.#live.set(id, conversation)
+    this.#changed(id)
+    await this.#store.delete(LEAVING + id)
+  }
+
+  /** Forgets a conversation of which nothing else is left. */
+  async remove({ id, openedByToken, folders }: Conversation): Promise<void> {
+    const gone: Gone = { at: Date.now(), ...(openedByToken && { openedByToken }), ...(folders && { folders }) }
+    this.#live.delete(id)
+    this.#gone.set(id, gone)
+    await this.#writing.get(id)?.catch(() => {})
+    await this.#store.set(GONE + id, gone)
+    failpoint('agent.erase.noted')
+    await this.#store.delete(LIVE + id)
+    // Last: while it stands, the next start takes everything away once more.
+    await this.#store.delete(LEAVING + id)
+    this.#leaving.delete(id)
+  }
+
+  /** Resolves when everything changed so far is in the store; throws when some of it could not be written. */
+  async stored(): Promise<void> {
+    await Promise.allSettled(this.#writing.values())
+    await Promise.all([...this.#unsaved].map(id => this.#save(id)))
+  }
+
+  /** One write at a time per conversation; changes made meanwhile go into the next one together. */
+  #save(id: string): Promise<void> {
+    const queued = this.#queued.get(id)
+    if (queued) return queued
+    const write = async () => {
+      this.#queued.delete(id)
+      const conversation = this.#live.get(id)
+      if (!conversation) return
+      this.#unsaved.add(id)
+      await this.#store.set(LIVE + id, conversation)
+      this.#unsaved.delete(id)
+    }
+    const mine = (this.#writing.get(id) ?? Promise.resolve()).then(write, write)
+    this.#queued.set(id, mine)
+    this.#writing.set(id, mine)
+    mine
+      .catch(error => this.#log.error('a conversation could not be stored', { conversation: id, error: String(error) }))
+      .finally(() => {
+        if (this.#writing.get(id) === mine) this.#writing.delete(id)
+      })
+    return mine
+  }
+}

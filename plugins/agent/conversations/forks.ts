@@ -1,0 +1,101 @@
+import { refuse } from '../../../sdk/index.js'
+import type { Caller, Journals, Log } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { accessToConversation } from '../../../sdk/node/conversation-reach.js'
+import type { AccessView } from '../../../sdk/node/access-view.js'
+import { mayReach } from './access.js'
+import type { Anchors } from './anchors.js'
+import type { CopyStart, ForkSource, TranscriptMessage } from '../contract.js'
+import type { Conversations } from './conversations.js'
+import type { Copies } from '../copies/copies.js'
+import { commitIn } from './pins.js'
+import type { Transcripts } from './transcripts.js'
+
+/** What forking a conversation needs. */
+export interface ForkDeps {
+  readonly conversations: Conversations
+  readonly transcripts: Transcripts
+  readonly anchors: Anchors
+  readonly copies: Pick<Copies, 'repositories'>
+  readonly journal: Pick<Journals, 'read' | 'rewrite' | 'remove' | 'list'>
+  readonly log: Log
+}
+
+/** What a conversation begins with: where its copy begins, and whether only people who may land had a say in that. */
+export interface Beginning {
+  readonly starts: CopyStart[]
+  readonly lands: boolean
+}
+
+const forkOf = (conversationId: string) => `forks/${conversationId}`
+
+/** Conversations that begin with what another one said. */
+export class Forks {
+  readonly #deps: ForkDeps
+
+  constructor(deps: ForkDeps) {
+    this.#deps = deps
+  }
+
+  /** Refuses a source that is not there for the caller, and answers what the fork begins with. */
+  async check({ conversationId, keep, files }: ForkSource, fork: string, caller: Caller, seen: AccessView): Promise<Beginning> {
+    const { conversations, transcripts, anchors, copies } = this.#deps
+    const live = conversations.find(conversationId)
+    const source = live ?? conversations.gone(conversationId)
+    if (!source || !mayReach(caller, source) || (seen.reach && !(live && (await accessToConversation(seen, live)))))
+      return refuse('not-found', `forkOf: there is no conversation ${JSON.stringify(conversationId)} to fork`)
+    if (await transcripts.count(fork)) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
+    const total = await transcripts.count(conversationId)
+    if (keep > total) refuse('not-found', `forkOf: expected to keep at most the ${total} rows of the record, found ${keep}`)
+    const lands = await transcripts.lands(conversationId, keep)
+    if (files === 'now') return { starts: [], lands }
+    const row = await transcripts.row(conversationId, keep)
+    const anchor = (await anchors.before(conversationId, keep, row))
+      ?? refuse('conflict', `forkOf: the files of then are kept for user messages of a private copy, and there are none for ${keep}: expected the place of another message, or files "now"`)
+    const repositories = new Map((await copies.repositories()).map(({ repo, dir }) => [repo, dir]))
+    for (const { repo, tip } of anchor.repos) {
+      const dir = repositories.get(repo)
+      if (!dir || (await commitIn(dir, tip)) === undefined)
+        refuse('conflict', `forkOf: the files of then are gone: commit ${tip.slice(0, 12)} of ${repo} is not there any more`)
+    }
+    return { starts: anchor.repos.map(({ repo, tip, base }) => ({ repo, tip, base })), lands }
+  }
+
+  /** Sets the rows aside that the fork begins with; without its message they count for nothing. */
+  async prepare({ conversationId, keep }: ForkSource, fork: string): Promise<void> {
+    const { transcripts, journal } = this.#deps
+    const { messages } = await transcripts.page(conversationId, keep, keep)
+    await journal.rewrite(forkOf(fork), messages)
+    failpoint('agent.fork.prepared')
+  }
+
+  /** Makes the rows the beginning of the fork's record; where they cannot be written, its message stands without them. */
+  async begin(fork: string): Promise<void> {
+    try {
+      await this.#begin(fork)
+    } catch (error) {
+      this.#deps.log.error('the record of a fork could not be begun', { conversation: fork, error: String(error) })
+    }
+  }
+
+  async #begin(fork: string): Promise<void> {
+    const { conversations, transcripts, journal } = this.#deps
+    const rows = await journal.read<TranscriptMessage>(forkOf(fork))
+    if (rows.length && !(await transcripts.count(fork))) {
+      const kept = rows.map(({ index: _place, checkpointId: _state, ...row }) => row)
+      await transcripts.add(fork, forkOf(fork), kept, conversations.find(fork)?.landsAlone)
+    }
+    failpoint('agent.fork.begun')
+    await journal.remove(forkOf(fork))
+  }
+
+  /** Begins the forks that were accepted when a crash came, and forgets those that were not. */
+  async recover(): Promise<void> {
+    const { conversations, journal } = this.#deps
+    for (const name of await journal.list(forkOf(''))) {
+      const fork = name.slice(forkOf('').length)
+      if (conversations.find(fork)?.forkedFrom) await this.begin(fork)
+      else await journal.remove(name)
+    }
+  }
+}

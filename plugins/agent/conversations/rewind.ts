@@ -1,0 +1,170 @@
+import { refuse } from '../../../sdk/index.js'
+import type { Journals, Log } from '../../../sdk/index.js'
+import { GitFailure } from '../../../sdk/node/git.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { tooLarge } from '../../../sdk/node/large-files.js'
+import type { Sender } from './access.js'
+import type { Anchor, Anchors } from './anchors.js'
+import type { Conversation, CopyRepo } from '../contract.js'
+import type { Conversations } from './conversations.js'
+import type { Copies } from '../copies/copies.js'
+import type { Tip } from '../copies/states.js'
+import type { Engine } from '../turn/engine.js'
+import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { commitIn } from './pins.js'
+import type { Queue } from '../queue/queue.js'
+import type { Transcripts } from './transcripts.js'
+
+/** What going back needs. */
+export interface RewindDeps {
+  readonly engine: Pick<Engine, 'live' | 'closing'>
+  readonly conversations: Conversations
+  readonly queue: Queue
+  readonly transcripts: Transcripts
+  readonly anchors: Anchors
+  readonly copies: Copies
+  readonly decisions: KeyedMutex
+  readonly locks: KeyedMutex
+  readonly journal: Pick<Journals, 'append' | 'read' | 'remove' | 'list'>
+  readonly log: Log
+}
+
+/** What going back did. */
+export interface Rewound {
+  readonly snapshot: string
+  readonly dropped: number
+}
+
+/** A rewind that began; while this line is there, a crash cut it off. */
+interface Begun {
+  readonly index: number
+  readonly anchor: Anchor
+  /** Where the copy stood, should git refuse. */
+  readonly before: readonly Tip[]
+  /** The newest run of the record before, and what will be the newest. */
+  readonly last: string | undefined
+}
+
+const begunOf = (conversationId: string) => `rewinds/${conversationId}`
+
+/** Puts a conversation back to before one of its messages: files first, then its record, then the provider's memory. */
+export const rewind = async (
+  deps: RewindDeps, { conversationId, index }: { conversationId: string; index: number },
+  { held }: Pick<Sender, 'held'>, signal: AbortSignal,
+): Promise<Rewound> => {
+  const { engine, conversations, decisions, locks } = deps
+  conversations.get(conversationId)
+  return decisions.with(conversationId, async () => {
+    if (engine.closing) refuse('unavailable', 'the sandbox is going down; ask again when it is back')
+    const live = engine.live(conversationId)
+    if (live) refuse('conflict', `a turn of ${conversationId} is ${live.state}: stop it, then go back`)
+    const release = await locks.hold(conversationId, signal)
+    try {
+      // Who may land has not decided about the state it goes back to.
+      if (held !== undefined) await conversations.update(conversationId, { landsAlone: undefined })
+      return await goBack(deps, conversations.get(conversationId), index)
+    } finally {
+      release()
+    }
+  })
+}
+
+const goBack = async (deps: RewindDeps, conversation: Conversation, index: number): Promise<Rewound> => {
+  const { copies, journal, transcripts } = deps
+  const { id } = conversation
+  const anchor = await anchorAt(deps, conversation, index)
+  await asked(copies.ensure(id, conversation.repos))
+  const before = await asked(copies.commitRest(id, conversation.repos))
+  const lost = before.flatMap(({ large = [] }) => large).find(({ tracked }) => tracked)
+  if (lost) refuse('conflict', `${tooLarge(lost.path, lost.size)}, and going back would lose it: have the agent move it to another name first`)
+  const begun: Begun = { index, anchor, before, last: await transcripts.last(id) }
+  await journal.append(begunOf(id), [begun], { flush: true })
+  failpoint('agent.rewind.begun')
+  return { snapshot: anchor.id, dropped: await complete(deps, conversation, begun) }
+}
+
+/** The state kept for a place in the record, every commit of it still there. */
+const anchorAt = async ({ anchors, transcripts, copies }: RewindDeps, conversation: Conversation, index: number): Promise<Anchor> => {
+  const { id, branch, repos } = conversation
+  const row = await transcripts.row(id, index)
+  const total = await transcripts.count(id)
+  if (row && row.role !== 'user') refuse('conflict', `index: expected the place of a user message, found one of ${row.role} at ${index}`)
+  const mine = await anchors.before(id, index, row)
+  if (!row && (index > total || !mine)) refuse('not-found', `index: expected a place in the record of ${total} rows, found ${index}`)
+  if (!mine) {
+    return refuse('conflict', branch
+      ? `the message at ${index} has no saved state: it was said into a running turn, or its turn ended before its files were saved`
+      : `the message at ${index} has no saved state: this conversation works in the shared tree, whose states this sandbox does not keep`)
+  }
+  const folders = new Map((await copies.resolve(id, repos)).map(({ repo, main }) => [repo, main]))
+  for (const { repo, tip } of mine.repos) {
+    const main = folders.get(repo)
+    if (!main || (await commitIn(main, tip)) === undefined)
+      refuse('conflict', `the message at ${index} has no saved state any more: commit ${tip.slice(0, 12)} of ${repo} is gone`)
+  }
+  return mine
+}
+
+/** Does what a rewind that began is to do, also one that a crash cut off; answers how many rows went. */
+const complete = async (deps: RewindDeps, { id, repos }: Conversation, { index, anchor, before }: Begun): Promise<number> => {
+  const { copies, transcripts, anchors, conversations, queue, journal } = deps
+  let dropped: number
+  try {
+    await asked(copies.restore(id, anchor.repos))
+    failpoint('agent.rewind.restored')
+    dropped = await transcripts.cut(id, index)
+    failpoint('agent.rewind.cut')
+  } catch (error) {
+    await copies.restore(id, before)
+    await journal.remove(begunOf(id))
+    throw error
+  }
+  await anchors.cut(id, index)
+  failpoint('agent.rewind.forgotten')
+  await queue.pause(id)
+  failpoint('agent.rewind.paused')
+  await queue.resume(id)
+  await conversations.update(id, {
+    repos: repos.map((repo): CopyRepo => ({ ...repo, base: anchor.repos.find(each => each.repo === repo.repo)?.base ?? repo.base })),
+    session: undefined, lastRun: undefined, lastEnd: undefined, failure: undefined, conflicts: undefined,
+    contextTokens: undefined, contextWindow: undefined, updatedAt: Date.now(),
+  })
+  failpoint('agent.rewind.told')
+  await journal.remove(begunOf(id))
+  failpoint('agent.rewind.over')
+  return dropped
+}
+
+/** What git refuses is told in its own words. */
+const asked = async <T>(work: Promise<T>): Promise<T> => {
+  try {
+    return await work
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error
+    return refuse('dependency', `nothing was cut: ${error.message}`, { cause: error })
+  }
+}
+
+/** Completes the rewinds that a crash cut off, before anything else happens in their conversations. */
+export const recoverRewinds = async (deps: RewindDeps): Promise<void> => {
+  const { journal, conversations, queue, transcripts, copies, log } = deps
+  for (const name of await journal.list(begunOf(''))) {
+    const id = name.slice(begunOf('').length)
+    try {
+      const [begun] = await journal.read<Begun>(name)
+      const conversation = conversations.find(id)
+      const last = conversation && (await transcripts.last(id))
+      // Whatever came after a rewind that could not be written to its end is newer than what it wants.
+      const newer = queue.current(id) !== undefined || (last !== begun?.last && (await transcripts.count(id)) !== begun?.index)
+      if (!begun || !conversation || newer) {
+        await journal.remove(name)
+        continue
+      }
+      await copies.ensure(id, conversation.repos)
+      await complete(deps, conversation, begun)
+      log.warn('a rewind that was cut off is complete', { conversation: id })
+    } catch (error) {
+      log.error('a rewind that was cut off could not be completed', { conversation: id, error: String(error) })
+    }
+  }
+}

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto'
+import type { Journals } from '../../../sdk/index.js'
+import type { TranscriptMessage, TranscriptPage } from '../contract.js'
+import type { Row } from '../turn/run-record.js'
+
+/** One settled run: its rows are written together or not at all. */
+export interface Settled {
+  readonly run?: string
+  /** A line that no run stands behind, by an id of its own. */
+  readonly placed?: string
+  /** Only people who may land had a say in it. */
+  readonly lands?: boolean
+  readonly rows: readonly Row[]
+}
+
+const HISTORY_RUNS = 40
+const HISTORY_CHARACTERS = 120_000
+
+const transcriptOf = (conversationId: string) => `transcripts/${conversationId}`
+
+interface Count {
+  readonly runs: number
+  readonly rows: number
+  /** The newest run, and its line. */
+  readonly last?: string
+  readonly lastAt: number
+  /** What tells the newest line from any other. */
+  readonly tail: string
+}
+
+/** How many lines a record has, and what tells the last one from any other. */
+interface RecordEnd {
+  readonly lines: number
+  readonly tail: string
+}
+
+/** A stretch of a record: its rows, and what tells its line from any other. */
+export interface SettledLine {
+  readonly key: string
+  readonly rows: readonly Row[]
+}
+
+const keyOf = ({ run, placed }: Settled): string => run ?? placed ?? ''
+
+/** What was said and done, conversation by conversation: one append-only record each, one line per settled run. */
+export class Transcripts {
+  readonly #journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite' | 'stat'>
+  readonly #counts = new Map<string, Promise<Count>>()
+  readonly #ends = new Map<string, Promise<RecordEnd>>()
+
+  constructor(journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite' | 'stat'>) {
+    this.#journals = journals
+  }
+
+  /** How many rows a conversation has. */
+  async count(conversationId: string): Promise<number> {
+    return (await this.#count(conversationId)).rows
+  }
+
+  /** The run that was settled last. */
+  async last(conversationId: string): Promise<string | undefined> {
+    return (await this.#count(conversationId)).last
+  }
+
+  /** The row at a place. */
+  async row(conversationId: string, index: number): Promise<TranscriptMessage | undefined> {
+    return (await this.page(conversationId)).messages[index]
+  }
+
+  /** Keeps the runs that end at or before a place, in one step, and answers how many rows went. */
+  async cut(conversationId: string, index: number): Promise<number> {
+    const settled = await this.#journals.read<Settled>(transcriptOf(conversationId))
+    let rows = 0
+    const from = settled.findIndex(line => (rows += line.rows.length) > index)
+    if (from === -1) return 0
+    await this.#journals.rewrite(transcriptOf(conversationId), settled.slice(0, from))
+    this.#forget(conversationId)
+    return settled.slice(from).reduce((sum, line) => sum + line.rows.length, 0)
+  }
+
+  /** Adds a settled run, unless it is the last one already; `lands`: only people who may land had a say in it. */
+  async add(conversationId: string, run: string, rows: readonly Row[], lands = false): Promise<void> {
+    const count = await this.#count(conversationId)
+    if (count.last === run) return
+    const settled: Settled = { run, ...(lands && { lands }), rows }
+    await this.#journals.append(transcriptOf(conversationId), [settled], { flush: true })
+    this.#counts.set(conversationId, Promise.resolve({
+      runs: count.runs + 1, rows: count.rows + rows.length, last: run, lastAt: count.runs, tail: run,
+    }))
+  }
+
+  /** Adds a row that no run stands behind. */
+  async place(conversationId: string, row: Row): Promise<void> {
+    const count = await this.#count(conversationId)
+    const placed = `p-${randomUUID()}`
+    await this.#journals.append(transcriptOf(conversationId), [{ placed, rows: [row] } satisfies Settled], { flush: true })
+    this.#counts.set(conversationId, Promise.resolve({ ...count, runs: count.runs + 1, rows: count.rows + 1, tail: placed }))
+  }
+
+  /** Deletes a record for good. */
+  async remove(conversationId: string): Promise<void> {
+    await this.#journals.remove(transcriptOf(conversationId))
+    this.#forget(conversationId)
+  }
+
+  /** Whether only people who may land had a say in what stands before a place. */
+  async lands(conversationId: string, index = Infinity): Promise<boolean> {
+    let from = 0
+    for (const { lands, rows } of await this.#journals.read<Settled>(transcriptOf(conversationId))) {
+      if (from < index && lands !== true) return false
+      from += rows.length
+    }
+    return true
+  }
+
+  /** The runs that stand behind lines of a record; the beginning of a fork counts as one. */
+  async runs(conversationId: string): Promise<string[]> {
+    const settled = await this.#journals.read<Settled>(transcriptOf(conversationId))
+    return settled.flatMap(({ run }) => (run === undefined ? [] : [run]))
+  }
+
+  /** How many lines a record has and what its last one is: while both stay, so does the record. */
+  async mark(conversationId: string): Promise<RecordEnd> {
+    const counted = this.#counts.get(conversationId)
+    if (!counted) return this.#end(conversationId)
+    const { runs: lines, tail } = await counted
+    return { lines, tail }
+  }
+
+  /** The lines of a record after so many of them. */
+  async lines(conversationId: string, after: number): Promise<SettledLine[]> {
+    const settled = await this.#journals.read<Settled>(transcriptOf(conversationId), after)
+    return settled.map(line => ({ key: keyOf(line), rows: line.rows }))
+  }
+
+  /** The rows in order; with `limit` the last ones before index `before`. */
+  async page(conversationId: string, limit?: number, before?: number): Promise<Pick<TranscriptPage, 'messages' | 'total'>> {
+    const rows = this.#numbered(await this.#journals.read<Settled>(transcriptOf(conversationId)), 0)
+    const end = Math.min(before ?? rows.length, rows.length)
+    return { messages: rows.slice(limit === undefined ? 0 : Math.max(0, end - limit), end), total: rows.length }
+  }
+
+  /** The newest rows, oldest of them first, as far as an adapter is given them. */
+  async history(conversationId: string): Promise<TranscriptMessage[]> {
+    const { runs, rows: total } = await this.#count(conversationId)
+    if (!runs) return []
+    const newest = await this.#journals.read<Settled>(transcriptOf(conversationId), Math.max(0, runs - HISTORY_RUNS))
+    const rows = this.#numbered(newest, total - newest.reduce((sum, settled) => sum + settled.rows.length, 0))
+    let characters = 0
+    const from = rows.findLastIndex(({ text }) => (characters += text.length) > HISTORY_CHARACTERS)
+    // Who wrote a line that was placed is for people to see: to the model the words are its own.
+    return rows.slice(from + 1).map(({ placed: _placed, ...row }) => row)
+  }
+
+  /** The words a settled run stands on; only its conversation's newest run is looked for. */
+  async opening(conversationId: string, run: string): Promise<Row | undefined> {
+    const { lastAt } = await this.#count(conversationId)
+    const newest = await this.#journals.read<Settled>(transcriptOf(conversationId), lastAt)
+    return newest.find(settled => settled.run === run)?.rows[0]
+  }
+
+  #numbered(settled: readonly Settled[], from: number): TranscriptMessage[] {
+    let index = from
+    return settled.flatMap(({ rows }) => rows.map(row => ({ index: index++, ...row })))
+  }
+
+  /** Where a record ends that nothing else was asked about yet: its last line is all that is read. */
+  #end(conversationId: string): Promise<RecordEnd> {
+    const known = this.#ends.get(conversationId)
+    if (known) return known
+    const read = async () => {
+      const journal = transcriptOf(conversationId)
+      const { entries: lines } = (await this.#journals.stat(journal)) ?? { entries: 0 }
+      const [last] = lines > 0 ? await this.#journals.read<Settled>(journal, lines - 1) : []
+      return { lines, tail: last ? keyOf(last) : '' }
+    }
+    const end = read()
+    this.#ends.set(conversationId, end)
+    end.catch(() => this.#ends.delete(conversationId))
+    return end
+  }
+
+  /** What is known of a record is no longer so. */
+  #forget(conversationId: string): void {
+    this.#counts.delete(conversationId)
+    this.#ends.delete(conversationId)
+  }
+
+  #count(conversationId: string) {
+    const known = this.#counts.get(conversationId)
+    if (known) return known
+    const counted = this.#journals.read<Settled>(transcriptOf(conversationId)).then(settled => {
+      const lastAt = settled.findLastIndex(({ run }) => run !== undefined)
+      const last = settled[lastAt]?.run
+      const tail = settled.at(-1)
+      return {
+        runs: settled.length,
+        rows: settled.reduce((sum, { rows }) => sum + rows.length, 0),
+        lastAt: Math.max(0, lastAt),
+        tail: tail ? keyOf(tail) : '',
+        ...(last !== undefined && { last }),
+      }
+    })
+    this.#counts.set(conversationId, counted)
+    counted.catch(() => this.#counts.delete(conversationId))
+    return counted
+  }
+}

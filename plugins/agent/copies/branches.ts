@@ -1,0 +1,126 @@
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { refuse } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { readJson, readPlain, sweepTemporary, writeAtomic } from '../../../sdk/node/files.js'
+import { ownTip, refsOf } from './gitdir.js'
+import { importObjects, logOf, Malformed, type Import } from './import.js'
+import { branchTip, moveBranch } from './refs.js'
+import type { Repository, TreeEntry } from './repositories.js'
+import type { Tree } from './tree.js'
+
+/** Where the daemon has put a branch of a repository: on `tip`, or while that is being written still on `was`. */
+interface Known {
+  readonly tip: string
+  readonly was?: string
+}
+
+const MOST_LOG = 4 * 1024 * 1024
+const MOST_NAMED = 1000
+const short = (commit: string): string => commit.slice(0, 12)
+
+/** Takes what the branches of private copies hold into their repositories, and knows where it left each. */
+export class Branches {
+  readonly #folder: string
+
+  /** @param folder A folder of its own. */
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** Where the daemon left the branches of a conversation, by repository. */
+  async left(id: string): Promise<ReadonlyMap<string, string>> {
+    return new Map(Object.entries(await this.#read(id)).map(([repo, { tip }]) => [repo, tip]))
+  }
+
+  /** Writes down where branches begin. */
+  async begin(id: string, tips: readonly { readonly repo: string; readonly head: string }[]): Promise<void> {
+    await this.#write(id, { ...(await this.#read(id)), ...Object.fromEntries(tips.map(({ repo, head }) => [repo, { tip: head }])) })
+  }
+
+  /** The conversations of which something is written down. */
+  async ids(): Promise<string[]> {
+    const names = await readdir(this.#folder).catch(() => [] as string[])
+    return names.filter(name => name.endsWith('.json')).map(name => name.replace(/\.json$/, ''))
+  }
+
+  /** Forgets a conversation that is gone. */
+  forget(id: string): Promise<void> {
+    return rm(this.#note(id), { force: true })
+  }
+
+  /** Removes what a killed daemon left of notes that it was writing. */
+  sweep(): Promise<void> {
+    return sweepTemporary(this.#folder)
+  }
+
+  /** Refuses a branch that something other than its conversation has moved in the repository. */
+  async check(id: string, repo: string, common: string): Promise<void> {
+    const branch = `agent/${id}`
+    const here = await branchTip(common, branch)
+    const known = (await this.#read(id))[repo]
+    if (here !== undefined && isForeign(here, known)) refuse('conflict', movedAway(repo, branch, known!.tip, here))
+  }
+
+  /**
+   * Takes over what a copy's own branch holds: its objects, then the branch with its log. Where it has not moved, nothing runs.
+   *
+   * Answers why it stays out, in a sentence; the repository is then as it was.
+   */
+  async take(id: string, { repo, common, gitdir }: TreeEntry, tree: Tree, main: Repository | undefined): Promise<string | undefined> {
+    const { branch } = tree
+    const tip = ownTip(gitdir, branch)
+    if (tip === undefined) {
+      return `the private copy of ${repo} has no branch ${branch} any more, so nothing of it can be taken over: have the agent make it again where its work is`
+    }
+    const here = await branchTip(common, branch)
+    if (here === tip) return undefined
+    const known = (await this.#read(id))[repo]
+    if (here !== undefined && isForeign(here, known)) return movedAway(repo, branch, known!.tip, here)
+    if (main && readPlain(join(main.gitdir, 'HEAD'))?.trim() === `ref: refs/heads/${branch}`) {
+      return `the main checkout of ${repo} stands on ${branch} itself, which would move under it: switch it to another branch, then try again`
+    }
+    try {
+      const ids = await this.#objects({ tree, common, gitdir, tip }, [here, main?.head].filter(commit => commit !== undefined))
+      const log = logOf(readPlain(join(gitdir, 'logs/refs/heads', branch), MOST_LOG) ?? '', here, tip, ids)
+      await this.#write(id, { ...(await this.#read(id)), [repo]: { tip, ...(here && { was: here }) } })
+      failpoint('agent.import.noted')
+      const moved = await moveBranch(common, branch, { from: here, to: tip, log })
+      failpoint('agent.import.moved')
+      if (!moved) return movedAway(repo, branch, here ?? tip, (await branchTip(common, branch)) ?? 'none')
+      return undefined
+    } catch (error) {
+      if (!(error instanceof Malformed)) throw error
+      return `what ${branch} of ${repo} holds does not pass git's checks and stays out of the repository (${error.message}): have the agent take that commit back`
+    }
+  }
+
+  /** Takes the objects over that no name of the repository leads to; one that leads to nothing there does not hinder the others. */
+  async #objects(what: Omit<Import, 'has'>, sure: readonly string[]): Promise<string[]> {
+    const named = new Set([...sure, ...(await refsOf(what.common)).refs.values()])
+    const has = [...named].slice(0, MOST_NAMED)
+    return importObjects({ ...what, has }).catch(error => {
+      if (!(error instanceof Malformed) || has.length === sure.length) throw error
+      return importObjects({ ...what, has: sure })
+    })
+  }
+
+  async #read(id: string): Promise<{ readonly [repo: string]: Known }> {
+    return (await readJson<{ [repo: string]: Known }>(this.#note(id))) ?? {}
+  }
+
+  async #write(id: string, known: { readonly [repo: string]: Known }): Promise<void> {
+    await mkdir(dirname(this.#note(id)), { recursive: true, mode: 0o700 })
+    await writeAtomic(this.#note(id), JSON.stringify(known), { flush: true })
+  }
+
+  #note(id: string): string {
+    return join(this.#folder, `${id}.json`)
+  }
+}
+
+const isForeign = (here: string, known: Known | undefined): boolean => known !== undefined && here !== known.tip && here !== known.was
+
+const movedAway = (repo: string, branch: string, expected: string, found: string): string =>
+  `${branch} of ${repo} was moved in the repository by something other than its conversation (expected ${short(expected)}, found ${short(found)}): ` +
+  `put it back with \`git update-ref refs/heads/${branch} ${expected}\`, then try again`

@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { refuse, type WallGrants } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { readJson, sweepTemporary, writeAtomic } from '../../../sdk/node/files.js'
+import type { ProgramGroup } from '../../../sdk/node/limits/group.js'
+import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import type { WallNetwork, WallSpec } from '../../../sdk/node/wall/wall.js'
+import { SEEN } from './gitdir.js'
+import { addTree, below, pathOf, patternOf, type Repository, type TreeEntry } from './repositories.js'
+import { fillTree, type Tree } from './tree.js'
+
+/** A finished copy, as written down beside it: without this note a copy is half-made. */
+export interface CopyRecord {
+  repos: (TreeEntry & { head: string })[]
+  /** Dependency folders shown inside, as paths from the workspace root. */
+  shown: string[]
+}
+
+/** What the wall of a turn needs to know. */
+export type TurnWall = Omit<WallSpec, 'cwd' | 'env'>
+
+/** Where the store is, and what lies around it. */
+export interface CopyStoreOptions {
+  readonly workspace: string
+  /** The plugin's own folder. */
+  readonly folder: string
+  readonly data: string
+  /** Folders elsewhere that nothing behind a wall may see. */
+  readonly hidden?: readonly string[]
+  /** What the deployment shows behind every wall. */
+  readonly grants?: WallGrants
+  /** The programs of a conversation, which keep within its limits. */
+  readonly limits?: (id: string) => ProgramGroup
+  /** The network of a conversation, for what git runs in its copy. */
+  readonly network?: (id: string) => WallNetwork
+}
+
+/** Where private copies stand, each with the note that says it is whole. */
+export class CopyStore {
+  readonly #options: CopyStoreOptions
+  readonly #locks: KeyedMutex
+  /** Git dirs that this daemon began or found: what becomes of them it knows itself. */
+  readonly #given = new Set<string>()
+
+  constructor(options: CopyStoreOptions, locks: KeyedMutex) {
+    this.#options = options
+    this.#locks = locks
+  }
+
+  /** The folder of a copy, made or not. */
+  place(id: string): string {
+    return join(this.checkouts, id)
+  }
+
+  /** The folder all copies lie in. */
+  get checkouts(): string {
+    return join(this.#options.folder, 'checkouts')
+  }
+
+  /** The ids of which there is a folder or a note. */
+  async ids(): Promise<string[]> {
+    const names = (path: string) => readdir(path).catch(() => [] as string[])
+    const notes = await names(join(this.#options.folder, 'made'))
+    return [...(await names(this.checkouts)), ...notes.map(name => name.replace(/\.json$/, ''))]
+  }
+
+  /** Removes what a killed daemon left of notes that it was writing. */
+  sweep(): Promise<void> {
+    return sweepTemporary(join(this.#options.folder, 'made'))
+  }
+
+  /** What is written down of a finished copy. */
+  async made(id: string): Promise<CopyRecord | undefined> {
+    const made = await readJson<CopyRecord>(this.#note(id))
+    for (const { gitdir } of made?.repos ?? []) this.#given.add(gitdir)
+    return made
+  }
+
+  /** Writes down that a copy is finished. */
+  async finish(id: string, made: CopyRecord): Promise<void> {
+    failpoint('agent.copy.filled')
+    await mkdir(dirname(this.#note(id)), { recursive: true, mode: 0o700 })
+    await writeAtomic(this.#note(id), JSON.stringify(made), { flush: true })
+    failpoint('agent.copy.made')
+  }
+
+  /** From here on a copy counts as half-made: a crash leaves one that is made anew. */
+  async unfinish(id: string): Promise<void> {
+    await rm(this.#note(id), { force: true })
+  }
+
+  /** A new place for a copy's own git dir: no two ever have the same, so that one goes with its copy wherever that is moved. */
+  async newGitdir(): Promise<string> {
+    await mkdir(this.gitdirs, { recursive: true, mode: 0o700 })
+    const gitdir = join(this.gitdirs, randomBytes(9).toString('hex'))
+    this.#given.add(gitdir)
+    return gitdir
+  }
+
+  /** The git dirs that no note named since this daemon started: a crash left them. */
+  async leftGitdirs(): Promise<string[]> {
+    const places = (await readdir(this.gitdirs).catch(() => [] as string[])).map(name => join(this.gitdirs, name))
+    for (const id of await this.ids()) await this.made(id)
+    return places.filter(place => !this.#given.has(place.endsWith(SEEN) ? place.slice(0, -SEEN.length) : place))
+  }
+
+  /** The folder in which the copies' own git dirs lie. */
+  get gitdirs(): string {
+    return join(this.#options.folder, 'git')
+  }
+
+  /** Adds a filled tree to a copy that is being made, and answers whether its branch was there and was kept. */
+  async add(made: CopyRecord, id: string, source: Repository, branch?: string, rebuild?: boolean): Promise<boolean> {
+    const { repo, common, head } = source
+    const copy = join(this.place(id), pathOf(repo))
+    const gitdir = await this.newGitdir()
+    const kept = await this.#locks.with(common, () => addTree(source, copy, gitdir, branch, rebuild))
+    made.repos.push({ repo, common, gitdir, head })
+    failpoint('agent.copy.added')
+    // A nested tree is filled into the folder its parent's branch left for it.
+    await fillTree(this.tree(id, made, repo))
+    return kept
+  }
+
+  /** One working tree of a copy. */
+  tree(id: string, { repos, shown }: CopyRecord, repo: string): Tree {
+    if (!repos.some(each => each.repo === repo)) refuse('not-found', `the private copy has no repository ${repo}`)
+    const { workspace } = this.#options
+    return { repo, branch: `agent/${id}`, workspace, wall: this.wall(id, { repos, shown }), foreign: foreignTo(repo, { repos, shown }) }
+  }
+
+  /** The wall around a copy. */
+  wall(id: string, made: CopyRecord): TurnWall {
+    const { workspace, data, hidden = [], grants, limits, network } = this.#options
+    const gitdirs = made.repos.map(({ repo, common, gitdir }) => ({
+      path: pathOf(repo), common, own: gitdir, exclude: foreignTo(repo, made).map(patternOf),
+    }))
+    const copy = { dir: this.place(id), gitdirs }
+    return {
+      workspace, data, hide: hidden, ...(grants && { grants }), ...(limits && { limits: limits(id) }), ...(network && { network: network(id) }), copy,
+    }
+  }
+
+  #note(id: string): string {
+    return join(this.#options.folder, 'made', `${id}.json`)
+  }
+}
+
+/** What lies in a repository's tree and is not its own. */
+const foreignTo = (repo: string, { repos, shown }: CopyRecord): string[] => {
+  const others = repos.map(each => pathOf(each.repo)).filter(path => path !== '' && path !== pathOf(repo))
+  return ['.sandbox', ...[...others, ...shown].flatMap(path => below(repo, path) ?? [])]
+}
+
+/** A copy with only some of its trees: what lies in the place of the others is foreign to these. */
+export const keeping = async (made: CopyRecord, keeps: (entry: TreeEntry) => Promise<boolean>): Promise<CopyRecord> => {
+  const kept = await Promise.all(made.repos.map(keeps))
+  const others = made.repos.flatMap(({ repo }, at) => (kept[at] ? [] : [pathOf(repo)]))
+  return { repos: made.repos.filter((_, at) => kept[at]), shown: [...made.shown, ...others] }
+}

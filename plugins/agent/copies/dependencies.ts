@@ -1,0 +1,49 @@
+import { mkdir, readdir, realpath, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { wallKind } from '../../../sdk/node/wall/wall.js'
+import type { RepositoryScan, FoundRepositories } from './repository-scan.js'
+import { exists, pathOf, type Repository } from './repositories.js'
+
+/** An untracked dependency folder of a main checkout, and its path from the workspace root. */
+interface Dependency {
+  readonly from: string
+  readonly path: string
+}
+
+/** The untracked dependencies of main checkouts, as they are and where they belong in a copy. */
+export const dependenciesOf = async (look: RepositoryScan, sources: readonly Repository[], seen: FoundRepositories): Promise<Dependency[]> => {
+  const each = await Promise.all(sources.map(async source => {
+    const paths = await look.dependencies(source, seen)
+    return paths.map(path => ({ from: join(source.dir, path), path: join(pathOf(source.repo), path) }))
+  }))
+  return each.flat()
+}
+
+/** Shows dependencies in a copy: a mount behind the wall, links to what is in them where there is none. */
+export const share = async (copy: string, dependencies: readonly Dependency[]): Promise<string[]> => {
+  const enforced = (await wallKind()) !== 'none'
+  const shown: string[] = []
+  for (const { from, path } of dependencies) {
+    const place = join(copy, path)
+    if (await exists(place)) continue
+    await mkdir(place, { recursive: true })
+    // A link in the folder's own place is no folder to git: `node_modules/` would not ignore it.
+    if (!enforced) for (const name of await readdir(from)) await symlink(join(from, name), join(place, name))
+    shown.push(path)
+  }
+  return shown
+}
+
+/** The dependency folders to mount: those still there, where the copy has no content of its own. */
+export const mountable = async (workspace: string, copy: string, shown: readonly string[]): Promise<{ from: string; to: string }[]> => {
+  const found: { from: string; to: string }[] = []
+  for (const path of shown) {
+    const from = join(workspace, path)
+    const place = join(copy, path)
+    const [source, target] = await Promise.all([from, place].map(each => realpath(each).catch(() => undefined)))
+    if (source !== from || target !== place) continue
+    const held = await readdir(place).catch(() => ['?'])
+    if (held.length === 0) found.push({ from, to: from })
+  }
+  return found
+}

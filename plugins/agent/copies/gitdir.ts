@@ -1,0 +1,185 @@
+import { lstat, mkdir, readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { readPlain } from '../../../sdk/node/files.js'
+import { inFolder } from '../../../sdk/node/in-folder.js'
+import { ownConfig } from '../../../sdk/node/wall/gitdir.js'
+
+/** Refs that belong to one checkout or to the daemon: a copy does not begin with those of another. */
+const NOT_SHARED = ['refs/stash', 'refs/sandbox/', 'refs/bisect/', 'refs/worktree/', 'refs/rewritten/', 'refs/replace/']
+const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
+const MOST_PACKED = 64 * 1024 * 1024
+const MOST_SHALLOW = 16 * 1024 * 1024
+
+/** What the name of a git dir is followed by where it is kept what that was given of its repository: beside it, out of every turn's reach. */
+export const SEEN = '.seen'
+
+/** Where it is kept what a git dir was given of its repository. */
+export const seenOf = (gitdir: string): string => gitdir + SEEN
+
+interface Seen {
+  readonly refs: { readonly [name: string]: string }
+  readonly shallow: readonly string[]
+}
+
+const parsePacked = (text: string): [name: string, commit: string][] => text.split('\n').flatMap(line => {
+  const [commit = '', name] = line.split(' ')
+  return name?.startsWith('refs/') && COMMIT.test(commit) ? [[name, commit]] : []
+})
+
+/** Every ref of a repository, without a process; `links` are those that stand for another. */
+export const refsOf = async (common: string): Promise<{ refs: Map<string, string>; links: Map<string, string> }> => {
+  const refs = new Map(parsePacked(readPlain(join(common, 'packed-refs'), MOST_PACKED) ?? ''))
+  const links = new Map<string, string>()
+  const walk = async (folder: string): Promise<void> => {
+    const entries = await readdir(join(common, folder), { withFileTypes: true }).catch(() => [])
+    for (const entry of entries) {
+      const name = `${folder}/${entry.name}`
+      if (entry.isDirectory()) {
+        await walk(name)
+        continue
+      }
+      const value = entry.name.endsWith('.lock') ? undefined : readPlain(join(common, name))?.trim()
+      if (value?.startsWith('ref: refs/')) links.set(name, value.slice('ref: '.length))
+      else if (value !== undefined && COMMIT.test(value)) refs.set(name, value)
+    }
+  }
+  await walk('refs')
+  for (const each of [refs, links]) {
+    for (const name of each.keys()) if (NOT_SHARED.some(start => name.startsWith(start))) each.delete(name)
+  }
+  return { refs, links }
+}
+
+const linesOf = (text: string | undefined): string[] => text?.split('\n').filter(line => COMMIT.test(line)) ?? []
+
+const packedText = (refs: ReadonlyMap<string, string>): string => {
+  const names = [...refs.keys()].map(name => Buffer.from(name)).sort(Buffer.compare).map(String)
+  return `# pack-refs with: sorted \n${names.map(name => `${refs.get(name)} ${name}\n`).join('')}`
+}
+
+/**
+ * Lays the git dir of a copy: objects, refs and logs of its own, which borrow the repository's objects and begin with its refs.
+ *
+ * No program runs. Git finds nothing of the repository's own files in it, so nothing it does there changes any of them.
+ *
+ * @param head What HEAD is: the copy's own branch and the commit it stands on, or a commit alone.
+ */
+export const layGitdir = async (gitdir: string, common: string, head: { branch?: string; commit: string }): Promise<void> => {
+  const { branch, commit } = head
+  for (const part of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info', 'logs']) await mkdir(join(gitdir, part), { recursive: true, mode: 0o700 })
+  await writeFile(join(gitdir, 'config'), ownConfig(common, common))
+  await writeFile(join(gitdir, 'objects/info/alternates'), `${join(common, 'objects')}\n`)
+  for (const name of ['info/exclude', 'info/attributes']) {
+    const text = readPlain(join(common, name))
+    if (text !== undefined) await writeFile(join(gitdir, name), text)
+  }
+  await followRefs(gitdir, common, branch)
+  if (branch) await writeOwnRef(gitdir, branch, commit)
+  await writeFile(join(gitdir, 'HEAD'), branch ? `ref: refs/heads/${branch}\n` : `${commit}\n`)
+}
+
+/** Puts a copy's own branch on a commit; only while nothing works in it. */
+export const writeOwnRef = async (gitdir: string, branch: string, commit: string): Promise<void> => {
+  const path = join(gitdir, 'refs/heads', branch)
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await writeFile(path, `${commit}\n`)
+}
+
+/** What a copy had of its repository and still has as it was goes; what it made itself stays; what the repository has now comes. */
+const merged = (now: ReadonlyMap<string, string>, seen: Seen['refs'], held: ReadonlyMap<string, string>): Map<string, string> =>
+  new Map([...now, ...[...held].filter(([name, commit]) => seen[name] !== commit)])
+
+/** Shows a copy the refs that its repository has now; only while nothing works in it. Nothing is written where none has moved. */
+export const followRefs = async (gitdir: string, common: string, branch?: string): Promise<void> => {
+  const { refs, links } = await refsOf(common)
+  if (branch) refs.delete(`refs/heads/${branch}`)
+  const shallow = linesOf(readPlain(join(common, 'shallow'), MOST_SHALLOW))
+  const next = JSON.stringify({ refs: Object.fromEntries(refs), shallow } satisfies Seen)
+  const last = await readFile(seenOf(gitdir), 'utf8').catch(() => '')
+  if (last === next) return
+  const seen: Seen = last === '' ? { refs: {}, shallow: [] } : JSON.parse(last)
+  const packed = join(gitdir, 'packed-refs')
+  const held = new Map(parsePacked(readPlain(packed, MOST_PACKED) ?? ''))
+  await replace(packed, packedText(merged(refs, seen.refs, held)))
+  const ends = new Set(shallow)
+  for (const end of linesOf(readPlain(join(gitdir, 'shallow'), MOST_SHALLOW))) if (!seen.shallow.includes(end)) ends.add(end)
+  if (ends.size > 0) await replace(join(gitdir, 'shallow'), [...ends, ''].join('\n'))
+  else await rm(join(gitdir, 'shallow'), { recursive: true, force: true })
+  for (const [name, target] of links) if (name.startsWith('refs/remotes/')) await linkRef(gitdir, name, target)
+  await writeFile(seenOf(gitdir), next, { mode: 0o600 })
+}
+
+/** Writes a file in a turn's reach in the place of whatever is there. */
+const replace = async (path: string, text: string): Promise<void> => {
+  await rm(path, { recursive: true, force: true })
+  await writeFile(path, text, { flag: 'wx' })
+}
+
+const linkRef = async (gitdir: string, name: string, target: string): Promise<void> => {
+  await solidFolders(gitdir, dirname(name))
+  await mkdir(join(gitdir, dirname(name)), { recursive: true, mode: 0o700 })
+  await writeFile(join(gitdir, name), `ref: ${target}\n`, { flag: 'wx' }).catch(() => {})
+}
+
+/** Removes everything but folders on the way to a path: through a link the daemon would write elsewhere. */
+const solidFolders = async (gitdir: string, path: string): Promise<void> => {
+  const parts = path.split('/')
+  for (let depth = 1; depth <= parts.length; depth++) {
+    const at = join(gitdir, ...parts.slice(0, depth))
+    const found = await lstat(at).catch(() => undefined)
+    if (found && !found.isDirectory()) await unlink(at)
+  }
+}
+
+/**
+ * Takes away what is not as git keeps it in a copy's own git dir, and what would lead git to another: a pipe would hold git up
+ * for ever, and a link would have it write to wherever it leads.
+ */
+export const clearOwn = async (gitdir: string, branch: string): Promise<void> => {
+  const refs = `refs/heads/${branch}`
+  for (const folder of [dirname(refs), dirname(`logs/${refs}`)]) await solidFolders(gitdir, folder)
+  await clearObjects(gitdir)
+  await Promise.all(['commondir', 'gitdir'].map(name => rm(join(gitdir, name), { recursive: true, force: true })))
+  await Promise.all(['HEAD', 'index', 'packed-refs', 'shallow', 'logs/HEAD', 'ORIG_HEAD', refs, `logs/${refs}`].map(async name => {
+    const path = join(gitdir, name)
+    const found = await lstat(path).catch(() => undefined)
+    if (found && !found.isFile()) await rm(path, { recursive: true, force: true })
+  }))
+}
+
+/** Removes everything but plain files and their folders from a copy's own objects. */
+const clearObjects = async (gitdir: string): Promise<void> => {
+  const objects = join(gitdir, 'objects')
+  if (!(await lstat(objects).catch(() => undefined))?.isDirectory()) return
+  await Promise.all((await readdir(objects, { withFileTypes: true })).map(async entry => {
+    if (!entry.isDirectory()) return rm(join(objects, entry.name), { force: true })
+    return inFolder(join(objects, entry.name), async at => {
+      const held = await readdir(at, { withFileTypes: true })
+      for (const { name } of held.filter(each => !each.isFile() && !each.isDirectory())) await rm(join(at, name), { force: true })
+    })
+  }))
+}
+
+/** The commit of a copy's own branch, read without git; undefined where there is none, or it stands for another ref. */
+export const ownTip = (gitdir: string, branch: string): string | undefined => {
+  const name = `refs/heads/${branch}`
+  const loose = readPlain(join(gitdir, name))?.trim()
+  const commit = loose ?? parsePacked(readPlain(join(gitdir, 'packed-refs'), MOST_PACKED) ?? '').find(([each]) => each === name)?.[1]
+  return commit !== undefined && COMMIT.test(commit) ? commit : undefined
+}
+
+/**
+ * Takes the objects away that a copy has of its own, as files, and that its repository has too: these, and those that are files
+ * of their own there. Git writes one anew where it cannot touch the other.
+ */
+export const dropOwnObjects = async (gitdir: string, common: string, ids: readonly string[]): Promise<void> => {
+  const taken = new Set(ids)
+  const folders = (await readdir(join(gitdir, 'objects')).catch(() => [] as string[])).filter(name => /^[0-9a-f]{2}$/.test(name))
+  // Opened as the folder it is: through a link in its place the repository's own objects could be meant.
+  await Promise.all(folders.map(folder => inFolder(join(gitdir, 'objects', folder), async at => {
+    for (const name of await readdir(at)) {
+      const isThere = taken.has(folder + name) || (await lstat(join(common, 'objects', folder, name)).catch(() => undefined))?.isFile()
+      if (isThere) await unlink(join(at, name)).catch(() => {})
+    }
+  })))
+}

@@ -1,0 +1,165 @@
+import { lstatSync } from 'node:fs'
+import { appendFile, lstat, mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { readPlain } from '../../../sdk/node/files.js'
+import { git } from '../../../sdk/node/git.js'
+
+const MOST_PACKED = 16 * 1024 * 1024
+
+const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
+
+/** Removes everything but plain files from where a repository keeps a branch and its log: at a pipe git would wait for ever. */
+export const clearPlaces = async (common: string, branch: string): Promise<void> => {
+  await Promise.all([`refs/heads/${branch}`, `logs/refs/heads/${branch}`].map(async name => {
+    const path = join(common, name)
+    const found = await lstat(path).catch(() => undefined)
+    if (found && !found.isFile()) await rm(path, { recursive: true, force: true })
+  }))
+}
+
+const inRefs = (common: string, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
+  git(common, args, { env: { GIT_DIR: common }, ...options })
+
+/** Changes refs as these lines say, all or none; a ref is changed itself, not what a turn made it point at. */
+const changeRefs = (common: string, lines: readonly string[], ok = [0]) =>
+  inRefs(common, ['update-ref', '--stdin'], { input: lines.map(line => `option no-deref\n${line}\n`).join(''), ok })
+
+const commitOf = async (common: string, ref: string): Promise<string | undefined> => {
+  const { code, text } = await inRefs(common, ['rev-parse', '--verify', '-q', `${ref}^{commit}`], { ok: [0, 1, 128] })
+  return code === 0 ? text.trim() : undefined
+}
+
+const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
+
+/** The commit of a branch, read without git where refs are kept as files; undefined: there is no such branch. */
+export const branchTip = async (common: string, branch: string): Promise<string | undefined> => {
+  const ref = `refs/heads/${branch}`
+  const packed = packedOf(common)
+  if (packed === undefined) return commitOf(common, ref)
+  const commit = readPlain(join(common, ref))?.trim() ?? packed.split('\n').find(line => line.endsWith(` ${ref}`))?.split(' ')[0]
+  return commit !== undefined && COMMIT.test(commit) ? commit : undefined
+}
+
+/** The names that are packed into one file, when refs are kept as files and that one can be read. */
+const packedOf = (common: string): string | undefined => {
+  if (isThere(join(common, 'reftable'))) return undefined
+  const path = join(common, 'packed-refs')
+  return isThere(path) ? readPlain(path, MOST_PACKED) : ''
+}
+
+/** Does something to a ref's file while nobody else may, by git's own rule: whoever makes the file `.lock` beside it. */
+const locked = async (common: string, ref: string, work: (path: string, lock: string) => Promise<void>, content = ''): Promise<boolean> => {
+  const path = join(common, ref)
+  const lock = lockOf(common, ref)
+  // Only within a repository: one that is gone is not made up again.
+  const file = isThere(common) ? await mkdir(dirname(path), { recursive: true }).then(() => open(lock, 'wx', 0o644)).catch(() => undefined) : undefined
+  if (!file) return false
+  try {
+    try {
+      await file.writeFile(content)
+      if (content) await file.datasync()
+    } finally {
+      await file.close()
+    }
+    failpoint('agent.branch.locked')
+    await work(path, lock)
+    return true
+  } catch {
+    return false
+  } finally {
+    await rm(lock, { force: true })
+  }
+}
+
+const lockOf = (common: string, ref: string): string => `${join(common, ref)}.lock`
+
+/** What a killed daemon or git left locked; only while nothing else works on the branch. */
+const unlock = async (common: string, ref: string): Promise<void> => rm(lockOf(common, ref), { force: true })
+
+/** Puts a branch on a commit; it is written by hand, which takes no program, and by git where that does not do. */
+export const putBranch = async (common: string, branch: string, commit: string): Promise<void> => {
+  const ref = `refs/heads/${branch}`
+  await Promise.all([clearPlaces(common, branch), unlock(common, ref)])
+  // A packed name that is a folder of this one would stand in its way.
+  const free = packedOf(common)?.includes(` ${dirname(ref)}\n`) === false
+  if (free && (await locked(common, ref, (path, lock) => rename(lock, path), `${commit}\n`))) return
+  await changeRefs(common, [`update ${ref} ${commit}`])
+}
+
+/** A change of a branch that is expected to stand on a commit, or not to be there. */
+export interface BranchMove {
+  readonly from: string | undefined
+  readonly to: string
+  /** What its log is to tell of it. */
+  readonly log: string
+}
+
+/** Moves a branch from one commit to another; false: it does not stand where it was expected. */
+export const moveBranch = async (common: string, branch: string, { from, to, log }: BranchMove): Promise<boolean> => {
+  const ref = `refs/heads/${branch}`
+  await Promise.all([clearPlaces(common, branch), unlock(common, ref)])
+  const free = packedOf(common)?.includes(` ${dirname(ref)}\n`) === false
+  let stands = true
+  const moved = free && (await locked(common, ref, async (path, lock) => {
+    stands = (await branchTip(common, branch)) === from
+    if (!stands) throw new Error('the branch moved')
+    await appendLog(join(common, 'logs', ref), log)
+    failpoint('agent.import.logged')
+    await rename(lock, path)
+  }, `${to}\n`))
+  if (!stands) return false
+  if (!moved) await changeRefs(common, [`update ${ref} ${to} ${from ?? '0'.repeat(to.length)}`])
+  return true
+}
+
+const appendLog = async (path: string, log: string): Promise<void> => {
+  // What a kill left told already is not told again.
+  if (isThere(path) && (readPlain(path, MOST_PACKED) ?? '').endsWith(log)) return
+  await mkdir(dirname(path), { recursive: true })
+  await appendFile(path, log)
+}
+
+const parkedOf = (branch: string): string => `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`
+
+/** Takes a branch away, parked or not; what is gone already is fine. */
+export const dropBranch = async (common: string, branch: string): Promise<void> => {
+  await clearPlaces(common, branch)
+  const packed = packedOf(common)
+  const left: string[] = []
+  for (const ref of [`refs/heads/${branch}`, parkedOf(branch)]) {
+    // A lock may be all that a kill left of a branch, and would keep it from being made anew.
+    await unlock(common, ref)
+    const inPack = packed?.includes(ref) ?? true
+    // Only what is there: git leaves the folders of a ref that it was to delete and did not find.
+    if (!inPack && !isThere(join(common, ref))) continue
+    if (inPack || !(await locked(common, ref, path => forget(common, ref, path)))) left.push(ref)
+  }
+  // One of the two that git cannot read must not keep the other.
+  for (const ref of left) await changeRefs(common, [`delete ${ref}`], [0, 1, 128])
+}
+
+const forget = async (common: string, ref: string, path: string): Promise<void> => {
+  await rm(path, { force: true })
+  await rm(join(common, 'logs', ref), { force: true })
+}
+
+/** Moves a ref to another name in one step; where there is no such ref nothing happens. */
+const moveRef = async (common: string, from: string, to: string): Promise<void> => {
+  const commit = await commitOf(common, from)
+  if (commit === undefined) return
+  await changeRefs(common, [`update ${to} ${commit}`, `delete ${from}`])
+}
+
+/** Puts a branch where no list of branches shows it. */
+export const parkBranch = async (common: string, branch: string): Promise<void> => {
+  await clearPlaces(common, branch)
+  await moveRef(common, `refs/heads/${branch}`, parkedOf(branch))
+}
+
+/** Puts a parked branch back; one that was never parked, or is back already, stays as it is. */
+export const unparkBranch = async (common: string, branch: string): Promise<void> => {
+  const ref = `refs/heads/${branch}`
+  await clearPlaces(common, branch)
+  if ((await commitOf(common, ref)) === undefined) await moveRef(common, parkedOf(branch), ref)
+}

@@ -1,0 +1,155 @@
+import { lstat, mkdir, readdir, realpath, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { readPlain, sweepOld, writeAtomic } from '../../../sdk/node/files.js'
+import { git } from '../../../sdk/node/git.js'
+import { followRefs, layGitdir, writeOwnRef } from './gitdir.js'
+import { branchTip, clearPlaces, dropBranch, putBranch } from './refs.js'
+
+/** A repository of the workspace: `root`, or its path from the workspace root. */
+export interface Repository {
+  readonly repo: string
+  /** The main checkout. */
+  readonly dir: string
+  /** The real path of its own git dir, and of the one its worktrees share. */
+  readonly gitdir: string
+  readonly common: string
+  /** The commit the main checkout stands on. */
+  readonly head: string
+}
+
+/** Whether there is anything at a path, a broken link too. */
+export const exists = (path: string): Promise<boolean> => lstat(path).then(() => true, () => false)
+
+/** A pattern of an excludes file that matches this path and no other. */
+export const patternOf = (path: string): string => `/${path.replace(/[\\*?[]/g, '\\$&').replace(/ $/, '\\ ')}`
+
+/** A workspace path seen from a repository, when it lies below it. */
+export const below = (repo: string, path: string): string | undefined => {
+  const root = pathOf(repo)
+  if (root === '') return path
+  return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : undefined
+}
+
+/** A repository's path from the workspace root; empty for the root. */
+export const pathOf = (repo: string): string => (repo === 'root' ? '' : repo)
+
+/**
+ * The commit after which a branch's own work begins, seen from where the main line is now.
+ *
+ * Work that was landed and then committed on the main line, in whatever commits, is not replayed: it would only
+ * conflict with itself. Comparing trees reads no working file, so no program of the repository runs.
+ *
+ * @param holds Whether the branch holds a commit: that is asked in the copy, whose newest commits the repository may not have.
+ */
+export const workBegins = async (
+  main: Repository, copy: { base: string; landedTip?: string }, holds: (commit: string) => Promise<boolean>,
+): Promise<string> => {
+  const { base, landedTip } = copy
+  if (!landedTip || landedTip === base || !(await holds(landedTip))) return base
+  const changed = async (from: string, to: string) => {
+    const { text } = await git(main.dir, ['diff-tree', '-r', '-z', '--name-only', from, to])
+    return text.split('\0').filter(path => path !== '')
+  }
+  const [landed, apart] = await Promise.all([changed(base, landedTip), changed(landedTip, main.head)])
+  const differing = new Set(apart)
+  return landed.some(path => differing.has(path)) ? base : landedTip
+}
+
+/** One repository's tree in a copy: the repository's git dir, and the copy's own. */
+export interface TreeEntry {
+  repo: string
+  common: string
+  gitdir: string
+}
+
+/** Whether the trees of a copy are all there and lead where they should. */
+export const whole = async (dir: string, repos: readonly TreeEntry[]): Promise<boolean> => {
+  const each = repos.map(async ({ repo, common, gitdir }) => {
+    const copy = join(dir, pathOf(repo))
+    const pointer = join(copy, '.git')
+    const file = await lstat(pointer).catch(() => undefined)
+    if (!readPlain(join(gitdir, 'HEAD')) || !(await isFolder(join(gitdir, 'objects'))) || !(await isFolder(join(common, 'objects')))) return false
+    if ((await realpath(copy).catch(() => undefined)) !== copy) return false
+    // The pointer lies in the agent's reach: it is put right rather than trusted.
+    if (!file?.isFile() || readPlain(pointer)?.trim() !== `gitdir: ${gitdir}`) {
+      if (file && !file.isFile()) await rm(pointer, { recursive: true })
+      await point(copy, gitdir)
+    }
+    return true
+  })
+  return (await Promise.all(each)).every(Boolean)
+}
+
+const isFolder = (path: string): Promise<boolean> => lstat(path).then(found => found.isDirectory(), () => false)
+
+const MOST_BESIDE = 100
+
+/** The files of a copy that lie in none of the repositories at these paths; `.sandbox` is the sandbox's. */
+export const besideRepositories = async (dir: string, repos: readonly string[], folder = ''): Promise<string[]> => {
+  if (repos.includes(folder)) return []
+  const found: string[] = []
+  for (const entry of await readdir(join(dir, folder), { withFileTypes: true }).catch(() => [])) {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`
+    if (path === '.sandbox' || repos.includes(path)) continue
+    found.push(...(entry.isDirectory() ? await besideRepositories(dir, repos, path) : [path]))
+    if (found.length >= MOST_BESIDE) break
+  }
+  return found
+}
+
+/** Leads a tree to its git dir. */
+export const point = (copy: string, gitdir: string): Promise<void> => writeAtomic(join(copy, '.git'), `gitdir: ${gitdir}\n`, { mode: 0o644 })
+
+/**
+ * Adds an empty tree on a branch, or on none, with a git dir of its own; with `rebuild` a branch that exists is kept.
+ *
+ * Only files are written: no program of the repository runs.
+ */
+export const addTree = async (
+  source: Repository, copy: string, gitdir: string, branch?: string, rebuild = false,
+): Promise<boolean> => {
+  const { common, head } = source
+  if (branch) await clearPlaces(common, branch)
+  const kept = branch && rebuild ? await branchTip(common, branch) : undefined
+  if (branch && kept === undefined) {
+    await dropBranch(common, branch)
+    await putBranch(common, branch, head)
+  }
+  await mkdir(copy, { recursive: true })
+  await layGitdir(gitdir, common, { commit: kept ?? head, ...(branch && { branch }) })
+  await point(copy, gitdir)
+  failpoint('agent.copy.registered')
+  return kept !== undefined
+}
+
+/** Where a tree's HEAD points: a branch, or a commit of its own. */
+const writeHead = (gitdir: string, target: string): Promise<void> =>
+  writeAtomic(join(gitdir, 'HEAD'), `${target}\n`, { mode: 0o644 })
+
+/** Gives a tree that was on no branch a new one, there and in the repository; files and index stay as they are. */
+export const attachTree = async ({ common, head }: Repository, gitdir: string, branch: string): Promise<void> => {
+  await Promise.all([putBranch(common, branch, head), writeOwnRef(gitdir, branch, head), followRefs(gitdir, common, branch)])
+  failpoint('agent.warm.pointed')
+  await writeHead(gitdir, `ref: refs/heads/${branch}`)
+}
+
+/** Puts a tree that is on no branch on another commit; files and index stay as they are. */
+export const detachTree = (gitdir: string, commit: string): Promise<void> => writeHead(gitdir, commit)
+
+/**
+ * Removes what a git that was killed had half-written of objects: it lies there until git itself collects it, after two weeks.
+ *
+ * What is being written now is younger.
+ */
+export const sweepObjects = async (gitdir: string, before: number): Promise<void> => {
+  const objects = join(gitdir, 'objects')
+  if (!(await lstat(objects).catch(() => undefined))?.isDirectory()) return
+  const folders = (await readdir(objects, { withFileTypes: true }))
+    .filter(entry => entry.isDirectory() && (entry.name === 'pack' || /^[0-9a-f]{2}$/.test(entry.name)))
+  await Promise.all(folders.map(({ name }) => sweepOld(join(objects, name), file => file.startsWith('tmp_'), before)))
+  for (const name of await readdir(objects)) {
+    const found = name.startsWith('tmp_objdir-incoming-') ? await lstat(join(objects, name)).catch(() => undefined) : undefined
+    if (found?.isDirectory() && found.mtimeMs < before) await rm(join(objects, name), { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Log } from '../../../sdk/index.js'
+import { codeOf } from '../../../sdk/node/paths.js'
+import { needProgram, ownEnv, run } from '../../../sdk/node/run.js'
+import { seenOf } from './gitdir.js'
+import type { TreeEntry } from './repositories.js'
+
+const LATER_MS = 50
+
+/** Where thrown away folders go: out of the way in one step, and deleted in the background. */
+export class Trash {
+  readonly #folder: string
+  readonly #log: Pick<Log, 'warn'> | undefined
+  readonly #deletions = new Set<Promise<void>>()
+
+  constructor(folder: string, log?: Pick<Log, 'warn'>) {
+    this.#folder = folder
+    this.#log = log
+  }
+
+  /** Puts a folder out of the way and answers where it is now; undefined when there is none. */
+  async put(folder: string): Promise<string | undefined> {
+    const place = join(this.#folder, randomBytes(9).toString('hex'))
+    await mkdir(dirname(place), { recursive: true, mode: 0o700 })
+    try {
+      await rename(folder, place)
+      return place
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined
+      throw error
+    }
+  }
+
+  /** Takes a folder away, if there is one; its files go in the background. */
+  async throwAway(folder: string): Promise<void> {
+    const place = await this.put(folder)
+    if (place) this.delete(place)
+  }
+
+  /** Takes away the git dirs of a copy, and what is kept beside them. */
+  async dropGitdirs(repos: readonly Partial<Pick<TreeEntry, 'gitdir'>>[]): Promise<void> {
+    for (const { gitdir } of repos) {
+      if (gitdir === undefined) continue
+      await rm(seenOf(gitdir), { force: true })
+      await this.throwAway(gitdir)
+    }
+  }
+
+  /**
+   * Deletes in a process of its own: a hundred thousand files would keep the daemon's own file calls waiting.
+   *
+   * Starting it holds up whatever the daemon does, so that comes after the answer to whoever threw it away.
+   */
+  delete(place: string): void {
+    const failed = (error: unknown) => this.#log?.warn('a copy could not be deleted', { error: String(error) })
+    const deletion = delay(LATER_MS)
+      .then(() => needProgram('rm'))
+      .then(async program => run(program, ['-rf', '--', place], { cwd: '/', env: await ownEnv() }))
+      .then(({ code, stderr }) => (code === 0 ? undefined : Promise.reject(new Error(stderr.slice(0, 500)))))
+      .catch(failed)
+      .finally(() => this.#deletions.delete(deletion))
+    this.#deletions.add(deletion)
+  }
+
+  /** Deletes everything that was put here. */
+  async empty(): Promise<void> {
+    for (const name of await readdir(this.#folder).catch(() => [] as string[])) this.delete(join(this.#folder, name))
+  }
+
+  /** Waits until everything that was deleted is really gone. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#deletions)
+  }
+}

@@ -1,0 +1,138 @@
+import { readdir, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { TEMPORARY } from '../../../sdk/node/files.js'
+import { git, GitFailure, type GitOptions, type Identity } from '../../../sdk/node/git.js'
+import { largeFiles } from '../../../sdk/node/large-files.js'
+import { contains } from '../../../sdk/node/paths.js'
+import type { WallSpec } from '../../../sdk/node/wall/wall.js'
+import type { LargeFile } from '../contract.js'
+import { pathOf, patternOf } from './repositories.js'
+
+/** One working tree of a private copy; every command on it runs behind this wall. */
+export interface Tree {
+  readonly repo: string
+  readonly branch: string
+  readonly workspace: string
+  readonly wall: Omit<WallSpec, 'cwd' | 'env'>
+  /** Paths from the tree's root that are never committed: other repositories, shared folders, `.sandbox`. */
+  readonly foreign: readonly string[]
+}
+
+/** Where a tree stands. */
+export interface TreeStatus {
+  readonly tip: string
+  /** HEAD is the copy's own branch. */
+  readonly attached: boolean
+  readonly clean: boolean
+  /** Something changed in, or around, what is foreign to the tree. */
+  readonly foreign: boolean
+  /** Uncommitted files that are too large to be committed. */
+  readonly large: readonly LargeFile[]
+  /** Something else is uncommitted too. */
+  readonly rest: boolean
+}
+
+/** Who the sandbox commits as. */
+export const SANDBOX: Identity = { name: 'Sandbox agent', email: 'agent@sandbox.local' }
+
+/** What a write that was cut short by a kill leaves behind is nobody's work. */
+const LEFTOVERS = `:(top,exclude,glob)**/${TEMPORARY}*`
+
+const SETTINGS = ['rerere.enabled=false', 'rebase.updateRefs=false', 'rebase.autoSquash=false', 'checkout.workers=0']
+  .flatMap(setting => ['-c', setting])
+// Every untracked file by its name: a folder of them may hold one that is too large.
+const STATUS = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--untracked-files=all', '--ignore-submodules=dirty']
+
+/** Runs git in a tree, as it sees itself behind its wall. */
+export const inTree = (tree: Tree, args: readonly string[], options: Pick<GitOptions, 'input' | 'ok' | 'signal' | 'to'> = {}) =>
+  git(join(tree.workspace, pathOf(tree.repo)), args, {
+    // What a turn says stands for another object counts for its own git alone.
+    ...options, env: { GIT_NO_REPLACE_OBJECTS: '1' }, identity: SANDBOX, wall: { ...tree.wall, ownSandbox: true },
+  })
+
+/** The path of one line of `status --porcelain=v2`: what follows its fixed fields. */
+const pathIn = (line: string): string =>
+  line.split(' ').slice({ '1': 8, u: 10 }[line[0] ?? ''] ?? 1).join(' ').replace(/\/$/, '')
+
+/** Reads where a tree stands in one command. */
+export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
+  const { text } = await inTree(tree, STATUS)
+  const lines = text.split('\0').filter(line => line !== '')
+  const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3) ?? ''
+  const changes = lines.filter(line => !line.startsWith('# '))
+  const changed = changes.map(pathIn)
+  const isForeign = (path: string) => basename(path).startsWith(TEMPORARY) || tree.foreign.some(each => contains(each, path))
+  const work = changed.filter(path => !isForeign(path))
+  // Behind the wall the copy lies in the place of the workspace; here it lies in its own.
+  const large = await largeFiles(join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)), work)
+  const untracked = new Set(changes.filter(line => line.startsWith('? ')).map(pathIn))
+  return {
+    tip: header('branch.oid'),
+    attached: header('branch.head') === tree.branch,
+    clean: work.length === 0,
+    large: [...large].map(([path, { size }]) => ({ path, size, ...(!untracked.has(path) && { tracked: true as const }) })),
+    rest: work.length > large.size,
+    foreign: changed.some(path => isForeign(path) || tree.foreign.some(each => contains(path, each))),
+  }
+}
+
+/** Commits what is uncommitted, but for files that are too large, and answers the tip; a tree that is not on its branch is left as it is. */
+export const commitTree = async (tree: Tree, message: string): Promise<TreeStatus> => {
+  const before = await treeStatus(tree)
+  if (!before.rest || !before.attached) return before
+  const large = before.large.map(({ path }) => `:(top,exclude,literal)${path}`)
+  await inTree(tree, ['-c', 'advice.addEmbeddedRepo=false', 'add', '-A', '--', ':(top)', LEFTOVERS, ...large])
+  // What of the foreign paths is staged, now or by the agent, goes back to how the branch has it.
+  if (before.foreign) await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
+  // 1 says that nothing but foreign paths had changed.
+  await inTree(tree, ['commit', '-q', '--no-verify', '-F', '-'], { input: message, ok: [0, 1] })
+  return treeStatus(tree)
+}
+
+/** Moves the commits from `base` to `tip` onto `onto`; where they do not apply, all is as before and the answer is what they stopped at. */
+export const rebaseTree = async (tree: Tree, onto: string, base: string, tip: string): Promise<string[] | undefined> => {
+  try {
+    const how = ['-q', '--no-autostash', '--no-verify', '--no-fork-point']
+    await inTree(tree, [...SETTINGS, 'rebase', ...how, '--onto', onto, base])
+    return undefined
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error
+    const { text } = await inTree(tree, ['ls-files', '-u', '-z'], { ok: [0, 128] })
+    await resetTree(tree, tip)
+    return [...new Set(text.split('\0').flatMap(line => line.split('\t').slice(1).join('\t') || []))]
+  }
+}
+
+/** Fills an empty working tree from its branch. */
+export const fillTree = async (tree: Tree): Promise<void> => {
+  await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard'])
+}
+
+/** Moves a clean tree from one commit to another; only what differs between the two is touched. */
+export const moveTree = async (tree: Tree, from: string, to: string): Promise<void> => {
+  const { code } = await inTree(tree, [...SETTINGS, 'read-tree', '-m', '-u', from, to], { ok: [0, 1, 128] })
+  if (code !== 0) await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard', to])
+}
+
+/** Puts a tree back on its branch at a commit, as it was then; ignored and foreign files stay, and new ones that are too large for any commit. */
+export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
+  // What an agent began and left (a rebase, a merge, a HEAD elsewhere) would turn the next command against it.
+  await inTree(tree, ['rebase', '--quit'], { ok: [0, 1, 128] })
+  await inTree(tree, ['symbolic-ref', 'HEAD', `refs/heads/${tree.branch}`])
+  await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard', commit])
+  const { large } = await treeStatus(tree)
+  const kept = [...tree.foreign, ...large.map(({ path }) => path)]
+  await inTree(tree, ['clean', '-q', '-f', '-d', ...kept.flatMap(path => ['-e', patternOf(path)])])
+}
+
+/** Forgets a rebase that a killed git left half-way, whatever there is of it: one that was only begun git neither goes on with nor undoes. */
+export const dropRebase = async (gitdir: string): Promise<void> => {
+  await Promise.all(['rebase-merge', 'rebase-apply'].map(name => rm(join(gitdir, name), { force: true, recursive: true })))
+}
+
+/** Takes away the locks a killed git left; only while nothing else works in the copy. */
+export const dropLocks = async (gitdir: string, branch: string): Promise<void> => {
+  const names = await readdir(gitdir).catch(() => [] as string[])
+  const locks = names.filter(name => name.endsWith('.lock')).map(name => join(gitdir, name))
+  await Promise.all([...locks, join(gitdir, 'refs/heads', `${branch}.lock`)].map(lock => rm(lock, { force: true, recursive: true })))
+}

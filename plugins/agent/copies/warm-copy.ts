@@ -1,0 +1,173 @@
+import { watch, type FSWatcher } from 'node:fs'
+import { mkdir, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { GitFailure } from '../../../sdk/node/git.js'
+import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { isEarlierCopy } from './earlier.js'
+import type { RepositoryScan } from './repository-scan.js'
+import { attachTree, detachTree, whole, type Repository } from './repositories.js'
+import type { CopyRecord, CopyStore } from './copy-store.js'
+import type { Trash } from './trash.js'
+import { moveTree } from './tree.js'
+
+/** What the spare is made with. */
+export interface WarmCopyDeps {
+  readonly store: CopyStore
+  readonly look: RepositoryScan
+  readonly trash: Trash
+  readonly locks: KeyedMutex
+  /** Hears of a spare that could not follow the main line. */
+  readonly failed: (error: unknown) => void
+}
+
+/** Not an id a conversation can have. */
+const WARM = '.spare'
+/** A commit, a pull or a rebase touches a git dir many times: the spare follows once it is done. */
+const QUIET_MS = 250
+
+const same = (made: CopyRecord, sources: readonly Repository[]): boolean =>
+  made.repos.length === sources.length
+  && sources.every(({ repo, common }, at) => repo === made.repos[at]?.repo && common === made.repos[at]?.common)
+
+/** A copy kept ready that the next conversation's is made of; it follows the main line by itself. */
+export class WarmCopy {
+  readonly #deps: WarmCopyDeps
+  readonly #watchers = new Map<string, FSWatcher>()
+  #making = false
+  #timer: NodeJS.Timeout | undefined
+  #following: Promise<void> | undefined
+  #closed = false
+
+  constructor(deps: WarmCopyDeps) {
+    this.#deps = deps
+  }
+
+  /** Makes the spare, or moves it to where the main line is now. */
+  async warm(): Promise<void> {
+    const { locks, look } = this.#deps
+    await locks.with(WARM, async () => {
+      const { repositories } = await look.now()
+      if (!this.#closed) this.#watch(repositories)
+      if (await this.#follow(repositories)) return
+      await this.#make(repositories)
+      for (const repository of repositories) await look.study(repository)
+    })
+  }
+
+  /** Turns the spare into a conversation's copy, when there is one of the same repositories that git can move. */
+  async adopt(id: string, sources: readonly Repository[]): Promise<CopyRecord | undefined> {
+    const { locks, store, failed } = this.#deps
+    if (this.#making) return undefined
+    return locks.with(WARM, async () => {
+      const made = await this.#whole()
+      if (!made || !same(made, sources)) return undefined
+      await store.unfinish(WARM)
+      failpoint('agent.warm.claimed')
+      await rename(store.place(WARM), store.place(id))
+      failpoint('agent.warm.moved')
+      await Promise.all(sources.map(async (source, at) => {
+        await attachTree(source, made.repos[at]!.gitdir, `agent/${id}`)
+        failpoint('agent.warm.attached')
+      }))
+      try {
+        await this.#move(id, made, sources)
+        return made
+      } catch (error) {
+        if (!(error instanceof GitFailure)) throw error
+        failed(error)
+        await this.#discard(id, made)
+        return undefined
+      }
+    })
+  }
+
+  /** Follows the main line no longer; resolves when nothing is being moved. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    for (const watcher of this.#watchers.values()) watcher.close()
+    this.#watchers.clear()
+    await this.#following
+  }
+
+  async #whole(): Promise<CopyRecord | undefined> {
+    const { store } = this.#deps
+    const made = await store.made(WARM)
+    return made && !isEarlierCopy(made) && (await whole(store.place(WARM), made.repos)) ? made : undefined
+  }
+
+  async #discard(id: string, made: CopyRecord | undefined): Promise<void> {
+    const { store, trash } = this.#deps
+    await trash.throwAway(store.place(id))
+    await trash.dropGitdirs(made?.repos ?? [])
+  }
+
+  async #make(sources: readonly Repository[]): Promise<void> {
+    const { store } = this.#deps
+    this.#making = true
+    try {
+      const before = await store.made(WARM)
+      await store.unfinish(WARM)
+      await this.#discard(WARM, before)
+      await mkdir(dirname(store.place(WARM)), { recursive: true, mode: 0o700 })
+      const made: CopyRecord = { repos: [], shown: [] }
+      for (const source of sources) await store.add(made, WARM, source)
+      if (sources.length > 0) await store.finish(WARM, made)
+    } finally {
+      this.#making = false
+    }
+  }
+
+  /** Moves a spare that is ready to these commits; false: there is none of these repositories. */
+  async #follow(sources: readonly Repository[]): Promise<boolean> {
+    const { store } = this.#deps
+    const made = await this.#whole()
+    if (!made || !same(made, sources)) return false
+    const behind = sources.filter(({ head }, at) => head !== made.repos[at]!.head)
+    if (behind.length === 0) return true
+    await store.unfinish(WARM)
+    for (const source of behind) await detachTree(made.repos.find(({ repo }) => repo === source.repo)!.gitdir, source.head)
+    await this.#move(WARM, made, sources)
+    await store.finish(WARM, made)
+    return true
+  }
+
+  async #move(id: string, made: CopyRecord, sources: readonly Repository[]): Promise<void> {
+    const { store } = this.#deps
+    for (const [at, { repo, head }] of sources.entries()) {
+      const known = made.repos[at]!
+      if (known.head !== head) await moveTree(store.tree(id, made, repo), known.head, head)
+      known.head = head
+    }
+  }
+
+  /** Every commit of the main line touches its git dir. A repository that cannot be watched is followed when it is used. */
+  #watch(sources: readonly Repository[]): void {
+    for (const [gitdir, watcher] of this.#watchers) {
+      if (sources.some(source => source.gitdir === gitdir)) continue
+      watcher.close()
+      this.#watchers.delete(gitdir)
+    }
+    for (const { gitdir } of sources) {
+      if (this.#watchers.has(gitdir)) continue
+      try {
+        const watcher = watch(gitdir, { persistent: false }, () => this.#touched())
+        watcher.on('error', () => watcher.close())
+        this.#watchers.set(gitdir, watcher)
+        // What was committed before it was watched is followed too.
+        this.#touched()
+      } catch {
+        continue
+      }
+    }
+  }
+
+  #touched(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      const { failed, locks, look } = this.#deps
+      this.#following = locks.with(WARM, async () => void (this.#closed || (await this.#follow((await look.now()).repositories)))).catch(failed)
+    }, QUIET_MS).unref()
+  }
+}

@@ -1,0 +1,186 @@
+import type { GatedCall } from '../adapter.js'
+import { cut } from '../../tools/content.js'
+import { tools } from '../../tools/tools.js'
+import type { Frame, Location, ToolCallFrame, ToolCategory, ToolContent, ToolStatus } from '../../turn/frames.js'
+import { countOf, fieldsOf, lineOf, listOf, oneOf, textOf } from './outside.js'
+import type { TreePaths } from './tree-paths.js'
+import { Misbehaved } from './wire.js'
+
+const KINDS: { readonly [kind: string]: ToolCategory } = {
+  read: 'read', edit: 'edit', delete: 'delete', move: 'move', search: 'search', execute: 'execute', think: 'think',
+  fetch: 'fetch', other: 'other', switch_mode: 'other',
+}
+/** The sandbox's name for what a program does, by which turns are narrowed and people say always. */
+const NAMES: { readonly [category in ToolCategory]: string } = {
+  read: 'Read', edit: 'Edit', delete: 'Delete', move: 'Move', search: 'Search', execute: 'Shell', think: 'Think', fetch: 'Fetch', other: 'Other',
+}
+const STATUSES = ['pending', 'in_progress', 'completed', 'failed'] as const satisfies ToolStatus[]
+const MOST_CALLS = 10_000
+const MOST_ID = 200
+const MOST_PARTS = 50
+const MOST_TEXT = 64 * 1024
+const MOST_SIDE = 256 * 1024
+
+/** A call the program announced, or asks a permission for. */
+interface Call {
+  readonly id: string
+  category: ToolCategory
+  kind: string
+  name: string
+  title: string
+  status: ToolStatus
+  command?: string
+  paths: readonly string[]
+  terminals: readonly string[]
+  /** What a person or the gate let it do: what was asked, not what the program says of the call afterwards. */
+  granted?: Pick<GatedCall, 'command' | 'path'>
+}
+
+const over = ({ status }: Call): boolean => status === 'completed' || status === 'failed'
+
+/** The tool calls of a program in one turn. */
+export class AgentCalls {
+  readonly #paths: TreePaths
+  readonly #outputOf: (terminal: string) => string | undefined
+  readonly #calls = new Map<string, Call>()
+
+  constructor(paths: TreePaths, outputOf: (terminal: string) => string | undefined) {
+    this.#paths = paths
+    this.#outputOf = outputOf
+  }
+
+  /** The frames of a `tool_call` or `tool_call_update`. */
+  heard(update: { readonly [name: string]: unknown }): Frame[] {
+    const id = textOf(update.toolCallId, MOST_ID)
+    if (!id) return []
+    const known = this.#calls.get(id)
+    const wasOver = known ? over(known) : false
+    const call = this.#read(id, update)
+    const locations = this.#locations(update.locations)
+    const content = this.#content(call, update.content)
+    const shown = { ...(locations.length > 0 && { locations }), ...(content && { content }) }
+    if (!known) return [{ ...frameOf(call), ...shown }]
+    const status = wasOver || update.status === undefined || update.status === null ? {} : { status: call.status }
+    if (!('status' in status) && Object.keys(shown).length === 0) return []
+    return [{ kind: 'tool_call_update', id, ...status, ...shown }]
+  }
+
+  /** The call a permission is asked for, as the gate judges it. */
+  asked(update: unknown): { readonly gated: GatedCall; readonly switchesMode: boolean; readonly frames: Frame[] } {
+    const fields = fieldsOf(update)
+    const id = textOf(fields.toolCallId, MOST_ID) || 'permission'
+    const frames = this.#calls.has(id) ? [] : this.heard({ ...fields, toolCallId: id })
+    const call = this.#read(id, fields)
+    const { category, command, paths: [path], title } = call
+    const gated: GatedCall = {
+      id, category, title, name: gateName(call), ...(command !== undefined && { command }), ...(command === undefined && path !== undefined && { path }),
+      ...(fields.rawInput !== undefined && { input: fields.rawInput }),
+    }
+    return { gated, switchesMode: call.kind === 'switch_mode', frames }
+  }
+
+  /** What was let through counts for the call until it is over: for its path, and once for its command. */
+  grant({ id, command, path }: GatedCall): void {
+    const call = this.#calls.get(id)
+    if (call) call.granted = { ...(command !== undefined && { command }), ...(path !== undefined && { path }) }
+  }
+
+  /** Whether the program said it is at this, so that it shows already. */
+  announced({ category, path, command }: Pick<GatedCall, 'category' | 'path' | 'command'>): boolean {
+    return [...this.#calls.values()].some(call => !over(call) && near(call.category, category)
+      && (path !== undefined ? call.paths.length === 0 || call.paths.includes(path) : command === undefined || call.category === 'execute'))
+  }
+
+  /** Whether exactly this was let through; a command is so once. */
+  allowed({ path, command }: Pick<GatedCall, 'path' | 'command'>): boolean {
+    const call = [...this.#calls.values()].find(each => each.granted && !over(each)
+      && (command !== undefined ? each.granted.command === command : path !== undefined && CHANGES.has(each.category) && each.granted.path === path))
+    if (call && command !== undefined) delete call.granted
+    return call !== undefined
+  }
+
+  /** The frames of calls that show a terminal whose output has grown. */
+  grown(terminal: string): Frame[] {
+    return [...this.#calls.values()].filter(call => call.terminals.includes(terminal)).flatMap(call => {
+      const content = this.#terminals(call)
+      return content.length > 0 ? [{ kind: 'tool_call_update' as const, id: call.id, content }] : []
+    })
+  }
+
+  #read(id: string, update: { readonly [name: string]: unknown }): Call {
+    const known = this.#calls.get(id)
+    if (!known && this.#calls.size >= MOST_CALLS) throw new Misbehaved(`announced more than ${MOST_CALLS} calls in one turn`)
+    const call: Call = known ?? { id, kind: 'other', category: 'other', name: '', title: '', status: 'pending', paths: [], terminals: [] }
+    this.#calls.set(id, call)
+    const kind = oneOf(update.kind, Object.keys(KINDS))
+    const title = lineOf(update.title, 300)
+    const name = lineOf(update.name, 80)
+    const input = fieldsOf(update.rawInput)
+    const command = commandOf(input)
+    const paths = [...listOf(update.locations, MOST_PARTS).map(each => fieldsOf(each).path), input.path, input.file_path,
+      ...listOf(update.content, MOST_PARTS).map(fieldsOf).filter(({ type }) => type === 'diff').map(({ path }) => path)]
+      .flatMap(path => (typeof path === 'string' ? [this.#paths.within(path) ?? path.slice(0, 4096)] : []))
+    if (kind) Object.assign(call, { kind, category: KINDS[kind]! })
+    if (title) call.title = title
+    if (name) call.name = name
+    if (paths.length > 0) call.paths = [...new Set(paths)]
+    if (call.category === 'execute') call.command = command ?? call.command ?? call.title
+    // A call that is over stays so, whatever is said of it afterwards.
+    if (!over(call)) call.status = oneOf(update.status, STATUSES) ?? call.status
+    return call
+  }
+
+  #locations(value: unknown): Location[] {
+    return listOf(value, MOST_PARTS).flatMap(each => {
+      const { path, line } = fieldsOf(each)
+      const place = typeof path === 'string' ? this.#paths.within(path) : undefined
+      const at = countOf(line)
+      return place === undefined ? [] : [{ path: place, ...(at && { line: at }) }]
+    })
+  }
+
+  #content(call: Call, value: unknown): ToolContent[] | undefined {
+    if (!Array.isArray(value)) return call.terminals.length > 0 && over(call) ? this.#terminals(call) : undefined
+    const parts = listOf(value, MOST_PARTS).map(fieldsOf)
+    call.terminals = parts.flatMap(({ type, terminalId }) => (type === 'terminal' && typeof terminalId === 'string' ? [terminalId] : []))
+    return [...parts.flatMap(part => this.#part(part)), ...this.#terminals(call)]
+  }
+
+  #terminals({ terminals }: Call): ToolContent[] {
+    return terminals.flatMap(id => {
+      const output = this.#outputOf(id)
+      return output ? [{ type: 'text' as const, text: cut(output) }] : []
+    })
+  }
+
+  #part(part: { readonly [name: string]: unknown }): ToolContent[] {
+    if (part.type === 'diff') {
+      const [path, newText, oldText] = [textOf(part.path, 4096), textOf(part.newText, MOST_SIDE), textOf(part.oldText, MOST_SIDE)]
+      if (path === undefined || newText === undefined) return []
+      return [{ type: 'diff', path: this.#paths.within(path) ?? path, ...(oldText !== undefined && { oldText }), newText }]
+    }
+    if (part.type !== 'content') return []
+    const { type, text, uri, mimeType } = fieldsOf(part.content)
+    if (type === 'text') return typeof text === 'string' && text ? [{ type: 'text', text: cut(textOf(text, MOST_TEXT)!) }] : []
+    const picture = type === 'resource_link' && typeof uri === 'string' && typeof mimeType === 'string' && mimeType.startsWith('image/')
+    const path = picture ? this.#paths.linked(uri) : undefined
+    return path === undefined ? [] : [{ type: 'image', path }]
+  }
+}
+
+/** A tool of the sandbox keeps its name when the program does the same kind of thing under it. */
+const gateName = ({ name, category }: Call): string =>
+  Object.hasOwn(tools, name) && tools[name]!.category === category ? name : NAMES[category]
+
+const commandOf = ({ command, args }: { readonly [name: string]: unknown }): string | undefined => {
+  const words = Array.isArray(command) ? command : [command, ...(Array.isArray(args) ? args : [])]
+  return words.length > 0 && words.every(word => typeof word === 'string') ? words.join(' ').slice(0, 100_000).toWellFormed() || undefined : undefined
+}
+
+const CHANGES = new Set<ToolCategory>(['edit', 'delete', 'move'])
+
+const near = (one: ToolCategory, other: ToolCategory): boolean =>
+  one === other || (CHANGES.has(one) && CHANGES.has(other)) || (CHANGES.has(one) && other === 'read')
+
+const frameOf = ({ id, name, category, title, status }: Call): ToolCallFrame =>
+  ({ kind: 'tool_call', id, name: name || NAMES[category], category, status, ...(title && { target: title.slice(0, 200) }) })

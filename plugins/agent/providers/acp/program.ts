@@ -1,0 +1,33 @@
+import { access, constants } from 'node:fs/promises'
+import { delimiter, isAbsolute, join } from 'node:path'
+import { refuse } from '../../../../sdk/index.js'
+import { listEnv, type Env } from '../../../../sdk/node/run.js'
+
+/** An agent program outside the sandbox that speaks the Agent Client Protocol, as its provider describes it. */
+export interface AgentProgram {
+  /** As a person knows it. */
+  readonly label: string
+  /** What is started: a name looked up in the PATH, or a path; blanks split nothing. */
+  readonly command: readonly [program: string, ...args: string[]]
+  /** How a person installs it. */
+  readonly install: string
+  readonly env?: Env
+  /** Folders it needs beside those of the system. */
+  readonly needs?: readonly string[]
+}
+
+/** The path at which a program is found, or undefined where it is not installed. */
+export const located = async ({ command: [name] }: AgentProgram): Promise<string | undefined> => {
+  const places = isAbsolute(name) ? [name] : (listEnv().PATH ?? '').split(delimiter).map(folder => join(folder, name))
+  for (const path of places) if (await access(path, constants.X_OK).then(() => true, () => false)) return path
+  return undefined
+}
+
+/** The sentence that names a program that is missing, and how to install it. */
+export const absence = ({ label, command: [name], install }: AgentProgram): string =>
+  `expected the program ${name} of ${label} and found none: ${install}`
+
+/** Refuses a program that is not installed. */
+export const installed = async (program: AgentProgram): Promise<void> => {
+  if ((await located(program)) === undefined) refuse('missing-program', absence(program))
+}

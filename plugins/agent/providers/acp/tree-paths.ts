@@ -1,0 +1,39 @@
+import { posix, relative } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { contains } from '../../../../sdk/node/paths.js'
+import type { TreeCommand } from '../adapter.js'
+
+/** The paths of a program, which are absolute, and those of the sandbox, which count from the root of the tree. */
+export class TreePaths {
+  readonly #roots: readonly string[]
+
+  constructor({ root, seen }: Pick<TreeCommand, 'root' | 'seen'>) {
+    this.#roots = [seen.root, root]
+  }
+
+  /** The path in the tree; undefined when it leads elsewhere. The root itself is `.`. */
+  within(path: string): string | undefined {
+    const plain = posix.normalize(path)
+    const root = path.startsWith('/') ? this.#roots.find(each => contains(each, plain)) : undefined
+    return root === undefined ? undefined : relative(root, plain) || '.'
+  }
+
+  /** The path in the tree of a `file:` address. */
+  linked(uri: string): string | undefined {
+    try {
+      return this.within(fileURLToPath(uri))
+    } catch {
+      return undefined
+    }
+  }
+
+  /** The path as the program sees it. */
+  seen(path: string): string {
+    return path === '.' ? this.#roots[0]! : `${this.#roots[0]}/${path}`
+  }
+
+  /** The address of a path as the program sees it. */
+  address(path: string): string {
+    return pathToFileURL(this.seen(path)).href
+  }
+}

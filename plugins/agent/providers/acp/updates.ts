@@ -1,0 +1,103 @@
+import type { Command, Frame, TodoItem } from '../../turn/frames.js'
+import type { AgentCalls } from './calls.js'
+import { countOf, fieldsOf, lineOf, listOf, oneOf, textOf } from './outside.js'
+
+const PIECE = 64 * 1024
+const MOST_PLAN = 64 * 1024
+const MOST_ITEMS = 200
+const STATUSES = ['pending', 'in_progress', 'completed'] as const satisfies TodoItem['status'][]
+
+/** Turns what a program says in one turn into frames. */
+export class Updates {
+  readonly #calls: AgentCalls
+  #prose: { readonly message: unknown } | undefined
+  /** What it said since `heard` was last emptied, for a plan. */
+  #said = ''
+  #cost: number | undefined
+
+  constructor(calls: AgentCalls) {
+    this.#calls = calls
+  }
+
+  /** What the session has cost so far in US dollars, when the program counts it. */
+  get costUsd(): number | undefined {
+    return this.#cost
+  }
+
+  /** Everything said since the last time this was asked. */
+  takeSaid(): string {
+    const said = this.#said
+    this.#said = ''
+    return said
+  }
+
+  /** Ends the block of prose that is open. */
+  close(): Frame[] {
+    if (!this.#prose) return []
+    this.#prose = undefined
+    return [{ kind: 'text_end' }]
+  }
+
+  /** The frames of an update; none when it says nothing that is shown. */
+  heard(update: { readonly [name: string]: unknown }): Frame[] {
+    switch (update.sessionUpdate) {
+      case 'agent_message_chunk':
+        return this.#words(update)
+      case 'agent_thought_chunk':
+        return [...this.close(), ...pieces(wordsOf(update.content)).map(text => ({ kind: 'thinking' as const, text }))]
+      case 'tool_call':
+      case 'tool_call_update':
+        return [...this.close(), ...this.#calls.heard(update)]
+      case 'plan':
+        return [{ kind: 'todos', items: listOf(update.entries, MOST_ITEMS).flatMap(todoOf) }]
+      case 'available_commands_update':
+        return [{ kind: 'commands', items: listOf(update.availableCommands, MOST_ITEMS).flatMap(commandOf) }]
+      case 'usage_update':
+        return this.#usage(update)
+      default:
+        return []
+    }
+  }
+
+  #words({ content, messageId }: { readonly [name: string]: unknown }): Frame[] {
+    const text = wordsOf(content)
+    if (!text) return []
+    const frames = this.#prose && this.#prose.message !== messageId ? this.close() : []
+    this.#prose = { message: messageId }
+    if (this.#said.length < MOST_PLAN) this.#said = (this.#said + text).slice(0, MOST_PLAN).toWellFormed()
+    return [...frames, ...pieces(text).map(piece => ({ kind: 'delta' as const, text: piece }))]
+  }
+
+  #usage({ used, size, cost }: { readonly [name: string]: unknown }): Frame[] {
+    const { amount, currency } = fieldsOf(cost)
+    if (currency === 'USD' && typeof amount === 'number' && Number.isFinite(amount) && amount >= 0) this.#cost = amount
+    const [tokens, contextWindow] = [countOf(used), countOf(size)]
+    return tokens === undefined || contextWindow === undefined ? [] : [{ kind: 'context_usage', tokens, contextWindow }]
+  }
+}
+
+/** The words of a block; a link is shown by its name. */
+const wordsOf = (content: unknown): string => {
+  const { type, text, name } = fieldsOf(content)
+  if (type === 'text' && typeof text === 'string') return text.toWellFormed()
+  return type === 'resource_link' ? `[${lineOf(name, 200) ?? ''}]` : ''
+}
+
+const pieces = (text: string): string[] => {
+  const found: string[] = []
+  for (let at = 0; at < text.length; at += PIECE) found.push(text.slice(at, at + PIECE).toWellFormed())
+  return found
+}
+
+const todoOf = (entry: unknown): TodoItem[] => {
+  const { content, status } = fieldsOf(entry)
+  const text = lineOf(content, 1000)
+  return text ? [{ content: text, status: oneOf(status, STATUSES) ?? 'pending' }] : []
+}
+
+const commandOf = (command: unknown): Command[] => {
+  const { name, description, input } = fieldsOf(command)
+  const plain = lineOf(name, 80)?.replace(/^[/$@]+/, '')
+  const hint = lineOf(fieldsOf(input).hint, 200)
+  return plain ? [{ name: plain, description: textOf(description, 500) ?? '', ...(hint && { hint }) }] : []
+}

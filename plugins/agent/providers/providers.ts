@@ -1,0 +1,92 @@
+import { refuse } from '../../../sdk/index.js'
+import type { Log, Store } from '../../../sdk/index.js'
+import type { ProviderAdapter } from './adapter.js'
+import type { ProviderRefusal } from '../contract.js'
+import type { Command, ErrorCode, Frame } from '../turn/frames.js'
+
+const REFUSALS = 'refusals'
+const COMMANDS = 'commands/'
+
+const KINDS: { readonly [code in ErrorCode]?: ProviderRefusal['kind'] } = {
+  rate_limit: 'limit',
+  'trial-exhausted': 'limit',
+  reauth: 'auth',
+  'token-refused': 'auth',
+  'not-entitled': 'entitlement',
+  'subscription-required': 'entitlement',
+}
+
+/** The providers turns can run on, what each last published, and whom each last refused. */
+export class Providers {
+  readonly #store: Pick<Store, 'get' | 'set'>
+  readonly #log: Pick<Log, 'warn'>
+  readonly #adapters: ReadonlyMap<string, ProviderAdapter>
+  readonly #commands = new Map<string, Command[]>()
+  #refusals: { [provider: string]: ProviderRefusal } = {}
+
+  constructor(store: Pick<Store, 'get' | 'set'>, log: Pick<Log, 'warn'>, adapters: readonly ProviderAdapter[]) {
+    this.#store = store
+    this.#log = log
+    this.#adapters = new Map(adapters.map(adapter => [adapter.id, adapter]))
+  }
+
+  async load(): Promise<void> {
+    this.#refusals = (await this.#store.get<{ [provider: string]: ProviderRefusal }>(REFUSALS)) ?? {}
+    for (const id of this.#adapters.keys()) {
+      const commands = await this.#store.get<Command[]>(COMMANDS + id)
+      if (commands) this.#commands.set(id, commands)
+    }
+  }
+
+  /** A provider by id, or the default one. */
+  get(id?: string): ProviderAdapter {
+    if (id === undefined) return this.#adapters.values().next().value!
+    return (
+      this.#adapters.get(id) ??
+      refuse('unprocessable', `there is no provider ${JSON.stringify(id.slice(0, 120))}: expected ${[...this.#adapters.keys()].join(' or ')}`)
+    )
+  }
+
+  find(id: string): ProviderAdapter | undefined {
+    return this.#adapters.get(id)
+  }
+
+  /** The first provider that has a model. */
+  serving(model: string): ProviderAdapter | undefined {
+    return [...this.#adapters.values()].find(({ models }) => models.includes(model))
+  }
+
+  /** The shortcuts a provider last published. */
+  commands(id?: string): Command[] {
+    const adapter = this.get(id)
+    return [...(this.#commands.get(adapter.id) ?? adapter.commands)]
+  }
+
+  get refusals(): { [provider: string]: ProviderRefusal } {
+    return structuredClone(this.#refusals)
+  }
+
+  /** Learns from a frame of a provider's turn. */
+  heard(provider: string, frame: Frame): void {
+    if (frame.kind === 'commands') {
+      this.#commands.set(provider, frame.items)
+      return this.#keep(COMMANDS + provider, frame.items)
+    }
+    const kind = frame.kind === 'error' && frame.code ? KINDS[frame.code] : undefined
+    if (frame.kind !== 'error' || !kind) return
+    this.#refusals = { ...this.#refusals, [provider]: { at: Date.now(), kind, message: frame.message } }
+    this.#keep(REFUSALS, this.#refusals)
+  }
+
+  /** A provider answered a turn: what it refused before is over. */
+  answered(provider: string): void {
+    if (!this.#refusals[provider]) return
+    const { [provider]: _over, ...rest } = this.#refusals
+    this.#refusals = rest
+    this.#keep(REFUSALS, rest)
+  }
+
+  #keep(key: string, value: unknown): void {
+    this.#store.set(key, value).catch(error => this.#log.warn('what a provider published could not be stored', { key, error: String(error) }))
+  }
+}

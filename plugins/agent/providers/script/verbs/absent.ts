@@ -1,0 +1,51 @@
+import type { ToolCategory } from '../../../turn/frames.js'
+import { malformed } from '../argument.js'
+import { type Verb, verb } from '../verb.js'
+
+interface Absence {
+  readonly form: string
+  /** What stands behind the verb. */
+  readonly fits: RegExp
+  /** Takes lines below it. */
+  readonly lines?: true
+  readonly tool: string
+  readonly category: ToolCategory
+  readonly needs: string
+}
+
+/** A verb that opens a tool call, closes it as failed with a reason, and lets the script go on. */
+const without = (name: string, { form, fits, lines, tool, category, needs }: Absence): Verb =>
+  verb<{ readonly text: string }>({
+    form,
+    help: `not available yet: it needs ${needs}`,
+    ...(!lines && { lineless: true }),
+    read: ({ text }) => (fits.test(text) ? { text } : malformed(form, text)),
+    run: ({ text }, hand) => {
+      const lack = `${name} is not available in this sandbox yet: it needs ${needs}; the script goes on`
+      return hand.without({ name: tool, category, target: hand.text(text), input: {} }, lack)
+    },
+  })
+
+const ABSENT: { readonly [name: string]: Absence } = {
+  search: { form: 'search QUERY', fits: /./, tool: 'Search', category: 'search', needs: 'the search index' },
+  browse: { form: 'browse URL', fits: /^\S+$/, tool: 'Browser', category: 'execute', needs: 'a browser for agents' },
+  handover: {
+    form: 'handover browser MESSAGE, handover terminal MESSAGE', fits: /^(?:browser|terminal)\s+\S/, tool: 'Handover',
+    category: 'other', needs: 'a browser or terminal to hand over',
+  },
+  need: {
+    form: 'need KIND TITLE', fits: /^\S+\s+\S/, lines: true, tool: 'Need', category: 'other', needs: 'the list of needs',
+  },
+  propose: {
+    form: 'propose PLATFORM TARGET', fits: /^\S+\s+\S/, lines: true, tool: 'Propose', category: 'other', needs: 'approvals',
+  },
+  verdict: {
+    form: 'verdict done REASON, verdict not-done REASON', fits: /^(?:done|not-done)\s+\S/, lines: true, tool: 'Verdict',
+    category: 'other', needs: 'a loop or workflow that asked for a document',
+  },
+  die: { form: 'die', fits: /^$/, tool: 'Die', category: 'other', needs: 'an agent program of its own that could end' },
+}
+
+/** Verbs of the language that need a part of the sandbox which is not there. */
+export const absent: { readonly [name: string]: Verb } =
+  Object.fromEntries(Object.entries(ABSENT).map(([name, absence]) => [name, without(name, absence)]))

@@ -1,0 +1,140 @@
+import type { Frame, TodoItem, ToolCategory } from '../../../turn/frames.js'
+import { content, malformed, needed } from '../argument.js'
+import type { ScriptContext, Step } from '../context.js'
+import { chomp, kept } from '../texts.js'
+import type { Use } from '../use.js'
+import { type Verb, verb } from '../verb.js'
+
+const MARKS: { readonly [mark: string]: TodoItem['status'] } = { ' ': 'pending', '~': 'in_progress', x: 'completed' }
+
+/** Makes the call; what it tells, or why it failed, goes to `$out`. */
+async function* used(hand: ScriptContext, use: Use, tells = false): AsyncGenerator<Frame, boolean> {
+  const { ok, text } = yield* hand.call(use)
+  if (tells || !ok) hand.note({ out: kept(chomp(text)) })
+  return ok
+}
+
+async function* done(hand: ScriptContext, use: Use, tells = false): Step {
+  yield* used(hand, use, tells)
+}
+
+const at = (name: string, category: ToolCategory, path: string, input: object = {}): Use =>
+  ({ name, category, target: path, input: { path, ...input } })
+
+const sided = (lines: readonly string[], sign: string): string[] =>
+  lines.filter(line => line[0] === sign).map(line => line.slice(line[1] === ' ' ? 2 : 1))
+
+const todoItem = (part: string): TodoItem => {
+  const text = part.trim()
+  const status = text[0] === '[' && text[2] === ']' ? MARKS[text[1]!] : undefined
+  const content = text.slice(3).trim()
+  return status === undefined || content === '' ? malformed('todo [ ] a | [~] b | [x] c', text) : { content, status }
+}
+
+interface Place {
+  readonly path: string
+}
+type Span = Place & { readonly from?: number; readonly to?: number }
+type Whole = Place & { readonly content: string }
+type Part = Place & { readonly old: string; readonly new: string }
+
+const place = (form: string) => ({ text }: { readonly text: string }): Place => ({ path: needed(form, text) })
+
+/** Files of the turn's tree, and the list of what is to do. */
+export const files: { readonly [name: string]: Verb } = {
+  todo: verb<{ readonly items: readonly TodoItem[] }>({
+    form: 'todo [ ] a | [~] b | [x] c',
+    help: 'shows a list of what is to do, in hand and done',
+    lineless: true,
+    read: ({ text }) => ({ items: text.split('|').map(todoItem) }),
+    run: async function* (input, hand): Step {
+      const items = input.items.map(item => ({ ...item, content: hand.text(item.content) }))
+      const use: Use = { name: 'Todo', category: 'think', target: `${items.length} items`, input: { items } }
+      if (yield* used(hand, use)) yield* hand.once({ kind: 'todos', items })
+    },
+  }),
+  read: verb<Span>({
+    form: 'read PATH [FROM-TO]',
+    help: 'reads a file into $out',
+    lineless: true,
+    read: ({ text }) => {
+      const range = /\s(\d{1,9})-(\d{1,9})$/.exec(text.slice(-24))
+      if (!range) return { path: needed('read PATH [FROM-TO]', text) }
+      const [from, to] = [Number(range[1]), Number(range[2])]
+      if (from < 1 || to < from) malformed('lines counted from 1, the first before the last', range[0].trim())
+      return { path: text.slice(0, -range[0].length).trim(), from, to }
+    },
+    run: ({ path, from, to }, hand) => {
+      const range = from !== undefined && to !== undefined && { offset: from, limit: to - from + 1 }
+      return done(hand, at('Read', 'read', hand.text(path), { ...range }), true)
+    },
+  }),
+  list: verb<Place>({
+    form: 'list PATH',
+    help: 'lists a folder into $out',
+    lineless: true,
+    read: ({ text }) => ({ path: text === '' ? '.' : text }),
+    run: ({ path }, hand) => done(hand, at('List', 'search', hand.text(path)), true),
+  }),
+  write: verb<Whole>({
+    form: 'write PATH',
+    help: 'writes the | lines below into a file',
+    read: ({ text, lines }) => ({ path: needed('write PATH', text), content: content(lines) }),
+    run: (input, hand) => done(hand, at('Write', 'edit', hand.text(input.path), { content: hand.text(input.content) })),
+  }),
+  append: verb<Whole>({
+    form: 'append PATH',
+    help: 'writes the | lines below behind what the file holds',
+    read: ({ text, lines }) => ({ path: needed('append PATH', text), content: content(lines) }),
+    run: (input, hand) => {
+      const path = hand.text(input.path)
+      return done(hand, { ...at('Append', 'edit', path, { content: hand.text(input.content) }), changes: [path] })
+    },
+  }),
+  edit: verb<Part>({
+    form: 'edit PATH',
+    help: 'replaces the lines "| - old" by the lines "| + new"; old must occur exactly once',
+    read: ({ text, lines }) => {
+      const stray = lines.find(line => line[0] !== '-' && line[0] !== '+')
+      if (stray !== undefined) malformed('lines of the form - old and + new', stray === '' ? 'an empty line' : stray)
+      const old = sided(lines, '-')
+      if (old.length === 0) malformed('at least one line of the form - old', '')
+      return { path: needed('edit PATH', text), old: old.join('\n'), new: sided(lines, '+').join('\n') }
+    },
+    run: (input, hand) => {
+      const path = hand.text(input.path)
+      const use = at('Edit', 'edit', path, { old: hand.text(input.old), new: hand.text(input.new) })
+      return done(hand, { ...use, changes: [path] })
+    },
+  }),
+  delete: verb<Place>({
+    form: 'delete PATH',
+    help: 'deletes a file or an empty folder',
+    lineless: true,
+    read: place('delete PATH'),
+    run: (input, hand) => {
+      const path = hand.text(input.path)
+      return done(hand, { ...at('Delete', 'delete', path), changes: [path] })
+    },
+  }),
+  move: verb<{ readonly from: string; readonly to: string }>({
+    form: 'move FROM -> TO',
+    help: 'moves or renames a file or folder',
+    lineless: true,
+    read: ({ text }) => {
+      const [from, to, more] = text.split(' -> ', 3).map(part => part.trim())
+      return from && to && more === undefined ? { from, to } : malformed('move FROM -> TO', text)
+    },
+    run: (input, hand) => {
+      const [from, to] = [hand.text(input.from), hand.text(input.to)]
+      return done(hand, { name: 'Move', category: 'move', target: from, input: { from, to }, changes: [from, to] })
+    },
+  }),
+  image: verb<Place>({
+    form: 'image PATH',
+    help: 'shows a picture of the tree',
+    lineless: true,
+    read: place('image PATH'),
+    run: ({ path }, hand) => done(hand, at('Read', 'read', hand.text(path))),
+  }),
+}

@@ -1,0 +1,47 @@
+import { malformed, needed } from '../argument.js'
+import type { ScriptContext, Step } from '../context.js'
+import { chomp, kept } from '../texts.js'
+import type { Use } from '../use.js'
+import { type Verb, verb } from '../verb.js'
+
+/** Does something once, whatever restarts: `$out` and `$exit` tell what became of it. */
+async function* ran(hand: ScriptContext, use: Use): Step {
+  const { ok, text, exit } = yield* hand.call({ ...use, once: true })
+  hand.note({ out: kept(chomp(text)), exit: String(exit ?? (ok ? 0 : 1)) })
+}
+
+/** Programs and the network. */
+export const running: { readonly [name: string]: Verb } = {
+  run: verb<{ readonly command: string }>({
+    form: 'run COMMAND',
+    help: 'runs it in the shell; $exit and $out',
+    lineless: true,
+    read: ({ text }) => ({ command: needed('run COMMAND', text) }),
+    run: (input, hand) => {
+      const command = hand.text(input.command)
+      return ran(hand, { name: 'Shell', category: 'execute', target: command, input: { command } })
+    },
+  }),
+  code: verb<{ readonly source: string }>({
+    form: 'code',
+    help: 'runs the | lines below as JavaScript; $exit and $out',
+    read: ({ text, lines }) => {
+      if (text !== '') malformed('code alone on its line, and below it lines that begin with |', `code ${text}`)
+      return { source: needed('code, and below it lines that begin with |', lines.join('\n')) }
+    },
+    run: (input, hand) => {
+      const source = hand.text(input.source)
+      return ran(hand, { name: 'Code', category: 'execute', target: source, input: { source } })
+    },
+  }),
+  fetch: verb<{ readonly url: string }>({
+    form: 'fetch URL',
+    help: 'gets a page of the web; $out is its text, $exit is 0 or 1',
+    lineless: true,
+    read: ({ text }) => ({ url: needed('fetch URL', text) }),
+    run: (input, hand) => {
+      const url = hand.text(input.url)
+      return ran(hand, { name: 'Fetch', category: 'fetch', target: url, input: { url } })
+    },
+  }),
+}

@@ -1,0 +1,292 @@
+import { randomUUID } from 'node:crypto'
+import { refuse } from '../../../sdk/index.js'
+import type { Caller } from '../../../sdk/index.js'
+import { accessToConversation, reachesAll } from '../../../sdk/node/conversation-reach.js'
+import { refuseReading, type AccessView } from '../../../sdk/node/access-view.js'
+import { isFull } from '../../../sdk/node/disk.js'
+import { canAnswerCards, assertReaches, mayReach, type Sender } from '../conversations/access.js'
+import type { Conversation, CopyStart, Started, TurnInput } from '../contract.js'
+import type { Conversations } from '../conversations/conversations.js'
+import type { Engine } from '../turn/engine.js'
+import type { Beginning, Forks } from '../conversations/forks.js'
+import type { QueuedWhy } from '../turn/frames.js'
+import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { notesOf, preambleOf } from '../turn/preamble.js'
+import type { Providers } from '../providers/providers.js'
+import { MOST_WAITING, answerOf, shown, type LedgerRow, type Queue } from './queue.js'
+import type { Message } from '../turn/run-entry.js'
+import { limitsOfTurn, refuseUnknown, assertVisible, type ViewOf } from '../conversations/access-view.js'
+import type { Transcripts } from '../conversations/transcripts.js'
+import type { Turn } from '../turn/turn.js'
+import { differs, optionsOf } from '../turn/options.js'
+
+/** What a message must pass that takes a look at the disk. */
+export interface MessageChecks {
+  /** Refuses attachments that escape or name no file there for the caller. */
+  attachments(paths: readonly string[], seen: AccessView): Promise<void>
+  /** Those of the paths that name something there for the caller. */
+  mentions(paths: readonly string[], seen: AccessView): Promise<string[]>
+  /** Refuses a folder to start in that escapes or is none. */
+  startIn(path: string): Promise<void>
+  /** Refuses where nothing lands. */
+  landing(): Promise<void>
+  /** Refuses where no private copy can be made, and answers the commits it is to be pinned to. */
+  isolation(input: Pick<TurnInput, 'worktreeBase'>, seen: AccessView): Promise<CopyStart[]>
+  /** Refuses where no turn can be kept to some folders. */
+  masking(): Promise<void>
+}
+
+/** What deciding about a message needs. */
+export interface DeliveryDeps {
+  readonly engine: Engine
+  readonly conversations: Conversations
+  readonly queue: Queue
+  readonly providers: Providers
+  readonly decisions: KeyedMutex
+  readonly checks: MessageChecks
+  readonly forks: Forks
+  readonly transcripts: Pick<Transcripts, 'lands'>
+  readonly look: ViewOf
+}
+
+const NOTHING: Beginning = { starts: [], lands: true }
+const RESERVED = new Set(['archived', 'search', 'designs'])
+const SAID_BYTES = 128 * 1024
+const TITLE = 80
+const TITLE_FROM_PROMPT = 60
+
+/** A new id: a letter for its kind, then what nobody can guess. */
+export const minted = (letter: string): string => `${letter}-${randomUUID().replaceAll('-', '').slice(0, 20)}`
+
+/** Decides what becomes of a message: it starts a turn, is said into the running one, or waits. */
+export class Delivery {
+  readonly #deps: DeliveryDeps
+  /** Messages being decided, by the id their sender gave them. */
+  readonly #deciding = new Map<string, Promise<Started>>()
+
+  constructor(deps: DeliveryDeps) {
+    this.#deps = deps
+  }
+
+  async deliver(input: TurnInput, sender: Sender): Promise<Started> {
+    wellFormed(input)
+    const { messageId } = input
+    if (messageId === undefined) return this.#decide(input, minted('m'), sender)
+    for (;;) {
+      const known = this.#deps.queue.known(messageId)
+      if (known) return this.#again(known, input, sender.caller)
+      const deciding = this.#deciding.get(messageId)
+      if (!deciding) break
+      // A message that was refused leaves no trace: then this one is the first.
+      await deciding.catch(() => {})
+    }
+    const decided = this.#decide(input, messageId, sender)
+    this.#deciding.set(messageId, decided)
+    try {
+      return await decided
+    } finally {
+      this.#deciding.delete(messageId)
+    }
+  }
+
+  async #again(known: LedgerRow, { conversationId }: TurnInput, caller: Caller): Promise<Started> {
+    if (conversationId !== undefined && conversationId !== known.conversationId)
+      refuse('conflict', 'this messageId was used in another conversation; expected a new one')
+    const conversation = this.#deps.conversations.find(known.conversationId) ?? this.#deps.conversations.gone(known.conversationId)
+    if (conversation) assertReaches(caller, conversation)
+    const seen = await this.#deps.look(caller)
+    const live = this.#deps.conversations.find(known.conversationId)
+    if (seen.reach && !(live && (await accessToConversation(seen, live))))
+      refuse('conflict', 'this messageId was used in another conversation; expected a new one')
+    return answerOf(known)
+  }
+
+  async #decide(asked: TurnInput, messageId: string, { caller, held }: Sender): Promise<Started> {
+    const { conversations, providers, checks, decisions, engine, look } = this.#deps
+    const conversationId = asked.conversationId ?? minted('c')
+    const seen = await look(caller)
+    const input: TurnInput = seen.reach ? { ...asked, isolated: true } : asked
+    await this.#see(conversationId, caller, seen)
+    possible(input)
+    if (input.autoLand) await checks.landing()
+    if (input.autoLand && held !== undefined) refuse('forbidden', `autoLand: ${held}`)
+    if (seen.reach) await this.#bounded(input, conversationId, seen)
+    await checks.attachments(input.attachments ?? [], seen.within(conversations.find(conversationId)?.folders))
+    return decisions.with(conversationId, async () => {
+      if (engine.closing) refuse('unavailable', 'the sandbox is going down; send the message again when it is back')
+      await this.#see(conversationId, caller, seen)
+      const conversation = conversations.find(conversationId)
+      await this.#session(input, conversation, caller, seen)
+      const { adapter, harness } = optionsOf(input, conversation, providers)
+      await adapter.preflight?.(harness)
+      const begins = conversation ? NOTHING : await this.#first(input, conversationId, caller, seen)
+      const at = Date.now()
+      const limits = limitsOfTurn(caller)
+      const message: Message = {
+        ...(held === undefined && { lands: true }), ...(limits && { limits }),
+        run: minted('r'), conversationId, messageId, input, by: caller.actor, attended: canAnswerCards(caller) && input.unattended !== true, at,
+      }
+      return this.#accept(message, conversation ?? this.#opened(message, caller, begins, seen), !conversation, seen)
+    })
+  }
+
+  /** Whether the caller may speak here at all, also where a conversation of this id once was. */
+  async #see(conversationId: string, caller: Caller, seen: AccessView): Promise<void> {
+    const { conversations } = this.#deps
+    const conversation = conversations.find(conversationId)
+    const known = conversation ?? conversations.gone(conversationId)
+    if (known) assertReaches(caller, known)
+    if (conversation) await assertVisible(seen, conversation, true)
+    // The words of one that is gone come back with its id.
+    else if (known && !reachesAll(seen, known.folders)) refuseUnknown(conversationId)
+  }
+
+  /** Refuses a turn of somebody limited to areas that would start outside of them, or could not be kept to them. */
+  async #bounded({ startIn }: TurnInput, conversationId: string, seen: AccessView): Promise<void> {
+    const { conversations, checks } = this.#deps
+    const conversation = conversations.find(conversationId)
+    await checks.masking()
+    if (conversation?.branch) return
+    if (conversation) refuse('conflict', `${conversationId} works in the shared tree, where no turn can be kept to your areas: start a conversation of your own`)
+    const access = await seen.access(startIn)
+    if (access === undefined) {
+      const work = seen.reach!.filter(folder => folder.access === 'work').map(({ path }) => path)
+      refuse('not-found', `startIn: expected a folder inside your areas (${work.join(', ') || 'none is there for work'}), found ${startIn ?? 'none'}`)
+    }
+    if (access === 'read') refuseReading(`startIn: ${startIn}`)
+  }
+
+  async #session({ sessionId, forkOf }: TurnInput, conversation: Conversation | undefined, caller: Caller, seen: AccessView): Promise<void> {
+    const { conversations } = this.#deps
+    if (forkOf && conversation) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
+    if (sessionId === undefined || conversation?.session?.id === sessionId) return
+    const owner = conversations.all.find(({ session }) => session?.id === sessionId)
+    if (!owner || !mayReach(caller, owner) || !(await accessToConversation(seen, owner)))
+      refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
+    refuse('unprocessable', 'sessionId: this provider goes on only in the conversation of the session; send the message there')
+  }
+
+  async #first(input: TurnInput, conversationId: string, caller: Caller, seen: AccessView): Promise<Beginning> {
+    const { conversations, forks, checks, transcripts } = this.#deps
+    const forked = input.forkOf ? await forks.check(input.forkOf, conversationId, caller, seen) : NOTHING
+    const lands = forked.lands && (!conversations.gone(conversationId) || (await transcripts.lands(conversationId)))
+    if (input.startIn) await checks.startIn(input.startIn)
+    if (!isolates(input)) return { starts: [], lands }
+    const pinned = await checks.isolation(input, seen)
+    return { starts: [...pinned, ...forked.starts.filter(({ repo }) => !pinned.some(pin => pin.repo === repo))], lands }
+  }
+
+  #opened(message: Message, caller: Caller, begins: Beginning, { reach: folders }: AccessView): Conversation {
+    const { conversationId, input, by, at, lands } = message
+    const { adapter, harness } = optionsOf(input, undefined, this.#deps.providers)
+    const { forkOf } = input
+    const title = input.title?.trim() || input.prompt.trim().split('\n', 1)[0]?.slice(0, TITLE_FROM_PROMPT).trim()
+    return {
+      id: conversationId,
+      ...(title && { title: title.slice(0, TITLE) }),
+      titleBy: input.title?.trim() ? 'person' : 'prompt',
+      createdAt: at,
+      updatedAt: at,
+      openedBy: by,
+      lastBy: by,
+      ...(caller.tokenId && { openedByToken: caller.tokenId }),
+      provider: adapter.id,
+      harness,
+      ...(input.startIn && { startIn: input.startIn }),
+      ...(forkOf && { forkedFrom: { conversationId: forkOf.conversationId, index: forkOf.keep, files: forkOf.files } }),
+      ...(isolates(input) && { branch: `agent/${conversationId}` }),
+      repos: [],
+      ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
+      ...(lands && begins.lands && { landsAlone: true }),
+      ...(begins.starts.length > 0 && { starts: begins.starts }),
+      totals: { turns: 0, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
+    }
+  }
+
+  async #accept(message: Message, conversation: Conversation, isNew: boolean, seen: AccessView): Promise<Started> {
+    const { engine, queue, conversations, checks, forks } = this.#deps
+    const { run, messageId, conversationId, at, by, input } = message
+    const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({ run: of, conversationId, messageId, delivery, at })
+    const turn = engine.live(conversationId)
+    if (!turn) {
+      const started = row('started')
+      const fork = isNew ? input.forkOf : undefined
+      if (fork) await durably(forks.prepare(fork, conversationId))
+      await durably(queue.accept({ row: started, message, ...(isNew && { opened: conversation }) }))
+      if (isNew) conversations.open(conversation)
+      if (fork) await forks.begin(conversationId)
+      engine.start(message)
+      return answerOf(started)
+    }
+    const why = this.#why(turn, message)
+    if (why) {
+      const waiting = queue.waiting(conversationId)
+      if (waiting.length >= MOST_WAITING)
+        refuse('too-many', `${MOST_WAITING} messages wait in this conversation already; wait until some of them have had their turn`)
+      const queued = row('queued')
+      await durably(queue.accept({ row: queued, message: { ...message, why } }))
+      turn.log.push({ kind: 'queue', messages: shown(queue.waiting(conversationId)), paused: queue.paused(conversationId) })
+      return answerOf(queued)
+    }
+    const said = row('said', turn.run)
+    const { attachments = [], editorContext } = input
+    const mentions = await checks.mentions(input.mentions ?? [], seen.within(conversation.folders))
+    const note = preambleOf(notesOf({ mentions, attachments: [], ...(editorContext && { editorContext }) }))
+    const lands = message.lands && { lands: true }
+    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }), ...lands }
+    await durably(queue.accept({ row: said, said: { ...words, run: turn.run } }))
+    await turn.say(words)
+    void conversations.update(conversationId, { lastBy: by, updatedAt: at }).catch(() => {})
+    return answerOf(said)
+  }
+
+  /** Why a message has to wait for the turn under way; undefined when it can be said into it. */
+  #why(turn: Turn, { conversationId, input }: Message): QueuedWhy | undefined {
+    const { queue, providers, conversations } = this.#deps
+    if (turn.stopping) return 'stopping'
+    if (turn.state === 'parked') return 'parked'
+    if (input.errand) return 'errand'
+    const { provider, harness, model, permissionMode, effort, thinking, fast } = turn.entry.fields
+    const adapter = providers.get(provider)
+    if (!adapter.abilities(harness).words || Buffer.byteLength(input.prompt) > SAID_BYTES) return 'no-mid-turn-words'
+    const { actsAs, autoLand = false } = conversations.get(conversationId)
+    const running = {
+      adapter, harness, model, permissionMode,
+      ...(effort !== undefined && { effort }),
+      ...(thinking !== undefined && { thinking }),
+      ...(fast !== undefined && { fast }),
+      ...(actsAs !== undefined && { actsAs }),
+    }
+    if (differs(input, { autoLand, ...turn.message.input }, running)) return 'other-options'
+    return queue.waiting(conversationId).length ? 'behind-others' : undefined
+  }
+}
+
+const isolates = ({ isolated, worktreeBase, forkOf }: TurnInput): boolean =>
+  isolated === true || worktreeBase !== undefined || forkOf?.files === 'then'
+
+/** What can be told from the message alone. */
+const wellFormed = ({ prompt, attachments, isolated, conversationId, origin }: TurnInput): void => {
+  const invalid = (path: string, expected: string, found: string) => refuse('invalid', `${path}: expected ${expected}, found ${found}`, { errors: [{ path, expected }] })
+  if (!prompt && !attachments?.length) invalid('prompt', 'words, or at least one attachment', 'neither')
+  if (origin !== undefined) invalid('origin', 'nothing, since the sandbox sets it', 'an object')
+  if (isolated && conversationId === undefined) invalid('conversationId', 'the id of the conversation that is to be isolated', 'none')
+}
+
+/** What no group of this sandbox can honour yet is refused by name, never ignored. */
+const possible = ({ conversationId, placement, account }: TurnInput): void => {
+  if (conversationId !== undefined && RESERVED.has(conversationId))
+    refuse('unprocessable', `conversationId: ${conversationId} is a word of other routes; expected another id`)
+  if (placement?.kind === 'runner') refuse('unprocessable', `placement: there is no runner ${JSON.stringify(placement.id.slice(0, 120))}`)
+  if (account !== undefined) refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
+}
+
+/** The durable step of a message; a full disk is the caller's to know. */
+const durably = async (step: Promise<void>): Promise<void> => {
+  try {
+    await step
+  } catch (error) {
+    if (!isFull(error)) throw error
+    refuse('too-large', 'the disk of the sandbox is full: nothing was accepted; make room and send the message again', { cause: error })
+  }
+}

@@ -1,0 +1,362 @@
+import type { Journals } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import type { Conversation, Delivery, Started } from '../contract.js'
+import type { QueuedMessage, QueuedWhy } from '../turn/frames.js'
+import type { Resumable } from '../turn/outage.js'
+import type { Line } from './lines.js'
+import type { Message } from '../turn/run-entry.js'
+
+/** What became of a message, kept so that the same message sent again gets the same answer. */
+export interface LedgerRow extends Started {
+  readonly at: number
+  /** Taken back while it waited: its run never starts. */
+  readonly withdrawn?: true
+}
+
+/** A message in the queue and why it waits. */
+export interface WaitingMessage extends Message {
+  readonly why: QueuedWhy
+}
+
+/** Words said into a running turn. */
+export interface SaidWords {
+  readonly run: string
+  readonly messageId: string
+  readonly text: string
+  readonly attachments: readonly string[]
+  /** What the sandbox puts in front of the words for the provider. */
+  readonly note?: string
+  readonly by: string
+  readonly at: number
+  /** Their sender may land. */
+  readonly lands?: boolean
+}
+
+/** Everything that accepting one message makes durable, in one line. */
+export interface Acceptance {
+  readonly row: LedgerRow
+  /** The conversation this message opens. */
+  readonly opened?: Conversation
+  readonly message?: WaitingMessage | Message
+  readonly said?: SaidWords
+}
+
+interface Waiting {
+  /** The message whose turn is under way, or is to start first. */
+  current?: Message
+  messages: WaitingMessage[]
+  said: SaidWords[]
+  paused: boolean
+  /** Until the next turn: the newest one died of an outage, and can be run again. */
+  resumable?: Resumable
+}
+
+const JOURNAL = 'queue'
+const LEDGER_ROWS = 20_000
+const LEDGER_MS = 30 * 24 * 3_600_000
+const DEAD_LINES = 4_000
+const DEAD_BYTES = 32 * 1024 * 1024
+/** How many messages may wait in one conversation. */
+export const MOST_WAITING = 50
+
+const isWaiting = (message: Message | WaitingMessage): message is WaitingMessage => 'why' in message
+const size = ({ message, said }: Pick<Acceptance, 'message' | 'said'>): number =>
+  (message?.input.prompt.length ?? 0) + (said?.text.length ?? 0) + (JSON.stringify(message?.resumed)?.length ?? 0)
+
+/** The messages that wait and the ledger of those accepted: one journal, so that accepting is one durable step. */
+export class Queue {
+  readonly #journals: Pick<Journals, 'append' | 'read' | 'rewrite'>
+  /** Resolves when every conversation that a line carries is in the store too. */
+  readonly #stored: () => Promise<unknown>
+  readonly #ledger = new Map<string, LedgerRow>()
+  readonly #conversations = new Map<string, Waiting>()
+  readonly #acceptances = new Map<string, Acceptance>()
+  #dead = 0
+  #deadBytes = 0
+  #appending = new Set<Promise<unknown>>()
+  #compacting: Promise<void> | undefined
+
+  constructor(journals: Pick<Journals, 'append' | 'read' | 'rewrite'>, stored: () => Promise<unknown>) {
+    this.#journals = journals
+    this.#stored = stored
+  }
+
+  /** Reads the journal; answers the conversations its lines opened and did not drop again. */
+  async load(): Promise<Conversation[]> {
+    const opened = new Map<string, Conversation>()
+    for (const line of await this.#journals.read<Line>(JOURNAL)) {
+      if (line.line === 'accept' && line.opened) opened.set(line.opened.id, line.opened)
+      if (line.line === 'dropped') opened.delete(line.conversationId)
+      this.#apply(line)
+    }
+    return [...opened.values()]
+  }
+
+  /** The first answer a message got. */
+  known(messageId: string): LedgerRow | undefined {
+    return this.#ledger.get(messageId)
+  }
+
+  /** The messages that wait, first in first. */
+  waiting(conversationId: string): readonly WaitingMessage[] {
+    return this.#conversations.get(conversationId)?.messages ?? []
+  }
+
+  paused(conversationId: string): boolean {
+    return this.#conversations.get(conversationId)?.paused ?? false
+  }
+
+  /** The message whose turn was under way, or about to start, when the journal was last written. */
+  current(conversationId: string): Message | undefined {
+    return this.#conversations.get(conversationId)?.current
+  }
+
+  /** The message that stands behind a run that is not over. */
+  message(run: string): Message | undefined {
+    for (const { current, messages } of this.#conversations.values()) {
+      const message = current?.run === run ? current : messages.find(other => other.run === run)
+      if (message) return message
+    }
+    return undefined
+  }
+
+  /** Words that were accepted into a run that is not over. */
+  said(conversationId: string, run: string): readonly SaidWords[] {
+    return this.#conversations.get(conversationId)?.said.filter(words => words.run === run) ?? []
+  }
+
+  /** Every conversation with a message that waits or whose turn is not over. */
+  get busy(): readonly string[] {
+    return [...this.#conversations].filter(([, { current, messages }]) => current ?? messages.length).map(([id]) => id)
+  }
+
+  /** Accepts a message: when it returns, the message and its answer survive anything. */
+  async accept(acceptance: Acceptance): Promise<void> {
+    await this.#append({ line: 'accept', ...acceptance }, true)
+    failpoint('agent.queue.accepted')
+  }
+
+  /** Takes the head of the queue for the turn that starts now. */
+  take(conversationId: string): WaitingMessage | undefined {
+    const waiting = this.#conversations.get(conversationId)
+    const next = waiting?.messages.shift()
+    if (waiting && next) this.#begin(waiting, next)
+    return next
+  }
+
+  /** Names the message whose turn was found under way after a restart. */
+  adopt(conversationId: string, run: string): void {
+    const waiting = this.#of(conversationId)
+    const message = waiting.messages.find(other => other.run === run)
+    if (!message) return
+    waiting.messages = waiting.messages.filter(other => other !== message)
+    this.#begin(waiting, message)
+  }
+
+  /** A run is over; `paused` holds back the messages that wait, and what an outage ended can be resumed. */
+  async ended(conversationId: string, run: string, paused: boolean, resumable?: Resumable): Promise<void> {
+    await this.#append({ line: 'ended', conversationId, run, paused, ...(resumable && { resumable }) }, true)
+    failpoint('agent.queue.ended')
+  }
+
+  /** What an outage ended and nothing followed yet. */
+  resumable(conversationId: string): Resumable | undefined {
+    return this.#conversations.get(conversationId)?.resumable
+  }
+
+  /** Every conversation whose newest run an outage ended. */
+  get resumables(): readonly (readonly [conversationId: string, resumable: Resumable])[] {
+    return [...this.#conversations].flatMap(([id, { resumable }]) => (resumable ? [[id, resumable] as const] : []))
+  }
+
+  /** Another word on what an outage ended; without one it is not resumed any more. */
+  async resume(conversationId: string, resumable?: Resumable): Promise<void> {
+    if (!resumable && !this.resumable(conversationId)) return
+    await this.#append({ line: 'resumable', conversationId, ...(resumable && { resumable }) }, true)
+  }
+
+  /** Takes a waiting message back; its id stays used. */
+  async withdraw(conversationId: string, messageId: string): Promise<void> {
+    await this.#append({ line: 'withdrawn', conversationId, messageId }, true)
+  }
+
+  /** Puts what waits in this order; `paused` holds it back. */
+  async order(conversationId: string, messageIds: readonly string[], paused: boolean): Promise<void> {
+    await this.#append({ line: 'ordered', conversationId, messageIds, paused }, true)
+    failpoint('agent.queue.ordered')
+  }
+
+  /** Holds back the messages that wait until somebody says something new. */
+  async pause(conversationId: string): Promise<void> {
+    if (this.waiting(conversationId).length && !this.paused(conversationId)) await this.#append({ line: 'paused', conversationId }, true)
+  }
+
+  /** Forgets what waits in a conversation. The ledger keeps its answers. */
+  async drop(conversationId: string): Promise<void> {
+    await this.#append({ line: 'dropped', conversationId }, true)
+    failpoint('agent.queue.dropped')
+  }
+
+  async #append(line: Line, flush: boolean): Promise<void> {
+    while (this.#compacting) await this.#compacting
+    const written = this.#journals.append(JOURNAL, [line], { flush }).then(() => this.#apply(line))
+    const settled = written.catch(() => {}).finally(() => this.#appending.delete(settled))
+    this.#appending.add(settled)
+    await written
+    if (this.#dead > Math.max(DEAD_LINES, this.#ledger.size) || this.#deadBytes > DEAD_BYTES) this.#compact()
+  }
+
+  #apply(line: Line): void {
+    switch (line.line) {
+      case 'accept': {
+        const { row, message, said } = line
+        this.#remember(row)
+        const waiting = this.#of(row.conversationId)
+        if (said) waiting.said.push(said)
+        if (message && isWaiting(message)) waiting.messages.push(message)
+        if (message && !isWaiting(message)) {
+          this.#begin(waiting, message)
+          waiting.paused = false
+        }
+        const { line: _line, ...acceptance } = line
+        this.#acceptances.set(row.messageId, acceptance)
+        return
+      }
+      case 'ended': {
+        const waiting = this.#of(line.conversationId)
+        for (const words of waiting.said.filter(({ run }) => run === line.run)) this.#bury(words.messageId)
+        waiting.said = waiting.said.filter(({ run }) => run !== line.run)
+        const message = waiting.current?.run === line.run ? waiting.current : waiting.messages.find(({ run }) => run === line.run)
+        if (message) this.#bury(message.messageId)
+        if (waiting.current?.run === line.run) delete waiting.current
+        waiting.messages = waiting.messages.filter(({ run }) => run !== line.run)
+        waiting.paused = line.paused && waiting.messages.length > 0
+        this.#resumes(waiting, line.resumable)
+        this.#tidy(line.conversationId)
+        return
+      }
+      case 'resumable':
+        this.#resumes(this.#of(line.conversationId), line.resumable)
+        return this.#tidy(line.conversationId)
+      case 'withdrawn': {
+        const waiting = this.#of(line.conversationId)
+        const row = this.#ledger.get(line.messageId)
+        if (row) this.#ledger.set(line.messageId, { ...row, withdrawn: true })
+        this.#bury(line.messageId)
+        waiting.messages = waiting.messages.filter(({ messageId }) => messageId !== line.messageId)
+        waiting.paused &&= waiting.messages.length > 0
+        this.#tidy(line.conversationId)
+        return
+      }
+      case 'ordered': {
+        const waiting = this.#of(line.conversationId)
+        const place = new Map(line.messageIds.map((messageId, index) => [messageId, index]))
+        waiting.messages.sort((one, other) => (place.get(one.messageId) ?? Infinity) - (place.get(other.messageId) ?? Infinity))
+        waiting.paused = line.paused && waiting.messages.length > 0
+        this.#dead += 1
+        this.#tidy(line.conversationId)
+        return
+      }
+      case 'dropped': {
+        const { current, messages, said } = this.#of(line.conversationId)
+        for (const { messageId } of [...messages, ...said, ...(current ? [current] : [])]) this.#bury(messageId)
+        this.#conversations.delete(line.conversationId)
+        return
+      }
+      case 'row':
+        return this.#remember(line.row)
+      case 'paused':
+        this.#of(line.conversationId).paused = true
+    }
+  }
+
+  #of(conversationId: string): Waiting {
+    const known = this.#conversations.get(conversationId)
+    if (known) return known
+    const fresh: Waiting = { messages: [], said: [], paused: false }
+    this.#conversations.set(conversationId, fresh)
+    return fresh
+  }
+
+  #tidy(conversationId: string): void {
+    const { current, messages, said, resumable } = this.#of(conversationId)
+    if (!current && !messages.length && !said.length && !resumable) this.#conversations.delete(conversationId)
+  }
+
+  /** A turn begins: what came before it is not run again. */
+  #begin(waiting: Waiting, message: Message): void {
+    waiting.current = message
+    this.#resumes(waiting, undefined)
+  }
+
+  #resumes(waiting: Waiting, resumable: Resumable | undefined): void {
+    if (waiting.resumable) {
+      this.#dead += 1
+      this.#deadBytes += size(waiting.resumable)
+    }
+    delete waiting.resumable
+    if (resumable) waiting.resumable = resumable
+  }
+
+  #bury(messageId: string): void {
+    const acceptance = this.#acceptances.get(messageId)
+    if (!acceptance) return
+    this.#acceptances.delete(messageId)
+    this.#dead += 2
+    this.#deadBytes += size(acceptance)
+  }
+
+  #remember(row: LedgerRow): void {
+    this.#ledger.set(row.messageId, row)
+    if (this.#ledger.size <= LEDGER_ROWS) return
+    const oldest = Date.now() - LEDGER_MS
+    for (const [messageId, { at }] of this.#ledger) {
+      if (this.#ledger.size <= LEDGER_ROWS || at >= oldest) return
+      this.#ledger.delete(messageId)
+    }
+  }
+
+  #compact(): void {
+    this.#compacting ??= this.#rewrite()
+      .catch(() => {})
+      .finally(() => (this.#compacting = undefined))
+  }
+
+  async #rewrite(): Promise<void> {
+    // Counted from here, so that a rewrite that fails is not tried again with every message.
+    this.#dead = 0
+    this.#deadBytes = 0
+    await this.#stored()
+    await Promise.all(this.#appending)
+    const lines: Line[] = []
+    for (const [messageId, row] of this.#ledger) if (!this.#acceptances.has(messageId)) lines.push({ line: 'row', row })
+    for (const { opened: _stored, ...acceptance } of this.#ordered()) lines.push({ line: 'accept', ...acceptance })
+    for (const [conversationId, { paused }] of this.#conversations) if (paused) lines.push({ line: 'paused', conversationId })
+    for (const [conversationId, resumable] of this.resumables) lines.push({ line: 'resumable', conversationId, resumable })
+    await this.#journals.rewrite(JOURNAL, lines)
+  }
+
+  /** What is still to come, each conversation's turn under way first. */
+  *#ordered(): Iterable<Acceptance> {
+    for (const { current, messages, said } of this.#conversations.values()) {
+      const [first, ...more] = [...(current ? [current] : []), ...said, ...messages]
+        .map(({ messageId }) => this.#acceptances.get(messageId))
+        .filter(acceptance => acceptance !== undefined)
+      if (!first) continue
+      yield current && first.message ? { ...first, message: current } : first
+      yield* more
+    }
+  }
+}
+
+/** The queue as people see it. */
+export const shown = (waiting: readonly WaitingMessage[]): QueuedMessage[] =>
+  waiting.map(({ messageId, run, input, by, at, why }) => {
+    const { prompt, attachments = [], mentions = [], errand, messageId: _id, conversationId: _conversation, ...options } = input
+    return { messageId, run, text: prompt, attachments, mentions, by, at, why, options: { ...options }, ...(errand && { errand }) }
+  })
+
+/** The delivery a ledger row stands for, as it is answered. */
+export const answerOf = ({ run, conversationId, messageId, delivery }: LedgerRow): Started => ({
+  run, conversationId, messageId, delivery: delivery satisfies Delivery,
+})

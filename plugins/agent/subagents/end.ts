@@ -1,0 +1,49 @@
+import type { Cards } from '../cards/cards.js'
+import type { Frame, HelperStatus } from '../turn/frames.js'
+import { isUnder } from './frames.js'
+import type { Turn } from '../turn/turn.js'
+
+/** How a helper ends. */
+export interface SubagentEnd {
+  readonly status: Extract<HelperStatus, 'completed' | 'failed' | 'killed'>
+  readonly summary?: string
+  readonly error?: string
+}
+
+const LOST = 'interrupted by a restart'
+
+/** Writes down that a helper has ended: before it the helpers below it, its cards, and the calls it left open. */
+export const endSubagent = (turn: Turn, id: string, end: SubagentEnd): void => {
+  const { helpers, openTools } = turn.record
+  if (!helpers.isOpen(id)) return
+  const below = helpers.open.filter(other => isUnder(id, other.id)).reverse()
+  for (const helper of below) endSubagent(turn, helper.id, end.status === 'completed' ? { status: 'killed' } : end)
+  turn.withdrawCards(asker => asker === id)
+  const text = end.error ?? (end.status === 'killed' ? 'stopped' : 'the helper ended before this call')
+  for (const call of openTools) if (isUnder(id, call.id)) turn.closeTool(call.id, text)
+  turn.log.push({ kind: 'subagent_update', id, ...end } satisfies Frame)
+}
+
+/** Ends every helper of a turn that is over. */
+export const endSubagents = (turn: Turn, lost: boolean): void => {
+  const end: SubagentEnd = lost ? { status: 'failed', error: LOST } : { status: 'killed' }
+  for (const { id } of [...turn.record.helpers.open].reverse()) endSubagent(turn, id, end)
+}
+
+/** After a restart no helper is there any more: what it asked is taken back, and it has failed. */
+export const failSubagents = async (turn: Turn, cards: Pick<Cards, 'settle'>): Promise<void> => {
+  const asked = turn.entry.fields.parked.filter(({ helper }) => helper !== undefined)
+  if (!asked.length && !turn.record.helpers.open.length) return
+  const open = asked.filter(({ card: { requestId } }) => {
+    const shown = turn.record.card(requestId)
+    cards.settle(requestId, turn.conversationId, shown?.resolved?.reply)
+    if (shown && !shown.resolved) turn.log.push({ kind: 'resolved', requestId })
+    return shown && !shown.resolved?.reply
+  })
+  endSubagents(turn, true)
+  if (open.length) {
+    turn.log.push({ kind: 'notice', level: 'warning', text: 'a helper asked something before the restart: it is gone, and so is what it asked', source: 'helpers' })
+  }
+  await turn.entry.change({ parked: turn.entry.fields.parked.filter(({ helper }) => helper === undefined) })
+  await turn.log.settled()
+}

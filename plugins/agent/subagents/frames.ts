@@ -1,0 +1,47 @@
+import type { Frame } from '../turn/frames.js'
+
+/** The id of a helper's own call in its run: no other agent of the run has one like it. */
+export const callOf = (helper: string, id: string): string => `${helper}:${id}`
+
+/** Whether a call or a helper was started by this helper, or by one that it started. */
+export const isUnder = (helper: string, id: string): boolean => id.startsWith(`${helper}:`)
+
+/** A card of a helper, by its id. */
+export const isSubagentCard = (requestId: string): boolean => /\.h\d+$/.test(requestId)
+
+/**
+ * A frame of a helper's provider as it stands in the log of the run.
+ *
+ * What says how the whole turn stands (its session, model, list, mode, error) is the turn's own to say, and left out.
+ */
+export const underSubagent = (frame: Frame, helper: string): Frame | undefined => {
+  switch (frame.kind) {
+    case 'delta':
+    case 'text_end':
+    case 'thinking':
+      return { ...frame, parentToolUseId: helper }
+    case 'tool_call':
+      return { ...frame, id: callOf(helper, frame.id), parentToolUseId: helper }
+    case 'tool_call_update':
+      return { ...frame, id: callOf(helper, frame.id) }
+    case 'notice':
+      return frame
+    default:
+      return undefined
+  }
+}
+
+/** The frames of a run that its own agent caused: what its helpers said, did, asked and used is left out. */
+export const ownFrames = (frames: readonly Frame[]): Frame[] => {
+  const foreign = new Set<string>()
+  return frames.filter((frame, at) => {
+    if (frame.kind === 'tool_call' && frame.parentToolUseId !== undefined) foreign.add(frame.id)
+    if ('parentToolUseId' in frame && frame.parentToolUseId !== undefined) return false
+    if ('requestId' in frame) return !isSubagentCard(frame.requestId)
+    if (frame.kind === 'tool_call_update') return !foreign.has(frame.id)
+    if (frame.kind !== 'usage') return true
+    // What a helper used is written right behind the update that counts its tokens.
+    const before = frames[at - 1]
+    return !(before?.kind === 'subagent_update' && before.tokens !== undefined)
+  })
+}

@@ -1,0 +1,84 @@
+import type { CardDraft, GatedCall } from '../providers/adapter.js'
+import type { PermissionMode, ToolCategory } from '../turn/frames.js'
+import { isReadOnly } from './read-only.js'
+
+/** What the gate knows of the turn. */
+export interface GateState {
+  readonly mode: PermissionMode
+  /** The only tools the turn may use; left out: all. */
+  readonly allowedTools?: readonly string[]
+  /** Names of the tools a person let through for the rest of the conversation. */
+  readonly remembered: ReadonlySet<string>
+  /** Whether a card could be answered. */
+  readonly attended: boolean
+}
+
+type PermissionDraft = CardDraft & { readonly kind: 'permission' }
+
+/** Whether a call runs, waits for a person, or does not run. */
+export type Verdict =
+  | { readonly verdict: 'go' }
+  | { readonly verdict: 'ask'; readonly card: PermissionDraft }
+  | { readonly verdict: 'refuse'; readonly reason: string }
+
+type Rule = 'go' | 'ask' | 'refuse' | 'only reading'
+type Kind = 'looks' | 'changes' | 'executes' | 'reaches out'
+
+const KINDS: { readonly [category in ToolCategory]: Kind } = {
+  read: 'looks', search: 'looks', think: 'looks',
+  edit: 'changes', delete: 'changes', move: 'changes',
+  execute: 'executes',
+  fetch: 'reaches out', other: 'reaches out',
+}
+
+/** Whatever a helper does passes the gate by itself, so that starting it and waiting for it need no yes. */
+const HARMLESS = new Set(['Delegate', 'Join'])
+
+const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rule } } = {
+  default: { looks: 'go', changes: 'ask', executes: 'ask', 'reaches out': 'ask' },
+  acceptEdits: { looks: 'go', changes: 'go', executes: 'ask', 'reaches out': 'ask' },
+  plan: { looks: 'go', changes: 'refuse', executes: 'only reading', 'reaches out': 'go' },
+  bypassPermissions: { looks: 'go', changes: 'go', executes: 'go', 'reaches out': 'go' },
+}
+
+const GO: Verdict = { verdict: 'go' }
+const MOST_SHOWN = 2000
+
+/** Judges a call: the tools the turn may use first, then its permission mode, then what a person said before. */
+export const decide = (call: GatedCall, { mode, allowedTools, remembered, attended }: GateState): Verdict => {
+  const { name } = call
+  if (allowedTools && !allowedTools.includes(name)) {
+    const rest = allowedTools.length > 0 ? `it may use ${allowedTools.slice(0, 20).join(', ')}` : 'it may use none'
+    return { verdict: 'refuse', reason: `this turn may not use ${name}: ${rest}` }
+  }
+  const rule = RULES[mode][HARMLESS.has(name) ? 'looks' : KINDS[call.category]]
+  if (rule === 'go') return GO
+  if (rule !== 'ask') {
+    if (rule === 'only reading' && call.command !== undefined && isReadOnly(call.command)) return GO
+    const what = rule === 'refuse' ? 'nothing is changed' : 'only commands that surely read are run'
+    return { verdict: 'refuse', reason: `this turn is in plan mode: ${what} until a plan is approved` }
+  }
+  if (remembered.has(name)) return GO
+  const reason = `in mode ${mode} a person must agree to ${name}`
+  if (!attended) return { verdict: 'refuse', reason: `${reason}, and nobody watches this turn` }
+  return { verdict: 'ask', card: cardOf(call, reason) }
+}
+
+/** A card never hides that it hides something. */
+const bounded = (text: string): string => {
+  const hidden = text.length - MOST_SHOWN
+  return hidden > 0 ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${hidden} more characters are not shown]` : text
+}
+
+const cardOf = ({ name, command, code, path, url, title }: GatedCall, reason: string): PermissionDraft => {
+  const shown = command ?? code ?? url ?? path ?? title
+  return {
+    kind: 'permission',
+    toolName: name,
+    title: command !== undefined ? 'Run a command' : code !== undefined ? 'Run code' : url !== undefined ? 'Fetch a page' : `${name}${path === undefined ? '' : ` ${path}`}`,
+    ...(shown !== undefined && { description: bounded(shown) }),
+    reason,
+    ...(path !== undefined && { path }),
+    alwaysLabel: `Always allow ${name} in this conversation`,
+  }
+}

@@ -1,0 +1,35 @@
+import type { Conversations } from '../conversations/conversations.js'
+import type { RunEnd } from './frames.js'
+import type { Turn } from './turn.js'
+
+/** Resolves when every frame of a turn is on the disk; throws when that cannot be. */
+export const written = async ({ log }: Turn): Promise<void> => {
+  log.retry()
+  await log.settled()
+  if (log.broken) throw new Error('the frames of the run cannot be written')
+}
+
+/** Writes down in its conversation how a turn ended and what it cost; repeating it is harmless. */
+export const account = async (conversations: Conversations, turn: Turn, end: RunEnd): Promise<void> => {
+  const conversation = conversations.find(turn.conversationId)
+  if (!conversation) return
+  const { record, entry } = turn
+  const { totals } = conversation
+  // After a crash: the run counted already, or a newer one stands for the conversation.
+  if (conversation.lastRun !== turn.run || conversation.lastEnd) return
+  await conversations.update(turn.conversationId, {
+    lastEnd: end,
+    failure: end === 'failed' ? record.failure?.message ?? 'the turn failed' : undefined,
+    updatedAt: Date.now(),
+    ...(record.sessionId && { session: { id: record.sessionId, provider: entry.fields.provider, harness: entry.fields.harness } }),
+    ...(record.context && { contextTokens: record.context.tokens, contextWindow: record.context.window }),
+    totals: {
+      turns: totals.turns + 1,
+      toolUses: totals.toolUses + record.toolUses,
+      helpers: totals.helpers + record.helpers.all.length,
+      costUsd: totals.costUsd + record.costUsd,
+      inputTokens: totals.inputTokens + record.inputTokens,
+      outputTokens: totals.outputTokens + record.outputTokens,
+    },
+  })
+}

@@ -1,0 +1,361 @@
+import { Refusal } from '../../../sdk/index.js'
+import type { Journals } from '../../../sdk/index.js'
+import { GitFailure } from '../../../sdk/node/git.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import type { Conversations } from '../conversations/conversations.js'
+import type { Conversation, ConversationState, TurnInput } from '../contract.js'
+import { framesOf } from './frame-log.js'
+import type { Frame, RunEnd } from './frames.js'
+import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { timeoutAfter } from './timeout-after.js'
+import { AdapterRun, applySwitch } from './adapter-run.js'
+import { resumableOf } from './outage.js'
+import type { PlannedResumes } from './planned-resumes.js'
+import type { Providers } from '../providers/providers.js'
+import { shown, type Queue } from '../queue/queue.js'
+import type { EntryFields, Message } from './run-entry.js'
+import type { Transcripts } from '../conversations/transcripts.js'
+import { Turn, type TurnHost } from './turn.js'
+import type { PreparedTurn, TurnEnvironment } from './io.js'
+import { account, written } from './end.js'
+import { optionsOf, type TurnOptions } from './options.js'
+import { requestOf, type Resume } from './request.js'
+
+/** What the engine stands on. */
+export interface EngineDeps {
+  readonly host: TurnHost & { readonly signal: AbortSignal; readonly journal: Journals }
+  readonly conversations: Conversations
+  readonly queue: Queue
+  readonly transcripts: Transcripts
+  readonly providers: Providers
+  readonly environment: TurnEnvironment
+  /** Deciding about a conversation: deliveries, ends of turns, discards. */
+  readonly decisions: KeyedMutex
+  /** The turn locks, which landings hold too. */
+  readonly locks: KeyedMutex
+  /** Lands the work of a turn that ended well, when it was told to. */
+  readonly land?: (turn: Turn) => Promise<void>
+  /** Resumes what an outage ended. */
+  readonly resumes?: Pick<PlannedResumes, 'told' | 'settled'>
+  /** Keeps what the helpers of a turn did, once every frame of it is written. */
+  readonly keep?: (turn: Turn) => Promise<void>
+  /** How long after a stop an adapter is waited for. */
+  readonly patienceMs?: number
+  /** How long a call in hand may keep a turn from going on elsewhere. */
+  readonly holdMs?: number
+}
+
+const PATIENCE_MS = 10_000
+const HOLD_MS = 30_000
+const ENDING_RETRIES = [500, 2_000, 5_000]
+const FRAMES_KEPT_MS = 60_000
+
+/** One live turn per conversation: starts it, feeds it, ends it, and starts the next. */
+export class Engine {
+  readonly #deps: EngineDeps
+  readonly #turns = new Map<string, Turn>()
+  readonly #arrivals = new Map<string, Set<(turn: Turn | undefined) => void>>()
+  #closing = false
+
+  constructor(deps: EngineDeps) {
+    this.#deps = deps
+  }
+
+  /** Whether the daemon is going down: nothing starts any more. */
+  get closing(): boolean {
+    return this.#closing
+  }
+
+  /** The live turn of a conversation. */
+  live(conversationId: string): Turn | undefined {
+    return this.#turns.get(conversationId)
+  }
+
+  /** Every turn under way. */
+  get turns(): readonly Turn[] {
+    return [...this.#turns.values()]
+  }
+
+  /** A conversation with its live turn and its queue. */
+  state(conversation: Conversation): ConversationState {
+    const turn = this.#turns.get(conversation.id)
+    const { queue } = this.#deps
+    const resumesAt = turn ? undefined : queue.resumable(conversation.id)?.at
+    return {
+      conversation: structuredClone(conversation),
+      ...(turn && !turn.leaving && { live: turn.live }),
+      ...(resumesAt !== undefined && { resumesAt }),
+      waiting: queue.waiting(conversation.id).length,
+      queuePaused: queue.paused(conversation.id),
+    }
+  }
+
+  /** Starts a turn for a message the queue holds durably. */
+  start(message: Message): Turn {
+    const { conversations, host, queue } = this.#deps
+    const { conversationId, run, input, by, resumed } = message
+    const before = conversations.get(conversationId)
+    const { adapter, harness, model, permissionMode, effort, thinking, fast, actsAs } = this.#options(input, before)
+    const startedAt = Date.now()
+    const turn = this.adopt({
+      message, startedAt, attempt: resumed?.attempt ?? 1, boots: 0, provider: adapter.id, harness, model, permissionMode, parked: [],
+      ...(resumed?.state !== undefined && { state: resumed.state }),
+      ...(resumed?.unheard && { unheard: [...resumed.unheard] }),
+      ...(effort !== undefined && { effort }), ...(thinking !== undefined && { thinking }), ...(fast !== undefined && { fast }),
+    })
+    for (const words of resumed?.unheard ?? []) turn.words.put(words)
+    if (resumed) turn.log.push({ kind: 'resumed', reason: 'outage', attempt: resumed.attempt, resumedFrom: resumed.from })
+    void conversations.update(conversationId, {
+      provider: adapter.id, harness, model, permissionMode, effort, thinking, fast, actsAs,
+      lastRun: run, lastEnd: undefined, failure: undefined, lastBy: by, updatedAt: startedAt, archivedAt: undefined,
+    }).catch(() => {})
+    if (before.lastRun && before.lastRun !== run) this.#expire(before.lastRun)
+    const waiting = queue.waiting(conversationId)
+    if (waiting.length) turn.log.push({ kind: 'queue', messages: shown(waiting), paused: false })
+    void this.drive(turn, resumed && { reason: 'outage' })
+    const waiters = this.#arrivals.get(run)
+    this.#arrivals.delete(run)
+    for (const arrived of waiters ?? []) arrived(turn)
+    host.log.info('a turn started', { run, conversation: conversationId })
+    return turn
+  }
+
+  /** A choice that was possible when the message was accepted may be gone by now: the turn then says so itself. */
+  #options(input: TurnInput, before: Conversation): TurnOptions {
+    const { providers } = this.#deps
+    try {
+      return optionsOf(input, before, providers)
+    } catch {
+      return optionsOf({}, undefined, providers)
+    }
+  }
+
+  /** Registers a turn, new or found after a restart, as its conversation's live one. */
+  adopt(fields: EntryFields, past?: { readonly frames: readonly Frame[]; readonly lines: number }): Turn {
+    const turn = new Turn(this.#deps.host, fields, past)
+    turn.cancel = () => this.stop(turn.conversationId)
+    turn.afterAnswer = async card => {
+      // The tree is not moved under a helper that works in it.
+      if ((card.kind !== 'plan' && card.kind !== 'question') || turn.stopping || turn.record.helpers.open.length) return
+      await this.#deps.environment.refresh(turn, this.#deps.conversations.get(turn.conversationId))
+    }
+    this.#turns.set(turn.conversationId, turn)
+    return turn
+  }
+
+  /** Runs a turn to its end. */
+  async drive(turn: Turn, resume?: Resume): Promise<void> {
+    try {
+      await turn.begun
+      if (!turn.stopping) await this.#work(turn, resume)
+    } catch (error) {
+      if (!turn.frozen && !turn.signal.aborted) this.#fail(turn, error)
+    }
+    if (!turn.frozen) await this.finish(turn)
+  }
+
+  async #work(turn: Turn, resume: Resume | undefined): Promise<void> {
+    const { patienceMs = PATIENCE_MS } = this.#deps
+    const late = timeoutAfter(turn.signal, patienceMs)
+    try {
+      const prepared = await Promise.race([this.#prepare(turn), late.passed])
+      for (let why = resume; prepared && !turn.signal.aborted; why = { reason: 'switched' }) {
+        await applySwitch(turn)
+        if (turn.frozen || turn.signal.aborted || !(await this.#run(turn, prepared, why))) return
+      }
+    } finally {
+      turn.worked = true
+      late.over()
+    }
+  }
+
+  async #prepare(turn: Turn): Promise<PreparedTurn> {
+    const { conversations, providers, transcripts, environment } = this.#deps
+    const conversation = conversations.get(turn.conversationId)
+    optionsOf(turn.message.input, conversation, providers)
+    turn.index = await transcripts.count(turn.conversationId)
+    return environment.prepare(turn, conversation)
+  }
+
+  /** Runs the adapter of the seat the turn has; answers whether the turn goes on in another one. */
+  async #run(turn: Turn, prepared: PreparedTurn, resume: Resume | undefined): Promise<boolean> {
+    const { providers, resumes, environment, patienceMs = PATIENCE_MS, holdMs = HOLD_MS } = this.#deps
+    const { provider, harness } = turn.entry.fields
+    const adapter = providers.get(provider)
+    const adapterRun = new AdapterRun(turn, { asks: adapter.abilities(harness).state, holdMs })
+    const late = timeoutAfter(adapterRun.signal, patienceMs)
+    const io = environment.io(turn, prepared, adapterRun)
+    const request = await requestOf(this.#deps, turn, prepared, resume)
+    turn.adapterRun = adapterRun
+    // Told to go on elsewhere while its request was made.
+    if (turn.entry.fields.moving) adapterRun.move()
+    const frames = adapter.run(request, io)[Symbol.asyncIterator]()
+    const consume = async () => {
+      for (;;) {
+        const { value, done } = await frames.next()
+        if (done || adapterRun.over || turn.leaving) return
+        if (value.kind === 'done') continue
+        providers.heard(adapter.id, value)
+        turn.log.push((await resumes?.told(turn, value)) ?? value)
+        adapterRun.rest()
+        await turn.log.room()
+      }
+    }
+    try {
+      await Promise.race([consume().catch(error => (adapterRun.left ? undefined : Promise.reject(error))), late.passed])
+    } finally {
+      void Promise.resolve(frames.return?.()).catch(() => {})
+      await Promise.race([io.idle(), late.passed])
+      turn.adapterRun = undefined
+      adapterRun.end()
+      late.over()
+    }
+    return adapterRun.left
+  }
+
+  #fail(turn: Turn, error: unknown): void {
+    const known = (error instanceof Refusal && error.reason !== 'failed') || error instanceof GitFailure
+    if (!known) this.#deps.host.log.error('a turn died of a bug', { run: turn.run, error: error instanceof Error ? error.stack : String(error) })
+    turn.log.push({ kind: 'error', message: known ? error.message : 'the turn failed unexpectedly; the log of the sandbox says why' })
+  }
+
+  /** Ends a turn: closes what is open, writes the record, says `done`, and starts what waits. */
+  async finish(turn: Turn, as?: RunEnd, { next = true } = {}): Promise<void> {
+    const { decisions, host, conversations } = this.#deps
+    const { conversationId, run } = turn
+    for (const pause of [...ENDING_RETRIES, undefined]) {
+      try {
+        const end = await decisions.with(conversationId, () => this.#settle(turn, as, next))
+        if (!end) return
+        const branch = conversations.find(conversationId)?.branch
+        host.emit('turn.settled', { conversationId, run, end, ...(branch && { branch }), ...(turn.taken && { taken: true }) })
+        break
+      } catch (error) {
+        host.log.error('a turn could not be ended', { run, again: pause !== undefined, error: error instanceof Error ? error.stack : String(error) })
+        if (pause === undefined || this.#closing) {
+          this.#giveUp(turn)
+          break
+        }
+        await new Promise(resolve => setTimeout(resolve, pause))
+      }
+    }
+    turn.end()
+  }
+
+  /** Its entry stays, and the next start of the daemon ends it by the same rules. */
+  #giveUp(turn: Turn): void {
+    const { conversations } = this.#deps
+    if (this.#turns.get(turn.conversationId) === turn) this.#turns.delete(turn.conversationId)
+    void conversations.update(turn.conversationId, { lastEnd: 'failed', failure: 'the end of the turn could not be written' }).catch(() => {})
+  }
+
+  async #settle(turn: Turn, as: RunEnd | undefined, goesOn: boolean): Promise<RunEnd | undefined> {
+    if (turn.frozen) return undefined
+    turn.settle()
+    const { conversations, queue, transcripts, providers, environment, host } = this.#deps
+    const { conversationId, run, record, entry, log } = turn
+    const end = record.done ?? entry.fields.ending ?? as ?? (turn.stopping ? 'stopped' : record.failure || log.broken ? 'failed' : 'completed')
+    if (!record.done) {
+      if (log.broken) log.push({ kind: 'error', message: 'the log of this turn could not be written: its disk is full or failing' })
+      turn.close(end)
+    }
+    await written(turn)
+    await entry.change({ ending: end })
+    failpoint('agent.turn.ending')
+    if (turn.byOutsiders) await conversations.update(conversationId, { landsAlone: undefined })
+    const conversation = conversations.find(conversationId)
+    if (conversation) await environment.settle(turn, conversation)
+    failpoint('agent.turn.taken')
+    if (end === 'completed' && !record.done) await this.#deps.land?.(turn)
+    await transcripts.add(conversationId, run, record.rows, !turn.byOutsiders)
+    failpoint('agent.turn.recorded')
+    await this.#deps.keep?.(turn)
+    if (end === 'completed') providers.answered(entry.fields.provider)
+    await account(conversations, turn, end)
+    failpoint('agent.turn.counted')
+    turn.leave()
+    const waiting = queue.waiting(conversationId)
+    const paused = (end !== 'completed' || turn.isLast) && waiting.length > 0
+    if (!record.done) {
+      if (paused) log.push({ kind: 'queue', messages: shown(waiting), paused })
+      log.push({ kind: 'done', reason: end })
+    }
+    await written(turn)
+    failpoint('agent.turn.done')
+    await queue.ended(conversationId, run, paused, resumableOf(turn, end, Date.now()))
+    await entry.remove()
+    failpoint('agent.turn.removed')
+    if (turn.isLast) await queue.pause(conversationId)
+    this.#turns.delete(conversationId)
+    const follows = goesOn && end === 'completed' && !turn.isLast && !this.#closing && conversations.find(conversationId)
+    const next = follows ? queue.take(conversationId) : undefined
+    if (next) this.start(next)
+    this.#deps.resumes?.settled(turn, end)
+    host.changed(conversationId)
+    await this.closeFrames(run, end, next?.run)
+    return end
+  }
+
+  /** Ends the stream of a run's frames. */
+  async closeFrames(run: string, reason: RunEnd, next?: string): Promise<void> {
+    await this.#deps.host.journal.close(framesOf(run), [
+      { event: 'message', data: { kind: 'end', ...(next && { next }) } },
+      { event: 'done', data: { run, reason } },
+    ]).catch(error => this.#deps.host.log.error('the frames of a run could not be closed', { run, error: String(error) }))
+  }
+
+  /** Stops a conversation's turn; resolves when it has fully ended, and nothing has followed it. */
+  async stop(conversationId: string): Promise<void> {
+    const turn = this.#turns.get(conversationId)
+    if (!turn) return
+    await turn.stop()
+    await turn.ended
+  }
+
+  /** Stops what lives and takes the conversation off the board, with all that waits in it. */
+  async discard(conversationId: string, erase: () => Promise<void>): Promise<void> {
+    const { decisions } = this.#deps
+    for (let gone = false; !gone; ) {
+      await this.stop(conversationId)
+      gone = await decisions.with(conversationId, async () => {
+        // A message may have begun its turn between the stop and here: it goes the same way.
+        if (this.#turns.has(conversationId)) return false
+        await erase()
+        return true
+      })
+    }
+  }
+
+  /** A run that waited never starts: those who wait for it are told. */
+  withdrawn(run: string): void {
+    for (const gone of this.#arrivals.get(run) ?? []) gone(undefined)
+    this.#arrivals.delete(run)
+  }
+
+  /** The turn of a run that waits in the queue, once it starts; undefined when it never will. */
+  async arrival(run: string, signal: AbortSignal): Promise<Turn | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Turn | undefined>()
+    const waiters = this.#arrivals.get(run) ?? new Set()
+    this.#arrivals.set(run, waiters.add(resolve))
+    const leave = () => resolve(undefined)
+    signal.addEventListener('abort', leave, { once: true })
+    const turn = await promise
+    signal.removeEventListener('abort', leave)
+    waiters.delete(resolve)
+    return turn
+  }
+
+  /** Brings every live turn to a safe place: the next start of the daemon goes on from there. */
+  async close(): Promise<void> {
+    this.#closing = true
+    await Promise.all([...this.#turns.values()].map(turn => (turn.settling ? turn.ended : turn.freeze())))
+  }
+
+  /** The frames of a run that is not the newest any more, kept a moment for those who still read them. */
+  #expire(run: string): void {
+    const { host } = this.#deps
+    const timer = setTimeout(() => void host.journal.remove(framesOf(run)).catch(() => {}), FRAMES_KEPT_MS)
+    timer.unref()
+    host.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+  }
+}

@@ -1,0 +1,254 @@
+import { hash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { refuse, type ReachFolder } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import type { CardDraft, GatedCall, SubagentLimits, ToolResult, TreeCommand, TreeProgram, TurnIo, TurnRequest, UserMessage } from '../providers/adapter.js'
+import type { CardReply, Conversation } from '../contract.js'
+import type { Frame, Location, PermissionMode, ToolCategory } from './frames.js'
+import { decide } from '../tools/gate.js'
+import { callOf } from '../subagents/frames.js'
+import { Subagents, moved, type SubagentDeps } from '../subagents/subagents.js'
+import type { AdapterRun } from './adapter-run.js'
+import type { CallContext, SubagentTools, TurnWatcher } from '../tools/tool.js'
+import type { Turn } from './turn.js'
+
+/** Where a turn stands: its tree, and what is said to the provider before the words. */
+export interface PreparedTurn {
+  /** The folder the turn's tools work in: the private copy, or the workspace. */
+  readonly root: string
+  /** The folder the turn starts in. */
+  readonly cwd: string
+  /** What of `root` the turn reaches; left out: all. */
+  readonly folders?: readonly ReachFolder[]
+  /** The notes in front of the words, as the model is given them. */
+  readonly preamble: string
+  readonly attachments: TurnRequest['attachments']
+  readonly mentions: readonly string[]
+  readonly allowedTools?: readonly string[]
+  /** Left out: the usual ones. */
+  readonly helpers?: SubagentLimits
+}
+
+/** What a call shows before it runs. */
+export interface CallSummary {
+  readonly category: ToolCategory
+  readonly target?: string
+  readonly locations?: Location[]
+  readonly command?: string
+  readonly code?: string
+  readonly path?: string
+  readonly url?: string
+}
+
+/** The sandbox tools, bound to one turn's tree. */
+export interface Toolbox {
+  /** How a call shows; undefined: there is no such tool, or its input does not fit. */
+  face(name: string, input: object): CallSummary | { refused: string }
+  run(name: string, input: object, signal: AbortSignal, callContext: CallContext): Promise<ToolResult>
+  stamp(path: string): Promise<string | undefined>
+  walled(program: TreeProgram): Promise<TreeCommand>
+}
+
+/** The adapter's side of a turn, and when nothing it began is under way any more. */
+export interface WorkingIo extends TurnIo {
+  idle(): Promise<void>
+}
+
+/** Makes a turn's tree ready and gives its adapter something to work with. */
+export interface TurnEnvironment {
+  prepare(turn: Turn, conversation: Conversation): Promise<PreparedTurn>
+  /** Brings the tree up to date after a plan or a question was answered. */
+  refresh(turn: Turn, conversation: Conversation): Promise<void>
+  /** Commits what a turn left in a copy and takes it into the repositories, and marks it as taken; what stays out is told in the run. */
+  settle(turn: Turn, conversation: Conversation): Promise<void>
+  io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun): WorkingIo
+}
+
+/** What an adapter may do through a turn. */
+export interface TurnIoDeps {
+  readonly toolbox: Toolbox
+  /** Tools a person allowed for the rest of the conversation. */
+  readonly remembered: { names(): ReadonlySet<string>; add(name: string): void }
+  readonly subagentDeps: SubagentDeps
+}
+
+/** Who works through an io: the turn's own agent, or the helper that a call started. */
+export interface ToolCaller {
+  readonly signal: AbortSignal
+  readonly mode: PermissionMode
+  readonly depth: number
+  readonly helper?: string
+}
+
+const MOST_STATE = 4 * 1024 * 1024
+
+/** Nothing more happens for an adapter whose turn goes on elsewhere, or at the next start of the daemon. */
+const never = new Promise<never>(() => {})
+
+/** The engine's work for one adapter in one turn. */
+export const turnIo = (turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun, deps: TurnIoDeps): WorkingIo => {
+  const helpers: Subagents = new Subagents({ ...deps.subagentDeps, turn, prepared, io: worker => workerIo(turn, prepared, adapterRun, deps, helpers, worker) })
+  return workerIo(turn, prepared, adapterRun, deps, helpers, { signal: adapterRun.signal, mode: turn.record.mode ?? turn.entry.fields.permissionMode, depth: 0 })
+}
+
+const workerIo = (
+  turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun, { toolbox, remembered }: TurnIoDeps, helpers: Subagents, worker: ToolCaller,
+): WorkingIo => {
+  const { signal, helper } = worker
+  let { mode } = worker
+  /** A helper of an adapter that is over ends by its signal, and says how. */
+  const over = (): boolean => (helper === undefined ? adapterRun.over : turn.frozen)
+  const own = (id: string): string => (helper === undefined ? id : callOf(helper, id))
+  /** What comes from a helper after its end was written is nobody's any more. */
+  const push = (frame: Frame): void => {
+    if (helper === undefined || turn.record.helpers.isOpen(helper)) turn.log.push(frame)
+  }
+  const subagentsOf = (id: string): SubagentTools => ({
+    delegate: spec => helpers.delegate(spec, id, { ...worker, mode }),
+    join: (ids, timeoutMs) => helpers.join(worker, ids, timeoutMs),
+  })
+  const busy = new Set<Promise<unknown>>()
+  const tracked = <T>(work: Promise<T>): Promise<T> => {
+    const settled = work.catch(() => {}).finally(() => busy.delete(settled))
+    busy.add(settled)
+    return work
+  }
+  /** What comes back to an adapter that is over would be taken for the call's end. */
+  const unlessOver = async <T>(work: Promise<T>): Promise<T> => {
+    const value = await work
+    return over() ? never : value
+  }
+
+  const raise = async (draft: CardDraft, holds?: string): Promise<CardReply | undefined> => {
+    if (over()) return never
+    const waits = holds === undefined ? {} : { holds }
+    if (helper !== undefined) return asHelper(draft, { ...waits, helper })
+    const reply = (holds !== undefined && (await turn.takeAnswer(holds))) || (await adapterRun.parked(turn.raise(draft, waits)))
+    return over() ? never : reply
+  }
+
+  /** Its card goes up as one of the turn's. */
+  const asHelper = async (draft: CardDraft, waits: { holds?: string; helper: string }): Promise<CardReply | undefined> => {
+    if (signal.aborted || !turn.message.attended) return undefined
+    const { helper: id } = waits
+    push({ kind: 'subagent_update', id, status: 'blocked' })
+    const reply = await adapterRun.parked(turn.raise(draft, waits))
+    if (turn.frozen) return never
+    if (!signal.aborted) push({ kind: 'subagent_update', id, status: 'running' })
+    return reply
+  }
+
+  const permit = async (call: GatedCall): Promise<string | undefined> => {
+    const verdict = decide(call, {
+      mode: turn.record.mode ?? turn.entry.fields.permissionMode, remembered: remembered.names(), attended: turn.message.attended,
+      ...(prepared.allowedTools && { allowedTools: prepared.allowedTools }),
+    })
+    if (verdict.verdict === 'go') return undefined
+    if (verdict.verdict === 'refuse') return verdict.reason
+    const reply = await raise(verdict.card, digestOf(call))
+    if (reply?.kind !== 'permission') return 'nobody answered'
+    if (reply.decision === 'deny') return reply.feedback ? `a person said no: ${reply.feedback}` : 'a person said no'
+    if (reply.decision === 'always') remembered.add(call.name)
+    return undefined
+  }
+
+  const setMode = (to: PermissionMode): void => {
+    if (over()) return
+    mode = to
+    if (helper === undefined) turn.log.push({ kind: 'mode', mode: to })
+  }
+
+  const person: TurnWatcher = {
+    attends: turn.message.attended,
+    // After a restart the call is made again, and takes the answer it had.
+    ask: card => raise(card, digestOf(card)),
+    approved: () => setMode(mode === 'plan' ? 'bypassPermissions' : mode),
+  }
+
+  const refused = (id: string, reason: string): ToolResult => {
+    push({ kind: 'tool_call_update', id, status: 'failed', content: [{ type: 'text', text: reason }] })
+    return { ok: false, content: [{ type: 'text', text: reason }], text: reason }
+  }
+
+  const tool = async (name: string, input: object, id: string): Promise<ToolResult> => {
+    const face = toolbox.face(name, input)
+    const known = turn.record.openTools.some(call => call.id === id)
+    const unknown = 'refused' in face
+    const { category, target, locations, ...shown } = unknown ? { category: 'other' as const } as CallSummary : face
+    if (!known) {
+      push({
+        kind: 'tool_call', id, name, category, status: 'pending',
+        ...(target && { target: target.slice(0, 200) }), ...(locations && { locations }), ...(helper !== undefined && { parentToolUseId: helper }),
+      })
+      if (helper !== undefined) push(moved(turn, helper, name))
+    }
+    if (unknown) return refused(id, face.refused)
+    const reason = await permit({ id, name, category, ...shown, input })
+    if (signal.aborted) return refused(id, adapterRun.left ? adapterRun.excuse : 'stopped')
+    if (reason !== undefined) return refused(id, reason)
+    push({ kind: 'tool_call_update', id, status: 'in_progress' })
+    // After a crash the log tells where a file may be half-written.
+    if (locations) await turn.log.settled()
+    const result = await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id) })
+    // Left behind by its turn, which closed the call.
+    if (!turn.record.openTools.some(call => call.id === id)) return result
+    if (adapterRun.left && !result.ok) return refused(id, adapterRun.excuse)
+    push({ kind: 'tool_call_update', id, status: result.ok ? 'completed' : 'failed', content: result.content })
+    adapterRun.rest()
+    return result
+  }
+
+  /** A call that has not ended, or a helper that works in the background. */
+  const inHand = (): boolean => busy.size > 0 || turn.record.helpers.open.length > 0
+
+  /** Waits for words; with nothing else in hand that is a gap too. */
+  const waitWords = async (ms?: number): Promise<UserMessage | undefined> => {
+    const words = await turn.words.next(inHand() ? signal : AbortSignal.any([signal, adapterRun.leaving]), ms)
+    if (!words && !inHand() && adapterRun.leaving.aborted) adapterRun.cut()
+    return words
+  }
+
+  const gap = async (ms = 0): Promise<boolean> => {
+    const own = helper === undefined
+    if (ms > 0) await delay(ms, undefined, { signal: own ? AbortSignal.any([signal, adapterRun.leaving]) : signal }).catch(() => {})
+    if (over()) return never
+    return own && !inHand() && !signal.aborted && adapterRun.gap()
+  }
+
+  return {
+    signal,
+    // The turn moves and words are said to it between the calls of its own agent.
+    gap,
+    takeWords: () => (helper !== undefined || over() ? [] : turn.words.take()),
+    waitWords: async ms => (helper === undefined ? unlessOver(waitWords(ms)) : undefined),
+    raise: card => raise(card),
+    tool: (name, input, id) => (over() ? never : unlessOver(tracked(tool(name, input, own(id))))),
+    helper: (spec, id) => (over() ? never : unlessOver(tracked(helpers.delegate(spec, own(id), { ...worker, mode })))),
+    permit: call => (over() ? never : unlessOver(tracked(permit(call).then(reason => reason === undefined
+      ? { allow: !signal.aborted, always: remembered.names().has(call.name) }
+      : { allow: false, reason })))),
+    walled: program => toolbox.walled(program),
+    stamp: path => toolbox.stamp(path),
+    state: async value => {
+      if (over()) return never
+      // A helper is not taken up again after a restart.
+      if (helper !== undefined) return undefined
+      const json = JSON.stringify(value)
+      if (json.length > MOST_STATE) refuse('too-large', `state: expected at most ${MOST_STATE} bytes, found ${json.length}`)
+      await turn.log.settled()
+      if (adapterRun.over) return never
+      const answered = (turn.entry.fields.answered ?? []).filter(({ holds }) => holds)
+      await turn.entry.change({ state: value, stateSeq: turn.log.seq, unheard: [...turn.words.left], answered })
+      failpoint('agent.turn.saved')
+      if (adapterRun.over) return never
+    },
+    mode: setMode,
+    idle: async () => {
+      await helpers.end(helper)
+      await Promise.all(busy)
+    },
+  }
+}
+
+/** The same for two calls of one tool with one input, whatever their ids. */
+const digestOf = (call: object): string => hash('sha256', JSON.stringify({ ...call, id: undefined }))

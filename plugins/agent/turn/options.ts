@@ -1,0 +1,64 @@
+import { refuse } from '../../../sdk/index.js'
+import type { ProviderAdapter } from '../providers/adapter.js'
+import type { Conversation, TurnInput } from '../contract.js'
+import type { Harness, PermissionMode } from './frames.js'
+import type { Providers } from '../providers/providers.js'
+
+/** How a turn is to run, every choice made. */
+export interface TurnOptions {
+  readonly adapter: ProviderAdapter
+  readonly harness: Harness
+  readonly model: string
+  readonly permissionMode: PermissionMode
+  readonly effort?: string
+  readonly thinking?: boolean
+  readonly fast?: boolean
+  readonly actsAs?: string
+}
+
+type Chosen = Pick<TurnInput, 'agent' | 'harness' | 'model' | 'permissionMode' | 'effort' | 'thinking' | 'fast' | 'actsAs'>
+
+/** Makes every choice a message leaves open: the message's word, then the conversation's last, then the provider's own. */
+export const optionsOf = (input: Chosen, before: Partial<Conversation> | undefined, providers: Providers): TurnOptions => {
+  const adapter = providers.get(input.agent ?? before?.provider)
+  const same = before?.provider === adapter.id ? before : undefined
+  const harness = input.harness ?? same?.harness ?? adapter.ownHarness
+  if (!adapter.harnesses.includes(harness))
+    refuse('unprocessable', `provider ${adapter.id} has no harness ${harness}: expected ${adapter.harnesses.join(' or ')}`)
+  if (input.model !== undefined && !adapter.models.includes(input.model))
+    refuse('unprocessable', `provider ${adapter.id} has no model ${JSON.stringify(input.model.slice(0, 120))}: expected ${adapter.models.join(' or ')}`)
+  const last = same?.model && adapter.models.includes(same.model) ? same.model : undefined
+  const kept = <K extends 'effort' | 'thinking' | 'fast' | 'actsAs'>(key: K) => input[key] ?? before?.[key]
+  const [effort, thinking, fast, actsAs] = [kept('effort'), kept('thinking'), kept('fast'), kept('actsAs')]
+  return {
+    adapter,
+    harness,
+    model: input.model ?? last ?? adapter.models[0] ?? adapter.id,
+    permissionMode: input.permissionMode ?? before?.permissionMode ?? 'bypassPermissions',
+    ...(typeof effort === 'string' && { effort }),
+    ...(typeof thinking === 'boolean' && { thinking }),
+    ...(typeof fast === 'boolean' && { fast }),
+    ...(typeof actsAs === 'string' && { actsAs }),
+  }
+}
+
+/** Whether a message asks for anything the turn under way does not do already. */
+export const differs = (input: TurnInput, running: TurnInput, options: TurnOptions): boolean => {
+  const asked: [unknown, unknown][] = [
+    [input.agent, options.adapter.id],
+    [input.harness, options.harness],
+    [input.model, options.model],
+    [input.permissionMode, options.permissionMode],
+    [input.effort, options.effort],
+    [input.thinking, options.thinking ?? false],
+    [input.fast, options.fast ?? false],
+    [input.actsAs, options.actsAs],
+    [input.runRole, running.runRole],
+    [input.outsideWake, running.outsideWake],
+    [input.unattended, running.unattended ?? false],
+    [input.tierHold, running.tierHold ?? false],
+    [input.autoLand, running.autoLand ?? false],
+    [input.allowedTools && [...input.allowedTools].sort().join('\n'), running.allowedTools && [...running.allowedTools].sort().join('\n')],
+  ]
+  return asked.some(([wanted, now]) => wanted !== undefined && wanted !== now)
+}

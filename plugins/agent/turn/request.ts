@@ -1,0 +1,67 @@
+import type { Journals, Log } from '../../../sdk/index.js'
+import type { TurnRequest } from '../providers/adapter.js'
+import type { Conversations } from '../conversations/conversations.js'
+import { framesOf } from './frame-log.js'
+import type { Frame } from './frames.js'
+import { ownFrames } from '../subagents/frames.js'
+import { DEFAULT_SUBAGENT_LIMITS } from '../subagents/subagents.js'
+import type { Transcripts } from '../conversations/transcripts.js'
+import type { Turn } from './turn.js'
+import type { PreparedTurn } from './io.js'
+
+/** Why a turn goes on after a restart, an outage or a move. */
+export interface Resume {
+  readonly reason: 'restart' | 'answered' | 'outage' | 'switched'
+}
+
+/** Where the past of a turn is read. */
+export interface RequestDeps {
+  readonly host: { readonly journal: Journals; readonly log: Log }
+  readonly conversations: Conversations
+  readonly transcripts: Transcripts
+}
+
+/** What the provider of a turn is handed: the words, where it stands, and what was before. */
+export const requestOf = async (deps: RequestDeps, turn: Turn, prepared: PreparedTurn, resume: Resume | undefined): Promise<TurnRequest> => {
+  const { transcripts, host, conversations } = deps
+  const { message, entry, run, conversationId } = turn
+  const { harness, model, effort, thinking, fast, attempt, state, stateSeq, answered } = entry.fields
+  const { input } = message
+  const history = await transcripts.history(conversationId)
+  const sessionId = sessionOf(conversations, turn)
+  const since = resume && (await framesAfter(host.journal, turn, stateSeq ?? 0))
+  turn.words.drop(new Set(since?.flatMap(frame => (frame.kind === 'steer' && frame.messageId ? [frame.messageId] : []))))
+  const replies = answered?.map(({ card, reply }) => ({ card, reply }))
+  host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
+  return {
+    conversationId, run, attempt, depth: 0, harness, model, helpers: prepared.helpers ?? DEFAULT_SUBAGENT_LIMITS,
+    permissionMode: turn.record.mode ?? entry.fields.permissionMode,
+    prompt: prepared.preamble + input.prompt,
+    words: input.prompt,
+    attachments: prepared.attachments,
+    mentions: prepared.mentions,
+    attended: message.attended,
+    ...(effort !== undefined && { effort }),
+    ...(thinking !== undefined && { thinking }),
+    ...(fast !== undefined && { fast }),
+    ...(input.editorContext && { editorContext: input.editorContext }),
+    ...(prepared.allowedTools && { allowedTools: prepared.allowedTools }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(history.length && { history }),
+    ...(state !== undefined && { state }),
+    ...(since && { since }),
+    ...(resume && { resume: { reason: resume.reason, ...(replies?.length && { replies }) } }),
+  }
+}
+
+/** The session the conversation has with the provider and harness of a turn. */
+const sessionOf = (conversations: Conversations, { conversationId, record, entry: { fields: { provider, harness } } }: Turn): string | undefined => {
+  const { session } = conversations.get(conversationId)
+  return record.sessionId ?? (session?.provider === provider && session.harness === harness ? session.id : undefined)
+}
+
+const framesAfter = async (journal: Journals, turn: Turn, after: number): Promise<Frame[]> => {
+  await turn.log.settled()
+  const events = await journal.read<{ event: Frame }>(framesOf(turn.run), after)
+  return ownFrames(events.map(({ event }) => event))
+}

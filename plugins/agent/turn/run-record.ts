@@ -1,0 +1,253 @@
+import type { AnsweredCard, TranscriptMessage, ToolCard } from '../contract.js'
+import type { Card, ErrorFrame, Frame, PermissionMode, ResolvedFrame, ResumedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
+import { SubagentRecord } from '../subagents/record.js'
+
+/** A row of the record before it has its place there. */
+export type Row = Omit<TranscriptMessage, 'index'>
+
+/** The message a run stands on. */
+export interface OpeningWords {
+  readonly run: string
+  readonly text: string
+  readonly sentAt: number
+  readonly by: string
+  readonly messageId: string
+  readonly errand?: string
+  readonly attachments?: readonly string[]
+  /** An earlier run of the message left them in the record. */
+  readonly known?: boolean
+}
+
+const OVER = new Set(['completed', 'failed'])
+const WHY = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' } as const satisfies { [reason in ResumedFrame['reason']]: string }
+
+/** What the frames of a run add up to: its rows, its open calls and cards, what it cost and how it stands. */
+export class RunRecord {
+  readonly #run: string
+  readonly #known: boolean
+  readonly #rows: Row[]
+  readonly #tools = new Map<string, ToolCard>()
+  readonly #open = new Map<string, ToolCard>()
+  readonly #cards = new Map<string, { row: AnsweredCard; resolved?: ResolvedFrame }>()
+  readonly #said = new Set<string>()
+  readonly helpers = new SubagentRecord()
+  #current: Row | undefined
+  #prose = false
+  #last: ToolCard | undefined
+  /** The first error, which names why the run failed. */
+  failure: ErrorFrame | undefined
+  done: RunEnd | undefined
+  sessionId: string | undefined
+  todo: string | undefined
+  toolUses = 0
+  costUsd = 0
+  inputTokens = 0
+  outputTokens = 0
+  /** How much of the model's context was in use, as last told. */
+  context: { readonly tokens: number; readonly window: number } | undefined
+  /** How many landings the frames tell of. */
+  landings = 0
+  /** How often the run went on elsewhere. */
+  switches = 0
+  /** The permission mode the frames end in. */
+  mode: PermissionMode | undefined
+  /** Everything that stands before the provider's first frame is in the log. */
+  prepared = false
+
+  constructor({ run, text, sentAt, by, messageId, errand, attachments, known }: OpeningWords) {
+    this.#run = run
+    this.#known = known ?? false
+    this.#rows = [{
+      role: 'user', text, run, sentAt, by, messageId,
+      ...(errand && { errand }),
+      ...(attachments?.length && { attachments: [...attachments] }),
+    }]
+  }
+
+  /** The rows the run leaves behind. */
+  get rows(): readonly Row[] {
+    return this.#rows.slice(this.#known ? 1 : 0).filter(({ role, text, thinking, tools, cards }) => role !== 'assistant' || text || thinking || tools || cards)
+  }
+
+  /** What was put in front of the words. */
+  get notes(): TurnNote[] | undefined {
+    return this.#rows[0]?.notes
+  }
+
+  /** Whether a block of prose is open. */
+  get speaking(): boolean {
+    return this.#prose
+  }
+
+  /** Calls that have neither completed nor failed. */
+  get openTools(): readonly ToolCard[] {
+    return [...this.#open.values()]
+  }
+
+  /** What the turn is doing now. */
+  get tool(): ToolCard | undefined {
+    return this.#last && this.#open.has(this.#last.id) ? this.#last : this.openTools.at(-1)
+  }
+
+  /** Cards without a `resolved`. */
+  get openCards(): readonly Card[] {
+    return [...this.#cards.values()].filter(({ resolved }) => !resolved).map(({ row }) => row.card)
+  }
+
+  /** Whether words with this id are in the frames. */
+  said(messageId: string): boolean {
+    return this.#said.has(messageId)
+  }
+
+  /** Whether a card's frame is in the log, and what became of it. */
+  card(requestId: string): { resolved?: ResolvedFrame } | undefined {
+    return this.#cards.get(requestId)
+  }
+
+  /** @param at When the frame came, which it does not tell. */
+  add(frame: Frame, at = Date.now()): void {
+    switch (frame.kind) {
+      case 'session':
+        this.sessionId = frame.sessionId
+        this.prepared = true
+        return
+      case 'checkpoint':
+        this.prepared = true
+        return
+      case 'preamble':
+        this.#rows[0]!.notes = frame.notes.map((note): TurnNote => ({ ...note }))
+        return
+      case 'delta':
+        return frame.parentToolUseId === undefined ? this.#say(frame.text) : undefined
+      case 'text_end':
+        if (frame.parentToolUseId === undefined) this.#prose = false
+        return
+      case 'thinking':
+        return this.#think(frame.text, frame.parentToolUseId)
+      case 'tool_call':
+        return this.#call(frame)
+      case 'tool_call_update':
+        return this.#update(frame)
+      case 'subagent':
+      case 'subagent_update':
+        return this.helpers.add(frame, at)
+      case 'todos':
+        this.todo = (frame.items.find(item => item.status === 'in_progress') ?? frame.items.find(item => item.status === 'pending'))?.content
+        return
+      case 'usage':
+        this.costUsd += frame.costUsd ?? 0
+        this.inputTokens += frame.inputTokens ?? 0
+        this.outputTokens += frame.outputTokens ?? 0
+        return
+      case 'plan':
+      case 'question':
+      case 'permission':
+      case 'service_offer':
+      case 'capability_offer':
+      case 'payment_offer':
+        return this.#card(frame)
+      case 'context_usage':
+        this.context = { tokens: frame.tokens, window: frame.contextWindow }
+        return
+      case 'resolved':
+        return this.#resolved(frame)
+      case 'steer':
+        if (frame.messageId) this.#said.add(frame.messageId)
+        return this.#row({
+          role: 'user', text: frame.text, run: this.#run, sentAt: frame.sentAt,
+          ...(frame.by && { by: frame.by }),
+          ...(frame.messageId && { messageId: frame.messageId }),
+          ...(frame.attachments?.length && { attachments: frame.attachments }),
+        })
+      case 'resumed':
+        return this.#row({ role: 'notice', text: `went on after ${WHY[frame.reason]}`, run: this.#run })
+      case 'error':
+        this.failure ??= frame
+        return this.#row({ role: 'notice', text: frame.message, run: this.#run })
+      case 'switched':
+        this.switches++
+        if (frame.kept === 'session') return
+        this.sessionId = undefined
+        this.#current = undefined
+        this.#prose = false
+        return
+      case 'mode':
+        this.mode = frame.mode
+        return
+      case 'landed':
+        this.landings++
+        return
+      case 'done':
+        this.done = frame.reason
+    }
+  }
+
+  #row(row: Row): void {
+    this.#rows.push(row)
+    this.#current = undefined
+    this.#prose = false
+  }
+
+  #assistant(): Row {
+    if (this.#current) return this.#current
+    this.#current = { role: 'assistant', text: '', run: this.#run }
+    this.#rows.push(this.#current)
+    return this.#current
+  }
+
+  #say(text: string): void {
+    const current = this.#current
+    if (!this.#prose && current && (current.text || current.tools || current.cards)) this.#current = undefined
+    this.#assistant().text += text
+    this.#prose = true
+  }
+
+  #think(text: string, parent: string | undefined): void {
+    const helper = parent === undefined ? undefined : this.#tools.get(parent)
+    if (helper) return void (helper.thinking = (helper.thinking ?? '') + text)
+    const current = this.#current
+    if (current && (current.text || current.tools || current.cards)) this.#current = undefined
+    const row = this.#assistant()
+    row.thinking = (row.thinking ?? '') + text
+    this.#prose = false
+  }
+
+  #call({ kind: _kind, parentToolUseId, ...call }: ToolCallFrame): void {
+    const card: ToolCard = { ...call }
+    const parent = parentToolUseId === undefined ? undefined : this.#tools.get(parentToolUseId)
+    if (parent) (parent.children ??= []).push(card)
+    else {
+      ;(this.#assistant().tools ??= []).push(card)
+      this.#prose = false
+    }
+    this.#tools.set(card.id, card)
+    this.#last = card
+    this.toolUses++
+    if (!OVER.has(card.status)) this.#open.set(card.id, card)
+  }
+
+  #update({ id, status, content, locations }: ToolCallUpdateFrame): void {
+    const card = this.#tools.get(id)
+    if (!card) return
+    if (status) card.status = status
+    if (content) card.content = content
+    if (locations) card.locations = locations
+    if (OVER.has(card.status)) this.#open.delete(id)
+    else this.#open.set(id, card)
+  }
+
+  #card(card: Card): void {
+    const row: AnsweredCard = { card }
+    ;(this.#assistant().cards ??= []).push(row)
+    this.#prose = false
+    this.#cards.set(card.requestId, { row })
+  }
+
+  #resolved(frame: ResolvedFrame): void {
+    const card = this.#cards.get(frame.requestId)
+    if (!card) return
+    card.resolved = frame
+    if (frame.reply) card.row.reply = frame.reply
+    if (frame.by) card.row.by = frame.by
+  }
+}

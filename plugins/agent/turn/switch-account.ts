@@ -1,0 +1,49 @@
+import { refuse } from '../../../sdk/index.js'
+import type { SwitchInput, Switched } from '../contract.js'
+import type { Conversations } from '../conversations/conversations.js'
+import type { Engine } from './engine.js'
+import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import type { Providers } from '../providers/providers.js'
+import { optionsOf } from './options.js'
+
+/** What moving a conversation needs. */
+export interface SwitchDeps {
+  readonly engine: Pick<Engine, 'live'>
+  readonly conversations: Conversations
+  readonly providers: Providers
+  readonly decisions: KeyedMutex
+}
+
+/**
+ * Moves a conversation: a turn under way goes on there at its next gap, otherwise its next turn runs there.
+ *
+ * Answers once the choice is durable. A turn that ends before its next gap ends where it was; one that waits for an answer
+ * moves with the answer.
+ */
+export const switchAccount = async (deps: SwitchDeps, input: SwitchInput): Promise<Switched> => {
+  const { engine, conversations, providers, decisions } = deps
+  const { conversationId, account, when, ...wanted } = input
+  if (account === undefined && !Object.values(wanted).some(value => value !== undefined))
+    refuse('invalid', 'expected at least one of agent, harness, account, model, effort, thinking and fast, found none')
+  conversations.get(conversationId)
+  return decisions.with(conversationId, async () => {
+    const before = conversations.get(conversationId)
+    const live = engine.live(conversationId)
+    if (live?.stopping) refuse('conflict', `the turn of ${conversationId} is stopping: wait until it has ended, then move the conversation`)
+    if (account !== undefined) refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
+    const { adapter, harness, model, effort, thinking, fast } = optionsOf(wanted, before, providers)
+    const stays = before.provider === adapter.id && before.harness === harness
+    const later = stays && (before.session ?? live?.record.sessionId) !== undefined ? 'session' : 'record'
+    await conversations.change(conversationId, {
+      provider: adapter.id, harness, model, effort, thinking, fast, updatedAt: Date.now(), ...(later === 'record' && { session: undefined }),
+    })
+    if (!live || live.worked || when === 'next') return { applied: 'next', kept: later }
+    const { fields } = live.entry
+    const same = fields.provider === adapter.id && fields.harness === harness
+    const kept = same && adapter.abilities(harness).state ? 'session' : 'record'
+    await live.move({ provider: adapter.id, harness, model, effort, thinking, fast, kept })
+    // It may have come to its end while that was written.
+    const moves = !live.worked || !live.entry.fields.moving
+    return moves ? { applied: 'now', run: live.run, kept } : { applied: 'next', kept: later }
+  })
+}

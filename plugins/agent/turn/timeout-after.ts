@@ -1,0 +1,13 @@
+/** Resolves so long after a signal: whatever has not ended by then is left behind. */
+export const timeoutAfter = (signal: AbortSignal, ms: number): { passed: Promise<undefined>; over: () => void } => {
+  const { promise: passed, resolve } = Promise.withResolvers<undefined>()
+  let timer: NodeJS.Timeout | undefined
+  const start = () => void (timer = setTimeout(resolve, ms, undefined))
+  if (signal.aborted) start()
+  signal.addEventListener('abort', start, { once: true })
+  const over = () => {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', start)
+  }
+  return { passed, over }
+}

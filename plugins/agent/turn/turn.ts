@@ -1,0 +1,342 @@
+import type { Host, Log } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import type { CardDraft } from '../providers/adapter.js'
+import { CARD_KINDS, isCard, titleOf } from '../cards/kinds.js'
+import type { Answerer, Cards } from '../cards/cards.js'
+import type { CardReply, LiveTurn, OpenCard } from '../contract.js'
+import { FrameLog } from './frame-log.js'
+import type { Card, Frame, RunEnd } from './frames.js'
+import { endSubagents } from '../subagents/end.js'
+import type { AdapterRun } from './adapter-run.js'
+import { RunEntry, type EntryFields, type Message, type Moving, type ParkedCard } from './run-entry.js'
+import type { SaidWords } from '../queue/queue.js'
+import { RunRecord } from './run-record.js'
+import { MessageInbox } from './message-inbox.js'
+
+/** What a turn needs of the daemon. */
+export type TurnHost = Pick<Host, 'journal' | 'emit'> & {
+  readonly log: Log
+  readonly cards: Cards
+  /** Hears that a conversation, its turn or its queue shows something else. */
+  readonly changed: (conversationId: string) => void
+  /** Hears that a helper of a run was started, moved or ended. */
+  readonly helped: (helper: string) => void
+}
+
+interface UpCard extends ParkedCard {
+  readonly answered: (reply: CardReply | undefined) => void
+}
+
+/** What to do after an answer and before the turn goes on. */
+export type AfterAnswer = (card: Card) => Promise<void>
+
+const TITLE = 120
+/** Frames after which the board shows something else. */
+const SHOWN = new Set<Frame['kind']>(['tool_call', 'tool_call_update', 'subagent', 'subagent_update', 'todos', ...CARD_KINDS, 'resolved', 'queue'])
+
+const lineOf = (card: Card): string => (titleOf(card).trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
+
+/** One live turn: its frames, its cards, the words said into it, and whether it is to stop. */
+export class Turn {
+  readonly message: Message
+  readonly log: FrameLog
+  readonly record: RunRecord
+  readonly entry: RunEntry
+  readonly words = new MessageInbox()
+  /** Where this turn's message will stand in the record. */
+  index = 0
+  /** What its adapter does now; undefined before and between. */
+  adapterRun: AdapterRun | undefined
+  /** Its adapter is done: it goes on nowhere. */
+  worked = false
+  readonly #host: TurnHost
+  readonly #stop = new AbortController()
+  readonly #up = new Map<string, UpCard>()
+  readonly #ended = Promise.withResolvers<void>()
+  #sequence: number
+  #stopping: boolean
+  #leaving = false
+  #last = false
+  #settling = false
+  #frozen = false
+  /** Runs between an answer and the turn going on. */
+  afterAnswer: AfterAnswer = async () => {}
+  /** All that it left in its private copy is in the repository. */
+  taken = false
+  /** Stops the turn and resolves when it has ended. */
+  cancel: () => Promise<void> = async () => {}
+
+  /** Resolves when a restart would find the turn. */
+  readonly begun: Promise<void>
+
+  /** A new turn, or with its `past` one that a restart found. */
+  constructor(host: TurnHost, fields: EntryFields, past?: { readonly frames: readonly Frame[]; readonly lines: number }) {
+    const { message } = fields
+    const { run, input, messageId, by, at } = message
+    this.#host = host
+    this.message = message
+    this.#stopping = fields.stopping ?? false
+    this.record = new RunRecord({
+      run, text: input.prompt, sentAt: at, by, messageId,
+      ...(input.errand && { errand: input.errand }),
+      ...(input.attachments && { attachments: input.attachments }),
+      ...(message.resumed && { known: true }),
+    })
+    const before = past?.frames ?? []
+    for (const frame of before) this.record.add(frame, fields.startedAt)
+    this.#sequence = before.filter(isCard).length
+    this.entry = new RunEntry(host.journal, fields, past?.lines)
+    this.begun = past ? Promise.resolve() : this.entry.open().then(() => failpoint('agent.turn.entered'))
+    this.begun.catch(() => {})
+    this.log = new FrameLog(host.journal, run, {
+      seq: before.length,
+      after: this.begun,
+      onFrame: frame => {
+        this.record.add(frame)
+        if (SHOWN.has(frame.kind)) host.changed(message.conversationId)
+        if (frame.kind === 'subagent' || frame.kind === 'subagent_update') host.helped(`${run}:${frame.id}`)
+      },
+      onBroken: error => {
+        host.log.error('the frame log of a run cannot be written: the turn stops', { run, error: String(error) })
+        this.#stop.abort()
+      },
+    })
+  }
+
+  get run(): string {
+    return this.message.run
+  }
+
+  get conversationId(): string {
+    return this.message.conversationId
+  }
+
+  /** Aborted when the turn is to stop. */
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  get state(): 'running' | 'parked' | 'stopping' {
+    if (this.#stopping) return 'stopping'
+    return this.#up.size ? 'parked' : 'running'
+  }
+
+  /** Whether somebody asked for the turn to stop. */
+  get stopping(): boolean {
+    return this.#stopping
+  }
+
+  /** Somebody wanted the conversation free: what waits is not to follow by itself, however the turn ends. */
+  get isLast(): boolean {
+    return this.#last || this.entry.fields.stopping === true
+  }
+
+  /** Whether anything came into it that nobody said who may land: words, an answer, content from outside. */
+  get byOutsiders(): boolean {
+    const { lands, input } = this.message
+    return lands !== true || this.entry.fields.outsiders === true || input.outsideWake !== undefined
+  }
+
+  /** Its end is certain: it shows as free while the last of it is written. */
+  get leaving(): boolean {
+    return this.#leaving
+  }
+
+  /** Its end is being written, which nothing interrupts any more. */
+  get settling(): boolean {
+    return this.#settling
+  }
+
+  /** The daemon ends: what the turn does from here on is not recorded. */
+  get frozen(): boolean {
+    return this.#frozen
+  }
+
+  /** Resolves when the turn has ended and the conversation is free. */
+  get ended(): Promise<void> {
+    return this.#ended.promise
+  }
+
+  /** The live turn as the fleet shows it. */
+  get live(): LiveTurn {
+    const { tool, todo, helpers } = this.record
+    const cards = [...this.#up.values()].map(({ card, at }): OpenCard => (
+      { requestId: card.requestId, kind: card.kind, title: lineOf(card), raisedAt: at }
+    ))
+    return {
+      run: this.run,
+      state: this.state,
+      startedAt: this.entry.fields.startedAt,
+      cards,
+      ...(helpers.all.length > 0 && { helpers: { running: helpers.open.length, total: helpers.all.length } }),
+      ...(tool && { tool: tool.name }),
+      ...(tool?.target && { target: tool.target }),
+      ...(todo && { todo }),
+    }
+  }
+
+  /** Says words into the turn; they are in the log when this returns. */
+  async say({ messageId, text, note = '', attachments, by, at, lands }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
+    if (!lands) await this.entry.change({ outsiders: true })
+    const known = attachments.length ? { attachments: [...attachments] } : {}
+    this.log.push({ kind: 'steer', text, sentAt: at, by, ...(messageId && { messageId }), ...known })
+    this.words.put({ text: note + text, attachments, ...(messageId && { messageId }) })
+    await this.log.settled()
+  }
+
+  /**
+   * Puts a card up and waits for its answer; undefined: nobody answered, or nobody is there to answer.
+   *
+   * `holds` names the call that waits. An answer it gets here is its own; one that a restart finds is for the first call like it.
+   */
+  async raise(draft: CardDraft, { holds, helper }: Pick<ParkedCard, 'holds' | 'helper'> = {}): Promise<CardReply | undefined> {
+    if (!this.message.attended || this.#stopping || this.#settling || this.#frozen) return undefined
+    const card = { ...draft, requestId: `${this.run}.${helper === undefined ? '' : 'h'}${++this.#sequence}` } as Card
+    const reply = await this.park({ card, at: Date.now(), ...(holds && { holds }), ...(helper !== undefined && { helper }) })
+    if (reply && holds && !this.#frozen) await this.#spend(({ card: { requestId } }) => requestId === card.requestId)
+    return reply
+  }
+
+  /** The answer to a call like this one that a restart found; it counts once. */
+  async takeAnswer(holds: string): Promise<CardReply | undefined> {
+    return (await this.#spend(answered => answered.holds === holds))?.reply
+  }
+
+  async #spend(fits: (answered: NonNullable<EntryFields['answered']>[number]) => boolean): Promise<{ reply: CardReply } | undefined> {
+    const answered = this.entry.fields.answered ?? []
+    const mine = answered.find(fits)
+    if (mine) await this.entry.change({ answered: answered.filter(other => other !== mine) })
+    return mine
+  }
+
+  /** Puts a card up that has its id, a restored one too. */
+  async park(parked: ParkedCard): Promise<CardReply | undefined> {
+    const { card } = parked
+    const { requestId, kind } = card
+    const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
+    this.#up.set(requestId, { ...parked, answered: resolve })
+    await this.entry.change({ parked: this.#parked })
+    failpoint('agent.card.parked')
+    // Taken down before it was up: nobody is to see it any more.
+    if (!this.#up.has(requestId)) return promise
+    this.#host.cards.raise({ card, conversationId: this.conversationId, answer: (reply, from) => this.#answer(requestId, reply, from) })
+    if (!this.record.card(requestId)) this.log.push(card)
+    this.#host.emit('card.raised', { conversationId: this.conversationId, run: this.run, requestId, kind })
+    return promise
+  }
+
+  get #parked(): ParkedCard[] {
+    return [...this.#up.values()].map(({ answered: _answered, ...parked }) => parked)
+  }
+
+  async #answer(requestId: string, reply: CardReply, { by, lands }: Answerer): Promise<void> {
+    const up = this.#up.get(requestId)
+    if (!up) return
+    const resolved = this.log.write({ kind: 'resolved', requestId, reply, by })
+    await Promise.all([resolved, ...(lands ? [] : [this.entry.change({ outsiders: true })])])
+    if (this.log.broken) throw new Error('the answer could not be written')
+    failpoint('agent.card.resolved')
+    const { card, holds, helper } = up
+    // A helper is not taken up again after a restart, and an answer to it is nobody else's.
+    const mine = helper === undefined ? [{ card, reply, ...(holds && { holds }) }] : []
+    const answered = [...(this.entry.fields.answered ?? []), ...mine]
+    this.#up.delete(requestId)
+    await this.entry.change({ parked: this.#parked, answered })
+    failpoint('agent.card.answered')
+    this.#host.emit('card.resolved', { conversationId: this.conversationId, run: this.run, requestId, kind: card.kind })
+    this.#host.changed(this.conversationId)
+    if (reply.kind === 'question' && reply.cancelled) return this.cancel()
+    // The person has their answer; what the turn needs before it goes on is not theirs to wait for.
+    void this.afterAnswer(card)
+      .catch(error => this.#host.log.error('a turn could not be brought up to date after an answer', { run: this.run, error: String(error) }))
+      .then(() => up.answered(this.#stopping ? undefined : reply))
+  }
+
+  #withdraw(requestId: string): undefined {
+    const { conversationId, run } = this
+    const up = this.#up.get(requestId)
+    const shown = this.record.card(requestId)
+    // An answer on its way into the log stays the answer, whatever becomes of the turn.
+    if (shown?.resolved?.reply) return up?.answered(undefined) as undefined
+    this.#up.delete(requestId)
+    this.#host.cards.settle(requestId, this.conversationId)
+    if (shown && !shown.resolved) this.log.push({ kind: 'resolved', requestId })
+    if (up) this.#host.emit('card.resolved', { conversationId, run, requestId, kind: up.card.kind })
+    up?.answered(undefined)
+  }
+
+  /** Takes down every card without an answer, or those of a helper. */
+  withdrawCards(of?: (helper: string | undefined) => boolean): void {
+    const down = [...this.#up].filter(([, { helper }]) => !of || of(helper))
+    for (const [requestId] of down) this.#withdraw(requestId)
+    // The turn goes on, and a restart is not to look for them.
+    if (of && down.length) void this.entry.change({ parked: this.#parked }).catch(() => {})
+    if (of) return
+    for (const { requestId } of this.record.openCards) {
+      this.#host.cards.settle(requestId, this.conversationId)
+      this.log.push({ kind: 'resolved', requestId })
+    }
+  }
+
+  /** Asks the turn to stop: its cards come down and its signal is aborted, unless it is all but over. Nothing follows it by itself. */
+  async stop(): Promise<void> {
+    this.#last = true
+    if (this.#stopping || this.#leaving) return
+    this.#stopping = true
+    this.#host.changed(this.conversationId)
+    await this.entry.change({ stopping: true }).catch(() => {})
+    failpoint('agent.turn.stopping')
+    this.withdrawCards()
+    this.#stop.abort()
+  }
+
+  /** Ends the turn as failed with a sentence: its cards come down and its signal is aborted, unless it is all but over. */
+  fail(message: string): void {
+    if (this.#stopping || this.#settling || this.#leaving || this.#frozen || this.signal.aborted) return
+    this.log.push({ kind: 'error', message })
+    this.withdrawCards()
+    this.#stop.abort()
+  }
+
+  /** Goes on elsewhere at the next gap, unless another move comes before; durable when it returns. */
+  async move(to: Omit<Moving, 'nth'>): Promise<void> {
+    await this.entry.change({ moving: { ...to, nth: this.record.switches + 1 } })
+    failpoint('agent.move.told')
+    this.adapterRun?.move()
+  }
+
+  /** From here on the turn only ends. */
+  settle(): void {
+    this.#settling = true
+  }
+
+  /** Shows the turn as over while its end is written. */
+  leave(): void {
+    this.#leaving = true
+  }
+
+  /** The turn is over and the conversation free. */
+  end(): void {
+    this.#ended.resolve()
+  }
+
+  /** Leaves everything as it is for the next start of the daemon, and ends what the turn runs. */
+  async freeze(): Promise<void> {
+    this.#frozen = true
+    await this.log.freeze()
+    this.#stop.abort()
+  }
+
+  /** Closes what must not stay open behind a run that ends so. */
+  close(end: RunEnd): void {
+    this.withdrawCards()
+    endSubagents(this, end === 'interrupted')
+    const text = end === 'stopped' ? 'stopped' : 'interrupted by a restart'
+    for (const { id } of this.record.openTools) this.closeTool(id, end === 'stopped' || end === 'interrupted' ? text : 'the turn ended before this call')
+  }
+
+  /** Closes a call that will not finish. */
+  closeTool(id: string, text: string): void {
+    this.log.push({ kind: 'tool_call_update', id, status: 'failed', content: [{ type: 'text', text }] })
+  }
+}

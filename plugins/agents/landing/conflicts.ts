@@ -1,0 +1,91 @@
+import { refuse } from '../../../sdk/index.js'
+import { LARGEST_SHOWN } from '../../../sdk/node/large-files.js'
+import { segmentsOf } from '../../../sdk/node/paths.js'
+import type { ScratchRepo } from '../work/scratch-repo.js'
+import type { ScratchRepos } from '../work/scratch-repos.js'
+import { spanOf } from '../work/changes.js'
+import type { CopyTree } from '../work/copy-tree.js'
+import type { ConflictFile, Conflicts, Side } from '../contract.js'
+import { looksBinary, textOf } from '../work/file-sides.js'
+import { planOf } from './landing.js'
+import type { Stuck } from './plan.js'
+import { type Repository } from '../work/repository.js'
+import { threeWay, type Merged } from './three-way.js'
+import type { Entry } from '../work/tree-diff.js'
+
+/** Where conflicts are computed, and of which conversation. */
+export interface ConflictsRequest {
+  readonly benches: ScratchRepos
+  readonly workspace: string
+  readonly branch: string
+  readonly repositories: readonly Repository[]
+  readonly file?: { readonly repo: string; readonly path: string }
+  /** Whether a file is there for the asker. */
+  readonly inside: (repo: string, path: string) => boolean
+  readonly signal: AbortSignal
+}
+
+const MOST_BYTES = 256 * 1024
+
+/** What does not fit now, in all repositories or of one file. */
+export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts> => {
+  const { benches, repositories, file, signal } = request
+  const wanted = file && { repo: file.repo, path: segmentsOf(file.path).join('/') }
+  const files: ConflictFile[] = []
+  for (const repository of repositories) {
+    if (wanted && wanted.repo !== repository.checkout.repo) continue
+    files.push(...await benches.with(repository, bench => filesOf(bench, repository, request, wanted?.path), signal))
+  }
+  if (file && files.length === 0) {
+    refuse('not-found', `${file.path} of ${file.repo} is no file that does not fit: the call without repo and path lists them`)
+  }
+  return {
+    files,
+    mainBranch: Object.fromEntries(repositories.flatMap(({ checkout: { repo }, head: { branch } }) => (branch === undefined ? [] : [[repo, branch]]))),
+  }
+}
+
+const filesOf = async (
+  bench: ScratchRepo, repository: Repository, { workspace, branch, inside }: ConflictsRequest, path: string | undefined,
+): Promise<ConflictFile[]> => {
+  const { to, unread } = await spanOf(bench, repository)
+  const { plan } = await planOf(bench, workspace, repository, { branch, span: 'outstanding' }, to)
+  const files: ConflictFile[] = []
+  for (const stuck of plan.stuck) {
+    const { repo } = repository.checkout
+    const { from } = stuck.change
+    if ((path !== undefined && stuck.change.path !== path) || !inside(repo, stuck.change.path)) continue
+    const merged = stuck.sides && await threeWay(bench, stuck.sides, branch)
+    files.push({
+      repo,
+      path: stuck.change.path,
+      reason: stuck.reason,
+      ...(from !== undefined && inside(repo, from) && { from }),
+      ...(merged && { hunks: merged.hunks }),
+      ...(path !== undefined && inside(repo, from ?? path) && await sidesOf(bench, stuck, unread, merged)),
+    })
+  }
+  return files
+}
+
+const sidesOf = async (
+  bench: ScratchRepo, { change, present }: Stuck, unread: CopyTree['unread'], merged: Merged | undefined,
+): Promise<Pick<ConflictFile, 'base' | 'agent' | 'workspace' | 'merged'>> => ({
+  base: await sideOf(bench, change.before),
+  agent: unread.has(change.path) ? { size: unread.get(change.path)!, binary: true } : await sideOf(bench, change.after),
+  workspace: await sideOf(bench, present),
+  ...(merged && { merged: shown(merged.content) }),
+})
+
+const sideOf = async (bench: ScratchRepo, entry: Entry | undefined): Promise<Side> => {
+  if (!entry) return { missing: true }
+  const size = Number((await bench.git(['cat-file', '-s', entry.id])).text)
+  if (size > LARGEST_SHOWN) return { size, binary: true }
+  return shown((await bench.git(['cat-file', 'blob', entry.id])).stdout)
+}
+
+const shown = (bytes: Buffer): Side => {
+  const size = bytes.length
+  if (looksBinary(bytes)) return { size, binary: true }
+  return { size, text: textOf(bytes, MOST_BYTES), ...(size > MOST_BYTES && { truncated: true }) }
+}

@@ -1,0 +1,131 @@
+import { constants, type BigIntStats } from 'node:fs'
+import { lstat, open, rmdir, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { codeOf } from '../../../sdk/node/paths.js'
+
+/** Why a folder of the tree cannot be entered: a link, a file or another repository stands at `at`. */
+export interface Obstacle {
+  readonly at: string
+  readonly what: 'link' | 'file' | 'repository' | 'closed'
+}
+
+/** A folder held open, an obstacle on the way to it, or neither: it is not there. */
+export interface Reached {
+  readonly folder?: Folder
+  readonly obstacle?: Obstacle
+}
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+/** What file systems answer that do not flush folders. */
+const UNFLUSHED = new Set(['EINVAL', 'ENOTSUP'])
+
+/**
+ * A folder of a tree held open by its descriptor, so that a link swapped in on the way to it leads nowhere.
+ *
+ * Where the system shows no descriptors as paths, names are used.
+ */
+export class Folder {
+  readonly #handle: FileHandle
+  readonly #path: string
+
+  private constructor(handle: FileHandle, path: string) {
+    this.#handle = handle
+    this.#path = path
+  }
+
+  static async #open(path: string, name: string): Promise<Folder> {
+    return new Folder(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), name)
+  }
+
+  /** Walks from the root of a tree to one of its folders, never through a link and never into another repository. */
+  static async reach(root: string, segments: readonly string[]): Promise<Reached> {
+    let folder = await Folder.#open(root, root)
+    for (const [depth, segment] of segments.entries()) {
+      const at = segments.slice(0, depth + 1).join('/')
+      const next = await folder.#enter(segment, at).finally(() => folder.close())
+      if (!next.folder) return next
+      folder = next.folder
+      if (await folder.stat('.git')) {
+        await folder.close()
+        return { obstacle: { at, what: 'repository' } }
+      }
+    }
+    return { folder }
+  }
+
+  async #enter(segment: string, at: string): Promise<Reached> {
+    try {
+      return { folder: await Folder.#open(this.at(segment), join(this.#path, segment)) }
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === 'ENOENT') return {}
+      if (code === 'EACCES' || code === 'ENAMETOOLONG') return { obstacle: { at, what: 'closed' } }
+      if (code !== 'ENOTDIR' && code !== 'ELOOP') throw error
+      const stat = await this.stat(segment)
+      return stat ? { obstacle: { at, what: stat.isSymbolicLink() ? 'link' : 'file' } } : {}
+    }
+  }
+
+  /** The path by which the system finds a name in this very folder. */
+  at(name: string): string {
+    return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
+  }
+
+  /** What a name in it is, links not followed. */
+  async stat(name: string): Promise<BigIntStats | undefined> {
+    try {
+      return await lstat(this.at(name), { bigint: true })
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
+      throw error
+    }
+  }
+
+  /** The same folder once more, with a descriptor of its own, wherever it was moved to. */
+  again(): Promise<Folder> {
+    return Folder.#open(this.at('.'), this.#path)
+  }
+
+  /** Makes the names in it survive a power cut, where the file system can. */
+  async flush(): Promise<void> {
+    await this.#handle.sync().catch(error => {
+      if (!UNFLUSHED.has(codeOf(error) ?? '')) throw error
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close()
+  }
+}
+
+/** The folder and the name of a path. */
+export const splitPath = (path: string): { segments: string[]; name: string } => {
+  const segments = path.split('/')
+  return { name: segments.pop()!, segments }
+}
+
+/** What tells one state of a file from another without reading it. */
+export const stampOf = (stat: BigIntStats | undefined): string => {
+  if (!stat) return 'absent'
+  return stat.isDirectory() ? 'folder' : `${stat.mode} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`
+}
+
+/** Whether two stamps are of one file that was only renamed between them. */
+export const sameFile = (one: string, other: string): boolean => one.slice(0, one.lastIndexOf(' ')) === other.slice(0, other.lastIndexOf(' '))
+
+/** Removes a folder and those above it as long as they are empty; the root of the tree stays. */
+export const removeEmpty = async (root: string, path: string): Promise<void> => {
+  for (let at = path; at !== ''; at = splitPath(at).segments.join('/')) {
+    const { segments, name } = splitPath(at)
+    const { folder } = await Folder.reach(root, segments)
+    if (!folder) continue
+    try {
+      await rmdir(folder.at(name))
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') continue
+      return
+    } finally {
+      await folder.close()
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import type { ScratchRepo } from '../work/scratch-repo.js'
+import { isAttributes } from './main-state.js'
+
+/** What main's HEAD moving from one commit to another can have changed for a branch. */
+export interface HeadMove {
+  /** Whether a history holds a commit that only one of the two heads does: where it left main may be another place now. */
+  readonly parts: (commit: string) => boolean
+  /** Whether the two heads differ at a path, above it or below it. */
+  readonly differs: (path: string) => boolean
+}
+
+const MOST_COMMITS = 100_000
+
+/** Every folder above a path. */
+const above = (path: string): string[] => {
+  const found: string[] = []
+  for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1)) found.push(path.slice(0, slash))
+  return found
+}
+
+/** The commits from which one of these can be reached by the lines of a list of commits and their parents. */
+const descendants = (lines: readonly string[], heads: readonly string[]): Set<string> => {
+  const parents = new Map<string, string[]>()
+  const children = new Map<string, string[]>()
+  for (const line of lines) {
+    const [commit = '', ...its] = line.split(' ')
+    parents.set(commit, its)
+    for (const parent of its) children.set(parent, [...(children.get(parent) ?? []), commit])
+  }
+  const walk = (starts: Iterable<string>, next: ReadonlyMap<string, string[]>): Set<string> => {
+    const seen = new Set<string>()
+    for (const left = [...starts]; left.length > 0;) {
+      const commit = left.pop()!
+      if (seen.has(commit) || !parents.has(commit)) continue
+      seen.add(commit)
+      for (const other of next.get(commit) ?? []) left.push(other)
+    }
+    return seen
+  }
+  return walk(walk(heads, parents), children)
+}
+
+/**
+ * Compares two heads for any number of branches at once, with a handful of processes; `commits` are those that will be
+ * asked about. Undefined where that does not tell: every branch is to be looked at again.
+ */
+export const headMove = async (bench: ScratchRepo, from: string, to: string, commits: Iterable<string>): Promise<HeadMove | undefined> => {
+  const shared = await bench.git(['merge-base', '--all', from, to], { ok: [0, 1, 128] })
+  if (shared.code !== 0) return undefined
+  const { text } = await bench.git(['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to])
+  const paths = text.split('\0').filter(path => path !== '')
+  if (paths.some(isAttributes)) return undefined
+  const input = [from, to, ...commits, ...shared.text.trim().split('\n').map(commit => `^${commit}`), ''].join('\n')
+  const listed = await bench.git(['rev-list', '--parents', '--ignore-missing', `--max-count=${MOST_COMMITS}`, '--stdin'], { input })
+  const lines = listed.text.split('\n').filter(line => line !== '')
+  if (lines.length === MOST_COMMITS) return undefined
+  const parted = descendants(lines, [from, to])
+  const [changed, folders] = [new Set(paths), new Set(paths.flatMap(above))]
+  return {
+    parts: commit => parted.has(commit),
+    differs: path => changed.has(path) || folders.has(path) || above(path).some(folder => changed.has(folder)),
+  }
+}

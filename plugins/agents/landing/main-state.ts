@@ -1,0 +1,152 @@
+import { constants } from 'node:fs'
+import { chmod, copyFile, mkdir, open, readlink, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { LARGEST_FILE } from '../../../sdk/node/large-files.js'
+import { codeOf } from '../../../sdk/node/paths.js'
+import { emptyTree, type ScratchRepo } from '../work/scratch-repo.js'
+import { Folder, splitPath, stampOf, type Obstacle } from './folder.js'
+import { pairsBetween, type Change, type Entry, type Pair } from '../work/tree-diff.js'
+
+/** One path as the person's working tree has it. */
+interface Found {
+  readonly kind: 'file' | 'link' | 'folder' | 'special' | 'absent'
+  readonly stamp: string
+  readonly obstacle?: Obstacle
+}
+
+const ABSENT: Found = { kind: 'absent', stamp: 'absent' }
+
+/** Whether a file says how git is to read others. */
+export const isAttributes = (path: string): boolean => path === '.gitattributes' || path.endsWith('/.gitattributes')
+
+/**
+ * The person's working tree and its HEAD, as far as some changes touch them.
+ *
+ * The touched files are copied to the bench first, so that what is compared is what was read; their form in git is made
+ * there with the attributes of HEAD alone.
+ */
+export class MainState {
+  readonly #found: ReadonlyMap<string, Found>
+  readonly #start: ReadonlyMap<string, Entry>
+  readonly #committed: ReadonlyMap<string, Pair>
+  readonly #edited: ReadonlyMap<string, Pair>
+
+  private constructor(
+    found: ReadonlyMap<string, Found>, start: ReadonlyMap<string, Entry>, committed: ReadonlyMap<string, Pair>,
+    edited: ReadonlyMap<string, Pair>,
+  ) {
+    this.#found = found
+    this.#start = start
+    this.#committed = committed
+    this.#edited = edited
+  }
+
+  /** Reads what the changes since `from` touch. The bench holds the indexes `head` and `main` afterwards. */
+  static async read(
+    bench: ScratchRepo, main: string, head: string | undefined, from: string, changes: readonly Change[],
+  ): Promise<MainState> {
+    const touched = [...new Set(changes.flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source])))]
+    const start = new Map(changes.flatMap(({ path, from: source, before }) => (before ? [[source ?? path, before] as const] : [])))
+    const base = head ?? emptyTree(from)
+    const found = await copyTouched(bench, main, touched)
+    await fillIndexes(bench, base, found)
+    const committed = base === from ? new Map<string, Pair>() : await pairsBetween(bench, from, { tree: base })
+    return new MainState(found, start, committed, await pairsBetween(bench, base, { index: 'main' }))
+  }
+
+  /** What HEAD has at a path. */
+  committed(path: string): Entry | undefined {
+    const moved = this.#committed.get(path)
+    return moved ? moved.after : this.#start.get(path)
+  }
+
+  /** What the working tree has at a path. */
+  present(path: string): Entry | undefined {
+    const edited = this.#edited.get(path)
+    return edited ? edited.after : this.committed(path)
+  }
+
+  /** What stands in the way to a path. */
+  obstacle(path: string): Obstacle | undefined {
+    return this.#found.get(path)?.obstacle
+  }
+
+  /** What is at a path of the working tree now. */
+  kind(path: string): Found['kind'] {
+    return this.#found.get(path)?.kind ?? 'absent'
+  }
+
+  /** What tells whether a path changed since it was read. */
+  stamp(path: string): string {
+    return this.#found.get(path)?.stamp ?? 'absent'
+  }
+}
+
+/** The copy of a touched file on the bench, as it was read. */
+export const copyOf = (bench: ScratchRepo, path: string): string => join(bench.folder, isAttributes(path) ? 'attributes' : 'tree', path)
+
+const copyTouched = async (bench: ScratchRepo, main: string, touched: readonly string[]): Promise<Map<string, Found>> => {
+  await bench.place('tree')
+  await bench.place('attributes')
+  const byFolder = Map.groupBy(touched, path => splitPath(path).segments.join('/'))
+  const found = new Map<string, Found>()
+  for (const [dir, paths] of byFolder) {
+    const { folder, obstacle } = await Folder.reach(main, dir === '' ? [] : dir.split('/'))
+    for (const path of paths) found.set(path, obstacle ? { ...ABSENT, obstacle } : folder ? await copyOne(bench, folder, path) : ABSENT)
+    await folder?.close()
+  }
+  return found
+}
+
+const copyOne = async (bench: ScratchRepo, folder: Folder, path: string): Promise<Found> => {
+  const { name } = splitPath(path)
+  const stat = await folder.stat(name).catch(error => {
+    if (codeOf(error) === 'ENAMETOOLONG') return undefined
+    throw error
+  })
+  if (!stat) return ABSENT
+  const stamp = stampOf(stat)
+  const target = copyOf(bench, path)
+  if (stat.isDirectory()) return { kind: 'folder', stamp }
+  if (!stat.isFile() && !stat.isSymbolicLink()) return { kind: 'special', stamp }
+  // Reading it would hold up every look at the work: what no commit of the work holds is nothing to be merged with.
+  if (stat.isFile() && stat.size > LARGEST_FILE) return { kind: 'special', stamp }
+  await mkdir(dirname(target), { recursive: true })
+  if (stat.isSymbolicLink()) {
+    await symlink(await readlink(folder.at(name)), target)
+    return { kind: 'link', stamp }
+  }
+  const handle = await open(folder.at(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(error => {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ELOOP' || codeOf(error) === 'EACCES') return undefined
+    throw error
+  })
+  if (!handle) return { kind: 'special', stamp }
+  try {
+    await copyFile(process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : folder.at(name), target)
+    await chmod(target, stat.mode & 0o100n ? 0o755 : 0o644)
+    // A file written to while it was copied is none that was read.
+    const after = stampOf(await handle.stat({ bigint: true }))
+    return { kind: 'file', stamp: after === stamp ? stamp : 'moving' }
+  } finally {
+    await handle.close()
+  }
+}
+
+const fillIndexes = async (bench: ScratchRepo, base: string, found: ReadonlyMap<string, Found>): Promise<void> => {
+  await bench.readTree(base, 'head')
+  await copyFile(bench.index('head'), bench.index('main'))
+  const paths = [...found.keys()]
+  const held = paths.filter(path => ['file', 'link'].includes(found.get(path)!.kind))
+  const gone = paths.filter(path => !['file', 'link'].includes(found.get(path)!.kind))
+  const zero = '0'.repeat(base.length)
+  if (gone.length > 0) {
+    await bench.git(['update-index', '-z', '--index-info'], { index: 'main', input: gone.map(path => `0 ${zero}\t${path}\0`).join('') })
+  }
+  // The files that hold attributes come last: what they say in the working tree does not count for the others.
+  const passes = [['tree', held.filter(path => !isAttributes(path))], ['attributes', held.filter(isAttributes)]] as const
+  for (const [tree, some] of passes) {
+    if (some.length === 0) continue
+    const input = some.map(path => `${path}\0`).join('')
+    await bench.git(['update-index', '--add', '--replace', '-z', '--stdin'], { index: 'main', tree: join(bench.folder, tree), input })
+  }
+}

@@ -1,0 +1,296 @@
+import { copyFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { codeOf } from '../../../sdk/node/paths.js'
+import type { ConflictPath, ConflictReason } from '../../agent/contract.js'
+import type { ScratchRepo } from '../work/scratch-repo.js'
+import { leadsOut } from './link-target.js'
+import { MainState } from './main-state.js'
+import { unaddressable } from '../work/excluded-paths.js'
+import { keepMerged, mergeable, presentOf, threeWay, type Sides } from './three-way.js'
+import { changesBetween, entriesOf, same, type Change, type Entry } from '../work/tree-diff.js'
+
+/** One write in the person's working tree; no `after`: the path goes. */
+export interface Step {
+  readonly path: string
+  readonly stamp: string
+  readonly before?: Entry
+  readonly after?: Entry
+}
+
+/** What becomes of a path by a person's choice: the agent's version, the workspace's, or to be decided another time. */
+export type Take = 'agent' | 'workspace' | 'skip'
+
+/** A change that does not land, with what the working tree has of it and, where git could merge it, its sides. */
+export interface Stuck {
+  readonly change: Change
+  readonly reason: ConflictReason
+  readonly present?: Entry
+  readonly sides?: Sides
+}
+
+/** What a landing would do: `there` are the changes the tree holds already. */
+export interface Plan {
+  readonly changes: readonly Change[]
+  readonly steps: readonly Step[]
+  readonly blocked: readonly ConflictPath[]
+  /** The same, with all that is known of each. */
+  readonly stuck: readonly Stuck[]
+  readonly clean: number
+  readonly there: ReadonlySet<string>
+  /** What was chosen to be left behind. */
+  readonly left: readonly Change[]
+  /** Files that get conflict markers. */
+  readonly resolving: readonly string[]
+  /** Changes of which the working tree holds nothing. */
+  readonly missing: ReadonlySet<string>
+}
+
+/** What is to be landed and where. */
+export interface PlanRequest {
+  readonly repo: string
+  /** The main checkout and the workspace around it, both real paths. */
+  readonly main: string
+  readonly workspace: string
+  readonly head?: string
+  /** The commits between which the work lies. */
+  readonly from: string
+  readonly to: string
+  /** Also content that HEAD has and the person's working tree has thrown away since. */
+  readonly cumulative: boolean
+  /** What a person chose for a change; undefined: it lands if it fits. */
+  readonly choose?: (change: Change) => Take | undefined
+  /** Bring both sides together, with conflict markers that name this branch, where only the main line moved on. */
+  readonly merge?: string
+}
+
+const NO_CHANGE: Plan = {
+  changes: [], steps: [], blocked: [], stuck: [], clean: 0, there: new Set(), left: [], resolving: [], missing: new Set(),
+}
+
+type Writes = Map<string, Entry | undefined>
+type Verdict =
+  | { readonly kind: 'there' }
+  | { readonly kind: 'clean'; readonly writes: Writes; readonly marked?: boolean }
+  | { readonly kind: 'kept' }
+  | { readonly kind: 'left' }
+  | { readonly kind: 'blocked'; readonly reason: ConflictReason }
+  | { readonly kind: 'open' }
+
+const LINK = '120000'
+const THERE: Verdict = { kind: 'there' }
+const IN_THE_WAY: Verdict = { kind: 'blocked', reason: 'workspace' }
+
+/** A rename counts as one path that goes and one that comes. */
+const sidesOf = ({ path, from, before, after }: Change): { path: string; before?: Entry; after?: Entry }[] =>
+  from === undefined
+    ? [{ path, ...(before && { before }), ...(after && { after }) }]
+    : [{ path: from, ...(before && { before }) }, { path, ...(after && { after }) }]
+
+/** Judges every change against the person's working tree, without writing anything there. */
+export const planLanding = async (bench: ScratchRepo, request: PlanRequest): Promise<Plan> => {
+  const { repo, main, head, from, to } = request
+  const changes = await changesBetween(bench, repo, from, to)
+  if (changes.length === 0) return NO_CHANGE
+  const addressable = changes.filter(({ path, from: source }) => !unaddressable(path + (source ?? '')))
+  const state = await MainState.read(bench, main, head, from, addressable)
+  const verdicts = new Map<Change, Verdict>(changes.map(change => [change, judge(change, state, request)]))
+  await tryPatches(bench, request, verdicts)
+  if (request.choose) takeChoices(request.choose, verdicts)
+  await blockLinks(bench, request, verdicts)
+  await blockObstructed(request, state, verdicts)
+  for (const [change, verdict] of verdicts) {
+    if (verdict.kind === 'open') verdicts.set(change, { kind: 'blocked', reason: await reasonOf(bench, request, state, change) })
+  }
+  if (request.merge !== undefined) await mergeBlocked(bench, request.merge, state, verdicts)
+  return resultOf(changes, verdicts, state)
+}
+
+/** Puts what a person chose in the place of what fits or does not; what the tree holds already stays as it is. */
+const takeChoices = (choose: (change: Change) => Take | undefined, verdicts: Map<Change, Verdict>): void => {
+  for (const [change, { kind }] of verdicts) {
+    const take = kind === 'there' ? undefined : choose(change)
+    if (take === 'workspace') verdicts.set(change, { kind: 'kept' })
+    // A name that cannot be addressed can neither be written nor be found again.
+    if (take === undefined || unaddressable(change.path + (change.from ?? ''))) continue
+    if (take === 'skip') verdicts.set(change, { kind: 'left' })
+    if (take === 'agent') verdicts.set(change, { kind: 'clean', writes: new Map(sidesOf(change).map(({ path, after }) => [path, after])) })
+  }
+}
+
+/** Merges what only the main line keeps from landing: all that is blocked, or nothing of it. */
+const mergeBlocked = async (bench: ScratchRepo, branch: string, state: MainState, verdicts: Map<Change, Verdict>): Promise<void> => {
+  const blocked = [...verdicts].flatMap(([change, verdict]) => (verdict.kind === 'blocked' ? [{ change, verdict }] : []))
+  if (blocked.some(({ change, verdict: { reason } }) => reason !== 'diverged' || !mergeable(state, change))) return
+  const merged = new Map<Change, Verdict>()
+  for (const { change } of blocked) {
+    const sides = mergeable(state, change)!
+    const result = await threeWay(bench, sides, branch)
+    if (!result) return
+    const writes: Writes = new Map(change.from === undefined ? [] : [[change.from, undefined]])
+    writes.set(change.path, await keepMerged(bench, sides, result))
+    merged.set(change, { kind: 'clean', writes, marked: result.hunks > 0 })
+  }
+  for (const [change, verdict] of merged) verdicts.set(change, verdict)
+}
+
+/** What content alone tells: there, clean where the tree has what the agent started from, else open. */
+const judge = (change: Change, state: MainState, { cumulative }: PlanRequest): Verdict => {
+  if (unaddressable(change.path + (change.from ?? ''))) return IN_THE_WAY
+  const writes: Writes = new Map()
+  for (const { path, before, after } of sidesOf(change)) {
+    const present = state.present(path)
+    if (same(present, after)) continue
+    if (!cumulative && same(state.committed(path), after)) continue
+    if (!same(present, before)) return { kind: 'open' }
+    writes.set(path, after)
+  }
+  return writes.size === 0 ? THERE : { kind: 'clean', writes }
+}
+
+/** A change git can carry over line by line. */
+const patchable = ({ binary, status }: Change): boolean => !binary && status !== 'type-changed'
+
+const patchOf = async (bench: ScratchRepo, { from, to }: PlanRequest, change: Change): Promise<Buffer> => {
+  const paths = change.from === undefined ? [change.path] : [change.from, change.path]
+  return (await bench.git(['diff-tree', '-r', '-p', '--binary', '--full-index', '-M', '-l1000', from, to, '--', ...paths])).stdout
+}
+
+const applies = async (bench: ScratchRepo, index: string, patch: Uint8Array, ...flags: string[]): Promise<boolean> =>
+  (await bench.git(['apply', '--cached', '--whitespace=nowarn', ...flags, '-'], { index, input: patch, ok: [0, 1, 128] })).code === 0
+
+/** Tries what is open as patches: all at once, else each alone, forwards and then backwards. */
+const tryPatches = async (bench: ScratchRepo, request: PlanRequest, verdicts: Map<Change, Verdict>): Promise<void> => {
+  const open = [...verdicts].filter(([change, verdict]) => verdict.kind === 'open' && patchable(change)).map(([change]) => change)
+  if (open.length === 0) return
+  await copyFile(bench.index('main'), bench.index('result'))
+  const patches: Buffer[] = []
+  for (const change of open) patches.push(await patchOf(bench, request, change))
+  const carried = new Set<Change>()
+  if (await applies(bench, 'result', Buffer.concat(patches))) open.forEach(change => carried.add(change))
+  else {
+    for (const [at, change] of open.entries()) {
+      if (await applies(bench, 'result', patches[at]!)) carried.add(change)
+      else if (await applies(bench, 'result', patches[at]!, '--check', '-R')) verdicts.set(change, THERE)
+    }
+  }
+  const wanted = new Set([...carried].flatMap(({ path, from }) => (from === undefined ? [path] : [path, from])))
+  const entries = await entriesOf(bench, 'result', wanted)
+  for (const change of carried) {
+    verdicts.set(change, { kind: 'clean', writes: new Map(sidesOf(change).map(({ path }) => [path, entries.get(path)])) })
+  }
+}
+
+/** Blocks every link that would lead out of the workspace. */
+const blockLinks = async (bench: ScratchRepo, { main, workspace }: PlanRequest, verdicts: Map<Change, Verdict>): Promise<void> => {
+  const planned: { [path: string]: string } = {}
+  const links: { change: Change; path: string; target: string }[] = []
+  for (const [change, verdict] of verdicts) {
+    if (verdict.kind !== 'clean') continue
+    for (const [path, after] of verdict.writes) {
+      if (after?.mode !== LINK) continue
+      const target = (await bench.git(['cat-file', 'blob', after.id])).text
+      planned[join(main, path)] = target
+      links.push({ change, path, target })
+    }
+  }
+  for (const { change, path, target } of links) {
+    if (await leadsOut(workspace, join(main, path), target, planned)) verdicts.set(change, IN_THE_WAY)
+  }
+}
+
+const filesBelow = async (folder: string, prefix: string): Promise<string[]> => {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(error => {
+    if (codeOf(error) === 'ENOENT') return []
+    throw error
+  })
+  const nested = await Promise.all(entries.map(entry =>
+    entry.isDirectory() ? filesBelow(join(folder, entry.name), `${prefix}${entry.name}/`) : [`${prefix}${entry.name}`]))
+  return nested.flat()
+}
+
+/** Blocks what something else of the tree stands in the way of, unless this very landing takes it away. */
+const blockObstructed = async (request: PlanRequest, state: MainState, verdicts: Map<Change, Verdict>): Promise<void> => {
+  for (let blocked = true; blocked;) {
+    blocked = false
+    const going = new Set([...verdicts.values()].flatMap(verdict =>
+      verdict.kind === 'clean' ? [...verdict.writes].filter(([, after]) => !after).map(([path]) => path) : []))
+    for (const [change, verdict] of verdicts) {
+      if (verdict.kind !== 'clean') continue
+      for (const [path, after] of verdict.writes) {
+        if (!after || !(await obstructed(request, state, path, going))) continue
+        verdicts.set(change, { kind: 'open' })
+        blocked = true
+        break
+      }
+    }
+  }
+}
+
+const obstructed = async ({ main }: PlanRequest, state: MainState, path: string, going: ReadonlySet<string>): Promise<boolean> => {
+  const obstacle = state.obstacle(path)
+  if (obstacle) return !going.has(obstacle.at)
+  if (state.kind(path) === 'special') return true
+  if (state.kind(path) !== 'folder') return false
+  const below = await filesBelow(join(main, path), `${path}/`)
+  return below.length === 0 ? false : below.some(file => !going.has(file))
+}
+
+/** Why an open change does not land: would it fit without the person's uncommitted copy? */
+const reasonOf = async (bench: ScratchRepo, request: PlanRequest, state: MainState, change: Change): Promise<ConflictReason> => {
+  const sides = sidesOf(change)
+  if (sides.some(({ path }) => ['link', 'repository', 'closed'].includes(state.obstacle(path)?.what ?? ''))) return 'workspace'
+  const uncommitted = sides.some(({ path }) => {
+    if (!same(state.present(path), state.committed(path)) || state.obstacle(path) !== undefined) return true
+    return ['folder', 'special'].includes(state.kind(path))
+  })
+  if (uncommitted) {
+    const committed = sides.every(({ path, before, after }) => [before, after].some(entry => same(state.committed(path), entry)))
+    if (committed && !(await committedInTheWay(bench, sides.map(({ path }) => path), state))) return 'workspace'
+    const carried = !committed && patchable(change) && await applies(bench, 'head', await patchOf(bench, request, change), '--check')
+    if (carried) return 'workspace'
+  }
+  return change.binary ? 'binary' : 'diverged'
+}
+
+/** Whether HEAD itself has a file where a folder would be needed, or a folder where a file would be. */
+const committedInTheWay = async (bench: ScratchRepo, paths: readonly string[], state: MainState): Promise<boolean> => {
+  for (const path of paths) {
+    const above = state.obstacle(path)?.at
+    const asked = above ?? (state.kind(path) === 'folder' ? path : undefined)
+    if (asked === undefined) continue
+    const { text } = await bench.git(['ls-files', '-z', '--', asked], { index: 'head' })
+    if (text !== '') return true
+  }
+  return false
+}
+
+const resultOf = (changes: readonly Change[], verdicts: ReadonlyMap<Change, Verdict>, state: MainState): Plan => {
+  const steps: Step[] = []
+  const stuck: Stuck[] = []
+  const there = new Set<string>()
+  const left: Change[] = []
+  const resolving: string[] = []
+  const missing = new Set<string>()
+  let clean = 0
+  for (const [change, verdict] of verdicts) {
+    const { path } = change
+    if (verdict.kind === 'there') there.add(path)
+    if (verdict.kind === 'left') left.push(change)
+    if (verdict.kind === 'blocked') {
+      const [present, sides] = [presentOf(state, change), mergeable(state, change)]
+      stuck.push({ change, reason: verdict.reason, ...(present && { present }), ...(sides && { sides }) })
+      if (change.after && !present) missing.add(path)
+    }
+    if (verdict.kind !== 'clean') continue
+    clean++
+    missing.add(path)
+    if (verdict.marked) resolving.push(path)
+    for (const [target, after] of verdict.writes) {
+      const before = state.present(target)
+      if (same(before, after)) continue
+      steps.push({ path: target, stamp: state.stamp(target), ...(before && { before }), ...(after && { after }) })
+    }
+  }
+  const blocked = stuck.map(({ change: { path }, reason }) => ({ path, reason }))
+  return { changes, steps, blocked, stuck, clean, there, left, resolving, missing }
+}

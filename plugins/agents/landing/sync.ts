@@ -1,0 +1,65 @@
+import { refuse, type Host } from '../../../sdk/index.js'
+import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import type { CheckoutRepo, CheckoutSync } from '../../agent/contract.js'
+import type { ScratchRepos } from '../work/scratch-repos.js'
+import type { SyncReport } from '../contract.js'
+import { asRefusal, withBranch } from '../roster/fleet.js'
+import type { Refs } from '../work/git-folders.js'
+import { branchOf, lookAt } from '../work/repository.js'
+import { holding } from '../work/run-notes.js'
+import { forkPoint } from '../work/span.js'
+import type { BranchStatuses } from '../work/branch-status.js'
+import { changesBetween, type Change } from '../work/tree-diff.js'
+
+/** What bringing branches up to date needs of the daemon. */
+export interface SyncDeps {
+  readonly host: Pick<Host, 'call'>
+  readonly turns: KeyedMutex
+  readonly benches: ScratchRepos
+  readonly refs: Refs
+  readonly standings: BranchStatuses
+}
+
+const namesOf = (changes: readonly Change[]): Set<string> =>
+  new Set(changes.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])))
+
+/** Brings branches onto today's main line while no turn runs. */
+export class Syncing {
+  readonly #deps: SyncDeps
+
+  constructor(deps: SyncDeps) {
+    this.#deps = deps
+  }
+
+  /** Brings a conversation's branch up to date; answers the repositories that were behind. */
+  async sync(id: string, signal: AbortSignal): Promise<SyncReport[]> {
+    const { host, standings, turns } = this.#deps
+    const branch = withBranch(await host.call('agent.conversation', { id }), 'it sees the main line as it is')
+    const check = async () => {
+      const { live } = await host.call('agent.conversation', { id })
+      if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, or wait until it has ended`)
+    }
+    await check()
+    return turns.with(id, () => holding(host, id, signal, async () => {
+      await check()
+      const { repos } = await host.call('checkouts.sync', { id })
+      standings.forget(id)
+      const now = new Map((await host.call('checkouts.repos', { id })).repos.map(checkout => [checkout.repo, checkout]))
+      const reports: SyncReport[] = []
+      for (const done of repos) reports.push(await this.#report(done, now.get(done.repo), branch, signal))
+      return reports
+    }), signal)
+  }
+
+  async #report(done: CheckoutSync, checkout: CheckoutRepo | undefined, branch: string, signal: AbortSignal): Promise<SyncReport> {
+    const { repo, onto, from, commits, blocked, paths } = done
+    const here = checkout && lookAt(this.#deps.refs, checkout, branch)
+    const told = { repo, onto, commits, ...(blocked && { blocked, ...(paths.length > 0 && { paths }) }) }
+    if (!here) return { ...told, moved: [], overlap: [] }
+    const { moved, mine } = await this.#deps.benches.with(here, async bench => ({
+      moved: namesOf(await changesBetween(bench, repo, from, onto)),
+      mine: namesOf(await changesBetween(bench, repo, await forkPoint(bench, branchOf(here)), here.tip)),
+    }), signal).catch(error => Promise.reject(asRefusal(error)))
+    return { ...told, moved: [...moved], overlap: [...moved].filter(path => mine.has(path)) }
+  }
+}

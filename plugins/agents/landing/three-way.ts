@@ -1,0 +1,62 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ScratchRepo } from '../work/scratch-repo.js'
+import type { MainState } from './main-state.js'
+import type { Change, Entry } from '../work/tree-diff.js'
+
+/** A file in which both sides are brought together; `hunks` counts the places marked for a person to decide. */
+export interface Merged {
+  readonly content: Buffer
+  readonly hunks: number
+}
+
+/** The three sides of one file; no base: both added it. */
+export interface Sides {
+  readonly base?: Entry
+  readonly workspace: Entry
+  readonly agent: Entry
+}
+
+const MOST_BYTES = 16 * 1024 * 1024
+/** git counts conflicts in its exit code, up to this one. */
+const MOST_COUNTED = 127
+const CANNOT = 255
+const ANSWERS = [...Array.from({ length: MOST_COUNTED + 1 }, (_, code) => code), CANNOT]
+
+const isText = ({ mode }: Entry): boolean => mode === '100644' || mode === '100755'
+
+/** What the working tree holds of a changed file: under its name, or where the agent moved it away from. */
+export const presentOf = (state: MainState, { path, from }: Change): Entry | undefined => {
+  if (state.obstacle(path)) return undefined
+  return state.present(path) ?? (from === undefined ? undefined : state.present(from))
+}
+
+/** The sides of a change that git could merge line by line; undefined where one of them is missing or no plain file. */
+export const mergeable = (state: MainState, change: Change): Sides | undefined => {
+  const { before, after, binary, path, from } = change
+  const workspace = presentOf(state, change)
+  if (binary || !after || !workspace || (from !== undefined && state.present(path))) return undefined
+  if (![after, workspace, ...(before ? [before] : [])].every(isText)) return undefined
+  return { ...(before && { base: before }), workspace, agent: after }
+}
+
+/** Brings both sides of a file together, with markers where they differ in the same place; undefined when they are no text. */
+export const threeWay = async (bench: ScratchRepo, { base, workspace, agent }: Sides, branch: string): Promise<Merged | undefined> => {
+  const folder = await bench.place('merge')
+  const files: string[] = []
+  for (const [name, entry] of [['workspace', workspace], ['base', base], ['agent', agent]] as const) {
+    const file = join(folder, name)
+    if (entry && Number((await bench.git(['cat-file', '-s', entry.id])).text) > MOST_BYTES) return undefined
+    await writeFile(file, entry ? (await bench.git(['cat-file', 'blob', entry.id])).stdout : '')
+    files.push(file)
+  }
+  const labels = ['workspace', 'base', branch].flatMap(label => ['-L', label])
+  const { code, stdout } = await bench.git(['merge-file', '-p', '-q', ...labels, ...files], { ok: ANSWERS })
+  return code === CANNOT ? undefined : { content: stdout, hunks: code }
+}
+
+/** The merged file as git knows it, kept on the bench: whether it is a program follows whoever changed that. */
+export const keepMerged = async (bench: ScratchRepo, { base, workspace, agent }: Sides, { content }: Merged): Promise<Entry> => {
+  const { text } = await bench.git(['hash-object', '-w', '--stdin'], { input: content })
+  return { mode: base && base.mode !== agent.mode ? agent.mode : workspace.mode, id: text.trim() }
+}

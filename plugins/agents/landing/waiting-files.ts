@@ -1,0 +1,60 @@
+import { readdir, rm, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { TEMPORARY } from '../../../sdk/node/files.js'
+import { Folder } from './folder.js'
+
+/** The beginning of every name under which a new file of a landing waits. */
+export const waitingName = (id: string): string => `${TEMPORARY}${id}-`
+
+const MOST_HELD = 512
+const MOST_FOLDERS = 50_000
+
+/**
+ * The folders in which the new files of one landing wait, held open until it ends: whoever moves, replaces or closes
+ * such a folder meanwhile does not keep the files in it from being removed.
+ */
+export class WaitingFolders {
+  readonly #id: string
+  readonly #root: string
+  readonly #held: Folder[] = []
+  #all = true
+
+  /** @param root The folder to look through for files in folders that were not held, because they are too many. */
+  constructor(root: string, id: string) {
+    this.#root = root
+    this.#id = id
+  }
+
+  /** Holds a folder of its own accord: the caller closes theirs. */
+  async hold(folder: Folder): Promise<void> {
+    if (this.#held.length < MOST_HELD) this.#held.push(await folder.again())
+    else this.#all = false
+  }
+
+  /** Removes every file that still waits. */
+  async clear(): Promise<void> {
+    const name = waitingName(this.#id)
+    for (const folder of this.#held) {
+      const names = await readdir(folder.at('.')).catch(() => [] as string[])
+      for (const found of names.filter(each => each.startsWith(name))) await unlink(folder.at(found)).catch(() => {})
+    }
+    if (!this.#all) await sweepWaiting(this.#root, [this.#id])
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#held.splice(0).map(folder => folder.close()))
+  }
+}
+
+/** Removes what still waits of landings that a killed daemon had begun, wherever its folder was moved since. */
+export const sweepWaiting = async (root: string, ids: readonly string[]): Promise<void> => {
+  const waits = ids.map(waitingName)
+  const folders = [root]
+  for (const folder of folders) {
+    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+      const path = join(folder, entry.name)
+      if (waits.some(name => entry.name.startsWith(name))) await rm(path, { force: true }).catch(() => {})
+      else if (entry.isDirectory() && entry.name !== '.git' && folders.length < MOST_FOLDERS) folders.push(path)
+    }
+  }
+}

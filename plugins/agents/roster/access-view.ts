@@ -1,0 +1,90 @@
+import { posix } from 'node:path'
+import { accessTo, covers, pathOfRepo, refuse, type Context, type Handlers, type Host } from '../../../sdk/index.js'
+import { accessViewFor } from '../../../sdk/node/asked-reach.js'
+import { accessToConversation } from '../../../sdk/node/conversation-reach.js'
+import { refuseReading, type AccessView } from '../../../sdk/node/access-view.js'
+import type { ConversationState, LandConflict } from '../../agent/contract.js'
+import type { AgentCard, AgentChanges, Agents, SyncReport } from '../contract.js'
+
+type SightHost = Pick<Host, 'call' | 'serves' | 'place'>
+
+/** The conversation, or the refusal of one that is not there for the caller; one in an area held for reading is not worked on. */
+const checkOne = async (host: SightHost, seen: AccessView, id: string, works: boolean): Promise<void> => {
+  const { conversation } = await host.call('agent.conversation', { id })
+  const access = await accessToConversation(seen, conversation)
+  if (access === undefined) refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
+  if (works && access === 'read') refuseReading(id)
+}
+
+type Named = { readonly id?: string; readonly ids?: readonly string[] } | undefined
+type Run = (input: never, context: Context, seen: AccessView) => unknown
+
+/** Handlers that are also told what their caller sees. */
+export type ViewingHandlers<Api> = {
+  [C in keyof Handlers<Api>]: (...given: [...Parameters<Handlers<Api>[C]>, seen: AccessView]) => ReturnType<Handlers<Api>[C]>
+}
+
+/** The same calls, each after a look whether the conversations that its input names are there for its caller. */
+export const withAccessView = (host: SightHost, handlers: ViewingHandlers<Agents>): Handlers<Agents> => {
+  const guard = (call: string, run: Run) => async (input: Named, context: Context) => {
+    const seen = await accessViewFor(host, context.caller)
+    const { id, ids = [] } = input ?? {}
+    if (seen.reach) for (const each of id === undefined ? ids : [id, ...ids]) await checkOne(host, seen, each, !call.startsWith('GET '))
+    return run(input as never, context, seen)
+  }
+  // Each keeps the type it had: only the look that comes before it is taken away.
+  return Object.fromEntries(Object.entries(handlers).map(([call, run]) => [call, guard(call, run as Run)])) as unknown as Handlers<Agents>
+}
+
+/** Those of the conversations that are there for whoever sees this, and with `works` that may be worked on. */
+export const within = async (seen: AccessView, states: readonly ConversationState[], works = false): Promise<ConversationState[]> => {
+  if (!seen.reach) return [...states]
+  const found = await Promise.all(states.map(({ conversation }) => accessToConversation(seen, conversation)))
+  return states.filter((_, at) => (works ? found[at] === 'work' : found[at] !== undefined))
+}
+
+/** A card as somebody with this sight is shown it: figures over whole repositories tell of what lies outside. */
+export const cardFor = (seen: AccessView, card: AgentCard): AgentCard => {
+  if (accessTo(seen.reach, '.') !== undefined) return card
+  const { diff: _diff, landedPresence: _presence, ...rest } = card
+  return rest
+}
+
+/** The cards that are there for whoever sees this. */
+export const cardsFor = async (seen: AccessView, cards: readonly AgentCard[]): Promise<AgentCard[]> => {
+  if (!seen.reach) return [...cards]
+  const found = await Promise.all(cards.map(card => accessToConversation(seen, card)))
+  return cards.filter((_, at) => found[at] !== undefined).map(card => cardFor(seen, card))
+}
+
+/** Whether a file of a repository lies inside. */
+export const seesFile = ({ reach }: AccessView, repo: string, path: string): boolean =>
+  accessTo(reach, posix.join(pathOfRepo(repo), path)) !== undefined
+
+const conflictsFor = (seen: AccessView, conflicts: readonly LandConflict[]): LandConflict[] => conflicts.flatMap(conflict => {
+  const paths = conflict.paths.filter(({ path }) => seesFile(seen, conflict.repo, path))
+  return paths.length > 0 ? [{ ...conflict, paths, clean: 0 }] : []
+})
+
+/** What a conversation changed inside. */
+export const changesFor = (seen: AccessView, { repos, conflicts }: AgentChanges): AgentChanges => {
+  if (!seen.reach) return { repos, ...(conflicts && { conflicts }) }
+  const inside = conflictsFor(seen, conflicts ?? [])
+  return {
+    repos: repos.flatMap(repo => {
+      const changes = repo.changes.filter(({ path }) => seesFile(seen, repo.repo, path)).map(({ from, ...change }) =>
+        ({ ...change, ...(from !== undefined && seesFile(seen, repo.repo, from) && { from }) }))
+      return changes.length > 0 ? [{ ...repo, changes, modules: repo.modules.filter(({ dir }) => seesFile(seen, repo.repo, dir)) }] : []
+    }),
+    ...(inside.length > 0 && { conflicts: inside }),
+  }
+}
+
+/** How repositories were brought up to date, as far as that happened inside. */
+export const reportsFor = (seen: AccessView, reports: readonly SyncReport[]): SyncReport[] => {
+  if (!seen.reach) return [...reports]
+  return reports.filter(({ repo }) => covers(seen.reach, repo) !== 'none').map(({ paths, ...report }) => {
+    const inside = (all: readonly string[]) => all.filter(path => seesFile(seen, report.repo, path))
+    return { ...report, moved: inside(report.moved), overlap: inside(report.overlap), ...(paths && { paths: inside(paths) }) }
+  })
+}

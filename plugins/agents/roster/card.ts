@@ -1,0 +1,110 @@
+import type { Positive } from '../../../sdk/index.js'
+import type { ConversationState, LiveTurn, RunEnd } from '../../agent/contract.js'
+import type { AgentActivity, AgentAttention, AgentCard, AgentStatus } from '../contract.js'
+import type { BranchStatus } from '../work/branch-status.js'
+
+const LIVE: { readonly [state in LiveTurn['state']]: AgentStatus } = {
+  running: 'running', parked: 'awaiting', stopping: 'stopping',
+}
+const ENDED: { readonly [end in RunEnd]?: AgentStatus } = { failed: 'error', stopped: 'stopped', interrupted: 'interrupted' }
+const SHORT = 10
+
+/** What is known of a conversation beside its record. */
+export interface CardFacts {
+  readonly standing: BranchStatus
+  /** The run whose work landed after it had ended: how it ended no longer counts. */
+  readonly landedRun?: string
+}
+
+/** The status of a card: the live turn, else the one that is to come after an outage, else how the last run ended until its work lands, else the standing of the work. */
+export const statusOf = ({ conversation, live, resumesAt }: ConversationState, { standing, landedRun }: CardFacts): AgentStatus => {
+  if (live) return LIVE[live.state]
+  if (resumesAt !== undefined) return 'resuming'
+  const { lastEnd, lastRun, conflicts } = conversation
+  const ended = lastEnd && ENDED[lastEnd]
+  if (ended && !(landedRun !== undefined && landedRun === lastRun)) return ended
+  if (standing.work === 'outstanding') return conflicts?.length ? 'conflict' : 'ready'
+  return standing.work === 'landed' ? 'landed' : 'idle'
+}
+
+const attentionOf = (live: LiveTurn | undefined, status: AgentStatus): AgentAttention => {
+  const open = new Set<string>(live?.cards.map(({ kind }) => kind))
+  return {
+    plan: open.has('plan'), question: open.has('question'), permission: open.has('permission'),
+    help: open.has('help'), service: open.has('service_offer'), capability: open.has('capability_offer'),
+    payment: open.has('payment_offer'), conflict: status === 'conflict',
+  }
+}
+
+const activityOf = (live: LiveTurn | undefined): AgentActivity | undefined => {
+  const { tool, target, todo } = live ?? {}
+  if (tool === undefined && todo === undefined) return undefined
+  return { ...(tool !== undefined && { tool }), ...(target !== undefined && { target }), ...(todo !== undefined && { todo }) }
+}
+
+const subagentsOf = ({ conversation, live }: ConversationState): AgentCard['subagents'] => {
+  const { running = 0, total = 0 } = live?.helpers ?? {}
+  const { totals, lastRun, lastEnd } = conversation
+  // A run that is being written down is in the totals already.
+  const all = totals.helpers + (lastEnd !== undefined && lastRun === live?.run ? 0 : total)
+  return all > 0 ? { running, total: all } : undefined
+}
+
+/** Leaves out what is not there. */
+const present = <T extends object>(fields: { [K in keyof T]?: T[K] | undefined }): Partial<T> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>
+
+/** The card of a conversation, from its record, its live turn and how its work stands. */
+export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard => {
+  const { conversation, live, waiting, queuePaused } = state
+  const status = statusOf(state, facts)
+  const { totals, repos, session, lastRun, lastEnd } = conversation
+  return {
+    id: conversation.id,
+    status,
+    provider: conversation.provider,
+    harness: conversation.harness,
+    openedBy: conversation.openedBy,
+    lastBy: conversation.lastBy,
+    attention: attentionOf(live, status),
+    updatedAt: conversation.updatedAt,
+    turns: totals.turns,
+    toolUses: totals.toolUses,
+    costUsd: totals.costUsd,
+    inputTokens: totals.inputTokens,
+    outputTokens: totals.outputTokens,
+    ...present<AgentCard>({
+      sessionId: session?.id,
+      title: conversation.title,
+      failure: status === 'error' ? conversation.failure : undefined,
+      model: conversation.model,
+      effort: conversation.effort,
+      thinking: conversation.thinking,
+      fast: conversation.fast,
+      actsAs: conversation.actsAs,
+      startIn: conversation.startIn,
+      folders: conversation.folders,
+      forkedFrom: conversation.forkedFrom,
+      branch: conversation.branch,
+      base: conversation.branch === undefined ? undefined : repos.find(({ repo }) => repo === 'root')?.base.slice(0, SHORT),
+      run: live?.run ?? lastRun,
+      lastEnd: live ? undefined : lastEnd,
+      cards: live && live.cards.length > 0 ? live.cards : undefined,
+      // The comparison is what makes it one from 1.
+      waiting: waiting > 0 ? (waiting as Positive) : undefined,
+      queuePaused: queuePaused || undefined,
+      contextTokens: conversation.contextTokens,
+      contextWindow: conversation.contextWindow,
+      activity: activityOf(live),
+      autoLand: conversation.autoLand,
+      resumeAfterOutage: conversation.resumeAfterOutage,
+      landRequested: conversation.landRequested,
+      subagents: subagentsOf(state),
+      diff: facts.standing.diff,
+      landedPresence: facts.standing.presence,
+      startedAt: live?.startedAt,
+      seenAt: conversation.seenAt,
+      archivedAt: conversation.archivedAt,
+    }),
+  }
+}

@@ -1,0 +1,290 @@
+import { Refusal, refuse, type Caller, type Host, type Ok } from '../../../sdk/index.js'
+import { isClosed, isFull } from '../../../sdk/node/disk.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { GitFailure } from '../../../sdk/node/git.js'
+import { tooLarge } from '../../../sdk/node/large-files.js'
+import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { codeOf } from '../../../sdk/node/paths.js'
+import { placesOfConversation, type ConversationPlace } from '../../../sdk/node/conversation-reach.js'
+import { WorkspacePaths } from '../../../sdk/node/workspace-paths.js'
+import type { CheckoutRepo, ConversationState, CopyRepo, LandConflict } from '../../agent/contract.js'
+import type { LandChoice, LandMode, LandOutcome, LandPath, LandResult, RepoPaths } from '../contract.js'
+import { gitFolders } from '../work/git-folders.js'
+import { endLanding } from '../landing/apply.js'
+import { wishesOf, type Wishes } from '../landing/choices.js'
+import type { Plan } from '../landing/plan.js'
+import { checkFree, landRepo, planOf, type LandingDeps, type LandingSpan, type RepoLanding } from '../landing/landing.js'
+import { lookAt, takenOver, tipOf } from '../work/repository.js'
+import { holding, type RunNotes } from '../work/run-notes.js'
+import type { BranchStatuses } from '../work/branch-status.js'
+import { sweepWaiting } from '../landing/waiting-files.js'
+
+/** What a landing asks for, with its defaults in place. */
+export interface LandOrder {
+  readonly id: string
+  readonly span: 'outstanding' | 'cumulative'
+  readonly force: boolean
+  readonly mode: LandMode
+  readonly only?: readonly LandPath[]
+  readonly choices?: readonly LandChoice[]
+}
+
+/** What the fleet needs of the daemon. */
+export interface FleetDeps extends LandingDeps {
+  readonly host: Pick<Host, 'call' | 'emit' | 'log'>
+  readonly notes: RunNotes
+  readonly standings: BranchStatuses
+  readonly turns: KeyedMutex
+}
+
+/** What a failed landing is to its caller: a full disk and a closed folder are no bugs, and git's words are told. */
+export const asRefusal = (error: unknown): unknown => {
+  if (error instanceof Refusal) return error
+  if (isFull(error) || (error instanceof GitFailure && /No space left|quota/i.test(error.stderr))) {
+    return new Refusal('too-large', 'the disk is full, so nothing was written: make room, then land again', { cause: error })
+  }
+  if (isClosed(error)) {
+    const message = `the workspace could not be written (${codeOf(error)}), so nothing was: open it for writing, then land again`
+    return new Refusal('dependency', message, { cause: error })
+  }
+  if (error instanceof GitFailure) return new Refusal('dependency', error.message, { cause: error })
+  return error
+}
+
+/** A conversation with a branch; one that works in the shared tree has nothing to compare or land. */
+export const withBranch = ({ conversation }: ConversationState, instead: string): string =>
+  conversation.branch ?? refuse('unprocessable', `${conversation.id} works in the shared tree and has no branch of its own: ${instead}`)
+
+/** Refuses an editor token a conversation it did not open. */
+export const checkReader = ({ conversation }: ConversationState, caller: Caller): void => {
+  if (caller.kind !== 'token' || caller.scope !== 'editor') return
+  if (caller.tokenId !== undefined && conversation.openedByToken === caller.tokenId) return
+  refuse('forbidden', 'a token of scope editor reads only conversations it opened itself: use a token of scope read, drive or land')
+}
+
+/** What is known of a conversation whose landing is told. */
+interface Told {
+  readonly id: string
+  readonly branch: string
+  readonly title: string | undefined
+  /** Where it starts, from the workspace root. */
+  readonly place: ConversationPlace
+  /** The run that had ended before the landing. */
+  readonly settled: string | undefined
+  /** What did not fit the last time. */
+  readonly had: readonly LandConflict[]
+  readonly mode: LandMode
+}
+
+const paths = (done: readonly RepoLanding[], which: 'left' | 'resolving'): RepoPaths[] =>
+  done.flatMap(landing => (landing[which]?.length ? [{ repo: landing.repo, paths: [...landing[which]] }] : []))
+
+/** Landing and discarding: what is done with the work of conversations. */
+export class Fleet {
+  readonly #deps: FleetDeps
+
+  constructor(deps: FleetDeps) {
+    this.#deps = deps
+  }
+
+  /** Brings a conversation's work into the shared tree, repository by repository. */
+  async land(order: LandOrder, signal: AbortSignal): Promise<LandResult> {
+    const { host, turns } = this.#deps
+    const wishes = wishesOf(order.only, order.choices)
+    withBranch(await host.call('agent.conversation', { id: order.id }), 'what it did is in the tree already')
+    return turns.with(order.id, () => this.#withoutTurns(order, signal, () => this.#land(order, wishes, signal)), signal)
+      .catch(error => Promise.reject(asRefusal(error)))
+  }
+
+  /** Lands conversations one after another; one that refuses does not stop the rest. */
+  async landMany(ids: readonly string[], mode: 'check' | 'merge', signal: AbortSignal): Promise<LandOutcome[]> {
+    const { host } = this.#deps
+    const twice = ids.find((id, at) => ids.indexOf(id) !== at)
+    if (twice !== undefined) refuse('invalid', `ids name ${twice} twice: expected each conversation once`)
+    for (const id of ids) await host.call('agent.conversation', { id })
+    const outcomes: LandOutcome[] = []
+    for (const id of ids) {
+      signal.throwIfAborted()
+      try {
+        outcomes.push({ id, result: await this.land({ id, span: 'outstanding', force: false, mode }, signal) })
+      } catch (error) {
+        signal.throwIfAborted()
+        const refusal = Refusal.from(error)
+        if (refusal !== error) host.log.error('a conversation could not be landed', { conversation: id, error: String(error) })
+        outcomes.push({ id, error: { status: refusal.status, message: refusal.message } })
+      }
+    }
+    return outcomes
+  }
+
+  /** Throws a conversation's work away. */
+  async discard(id: string, signal: AbortSignal): Promise<Ok> {
+    const { host, notes, standings, turns } = this.#deps
+    withBranch(await host.call('agent.conversation', { id }), 'archive it instead')
+    return turns.with(id, async () => {
+      const { live } = await host.call('agent.conversation', { id })
+      if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then discard`)
+      await host.call('agent.discard', { id })
+      failpoint('agents.discard.told')
+      standings.forget(id)
+      await notes.forget(id)
+      host.emit('agent.removed', { agentId: id, how: 'discarded' })
+      return { ok: true }
+    }, signal)
+  }
+
+  /** Ends what a crash cut off: a landing that had begun to write is completed and told, any other is undone. */
+  async recover(): Promise<void> {
+    const { records, host, workspace } = this.#deps
+    const ended: string[] = []
+    for (const record of await records.open()) {
+      const { conversation, outcome, main, id, state } = record
+      try {
+        const left = gitFolders(main) ? await endLanding(records, record) : []
+        if (state !== 'applied') ended.push(id)
+        if (state === 'staging') {
+          await records.remove(record)
+          continue
+        }
+        const paths = left.map(path => ({ path, reason: 'workspace' as const }))
+        // What somebody changed while the daemon was away is theirs: the work is judged anew at the next landing.
+        const told = paths.length > 0 ? { repos: [], conflicts: [{ repo: outcome.repo, paths, clean: 0 }] } : { repos: [outcome] }
+        await host.call('agent.landed', { id: conversation, ...told })
+          .catch(error => Refusal.from(error).reason === 'not-found' ? undefined : Promise.reject(error))
+        await records.remove(record)
+        host.log.warn('a landing that was cut off is complete', { conversation, repo: outcome.repo, left: left.length })
+      } catch (error) {
+        host.log.error('a landing that was cut off could not be ended', { conversation, repo: outcome.repo, error: String(error) })
+      }
+    }
+    if (ended.length > 0) await sweepWaiting(workspace, ended)
+  }
+
+  /** Runs work while no turn of the conversation can start. A parked turn stays parked; a writing one needs `force`. */
+  async #withoutTurns<T>({ id, force }: LandOrder, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const { host } = this.#deps
+    const check = async () => {
+      const { live } = await host.call('agent.conversation', { id })
+      if (live && live.state !== 'parked' && !force) {
+        const doing = live.state === 'stopping' ? 'stopping' : 'writing'
+        refuse('conflict', `the agent of ${id} is ${doing}: wait until its turn has ended, or pass force`)
+      }
+    }
+    await check()
+    return holding(host, id, signal, async () => {
+      await check()
+      return work()
+    })
+  }
+
+  async #land({ id, span, mode }: LandOrder, wishes: Wishes | undefined, signal: AbortSignal): Promise<LandResult> {
+    const { host } = this.#deps
+    const { conversation, live } = await host.call('agent.conversation', { id })
+    const branch = withBranch({ conversation, waiting: 0, queuePaused: false }, 'what it did is in the tree already')
+    const { repos: before } = await host.call('checkouts.repos', { id })
+    for (const repo of before) this.#checkFree(repo)
+    const attached = before.some(({ copy }) => copy !== undefined)
+    const { tips } = attached ? await host.call('checkouts.commitRest', { id }) : { tips: [] }
+    const out = tips.find(tip => tip.out !== undefined)?.out
+    if (out !== undefined) refuse('conflict', `${out}, then land again`)
+    const repos = (await host.call('checkouts.repos', { id })).repos.map(takenOver)
+    const tipOfRepo = new Map(tips.map(({ repo, tip }) => [repo, tip]))
+    const order = { conversation: id, branch, span, mode, signal, ...(wishes && { choose: wishes.choose }) }
+    if (wishes) wishes.check(await this.#plans(order, repos, [...wishes.named.keys()]))
+    const done: RepoLanding[] = []
+    let failure: unknown
+    for (const repo of repos) {
+      try {
+        const tip = this.#startTip(repo, branch, tipOfRepo.get(repo.repo))
+        if (tip === undefined) continue
+        const landed = await landRepo(this.#deps, order, repo, tip)
+        if (landed) done.push(landed)
+      } catch (error) {
+        failure = asRefusal(error)
+        break
+      }
+    }
+    const settled = live === undefined ? conversation.lastRun : undefined
+    const landing = { id, branch, title: conversation.title, place: conversation, settled, had: conversation.conflicts ?? [], mode }
+    const result = await this.#tell(landing, repos, done, failure)
+    if (failure !== undefined) throw failure
+    const large = tips.flatMap(({ repo, large = [] }) => large.map(({ path, size }) => ({ repo, path, size, reason: tooLarge(path, size) })))
+    return { ...result, ...(large.length > 0 && { tooLarge: large }) }
+  }
+
+  /** What would land in the repositories a person named paths of. */
+  async #plans(order: LandingSpan, repos: readonly CheckoutRepo[], named: readonly string[]): Promise<Map<string, Plan>> {
+    const { refs, benches, workspace } = this.#deps
+    const plans = new Map<string, Plan>()
+    for (const checkout of repos) {
+      const here = named.includes(checkout.repo) ? lookAt(refs, checkout, order.branch) : undefined
+      if (!here) continue
+      const { plan } = await benches.with(here, bench => planOf(bench, workspace, here, { ...order, mode: 'check' }), order.signal)
+        .catch(error => Promise.reject(asRefusal(error)))
+      plans.set(checkout.repo, plan)
+    }
+    return plans
+  }
+
+  /** The tip the call begins with; a copy that stands on another branch has its work where no landing looks. */
+  #startTip({ repo, main, base, tip: left }: CheckoutRepo, branch: string, committed: string | undefined): string | undefined {
+    const folders = main === undefined ? undefined : gitFolders(main)
+    if (!folders) return base
+    const tip = tipOf(this.#deps.refs, folders, branch)
+    if (tip !== undefined && left !== undefined && tip !== left) {
+      refuse('conflict', `${branch} of ${repo} was moved in the repository by something other than its conversation (expected ` +
+        `${left.slice(0, 12)}, found ${tip.slice(0, 12)}): put it back, then land again`)
+    }
+    if (tip === undefined || committed === undefined || committed === tip) return tip
+    return refuse('conflict', `the private copy of ${repo} does not stand on its branch ${branch} (expected ` +
+      `${tip.slice(0, 12)}, found ${committed.slice(0, 12)}): have the agent go back to it, then land again`)
+  }
+
+  #checkFree(repo: CheckoutRepo): void {
+    const folders = repo.main === undefined ? undefined : gitFolders(repo.main)
+    if (folders) checkFree(repo, folders)
+  }
+
+  /** Writes down and announces what became of the repositories that were reached. */
+  async #tell(
+    { id, branch, title, place, settled, had, mode }: Told, repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
+  ): Promise<LandResult> {
+    const { host, notes, records, standings } = this.#deps
+    const outcomes: CopyRepo[] = done.flatMap(({ outcome }) => (outcome ? [outcome] : []))
+    const reached = new Set(failure === undefined ? repos.map(({ repo }) => repo) : done.map(({ repo }) => repo))
+    const held = done.some(landing => landing.held)
+    const known = new Set(had.map(({ repo }) => repo))
+    // Measuring fails nothing: what had refused before is told anew, nothing else.
+    const refused = done.flatMap(({ conflict, repo }) => (conflict && (mode !== 'measure' || known.has(repo)) ? [conflict] : []))
+    const still = had.filter(({ repo }) => !reached.has(repo) && repos.some(each => each.repo === repo))
+    const conflicts = [...still, ...refused]
+    const landed = conflicts.length === 0 && !held
+    const listed = conflicts.length > 0 && { conflicts }
+    if (outcomes.length > 0 || refused.length > 0 || had.length > 0) {
+      const frame = { kind: 'landed' as const, landed, ...listed, ...(held && { held }) }
+      const whole = failure === undefined && settled !== undefined && { settled }
+      await host.call('agent.landed', { id, repos: outcomes, ...listed, frame, ...whole })
+    }
+    failpoint('agents.landing.told')
+    for (const { record } of done) if (record) await records.remove(record)
+    failpoint('agents.landing.over')
+    const [left, resolving] = [paths(done, 'left'), paths(done, 'resolving')]
+    if (outcomes.length > 0) {
+      standings.forget(id)
+      if (landed && left.length === 0 && settled !== undefined) await notes.noteLanded(id, settled)
+      const within = await placesOfConversation(new WorkspacePaths(this.#deps.workspace), place)
+      await host.call('kernel.events.publish', { domain: 'landings', key: id, ...(within && { within }) })
+      host.emit('agent.landed', {
+        agentId: id, ...(title !== undefined && { title }), branch, outcome: 'landed',
+        repos: done.flatMap(({ outcome, from, repo }) => (outcome ? [{ repo, from, dir: repo === 'root' ? '.' : repo }] : [])),
+      })
+    }
+    if (refused.length > 0 && mode !== 'measure') host.emit('agent.conflict', { agentId: id, repos: refused.map(({ repo }) => repo) })
+    return {
+      landed,
+      ...(held ? { held } : listed),
+      ...(left.length > 0 && { left }),
+      ...(resolving.length > 0 && { resolving }),
+    }
+  }
+}

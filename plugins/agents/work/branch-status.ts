@@ -1,0 +1,238 @@
+import { lstatSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Files } from '../../../sdk/index.js'
+import type { CheckoutRepo, Conversation } from '../../agent/contract.js'
+import type { ScratchRepos } from './scratch-repos.js'
+import { totalsOf } from './changes.js'
+import type { ScratchRepo } from './scratch-repo.js'
+import type { DiffTotals, LandedPresence } from '../contract.js'
+import { stampOf } from '../landing/folder.js'
+import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders.js'
+import { headMove } from '../landing/head-move.js'
+import { hashing, KnownStatuses, NOWHERE, pathsOf, type KnownStatus } from './known-statuses.js'
+import { planLanding } from '../landing/plan.js'
+import { branchOf, tipOf, type Repository } from './repository.js'
+import { forkPoint, outstandingSpan } from './span.js'
+import { changesBetween } from './tree-diff.js'
+
+/** What a conversation's work is to main: nothing made, something main does not hold, or all of it held. */
+export interface BranchStatus {
+  readonly work: 'none' | 'outstanding' | 'landed'
+  /** Everything since the branch left main; absent when that is nothing. */
+  readonly diff?: DiffTotals
+  /** How much of what landed is still there; absent while nothing was thrown away. */
+  readonly presence?: LandedPresence
+}
+
+/** What standings need of the daemon. */
+export interface BranchStatusDeps {
+  readonly workspace: string
+  readonly benches: ScratchRepos
+  readonly refs: Refs
+  readonly signal: AbortSignal
+  /** Where answers outlive a restart; left out: nowhere. */
+  readonly files?: Pick<Files, 'read' | 'write'>
+  /** Hears of a repository that could not be read. */
+  readonly failed: (message: string, fields: object) => void
+}
+
+const NOTHING: DiffTotals = { files: 0, insertions: 0, deletions: 0 }
+const NOTHING_LANDED: LandedPresence = { landed: 0, present: 0 }
+const BATCH = 256
+
+const sum = (one: DiffTotals, other: DiffTotals): DiffTotals =>
+  ({ files: one.files + other.files, insertions: one.insertions + other.insertions, deletions: one.deletions + other.deletions })
+
+const stamp = (main: string, path: string): string => {
+  try {
+    return stampOf(lstatSync(join(main, path), { bigint: true, throwIfNoEntry: false }))
+  } catch {
+    return 'closed'
+  }
+}
+
+/** The folder of a repository of the workspace. */
+export const folderOfRepository = (workspace: string, repo: string): string => (repo === 'root' ? workspace : join(workspace, repo))
+
+/**
+ * How the work of every conversation stands against main.
+ *
+ * Commits and, where content decided, the stamps of the touched files say whether an answer still holds: while nothing
+ * moves, no process is started. Where main's HEAD moved, one comparison of both heads tells which answers it leaves as
+ * they are.
+ */
+export class BranchStatuses {
+  readonly #deps: BranchStatusDeps
+  readonly #known: KnownStatuses
+  /** The moves of main that are being followed. */
+  readonly #following = new Map<string, Promise<void>>()
+  #looks = 0
+
+  constructor(deps: BranchStatusDeps) {
+    this.#deps = deps
+    this.#known = new KnownStatuses(deps)
+  }
+
+  /** Takes up the answers an earlier start left. */
+  open(): Promise<void> {
+    return this.#known.open()
+  }
+
+  /** Writes down what was found since. */
+  close(): Promise<void> {
+    return this.#known.close()
+  }
+
+  /** Starts a round of looking: what the repositories share is read once in it. */
+  round(): Round {
+    return new Round(this.#deps)
+  }
+
+  /** How a conversation's work stands now. */
+  async of({ id, branch, repos }: Conversation, round: Round = this.round()): Promise<BranchStatus> {
+    if (branch === undefined) return { work: 'none' }
+    let [produced, outstanding, totals, landed, present] = [false, false, NOTHING, 0, 0]
+    for (const repo of repos) {
+      const here = round.look(repo, branch)
+      if (!here) continue
+      produced ||= here.tip !== repo.base || repo.landedTip !== undefined
+      const known = await this.#look(id, here, branch)
+      outstanding ||= known.outstanding
+      totals = sum(totals, known.totals)
+      landed += known.presence.landed
+      present += known.presence.present
+    }
+    return {
+      work: outstanding ? 'outstanding' : produced ? 'landed' : 'none',
+      ...(totals.files > 0 && { diff: totals }),
+      ...(present < landed && { presence: { landed, present } }),
+    }
+  }
+
+  /** Forgets a conversation that is gone. */
+  forget(id: string): void {
+    this.#known.forget(id)
+  }
+
+  async #look(id: string, here: Repository, branch: string): Promise<KnownStatus> {
+    const { checkout: { repo, base, landedTip, left = [] }, tip, head: { commit: head = '' }, main } = here
+    const work = JSON.stringify([tip, base, landedTip, left])
+    const name = `${id} ${repo}`
+    const before = this.#known.get(name)
+    if (before?.work === work && before.head !== head) await this.#follow(here, before.head, head)
+    const known = this.#known.get(name)
+    if (known?.work === work && known.head === head && await this.#holds(main, known)) return known
+    const commits = [tip, ...(landedTip === undefined ? [] : [landedTip])]
+    const found = { repo, head, work, commits }
+    if (tip === base && landedTip === undefined) {
+      return this.#known.keep(name, { ...found, outstanding: false, totals: NOTHING, presence: NOTHING_LANDED, paths: '', stamp: NOWHERE })
+    }
+    try {
+      return this.#known.keep(name, { ...found, ...await this.#measure(here) })
+    } catch (error) {
+      if (this.#deps.signal.aborted) throw error
+      this.#deps.failed('a repository could not be compared', { conversation: id, repo, branch, error: String(error) })
+      // Work that cannot be compared is never said to be in main.
+      return { ...found, outstanding: true, totals: NOTHING, presence: NOTHING_LANDED, paths: '', stamp: '' }
+    }
+  }
+
+  /** Carries what is known under one HEAD of a repository over to another, as far as the move leaves it as it is. */
+  #follow(here: Repository, from: string, to: string): Promise<void> {
+    const move = `${here.main}\0${from}\0${to}`
+    const following = this.#following.get(move) ?? this.#carry(here, from, to).finally(() => this.#following.delete(move))
+    this.#following.set(move, following)
+    return following
+  }
+
+  async #carry(here: Repository, from: string, to: string): Promise<void> {
+    const { checkout: { repo } } = here
+    const { benches, failed, signal } = this.#deps
+    const known = this.#known.under(repo, from)
+    const commits = new Set(known.flatMap(([, each]) => each.commits))
+    const moved = from === '' || to === '' ? undefined : await benches.with(here, bench => headMove(bench, from, to, commits), signal).catch(error => {
+      if (signal.aborted) throw error
+      failed('a move of the main line could not be followed', { repo, error: String(error) })
+      return undefined
+    })
+    for (const [name, each] of known) {
+      // It may have been looked at meanwhile.
+      if (this.#known.get(name) !== each) continue
+      const same = moved && !each.commits.some(moved.parts) && !pathsOf(each.paths).some(moved.differs)
+      if (same) this.#known.keep(name, { ...each, head: to })
+      else this.#known.drop(name)
+    }
+  }
+
+  async #holds(main: string, { paths, stamp: before }: KnownStatus): Promise<boolean> {
+    const stamps = hashing()
+    for (const path of pathsOf(paths)) {
+      if (++this.#looks % BATCH === 0) await new Promise<void>(resolve => setImmediate(resolve))
+      stamps.add(stamp(main, path))
+    }
+    return stamps.end() === before
+  }
+
+  #measure(here: Repository): Promise<Pick<KnownStatus, 'outstanding' | 'totals' | 'presence' | 'paths' | 'stamp'>> {
+    const { checkout: { repo, landedTip, left = [] }, main, tip, head: { commit: head } } = here
+    return this.#deps.benches.with(here, async bench => {
+      const work = branchOf(here)
+      const changes = await changesBetween(bench, repo, await forkPoint(bench, work), tip)
+      const totals = totalsOf(changes)
+      const merged = head !== undefined && await bench.mergeBase(head, tip) === tip
+      if (merged) return { outstanding: false, totals, presence: NOTHING_LANDED, paths: '', stamp: NOWHERE }
+      const before = landedTip !== undefined && await bench.has(landedTip) ? landedTip : undefined
+      const landed = before === undefined ? [] : await changesBetween(bench, repo, await forkPoint(bench, { ...work, tip: before }), before)
+      const { from } = await outstandingSpan(bench, work)
+      const held = tip === landedTip && left.length === 0
+      const touched = held ? [] : await changesBetween(bench, repo, from, tip)
+      const paths = [...new Set([...landed, ...touched].flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source])))]
+      // Taken before the tree is read: a file that moves meanwhile is looked at again.
+      const stamps = hashing()
+      for (const path of paths) stamps.add(stamp(main, path))
+      const rests = { paths: paths.join('\0'), stamp: stamps.end() }
+      const presence = before === undefined || landed.length === 0 ? NOTHING_LANDED : await this.#presence(bench, here, before)
+      if (held) return { outstanding: false, totals, presence, ...rests }
+      const { changes: owed, there } = await planLanding(bench, {
+        repo, main, workspace: this.#deps.workspace, from, to: tip, cumulative: false, ...(head !== undefined && { head }),
+      })
+      return { outstanding: owed.some(({ path }) => !there.has(path)), totals, presence, ...rests }
+    }, this.#deps.signal)
+  }
+
+  /** How many of the paths that landed the working tree still has. */
+  async #presence(bench: ScratchRepo, here: Repository, landedTip: string): Promise<LandedPresence> {
+    const { checkout: { repo, left = [] }, main, head: { commit: head } } = here
+    const { changes, missing } = await planLanding(bench, {
+      repo, main, workspace: this.#deps.workspace, from: await forkPoint(bench, { ...branchOf(here), tip: landedTip }), to: landedTip,
+      cumulative: true, ...(head !== undefined && { head }),
+    })
+    const behind = new Set(left.map(({ path }) => path))
+    const landed = changes.filter(({ path }) => !behind.has(path))
+    return { landed: landed.length, present: landed.filter(({ path }) => !missing.has(path)).length }
+  }
+}
+
+/** One look at the repositories of the workspace: each main checkout is read once, however many conversations ask. */
+export class Round {
+  readonly #deps: BranchStatusDeps
+  readonly #mains = new Map<string, { folders: GitFolders; head: Head } | undefined>()
+
+  constructor(deps: BranchStatusDeps) {
+    this.#deps = deps
+  }
+
+  /** A repository of a conversation as it is in this round. */
+  look(repo: Conversation['repos'][number], branch: string): Repository | undefined {
+    const { refs, workspace } = this.#deps
+    const main = folderOfRepository(workspace, repo.repo)
+    if (!this.#mains.has(main)) {
+      const folders = gitFolders(main)
+      this.#mains.set(main, folders && { folders, head: refs.head(folders) })
+    }
+    const seen = this.#mains.get(main)
+    const tip = seen && tipOf(refs, seen.folders, branch)
+    return seen && tip !== undefined ? { checkout: { ...repo, main } satisfies CheckoutRepo, main, ...seen, tip } : undefined
+  }
+}
+

@@ -1,0 +1,71 @@
+import { LARGEST_FILE } from '../../../sdk/node/large-files.js'
+import { type ScratchRepo } from './scratch-repo.js'
+import type { AgentChange, DiffTotals, RepoChanges } from '../contract.js'
+import { treeOfCopy, type CopyTree } from './copy-tree.js'
+import { planLanding, type Plan } from '../landing/plan.js'
+import { modulesOf } from '../landing/modules.js'
+import { branchOf, type Repository } from './repository.js'
+import { forkPoint, outstandingSpan } from './span.js'
+import type { LandConflict } from '../../agent/contract.js'
+import { changesBetween, type Change } from './tree-diff.js'
+
+/** Everything a conversation changed in a repository, as shown; `conflict`: what of it would not land today. */
+export interface ShownChanges {
+  readonly changes: RepoChanges
+  readonly conflict?: LandConflict
+}
+
+/** The commit and the tree between which a conversation's work in a repository lies, uncommitted work included. */
+export const spanOf = async (bench: ScratchRepo, repository: Repository): Promise<{ from: string; to: string; unread: CopyTree['unread'] }> => {
+  const { checkout: { copy }, tip } = repository
+  const from = await forkPoint(bench, branchOf(repository))
+  const { tree, unread } = copy === undefined ? { tree: tip, unread: new Map<string, number>() } : await treeOfCopy(bench, repository, copy)
+  return { from, to: tree, unread }
+}
+
+const shown = (
+  { path, from, status, additions, deletions }: Change, blocked: ReadonlySet<string>, landed: boolean, size = 0,
+): AgentChange => ({
+  path,
+  status: blocked.has(path) ? 'conflicted' : status,
+  ...(from !== undefined && { from }),
+  ...(additions !== undefined && { additions }),
+  ...(deletions !== undefined && { deletions }),
+  landed,
+  ...(size > LARGEST_FILE && { tooLarge: size }),
+})
+
+/** What the conversation changed in one repository since its branch left main, with what of it main holds already. */
+export const changesOf = async (
+  bench: ScratchRepo, repository: Repository, workspace: string, branch: string, refused: boolean,
+): Promise<ShownChanges> => {
+  const { checkout: { repo }, main, head } = repository
+  const { from, to, unread } = await spanOf(bench, repository)
+  const changes = await changesBetween(bench, repo, from, to)
+  const span = await outstandingSpan(bench, branchOf(repository))
+  const plan = await planLanding(bench, {
+    repo, main, workspace, from: span.from, to, cumulative: false, ...(head.commit !== undefined && { head: head.commit }),
+  })
+  const blocked = new Set(refused ? plan.blocked.map(({ path }) => path) : [])
+  const owed = new Set(plan.changes.flatMap(({ path }) => (plan.there.has(path) ? [] : [path])))
+  return {
+    changes: {
+      repo,
+      branch,
+      changes: changes.map(change => shown(change, blocked, !owed.has(change.path), unread.get(change.path))),
+      modules: await modulesOf(bench, repo, to, changes),
+    },
+    ...(refused && plan.blocked.length > 0 && { conflict: conflictOf(repo, plan, head.branch) }),
+  }
+}
+
+/** What of a plan does not fit, as told to callers. */
+export const conflictOf = (repo: string, plan: Plan, mainBranch: string | undefined): LandConflict =>
+  ({ repo, paths: [...plan.blocked], clean: plan.clean, ...(mainBranch !== undefined && { mainBranch }) })
+
+/** The sum of some changes. */
+export const totalsOf = (changes: readonly Change[]): DiffTotals => ({
+  files: changes.length,
+  insertions: changes.reduce((sum, { additions = 0 }) => sum + additions, 0),
+  deletions: changes.reduce((sum, { deletions = 0 }) => sum + deletions, 0),
+})

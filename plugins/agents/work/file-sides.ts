@@ -1,0 +1,65 @@
+import { refuse } from '../../../sdk/index.js'
+import { LARGEST_SHOWN } from '../../../sdk/node/large-files.js'
+import { segmentsOf } from '../../../sdk/node/paths.js'
+import type { ScratchRepo } from './scratch-repo.js'
+import { spanOf } from './changes.js'
+import type { TwoSides } from '../contract.js'
+import { excludedPaths } from './excluded-paths.js'
+import type { Repository } from './repository.js'
+import { changesBetween, type Entry } from './tree-diff.js'
+
+const MOST_BYTES = 1024 * 1024
+const LOOKED_AT = 8192
+
+interface Side {
+  readonly text?: string
+  readonly binary: boolean
+  readonly truncated: boolean
+}
+
+const NOTHING: Side = { binary: false, truncated: false }
+
+/** Whether git would take a file for one that is no text. */
+export const looksBinary = (bytes: Buffer): boolean => bytes.subarray(0, LOOKED_AT).includes(0)
+
+/** What fits of a text, never cut within a character. */
+export const textOf = (bytes: Buffer, most: number): string => {
+  if (bytes.length <= most) return bytes.toString()
+  let end = most
+  while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--
+  return bytes.subarray(0, end).toString()
+}
+
+const sideOf = async (bench: ScratchRepo, entry: Entry | undefined): Promise<Side> => {
+  if (!entry) return NOTHING
+  const { text: size } = await bench.once(['cat-file', '-s', entry.id])
+  if (Number(size) > LARGEST_SHOWN) return { binary: true, truncated: false }
+  const { stdout } = await bench.once(['cat-file', 'blob', entry.id])
+  if (looksBinary(stdout)) return { binary: true, truncated: false }
+  return { text: textOf(stdout, MOST_BYTES), binary: false, truncated: stdout.length > MOST_BYTES }
+}
+
+const entryAt = async (bench: ScratchRepo, tree: string, path: string): Promise<Entry | undefined> => {
+  const { text } = await bench.once(['ls-tree', '-z', tree, '--', path])
+  const [mode = '', type, id = ''] = text.slice(0, text.indexOf('\t')).split(' ')
+  return type === 'blob' ? { mode, id } : undefined
+}
+
+/** Both sides of a file over the span of the diff; a renamed file's earlier side is found under its earlier name, where the asker may see that. */
+export const fileSides = async (bench: ScratchRepo, repository: Repository, path: string, inside: (path: string) => boolean): Promise<TwoSides> => {
+  const { repo } = repository.checkout
+  const name = segmentsOf(path).join('/')
+  const absent = () => refuse('not-found', `neither side of the work in ${repo} has a file ${path}`)
+  if (excludedPaths(repo, name) || !inside(name)) absent()
+  const { from, to } = await spanOf(bench, repository)
+  let [before, after] = await Promise.all([entryAt(bench, from, name), entryAt(bench, to, name)])
+  if (!before && !after) absent()
+  if (!before) before = (await changesBetween(bench, repo, from, to)).find(change => change.path === name && inside(change.from ?? name))?.before
+  const [one, other] = await Promise.all([sideOf(bench, before), sideOf(bench, after)])
+  if (one.binary || other.binary) return { binary: true }
+  return {
+    ...(one.text !== undefined && { before: one.text }),
+    ...(other.text !== undefined && { after: other.text }),
+    ...((one.truncated || other.truncated) && { truncated: true }),
+  }
+}

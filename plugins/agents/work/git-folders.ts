@@ -1,0 +1,92 @@
+import { statSync } from 'node:fs'
+import { isAbsolute, join, resolve } from 'node:path'
+import { readPlain } from '../../../sdk/node/files.js'
+
+/** Where git keeps a checkout: its own folder, and the one its worktrees share. */
+export interface GitFolders {
+  readonly git: string
+  readonly common: string
+}
+
+/** What a checkout's HEAD is: a commit (none before the first one) and its branch (none when detached). */
+export interface Head {
+  readonly commit?: string
+  readonly branch?: string
+}
+
+const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/
+const DEPTH = 5
+
+const MOST_PACKED = 64 * 1024 * 1024
+
+/** The git folders of a checkout, read from the disk alone; undefined when there is no repository. */
+export const gitFolders = (checkout: string): GitFolders | undefined => {
+  const dot = join(checkout, '.git')
+  const pointer = statSync(dot, { throwIfNoEntry: false })?.isFile() ? readPlain(dot) : undefined
+  const named = pointer === undefined ? dot : /^gitdir: (.+?)\n?$/s.exec(pointer)?.[1]
+  if (named === undefined) return undefined
+  const git = isAbsolute(named) ? named : resolve(checkout, named)
+  if (!statSync(join(git, 'HEAD'), { throwIfNoEntry: false })) return undefined
+  const shared = readPlain(join(git, 'commondir'))?.trim()
+  return { git, common: shared ? resolve(git, shared) : git }
+}
+
+interface Packed {
+  readonly stamp: string
+  readonly refs: ReadonlyMap<string, string>
+}
+
+const parsePacked = (text: string): Map<string, string> =>
+  new Map(text.split('\n').flatMap(line => {
+    const [commit = '', name] = line.split(' ')
+    return name && COMMIT.test(commit) ? [[name, commit] as const] : []
+  }))
+
+/**
+ * Reads refs from the disk without a process.
+ *
+ * The file of packed refs is parsed once and again when its stamp moves.
+ */
+export class Refs {
+  readonly #packed = new Map<string, Packed>()
+
+  /** The commit a full ref name stands for. */
+  commit(folders: GitFolders, name: string, depth = 0): string | undefined {
+    if (depth > DEPTH || !/^refs\/[^\0]+$/.test(name) || name.split('/').includes('..')) return undefined
+    const loose = readPlain(join(folders.common, name))?.trim()
+    if (loose === undefined) return this.#packedRefs(folders.common).get(name)
+    if (loose.startsWith('ref: ')) return this.commit(folders, loose.slice(5), depth + 1)
+    return COMMIT.test(loose) ? loose : undefined
+  }
+
+  /** What HEAD of a checkout stands for. */
+  head(folders: GitFolders): Head {
+    const text = readPlain(join(folders.git, 'HEAD'))?.trim() ?? ''
+    if (COMMIT.test(text)) return { commit: text }
+    const name = /^ref: (refs\/.+)$/.exec(text)?.[1]
+    if (name === undefined) return {}
+    const commit = this.commit(folders, name)
+    return { branch: name.replace(/^refs\/heads\//, ''), ...(commit && { commit }) }
+  }
+
+  #packedRefs(common: string): ReadonlyMap<string, string> {
+    const path = join(common, 'packed-refs')
+    const stat = statSync(path, { throwIfNoEntry: false, bigint: true })
+    const stamp = stat ? `${stat.ino} ${stat.size} ${stat.mtimeNs}` : ''
+    const known = this.#packed.get(common)
+    if (known?.stamp === stamp) return known.refs
+    const refs = stat ? parsePacked(readPlain(path, MOST_PACKED) ?? '') : new Map<string, string>()
+    this.#packed.set(common, { stamp, refs })
+    return refs
+  }
+}
+
+/** Marks of an operation that a person has not ended, with its word. */
+const OPERATIONS: readonly (readonly [mark: string, word: string])[] = [
+  ['MERGE_HEAD', 'merge'], ['rebase-merge', 'rebase'], ['rebase-apply', 'rebase'], ['CHERRY_PICK_HEAD', 'cherry-pick'],
+  ['REVERT_HEAD', 'revert'],
+]
+
+/** The operation a checkout is in the middle of, such as `rebase`. */
+export const operationIn = ({ git }: GitFolders): string | undefined =>
+  OPERATIONS.find(([mark]) => statSync(join(git, mark), { throwIfNoEntry: false }))?.[1]

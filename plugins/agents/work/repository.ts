@@ -1,0 +1,42 @@
+import type { CheckoutRepo } from '../../agent/contract.js'
+import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders.js'
+
+/** One repository of a conversation as it stands now: what git keeps of it, main's HEAD and the branch's tip. */
+export interface Repository {
+  readonly checkout: CheckoutRepo
+  readonly main: string
+  readonly folders: GitFolders
+  /** The private copy's own git dir, where its newest work may be that the repository does not have. */
+  readonly own?: string
+  readonly head: Head
+  readonly tip: string
+}
+
+/** The commit of a conversation's branch, parked or not. */
+export const tipOf = (refs: Refs, folders: GitFolders, branch: string): string | undefined =>
+  refs.commit(folders, `refs/heads/${branch}`) ?? refs.commit(folders, `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`)
+
+/** The commit of a conversation's branch in its private copy. */
+const ownTip = (refs: Refs, gitdir: string, branch: string): string | undefined =>
+  refs.commit({ git: gitdir, common: gitdir }, `refs/heads/${branch}`)
+
+/** A checkout as its repository alone has it. */
+export const takenOver = ({ gitdir: _own, ...checkout }: CheckoutRepo): CheckoutRepo => checkout
+
+/** Looks at a repository; undefined when its main checkout or the branch is gone. */
+export const lookAt = (refs: Refs, checkout: CheckoutRepo, branch: string, tip?: string): Repository | undefined => {
+  const { main, gitdir } = checkout
+  const folders = main === undefined ? undefined : gitFolders(main)
+  if (main === undefined || !folders) return undefined
+  const commit = tip ?? (gitdir === undefined ? undefined : ownTip(refs, gitdir, branch)) ?? tipOf(refs, folders, branch)
+  return commit === undefined ? undefined : { checkout, main, folders, head: refs.head(folders), tip: commit, ...(gitdir !== undefined && { own: gitdir }) }
+}
+
+/** What a span of the branch is measured from. */
+export const branchOf = ({ checkout, head, tip }: Repository) => ({
+  tip,
+  base: checkout.base,
+  ...(checkout.landedTip !== undefined && { landedTip: checkout.landedTip }),
+  ...(head.commit !== undefined && { head: head.commit }),
+  ...(checkout.left !== undefined && { left: checkout.left }),
+})

@@ -1,0 +1,137 @@
+import type { ScratchRepo } from './scratch-repo.js'
+import type { ChangeStatus } from '../contract.js'
+import { excludedPaths } from './excluded-paths.js'
+
+/** A file as git knows it: its mode and the id of its content. */
+export interface Entry {
+  readonly mode: string
+  readonly id: string
+}
+
+/** One change between two trees; no `before`: added, no `after`: deleted. */
+export interface Change {
+  readonly path: string
+  readonly from?: string
+  readonly status: ChangeStatus
+  readonly before?: Entry
+  readonly after?: Entry
+  readonly binary: boolean
+  readonly additions?: number
+  readonly deletions?: number
+}
+
+/** Both sides of one path, without renames. */
+export interface Pair {
+  readonly before?: Entry
+  readonly after?: Entry
+}
+
+const REPOSITORY = '160000'
+const NONE = '000000'
+
+/** A repository inside a repository is not a file: its own changes are counted in itself. */
+const entryOf = (mode: string, id: string): Entry | undefined => (mode === NONE || mode === REPOSITORY ? undefined : { mode, id })
+
+/** Whether two entries are the same file. */
+export const same = (one: Entry | undefined, other: Entry | undefined): boolean =>
+  one?.mode === other?.mode && one?.id === other?.id
+
+interface Raw extends Pair {
+  readonly path: string
+  readonly from?: string
+}
+
+/** Reads git's raw records, and hands back the fields after them. */
+const parseRaw = (fields: string[]): { raws: Raw[]; rest: string[] } => {
+  const raws: Raw[] = []
+  let at = 0
+  while (fields[at]?.startsWith(':')) {
+    const [oldMode = '', newMode = '', oldId = '', newId = '', letter = ''] = fields[at]!.slice(1).split(' ')
+    const renamed = letter.startsWith('R')
+    const before = entryOf(oldMode, oldId)
+    const after = entryOf(newMode, newId)
+    raws.push({
+      path: fields[at + (renamed ? 2 : 1)]!,
+      ...(renamed && { from: fields[at + 1]! }),
+      ...(before && { before }),
+      ...(after && { after }),
+    })
+    at += renamed ? 3 : 2
+  }
+  return { raws, rest: fields.slice(at) }
+}
+
+const parseCounts = (fields: string[]): Map<string, { additions: number; deletions: number } | undefined> => {
+  const counts = new Map<string, { additions: number; deletions: number } | undefined>()
+  for (let at = 0; at < fields.length; at++) {
+    const [added = '', deleted = '', name = ''] = fields[at]!.split('\t')
+    if (added === '') continue
+    // A renamed file's two names follow in fields of their own; a name may hold a tab.
+    const path = name === '' ? fields[at += 2]! : fields[at]!.slice(added.length + deleted.length + 2)
+    counts.set(path, added === '-' ? undefined : { additions: Number(added), deletions: Number(deleted) })
+  }
+  return counts
+}
+
+const typeOf = (entry: Entry): string => entry.mode.slice(0, 3)
+
+const statusOf = (from: string | undefined, { before, after }: Pair): ChangeStatus => {
+  if (!before) return 'added'
+  if (!after) return 'deleted'
+  if (from !== undefined) return 'renamed'
+  return typeOf(before) === typeOf(after) ? 'modified' : 'type-changed'
+}
+
+/** What changed between two trees, renames found, with the lines that came and went; what is never work is left out. */
+export const changesBetween = async (bench: ScratchRepo, repo: string, from: string, to: string): Promise<Change[]> => {
+  const { text } = await bench.once(['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-abbrev', '-M', '-l1000', from, to])
+  const { raws, rest } = parseRaw(text.split('\0'))
+  const counts = parseCounts(rest)
+  return raws.flatMap(raw => {
+    if (excludedPaths(repo, raw.path)) {
+      // A file moved to where nothing is work is gone as far as the work is concerned.
+      const moved = raw.from !== undefined && raw.before && !excludedPaths(repo, raw.from)
+      return moved ? [{ path: raw.from!, status: 'deleted' as const, binary: false, before: raw.before! }] : []
+    }
+    const hidden = raw.from !== undefined && excludedPaths(repo, raw.from)
+    const { path, after } = raw
+    const before = hidden ? undefined : raw.before
+    const source = hidden || !before ? undefined : raw.from
+    if (!before && !after) return []
+    const count = counts.get(path)
+    return [{
+      path,
+      status: statusOf(source, { ...(before && { before }), ...(after && { after }) }),
+      binary: counts.has(path) && count === undefined,
+      ...(source !== undefined && { from: source }),
+      ...(before && { before }),
+      ...(after && { after }),
+      ...count,
+    }]
+  })
+}
+
+/** Every path that differs between a tree and another one, or an index. */
+export const pairsBetween = async (
+  bench: ScratchRepo, from: string, to: { tree: string } | { index: string },
+): Promise<Map<string, Pair>> => {
+  const flags = ['-z', '--raw', '--no-abbrev', '--no-renames']
+  const { text } = 'tree' in to
+    ? await bench.git(['diff-tree', '-r', ...flags, from, to.tree])
+    : await bench.git(['diff-index', '--cached', ...flags, from], { index: to.index })
+  return new Map(parseRaw(text.split('\0')).raws.map(({ path, before, after }) =>
+    [path, { ...(before && { before }), ...(after && { after }) }]))
+}
+
+/** The entries of an index that are wanted. */
+export const entriesOf = async (bench: ScratchRepo, index: string, wanted: ReadonlySet<string>): Promise<Map<string, Entry>> => {
+  const { text } = await bench.git(['ls-files', '-s', '-z'], { index })
+  const entries = new Map<string, Entry>()
+  for (const record of text.split('\0')) {
+    const tab = record.indexOf('\t')
+    const path = record.slice(tab + 1)
+    const [mode = '', id = ''] = record.slice(0, tab).split(' ')
+    if (tab > 0 && wanted.has(path)) entries.set(path, { mode, id })
+  }
+  return entries
+}

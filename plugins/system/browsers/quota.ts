@@ -1,0 +1,80 @@
+import { lstat, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** How much a browser may keep on the disk, in bytes. */
+export interface DiskQuota {
+  /** What all its pages together may store; one of them gets three quarters of it, and is told when it asks for more. */
+  readonly pages: number
+  /** What its folder may take: not everything that is kept for a page is counted as what it stores. */
+  readonly folder: number
+}
+
+const MEBIBYTE = 1024 * 1024
+
+/** The room of a browser. */
+export const BROWSER_QUOTA: DiskQuota = { pages: 512 * MEBIBYTE, folder: 1024 * MEBIBYTE }
+
+const PAUSE_MS = 5000
+/** What a file takes beside its content: without it, files of no length would be free. */
+const HEAD = 1024
+
+const SIGN_INS = ['Cookies', 'Network', 'Login Data', 'Preferences', 'Secure Preferences']
+const STAGES = [
+  { kept: [...SIGN_INS, 'Local Storage', 'IndexedDB', 'WebStorage'], lost: 'what a browser makes again by itself' },
+  { kept: SIGN_INS, lost: 'what pages stored, but for cookies' },
+  { kept: [], lost: 'everything, its sign-ins too' },
+]
+
+/** Whether a folder takes more than so many bytes. */
+export const takesMore = async (folder: string, most: number): Promise<boolean> => {
+  let taken = 0
+  const folders = [folder]
+  for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
+    const here = at
+    // What goes meanwhile takes nothing.
+    for (const entry of await readdir(here, { withFileTypes: true }).catch(() => [])) {
+      const path = join(here, entry.name)
+      if (entry.isDirectory()) folders.push(path)
+      taken += HEAD + (await lstat(path).then(({ blocks }) => blocks * 512, () => 0))
+      if (taken > most) return true
+    }
+  }
+  return false
+}
+
+/** Resolves with true once a folder takes more than it may, or with false when what fills it has ended. */
+export const quotaExceeded = async (folder: string, most: number, ended: Promise<void>, pause = PAUSE_MS): Promise<boolean> => {
+  const over = new AbortController()
+  const stop = () => over.abort()
+  void ended.then(stop, stop)
+  while (!over.signal.aborted) {
+    await delay(pause, undefined, { signal: over.signal, ref: false }).catch(() => {})
+    if (!over.signal.aborted && (await takesMore(folder, most))) return true
+  }
+  return false
+}
+
+/** Brings the folder of a browser that does not run back into its room, at the least loss; answers what was lost. */
+export const fit = async (folder: string, most: number): Promise<string | undefined> => {
+  let lost: string | undefined
+  for (const stage of STAGES) {
+    if (!(await takesMore(folder, most))) return lost
+    await keepOnly(folder, stage.kept)
+    lost = stage.lost
+  }
+  return lost
+}
+
+const keepOnly = async (folder: string, kept: readonly string[]): Promise<void> => {
+  const profile = join(folder, 'profile')
+  await removeBut(folder, ['profile'])
+  await removeBut(profile, kept.length > 0 ? ['Default', 'Local State'] : [])
+  // A journal lies beside its file and belongs to it.
+  await removeBut(join(profile, 'Default'), [...kept, ...kept.map(name => `${name}-journal`)])
+}
+
+const removeBut = async (folder: string, kept: readonly string[]): Promise<void> => {
+  const names = await readdir(folder).catch(() => [])
+  for (const name of names) if (!kept.includes(name)) await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 })
+}
