@@ -1,64 +1,60 @@
 import { join } from 'node:path'
-import type { Handlers, Host, Ok } from '../../sdk/index.js'
+import type { Host } from '../../sdk/index.js'
 import { askReach, accessViewFor } from '../../sdk/node/asked-reach.js'
-import { accessToConversation, placesOfConversation } from '../../sdk/node/conversation-reach.js'
+import { placesOfConversation } from '../../sdk/node/conversation-reach.js'
+import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
 import { ControlGroups } from '../../sdk/node/limits/cgroup.js'
 import { Limiter } from '../../sdk/node/limits/limiter.js'
 import { wallLimits } from '../../sdk/node/limits/settings.js'
-import { WorkspacePaths } from '../../sdk/node/workspace-paths.js'
 import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
-import { assertReaches, senderOf } from './conversations/access.js'
-import { Anchors, withCheckpoints } from './conversations/anchors.js'
-import { attach } from './turn/attach.js'
+import { WorkspacePaths } from '../../sdk/node/workspace-paths.js'
+import { cardCalls } from './cards/calls.js'
+import { Cards } from './cards/cards.js'
+import { agent, type Conversation } from './contract.js'
+import type { ViewOf } from './conversations/access-view.js'
+import { Remembered } from './conversations/allowed-tools.js'
+import { Anchors } from './conversations/anchors.js'
 import { AutoLand } from './conversations/auto-land.js'
 import { Board } from './conversations/board.js'
 import { exportConversations, importConversations } from './conversations/bundle-part.js'
-import { Cards } from './cards/cards.js'
+import { conversationCalls } from './conversations/calls.js'
 import { Changes } from './conversations/changes.js'
-import { CommandLogs } from './turn/command-logs.js'
-import { ConversationNetworks } from './turn/networks.js'
-import { agent, type Agent, type Conversation } from './contract.js'
 import { Conversations } from './conversations/conversations.js'
-import { Copies } from './copies/copies.js'
-import { Delivery } from './queue/delivery.js'
-import { Engine } from './turn/engine.js'
 import { Eraser } from './conversations/eraser.js'
 import { Forks } from './conversations/forks.js'
-import { SubagentArchive } from './subagents/archive.js'
-import { DEFAULT_SUBAGENT_LIMITS } from './subagents/subagents.js'
-import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
-import { landed, locked } from './conversations/landing.js'
-import { PlannedResumes } from './turn/planned-resumes.js'
-import { programs } from './turn/programs.js'
-import { ProgramsUnderWay } from './turn/running-programs.js'
-import { Providers } from './providers/providers.js'
-import { Queue } from './queue/queue.js'
 import { recorded } from './conversations/recorded.js'
-import { Remembered } from './conversations/allowed-tools.js'
-import { reply } from './cards/reply.js'
-import { restart, sweep } from './turn/recovery.js'
-import { recoverRewinds, rewind } from './conversations/rewind.js'
-import { assertVisibleIn, type ViewOf } from './conversations/access-view.js'
-import { scriptAgent, scriptWith } from './providers/script/adapter.js'
-import { Search } from './conversations/search.js'
+import { recoverRewinds } from './conversations/rewind.js'
 import { SearchIndex } from './conversations/search-index.js'
-import { steer } from './turn/steer.js'
-import { switchAccount } from './turn/switch-account.js'
+import { Search } from './conversations/search.js'
 import { Transcripts } from './conversations/transcripts.js'
-import type { Turn } from './turn/turn.js'
+import { copyCalls } from './copies/calls.js'
+import { Copies } from './copies/copies.js'
 import { Peers } from './providers/acp/peers.js'
 import { acpOn } from './providers/acp/turn.js'
+import { providerCalls } from './providers/calls.js'
+import { Providers } from './providers/providers.js'
+import { scriptAgent, scriptWith } from './providers/script/adapter.js'
+import { queueCalls } from './queue/calls.js'
+import { Delivery } from './queue/delivery.js'
+import { Queue } from './queue/queue.js'
+import { SubagentArchive } from './subagents/archive.js'
+import { subagentCalls } from './subagents/calls.js'
+import { DEFAULT_SUBAGENT_LIMITS } from './subagents/subagents.js'
+import { turnCalls } from './turn/calls.js'
+import { CommandLogs } from './turn/command-logs.js'
+import { Engine } from './turn/engine.js'
 import { LocalTurnEnvironment, messageChecks } from './turn/environment.js'
+import { ConversationNetworks } from './turn/networks.js'
+import { PlannedResumes } from './turn/planned-resumes.js'
+import { programs } from './turn/programs.js'
+import { restart, sweep } from './turn/recovery.js'
+import { ProgramsUnderWay } from './turn/running-programs.js'
+import type { Turn } from './turn/turn.js'
 
 const SWEEP_MS = 6 * 3_600_000
 
 export const contract = agent
-
-const done = async (work: Promise<void>): Promise<Ok> => {
-  await work
-  return { ok: true }
-}
 
 /** Runs turns of agents and shows, feeds and stops them. */
 export const activate = async (host: Host): Promise<void> => {
@@ -112,7 +108,6 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
   const look: ViewOf = caller => accessViewFor(host, caller)
-  const see = assertVisibleIn(conversations, look)
   const delivery = new Delivery({ engine, conversations, queue, providers, decisions, checks: messageChecks(workspace, copies, () => landing.possible()), forks, transcripts, look })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
@@ -176,89 +171,13 @@ export const activate = async (host: Host): Promise<void> => {
   host.contribute('bundle.takers', () => ['agent'])
   host.contribute('system.processes', () => [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })))
 
-  const handlers: Handlers<Agent> = {
-    'POST /agent': async (input, context) => delivery.deliver(input, await senderOf(host, context)),
-    'POST /agent/attach': (input, { caller, signal }) => attach({ engine, conversations, queue, transcripts, journal, look }, input, caller, signal),
-    'POST /agent/reply': async (input, context) => {
-      await reply({ cards, conversations, journal, look }, input, await senderOf(host, context))
-      return { ok: true }
-    },
-    'POST /agent/steer': async (input, context) => {
-      await steer({ engine, conversations, providers, decisions, workspace, look }, input, await senderOf(host, context))
-      return { ok: true }
-    },
-    'POST /agent/stop': async ({ conversationId }, { caller }) => {
-      assertReaches(caller, await see(conversationId, caller))
-      await resumes.stop(conversationId)
-      return { ok: true }
-    },
-    'POST /agent/rewind': async (input, context) => {
-      await see(input.conversationId, context.caller)
-      return rewind(rewinding, input, await senderOf(host, context), context.signal)
-    },
-    'POST /agent/switch-account': async (input, { caller }) => {
-      await see(input.conversationId, caller)
-      return switchAccount({ engine, conversations, providers, decisions }, input)
-    },
-    'GET /agent/commands': ({ agent: id }) => ({ commands: providers.commands(id) }),
-    'GET /agent/refusals': () => ({ refusals: providers.refusals }),
-
-    'agent.conversations': () => ({ conversations: conversations.all.map(conversation => engine.state(conversation)) }),
-    'agent.visible': async ({ ids }, { caller }) => {
-      const seen = await look(caller)
-      const found = await Promise.all(ids.map(async id => {
-        const conversation = conversations.find(id)
-        return conversation && (await accessToConversation(seen, conversation)) ? [id] : []
-      }))
-      return { ids: found.flat() }
-    },
-    'agent.conversation': ({ id }) => engine.state(conversations.get(id)),
-    'agent.transcript': async ({ id, limit, before }) => {
-      const { session } = conversations.get(id)
-      const { messages, total } = await transcripts.page(id, limit, before)
-      return { messages: withCheckpoints(messages, await anchors.byRun(id)), total, ...(session && { sessionId: session.id }) }
-    },
-    'agent.lock': ({ id }, { signal }) => locked(locks, conversations.get(id).id, signal),
-    'agent.landed': async input => {
-      await landed({ engine, conversations }, input)
-      return { ok: true }
-    },
-    'agent.discard': async ({ id }) => {
-      conversations.get(id)
-      await engine.discard(id, () => eraser.erase(id, false))
-      return { ok: true }
-    },
-    'agent.rename': ({ id, title }) => done(board.rename(id, title)),
-    'agent.seen': ({ ids }) => done(board.seen(ids)),
-    'agent.queue': ({ id }) => board.waiting(id),
-    'agent.unqueue': ({ id, messageId }) => board.unqueue(id, messageId),
-    'agent.orderQueue': ({ id, messageIds, start = false }) => board.order(id, messageIds, start),
-    'agent.requestLand': ({ id, request }) => done(board.requestLand(id, request)),
-    'agent.autoLand': ({ id, autoLand }) => done(board.autoLand(id, autoLand)),
-    'agent.resumeAfterOutage': ({ id, resumeAfterOutage }) => done(resumes.choose(id, resumeAfterOutage)),
-    'agent.archive': ({ id }) => done(board.archive(id)),
-    'agent.unarchive': ({ id }) => done(board.unarchive(id)),
-    'agent.purge': ({ id }) => done(board.purge(id)),
-    'agent.search': ({ query, caseSensitive = false }) => search.find(query, caseSensitive),
-    'agent.place': ({ id, text, by }) => done(board.place(id, text, by)),
-    'agent.helpers': query => archive.list(query),
-    'agent.helperTranscript': ({ id }) => archive.transcript(id),
-    'checkouts.repositories': async () => ({ repos: (await copies.repositories()).map(({ repo }) => repo) }),
-    'checkouts.repos': async ({ id }) => {
-      const { branch, repos } = conversations.get(id)
-      return { repos: branch ? await copies.resolve(id, repos) : [] }
-    },
-    'checkouts.commitRest': async ({ id }) => {
-      const { branch, repos } = conversations.get(id)
-      return { tips: branch ? await copies.commitRest(id, repos) : [] }
-    },
-    'checkouts.sync': async ({ id }) => {
-      const { branch, repos } = conversations.get(id)
-      if (!branch) return { repos: [] }
-      const { repos: moved, reports } = await copies.sync(id, repos)
-      await conversations.update(id, { repos: moved })
-      return { repos: reports }
-    },
-  }
-  await host.serve(contract, recorded(host, handlers))
+  await host.serve(contract, recorded(host, {
+    ...queueCalls({ host, delivery, board }),
+    ...turnCalls({ host, engine, conversations, queue, transcripts, providers, decisions, journal, workspace, look, resumes }),
+    ...cardCalls({ host, cards, conversations, journal, look }),
+    ...conversationCalls({ ...rewinding, engine, host, board, eraser, search, look }),
+    ...providerCalls(providers),
+    ...subagentCalls(archive),
+    ...copyCalls(copies, conversations),
+  }))
 }

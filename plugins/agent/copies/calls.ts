@@ -1,0 +1,24 @@
+import type { Handlers } from '../../../sdk/index.js'
+import type { Conversations } from '../conversations/conversations.js'
+import type { CopyCalls } from './contract.js'
+import type { Copies } from './copies.js'
+
+/** Serves private copies to the groups that show and land them. */
+export const copyCalls = (copies: Copies, conversations: Conversations): Handlers<CopyCalls> => ({
+  'checkouts.repositories': async () => ({ repos: (await copies.repositories()).map(({ repo }) => repo) }),
+  'checkouts.repos': async ({ id }) => {
+    const { branch, repos } = conversations.get(id)
+    return { repos: branch ? await copies.resolve(id, repos) : [] }
+  },
+  'checkouts.commitRest': async ({ id }) => {
+    const { branch, repos } = conversations.get(id)
+    return { tips: branch ? await copies.commitRest(id, repos) : [] }
+  },
+  'checkouts.sync': async ({ id }) => {
+    const { branch, repos } = conversations.get(id)
+    if (!branch) return { repos: [] }
+    const { repos: moved, reports } = await copies.sync(id, repos)
+    await conversations.update(id, { repos: moved })
+    return { repos: reports }
+  },
+})

@@ -1,0 +1,9 @@
+import type { Handlers } from '../../../sdk/index.js'
+import type { ProviderCalls } from './contract.js'
+import type { Providers } from './providers.js'
+
+/** Serves what providers published and refused. */
+export const providerCalls = (providers: Providers): Handlers<ProviderCalls> => ({
+  'GET /agent/commands': ({ agent: id }) => ({ commands: providers.commands(id) }),
+  'GET /agent/refusals': () => ({ refusals: providers.refusals }),
+})

@@ -1,0 +1,25 @@
+import type { Millis, Text } from '../../../sdk/types.js'
+import type { Command } from '../turn/frames.js'
+
+/** The most recent refusal of a provider. `account` is left out for tokens. */
+export interface ProviderRefusal {
+  at: Millis
+  kind: 'limit' | 'auth' | 'entitlement'
+  message: string
+  account?: string
+}
+
+/** What providers offer and refuse. */
+export interface ProviderCalls {
+  /**
+   * List the shortcut commands the provider last published.
+   *
+   * Invoking one is a prompt that starts with `/name`. Empty when the provider never published any.
+   *
+   * - 422: unknown provider
+   */
+  'GET /agent/commands'(input: { agent?: Text }): { commands: Command[] }
+
+  /** Give the most recent refusal of each provider: a spent limit, a dead sign-in, or an account that may not use it. */
+  'GET /agent/refusals'(): { refusals: { [provider: string]: ProviderRefusal } }
+}

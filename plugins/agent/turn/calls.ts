@@ -1,0 +1,34 @@
+import type { Handlers, Host } from '../../../sdk/index.js'
+import { assertReaches, senderOf } from '../conversations/access.js'
+import { assertVisibleIn } from '../conversations/access-view.js'
+import { ok } from '../ok.js'
+import { attach, type AttachDeps } from './attach.js'
+import type { TurnCalls } from './contract.js'
+import type { PlannedResumes } from './planned-resumes.js'
+import { steer, type SteerDeps } from './steer.js'
+import { switchAccount } from './switch-account.js'
+
+/** What the calls of the turn under way work with. */
+export interface TurnCallsDeps extends AttachDeps, SteerDeps {
+  readonly host: Pick<Host, 'call'>
+  readonly resumes: PlannedResumes
+}
+
+/** Serves the turn under way. */
+export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
+  const { host, resumes } = deps
+  const see = assertVisibleIn(deps.conversations, deps.look)
+  return {
+    'POST /agent/attach': (input, { caller, signal }) => attach(deps, input, caller, signal),
+    'POST /agent/steer': async (input, context) => ok(steer(deps, input, await senderOf(host, context))),
+    'POST /agent/stop': async ({ conversationId }, { caller }) => {
+      assertReaches(caller, await see(conversationId, caller))
+      return ok(resumes.stop(conversationId))
+    },
+    'POST /agent/switch-account': async (input, { caller }) => {
+      await see(input.conversationId, caller)
+      return switchAccount(deps, input)
+    },
+    'agent.resumeAfterOutage': ({ id, resumeAfterOutage }) => ok(resumes.choose(id, resumeAfterOutage)),
+  }
+}
