@@ -9,19 +9,21 @@ const lines = readFileSync(report, 'utf8').split('\n')
 const depth = line => /^ */.exec(line)[0].length
 const failed = line => /^ *not ok\b(?!.*# (?:skip|todo))/i.test(line)
 
-const names = []
-const told = new Set()
+/** The tests around a line, by level, and where each began. */
+const around = []
+let told = -1
 lines.forEach((line, at) => {
   const [, spaces, name] = /^( *)# Subtest: (.*)/.exec(line) ?? []
-  if (name) names.splice(spaces.length / 4, Infinity, name)
+  if (name) around.splice(spaces.length / 4, Infinity, { name, at })
   if (!failed(line)) return
   const level = depth(line) / 4
-  const inside = told.delete(level + 1)
-  told.add(level)
-  // A test that holds one that failed says nothing new.
-  if (inside) return
+  const own = around[level]
+  // A test that holds what was told already says nothing new.
+  if (own && told > own.at && line.includes(` - ${own.name}`)) return
+  told = at
   const end = lines.findIndex((other, later) => later > at && /^ *\.\.\.$|^ *(?:not )?ok\b|^ *1\.\.|^#/.test(other))
-  console.log([[...names.slice(0, level), line.trim()].join(' > '), ...lines.slice(at + 1, Math.min(end, at + SHOWN))].join('\n'))
+  const said = lines.slice(at + 1, Math.min(end, at + SHOWN))
+  console.log([[...around.slice(0, level).map(test => test.name), line.trim()].join(' > '), ...said].join('\n'))
 })
 
 // tap writes its own total of assertions last and unindented; a report without one was cut.

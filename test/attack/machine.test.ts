@@ -150,6 +150,6 @@ t.test('readers that take a byte now and then hold up nobody, and what they ask 
   const began = performance.now()
   t.equal((await runTurn(client, 'others', 'say hello')).at(-1)?.kind, 'done')
   for (let at = 0; at < 20; at++) t.equal((await fetch(`${url}/health`)).status, 200)
-  t.ok(performance.now() - began < 5000, 'others are served as ever')
+  t.ok(performance.now() - began < 15_000, 'others are served as ever')
   t.ok(residentOf(pid) - before < 160 * MIB, `${Math.round((residentOf(pid) - before) / MIB)} MiB more for 48 of them`)
 })

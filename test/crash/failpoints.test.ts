@@ -2,6 +2,7 @@ import { existsSync, globSync, readdirSync, readFileSync, writeFileSync } from '
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Started } from '../../plugins/agent/contract.js'
+import { until } from '../support/browser.js'
 import { treeOf } from '../plugins/agents-support.js'
 import { refusal, state } from '../plugins/agent-support.js'
 import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
@@ -236,7 +237,8 @@ cases('a file that is being written', ['file.temporary', 'file.temporary:2', 'fi
   const next = await spawnDaemon(t, where)
   // Answered once the start is complete.
   await next.client.call('GET /agents')
-  // What it writes itself meanwhile has other names.
+  // What it writes itself meanwhile has other names. Each group sweeps its own folders as it starts.
+  await until(() => !left().includes(half!))
   t.notOk(left().includes(half!), 'what was half-written is gone')
   await next.terminate()
 })
