@@ -12,6 +12,7 @@ import { write } from './write.js'
 /** Shows what happened in the sandbox and who did it, and checks a record that was exported. */
 export const activity: Verb = {
   name: 'activity',
+  group: true,
   usage: '[verify FILE|-]',
   summary: 'show what happened and who did it, or check an exported record',
   examples: ['activity --follow', 'activity --type "agent.*"', 'activity verify record.ndjson'],

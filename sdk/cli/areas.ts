@@ -9,6 +9,7 @@ const EXPECTED = 'expected areas, areas show ID, write ID FOLDER…, give ID EMA
 /** Shows, writes and grants the sets of folders that people are limited to. */
 export const areas: Verb = {
   name: 'areas',
+  group: true,
   usage: '[show ID | write ID FOLDER… | give ID EMAIL… | take ID EMAIL… | reach EMAIL|PATH | delete ID]',
   summary: 'limit people to folders, and see who reaches what',
   examples: [

@@ -1,12 +1,9 @@
-import { isUtf8 } from 'node:buffer'
 import type { Routed } from '../client.js'
-import type { Bytes } from '../contract.js'
+import { printAnswer } from './calls/print.js'
 import { connected } from './connection.js'
 import { inputText } from './input.js'
 import { SELF } from './own-name.js'
-import { jsonLine } from './text.js'
-import { CONNECTION, EXIT, Failure, misused, type Terminal, type Verb } from './verb.js'
-import { write } from './write.js'
+import { CONNECTION, misused, type Terminal, type Verb } from './verb.js'
 
 /** Makes any call of the document. */
 export const call: Verb = {
@@ -33,23 +30,10 @@ export const call: Verb = {
     const [, method, path] = /^(get|post|put|patch|delete) (\/\S*)$/i.exec(name) ?? misused(`expected a call such as 'GET /agents', found ${name}`)
     const input = Object.fromEntries(await Promise.all(pairs.map(pair => pairOf(terminal, pair))))
     return connected(terminal, given, async ({ client }) => {
-      const reply: unknown = await client.call(`${method!.toUpperCase()} ${path}` as Routed, input as never, { signal: terminal.signal })
-      if (isStream(reply)) for await (const event of reply) await write(terminal, jsonLine(event))
-      else if (isBytes(reply)) await writeBytes(terminal, Buffer.from(reply.data))
-      else await write(terminal, given.on('json') ? jsonLine(reply) : `${JSON.stringify(reply, undefined, 2)}\n`)
-      return EXIT.ok
+      const answer: unknown = await client.call(`${method!.toUpperCase()} ${path}` as Routed, input as never, { signal: terminal.signal })
+      return printAnswer(terminal, given, answer, value => [JSON.stringify(value, undefined, 2)])
     })
   },
-}
-
-const isStream = (reply: unknown): reply is AsyncIterable<unknown> => typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply
-const isBytes = (reply: unknown): reply is Bytes => typeof reply === 'object' && reply !== null && 'data' in reply && reply.data instanceof Uint8Array
-
-/** To a file or a pipe as they are; a terminal is shown text, and nothing else. */
-const writeBytes = async (terminal: Terminal, data: Buffer): Promise<void> => {
-  if (!('isTTY' in terminal.out && terminal.out.isTTY)) return new Promise<void>(done => terminal.out.write(data, () => done()))
-  if (!isUtf8(data)) throw new Failure(EXIT.failed, `the answer is ${data.length} bytes that are not text: send them to a file with > FILE`)
-  await write(terminal, data.toString())
 }
 
 const pairOf = async (terminal: Terminal, pair: string): Promise<[key: string, value: unknown]> => {

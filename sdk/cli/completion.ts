@@ -12,7 +12,8 @@ export const completion = (verbs: () => readonly Verb[]): Verb => ({
     'completion zsh > ~/.zfunc/_sandbox',
     'completion fish > ~/.config/fish/completions/sandbox.fish',
   ],
-  notes: ['In zsh the folder must be in fpath before compinit runs. It completes the name sandbox, as an installed program has it.'],
+  notes: ['In zsh the folder must be in fpath before compinit runs. It completes the name sandbox, as an installed program has it,',
+    'and asks the daemon at hand for the names of its calls.'],
   flags: { json: CONNECTION.json! },
   least: 1,
   most: 1,
@@ -31,6 +32,9 @@ const isPath = ({ value }: Flag): boolean => value === 'FILE' || value === 'DIR'
 
 /** For a single-quoted word of each shell. */
 const inQuotes = (text: string): string => text.replaceAll("'", "'\\''")
+
+/** Asks the daemon at hand for the names of a group's calls; without a daemon there are none. */
+const CALLS_OF = 'sandbox 2>/dev/null calls --names'
 
 const bash = (verbs: readonly Verb[]): string => {
   const before = Object.entries(CONNECTION).filter(([, { value }]) => value).map(([flag]) => `--${flag}`).join('|')
@@ -53,8 +57,9 @@ ${values.join('\n')}
   esac
   if [ -z "$words" ]; then
     case "$verb" in
-      '') words='${[...verbs.map(({ name }) => name), '--help', '--version', ...Object.keys(CONNECTION).map(flag => `--${flag}`)].join(' ')}' ;;
-${verbs.map(verb => `      ${verb.name}) words='${[...wordsOf(verb), ...Object.keys(verb.flags).map(flag => `--${flag}`), '--help'].join(' ')}' ;;`).join('\n')}
+      '') words='${[...verbs.map(({ name }) => name), '--help', '--version', ...Object.keys(CONNECTION).map(flag => `--${flag}`)].join(' ')} '$(${CALLS_OF}) ;;
+${verbs.map(verb => `      ${verb.name}) words='${[...wordsOf(verb), ...Object.keys(verb.flags).map(flag => `--${flag}`), '--help'].join(' ')} '${verb.group ? `$(${CALLS_OF} ${verb.name})` : ''} ;;`).join('\n')}
+      *) words=$(${CALLS_OF} "$verb") ;;
     esac
   fi
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -69,13 +74,14 @@ const zsh = (verbs: readonly Verb[]): string => {
   const values = (flag: Flag) => (flag.choices ? `(${flag.choices.join(' ')})` : isPath(flag) ? '_files' : ' ')
   const option = (name: string, flag: Flag) =>
     `'${flag.multiple ? '*' : ''}--${name}[${told(flag.help)}]${flag.value ? `:${told(flag.value)}:${values(flag)}` : ''}'`
-  const words = (verb: Verb) => (wordsOf(verb).length ? [`'1:what:(${wordsOf(verb).join(' ')})'`, "'*:file:_files'"] : ["'*:file:_files'"])
+  const words = (verb: Verb) => (verb.group ? [`'1:what:{compadd -- ${wordsOf(verb).join(' ')} $(${CALLS_OF} ${verb.name})}'`, "'*:file:_files'"] : wordsOf(verb).length ? [`'1:what:(${wordsOf(verb).join(' ')})'`, "'*:file:_files'"] : ["'*:file:_files'"])
   return `#compdef sandbox
 _sandbox() {
   local -a verbs=(
 ${verbs.map(({ name, summary }) => `    '${name}:${told(summary)}'`).join('\n')}
   )
   if (( CURRENT == 2 )); then
+    verbs+=($(${CALLS_OF}))
     _describe verb verbs
     return
   fi
@@ -84,6 +90,7 @@ ${verbs.map(({ name, summary }) => `    '${name}:${told(summary)}'`).join('\n')}
   (( CURRENT-- ))
   case $verb in
 ${verbs.map(verb => `    ${verb.name}) _arguments ${[...Object.entries(verb.flags).map(([name, flag]) => option(name, flag)), "'--help[say more]'", ...words(verb)].join(' ')} ;;`).join('\n')}
+    *) compadd -- $(${CALLS_OF} $verb) ;;
   esac
 }
 if [ "$funcstack[1]" = _sandbox ]; then _sandbox "$@"; else compdef _sandbox sandbox; fi
@@ -103,6 +110,8 @@ const fish = (verbs: readonly Verb[]): string => {
         ...Object.entries(verb.flags).map(([name, flag]) => `${seen} -l ${name}${flag.short ? ` -s ${flag.short}` : ''}${takes(flag)} -d '${told(flag.help)}'`),
       ]
     }),
+    `complete -c sandbox -n __fish_use_subcommand -f -a '(${CALLS_OF})'`,
+    `complete -c sandbox -n 'test (count (commandline -opc)) -eq 2' -f -a '(${CALLS_OF} (commandline -opc)[2])'`,
     '',
   ].join('\n')
 }

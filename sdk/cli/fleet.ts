@@ -15,6 +15,7 @@ import { write } from './write.js'
 /** Shows every conversation with its standing. */
 export const agents: Verb = {
   name: 'agents',
+  group: true,
   usage: '',
   summary: 'list the conversations',
   examples: ['agents', 'agents --json'],

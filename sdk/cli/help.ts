@@ -14,6 +14,7 @@ export const programHelp = (verbs: readonly Verb[], width = Infinity): string =>
   ...aligned(verbs.map(({ name, summary }) => [name, summary]), width),
   '',
   ...wrapped(`${SELF} VERB --help says more about one of them; --version prints the version.`, width),
+  ...wrapped(`Every call of the daemon is a command too, ${SELF} GROUP CALL: ${SELF} calls lists them.`, width),
   '',
   ...wrapped('The daemon is the one named by --url, else the one whose workspace holds the current folder, else the only one running.', width),
   ...wrapped('Its owner needs no credential on the machine it runs on; elsewhere a control token in SANDBOX_TOKEN.', width),

@@ -12,6 +12,7 @@ const KIB = 1024
 /** Lists the logs, shows one, or follows it. */
 export const logs: Verb = {
   name: 'logs',
+  group: true,
   usage: '[NAME]',
   summary: 'list the logs, show the end of one, or follow it',
   examples: ['logs', 'logs daemon.log --follow'],

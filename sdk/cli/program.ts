@@ -7,7 +7,9 @@ import { fork, rewind } from './back.js'
 import { browser } from './browser.js'
 import { bundle } from './bundle.js'
 import { call } from './call.js'
-import { completion } from './completion.js'
+import { commandOf } from './calls/command.js'
+import { calls, operations } from './calls/list.js'
+import { completion, wordsOf } from './completion.js'
 import { archive, rename, steer } from './conversation.js'
 import { events } from './events.js'
 import { agents, diff, discard, land } from './fleet.js'
@@ -35,7 +37,7 @@ import { say, write } from './write.js'
 /** Everything the program can do, as help lists it. */
 export const VERBS: readonly Verb[] = [
   serve, service, login, run, attach, answer, steer, queue, stop, agents, events, transcript, diff, land, discard, rewind, fork, rename, archive, members, areas, sessions,
-  token, terminal, browser, activity, logs, usage, wall, network, bundle, call,
+  token, terminal, browser, activity, logs, usage, wall, network, bundle, call, calls,
   completion(() => VERBS), scriptAgent,
 ]
 
@@ -56,10 +58,45 @@ const dispatch = async (args: readonly string[], terminal: Terminal): Promise<nu
   if (name === '--version' || name === '-v') return said(terminal, terminal.version)
   if (name === undefined || name === '--help' || name === '-h') return said(terminal, programHelp(VERBS, terminal.width))
   if (name === 'help') return said(terminal, rest[0] === undefined ? programHelp(VERBS, terminal.width) : verbHelp(verbNamed(rest[0]), terminal.width))
-  const verb = verbNamed(name)
-  const given = parsed(verb, rest)
+  const verb = (await commandNamed(terminal, name, rest)) ?? verbNamed(name)
+  const given = parsed(verb, verb.name === name ? rest : without(rest, verb.name.slice(name.length + 1)))
   return given.on('help') ? said(terminal, verbHelp(verb, terminal.width)) : verb.run(terminal, checked(verb, given))
 }
+
+/** The first word that is no option. */
+const firstWord = (args: readonly string[]): string | undefined => {
+  for (let at = 0; at < args.length && args[at] !== '--'; at++) {
+    if (!args[at]!.startsWith('-')) return args[at]
+    if (flagOf(args[at])?.value !== undefined && !args[at]!.includes('=')) at++
+  }
+  return undefined
+}
+
+/** The arguments without the first that is this word. */
+const without = (args: readonly string[], word: string): readonly string[] => args.toSpliced(args.indexOf(word), 1)
+
+/**
+ * The call of the daemon's document that two words name: `sandbox GROUP CALL`.
+ *
+ * What a verb of the program does under the same words comes first, and a verb that is no group's name is never one.
+ */
+const commandNamed = async (terminal: Terminal, name: string, rest: readonly string[]): Promise<Verb | undefined> => {
+  const verb = VERBS.find(verb => verb.name === name || verb.also === name)
+  const word = firstWord(rest)
+  if (!/^[a-z][a-z-]*$/.test(name) || (verb && (!verb.group || word === undefined || !/^[a-z][a-z-]*$/.test(word) || wordsOf(verb).includes(word)))) return undefined
+  const given = parsed(calls, rest.filter((arg, at) => flagOf(arg) || flagOf(rest[at - 1])?.value !== undefined))
+  const all = await operations(terminal, given).catch((error: unknown) => (verb ? [] : Promise.reject(verbUnknown(name, error))))
+  const group = all.filter(each => each.group === name)
+  const found = group.find(each => each.name === word)
+  if (found) return commandOf(found)
+  if (verb) return undefined
+  if (!group.length) verbNamed(name)
+  return misused(`expected a call of ${name} (${group.map(each => each.name).join(', ')}), found ${word === undefined ? 'none' : plain(word)}; ${SELF} calls ${name} says what they do`)
+}
+
+/** Without a daemon nothing is known of its calls: what is left is that the word is no verb. */
+const verbUnknown = (name: string, error: unknown): unknown =>
+  new Failure(EXIT.usage, `no verb ${plain(name)}; ${SELF} --help lists them, and ${SELF} calls the calls of a daemon (${plain(String((error as Error).message))})`)
 
 /** The options of every verb may also come before it. */
 const verbFirst = (args: readonly string[]): readonly string[] => {

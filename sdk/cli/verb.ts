@@ -67,6 +67,8 @@ export interface Verb {
   readonly name: string
   /** Another word for it that people try. */
   readonly also?: string
+  /** The name is a group of the document too: `sandbox NAME CALL` makes a call of it, where that is no word of this verb. */
+  readonly group?: true
   /** What follows the name, as help shows it. */
   readonly usage: string
   readonly summary: string
