@@ -1,28 +1,51 @@
-// Compiles into dist/, and bundles the programs into dist/bundle/, when a source changed since the last time. Otherwise
-// both are left alone: a daemon may be running from them.
+// Compiles into dist/ what changed since the last time, and bundles the programs into dist/bundle/. Without a change both are
+// left alone: a daemon may be running from them.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { bundle } from './bundle.mjs'
 
 const STAMP = 'dist/.built'
-const sources = [...globSync('{kernel,plugins,sdk,openapi,test}/**/*.ts').sort(), 'tsconfig.json', 'package-lock.json', '.ci/build.mjs', '.ci/bundle.mjs']
-const digest = createHash('sha256').update(process.version)
-for (const file of sources) digest.update(file).update('\0').update(readFileSync(file)).update('\0')
-const wanted = digest.digest('hex')
+const STATE = 'dist/.tsbuildinfo'
+const sources = globSync('{kernel,plugins,sdk,openapi,test}/**/*.ts', { exclude: ['test/fixtures/**'] }).sort()
+const readFile = file => (existsSync(file) ? readFileSync(file, 'utf8') : '')
+const hashOf = (files, beginning = '') => {
+  const digest = createHash('sha256').update(beginning)
+  for (const file of files) digest.update(file).update('\0').update(readFileSync(file)).update('\0')
+  return digest.digest('hex')
+}
+/** With another compiler, library or setting everything is compiled anew. */
+const tools = hashOf(['tsconfig.json', 'package-lock.json', '.ci/build.mjs', '.ci/bundle.mjs'], process.version)
+const wanted = `${tools} ${hashOf(sources)}`
+const before = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : ''
 
-const built = () => {
-  try {
-    return readFileSync(STAMP, 'utf8')
-  } catch {
-    return ''
+/**
+ * Has the compiler write a validator again when something it imports, however far away, has changed: the compiler itself looks
+ * only as far as the files whose own exports changed.
+ */
+const renewValidators = () => {
+  const state = JSON.parse(readFileSync(STATE, 'utf8'))
+  const infos = state.fileInfos.map(info => (typeof info === 'string' ? { version: info } : info))
+  const texts = state.fileNames.map(name => (name.includes('node_modules') ? undefined : readFile(`dist/${name}`)))
+  const changed = at => texts[at] !== undefined && createHash('sha256').update(texts[at]).digest('hex') !== infos[at].version
+  const imports = new Map(state.referencedMap.map(([file, list]) => [file - 1, state.fileIdsList[list - 1].map(id => id - 1)]))
+  const reaches = (at, seen = new Set()) => !seen.has(at) && Boolean(seen.add(at)) && (changed(at) || (imports.get(at) ?? []).some(next => reaches(next, seen)))
+  for (const [at, text] of texts.entries()) {
+    if (/\btypia\./.test(text) && reaches(at)) state.fileInfos[at] = { ...infos[at], signature: infos[at].signature ?? infos[at].version, version: '' }
   }
+  writeFileSync(STATE, JSON.stringify(state))
 }
 
-if (built() !== wanted) {
-  rmSync('dist', { recursive: true, force: true })
-  const { status } = spawnSync(process.execPath, ['node_modules/ts-patch/bin/tspc.js', '-p', 'tsconfig.json'], { stdio: 'inherit' })
+if (before !== wanted) {
+  const anew = !before.startsWith(`${tools} `) || !existsSync(STATE)
+  if (anew) rmSync('dist', { recursive: true, force: true })
+  else renewValidators()
+  if (!anew) writeFileSync(STAMP, `${tools} `)
+  const compiler = ['node_modules/ts-patch/bin/tspc.js', '-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', STATE]
+  const { status } = spawnSync(process.execPath, compiler, { stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)
+  const compiled = new Set(sources.map(file => `dist/${file.replace(/\.ts$/, '.js')}`))
+  for (const file of globSync('dist/{kernel,plugins,sdk,openapi,test}/**/*.js')) if (!compiled.has(file)) rmSync(file)
   await bundle('dist')
   writeFileSync(STAMP, wanted)
 }
