@@ -106,8 +106,9 @@ export interface Agent {
   /**
    * Say something to an agent; answers at once, and the work never depends on this connection.
    *
-   * Starts a turn, says the words into the running turn, or queues them. A conversation that does not exist is opened;
-   * without `conversationId` a new one is minted. Sending a known `messageId` again returns what happened the first
+   * Starts a turn, says the words into the running turn, or queues them; words of a caller who may only read where the
+   * running turn may write are queued. A conversation that does not exist is opened; without `conversationId` a new one
+   * is minted. Sending a known `messageId` again returns what happened the first
    * time and does nothing twice. `startIn`, `isolated`, `worktreeBase` and `forkOf` count on a
    * first turn only; a fork of files of then, and pinned commits, give a private copy even without `isolated`.
    *
@@ -160,7 +161,8 @@ export interface Agent {
    *
    * - 400: neither text nor attachment, or an attachment that leads out of the workspace or is not there
    * - 404: no such conversation
-   * - 409: nothing runs, the turn is stopping, or its provider accepts no messages during a turn: use `POST /agent`
+   * - 409: nothing runs, the turn is stopping, it may write in folders that the caller may only read, or its provider
+   *   accepts no messages during a turn: use `POST /agent`
    */
   'POST /agent/steer'(input: {
     conversationId: Text
