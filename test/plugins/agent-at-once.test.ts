@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { Cards } from '../../plugins/agent/cards.js'
 import type { CardReply, Frame } from '../../plugins/agent/contract.js'
 import type { Journals, Refusal } from '../../sdk/index.js'
@@ -12,18 +12,24 @@ const ticks = async (count: number) => {
   for (let n = 0; n < count; n++) await new Promise(setImmediate)
 }
 
+/** Journals that flush nothing, so that turns of the event loop are what decides. */
+const quickIn = (t: Test): Journals => {
+  const whole = journalsIn(t)
+  return { ...whole, append: (name, entries, options) => whole.append(name, entries, { ...options, flush: false }) }
+}
+
 const act = fc.record({
   does: fc.oneof({ weight: 5, arbitrary: fc.constant('send' as const) }, { weight: 1, arbitrary: fc.constant('stop' as const) }, { weight: 1, arbitrary: fc.constant('erase' as const) }),
-  after: fc.nat({ max: 12 }),
+  after: fc.nat({ max: 40 }),
 })
 
-t.test('whatever comes at once, a conversation has one turn at a time, each message has its turn once, and none is left lying', async t => {
+t.test('whatever comes at once, a conversation has one turn at a time, each message has its turn once, and none is left lying', { timeout: 60_000 }, async t => {
   await fc.assert(fc.asyncProperty(fc.array(act, { minLength: 2, maxLength: 14 }), fc.array(fc.nat({ max: 4 }), { minLength: 8, maxLength: 8 }), async (acts, pauses) => {
     const faults: string[] = []
     const ran: string[] = []
     let turns = 0
     let at = 0
-    const whole = journalsIn(t)
+    const whole = quickIn(t)
     // The disk takes its time, and another one each time.
     const journal: Journals = {
       ...whole,
@@ -45,7 +51,7 @@ t.test('whatever comes at once, a conversation has one turn at a time, each mess
     const started: string[] = []
     const gone = async () => {
       if (engine.live('c')) faults.push('erased under a turn')
-      await ticks(2)
+      await ticks(10)
       if (engine.live('c')) faults.push('a turn began while it was erased')
     }
     await Promise.all(acts.map(async ({ does, after }) => {
@@ -62,24 +68,66 @@ t.test('whatever comes at once, a conversation has one turn at a time, each mess
     if (!acts.some(({ does }) => does !== 'send') && started.some(run => !known.has(run))) faults.push('lost')
     if (queue.current('c')) faults.push('not over')
     if (faults.length > 0) throw new Error(faults.join(', '))
-  }), { seed: 15, numRuns: 60, endOnFailure: true })
+  }), { seed: 15, numRuns: 200, endOnFailure: true })
   t.pass()
 })
 
-t.test('a stop drops what an outage planned, at whatever moment of the failing turn it comes', async t => {
-  for (let moment = 0; moment < 40; moment++) {
+for (const [moment, isAt] of Object.entries({
+  'its end is decided': (name: string, line: string) => name.startsWith('entries') || line.includes('"ending":"failed"'),
+  'it is written down': (name: string) => name.startsWith('transcripts'),
+  'it leaves its conversation': (_: string, line: string) => line.includes('"line":"ended"'),
+})) {
+  t.test(`a stop that comes to a turn that dies of an outage as ${moment} leaves nothing planned`, { timeout: 60_000 }, async t => {
+    const whole = journalsIn(t)
+    let stopped: Promise<void> | undefined
     const { engine, queue, resumes, send } = engineOn(t, async function* (): AsyncIterable<Frame> {
-      await ticks(2)
       yield { kind: 'error', code: 'provider-outage', message: 'it is out' }
-    }, { outages: NEVER })
+    }, {
+      outages: NEVER,
+      journal: {
+        ...whole,
+        append: (name, entries, options) => {
+          if (isAt(name, JSON.stringify(entries))) stopped ??= resumes!.stop('c')
+          return whole.append(name, entries, options)
+        },
+      },
+    })
     await send({})
-    await ticks(moment)
-    await resumes!.stop('c')
-    t.same([engine.live('c'), queue.resumable('c')?.at], [undefined, undefined], `after ${moment}`)
-  }
+    await engine.live('c')?.ended
+    t.ok(stopped)
+    await stopped
+    t.same([engine.live('c'), queue.resumable('c')?.at], [undefined, undefined])
+  })
+}
+
+t.test('a message that comes as a turn leaves its conversation has its turn', { timeout: 60_000 }, async t => {
+  const whole = journalsIn(t)
+  let sent: ReturnType<typeof send> | undefined
+  let ran = 0
+  const { engine, queue, send } = engineOn(t, async function* (): AsyncIterable<Frame> {
+    ran += 1
+    yield { kind: 'delta', text: 'x' }
+  }, {
+    words: false,
+    journal: {
+      ...whole,
+      append: async (name, entries, options) => {
+        const line = JSON.stringify(entries)
+        if (line.includes('"line":"ended"')) sent ??= send({})
+        // What is queued now would be found by nobody.
+        if (line.includes('"delivery":"queued"')) while (engine.live('c')) await ticks(1)
+        return whole.append(name, entries, options)
+      },
+    },
+  })
+  await send({})
+  await engine.live('c')?.ended
+  t.match(await sent, { delivery: 'started' })
+  await engine.live('c')?.ended
+  t.same([ran, queue.waiting('c')], [2, []])
 })
 
-t.test('a message and the resume of a turn that come together make one turn, and the message is not lost', async t => {
+t.test('a message and the resume of a turn that come together make one turn, and the message is not lost', { timeout: 60_000 }, async t => {
   for (let moment = 0; moment < 12; moment++) {
     let [turns, out] = [0, true]
     const { engine, queue, send } = engineOn(t, async function* (): AsyncIterable<Frame> {
@@ -88,7 +136,7 @@ t.test('a message and the resume of a turn that come together make one turn, and
       if (out) yield { kind: 'error', code: 'provider-outage', message: 'it is out' }
       out = false
       turns -= 1
-    }, { words: false, outages: { delays: [0, 0, 0, 0, 0, 0], mostMs: HOUR, probeMs: HOUR, random: () => 0.5 } })
+    }, { words: false, outages: { delays: [0, 0, 0, 0, 0, 0], mostMs: HOUR, probeMs: HOUR, random: () => 0.5 }, journal: quickIn(t) })
     await send({})
     await engine.live('c')?.ended
     await ticks(moment)
@@ -108,7 +156,7 @@ const cardStep = fc.oneof(
   { weight: 1, arbitrary: fc.record({ does: fc.constant('settle' as const), id: fc.constantFrom(...ids), approve: fc.option(fc.constantFrom(...answers), { nil: undefined }) }) },
 )
 
-t.test('of all answers to a card the first one counts and reaches its turn once, and one that could not be written was none', async t => {
+t.test('of all answers to a card the first one counts and reaches its turn once, and one that could not be written was none', { timeout: 60_000 }, async t => {
   await fc.assert(fc.asyncProperty(fc.array(cardStep, { maxLength: 20 }), async steps => {
     const cards = new Cards()
     const model = new Map<string, { up: boolean; answer?: boolean | undefined; over: boolean; carried: number }>()
@@ -159,4 +207,19 @@ t.test('of all answers to a card the first one counts and reaches its turn once,
     return faults === 0
   }), { seed: 15, numRuns: 500 })
   t.pass()
+})
+
+t.test('an answer that could not be written leaves its card up, for another one', async t => {
+  const cards = new Cards()
+  const heard: boolean[] = []
+  let broken = true
+  cards.raise({ card: { kind: 'plan', requestId: 'r-1.1', text: 'x' }, conversationId: 'c', answer: async reply => {
+    if (broken) throw new Error('the disk is broken')
+    heard.push(reply.kind === 'plan' && reply.approve)
+  } })
+  const answer = (approve: boolean) => cards.reply({ kind: 'plan', requestId: 'r-1.1', approve }, { by: 'a', lands: true })
+  await t.rejects(answer(true), /broken/)
+  broken = false
+  await answer(false)
+  t.same(heard, [false])
 })

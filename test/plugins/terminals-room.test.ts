@@ -43,18 +43,18 @@ const readerOf = (viewer: Viewer) => {
   }
 }
 
-const reader = fc.nat({ max: 3 })
+const reader = fc.nat({ max: 1 })
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ does: fc.constant('say' as const), size: fc.constantFrom(1, 100_000, 300_000, FULL, FULL + 1) }) },
   { weight: 5, arbitrary: fc.record({ does: fc.constant('take' as const), who: reader, left: fc.constantFrom(0, ROOM - 1, ROOM + 40_000, FULL - 40_000) }) },
-  { weight: 1, arbitrary: fc.record({ does: fc.constant('leave' as const), who: reader }) },
+  { weight: 2, arbitrary: fc.record({ does: fc.constant('leave' as const), who: reader }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('lose' as const) }) },
 )
 
-t.test('a session is held up exactly as long as somebody who watches has too much before them, whatever the others do', async t => {
+t.test('a session is held up exactly as long as somebody who watches has too much before them, whatever the others do', { timeout: 60_000 }, async t => {
   await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 30 }), async steps => {
     const { state, room } = roomOf()
-    const seats = await Promise.all(Array.from({ length: 4 }, async () => ({ reader: readerOf((await room.enter(SIZE))!), waiting: 0, full: false, said: '', here: true })))
+    const seats = await Promise.all(Array.from({ length: 2 }, async () => ({ reader: readerOf((await room.enter(SIZE))!), waiting: 0, full: false, said: '', here: true })))
     const all = () => seats.filter(({ here }) => here)
     for (const each of steps) {
       if (each.does === 'say') {
@@ -85,6 +85,6 @@ t.test('a session is held up exactly as long as somebody who watches has too muc
     }
     await new Promise(setImmediate)
     return state.gone === 1 && state.closed === 1
-  }), { seed: 17, numRuns: 150 })
+  }), { seed: 17, numRuns: 300 })
   t.pass()
 })

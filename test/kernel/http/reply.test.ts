@@ -94,7 +94,7 @@ const streaming = async (t: Test, events: (signal: AbortSignal) => AsyncIterable
   return { ended: ended.promise, response: response as IncomingMessage }
 }
 
-t.test('no event is made before a slow reader has taken those before it, and what makes them ends when it leaves', async t => {
+t.test('no event is made before a slow reader has taken those before it, and what makes them ends when it leaves', { timeout: 20_000 }, async t => {
   const [most, event] = [200, 'x'.repeat(1 << 20)]
   let taken = 0
   let over = false
@@ -128,7 +128,7 @@ t.test('no event is made before a slow reader has taken those before it, and wha
   t.ok(over)
 })
 
-t.test('a stream that waits for something to say ends with its reader', async t => {
+t.test('a stream that waits for something to say ends with its reader', { timeout: 20_000 }, async t => {
   const { response, ended } = await streaming(t, async function* (signal) {
     yield 'begun'
     await once(signal, 'abort')
