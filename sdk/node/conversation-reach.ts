@@ -1,4 +1,4 @@
-import { accessTo, type Access, type ReachFolder } from '../reach.js'
+import { accessTo, allows, type Access, type ReachFolder } from '../reach.js'
 import type { WorkspacePaths } from './workspace-paths.js'
 import type { AccessView } from './access-view.js'
 
@@ -13,6 +13,10 @@ const WHOLE: readonly ReachFolder[] = [{ path: '.', access: 'work' }]
 /** Whether somebody reaches all that turns kept to these folders could see; left out: turns of the whole workspace. */
 export const reachesAll = ({ reach }: Pick<AccessView, 'reach'>, folders = WHOLE): boolean =>
   folders.every(({ path }) => accessTo(reach, path) !== undefined)
+
+/** Whether somebody may do all that turns kept to these folders may do; left out: turns of the whole workspace. */
+export const worksEverywhere = ({ reach }: Pick<AccessView, 'reach'>, folders = WHOLE): boolean =>
+  folders.every(({ path, access }) => allows(reach, path, access))
 
 /**
  * What somebody may do with a conversation: what they may do where it starts; undefined: it does not exist for them.

@@ -81,6 +81,17 @@ t.test('the gate connects to addresses that were checked, whatever a name says t
   t.match(await throughGate(near, `http://both.example:${site.port}/`), { status: 200, body: 'inside' }, 'the same is open where addresses near are')
 })
 
+t.test('the address that was checked is the one that is connected to, by a request and by a tunnel', async t => {
+  const site = await siteOf(t, { '/': 'inside' })
+  let turn = 0
+  // Nobody listens at the address it stands for from the second look on.
+  namesOf(t, { 'moved.example': () => [turn++ === 0 ? '127.0.0.1' : '127.0.0.2'] })
+  const gate = await gateOf(t, { near: true, listeners: [] })
+  t.match(await throughGate(gate, `http://moved.example:${site.port}/`), { status: 200, body: 'inside' })
+  turn = 0
+  t.match(await rawTo(gate, `CONNECT moved.example:${site.port} HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`), /200 OK[^]*inside/)
+})
+
 t.test('the gate asks nothing for whom is no browser of ours, and tells a server nothing of itself', async t => {
   const heard: string[][] = []
   const site = await siteOf(t, { '/': (request, response) => void (heard.push(request.rawHeaders), response.end('hello')) })

@@ -197,3 +197,24 @@ t.test('the oldest days go when they are old and there is too much, and the chai
   t.equal(check.brokenAt, undefined)
   await Promise.all([days.close(), rest.close()])
 })
+
+t.test('after a write that failed the chain goes on from what of it is on the disk, all, a part or nothing', async t => {
+  for (const lasting of [2, 1, 0]) {
+    const days = new Segments(folderOf(t), 'days')
+    const { append } = days
+    const recorder = await Recorder.open(days, Date.now)
+    const write = (content: string) => recorder.record({ type: 'test.row', direction: 'system', audience: 'viewer', content })
+    await write('before')
+    days.append = async (name, entries) => {
+      if (lasting > 0) await append.call(days, name, entries.slice(0, lasting))
+      throw new Error('the disk is broken')
+    }
+    await Promise.all(['one', 'two'].map(content => t.rejects(write(content), /broken/)))
+    days.append = append
+    await write('after')
+    const check = new ChainCheck()
+    for (const name of await days.names()) for await (const piece of days.forwards(name)) for (const line of piece.toString().trimEnd().split('\n')) check.read(line)
+    t.same([check.brokenAt, check.entries, check.head?.seq], [undefined, lasting + 2, lasting + 2])
+    await days.close()
+  }
+})

@@ -213,6 +213,26 @@ t.test('where git refuses, its message is given and nothing is cut', async t => 
   t.match(await runTurn(daemon.client, 'r', 'say on'), [{ kind: 'worktree' }])
 })
 
+t.test('where the record cannot be cut, the files are as they were', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  await twoTurns(daemon)
+  const before = tipOf(daemon)
+  const { messages } = await transcript(daemon, 'r')
+  const { journals } = daemon.kernel
+  const { rewrite } = journals
+  journals.rewrite = async (name, entries) => {
+    if (name !== 'agent/transcripts/r') return rewrite.call(journals, name, entries)
+    t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\n', 'the files had gone back by then')
+    throw new Error('the disk is broken')
+  }
+  t.match(await refusal(rewind(daemon, 2)), { status: 500 })
+  journals.rewrite = rewrite
+  t.equal(tipOf(daemon), before)
+  t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\ntwo\n')
+  t.same((await transcript(daemon, 'r')).messages, messages)
+  t.match(await rewind(daemon, 2), { dropped: 2 })
+})
+
 /** Two turns, what a crash inside a rewind left of them, and the next daemon on the same folders. */
 const crashed = async (t: Test, leave: (daemon: Support, begun: Begun) => Promise<void>, look: (t: Test, daemon: Support) => Promise<void>) => {
   const folder = folderOf(t)
@@ -262,4 +282,18 @@ t.test('work that came after a rewind whose end was never written is not taken b
   async (t, daemon) => {
     t.equal((await transcript(daemon, 'r')).total, 4)
     t.ok(existsSync(join(copyOf(daemon), 'new')))
+  }))
+
+t.test('a message that waits to start is newer than a rewind whose end was never written', t => crashed(t,
+  async (daemon, begun) => {
+    await begin(daemon, begun)
+    const at = Date.now()
+    const row = { run: 'r-newer', conversationId: 'r', messageId: 'm-newer', delivery: 'started', at }
+    const message = { run: 'r-newer', conversationId: 'r', messageId: 'm-newer', input: { prompt: 'read a.txt\nsay third' }, by: 'owner@sandbox.local', attended: true, at }
+    await daemon.kernel.journals.append('agent/queue', [{ line: 'accept', row, message }], { flush: true })
+  },
+  async (t, daemon) => {
+    t.match((await framesOf(daemon.client, 'r', { run: 'r-newer' }).all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
+    t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\ntwo\n')
+    t.same(places((await transcript(daemon, 'r')).messages).filter(place => place.startsWith('user')), ['user say first', 'user say second', 'user read a.txt'])
   }))

@@ -215,6 +215,24 @@ t.test('who reaches less than the one who opened a conversation does not see it,
   t.match(await refusalOf(() => as('ann').call('GET /agents/{id}/transcript', { id: 'shared' })), { status: 404 }, 'what a lost area showed is not there any more')
 })
 
+t.test('words of somebody who only reads where a running turn may write wait for a turn of their own', { skip }, async t => {
+  const { as, people } = await world(t)
+  people.add('dot@example.org', 'collaborator', ['docs', 'looks'])
+  await as('dot').call('POST /agent', { conversationId: 'shared', prompt: 'say begun\nwait words 60000\nwrite look/d.md\n| by $words', startIn: 'docs' })
+  const frames = framesOf(as('dot'), 'shared')
+  await frames.until(({ kind }) => kind === 'text_end')
+  const steered = (name: string) => as(name).call('POST /agent/steer', { conversationId: 'shared', text: `from ${name}` })
+  t.match(await refusalOf(() => steered('ann')), { status: 409, message: /may only read/ })
+  const { run, delivery } = await as('ann').call('POST /agent', { conversationId: 'shared', prompt: 'read look/d.md\nwrite look/e.md\n| e' })
+  t.equal(delivery, 'queued')
+  await steered('dot')
+  await frames.all()
+  await framesOf(as('ann'), 'shared', { run }).all()
+  const { repos } = await as('dot').call('GET /agents/{id}/diff', { id: 'shared' })
+  t.same(repos[0]?.changes.map(({ path }) => path), ['look/d.md'], 'and that turn writes where they may')
+  t.match(await as('dot').call('GET /agents/{id}/{repo}/file-diff', { id: 'shared', repo: 'root', path: 'look/d.md' }), { after: 'by from dot\n' })
+})
+
 t.test('a turn that waited starts with what its sender still holds', { skip }, async t => {
   const { daemon, as, people } = await world(t)
   await as('ann').call('POST /agent', { conversationId: 'shared', prompt: 'ask Go on?\n| yes: go on\n| no: stop', startIn: 'docs' })

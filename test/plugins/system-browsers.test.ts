@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -168,6 +168,37 @@ t.test('a profile keeps its sign-ins, has one browser at a time, and is shown to
   t.match(await between(daemon, 'browsers.page', { name: 'second', action: 'capture' }), { capture: { text: 'who=ada' } })
   await between(daemon, 'browsers.open', { name: 'third', url })
   t.match(await between(daemon, 'browsers.page', { name: 'third', action: 'capture' }), { capture: { text: 'nobody' } }, 'nobody else has them')
+})
+
+t.test('at most 20 pages are open, also of many that are opened at once, and one that is closed makes room', withChromium(), async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const site = await siteOf(t, PAGES)
+  const open = () => act(daemon, 'open', { url: site.url })
+  const pages = async () => (await between(daemon, 'browsers.list')).sessions[0]?.pages ?? []
+  await open()
+  const tried = await Promise.allSettled(Array.from({ length: 24 }, open))
+  t.equal(tried.filter(({ status }) => status === 'fulfilled').length, 19)
+  t.equal((await pages()).length, 20)
+  await t.rejects(open(), { status: 429, message: /20 pages are open: close one/ })
+  await act(daemon, 'close', { pageId: (await pages()).at(-1)!.id })
+  await open()
+  t.equal((await pages()).length, 20)
+})
+
+t.test('no page reaches the gate of another browser, nor that of its own', withChromium(), async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const gates = new Set<string>()
+  for (const name of ['one', 'two']) {
+    await between(daemon, 'browsers.open', { name, url: 'about:blank' })
+    const lines = processesWith(daemon.data).map(pid => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
+    for (const line of lines) for (const [, port] of line.matchAll(/--proxy-server=\S*?127\.0\.0\.1:(\d+)/g)) gates.add(port!)
+  }
+  t.equal(gates.size, 2)
+  for (const name of ['one', 'two']) {
+    for (const port of gates) {
+      await t.rejects(between(daemon, 'browsers.page', { name, action: 'goto', url: `http://127.0.0.1:${port}/` }), { reason: 'unprocessable', message: /is not asked/ }, `${name} ${port}`)
+    }
+  }
 })
 
 t.test('a browser that ended is kept in the list for an hour', withChromium(), async t => {

@@ -12,8 +12,9 @@ export interface QueueCalls {
   /**
    * Say something to an agent; answers at once, and the work never depends on this connection.
    *
-   * Starts a turn, says the words into the running turn, or queues them. A conversation that does not exist is opened;
-   * without `conversationId` a new one is minted. Sending a known `messageId` again returns what happened the first
+   * Starts a turn, says the words into the running turn, or queues them; words of a caller who may only read where the
+   * running turn may write are queued. A conversation that does not exist is opened; without `conversationId` a new one
+   * is minted. Sending a known `messageId` again returns what happened the first
    * time and does nothing twice. `startIn`, `isolated`, `worktreeBase` and `forkOf` count on a
    * first turn only; a fork of files of then, and pinned commits, give a private copy even without `isolated`.
    *

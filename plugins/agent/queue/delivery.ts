@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { refuse } from '../../../sdk/index.js'
 import type { Caller } from '../../../sdk/index.js'
-import { accessToConversation, reachesAll } from '../../../sdk/node/conversation-reach.js'
+import { accessToConversation, reachesAll, worksEverywhere } from '../../../sdk/node/conversation-reach.js'
 import { refuseReading, type AccessView } from '../../../sdk/node/access-view.js'
 import { isFull } from '../../../sdk/node/disk.js'
 import { canAnswerCards, assertReaches, mayReach, type Sender } from '../conversations/access.js'
@@ -218,7 +218,8 @@ export class Delivery {
       engine.start(message)
       return answerOf(started)
     }
-    const why = this.#why(turn, message)
+    // A turn of their own does what they hold; the one under way may write where they only read.
+    const why = worksEverywhere(seen, conversation.folders) ? this.#why(turn, message) : 'other-options'
     if (why) {
       const waiting = queue.waiting(conversationId)
       if (waiting.length >= MOST_WAITING)

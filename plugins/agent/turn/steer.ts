@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { refuse } from '../../../sdk/index.js'
 import type { Refusal } from '../../../sdk/index.js'
+import { worksEverywhere } from '../../../sdk/node/conversation-reach.js'
 import { inside } from '../../../sdk/node/paths.js'
 import type { AccessView } from '../../../sdk/node/access-view.js'
 import { assertReaches, type Sender } from '../conversations/access.js'
@@ -47,6 +48,7 @@ export const steer = async (deps: SteerDeps, input: SteerInput, { caller, held }
     const turn = engine.live(conversationId)
     if (!turn) return refuse('conflict', 'no turn is running: start one with POST /agent')
     if (turn.stopping) refuse('conflict', 'the turn is stopping: say it with POST /agent')
+    if (!worksEverywhere(all, conversation.folders)) refuse('conflict', 'this turn may write in folders you may only read: say it with POST /agent')
     const { provider, harness } = turn.entry.fields
     if (!providers.get(provider).abilities(harness).words) refuse('conflict', `provider ${provider} takes no words in the middle of a turn: use POST /agent`)
     const lands = held === undefined && { lands: true }

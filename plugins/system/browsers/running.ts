@@ -33,6 +33,8 @@ export class RunningBrowser {
   readonly #gate: Gate
   readonly #tabs = new Map<string, Tab>()
   readonly #added = new WeakMap<Page, Promise<Tab>>()
+  /** Pages that are not in the list yet. */
+  #opening = 0
   readonly #listeners = new Set<() => void>()
   #minted = 0
   #watchers = 0
@@ -178,11 +180,12 @@ export class RunningBrowser {
   }
 
   async #take(page: Page): Promise<Tab> {
-    if (this.#tabs.size >= MOST_PAGES) {
+    if (this.#tabs.size + this.#opening >= MOST_PAGES) {
       await page.close()
       return refuse('too-many', `${MOST_PAGES} pages are open: close one`)
     }
-    const tab = await Tab.open(`p${++this.#minted}`, page)
+    this.#opening += 1
+    const tab = await Tab.open(`p${++this.#minted}`, page).finally(() => (this.#opening -= 1))
     page.on('domcontentloaded', () => void this.look())
     page.once('close', () => setImmediate(() => this.alive && this.#drop(tab.id)))
     // What is left of a page that crashed shows nothing and answers nothing.

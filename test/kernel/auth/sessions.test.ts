@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { OpenedSession } from '../../../sdk/kernel.js'
-import { contextOf, DAY, MINUTE, mockedTime, refusalOf, started, type Started } from './memory.js'
+import { contextOf, DAY, MemoryFiles, MINUTE, mockedTime, refusalOf, started, type Started } from './memory.js'
 
 const who = ({ auth }: Started, token: string, address = '10.0.0.1') => auth.authenticate({ kind: 'bearer', value: token }, address)
 const statusOf = async (held: Started, token: string) => (await refusalOf(() => who(held, token))).status
@@ -213,4 +213,31 @@ t.test('of one person 200 sessions are open at most: the one longest unused make
   t.ok(who(again, opened[0]!.token))
   t.ok(who(again, last.token))
   t.equal(await statusOf(again, opened[1]!.token), 401)
+})
+
+t.test('a session is of the account that opened it, whoever has its e-mail now', async t => {
+  const held = await started()
+  const { token, email } = await held.signIn()
+  for (const other of [{ subject: 'another' }, { issuer: 'https://other.example.org' }]) {
+    const files = new MemoryFiles()
+    const book = JSON.parse(held.files.texts.get('access')!)
+    Object.assign(book.value.people[email], other)
+    files.texts.set('access', JSON.stringify(book))
+    t.equal(await statusOf(await started({ files, clock: held.clock }), token), 401, JSON.stringify(other))
+  }
+})
+
+t.test('what a person has open ends when an area is taken from them, with others left too, and not when one is given', async t => {
+  const { auth, ended } = await started()
+  const email = 'ann@example.org'
+  await auth.handlers['kernel.members.grant']({ email, role: 'viewer', areas: ['docs', 'src'], by: 'owner@sandbox.local' }, contextOf())
+  const told = async (areas?: string[]) => {
+    ended.length = 0
+    await auth.handlers['kernel.members.limit']({ people: [{ email, ...(areas && { areas }) }] }, contextOf())
+    return ended.map(what => what.email)
+  }
+  const steps: [areas: string[] | undefined, told: string[]][] = [
+    [['docs', 'src', 'web'], []], [['docs', 'web'], [email]], [['docs', 'src'], [email]], [undefined, []], [['docs', 'src', 'web'], [email]], [[], [email]], [['docs'], []],
+  ]
+  for (const [areas, names] of steps) t.same(await told(areas), names, JSON.stringify(areas))
 })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { sendBytes } from '../../../kernel/http/reply.js'
+import { sendBytes, sendStream } from '../../../kernel/http/reply.js'
 import type { GivenBytes } from '../../../sdk/contract.js'
 import { Lines } from '../../../sdk/node/head-lines.js'
 
@@ -76,4 +76,65 @@ t.test('a slow reader is waited for, and one that leaves is the end', async t =>
   response.destroy()
   t.same(await Promise.all(ended), ['sent'])
   t.ok(over)
+})
+
+/** Serves a stream of events as a handler gives it; `ended` resolves when it is over. */
+const streaming = async (t: Test, events: (signal: AbortSignal) => AsyncIterable<unknown, unknown>) => {
+  const ended = Promise.withResolvers<unknown>()
+  const server = createServer((_, res) => {
+    const gone = new AbortController()
+    res.once('close', () => gone.abort())
+    const kernel = {} as never
+    void sendStream({ res, lines: new Lines(), head: false, kernel, signal: gone.signal }, events(gone.signal)).then(ended.resolve, ended.reject)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const asked = request({ port: (server.address() as AddressInfo).port, agent: false }).end()
+  const [response] = await once(asked, 'response')
+  return { ended: ended.promise, response: response as IncomingMessage }
+}
+
+t.test('no event is made before a slow reader has taken those before it, and what makes them ends when it leaves', { timeout: 20_000 }, async t => {
+  const [most, event] = [200, 'x'.repeat(1 << 20)]
+  let taken = 0
+  let over = false
+  const { response, ended } = await streaming(t, async function* () {
+    try {
+      while (taken < most) {
+        taken += 1
+        yield event
+      }
+    } finally {
+      over = true
+    }
+  })
+  const quiet = async () => {
+    for (let before = -1; before !== taken;) {
+      before = taken
+      for (let n = 0; n < 50; n++) await new Promise(resolve => setImmediate(resolve))
+    }
+    return taken
+  }
+  const first = await quiet()
+  t.ok(first < 64, `${first} MiB were made for nobody`)
+  for (let read = 0; read < 8 << 20;) {
+    if (!response.readableLength) await once(response, 'readable')
+    read += (response.read() as Buffer | null)?.length ?? 0
+  }
+  t.ok((await quiet()) > first, 'it goes on with its reader')
+  t.notOk(over)
+  response.destroy()
+  await ended
+  t.ok(over)
+})
+
+t.test('a stream that waits for something to say ends with its reader', { timeout: 20_000 }, async t => {
+  const { response, ended } = await streaming(t, async function* (signal) {
+    yield 'begun'
+    await once(signal, 'abort')
+    yield 'for nobody'
+  })
+  t.match(String((await once(response, 'data'))[0]), 'retry: 1000')
+  response.destroy()
+  t.equal(await ended, undefined)
 })
