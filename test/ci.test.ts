@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { chmod, readFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 
 const script = await readFile('.ci/run', 'utf8')
 const counter = await readFile('.ci/count.mjs', 'utf8')
+const runner = await readFile('.ci/test.mjs', 'utf8')
 
 type Tap = typeof t
 
@@ -84,4 +85,31 @@ t.test('missing packages are installed by root, tried twice, and named to everyb
   const person = await ran(t, { npm, 'dpkg-query': 'exit 1', id: 'echo 1000' })
   t.match(person.out, /not root: going on without installing git bubblewrap/)
   t.notMatch(person.out, /apt-get/)
+})
+
+t.test('npm test runs every file, or those a word names, and says how long the slowest took', async t => {
+  const files = ['plugins/agents', 'plugins/agents-board', 'plugins/agent', 'attack/wall', 'bench/fixtures/one'].map(name => `${name}.test.js`)
+  const tap = `import { mkdirSync, writeFileSync } from 'node:fs'
+    const files = process.argv.slice(2).filter(arg => !arg.startsWith('-'))
+    console.log(JSON.stringify(process.argv.slice(2)))
+    for (const [at, file] of files.entries()) {
+      mkdirSync('.tap/test-results/' + file + '/..', { recursive: true })
+      writeFileSync('.tap/test-results/' + file + '.tap', '1..1\\n# time=' + (at + 1) * 1000 + 'ms\\n')
+    }
+    process.exit(files.some(file => file.includes('wall')) ? 3 : 0)`
+  const tree: { [path: string]: string } = { 'test.mjs': runner, 'node_modules/tap/dist/esm/run.mjs': tap }
+  for (const file of files) tree[`dist/test/${file}`] = ''
+  const cwd = t.testdir()
+  for (const [path, text] of Object.entries(tree)) {
+    await mkdir(join(cwd, path, '..'), { recursive: true })
+    await writeFile(join(cwd, path), text)
+  }
+  const run = (...args: string[]) => ended(process.execPath, ['test.mjs', ...args], cwd)
+  const asked = async (...args: string[]) => JSON.parse((await run(...args)).out.split('\n')[0]!) as string[]
+  t.same(await asked(), [], 'all of them are for tap to find')
+  t.same(await asked('agents', '--jobs=1'), ['--jobs=1', 'dist/test/plugins/agents-board.test.js', 'dist/test/plugins/agents.test.js'])
+  t.same(await asked('agent'), ['dist/test/plugins/agent.test.js'])
+  t.match(await run('plugins'), { code: 0, last: /^\d+ s; slowest: plugins\/agents 3\.0, plugins\/agents-board 2\.0, plugins\/agent 1\.0$/ })
+  t.match(await run('wall'), { code: 3, last: /slowest: attack\/wall 1\.0$/ })
+  t.match(await run('nothing'), { code: 1, out: '' })
 })

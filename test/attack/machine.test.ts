@@ -10,6 +10,7 @@ import { createClient } from '../../sdk/client.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { answersOf } from './support.js'
+import { inTime } from '../support/in-time.js'
 
 const MIB = 1024 * 1024
 
@@ -150,6 +151,6 @@ t.test('readers that take a byte now and then hold up nobody, and what they ask 
   const began = performance.now()
   t.equal((await runTurn(client, 'others', 'say hello')).at(-1)?.kind, 'done')
   for (let at = 0; at < 20; at++) t.equal((await fetch(`${url}/health`)).status, 200)
-  t.ok(performance.now() - began < 15_000, 'others are served as ever')
+  t.ok(inTime(began, 5000), 'others are served as ever')
   t.ok(residentOf(pid) - before < 160 * MIB, `${Math.round((residentOf(pid) - before) / MIB)} MiB more for 48 of them`)
 })

@@ -21,13 +21,12 @@ const placeIn = (t: Test) => {
   inGit(workspace, 'commit', '-qm', 'second')
   const later = inGit(workspace, 'rev-parse', 'HEAD').trim()
   inGit(workspace, 'checkout', '-q', 'main')
+  mkdirSync(join(workspace, '.git/info'), { recursive: true })
+  inGit(workspace, 'config', 'filter.f.smudge', path)
   return {
     where, later,
-    stick: () => {
-      mkdirSync(join(workspace, '.git/info'), { recursive: true })
-      writeFileSync(join(workspace, '.git/info/attributes'), 'b.txt filter=f\n')
-      inGit(workspace, 'config', 'filter.f.smudge', path)
-    },
+    // Not in the git folder itself: the spare looks after the main line when anything there is touched.
+    stick: () => writeFileSync(join(workspace, '.git/info/attributes'), 'b.txt filter=f\n'),
     stuck: reached,
     loosen: () => void inGit(workspace, 'config', '--unset', 'filter.f.smudge'),
   }

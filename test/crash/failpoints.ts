@@ -19,7 +19,8 @@ export interface Where {
 /** The points whose cases are in a file of their own, with the daemons they need. */
 export const ACCESS_POINTS: readonly string[] = ['access.granted', 'access.opened', 'access.removed']
 
-const LATE_MS = 10_000
+/** How long is waited for what is to happen by itself. */
+export const LATE_MS = 20_000
 
 /** Two fresh folders whose turns go on by themselves after a restart. */
 export const whereIn = (t: Test, files: { readonly [path: string]: string } = {}, deployment?: Deployment): Where => {

@@ -3,7 +3,7 @@ import { Lane } from './random/lane.js'
 
 /** Both can be given from outside, to look for more: `npm run crash` kills 200 times. */
 const seed = Number(process.env['SANDBOX_CRASH_SEED'] ?? 1)
-const kills = Number(process.env['SANDBOX_CRASH_KILLS'] ?? 100)
+const kills = Number(process.env['SANDBOX_CRASH_KILLS'] ?? 50)
 const LANES = ['a', 'b']
 
 t.setTimeout(600_000)

@@ -1,7 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -19,8 +18,6 @@ import { checkAnswers } from './answers.js'
 /** The folder of the built program. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
-// tap has every program of a test write a note when it ends, in a folder of the project: behind a wall nothing may write there.
-if (process.env._TAPJS_PROCESSINFO_CWD_) process.env._TAPJS_PROCESSINFO_CWD_ = tmpdir()
 const ours = join(root, '..', 'manifests')
 
 export interface Support extends Daemon {
@@ -138,7 +135,7 @@ export const makeWorkspace = (workspace: string, files: { readonly [path: string
 
 /** Runs git as a person would, and answers its output. */
 export const inGit = (folder: string, ...args: string[]): string =>
-  execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args], {
+  execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', '-c', 'maintenance.auto=false', ...args], {
     cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28,
     env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_SYSTEM: '/dev/null', GIT_CEILING_DIRECTORIES: join(folder, '..') },
   })
@@ -179,8 +176,7 @@ export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, 
   const [program = '', ...rest] = [...starter, process.execPath, join(root, 'bundle', 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args]
   const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // What tap has every program of a test do is for its own user's.
-    env: { ...process.env, ...env, ...(user !== undefined && { NODE_OPTIONS: '' }) }, ...(user !== undefined && { uid: user, gid: user }),
+    env: { ...process.env, ...env }, ...(user !== undefined && { uid: user, gid: user }),
   })
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', text => (errors += text))

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { asData, redacted, redactedJson, redactedPieces, visible } from '../../../sdk/node/redact.js'
 import { newSecret } from '../../../sdk/node/secret.js'
+import { inTime } from '../../support/in-time.js'
 
 const HIDDEN = 'Hid3nHid3nHid3nHid3n'
 
@@ -38,7 +39,7 @@ t.test('text from outside is one line of data, whatever is in it', t => {
 t.test('a long text of nearly credentials takes no time', t => {
   const began = performance.now()
   for (const piece of ['authorization ', 'bearer ', 'sbc_', 'eyJ', '?token', '-----BEGIN PRIVATE KEY-----', 'a://', '"token":"\\']) redactedJson(piece.repeat(200_000 / piece.length))
-  t.ok(performance.now() - began < 2000)
+  t.ok(inTime(began, 2000))
   t.end()
 })
 

@@ -1,0 +1,4 @@
+import t from 'tap'
+import { runCases } from './failpoint-cases.js'
+
+runCases(t, 'failpoints-second')
