@@ -3,6 +3,7 @@ import type { GatedCall } from '../../plugins/agent/providers/adapter.js'
 import type { PermissionMode, ToolCategory } from '../../plugins/agent/turn/frames.js'
 import { decide, type GateState } from '../../plugins/agent/tools/gate.js'
 import { isReadOnly } from '../../plugins/agent/tools/read-only.js'
+import { tools } from '../../plugins/agent/tools/tools.js'
 
 const call = (category: ToolCategory, more: Partial<GatedCall> = {}): GatedCall => ({ id: 'c1', name: 'Tool', category, ...more })
 const state = (mode: PermissionMode, more: Partial<GateState> = {}): GateState => ({ mode, attended: true, remembered: new Set(), ...more })
@@ -35,6 +36,14 @@ t.test('a name is whole: one that begins, or ends, like another tool\'s is anoth
     t.equal(decide(call('read', { name }), state('bypassPermissions', { allowedTools: ['Read'] })).verdict, 'refuse', name)
     t.equal(decide(call('execute', { name }), state('default', { remembered: new Set(['Read']) })).verdict, 'ask', name)
   }
+  t.end()
+})
+
+t.test('of the tools only those that look go without a yes, each by its own kind', t => {
+  const goes = (category: ToolCategory, mode: PermissionMode) => decide(call(category, { name: 'Tool' }), state(mode)).verdict === 'go'
+  const names = (mode: PermissionMode) => Object.keys(tools).filter(name => goes(tools[name]!.category, mode))
+  t.same(names('default'), ['Read', 'List', 'Todo', 'Ask', 'Plan'])
+  t.same(names('acceptEdits'), ['Read', 'List', 'Write', 'Append', 'Edit', 'Delete', 'Move', 'Todo', 'Ask', 'Plan'])
   t.end()
 })
 
