@@ -12,6 +12,7 @@ import { nameOf, resolve } from '../openapi/schemas.js'
 import type { Schema, Schemas } from '../openapi/schemas.js'
 import type { Contract } from '../sdk/contract.js'
 import { STATUS, type Reason } from '../sdk/refusal.js'
+import { exactly } from './support/lists.js'
 import { misfits, type Schema as Shape } from './support/schema.js'
 
 const project = process.cwd()
@@ -234,10 +235,10 @@ t.test('a call refuses as the rules for its kind say, and as its docstring decla
 t.test('an input travels in the path, the query or the body as its route says', t => {
   const input = { type: 'object', properties: { id: { ...text, description: 'Which one.' }, force: { type: 'boolean' } }, required: ['id'] }
   const { paths } = openapi([group('x', { 'GET /x/{id}': { input }, 'POST /x/{id}': { input }, 'DELETE /x': { input }, 'x.inner': { input } })])
-  t.match(paths!['/x/{id}']!.get!.parameters, [
+  t.match(paths!['/x/{id}']!.get!.parameters, exactly(
     { name: 'id', in: 'path', required: true, description: 'Which one.', schema: { type: 'string' } },
     { name: 'force', in: 'query', required: false },
-  ])
+  ))
   t.same(paths!['/x/{id}']!.post!.requestBody, {
     required: false, content: { 'application/json': { schema: { type: 'object', properties: { force: { type: 'boolean' } } } } },
   })
@@ -255,7 +256,7 @@ t.test('a stream publishes its events and its end, a download its media type', t
     discriminator: { propertyName: 'event', mapping: { message: ref('XCall0Message').$ref, done: ref('XCall0Done').$ref, error: ref('StreamError').$ref } },
   } } })
   const { XCall0Message: message, XCall0Done: done, StreamError: error } = components!.schemas as Schemas
-  t.match(message, { properties: { event: { const: 'message' }, data: text, id: text }, required: ['event', 'data'] })
+  t.match(message, { properties: { event: { const: 'message' }, data: text, id: text }, required: exactly('event', 'data') })
   t.match(done, { properties: { event: { const: 'done' }, data: { type: 'integer' } } })
   t.throws(() => openapi([group('x', { 'GET /x': { output: ref('StreamX') } }, { StreamX: stream, XCall0Done: text })]), /GET \/x publishes events as XCall0Done: rename/)
   t.match(error, { properties: { event: { const: 'error' }, data: ref('Refusal') } })

@@ -8,6 +8,7 @@ import { parseManifest } from '../kernel/manifest.js'
 import type { PluginManifest } from '../kernel/manifest.js'
 import { isRoute } from '../sdk/contract.js'
 import type { Contract, ContractSchema } from '../sdk/contract.js'
+import { exactly } from './support/lists.js'
 
 /** How long code may be, without blank lines and comments. */
 const LINES = { kernel: 2600, kernelFile: 250, file: 400 }
@@ -225,16 +226,24 @@ const commentBreaches = (sources: readonly Source[]): string[] => sources.flatMa
   return found
 })
 
-const LAX = /^(?:match|notMatch|has|hasStrict)$/
+const LAX = /^(?:match|notMatch|has|hasStrict|throws|rejects)$/
+/** What makes a pattern of a list that says whether more may follow. */
+const SAYS = /^(?:exactly|beginning)$/
 
-/** Checks of a test that cannot fail: an empty list as pattern fits every list, and an absent value never matches `notMatch`. */
+/** Whether a pattern has a plain list. */
+const hasList = (at: ts.Node | undefined): boolean => {
+  if (!at || ts.isFunctionLike(at) || ts.isNewExpression(at)) return false
+  if (ts.isCallExpression(at)) return SAYS.test(at.expression.getText()) && at.arguments.some(hasList)
+  return ts.isArrayLiteralExpression(at) || ts.forEachChild(at, child => hasList(child) || undefined) === true
+}
+
+/** Checks of a test that hold too much: a list as pattern fits every longer one, and an absent value never matches `notMatch`. */
 const laxBreaches = (sources: readonly Source[]): string[] => sources.flatMap(source => nodesOf(source).flatMap(node => {
   if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression) || !LAX.test(node.expression.name.text)) return []
   const [found, pattern] = node.arguments
-  const inside = (at: ts.Node | undefined): boolean => at !== undefined && !ts.isCallExpression(at)
-    && ((ts.isArrayLiteralExpression(at) && at.elements.length === 0) || ts.forEachChild(at, child => inside(child) || undefined) === true)
-  const empty = node.expression.name.text === 'notMatch' ? /\?\.|\.(?:get|find|at)\([^()]*\)$/.test(found?.getText() ?? '') : inside(pattern)
-  return empty ? [`${source.file} cannot fail: ${node.getText().slice(0, 120)}`] : []
+  if (node.expression.name.text !== 'notMatch')
+    return hasList(pattern) ? [`${source.file} lets more follow, so say exactly(…) or beginning(…) of test/support/lists.ts: ${node.getText().slice(0, 120)}`] : []
+  return /\?\.|\.(?:get|find|at)\([^()]*\)$/.test(found?.getText() ?? '') ? [`${source.file} cannot fail: ${node.getText().slice(0, 120)}`] : []
 }))
 
 /** Paths that exist on somebody's machine only: a home folder, or a work folder at the top. */
@@ -326,17 +335,17 @@ t.test('a browser file that reaches Node through another, and a circle, are foun
 t.test('a permission too few, too many or out of sight is found', t => {
   const check = (daemon: string[], ...lines: string[]) => permissionBreaches({ name: 'a', permissions: { daemon, late: [] } }, [at('plugins/a/plugin.ts', ...lines)])
   t.same(check(['b.c'], "await host.call(\n  'b.c', { id })"), [])
-  t.match(check([], "host.call('b.c')"), ['a makes b.c, which its manifest does not declare'])
-  t.match(check([], "this.#host.call('b.c')"), [/a makes b\.c/])
-  t.match(check([], "const { call } = host; call('GET /b')"), [/a makes GET \/b/])
-  t.match(check(['b.c'], "// host.call('b.c')"), ['a declares b.c and never makes it'])
-  t.match(check([], 'host.call(name)'), [/no literal/])
+  t.match(check([], "host.call('b.c')"), exactly('a makes b.c, which its manifest does not declare'))
+  t.match(check([], "this.#host.call('b.c')"), exactly(/a makes b\.c/))
+  t.match(check([], "const { call } = host; call('GET /b')"), exactly(/a makes GET \/b/))
+  t.match(check(['b.c'], "// host.call('b.c')"), exactly('a declares b.c and never makes it'))
+  t.match(check([], 'host.call(name)'), exactly(/no literal/))
   t.same(check([], 'method.call(this)'), [])
   const library = [at('sdk/node/b.ts', "export { c } from './c.js'"), at('sdk/node/c.ts', "export const c = host => host.call('d.e')")]
   const through = (daemon: string[], line: string) => permissionBreaches({ name: 'a', permissions: { daemon, late: [] } }, [at('plugins/a/deep/plugin.ts', line), ...library])
-  t.match(through([], "import { c } from '../../../sdk/node/b.js'"), ['a makes d.e, which its manifest does not declare'], 'through a library')
+  t.match(through([], "import { c } from '../../../sdk/node/b.js'"), exactly('a makes d.e, which its manifest does not declare'), 'through a library')
   t.same(through(['d.e'], "const { c } = await import('../../../sdk/node/c.js')"), [])
-  t.match(through(['d.e'], "import type { c } from '../../../sdk/node/b.js'"), ['a declares d.e and never makes it'], 'a type makes no call')
+  t.match(through(['d.e'], "import type { c } from '../../../sdk/node/b.js'"), exactly('a declares d.e and never makes it'), 'a type makes no call')
   t.end()
 })
 
@@ -344,23 +353,31 @@ t.test('a route without access, access without a route, and a call without a sen
   const call = (name: string, description?: string) => ({ name, parameters: [], ...(description !== undefined && { description }) })
   const routes = { 'GET /gone': { id: 'a.gone', open: true as const } }
   t.match(routeBreaches({ name: 'a', routes }, { functions: [call('GET /new', 'Gives it.'), call('a.inner')] }),
-    [/who may use GET \/new/, /no GET \/gone/, /a\.inner has no sentence/])
-  t.match(partBreaches(['a'], ['plugins/a/plugin.ts', 'test/plugins/b.test.ts']), [/contract/, /manifest/, /test\/plugins\/a\.test\.ts/])
+    exactly(/who may use GET \/new/, /no GET \/gone/, /a\.inner has no sentence/))
+  t.match(partBreaches(['a'], ['plugins/a/plugin.ts', 'test/plugins/b.test.ts']), exactly(/contract/, /manifest/, /test\/plugins\/a\.test\.ts/))
   t.same(partBreaches(['a'], ['plugins/a/contract.ts', 'plugins/a/plugin.ts', 'manifests/a.json', 'test/plugins/a/queue.test.ts']), [])
   t.end()
 })
 
-t.test('a check that cannot fail is found', t => {
+t.test('a check that cannot fail, or lets a list be longer unsaid, is found', t => {
   const lax = (line: string) => laxBreaches([at('test/a.test.ts', line)]).length
-  for (const line of ['t.match(x, [])', 't.match(x, { k: [] })', 't.has(x, [{ k: { deep: [] } }])', 't.notMatch(x?.y, /z/)', "t.notMatch(map.get('x'), /z/)"]) t.equal(lax(line), 1, line)
-  for (const line of ['t.match(x, { k: { length: 0 } })', 't.same(x, [])', 't.match(f([]), { k: g([]) })', 't.notMatch(x.y, /z/)', 't.match(x, [a])']) t.equal(lax(line), 0, line)
+  const breaches = [
+    't.match(x, [])', 't.match(x, { k: [] })', 't.has(x, [{ k: { deep: [] } }])', 't.notMatch(x?.y, /z/)', "t.notMatch(map.get('x'), /z/)",
+    't.match(x, [a])', 't.match(x, { k: [a] })', 't.match(x, exactly({ k: [a] }))', 't.match(x, a ? [b] : c)', 't.match(x, [...a])', 't.rejects(x, { errors: [a] })',
+  ]
+  for (const line of breaches) t.equal(lax(line), 1, line)
+  const kept = [
+    't.match(x, { k: { length: 0 } })', 't.same(x, [a])', 't.match(f([]), { k: g([]) })', 't.notMatch(x.y, /z/)', 't.match([x], a)',
+    't.match(x, exactly(a, { k: exactly(b) }))', 't.match(x, beginning(a))', 't.match(x, { k: (y: string) => [y] })',
+  ]
+  for (const line of kept) t.equal(lax(line), 0, line)
   t.end()
 })
 
 t.test('a long file, a large kernel and a form the house does without are found', t => {
   const long = at('kernel/a.ts', '/** Two', ' * lines. */', 'const a = 1', '', '// why', 'const b = 2')
   t.equal(linesOf(long), 2)
-  t.match(sizeBreaches([long], { kernel: 1, kernelFile: 1, file: 1 }), [/the kernel has 2/, /kernel\/a\.ts has 2/])
+  t.match(sizeBreaches([long], { kernel: 1, kernelFile: 1, file: 1 }), exactly(/the kernel has 2/, /kernel\/a\.ts has 2/))
   const forms = ['export default 1', 'export default function f() {}', 'export { a as default }', 'enum A { B }', 'namespace A {}', 'const a: any = 1', 'type A = Set<any>']
   for (const form of forms) t.equal(formBreaches([at('sdk/a.ts', form)]).length, 1, form)
   t.same(formBreaches([at('sdk/a.ts', "const any = 'enum'")]), [])

@@ -6,6 +6,7 @@ import { createClient } from '../sdk/client.js'
 import { askSocket } from '../sdk/node/socket.js'
 import { withChromium } from './support/browser.js'
 import { daemonWith, folderOf } from './support/daemon.js'
+import { exactly } from './support/lists.js'
 
 const GROUPS = ['system']
 
@@ -66,7 +67,7 @@ t.test('an invitation is taken on the page under a name', withChromium(), async 
   await page.fill('#name', 'Ada <b>')
   await page.click('#invitation button')
   await says(page, 'You are signed in as Ada <b>, collaborator.')
-  t.match((await daemon.client.call('GET /members')).members.map(({ role }) => role).sort(), ['collaborator'])
+  t.match((await daemon.client.call('GET /members')).members.map(({ role }) => role).sort(), exactly('collaborator'))
   t.same(faults, [])
 })
 
@@ -75,7 +76,7 @@ t.test('links name the public address where there is one, and the daemon answers
   const read = (...more: string[]) => readConfig(['--workspace', folder, '--data', `${folder}-data`, ...more], {})
   for (const wrong of ['sandbox.example.org', 'ftp://x', 'https://x/path', 'https://u@x', '']) t.throws(() => read('--public-url', wrong), { message: /^--public-url expects an address such as / }, wrong)
   const { deployment } = read('--public-url', 'https://Sandbox.example.org/')
-  t.match(deployment, { http: { publicUrl: 'https://sandbox.example.org', hosts: ['sandbox.example.org'] } })
+  t.match(deployment, { http: { publicUrl: 'https://sandbox.example.org', hosts: exactly('sandbox.example.org') } })
   const daemon = await daemonWith(t, GROUPS, { deployment })
   const { url } = await askSocket(daemon.socket!, { do: 'login' }) as { url: string }
   t.match(url, /^https:\/\/sandbox\.example\.org\/#login=/)

@@ -8,6 +8,7 @@ import { openStore } from '../../kernel/storage/store.js'
 import { createClient } from '../../sdk/client.js'
 import { daemonWith, folderOf, makeWorkspace, type Support } from '../support/daemon.js'
 import { joined, type Joined } from '../support/joined.js'
+import { exactly } from '../support/lists.js'
 import { OPERATIONS, type Operation } from '../support/schema.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { walled } from './support.js'
@@ -198,7 +199,7 @@ t.test('what a turn of the owner read elsewhere is nowhere for somebody limited,
       await ann.call('GET /activity', {}), await ann.call('GET /system/subagents', {}),
     ]
     t.notMatch(JSON.stringify(lists), /owners|quartzite/, `${moment}: no list`)
-    t.match([(lists[2] as { scanned: number }).scanned, (await ann.call('GET /areas/{id}', { id: 'docs' })).conversations], [0, 0], `${moment}: no count`)
+    t.match([(lists[2] as { scanned: number }).scanned, (await ann.call('GET /areas/{id}', { id: 'docs' })).conversations], exactly(0, 0), `${moment}: no count`)
   }
   await hidden('parked')
   t.match(await refusalOf(() => ann.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })), { status: 404 })

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { findChromium } from '../../plugins/system/browsers/chromium.js'
 import { siteOf, withChromium } from '../support/browser.js'
 import { daemonWith, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { ATTEMPTS, WORKER } from './browser-attempts.js'
 import { bytesOf } from './support.js'
 
@@ -56,7 +57,7 @@ t.test('a page of another origin reads nothing of the sandbox and changes nothin
   }
   subscribe('http.server.request.start', hear)
   t.teardown(() => void unsubscribe('http.server.request.start', hear))
-  t.match(before.sessions, [String], 'the owner is signed in elsewhere')
+  t.match(before.sessions, exactly(String), 'the owner is signed in elsewhere')
 
   const open = createServer((request, response) => {
     const { origin = '*' } = request.headers

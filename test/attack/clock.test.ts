@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { createClient } from '../../sdk/client.js'
 import { folderOf, makeWorkspace, root, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { misfits, OPERATIONS } from '../support/schema.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
@@ -106,7 +107,7 @@ t.test('a start years later or earlier finds everything: the question, the queue
     const next = await daemon.again()
     const land = createClient({ url: next.url, token })
     const card = await land.call('GET /agents/{id}', { id: 'asks' })
-    t.match(card, { status: 'awaiting', waiting: 1, cards: [{ kind: 'question' }] })
+    t.match(card, { status: 'awaiting', waiting: 1, cards: exactly({ kind: 'question' }) })
     t.equal((await land.call('GET /agents/{id}/transcript', { id: 'old' })).messages.length > 0, true)
     t.equal((await land.call('GET /agents/{id}/diff', { id: 'old' })).repos.length, 1)
     t.same((await land.call('POST /agent', later)).run, first.run, 'a message sent again is not run twice')

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { inGit } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { placeWith, stateOf, useAll } from './git-place.js'
 import { bytesOf, outside, shellTurn, walled } from './support.js'
@@ -37,7 +38,7 @@ t.test('an isolated turn moves no ref of main and leaves no setting, hook or att
   await shellTurn(client, 'c-1', ['echo two > src/a.txt', 'echo "* filter=x diff=x merge=x" > .gitattributes'])
   t.same(stateOf(here), before)
   const told = await useAll(here, 'c-1')
-  t.match(told, ['roster: ok', 'card: ok', 'diff: ok', /^file/, 'check: ok', 'land: ok', 'turn: ok', 'all: ok'])
+  t.match(told, exactly('roster: ok', 'card: ok', 'diff: ok', /^file/, 'check: ok', 'land: ok', 'turn: ok', 'all: ok'))
   t.same(stateOf(here), before)
   t.same(wire.tripped(), [])
   t.equal(readFileSync(join(workspace, 'src/a.txt'), 'utf8'), 'two\n', 'the work itself landed')

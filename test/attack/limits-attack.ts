@@ -82,9 +82,9 @@ export const attack = async (t: Test, { client, url, data }: RunningDaemon): Pro
       await asking
       t.same([...statuses], [200])
       const errors = frames.flatMap(frame => (frame.kind === 'error' ? [frame.message] : []))
-      t.match(errors, [says])
+      t.match(errors, exactly(says))
       t.equal(errors.length, 1)
-      t.match(answersOf(frames), [{ ok: false, text: says }])
+      t.match(answersOf(frames), exactly({ ok: false, text: says }))
       t.match(frames.at(-1), { kind: 'done', reason: 'failed' })
       t.ok(took < 18_000, `ended after ${Math.round(took)} ms, before it would have ended by itself`)
       t.ok(slowest < 5_000, `an answer took at most ${Math.round(slowest)} ms`)
@@ -98,10 +98,10 @@ export const attack = async (t: Test, { client, url, data }: RunningDaemon): Pro
   }
   const [last] = answersOf(await runTurn(client, 'program', 'run echo here again', { harness: 'vendor-code' }))
   t.match(last, { ok: true, text: /here again/ }, 'the agent program goes on in the next turn')
-  t.match(answersOf(await runTurn(client, 'attacker', 'run echo here again')), [{ ok: true, text: 'here again' }], 'the conversation goes on')
+  t.match(answersOf(await runTurn(client, 'attacker', 'run echo here again')), exactly({ ok: true, text: 'here again' }), 'the conversation goes on')
   await runTurn(client, 'friend', 'run echo friend', { isolated: true })
   writeFileSync(join(data, 'agent/checkouts/other/stop'), '')
   const frames = (await other.all()).map(({ event }) => event)
-  t.match(answersOf(frames), [{ ok: true, text: 'worked' }], 'the other turn worked on')
+  t.match(answersOf(frames), exactly({ ok: true, text: 'worked' }), 'the other turn worked on')
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
 }

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createClient } from '../../sdk/client.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { answersOf } from './support.js'
 import { inTime } from '../support/in-time.js'
@@ -115,7 +116,7 @@ t.test('into a workspace that takes no writes nothing lands, nor is it half-writ
   // It is busy for as long as git writes there, for the next copy.
   while (!close()) await delay(20)
   const frames = await runTurn(client, 'shared', 'write x.txt\n| x\nsay done')
-  t.match(answersOf(frames), [{ ok: false, text: /./ }], 'the turn is told that it cannot write')
+  t.match(answersOf(frames), exactly({ ok: false, text: /./ }), 'the turn is told that it cannot write')
   const asked = [client.call('POST /agents/{id}/land', { id: 'work' }), client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } })]
   for (const { status, message } of await Promise.all(asked.map(outcome))) {
     t.ok(status! >= 400 && status! < 500 && message!.length > 10, `${status} ${message}`)

@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { daemonWith, spawnDaemon, folderOf, makeWorkspace } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { answersOf, runs, shellTurn, walled } from './support.js'
 
@@ -85,7 +86,7 @@ t.test('the same holds for the daemon of an ordinary user', { ...walled(), ...(p
   t.strictSame(kinds(frames), ['own'])
   t.equal(notices(frames).length, 2)
   await allow(client, [`localhost:${port}`])
-  t.match(await shellTurn(client, 'c', [curl(`http://127.0.0.1:${port}`, PROXIED), curl(`http://127.0.0.1:${port}`, DIRECT), 'id -u']), [CANARY, CANARY, String(NOBODY)])
+  t.match(await shellTurn(client, 'c', [curl(`http://127.0.0.1:${port}`, PROXIED), curl(`http://127.0.0.1:${port}`, DIRECT), 'id -u']), exactly(CANARY, CANARY, String(NOBODY)))
 })
 
 t.test('what a maintainer allows answers at the next connection of the same turn, and no longer once it is taken out', walled(), async t => {
@@ -181,14 +182,14 @@ t.test('a daemon that is killed leaves no helper, no way out and no network', wa
   await daemon.kill9()
   t.ok(await until(() => !left.some(isAlive), 10_000), 'they end with the daemon')
   const next = await spawnDaemon(t, { workspace, data })
-  t.match(await shellTurn(next.client, 'd', ['echo fine']), ['fine'])
+  t.match(await shellTurn(next.client, 'd', ['echo fine']), exactly('fine'))
 })
 
 t.test('a turn that opens more and more connections to the proxy has 512 of them, and others go on', walled(), async t => {
   const { client } = await daemonWith(t, [])
   const flood = `node -e 'let open = 0; for (let n = 0; n < 900; n++) { const s = require("net").connect(18999, "127.0.0.1", () => open++).on("close", () => open--).on("error", () => {}); s.write("GET ") } setTimeout(() => { console.log(open); process.exit() }, 3000)'`
   const flooding = shellTurn(client, 'flood', [flood])
-  t.match(await shellTurn(client, 'other', [curl('http://10.255.255.1/', PROXIED)]), [/is not reached/])
+  t.match(await shellTurn(client, 'other', [curl('http://10.255.255.1/', PROXIED)]), exactly(/is not reached/))
   const [open] = await flooding
   t.ok(Number(open) > 0 && Number(open) <= 512, `${open} stay open`)
 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../kernel/auth/memory.js'
 import { inGit, makeWorkspace } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { placeWith, stateOf } from './git-place.js'
 import { BYTES } from './objects-attempts.js'
@@ -22,7 +23,7 @@ t.test('a malformed commit is told in the run, is not taken over, and cannot lan
   t.match(frames.find(({ kind }) => kind === 'notice'), { level: 'warning', source: 'copies', text: /does not pass git's checks and stays out of the repository \(.*\.git/ })
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
   t.match(await refusalOf(() => client.call('POST /agents/{id}/land', { id: 'c-1' })), { status: 409, message: /does not pass git's checks .*: have the agent take that commit back, then land again/ })
-  t.match(await client.call('POST /agents/archive', { ids: ['c-1'] }), { failed: [{ id: 'c-1' }] })
+  t.match(await client.call('POST /agents/archive', { ids: ['c-1'] }), { failed: exactly({ id: 'c-1' }) })
   await client.call('GET /agents')
   await client.call('GET /agents/{id}/diff', { id: 'c-1' })
   t.same(stateOf(here), state)

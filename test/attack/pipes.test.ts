@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { placeWith } from './git-place.js'
 import { answersOf, bytesOf, shellTurn, walled } from './support.js'
@@ -87,6 +88,6 @@ t.test('pipes in the git folder that all share hold up what needs git, and nothi
     for (const file of open) closeSync(file)
   })
   t.equal((await soon('the roster', client.call('GET /agents'))).agents.length, 2)
-  t.match(answersOf(await soon('a turn in the shared tree', runTurn(client, 'shared', 'read README.md\nread src/a.txt'))), [{ ok: false }, { ok: true, text: 'one' }])
+  t.match(answersOf(await soon('a turn in the shared tree', runTurn(client, 'shared', 'read README.md\nread src/a.txt'))), exactly({ ok: false }, { ok: true, text: 'one' }))
   t.ok((await soon('the transcript', client.call('GET /agents/{id}/transcript', { id: 'c-1' }))).total > 0)
 })

@@ -7,6 +7,7 @@ import type { Client } from '../../sdk/client.js'
 import { attach } from '../plugins/terminals-support.js'
 import { act } from '../support/browser.js'
 import { endTerminals, folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { answersOf, shellTurn, walled } from './support.js'
 
@@ -108,7 +109,7 @@ t.test('a program that exists only where turns can write counts as missing, and 
   t.ok(existsSync(join(places.home, 'chromium')))
   await client.call('POST /system/terminals', { name: 'web-a' })
   const frames = await runTurn(client, 'alone', 'run echo walled', { isolated: true })
-  t.match(answersOf(frames), [{ ok: true, text: 'walled' }], `unshare makes the wall: ${JSON.stringify(frames)}`)
+  t.match(answersOf(frames), exactly({ ok: true, text: 'walled' }), `unshare makes the wall: ${JSON.stringify(frames)}`)
   t.same(left(), [])
 })
 

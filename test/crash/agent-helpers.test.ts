@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 import type { Client } from '../../sdk/client.js'
 import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf } from '../support/turns.js'
 
 const LOST = 'interrupted by a restart'
@@ -46,20 +47,20 @@ const openCalls = (frames: readonly Frame[]) => {
 t.test('a helper under way when the daemon died has failed, is not repeated, and the script goes on', async t => {
   const { next, frames: rest } = await killed(t, 'helper works\n| run sleep 60\n| say no\nsay it said $out', begun('c1:c1'))
   const frames = await rest()
-  t.match(ends(frames), [{ id: 'c1', status: 'failed', error: LOST }])
-  for (const id of ['c1', 'c1:c1']) t.match(frames.findLast(frame => frame.kind === 'tool_call_update' && frame.id === id), { status: 'failed', content: [{ text: LOST }] }, id)
+  t.match(ends(frames), exactly({ id: 'c1', status: 'failed', error: LOST }))
+  for (const id of ['c1', 'c1:c1']) t.match(frames.findLast(frame => frame.kind === 'tool_call_update' && frame.id === id), { status: 'failed', content: exactly({ text: LOST }) }, id)
   t.same(openCalls(frames), [])
   t.equal(textOf(frames), `it said ${LOST}`)
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
   t.equal(frames.filter(({ kind }) => kind === 'subagent').length, 1)
   const { messages } = await next.client.call('GET /agents/{id}/transcript', { id: 'h' })
-  t.match(messages[1]?.tools, [{ id: 'c1', status: 'failed', children: [{ id: 'c1:c1', status: 'failed' }] }])
+  t.match(messages[1]?.tools, exactly({ id: 'c1', status: 'failed', children: exactly({ id: 'c1:c1', status: 'failed' }) }))
 })
 
 t.test('helpers in the background are gone after a restart, and join says so', async t => {
   const { frames: rest } = await killed(t, 'helper& one\n| helper two\n| | run sleep 60\nwait 1500\njoin\nsay $out', begun('c1:c1:c1'))
   const frames = await rest()
-  t.match(ends(frames), [{ id: 'c1:c1', status: 'failed', error: LOST }, { id: 'c1', status: 'failed', error: LOST }])
+  t.match(ends(frames), exactly({ id: 'c1:c1', status: 'failed', error: LOST }, { id: 'c1', status: 'failed', error: LOST }))
   t.same(openCalls(frames), [])
   t.equal(textOf(frames), `c1 (one): failed: ${LOST}`)
 })
@@ -67,7 +68,7 @@ t.test('helpers in the background are gone after a restart, and join says so', a
 t.test('a clean end leaves a helper to the next start, by the same rules as a kill', async t => {
   const { frames: rest } = await killed(t, 'helper works\n| run sleep 60\nsay it said $out', begun('c1:c1'), { end: daemon => daemon.terminate() })
   const frames = await rest()
-  t.match(ends(frames), [{ id: 'c1', status: 'failed', error: LOST }])
+  t.match(ends(frames), exactly({ id: 'c1', status: 'failed', error: LOST }))
   t.same(openCalls(frames), [])
   t.equal(textOf(frames), `it said ${LOST}`)
 })
@@ -75,7 +76,7 @@ t.test('a clean end leaves a helper to the next start, by the same rules as a ki
 t.test('where turns do not go on, the helper ends with its run', async t => {
   const { frames: rest } = await killed(t, 'helper works\n| wait 60000', ({ kind }) => kind === 'subagent', { goesOn: false })
   const frames = await rest()
-  t.match(ends(frames), [{ id: 'c1', status: 'failed', error: LOST }])
+  t.match(ends(frames), exactly({ id: 'c1', status: 'failed', error: LOST }))
   t.same(openCalls(frames), [])
   t.match(frames.at(-1), { kind: 'done', reason: 'interrupted' })
 })
@@ -98,7 +99,7 @@ t.test('what a helper asked before the restart is taken back, and what the turn 
   t.match(await answer(next.client, asked(before, 'helper?'), 'helper?', 'late').catch(error => error), { status: 409 })
   await answer(next.client, asked(before, 'mine?'), 'mine?', 'yes')
   const frames = (await watched.all()).map(({ event }) => event)
-  t.match(ends(frames), [{ id: 'c1', status: 'failed', error: LOST }])
+  t.match(ends(frames), exactly({ id: 'c1', status: 'failed', error: LOST }))
   t.equal(textOf(frames), 'yes')
   for (const question of ['mine?', 'helper?']) {
     t.equal(frames.filter(event => event.kind === 'resolved' && event.requestId === asked(frames, question)).length, 1, question)

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
 const WORK = 'append log.txt\n| once\noutage\nappend log.txt\n| after\nsay done'
@@ -40,7 +41,7 @@ t.test('what is planned survives a kill, and is resumed once', async t => {
   t.equal((await third.client.call('POST /agent', { conversationId: 'c', messageId: 'm', prompt: WORK })).run, run, 'the message is known and drops nothing')
   await answered(third)
   const frames = events(await framesOf(third.client, 'c').all())
-  t.match([frames[0], frames.at(-1)], [{ kind: 'resumed', reason: 'outage', attempt: 2, resumedFrom: run }, { kind: 'done', reason: 'completed' }])
+  t.match([frames[0], frames.at(-1)], exactly({ kind: 'resumed', reason: 'outage', attempt: 2, resumedFrom: run }, { kind: 'done', reason: 'completed' }))
   await third.kill9()
   const fourth = await spawnDaemon(t, where)
   await answered(fourth)
@@ -60,7 +61,7 @@ t.test('what was dropped stays dropped after a kill', async t => {
   const next = await spawnDaemon(t, where)
   await answered(next)
   const cards = await Promise.all(['stopped', 'message'].map(id => next.client.call('GET /agents/{id}', { id })))
-  t.match(cards, [{ status: 'stopped' }, { status: 'running' }])
+  t.match(cards, exactly({ status: 'stopped' }, { status: 'running' }))
   t.equal(readFileSync(join(where.workspace, 'log.txt'), 'utf8'), 'once\nonce\n')
   await next.client.call('POST /agent/stop', { conversationId: 'message' })
   await next.terminate()

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf } from '../support/turns.js'
 
 /** Two folders for one daemon after another. */
@@ -38,7 +39,7 @@ t.test('where turns go on, a kill in a wait continues the same run', async t => 
   t.same(texts([...seen, ...rest]), ['before', 'after'])
   t.same(done(rest), [{ kind: 'done', reason: 'completed' }])
   const { messages } = await next.client.call('GET /agents/{id}/transcript', { id: 'w' })
-  t.match(messages.map(({ role }) => role), ['user', 'assistant', 'notice', 'assistant'])
+  t.match(messages.map(({ role }) => role), exactly('user', 'assistant', 'notice', 'assistant'))
 })
 
 t.test('where they do not, the run ends as interrupted, what waits is held back, and the words are in the record', async t => {
@@ -49,9 +50,9 @@ t.test('where they do not, the run ends as interrupted, what waits is held back,
   const { next } = await killedAt(t, where, daemon, 'w', ({ kind }) => kind === 'text_end')
   const frames = await framesOf(next.client, 'w', { run }).all()
   t.same(done(frames), [{ kind: 'done', reason: 'interrupted' }])
-  t.match(frames.findLast(({ event }) => event.kind === 'queue')?.event, { paused: true, messages: [{ run: held.run }] })
+  t.match(frames.findLast(({ event }) => event.kind === 'queue')?.event, { paused: true, messages: exactly({ run: held.run }) })
   const { messages } = await next.client.call('GET /agents/{id}/transcript', { id: 'w' })
-  t.match(messages, [{ role: 'user' }, { role: 'assistant', text: 'before' }])
+  t.match(messages, exactly({ role: 'user' }, { role: 'assistant', text: 'before' }))
   const last = framesOf(next.client, 'w', { run: held.run })
   t.match(await next.client.call('POST /agent', { conversationId: 'w', prompt: 'say on' }), { delivery: 'started' })
   t.same(texts(await last.all()), ['held'])
@@ -69,7 +70,7 @@ t.test('a question survives two kills, and its answer continues the turn', async
   const reply = { kind: 'question', requestId, answers: { [questions[0]!.question]: 'blue' } } as const
   t.same(await next.client.call('POST /agent/reply', reply), { ok: true })
   const rest = await watched.all()
-  t.match(texts(rest), ['one\nblue'])
+  t.match(texts(rest), exactly('one\nblue'))
   t.same(done(rest), [{ kind: 'done', reason: 'completed' }])
   t.equal([...first.seen, ...rest].filter(({ event }) => event.kind === 'question').length, 1, 'the card was raised once')
   await next.kill9()
@@ -100,7 +101,7 @@ t.test('a command under way when the daemon died is closed as failed and not run
   const { run } = await daemon.client.call('POST /agent', { conversationId: 'c', prompt: 'run echo x >> count.txt; sleep 60\nsay on' })
   const { next } = await killedAt(t, where, daemon, 'c', frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
   const frames = await framesOf(next.client, 'c', { run }).all()
-  t.match(frames.findLast(({ event }) => event.kind === 'tool_call_update')?.event, { status: 'failed', content: [{ text: /interrupted by a restart/ }] })
+  t.match(frames.findLast(({ event }) => event.kind === 'tool_call_update')?.event, { status: 'failed', content: exactly({ text: /interrupted by a restart/ }) })
   t.same(texts(frames), ['on'])
 })
 
@@ -217,7 +218,7 @@ t.test('an offer does not survive a kill: it is taken back with a notice, and th
   const { frame, seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'service_offer')
   const { requestId } = frame as Extract<Frame, { kind: 'service_offer' }>
   const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
-  t.match(rest.slice(0, 3).map(({ event }) => event), [{ kind: 'resolved', requestId, reply: undefined }, { kind: 'notice', level: 'warning' }, { kind: 'resumed', attempt: 2 }])
+  t.match(rest.slice(0, 3).map(({ event }) => event), exactly({ kind: 'resolved', requestId, reply: undefined }, { kind: 'notice', level: 'warning' }, { kind: 'resumed', attempt: 2 }))
   t.equal(rest.filter(({ event }) => event.kind === 'service_offer').length, 0)
   t.same(texts(rest), ['took no'])
   const late = await next.client.call('POST /agent/reply', { kind: 'service_offer', requestId, approve: true }).catch((error: unknown) => error)
@@ -230,5 +231,5 @@ t.test('an offer that was up in a turn that does not go on is taken back, and th
   const { run } = await daemon.client.call('POST /agent', { conversationId: 'o', prompt: 'offer payment https://shop.example/a 1\nsay never' })
   const { seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'payment_offer')
   const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
-  t.match(rest.map(({ event }) => event), [{ kind: 'resolved' }, { kind: 'notice' }, { kind: 'done', reason: 'interrupted' }])
+  t.match(rest.map(({ event }) => event), exactly({ kind: 'resolved' }, { kind: 'notice' }, { kind: 'done', reason: 'interrupted' }))
 })

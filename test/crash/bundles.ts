@@ -5,6 +5,7 @@ import { treeOf } from '../plugins/agents-support.js'
 import { refusal } from '../plugins/agent-support.js'
 import { brought, packed } from '../plugins/system-bundles-support.js'
 import { inGit, spawnDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { after, dies, whereIn } from './failpoints.js'
 
@@ -21,7 +22,7 @@ export const packing = async (t: Test, point: string): Promise<void> => {
     const { exports } = await client.call('GET /bundles')
     const files = globSync('system/exports/*', { cwd: where.data })
     if (exports[0]?.state === 'ready') t.same(files, [`system/exports/${exports[0].name}`])
-    else t.match([exports, files], [[{ state: 'failed', detail: /stopped while it was packed/ }], { length: 0 }])
+    else t.match([exports, files], exactly(exactly({ state: 'failed', detail: /stopped while it was packed/ }), { length: 0 }))
     t.same(LEFT.filter(name => existsSync(join(where.data, name))), [])
   })
 }

@@ -266,7 +266,7 @@ cases('a fork', ['agent.fork.prepared', 'journal.rewrite', 'agent.queue.accepted
     const { run } = await daemon.client.call('POST /agent', input)
     await framesOf(daemon.client, 'f', { run }).all()
     t.equal(userRows(await rowsOf(daemon, 'f')).at(-1), 'm-f')
-    t.match((await rowsOf(daemon, 'f')).map(({ role }) => role), ['user', 'assistant', 'user', 'assistant'], 'it begins with the rows it kept')
+    t.match((await rowsOf(daemon, 'f')).map(({ role }) => role), exactly('user', 'assistant', 'user', 'assistant'), 'it begins with the rows it kept')
     t.equal(readFileSync(join(copyOf(where, 'f'), 'a.txt'), 'utf8'), 'one\nforked\n')
     t.equal((await rowsOf(daemon, 'r')).length, 4)
   })
@@ -371,7 +371,7 @@ cases('an archived conversation', ['agent.copy.retiring', 'agent.copy.away', 'ag
     await client.call('POST /agents/archive', { ids: ['a'] })
   })
   await after(t, where, async ({ client }) => {
-    t.match(await client.call('POST /agents/archive', { ids: ['a'] }), { moved: [{ id: 'a' }] })
+    t.match(await client.call('POST /agents/archive', { ids: ['a'] }), { moved: exactly({ id: 'a' }) })
     await runTurn(client, 'a', 'append log.txt\n| two')
     t.equal(readFileSync(join(copyOf(where, 'a'), 'log.txt'), 'utf8'), 'one\ntwo\n')
   })

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { attach, linesOf } from '../plugins/terminals-support.js'
 import { endTerminals, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 
 const numbers = (text: string): number[] => [...text.matchAll(/count-(\d+)\b/g)].map(([, n]) => Number(n))
 
@@ -21,7 +22,7 @@ t.test('a counter goes on while the daemon is killed and started again, and noth
 
   const second = await spawnDaemon(t, where)
   const { sessions } = await second.client.call('GET /system/terminals')
-  t.match(sessions, [{ name: 'web-count', label: 'counter', running: true, attached: 0 }])
+  t.match(sessions, exactly({ name: 'web-count', label: 'counter', running: true, attached: 0 }))
   const after = await attach(t, second, 'web-count')
   const last = numbers(before.text()).at(-1)!
   await after.shows(new RegExp(`count-${last + 40}\r`))
@@ -46,7 +47,7 @@ t.test('a counter goes on while the daemon is killed and started again, and noth
   await after.shows(/\^C[^]*[#$] $/)
   after.type('exit 5\r')
   t.equal(await after.exit(), 5)
-  t.match((await second.client.call('GET /system/terminals')).sessions, [{ running: false, exitCode: 5 }])
+  t.match((await second.client.call('GET /system/terminals')).sessions, exactly({ running: false, exitCode: 5 }))
   await second.client.call('DELETE /system/terminals/{name}', { name: 'web-count' })
   t.same((await second.client.call('GET /system/terminals')).sessions, [])
   t.match(written(), /\nexit\n[^]*the terminal has ended\]\n$/)

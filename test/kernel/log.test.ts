@@ -4,6 +4,7 @@ import t from 'tap'
 import { createLog } from '../../kernel/log.js'
 import { groupLog } from '../../sdk/node/logs/line.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { inTime } from '../support/in-time.js'
 
@@ -15,10 +16,10 @@ t.test('a line says when, how grave, which group and what, and the same line is 
   groupLog(log, 'agents').warn('something', { id: 'c' })
   log.error({ err: new Error('broken') }, 'failed')
   t.same(written, kept)
-  t.match(written.map(line => JSON.parse(line)), [
+  t.match(written.map(line => JSON.parse(line)), exactly(
     { level: 'warn', at: Number, pid: process.pid, group: 'agents', id: 'c', message: 'something' },
     { level: 'error', at: Number, message: 'failed', err: { message: 'broken', stack: String } },
-  ])
+  ))
   t.end()
 })
 
@@ -71,7 +72,7 @@ t.test('an error of a group is followed within a second, and is found afterwards
     t.equal(text.trimEnd().split('\n').length, 1, name)
   }
   const { files } = await daemon.client.call('GET /logs')
-  t.match(files.filter(({ name }) => /^daemon|agents/.test(name)).map(({ name, live }) => [name, live]).sort(), [['daemon.log', true], ['plugins/agents.log', true]])
+  t.match(files.filter(({ name }) => /^daemon|agents/.test(name)).map(({ name, live }) => [name, live]).sort(), exactly(exactly('daemon.log', true), exactly('plugins/agents.log', true)))
   await daemon.terminate()
   t.notMatch(readFileSync(join(where.data, 'logs', 'daemon.log'), 'utf8'), daemon.session.split('.')[1]!)
 })

@@ -5,6 +5,7 @@ import { listed } from '../../plugins/activity/listing.js'
 import { Segments } from '../../plugins/activity/segments.js'
 import { BEGINNING, ChainCheck } from '../../sdk/node/chain.js'
 import { daemonWith } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { refusalOf } from '../kernel/auth/memory.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { record, stored, storedLines } from './activity-support.js'
@@ -22,7 +23,7 @@ t.test('what does not fit is refused by its path', async t => {
   for (const query of ['limit=0', 'limit=x', 'direction=up', 'outcome=maybe', 'from=-1', 'before=x', `query=${'x'.repeat(201)}`]) {
     const response = await daemon.fetch(`/activity?${query}`)
     t.equal(response.status, 400, query)
-    t.match(await response.json(), { errors: [{ path: query.split('=')[0] }] })
+    t.match(await response.json(), { errors: exactly({ path: query.split('=')[0] }) })
   }
 })
 
@@ -33,11 +34,11 @@ t.test('an entry is listed with its actor, and newest first', async t => {
   await record(daemon, { type: 'other.third', direction: 'in', actor: 'token:ci' }, { kind: 'session', actor: 'ada@example.org' })
   const { events, next } = await daemon.client.call('GET /activity')
   t.equal(next, undefined)
-  t.match(events, [
+  t.match(events, exactly(
     { type: 'other.third', actor: 'token:ci', seq: 3, audience: 'viewer' },
     { type: 'test.second', actor: 'ada@example.org', conversationId: 'c', outcome: 'ok', extra: { a: 1 }, seq: 2 },
     { type: 'test.first', actor: 'sandbox:test', seq: 1, prev: BEGINNING },
-  ])
+  ))
   const types = async (query: object) => (await daemon.client.call('GET /activity', query)).events.map(({ type }) => type)
   t.same(await types({ type: 'test.*' }), ['test.second', 'test.first'])
   t.same(await types({ type: 'test.first' }), ['test.first'])
@@ -89,7 +90,7 @@ t.test('a restart goes on with the chain where it ended', async t => {
   const second = await daemonWith(t, ['activity'], { workspace: first.workspace, data: first.data })
   await record(second, { type: 'test.after', direction: 'system' })
   const [before, after] = stored(second)
-  t.match([before, after], [{ seq: 1 }, { seq: 2, prev: before!.hash }])
+  t.match([before, after], exactly({ seq: 1 }, { seq: 2, prev: before!.hash }))
 })
 
 t.test('neither a bearer header nor a key in the query of an outbound call is in its entry', async t => {
@@ -109,7 +110,7 @@ t.test('a viewer and a token see what is for viewers, and a token no account', a
   await record(daemon, { type: 'session.opened', direction: 'system', audience: 'maintainer' })
   await record(daemon, { type: 'message.sent', direction: 'out', account: 'ada-mail' })
   const { client } = await daemon.token('read')
-  t.match((await client.call('GET /activity')).events.map(({ type, account }) => ({ type, account })), [{ type: 'message.sent', account: undefined }])
+  t.match((await client.call('GET /activity')).events.map(({ type, account }) => ({ type, account })), exactly({ type: 'message.sent', account: undefined }))
   t.same((await client.call('GET /activity', { type: 'session.*' })).events, [])
   t.same((await daemon.client.call('GET /activity')).events.map(({ type }) => type), ['message.sent', 'session.opened'])
 })
@@ -122,10 +123,10 @@ t.test('landing and discarding are written down, with who did it and what the co
   await client.call('POST /agents/{id}/land', { id: 'c' })
   await daemon.client.call('POST /agents/{id}/discard', { id: 'd' })
   const { events } = await daemon.client.call('GET /activity', { type: 'agent.*' })
-  t.match(events, [
+  t.match(events, exactly(
     { type: 'agent.discarded', actor: 'owner@sandbox.local', conversationId: 'd', outcome: 'ok', audience: 'viewer' },
     { type: 'agent.landed', actor: 'token:ci', conversationId: 'c', title: 'A note of mine' },
-  ])
+  ))
 })
 
 t.test('whoever is limited to areas sees entries of conversations inside them only, and a viewer none for maintainers', async t => {
@@ -198,12 +199,12 @@ t.test('turns, answers and settings are written down once each, with who asked f
   let { events } = await daemon.client.call('GET /activity')
   while (!events.some(({ type }) => type === 'settings.changed')) ({ events } = await daemon.client.call('GET /activity'))
   const rows = events.toReversed().filter(({ type }) => !/^(session|token|owner)\./.test(type)).map(({ type, actor, conversationId, turnId, extra }) => ({ type, actor, conversationId, turnId, extra }))
-  t.match(rows, [
+  t.match(rows, exactly(
     { type: 'turn.started', actor: 'token:ci', conversationId: 'c', turnId: run, extra: { messageId: 'm-1' } },
     { type: 'card.answered', actor: 'owner@sandbox.local', turnId: run, extra: { kind: 'question', requestId } },
     { type: 'turn.stopped', actor: 'token:ci', conversationId: 'c' },
-    { type: 'settings.changed', actor: 'owner@sandbox.local', extra: { keys: ['agentRetentionDays'] } },
-  ])
+    { type: 'settings.changed', actor: 'owner@sandbox.local', extra: { keys: exactly('agentRetentionDays') } },
+  ))
   t.equal(rows.length, 4)
 })
 

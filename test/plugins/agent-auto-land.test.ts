@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Frame, TurnInput } from '../../plugins/agent/contract.js'
 import { daemonWith, folderOf, inGit, makeWorkspace } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { refusal } from './agent-support.js'
 
@@ -54,7 +55,7 @@ t.test('conflicts are told and the turn still ended well', async t => {
   await runTurn(client, 'a', 'write README.md\n| theirs', { isolated: true })
   writeFileSync(join(workspace, 'README.md'), 'mine, not committed\n')
   const frames = await runTurn(client, 'a', 'say on', { autoLand: true })
-  t.match(frames.slice(-2), [{ kind: 'landed', landed: false, conflicts: [{ repo: 'root', paths: [{ path: 'README.md' }] }] }, { kind: 'done', reason: 'completed' }])
+  t.match(frames.slice(-2), exactly({ kind: 'landed', landed: false, conflicts: exactly({ repo: 'root', paths: exactly({ path: 'README.md' }) }) }, { kind: 'done', reason: 'completed' }))
 })
 
 t.test('words of a token without scope land, and a wake from outside, leave the work to a person', async t => {

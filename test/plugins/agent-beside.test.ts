@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { daemonWith, makeWorkspace, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 
 const GROUPS = ['system', 'agent', 'agents', 'areas']
@@ -36,7 +37,7 @@ t.test('files outside every repository are read in a private copy, and listed, w
     t.ok(calls[call]?.text.includes(text), `call ${call} has ${text}: ${calls[call]?.text}`)
   }
   const preamble = frames.find(({ kind }) => kind === 'preamble')
-  t.match(preamble, { notes: [{ title: 'Private copy', text: /app, services\/web/ }] })
+  t.match(preamble, { notes: exactly({ title: 'Private copy', text: /app, services\/web/ }) })
   t.equal(readFileSync(join(daemon.workspace, 'app/a.txt'), 'utf8'), 'of app\n', 'the workspace has its own')
 })
 
@@ -83,5 +84,5 @@ t.test('a turn ends with a notice when older files lie outside every repository 
   mkdirSync(join(copy, 'services/old'), { recursive: true })
   writeFileSync(join(copy, 'services/old/lost.md'), 'lost')
   const frames = await played(daemon, 'say more')
-  t.match(frames.filter(({ kind }) => kind === 'notice'), [{ level: 'warning', text: /^1 file lies outside .*services\/old\/lost\.md; have the agent move .* into app, services\/web$/ }])
+  t.match(frames.filter(({ kind }) => kind === 'notice'), exactly({ level: 'warning', text: /^1 file lies outside .*services\/old\/lost\.md; have the agent move .* into app, services\/web$/ }))
 })

@@ -4,6 +4,7 @@ import t from 'tap'
 import { handedOf } from '../../plugins/agent/conversations/bundle-part.js'
 import { returnedFolder } from '../../sdk/node/moves.js'
 import { daemonWith } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { refusal } from './agent-support.js'
 
@@ -12,7 +13,7 @@ const handed = async (t: Parameters<typeof daemonWith>[0]) => {
   const daemon = await daemonWith(t, ['agent'])
   await runTurn(daemon.client, 'c', 'write a.txt\n| a\nsay done', { isolated: true })
   const [part] = await daemon.kernel.events.collect('bundle.parts') as [{ group: string; files: { name: string; path: string; at: number }[] }]
-  t.match(part, { group: 'agent', version: 1, files: [{ name: 'c.json', at: Number }] })
+  t.match(part, { group: 'agent', version: 1, files: exactly({ name: 'c.json', at: Number }) })
   return { daemon, text: readFileSync(part.files[0]!.path, 'utf8') }
 }
 
@@ -30,7 +31,7 @@ t.test('a conversation that comes back does nothing by itself and reaches nothin
   t.notOk(settled.some(line => 'lands' in line), 'nobody here may land what was said elsewhere')
   for (const key of ['autoLand', 'landsAlone', 'folders', 'resumeAfterOutage', 'permissionMode', 'openedByToken', 'session', 'lastRun', 'landRequested', 'startIn']) t.notOk(key in conversation, key)
   t.equal(conversation.branch, 'agent/c')
-  t.match(conversation.repos, [{ repo: 'root' }])
+  t.match(conversation.repos, exactly({ repo: 'root' }))
   const kept = { ...value, conversation: { ...value.conversation, folders: [{ path: 'docs', access: 'work' }] } }
   t.same(handedOf(JSON.stringify(kept), 'c.json')!.conversation.folders, [{ path: 'docs', access: 'work' }])
   t.same([conversation.repos.length, anchors.length], [1, value.anchors.length])

@@ -16,7 +16,7 @@ t.test('the first answer to a question wins, and the very same one again is as g
   const watched = framesOf(client, 'q')
   const { requestId, questions } = await watched.until(({ kind }) => kind === 'question') as unknown as QuestionCard
   const question = questions[0]!.question
-  t.match((await state(daemon, 'q')).live, { state: 'parked', cards: [{ requestId, kind: 'question', title: question }] })
+  t.match((await state(daemon, 'q')).live, { state: 'parked', cards: exactly({ requestId, kind: 'question', title: question }) })
   const reply = { kind: 'question', requestId, answers: { [question]: 'blue' } } as const
   t.match(await refusal(client.call('POST /agent/reply', { kind: 'plan', requestId, approve: true })), { status: 422, message: /question/ })
   t.match(await refusal(client.call('POST /agent/reply', { ...reply, answers: { 'which number?': '1' } })), { status: 422 })
@@ -28,7 +28,7 @@ t.test('the first answer to a question wins, and the very same one again is as g
   t.same(texts(frames), ['took blue'])
   t.match(frames.filter(({ event }) => event.kind === 'resolved'), exactly({ event: { requestId, reply, by: 'owner@sandbox.local' } }))
   t.same(await client.call('POST /agent/reply', reply), { ok: true }, 'and after the end too')
-  t.match((await transcript(daemon, 'q')).messages.find(({ cards }) => cards)?.cards, [{ card: { requestId }, reply, by: 'owner@sandbox.local' }])
+  t.match((await transcript(daemon, 'q')).messages.find(({ cards }) => cards)?.cards, exactly({ card: { requestId }, reply, by: 'owner@sandbox.local' }))
 })
 
 t.test('an answer of a kind that no card has is refused with the kinds there are', async t => {

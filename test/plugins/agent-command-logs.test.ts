@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { CommandLogs } from '../../plugins/agent/turn/command-logs.js'
 import { daemonWith } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
 interface Line {
@@ -56,7 +57,7 @@ t.test('a command that is stopped with its turn is in the log, and one that runs
   await client.call('POST /agent', { conversationId: 'long', prompt: 'run echo begun; sleep 611' })
   const frames = framesOf(client, 'long')
   while (!existsSync(path)) await delay(10)
-  t.match(linesOf(path), [{ message: 'a command begins', command: 'echo begun; sleep 611' }])
+  t.match(linesOf(path), exactly({ message: 'a command begins', command: 'echo begun; sleep 611' }))
   await client.call('POST /agent/stop', { conversationId: 'long' })
   await frames.all()
   while (linesOf(path).length < 2) await delay(10)
@@ -98,7 +99,7 @@ t.test('an output of any size is cut, a command too, and nothing in them begins 
   const lines = linesOf(join(folder, 'c', 'commands.log'))
   t.notMatch(text, /aGlk|[\u202e\x1b]/)
   t.ok(lines.every(line => line.command.length < 10_000))
-  t.match(lines.map(({ message, id }) => `${id} ${message}`), ['1 a command begins', '1 a command has ended', '2 a command begins', '2 a command has ended', '3 a command begins'])
+  t.match(lines.map(({ message, id }) => `${id} ${message}`), exactly('1 a command begins', '1 a command has ended', '2 a command begins', '2 a command has ended', '3 a command begins'))
   t.match(lines[1]!.output, /^first\n[^]*… \d+ characters left out …\n[^]*last/)
   t.ok(lines[1]!.output!.length < 70_000)
   t.match(lines[3], { level: 'warn', signal: 'SIGKILL', timedOut: true, folder: '.', language: 'javascript' })

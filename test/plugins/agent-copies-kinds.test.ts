@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Copies } from '../../plugins/agent/copies/copies.js'
 import { bytesOf, commit, git, gitdirOf, place } from './agent-copies-support.js'
+import { exactly } from '../support/lists.js'
 
 /** A workspace made in some way, and a copy of it with work in it. */
 const copied = async (t: Test, make: (top: string) => void) => {
@@ -60,7 +61,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
     t.equal(git(workspace, 'rev-parse', 'agent/c-1'), tip)
     t.equal(git(workspace, 'show', 'agent/c-1:mine.txt'), 'mine')
     const head = commit(workspace, { 'later.txt': 'later\n' }, 'later')
-    t.match(await copies.sync('c-1', repos), { repos: [{ base: head }], blocked: { length: 0 } })
+    t.match(await copies.sync('c-1', repos), { repos: exactly({ base: head }), blocked: { length: 0 } })
     t.equal(readFileSync(join(dir, 'later.txt'), 'utf8'), 'later\n')
     t.equal(git(workspace, 'rev-parse', 'agent/c-1~1'), head)
     await copies.retire('c-1', repos)
@@ -114,7 +115,7 @@ t.test('while the main checkout stands on the branch of a copy, it does not move
   const repos = await copies.ensure('c-1', [])
   git(workspace, 'checkout', '-q', 'agent/c-1')
   writeFileSync(join(dir, 'mine.txt'), 'mine')
-  t.match(await copies.commitRest('c-1', repos), [{ out: /the main checkout of root stands on agent\/c-1 itself/ }])
+  t.match(await copies.commitRest('c-1', repos), exactly({ out: /the main checkout of root stands on agent\/c-1 itself/ }))
   t.equal(git(workspace, 'status', '--porcelain'), '')
   git(workspace, 'checkout', '-q', 'main')
   t.equal((await copies.commitRest('c-1', repos))[0]!.out, undefined)
@@ -139,7 +140,7 @@ t.test('a commit that the repository holds already, of a conversation that is go
   t.throws(() => git(workspace, 'rev-parse', '--verify', '-q', 'agent/c-1'))
   const next = await copies.ensure('c-2', [])
   git(copies.dir('c-2'), 'reset', '-q', '--hard', tip)
-  t.match(await copies.commitRest('c-2', next), [{ tip, out: undefined }])
+  t.match(await copies.commitRest('c-2', next), exactly({ tip, out: undefined }))
   t.equal(git(workspace, 'rev-parse', 'agent/c-2'), tip)
   t.equal(git(workspace, 'fsck', '--strict', '--no-dangling', '--no-progress'), '')
 })

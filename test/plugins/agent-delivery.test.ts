@@ -5,6 +5,7 @@ import t from 'tap'
 import type { Frame, TurnInput } from '../../plugins/agent/contract.js'
 import { onceIn } from '../support/changes.js'
 import { daemonWith } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { refusal, state, transcript } from './agent-support.js'
 
@@ -59,7 +60,7 @@ t.test('a malformed message is refused and leaves no trace', async t => {
   t.match(await refusal(state(daemon, 'bad')), { status: 404 })
   t.match(await answer({ prompt: 'say x', mentions: ['../../etc/passwd', 'README.md'] }), { status: 200, delivery: 'started', messageId: 'm-1' })
   const frames = await framesOf(daemon.client, 'bad').all()
-  t.match(frames.find(({ event }) => event.kind === 'preamble')?.event, { notes: [{ title: 'Files mentioned', text: 'README.md' }] }, 'a bad mention is ignored')
+  t.match(frames.find(({ event }) => event.kind === 'preamble')?.event, { notes: exactly({ title: 'Files mentioned', text: 'README.md' }) }, 'a bad mention is ignored')
 })
 
 t.test('twenty equal messages at once are one message with twenty equal answers', async t => {
@@ -131,7 +132,7 @@ t.test('messages that cannot be said wait, each with its reason, and follow one 
   const last = framesOf(client, 'queue', { run: behind.run })
   const watched = framesOf(client, 'queue', { run: first.run })
   const queued = await watched.until(frame => frame.kind === 'queue' && frame.messages.length === 3)
-  t.match(queued, { paused: false, messages: [{ run: errand.run, why: 'errand' }, { run: other.run, why: 'other-options', options: { model: 'script-fast' } }, { run: behind.run, why: 'behind-others' }] })
+  t.match(queued, { paused: false, messages: exactly({ run: errand.run, why: 'errand' }, { run: other.run, why: 'other-options', options: { model: 'script-fast' } }, { run: behind.run, why: 'behind-others' }) })
   await client.call('POST /agent/steer', { conversationId: 'queue', text: 'go' })
   t.match((await last.all()).at(-1)?.event, { kind: 'done', reason: 'completed' }, 'a waiting run can be attached to')
   const rows = (await transcript(daemon, 'queue')).messages.filter(({ role }) => role === 'assistant').map(({ text }) => text)

@@ -4,6 +4,7 @@ import type { Toolbox } from '../../plugins/agent/turn/io.js'
 import type { Journals } from '../../sdk/index.js'
 import { journalsIn } from '../support/journals.js'
 import { asking, engineOn } from './agent-engine-support.js'
+import { exactly } from '../support/lists.js'
 
 t.test('an adapter that ignores a stop is left behind, and the conversation is free', async t => {
   const { engine, send, frames } = engineOn(t, async function* () {
@@ -47,7 +48,7 @@ for (const [moment, isAt] of Object.entries({
     await stopped
     t.equal(engine.live('c'), undefined)
     t.match((await frames(run)).at(-1), { kind: 'done', reason: 'completed' })
-    t.match([queue.waiting('c').length, queue.paused('c')], [1, true])
+    t.match([queue.waiting('c').length, queue.paused('c')], exactly(1, true))
   })
 }
 
@@ -59,7 +60,7 @@ t.test('an adapter that throws is a bug: the turn fails with a fixed sentence, a
   const { run } = await send({})
   await engine.live('c')?.ended
   const seen = await frames(run)
-  t.match(seen, [{ kind: 'delta' }, { kind: 'error', message: /unexpectedly/ }, { kind: 'done', reason: 'failed' }])
+  t.match(seen, exactly({ kind: 'delta' }, { kind: 'error', message: /unexpectedly/ }, { kind: 'done', reason: 'failed' }))
   t.notMatch(JSON.stringify(seen), 'secret detail')
   t.same(logged, ['a turn died of a bug'])
   t.match(conversations.get('c').failure, /unexpectedly/)
@@ -93,7 +94,7 @@ t.test('a provider that takes no words leaves them in the queue, and they follow
   await send({})
   const second = await send({ prompt: 'later' })
   t.equal(second.delivery, 'queued')
-  t.match(queue.waiting('c'), [{ why: 'no-mid-turn-words' }])
+  t.match(queue.waiting('c'), exactly({ why: 'no-mid-turn-words' }))
   gate.resolve()
   await engine.live('c')?.ended
   await engine.live('c')?.ended
@@ -129,7 +130,7 @@ t.test('a turn whose frames cannot be written any more is stopped, and ended as 
   }, { journal: { ...whole, append } })
   const { run } = await send({})
   await engine.live('c')?.ended
-  t.match((await frames(run)).map(({ kind }) => kind), ['thinking', 'thinking', 'error', 'done'])
+  t.match((await frames(run)).map(({ kind }) => kind), exactly('thinking', 'thinking', 'error', 'done'))
   t.match((await frames(run)).at(-1), { reason: 'failed' })
 })
 
@@ -171,12 +172,12 @@ t.test('a call that keeps a turn from going on elsewhere is cut short after a wh
   await begun.promise
   t.same(await move({ effort: 'high' }), { applied: 'now', run, kept: 'session' })
   await engine.live('c')?.ended
-  t.match(await frames(run), [
+  t.match(await frames(run), exactly(
     { kind: 'tool_call', id: 'c1' }, { kind: 'tool_call_update', status: 'in_progress' },
-    { kind: 'tool_call_update', id: 'c1', status: 'failed', content: [{ text: /cut short: .* model one of test/ }] },
+    { kind: 'tool_call_update', id: 'c1', status: 'failed', content: exactly({ text: /cut short: .* model one of test/ }) },
     { kind: 'switched', provider: 'test', model: 'one', kept: 'session' },
     { kind: 'delta', text: 'on as one' }, { kind: 'done', reason: 'completed' },
-  ])
+  ))
   t.equal((await frames(run)).length, 6)
   t.match(requests[1], { effort: 'high', state: { at: 1 }, resume: { reason: 'switched' }, since: { length: 4 } })
 })
@@ -191,7 +192,7 @@ t.test('an adapter that ignores being cut short is left behind with its call', a
   await begun.promise
   await move({ fast: true })
   await engine.live('c')?.ended
-  t.match((await frames(run)).slice(2), [{ kind: 'tool_call_update', status: 'failed' }, { kind: 'switched' }, { kind: 'delta' }, { kind: 'done', reason: 'completed' }])
+  t.match((await frames(run)).slice(2), exactly({ kind: 'tool_call_update', status: 'failed' }, { kind: 'switched' }, { kind: 'delta' }, { kind: 'done', reason: 'completed' }))
 })
 
 t.test('nobody hurries the person whom a moving turn asks', async t => {
@@ -209,7 +210,7 @@ t.test('nobody hurries the person whom a moving turn asks', async t => {
   t.equal(engine.live('c')?.state, 'parked')
   await cards.reply({ kind: 'plan', requestId: (plan as { requestId: string }).requestId, approve: true }, { by: 'ada@example.org', lands: true })
   await engine.live('c')?.ended
-  t.match((await frames(run)).map(({ kind }) => kind), ['plan', 'resolved', 'switched', 'done'])
+  t.match((await frames(run)).map(({ kind }) => kind), exactly('plan', 'resolved', 'switched', 'done'))
 })
 
 t.test('another provider goes on from the record and all frames of the run, once no call is open', async t => {
@@ -239,8 +240,8 @@ t.test('another provider goes on from the record and all frames of the run, once
   t.notOk(requests.length, 'a call is open')
   open.resolve()
   await engine.live('c')?.ended
-  t.match((await frames(run)).map(({ kind }) => kind), ['session', 'delta', 'tool_call', 'tool_call_update', 'switched', 'delta', 'done'])
-  t.match(requests, [{ model: 'two', harness: 'vendor-code', resume: { reason: 'switched' }, state: undefined, since: { length: 5 } }])
+  t.match((await frames(run)).map(({ kind }) => kind), exactly('session', 'delta', 'tool_call', 'tool_call_update', 'switched', 'delta', 'done'))
+  t.match(requests, exactly({ model: 'two', harness: 'vendor-code', resume: { reason: 'switched' }, state: undefined, since: { length: 5 } }))
   t.match(conversations.get('c'), { provider: 'other', model: 'two', session: undefined })
 })
 

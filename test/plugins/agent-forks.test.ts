@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { TurnInput } from '../../plugins/agent/contract.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { inner, refusal, state, transcript } from './agent-support.js'
 
@@ -46,14 +47,14 @@ t.test('a pinned copy begins at its commits, is a private one without being aske
   await runTurn(client, 'f', 'write a.txt\n| a', { worktreeBase: [{ repo: 'root', base: first.slice(0, 12) }] })
   const copy = copyOf(daemon, 'f')
   t.same(['README.md', 'a.txt', 'second.txt'].map(name => existsSync(join(copy, name))), [true, true, false])
-  t.match(await state(daemon, 'f'), { conversation: { branch: 'agent/f', starts: undefined, repos: [{ repo: 'root', base: first, pinned: true }] } })
+  t.match(await state(daemon, 'f'), { conversation: { branch: 'agent/f', starts: undefined, repos: exactly({ repo: 'root', base: first, pinned: true }) } })
   commit(workspace, 'third.txt')
   const frames = await runTurn(client, 'f', 'say on', { worktreeBase: [{ repo: 'root', base: 'ignored later' }] })
   t.match(frames[0], { kind: 'worktree', base: first, sync: { commits: 0, blocked: { length: 0 } } })
   t.notOk(existsSync(join(copy, 'third.txt')))
   t.match(await client.call('POST /agents/{id}/land', { id: 'f' }), { landed: true })
   t.ok(existsSync(join(workspace, 'a.txt')))
-  t.match((await state(daemon, 'f')).conversation.repos, [{ pinned: true, base: first }], 'a landing keeps the pin')
+  t.match((await state(daemon, 'f')).conversation.repos, exactly({ pinned: true, base: first }), 'a landing keeps the pin')
 })
 
 t.test('pins are kept when the daemon dies before the copy is made', async t => {
@@ -71,7 +72,7 @@ t.test('pins are kept when the daemon dies before the copy is made', async t => 
   await t.test('the next start', async t => {
     const daemon = await daemonWith(t, ['agent'], where)
     await runTurn(daemon.client, 'f', 'say again')
-    t.match((await state(daemon, 'f')).conversation.repos, [{ base: first, pinned: true }])
+    t.match((await state(daemon, 'f')).conversation.repos, exactly({ base: first, pinned: true }))
     t.notOk(existsSync(join(copyOf(daemon, 'f'), 'second.txt')))
   })
 })

@@ -5,6 +5,7 @@ import ts from 'typescript'
 import type { Card, CardReply, Frame } from '../../plugins/agent/contract.js'
 import type { Client } from '../../sdk/client.js'
 import { daemonWith, folderOf, makeWorkspace, root, spawnDaemon, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf } from '../support/turns.js'
 
 /** Every kind of frame, as the type has it. */
@@ -164,14 +165,14 @@ const find = <K extends Frame['kind']>(frames: readonly Frame[], kind: K) =>
 t.test('frames say what their command said', async t => {
   const { client } = await daemonWith(t, ['agent', 'agents'])
   const frames = await played(client, 'c-1', 'context 900 1000\ncompact\nlimit 85 60000\nlimit 100\nlimit 0\nfast on\nfast off\nretry 2 5\nusage 7 8 0.25')
-  t.match(find(frames, 'context_usage'), [{ tokens: 900, contextWindow: 1000 }])
-  t.match(find(frames, 'compact'), [{ preTokens: 900 }])
-  t.match(find(frames, 'rate_limit_info'), [{ status: 'allowed_warning', utilization: 85 }, { status: 'rejected' }, { status: 'allowed' }])
+  t.match(find(frames, 'context_usage'), exactly({ tokens: 900, contextWindow: 1000 }))
+  t.match(find(frames, 'compact'), exactly({ preTokens: 900 }))
+  t.match(find(frames, 'rate_limit_info'), exactly({ status: 'allowed_warning', utilization: 85 }, { status: 'rejected' }, { status: 'allowed' }))
   const [first, second] = find(frames, 'account_usage').map(({ windows }) => windows[0]!)
   t.equal(first!.resetsAt, first!.measuredAt + 60_000)
   t.equal(second!.resetsAt, undefined)
-  t.match(find(frames, 'fast_mode'), [{ state: 'on' }, { state: 'off' }])
-  t.match(find(frames, 'provider_retry'), [{ attempt: 1, maxAttempts: 2 }, { attempt: 2, maxAttempts: 2 }])
-  t.match(find(frames, 'usage'), [{ inputTokens: 7, outputTokens: 8, costUsd: 0.25 }])
+  t.match(find(frames, 'fast_mode'), exactly({ state: 'on' }, { state: 'off' }))
+  t.match(find(frames, 'provider_retry'), exactly({ attempt: 1, maxAttempts: 2 }, { attempt: 2, maxAttempts: 2 }))
+  t.match(find(frames, 'usage'), exactly({ inputTokens: 7, outputTokens: 8, costUsd: 0.25 }))
   t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { contextTokens: 900, contextWindow: 1000 })
 })

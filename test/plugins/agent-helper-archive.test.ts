@@ -4,6 +4,7 @@ import { SubagentArchive } from '../../plugins/agent/subagents/archive.js'
 import { Turn } from '../../plugins/agent/turn/turn.js'
 import { daemonWith } from '../support/daemon.js'
 import { journalsIn } from '../support/journals.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { inner, refusal, transcript } from './agent-support.js'
 
@@ -22,14 +23,14 @@ t.test('helpers are listed with how they stand, and each has its record', async 
   t.match(below, { status: 'completed', summary: 'made', toolUses: 1, lastTool: 'Write', tokens: Number })
   t.ok(outer.startedAt <= below.startedAt && below.endedAt! <= outer.endedAt! && outer.activityAt === outer.endedAt)
   const { messages } = await inner(daemon, 'agent.helperTranscript', { id: outer.id })
-  t.match(messages, [
+  t.match(messages, exactly(
     { index: 0, role: 'user', text: /^think hm\nsay begun/ },
-    { role: 'assistant', thinking: 'hm', text: 'begun', tools: [{ name: 'Delegate', status: 'completed', children: [{ name: 'Write', status: 'completed' }] }] },
+    { role: 'assistant', thinking: 'hm', text: 'begun', tools: exactly({ name: 'Delegate', status: 'completed', children: exactly({ name: 'Write', status: 'completed' }) }) },
     { role: 'assistant', text: 'over' }, { index: 3, role: 'notice', text: 'it broke' },
-  ])
-  t.match((await inner(daemon, 'agent.helperTranscript', { id: below.id })).messages, [{ role: 'user' }, { tools: [{ name: 'Write', target: 'a.txt' }] }, { text: 'made' }])
+  ))
+  t.match((await inner(daemon, 'agent.helperTranscript', { id: below.id })).messages, exactly({ role: 'user' }, { tools: exactly({ name: 'Write', target: 'a.txt' }) }, { text: 'made' }))
   t.match(await refusal(inner(daemon, 'agent.helperTranscript', { id: 'none' })), { status: 404 })
-  t.match((await transcript(daemon, 'a')).messages[1]?.tools?.[0]?.children, [{ children: [{ name: 'Write' }] }])
+  t.match((await transcript(daemon, 'a')).messages[1]?.tools?.[0]?.children, exactly({ children: exactly({ name: 'Write' }) }))
 })
 
 t.test('a helper at work is listed as live, with what it has said so far', async t => {
@@ -37,7 +38,7 @@ t.test('a helper at work is listed as live, with what it has said so far', async
   const { run } = await daemon.client.call('POST /agent', { conversationId: 'l', prompt: 'helper& over\n| say x\njoin\nhelper works\n| say so far\n| wait 60000' })
   await framesOf(daemon.client, 'l').until(frame => frame.kind === 'text_end' && frame.parentToolUseId === 'c3')
   const { sessions } = await inner(daemon, 'agent.helpers', { status: 'live' })
-  t.match(sessions, [{ id: `${run}:c3`, status: 'running', endedAt: undefined }])
+  t.match(sessions, exactly({ id: `${run}:c3`, status: 'running', endedAt: undefined }))
   t.equal(sessions.length, 1)
   t.equal((await inner(daemon, 'agent.helpers', {})).sessions.length, 2)
   t.match((await inner(daemon, 'agent.helperTranscript', { id: `${run}:c3` })).messages.at(-1), { role: 'assistant', text: 'so far' })
@@ -56,9 +57,9 @@ t.test('helpers are there after a start, and gone with their conversation', asyn
     const next = await daemonWith(t, ['agent'], { workspace: daemon.workspace, data: daemon.data })
     t.same(await inner(next, 'agent.helpers', {}), { sessions })
     const id = sessions.find(({ conversationId }) => conversationId === 'a')!.id
-    t.match((await inner(next, 'agent.helperTranscript', { id })).messages, [{ text: 'say x' }, { text: 'x' }])
+    t.match((await inner(next, 'agent.helperTranscript', { id })).messages, exactly({ text: 'say x' }, { text: 'x' }))
     await inner(next, 'agent.discard', { id: 'a' })
-    t.match((await inner(next, 'agent.helpers', {})).sessions.map(({ conversationId }) => conversationId), ['b'])
+    t.match((await inner(next, 'agent.helpers', {})).sessions.map(({ conversationId }) => conversationId), exactly('b'))
     t.match(await refusal(inner(next, 'agent.helperTranscript', { id })), { status: 404 })
     t.equal((await next.kernel.journals.list('agent/helpers/')).length, 1)
   })
@@ -82,7 +83,7 @@ t.test('pages never tear apart what began at one moment, and what ended a week a
   await turnAt('old', [now - 8 * 24 * 3_600_000])
   await turnAt('new', [now - 30, now - 20, now - 20, now - 20, now - 10])
   const first = archive.list({ limit: 2 })
-  t.match(first.sessions.map(({ startedAt }) => startedAt - now), [-10, -20, -20, -20])
+  t.match(first.sessions.map(({ startedAt }) => startedAt - now), exactly(-10, -20, -20, -20))
   t.same(archive.list({ limit: 2, before: first.next! }).sessions.map(({ id }) => id), ['new:c0', 'old:c0'])
   await journal.rewrite('helpers/stray', [{}])
   await archive.sweep()
@@ -91,5 +92,5 @@ t.test('pages never tear apart what began at one moment, and what ended a week a
   const again = new SubagentArchive({ journal, live: () => [] })
   await again.load()
   t.same(again.list({}), archive.list({}))
-  t.match((await again.transcript('new:c1')).messages, [{ index: 0, role: 'user' }])
+  t.match((await again.transcript('new:c1')).messages, exactly({ index: 0, role: 'user' }))
 })

@@ -76,10 +76,10 @@ t.test('a helper is a turn of its own: deeper, with its own words, as the turn m
   })
   turn.words.put({ text: 'for the turn', attachments: [] })
   t.same(await io.helper({ ...ask, agentType: 'reader', model: 'two' }, 'a'), { status: 'completed', summary: 'hi' })
-  t.match(seen, [{
+  t.match(seen, exactly({
     run: 'r-1', depth: 1, words: 'p', prompt: 'p', model: 'two', permissionMode: 'plan', attended: true, attempt: 1,
-    allowedTools: ['Delegate', 'Join'], helpers: { depth: 3 }, state: undefined, resume: undefined,
-  }])
+    allowedTools: exactly('Delegate', 'Join'), helpers: { depth: 3 }, state: undefined, resume: undefined,
+  }))
   t.equal(turn.entry.fields.state, undefined)
   t.equal(io.takeWords().length, 1)
   t.same(helped, ['r-1:a', 'r-1:a'])
@@ -108,11 +108,11 @@ t.test('what says how the whole turn stands is not a helper\'s to say', async t 
     yield { kind: 'done', reason: 'completed' }
   })
   t.same(await io.helper(ask, 'a'), { status: 'failed', summary: 'broken' })
-  t.match(await frames(), [
+  t.match(await frames(), exactly(
     { kind: 'subagent' }, { kind: 'tool_call', id: 'a:t', parentToolUseId: 'a' }, { kind: 'subagent_update', toolUses: 1, lastTool: 'Own' },
     { kind: 'subagent_update', tokens: 17 }, { kind: 'usage', inputTokens: 13, outputTokens: 4, costUsd: 3 },
     { kind: 'tool_call_update', id: 'a:t', status: 'failed' }, { kind: 'subagent_update', status: 'failed', error: 'broken' },
-  ])
+  ))
   t.equal((await frames()).length, 7)
   t.match(turn.record, { failure: undefined, sessionId: undefined, costUsd: 3, toolUses: 1 })
 })
@@ -134,7 +134,7 @@ t.test('a helper that throws has failed: a bug with a fixed sentence, a refusal 
     refuse('unprocessable', 'not like this')
   })
   t.match(await io.helper({ ...ask, prompt: 'bug' }, 'a'), { status: 'failed', summary: /failed unexpectedly/ })
-  t.match(logged, ['a helper died of a bug'])
+  t.match(logged, exactly('a helper died of a bug'))
   t.match(await io.helper(ask, 'b'), { status: 'failed', summary: 'not like this' })
   t.equal(logged.length, 1)
 })
@@ -162,7 +162,7 @@ t.test('a turn that is left for the next start leaves its helpers as they are', 
   await turn.freeze()
   await io.idle()
   t.equal((await frames()).length, before)
-  t.match(turn.record.helpers.open, [{ id: 'a' }])
+  t.match(turn.record.helpers.open, exactly({ id: 'a' }))
 })
 
 t.test('Join waits for those named, for all, or for a time, and only for helpers of one\'s own', async t => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame, HelperStatus } from '../../plugins/agent/contract.js'
 import { daemonWith, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { state, transcript } from './agent-support.js'
 
@@ -55,14 +56,14 @@ t.test('a helper works in the same tree, says what it did under the call that st
   t.match(call(frames, 'c2:c2'), { name: 'Write', parentToolUseId: 'c2', target: 'made.txt' })
   for (const [index, frame] of frames.entries()) if ('parentToolUseId' in frame && frame.parentToolUseId) t.ok(index > began && index < ended, frame.kind)
   t.same(of(frames, 'subagent_update').map(({ toolUses, lastTool, tokens }) => [toolUses, lastTool, tokens !== undefined]), [[1, 'Write', false], [undefined, undefined, true], [undefined, undefined, false]])
-  t.match(result(frames, 'c2'), { status: 'completed', content: [{ text: 'made it' }] })
+  t.match(result(frames, 'c2'), { status: 'completed', content: exactly({ text: 'made it' }) })
   t.equal(textOf(frames, 'c2'), 'foundmade it')
   t.equal(textOf(frames), 'firstit said made it')
   t.equal(readFileSync(join(daemon.workspace, 'made.txt'), 'utf8'), 'by a helper\n')
   t.equal(of(frames, 'session').length, 1)
   const { messages } = await transcript(daemon, 'a')
-  t.match(messages.map(({ text }) => text).slice(1), ['first', 'it said made it'])
-  t.match(messages[1]?.tools, [{ id: 'c2', thinking: 'hm', status: 'completed', children: [{ id: 'c2:c2', name: 'Write', status: 'completed' }] }])
+  t.match(messages.map(({ text }) => text).slice(1), exactly('first', 'it said made it'))
+  t.match(messages[1]?.tools, exactly({ id: 'c2', thinking: 'hm', status: 'completed', children: exactly({ id: 'c2:c2', name: 'Write', status: 'completed' }) }))
   const { totals } = (await state(daemon, 'a')).conversation
   t.match(totals, { turns: 1, helpers: 1, toolUses: 2 })
   t.equal(totals.inputTokens, of(frames, 'usage').reduce((sum, { inputTokens = 0 }) => sum + inputTokens, 0), 'what it used counts')
@@ -75,11 +76,11 @@ t.test('helpers in the background work beside the script, and join waits for all
     'helper& one', '| run while [ ! -e go ]; do sleep 0.02; done', '| say from one', 'helper& two', '| say from two', 'say beside', 'write go', 'join', 'say $out', 'join', 'say $out',
   ].join('\n'))
   isWhole(t, frames)
-  t.match(of(frames, 'subagent').map(({ id, background }) => [id, background]), [['c1', true], ['c2', true]])
-  t.match(result(frames, 'c1'), { status: 'completed', content: [{ text: /helper c1 is at work/ }] })
+  t.match(of(frames, 'subagent').map(({ id, background }) => [id, background]), exactly(exactly('c1', true), exactly('c2', true)))
+  t.match(result(frames, 'c1'), { status: 'completed', content: exactly({ text: /helper c1 is at work/ }) })
   const [joined, prose] = [frames.findIndex(frame => frame.kind === 'tool_call_update' && frame.id === 'c5' && frame.status === 'completed'), textOf(frames)]
   for (const [index, frame] of frames.entries()) if (frame.kind === 'subagent_update' && frame.status) t.ok(index < joined, `${frame.id} has ended`)
-  t.match(result(frames, 'c5'), { content: [{ text: 'c1 (one): completed: from one\nc2 (two): completed: from two' }] })
+  t.match(result(frames, 'c5'), { content: exactly({ text: 'c1 (one): completed: from one\nc2 (two): completed: from two' }) })
   t.match(prose, /^beside.*from one.*from two.*no helper works in the background$/s)
   t.ok(existsSync(join(workspace, 'go')))
 })
@@ -93,12 +94,12 @@ t.test('helpers start helpers as deep as the sandbox allows, and the next one is
   t.match(call(deep, 'c1:c1:c1'), { parentToolUseId: 'c1:c1' })
   t.equal(textOf(deep), 'in c')
   const { messages } = await transcript(daemon, 'd')
-  t.match(messages[1]?.tools, [{ id: 'c1', children: [{ id: 'c1:c1', children: [{ id: 'c1:c1:c1' }] }] }])
+  t.match(messages[1]?.tools, exactly({ id: 'c1', children: exactly({ id: 'c1:c1', children: exactly({ id: 'c1:c1:c1' }) }) }))
   settings(daemon, { subagentDepth: 2 })
   const shallow = await runTurn(daemon.client, 'd', script.join('\n'))
   isWhole(t, shallow)
   t.equal(of(shallow, 'subagent').length, 2)
-  t.match(result(shallow, 'c1:c1:c1'), { status: 'failed', content: [{ text: /2 deep \(subagentDepth\)/ }] })
+  t.match(result(shallow, 'c1:c1:c1'), { status: 'failed', content: exactly({ text: /2 deep \(subagentDepth\)/ }) })
   t.match(textOf(shallow), /2 deep \(subagentDepth\)/, 'whoever asked is told, and goes on')
   t.match((await state(daemon, 'd')).conversation.totals, { helpers: 5, turns: 2 })
 })
@@ -108,11 +109,11 @@ t.test('helpers beyond the number at once, or beyond the number of the turn, are
   settings(daemon, { subagentsAtOnce: 2, subagentsPerTurn: 3 })
   const frames = await runTurn(daemon.client, 'l', 'repeat 3 helper& wait\n| wait 60000\nsay $out\nhelper fourth\n| say no\nsay $out')
   isWhole(t, frames)
-  t.match(result(frames, 'c1.3'), { status: 'failed', content: [{ text: /2 helpers may be at work at once \(subagentsAtOnce\).*Join/ }] })
+  t.match(result(frames, 'c1.3'), { status: 'failed', content: exactly({ text: /2 helpers may be at work at once \(subagentsAtOnce\).*Join/ }) })
   const more = await runTurn(daemon.client, 'l', 'repeat 4 helper quick\n| say done\nsay $out')
   isWhole(t, more)
   t.equal(of(more, 'subagent').length, 3)
-  t.match(result(more, 'c1.4'), { status: 'failed', content: [{ text: /3 helpers \(subagentsPerTurn\)/ }] })
+  t.match(result(more, 'c1.4'), { status: 'failed', content: exactly({ text: /3 helpers \(subagentsPerTurn\)/ }) })
 })
 
 t.test('a helper that fails or that nobody waits for is told so, and the turn goes on', async t => {
@@ -122,9 +123,9 @@ t.test('a helper that fails or that nobody waits for is told so, and the turn go
   ].join('\n'))
   isWhole(t, frames)
   t.match(of(frames, 'subagent_update').find(({ id, status }) => id === 'c1' && status === 'failed'), { error: 'it broke' })
-  t.match(result(frames, 'c1'), { status: 'failed', content: [{ text: 'it broke' }] })
+  t.match(result(frames, 'c1'), { status: 'failed', content: exactly({ text: 'it broke' }) })
   t.equal(of(frames, 'error').length, 0)
-  t.match(ends(frames), [['c1', 'failed'], ['c3', 'completed'], ['c4', 'failed'], ['c7', 'killed']])
+  t.match(ends(frames), exactly(exactly('c1', 'failed'), exactly('c3', 'completed'), exactly('c4', 'failed'), exactly('c7', 'killed')))
   t.match(textOf(frames), /^it broke.*c4 \(odd\): failed: line 2.*end$/s)
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
 })
@@ -156,7 +157,7 @@ t.test('a helper asks as the turn would, and its answer is its own', async t => 
   await client.call('POST /agent', { conversationId: 'q', isolated: true, prompt: 'helper asks\n| ask which?\n| | red: r\n| | blue: b\n| say chose $answer\nsay $out and $answer' })
   const watched = framesOf(client, 'q')
   const { requestId } = await watched.until(({ kind }) => kind === 'question')
-  t.match((await state(daemon, 'q')).live, { state: 'parked', cards: [{ requestId, kind: 'question' }] })
+  t.match((await state(daemon, 'q')).live, { state: 'parked', cards: exactly({ requestId, kind: 'question' }) })
   await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'which?': 'blue' } })
   const frames = (await watched.all()).map(({ event }) => event)
   isWhole(t, frames)
@@ -174,12 +175,12 @@ t.test('a helper is started without a yes, and what it does needs the same yes a
   const frames = (await watched.all()).map(({ event }) => event)
   isWhole(t, frames)
   t.equal(of(frames, 'permission').length, 1)
-  t.match(result(frames, 'c1:c1'), { status: 'failed', content: [{ text: /said no: not here/ }] })
+  t.match(result(frames, 'c1:c1'), { status: 'failed', content: exactly({ text: /said no: not here/ }) })
   t.notOk(existsSync(join(workspace, 'a.txt')))
   const none = await runTurn(client, 'n', 'helper any\n| say x', { allowedTools: ['Read'] })
-  t.match(result(none, 'c1'), { status: 'failed', content: [{ text: /may not use Delegate/ }] })
+  t.match(result(none, 'c1'), { status: 'failed', content: exactly({ text: /may not use Delegate/ }) })
   const only = await runTurn(client, 'o', 'helper any\n| write b.txt\n| say $out', { allowedTools: ['Delegate'] })
-  t.match(result(only, 'c1:c1'), { status: 'failed', content: [{ text: /may not use Write/ }] }, 'a helper may use what the turn may')
+  t.match(result(only, 'c1:c1'), { status: 'failed', content: exactly({ text: /may not use Write/ }) }, 'a helper may use what the turn may')
 })
 
 t.test('a card that a helper leaves behind comes down with it', async t => {
@@ -190,7 +191,7 @@ t.test('a card that a helper leaves behind comes down with it', async t => {
   await client.call('POST /agent/steer', { conversationId: 'c', text: 'go on' })
   const frames = (await watched.all()).map(({ event }) => event)
   isWhole(t, frames)
-  t.match(of(frames, 'resolved').map(({ reply }) => reply), [undefined])
+  t.match(of(frames, 'resolved').map(({ reply }) => reply), exactly(undefined))
   t.same(ends(frames), [['c1', 'killed']])
 })
 
@@ -203,7 +204,7 @@ t.test('watchers of the sandbox hear that helpers started, moved and ended', asy
   for await (const event of events) {
     if (event.kind !== 'runtimeChanged' || !event.domains?.includes('subagents')) continue
     t.ok(event.versions!.subagents! >= 1)
-    t.match(event.keys, [`${run}:c1`])
+    t.match(event.keys, exactly(`${run}:c1`))
     break
   }
 })

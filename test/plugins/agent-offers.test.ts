@@ -3,6 +3,7 @@ import type { Card, CardReply, Frame } from '../../plugins/agent/contract.js'
 import type { Caller } from '../../sdk/index.js'
 import { DEFAULTS } from '../../plugins/settings/current-settings.js'
 import { daemonWith, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf } from '../support/turns.js'
 import { refusal, transcript } from './agent-support.js'
 
@@ -48,7 +49,7 @@ t.test('a yes to an offer is followed by what came of it, simulated; a no by not
     await daemon.client.call('POST /agent/reply', replyTo(no.card, false))
     const refused = await no.rest()
     t.same([outcomes(refused), texts(refused)], [[], 'took no'])
-    t.match((await transcript(daemon, `${kind}-no`)).messages.find(({ cards }) => cards)?.cards, [{ card: { kind: `${kind}_offer` }, reply: replyTo(no.card, false) }])
+    t.match((await transcript(daemon, `${kind}-no`)).messages.find(({ cards }) => cards)?.cards, exactly({ card: { kind: `${kind}_offer` }, reply: replyTo(no.card, false) }))
   }
 })
 

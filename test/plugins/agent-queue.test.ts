@@ -5,6 +5,7 @@ import { Queue, type WaitingMessage } from '../../plugins/agent/queue/queue.js'
 import type { Message } from '../../plugins/agent/turn/run-entry.js'
 import type { Journals } from '../../sdk/index.js'
 import { journalsIn } from '../support/journals.js'
+import { exactly } from '../support/lists.js'
 
 const message = (n: number, prompt = `say ${n}`): Message => ({
   run: `r-${n}`, conversationId: 'c', messageId: `m-${n}`, input: { prompt } as TurnInput, by: 'ada@example.org', attended: true, at: Date.now(),
@@ -106,7 +107,7 @@ t.test('a journal of finished messages is compacted while new ones arrive, and k
   for (let n = 10; n < 60; n++) t.ok(again.queue.known(`m-${n}`), `m-${n}`)
   t.equal(again.queue.current('c')?.run, 'r-0')
   t.same(runs(again.queue), ['r-1'])
-  t.match(again.queue.said('c', 'r-0'), [{ text: 'words' }])
+  t.match(again.queue.said('c', 'r-0'), exactly({ text: 'words' }))
 })
 
 t.test('what an outage ended is kept until a turn begins, over starts and compactions', async t => {
@@ -142,7 +143,7 @@ t.test('what an outage ended is kept until a turn begins, over starts and compac
   t.ok(((await journals.stat('queue'))?.entries ?? 0) < 80, 'the journal was compacted')
   const { queue: last } = await opened(journals)
   t.same(left(last), whole)
-  t.match([last.known('m-2'), last.current('again')?.resumed], [{ run: 'r-2' }, { from: 'r-2' }], 'a message has its first answer though another run of it is under way')
+  t.match([last.known('m-2'), last.current('again')?.resumed], exactly({ run: 'r-2' }, { from: 'r-2' }), 'a message has its first answer though another run of it is under way')
 })
 
 t.test('a dropped conversation leaves its answers and nothing else', async t => {

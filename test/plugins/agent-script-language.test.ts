@@ -3,6 +3,7 @@ import { DEMO, HELP } from '../../plugins/agent/providers/script/help.js'
 import { parse } from '../../plugins/agent/providers/script/parse.js'
 import { verbs } from '../../plugins/agent/providers/script/verbs.js'
 import { inTime } from '../support/in-time.js'
+import { exactly } from '../support/lists.js'
 
 const script = (words: string) => {
   const parsed = parse(words)
@@ -63,8 +64,8 @@ t.test('every command becomes what it says', async t => {
     ['fetch http://x', { verb: 'fetch', url: 'http://x' }],
   ]
   for (const [words, expected] of table) t.same(action(words), expected, words)
-  t.match(script('repeat 3 say $n'), [{ times: 3, name: 'say', input: { text: '$n' } }])
-  t.match(script('repeat 2 append a\n| x'), [{ times: 2, input: { content: 'x\n' } }])
+  t.match(script('repeat 3 say $n'), exactly({ times: 3, name: 'say', input: { text: '$n' } }))
+  t.match(script('repeat 2 append a\n| x'), exactly({ times: 2, input: { content: 'x\n' } }))
 })
 
 t.test('what stands behind the end of a script is not read', async t => {

@@ -3,6 +3,7 @@ import type { Frame } from '../../plugins/agent/turn/frames.js'
 import { scriptAdapter } from '../../plugins/agent/providers/script/adapter.js'
 import { HELP } from '../../plugins/agent/providers/script/help.js'
 import { play, prose, World } from './agent-script-support.js'
+import { exactly } from '../support/lists.js'
 
 t.test('a turn begins with session, init and commands and ends with usage', async t => {
   const { kinds, log, prose } = await play('say one two\nthink hm')
@@ -79,8 +80,8 @@ t.test('what this sandbox lacks is a failed tool call with a reason, and the scr
   const { log, prose } = await play('browse http://x\nneed key h\n| say no\nverdict done x\nsay on')
   const calls = log.filter(frame => frame.kind === 'tool_call')
   const updates = log.filter(frame => frame.kind === 'tool_call_update')
-  t.match(calls, [{ id: 'c1', name: 'Browser', target: 'http://x' }, { id: 'c2', name: 'Need' }, { id: 'c3' }])
-  t.match(updates, [{ id: 'c1', status: 'failed', content: [{ text: /^browse is not available/ }] }, { id: 'c2' }, { id: 'c3' }])
+  t.match(calls, exactly({ id: 'c1', name: 'Browser', target: 'http://x' }, { id: 'c2', name: 'Need' }, { id: 'c3' }))
+  t.match(updates, exactly({ id: 'c1', status: 'failed', content: exactly({ text: /^browse is not available/ }) }, { id: 'c2' }, { id: 'c3' }))
   t.equal(prose, 'on\n')
 })
 

@@ -3,6 +3,7 @@ import { watch } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonWith, inGit } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { inner, refusal, state, transcript } from './agent-support.js'
 
@@ -53,7 +54,7 @@ t.test('a stop holds back what waits until the next message, which goes first', 
   const watched = framesOf(client, 's')
   await watched.until(({ kind }) => kind === 'queue')
   await client.call('POST /agent/stop', { conversationId: 's' })
-  t.match((await watched.all()).findLast(({ event }) => event.kind === 'queue')?.event, { paused: true, messages: [{ run: held.run }] })
+  t.match((await watched.all()).findLast(({ event }) => event.kind === 'queue')?.event, { paused: true, messages: exactly({ run: held.run }) })
   t.match(await state(daemon, 's'), { waiting: 1, queuePaused: true, conversation: { lastEnd: 'stopped' } })
   const last = framesOf(client, 's', { run: held.run })
   await client.call('POST /agent', { conversationId: 's', prompt: 'say first' })
@@ -96,7 +97,7 @@ t.test('while the turn lock is held no turn begins its work', async t => {
   release.abort()
   await events.next()
   t.match((await framesOf(client, 'l').all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
-  t.match((await state(daemon, 'l')).conversation.repos, [{ repo: 'root', landedTip: 'abc' }])
+  t.match((await state(daemon, 'l')).conversation.repos, exactly({ repo: 'root', landedTip: 'abc' }))
 })
 
 t.test('a stop right after an answer leaves nothing that writes into the log of the ended turn', async t => {

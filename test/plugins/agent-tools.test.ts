@@ -13,6 +13,7 @@ import type { ToolContext } from '../../plugins/agent/tools/tool.js'
 import { cut } from '../../plugins/agent/tools/content.js'
 import { tools } from '../../plugins/agent/tools/tools.js'
 import { stamp } from '../../plugins/agent/tools/tree.js'
+import { exactly } from '../support/lists.js'
 
 interface Place {
   root: string
@@ -57,9 +58,9 @@ const place = (t: Test): Place => {
 
 t.test('Write makes a file with its folders and shows what changed', async t => {
   const { call, read, root } = place(t)
-  t.match(await call('Write', { path: 'a/b/c.txt', content: 'x\n' }), { ok: true, content: [{ type: 'diff', path: 'a/b/c.txt', newText: 'x\n', oldText: undefined }] })
+  t.match(await call('Write', { path: 'a/b/c.txt', content: 'x\n' }), { ok: true, content: exactly({ type: 'diff', path: 'a/b/c.txt', newText: 'x\n', oldText: undefined }) })
   t.equal(read('a/b/c.txt'), 'x\n')
-  t.match(await call('Write', { path: 'notes.txt', content: 'new' }), { content: [{ oldText: 'hello\n', newText: 'new' }] })
+  t.match(await call('Write', { path: 'notes.txt', content: 'new' }), { content: exactly({ oldText: 'hello\n', newText: 'new' }) })
   t.same(readdirSync(join(root, 'a/b')), ['c.txt'], 'and leaves nothing else')
 })
 
@@ -86,7 +87,7 @@ t.test('Edit needs exactly one occurrence, or all of them when asked', async t =
 
 t.test('Delete takes a file, a link or an empty folder and nothing behind them', async t => {
   const { call, root, outside } = place(t)
-  t.match(await call('Delete', { path: 'notes.txt' }), { ok: true, content: [{ type: 'diff', oldText: 'hello\n', newText: '' }] })
+  t.match(await call('Delete', { path: 'notes.txt' }), { ok: true, content: exactly({ type: 'diff', oldText: 'hello\n', newText: '' }) })
   t.match(await call('Delete', { path: 'empty' }), { ok: true })
   t.match(await call('Delete', { path: 'src' }), { ok: false, text: /not empty/ })
   t.match(await call('Delete', { path: 'nope' }), { ok: false, text: /nothing in the workspace/ })
@@ -166,7 +167,7 @@ t.test('Read gives text, ranges and pictures, and only names other bytes', async
   writeFileSync(join(root, 'p.png'), Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))
   t.match(await call('Read', { path: 'b.bin' }), { ok: true, text: 'b.bin is binary: 3 bytes, not shown' })
   t.match(await call('Read', { path: 'latin' }), { text: /binary/ })
-  t.match(await call('Read', { path: 'p.png' }), { content: [{ type: 'image', path: 'p.png' }] })
+  t.match(await call('Read', { path: 'p.png' }), { content: exactly({ type: 'image', path: 'p.png' }) })
   t.match(await call('Edit', { path: 'b.bin', old: 'a', new: 'b' }), { ok: false, text: /binary/ })
 })
 
@@ -187,7 +188,7 @@ t.test('content is kept within bounds and says so', async t => {
   t.ok(content?.type === 'diff' && Buffer.byteLength(content.newText) <= 64 * 1024 && !content.newText.includes('\ufffd'))
   const long = `${'line\n'.repeat(40_000)}last\n`
   await call('Write', { path: 'long', content: long })
-  t.match((await call('Edit', { path: 'long', old: 'last', new: 'LAST' })).content, [{ truncated: true, oldText: /line\nlast\n$/, newText: /line\nLAST\n$/ }])
+  t.match((await call('Edit', { path: 'long', old: 'last', new: 'LAST' })).content, exactly({ truncated: true, oldText: /line\nlast\n$/, newText: /line\nLAST\n$/ }))
   const [text] = (await call('Read', { path: 'big' })).content
   t.ok(text?.type === 'text' && Buffer.byteLength(text.text) <= 32 * 1024)
   t.match(text, { text: /^é+\n\[\d+ bytes left out\]\né+$/ })
@@ -210,7 +211,7 @@ t.test('Shell runs in a folder of the tree and tells how it ended', async t => {
   const { call, root } = place(t)
   t.match(await call('Shell', { command: 'pwd' }), { ok: true, exit: 0, text: `${root}\n` })
   t.match(await call('Shell', { command: 'pwd', cwd: 'src' }), { text: `${root}/src\n` })
-  t.match(await call('Shell', { command: 'printf x; exit 3' }), { ok: false, exit: 3, text: 'x\n[exit 3]', content: [{ text: 'x\n[exit 3]' }] })
+  t.match(await call('Shell', { command: 'printf x; exit 3' }), { ok: false, exit: 3, text: 'x\n[exit 3]', content: exactly({ text: 'x\n[exit 3]' }) })
   t.match(await call('Shell', { command: 'sleep 5', timeoutMs: 20 }), { ok: false, text: /\[ended after 20 ms\]/ })
   t.match(await call('Shell', { command: 'pwd', cwd: 'out' }), { ok: false })
 })
@@ -225,7 +226,7 @@ t.test('a bad input is refused with its field, what was expected and what was fo
     ['Move', { from: 'a' }, /to: expected/], ['List', { path: '.', depth: 99 }, /depth/],
   ]
   for (const [name, input, message] of table) {
-    t.throws(() => tools[name]!.check(input), { reason: 'invalid', message, detail: { errors: [{ path: String, expected: String, value: String }] } }, `${name} ${JSON.stringify(input)}`)
+    t.throws(() => tools[name]!.check(input), { reason: 'invalid', message, detail: { errors: exactly({ path: String, expected: String, value: String }) } }, `${name} ${JSON.stringify(input)}`)
   }
 })
 

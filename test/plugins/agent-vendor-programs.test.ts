@@ -179,7 +179,7 @@ t.test('files are read and written inside the tree only, and every call passes t
   t.notOk(existsSync(join(root, '..', 'outside.txt')) || existsSync(join(root, '..', 'elsewhere', 'x')))
   t.match(gated[0], { name: 'Write', category: 'edit', path: 'deep/a.txt' })
   t.match(frames.find(frame => frame.kind === 'tool_call'), { name: 'Write', category: 'edit', target: 'deep/a.txt' })
-  t.match(frames.find(frame => frame.kind === 'tool_call_update' && frame.status === 'completed'), { content: [{ type: 'diff', path: 'deep/a.txt', newText: 'one\ntwo\nthree\n' }] })
+  t.match(frames.find(frame => frame.kind === 'tool_call_update' && frame.status === 'completed'), { content: exactly({ type: 'diff', path: 'deep/a.txt', newText: 'one\ntwo\nthree\n' }) })
 })
 
 t.test('a yes counts for what was asked and for nothing else, whatever the program says afterwards', async t => {
@@ -212,7 +212,7 @@ t.test('the gate\'s answer picks the protocol\'s option', async t => {
   for (const [permission, option] of [[{ allow: true }, 'ao'], [{ allow: true, always: true }, 'aa'], [{ allow: false }, 'ro']] as const) {
     const { turn, gated } = world(t, source, { permit: async () => permission })
     t.match(prose(await turn()), `"optionId":"${option}"`)
-    t.match(gated, [{ name: 'Fetch', category: 'fetch', title: 'Fetch a page' }])
+    t.match(gated, exactly({ name: 'Fetch', category: 'fetch', title: 'Fetch a page' }))
   }
 })
 
@@ -265,16 +265,16 @@ t.test('what a program shows of its work becomes frames', async t => {
     update({ sessionUpdate: 'available_commands_update', availableCommands: [{ name: '/test', description: 'Runs tests', input: { hint: 'which' } }] })
     update({ sessionUpdate: 'usage_update', used: 5, size: 100, cost: { amount: 0.25, currency: 'USD' } })`))
   const frames = (await turn()).filter(({ kind }) => kind !== 'session' && kind !== 'init')
-  t.match(frames, [
+  t.match(frames, exactly(
     { kind: 'thinking', text: 'hm' }, { kind: 'delta', text: 'one ' }, { kind: 'delta', text: 'block' }, { kind: 'text_end' }, { kind: 'delta', text: 'next' }, { kind: 'text_end' },
-    { kind: 'tool_call', id: 'x', name: 'Search', category: 'search', status: 'in_progress', target: 'Look around', locations: [{ path: 'src/a.ts', line: 3 }] },
-    { kind: 'tool_call_update', id: 'x', status: 'completed', content: [{ type: 'text', text: 'found' }, { type: 'image', path: 'p.png' }, { type: 'diff', path: 'b', newText: 'n' }] },
+    { kind: 'tool_call', id: 'x', name: 'Search', category: 'search', status: 'in_progress', target: 'Look around', locations: exactly({ path: 'src/a.ts', line: 3 }) },
+    { kind: 'tool_call_update', id: 'x', status: 'completed', content: exactly({ type: 'text', text: 'found' }, { type: 'image', path: 'p.png' }, { type: 'diff', path: 'b', newText: 'n' }) },
     { kind: 'tool_call', id: 'late', name: 'Other', category: 'other', status: 'pending', target: 'Never announced' },
-    { kind: 'todos', items: [{ content: 'do', status: 'in_progress' }] },
-    { kind: 'commands', items: [{ name: 'test', description: 'Runs tests', hint: 'which' }] },
+    { kind: 'todos', items: exactly({ content: 'do', status: 'in_progress' }) },
+    { kind: 'commands', items: exactly({ name: 'test', description: 'Runs tests', hint: 'which' }) },
     { kind: 'context_usage', tokens: 5, contextWindow: 100 },
     { kind: 'usage', costUsd: 0.25, numTurns: 1 },
-  ])
+  ))
 })
 
 t.test('every way to stop has its end', async t => {
@@ -299,13 +299,13 @@ t.test('a program is told the notes, the words, what is attached and what was sa
   const attachments = [{ path: 'p.png', absolute: join(root, 'p.png'), mime: 'image/png', bytes: 3 }, { path: 'a b.txt', absolute: join(root, 'a b.txt'), mime: 'text/plain', bytes: 9 }]
   const history = [{ index: 0, role: 'user' as const, text: 'first words' }, { index: 1, role: 'assistant' as const, text: 'first answer' }]
   const blocks = JSON.parse(prose(await turn({ prompt: 'NOTE\n\ngo', attachments, history })).slice(0, -1)) as { [name: string]: unknown }[]
-  t.match(blocks, [
-    { text: /private place/, annotations: { audience: ['assistant'] } }, { text: /Person: first words\n\nYou: first answer/ }, { text: 'NOTE', annotations: { audience: ['assistant'] } },
+  t.match(blocks, exactly(
+    { text: /private place/, annotations: { audience: exactly('assistant') } }, { text: /Person: first words\n\nYou: first answer/ }, { text: 'NOTE', annotations: { audience: exactly('assistant') } },
     { type: 'text', text: 'go', annotations: undefined },
     { type: 'image', mimeType: 'image/png', data: 'UE5H' }, { type: 'resource_link', name: 'a b.txt', uri: /^file:.*\/a%20b\.txt$/, size: 9 },
-  ])
+  ))
   const again = JSON.parse(prose(await turn({ sessionId: 's-1', history })).slice(0, -1)) as { [name: string]: unknown }[]
-  t.match(again, [{ text: 'go' }], 'a session that goes on needs to be told nothing again')
+  t.match(again, exactly({ text: 'go' }), 'a session that goes on needs to be told nothing again')
   t.equal(again.length, 1)
 })
 
@@ -330,5 +330,5 @@ t.test('a program that is not there is named with how to install it', async t =>
   await t.resolves(provider.preflight!('native'))
   const frames: Frame[] = []
   for await (const frame of acpOn(peers)('script', missing, {} as TurnRequest, {} as TurnIo)) frames.push(frame)
-  t.match(frames, [{ kind: 'error', code: 'harness-missing', message: /no-such-agent-program/ }])
+  t.match(frames, exactly({ kind: 'error', code: 'harness-missing', message: /no-such-agent-program/ }))
 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { daemonWith, inGit } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { refusal, state, transcript } from './agent-support.js'
 
@@ -35,15 +36,15 @@ t.test('a script runs in a program of its own, and every effect of it shows as a
   t.match(frames.find(({ kind }) => kind === 'init'), { provider: 'script', harness: 'vendor-code', model: 'script' })
   t.match(frames.find(({ kind }) => kind === 'session'), { sessionId: /^script-/ })
   t.match(frames.find(({ kind }) => kind === 'thinking'), { text: 'hm' })
-  t.match(said(frames).split('\n'), ['hello you', 'and you', 'one', 'three', `3: ${workspace}`, 'one', 'three', /^fetch is not available here/, /^ask is not available here/, 'n1', 'n2'])
-  t.match(frames.find(({ kind }) => kind === 'todos'), { items: [{ content: 'a', status: 'completed' }, { content: 'b', status: 'in_progress' }] })
-  t.match(call(frames, 'Write'), { category: 'edit', target: 'a.txt', locations: [{ path: 'a.txt' }], ended: { status: 'completed', content: [{ type: 'diff', path: 'a.txt', newText: 'one\n' }] } })
-  t.match(call(frames, 'Edit'), { ended: { content: [{ type: 'diff', oldText: 'one\ntwo\n', newText: 'one\nthree\n' }] } })
-  t.match(call(frames, 'Shell'), { category: 'execute', target: 'pwd; cat a.txt; exit 3', ended: { status: 'failed', content: [{ type: 'text', text: /\[exit 3\]$/ }] } })
+  t.match(said(frames).split('\n'), exactly('hello you', 'and you', 'one', 'three', `3: ${workspace}`, 'one', 'three', /^fetch is not available here/, /^ask is not available here/, 'n1', 'n2', ''))
+  t.match(frames.find(({ kind }) => kind === 'todos'), { items: exactly({ content: 'a', status: 'completed' }, { content: 'b', status: 'in_progress' }) })
+  t.match(call(frames, 'Write'), { category: 'edit', target: 'a.txt', locations: exactly({ path: 'a.txt' }), ended: { status: 'completed', content: exactly({ type: 'diff', path: 'a.txt', newText: 'one\n' }) } })
+  t.match(call(frames, 'Edit'), { ended: { content: exactly({ type: 'diff', oldText: 'one\ntwo\n', newText: 'one\nthree\n' }) } })
+  t.match(call(frames, 'Shell'), { category: 'execute', target: 'pwd; cat a.txt; exit 3', ended: { status: 'failed', content: exactly({ type: 'text', text: /\[exit 3\]$/ }) } })
   t.match(call(frames, 'Move'), { category: 'move', ended: { status: 'completed' } })
   t.match(frames.filter(frame => frame.kind === 'tool_call' && frame.name === 'Read').length, 2)
   t.match(frames.find(frame => frame.kind === 'tool_call_update' && frame.status === 'failed' && JSON.stringify(frame.content).includes('nowhere.txt')), { status: 'failed' })
-  t.match(frames.slice(-2), [{ kind: 'usage', numTurns: 1 }, { kind: 'done', reason: 'completed' }])
+  t.match(frames.slice(-2), exactly({ kind: 'usage', numTurns: 1 }, { kind: 'done', reason: 'completed' }))
   t.ok(kinds(frames).includes('context_usage'))
   const copy = join(data, 'agent', 'checkouts', 'v')
   t.equal(readFileSync(join(copy, 'b.txt'), 'utf8'), 'one\nthree\n')
@@ -121,14 +122,14 @@ t.test('a program that dies fails its turn in its own words, and the next turn w
   const daemon = await daemonWith(t, ['agent'])
   const { client, workspace } = daemon
   const frames = await runTurn(client, 'd', 'say first\ndie\nsay never', VENDOR)
-  t.match(frames.slice(-2), [{ kind: 'error', code: 'harness-crashed', message: /exit code 1: the script told this agent program to die/ }, { kind: 'done', reason: 'failed' }])
+  t.match(frames.slice(-2), exactly({ kind: 'error', code: 'harness-crashed', message: /exit code 1: the script told this agent program to die/ }, { kind: 'done', reason: 'failed' }))
   t.same(programs(workspace), [])
   const session = frames.find(({ kind }) => kind === 'session')
   const next = await runTurn(client, 'd', 'say again')
   t.match(said(next), 'again')
   t.match(next.find(({ kind }) => kind === 'session'), session!, 'the new process loaded the session')
   t.match(await state(daemon, 'd'), { conversation: { lastEnd: 'completed', harness: 'vendor-code' } })
-  t.match((await transcript(daemon, 'd')).messages.map(({ role }) => role), ['user', 'assistant', 'notice', 'user', 'assistant'])
+  t.match((await transcript(daemon, 'd')).messages.map(({ role }) => role), exactly('user', 'assistant', 'notice', 'user', 'assistant'))
 })
 
 t.test('a script that fails ends the turn as failed with its own sentence, and its process stays', async t => {
@@ -185,7 +186,7 @@ t.test('words for a running turn wait, start by themselves after it, and cannot 
   const second = await client.call('POST /agent', { conversationId: 'q', prompt: 'say second' })
   t.equal(second.delivery, 'queued')
   const watched = framesOf(client, 'q')
-  t.match(await watched.until(({ kind }) => kind === 'queue'), { messages: [{ run: second.run, why: 'no-mid-turn-words' }] })
+  t.match(await watched.until(({ kind }) => kind === 'queue'), { messages: exactly({ run: second.run, why: 'no-mid-turn-words' }) })
   t.match(await refusal(client.call('POST /agent/steer', { conversationId: 'q', text: 'quick' })), { status: 409, message: /POST \/agent/ })
   const ends: unknown[] = []
   for await (const event of await client.call('POST /agent/attach', { conversationId: 'q' })) if (event.kind === 'end') ends.push(event)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { AttachData, Frame } from '../../plugins/agent/contract.js'
 import { daemonWith, inGit, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { refusal, state, transcript } from './agent-support.js'
 import { treeOf } from './agents-support.js'
@@ -105,11 +106,11 @@ t.test('the record holds the turn when done is seen', async t => {
   await framesOf(client, 'record').until(({ kind }) => kind === 'done')
   const { messages, total } = await transcript(daemon, 'record')
   t.equal(total, 3)
-  t.match(messages, [
+  t.match(messages, exactly(
     { index: 0, role: 'user', run, messageId, by: 'owner@sandbox.local', sentAt: Number },
-    { index: 1, role: 'assistant', text: 'first', thinking: 'about it', tools: [{ name: 'Write', status: 'completed', content: [{ type: 'diff', path: 'a.txt' }] }] },
+    { index: 1, role: 'assistant', text: 'first', thinking: 'about it', tools: exactly({ name: 'Write', status: 'completed', content: exactly({ type: 'diff', path: 'a.txt' }) }) },
     { index: 2, role: 'assistant', text: 'second' },
-  ])
+  ))
   const { conversation, live } = await state(daemon, 'record')
   t.match(conversation, { title: 'Two blocks', titleBy: 'person', lastRun: run, lastEnd: 'completed', provider: 'script', harness: 'native', model: 'script' })
   t.same(conversation.totals, { turns: 1, toolUses: 1, helpers: 0, costUsd: 0.5, inputTokens: 10, outputTokens: 20 })
@@ -139,7 +140,7 @@ t.test('an unknown shortcut and a broken line run nothing', async t => {
 
 t.test('commands are listed for the default provider and refused for an unknown one', async t => {
   const { client } = await daemonWith(t, ['agent'])
-  t.match((await client.call('GET /agent/commands')).commands.map(({ name }) => name).sort(), ['demo', 'help'])
+  t.match((await client.call('GET /agent/commands')).commands.map(({ name }) => name).sort(), exactly('demo', 'help'))
   t.match(await refusal(client.call('GET /agent/commands', { agent: 'nobody' })), { status: 422 })
 })
 
@@ -164,12 +165,12 @@ t.test('a copy follows the main line, and says what does not fit', async t => {
   inGit(workspace, 'commit', '-qam', 'second')
   const followed = await runTurn(client, 'sync', 'run cat a.txt\nsay $out\nwrite a.txt\n| other')
   t.match(followed[0], { kind: 'worktree', base: inGit(workspace, 'rev-parse', 'HEAD').trim(), sync: { commits: 1, blocked: { length: 0 } } })
-  t.match(followed.find(({ kind }) => kind === 'preamble'), { notes: [{ title: 'Main line' }] })
+  t.match(followed.find(({ kind }) => kind === 'preamble'), { notes: exactly({ title: 'Main line' }) })
   t.match(followed.find(({ kind }) => kind === 'delta'), { text: /two/ })
   execFileSync('sh', ['-c', 'echo three > a.txt'], { cwd: workspace })
   inGit(workspace, 'commit', '-qam', 'third')
   const stuck = await runTurn(client, 'sync', 'run cat a.txt\nsay $out')
-  t.match(stuck[0], { kind: 'worktree', sync: { commits: 0, blocked: ['root'] } })
+  t.match(stuck[0], { kind: 'worktree', sync: { commits: 0, blocked: exactly('root') } })
   t.match(stuck.find(({ kind }) => kind === 'delta'), { text: /other/ }, 'the copy was left as it was')
 })
 
@@ -202,7 +203,7 @@ t.test('a main line that moves while a turn is parked comes in with the answer, 
   const before = treeOf(copy)
   commit('a.txt', 'theirs\n')
   await client.call('POST /agent/reply', { kind: 'question', requestId: again, answers: { 'Again?': 'b' } })
-  t.match(await synced(), { base: third, sync: { commits: 0, blocked: ['root'] } })
+  t.match(await synced(), { base: third, sync: { commits: 0, blocked: exactly('root') } })
   t.match((await watched.all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
   t.same(treeOf(copy), before, 'the copy is byte-equal')
   t.equal(inGit(copy, 'branch', '--show-current').trim(), 'agent/p')

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
 import type { SystemEvent } from '../../plugins/system/contract.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
 const GROUPS = ['system', 'agent', 'agents']
@@ -97,7 +98,7 @@ t.test('waiting messages are listed, taken back and put in order, and start when
   const [, runB] = await queued(client, 'c-1', ['a', 'b', 'c'])
   const frames = framesOf(client, 'c-1')
   const line = await client.call('GET /agents/{id}/queue', { id: 'c-1' })
-  t.match(line, { paused: false, messages: [{ messageId: 'm-a', text: 'say a' }, { messageId: 'm-b' }, { messageId: 'm-c' }] })
+  t.match(line, { paused: false, messages: exactly({ messageId: 'm-a', text: 'say a' }, { messageId: 'm-b' }, { messageId: 'm-c' }) })
   t.equal(line.running, (await client.call('GET /agents/{id}', { id: 'c-1' })).run)
   const watching = framesOf(client, 'c-1', { run: runB! }).all()
   const { removed, messages } = await client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'c-1', messageId: 'm-b' })
@@ -174,7 +175,7 @@ t.test('an archived conversation keeps its work on a parked branch, and its next
   await runTurn(client, 'c-1', 'write a.txt\n| a\nrun echo more > b.txt', { isolated: true })
   const { moved, rev, failed } = await client.call('POST /agents/archive', { ids: ['c-1', 'c-1'] })
   const tip = inGit(workspace, 'rev-parse', 'refs/sandbox/parked/c-1')
-  t.match(moved, [{ id: 'c-1', status: 'ready', diff: { files: 2 }, archivedAt: Number }])
+  t.match(moved, exactly({ id: 'c-1', status: 'ready', diff: { files: 2 }, archivedAt: Number }))
   t.equal(failed, undefined)
   t.equal(parked(workspace), 'refs/sandbox/parked/c-1')
   t.notOk(existsSync(join(data, 'agent', 'checkouts', 'c-1')))
@@ -186,10 +187,10 @@ t.test('an archived conversation keeps its work on a parked branch, and its next
   for (let look = 0; look < 200 && left().length > 0; look++) await delay(50)
   t.same(left(), [], 'nor is its git dir')
   t.match(await client.call('GET /agents'), { agents: { length: 0 }, rev })
-  t.match(await client.call('GET /agents/archived'), { agents: [{ id: 'c-1' }], held: { length: 0 } })
+  t.match(await client.call('GET /agents/archived'), { agents: exactly({ id: 'c-1' }), held: { length: 0 } })
   t.equal((await client.call('POST /agents/archive', { ids: ['c-1'] })).moved.length, 1, 'again is as good')
-  t.match((await client.call('POST /agents/unarchive', { ids: ['c-1'] })).moved, [{ id: 'c-1', archivedAt: undefined }])
-  t.match((await client.call('GET /agents')).agents, [{ id: 'c-1', status: 'ready' }])
+  t.match((await client.call('POST /agents/unarchive', { ids: ['c-1'] })).moved, exactly({ id: 'c-1', archivedAt: undefined }))
+  t.match((await client.call('GET /agents')).agents, exactly({ id: 'c-1', status: 'ready' }))
   await client.call('POST /agents/archive', { ids: ['c-1'] })
   await runTurn(client, 'c-1', 'run cat a.txt b.txt\nexpect more\nsay back')
   t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { lastEnd: 'completed', archivedAt: undefined, diff: { files: 2 } })
@@ -206,7 +207,7 @@ t.test('a conversation that was put away only half loses nothing', async t => {
   await runTurn(client, 'c-1', 'read a.txt\nwrite b.txt\n| b')
   t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { lastEnd: 'completed', diff: { files: 2 } })
   const tip = inGit(workspace, 'rev-parse', 'agent/c-1')
-  t.match((await client.call('POST /agents/archive', { ids: ['c-1'] })).moved, [{ diff: { files: 2 } }])
+  t.match((await client.call('POST /agents/archive', { ids: ['c-1'] })).moved, exactly({ diff: { files: 2 } }))
   t.equal(inGit(workspace, 'rev-parse', 'refs/sandbox/parked/c-1'), tip)
 })
 
@@ -229,7 +230,7 @@ t.test('a working conversation is not archived, a copy off its branch stays, and
   await t.rejects(client.call('POST /agents/{id}/place', { id: 'works', text: 'x' }), { name: 'Refusal', reason: 'conflict' })
   const { moved, failed } = await client.call('POST /agents/archive', { ids: ['off', 'ready'] })
   t.same(moved.map(({ id }) => id), ['ready'])
-  t.match(failed, [{ id: 'off', message: /does not stand on its branch/ }])
+  t.match(failed, exactly({ id: 'off', message: /does not stand on its branch/ }))
   t.equal(readFileSync(join(data, 'agent', 'checkouts', 'off', 'x.txt'), 'utf8'), 'x\n')
   await client.call('POST /agent/stop', { conversationId: 'works' })
   t.same((await client.call('POST /agents/archive')).moved.map(({ id }) => id), ['idle'])
@@ -310,7 +311,7 @@ t.test('an index that cannot be read is built anew, and one that lags behind is 
       await runTurn(client, 'c-1', `say a ${word}`)
       if (at === 0) await client.call('GET /agents/search', { query: word })
       const { matches, indexing } = await client.call('GET /agents/search', { query: 'a pelican' })
-      t.match([matches, indexing], [[{ id: 'c-1' }], false])
+      t.match([matches, indexing], exactly(exactly({ id: 'c-1' }), false))
       t.equal((await client.call('GET /agents/search', { query: word })).matches.length, 1)
     })
   }
@@ -324,7 +325,7 @@ t.test('a line placed in the agent\'s voice stands in the record, marked, and is
   const { messages, sessionId } = await client.call('GET /agents/{id}/transcript', { id: 'c-1' })
   t.match(messages.at(-1), { index: 2, role: 'assistant', text: 'we ship on Friday', placed: true })
   t.equal(sessionId, undefined)
-  t.match((await client.call('GET /agents/search', { query: 'on Friday' })).matches, [{ id: 'c-1', snippet: { speaker: 'agent' } }])
+  t.match((await client.call('GET /agents/search', { query: 'on Friday' })).matches, exactly({ id: 'c-1', snippet: { speaker: 'agent' } }))
   await runTurn(client, 'c-1', 'say again')
   t.same(await said(client, 'c-1'), ['hello', 'we ship on Friday', 'again'])
 })
@@ -361,7 +362,7 @@ t.test('what was answered survives a kill', async t => {
   t.match(await client.call('GET /agents/{id}', { id: 'asked' }), { landRequested })
   t.equal((await said(client, 'asked')).at(-1), 'placed')
   t.same((await client.call('GET /agents/archived')).agents.map(({ id }) => id), ['away'])
-  t.match((await client.call('GET /agents/search', { query: 'pelican' })).matches, [{ id: 'away' }])
+  t.match((await client.call('GET /agents/search', { query: 'pelican' })).matches, exactly({ id: 'away' }))
   const line = await client.call('GET /agents/{id}/queue', { id: 'works' })
   t.same(line.messages.map(({ messageId }) => messageId), ['m-c', 'm-a'])
   await client.call('POST /agents/{id}/queue/order', { id: 'works', messageIds: ['m-c', 'm-a'], start: true })

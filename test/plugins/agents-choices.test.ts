@@ -6,6 +6,7 @@ import type { LandResult } from '../../plugins/agents/contract.js'
 import type { Choose } from '../../plugins/agents/landing/choices.js'
 import { landRepo, type RepoLanding } from '../../plugins/agents/landing/landing.js'
 import { daemonWith, inGit, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { Bed, treeOf } from './agents-support.js'
 
@@ -50,7 +51,7 @@ t.test('choices give exactly the three outcomes, and what is skipped stays outst
   const before = books(workspace)
   t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
     landed: false,
-    conflicts: [{ paths: [{ path: 'a.txt', reason: 'workspace' }, { path: 'b.txt', reason: 'diverged' }, { path: 'c.txt', reason: 'workspace' }], clean: 2 }],
+    conflicts: exactly({ paths: exactly({ path: 'a.txt', reason: 'workspace' }, { path: 'b.txt', reason: 'diverged' }, { path: 'c.txt', reason: 'workspace' }), clean: 2 }),
   })
   t.same(await chosen(client, { 'a.txt': 'agent', 'b.txt': 'workspace', 'c.txt': 'skip' }), {
     landed: true, left: [{ repo: 'root', paths: ['c.txt'] }],
@@ -62,7 +63,7 @@ t.test('choices give exactly the three outcomes, and what is skipped stays outst
   t.equal(books(workspace), before, 'index and HEAD are byte-equal')
   t.same(await owed(client), ['c.txt'])
   t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready')
-  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: false, conflicts: [{ paths: [{ path: 'c.txt', reason: 'workspace' }], clean: 0 }] })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: false, conflicts: exactly({ paths: exactly({ path: 'c.txt', reason: 'workspace' }), clean: 0 }) })
   t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'conflict')
   t.same(await chosen(client, { 'c.txt': 'agent' }), { landed: true })
   t.equal(read(workspace, 'c.txt'), AGENT)
@@ -74,7 +75,7 @@ t.test('choices give exactly the three outcomes, and what is skipped stays outst
 t.test('choices that leave out a blocked path land nothing', async t => {
   const { client, workspace } = await disputed(t)
   const before = work(workspace)
-  t.match(await chosen(client, { 'a.txt': 'agent', 'b.txt': 'skip' }), { landed: false, conflicts: [{ paths: [{ path: 'c.txt' }] }] })
+  t.match(await chosen(client, { 'a.txt': 'agent', 'b.txt': 'skip' }), { landed: false, conflicts: exactly({ paths: exactly({ path: 'c.txt' }) }) })
   t.same(work(workspace), before)
   t.same((await owed(client)).sort(), ['a.txt', 'b.txt', 'c.txt', 'fits.txt', 'new.txt'])
 })
@@ -240,9 +241,9 @@ t.test('a folder of the person\'s is never taken away by a choice, and a skipped
   mkdirSync(join(main, 'folder'))
   writeFileSync(join(main, 'folder/mine'), 'mine\n')
   const before = treeOf(main)
-  t.match((await landAs(bed, () => 'agent'))?.conflict?.paths, [{ path: 'folder', reason: 'workspace' }])
+  t.match((await landAs(bed, () => 'agent'))?.conflict?.paths, exactly({ path: 'folder', reason: 'workspace' }))
   const result = await landAs(bed, ({ path }) => (path === 'file/in' ? undefined : 'skip'))
-  t.match(result?.conflict?.paths.map(({ path }) => path), ['file/in'])
+  t.match(result?.conflict?.paths.map(({ path }) => path), exactly('file/in'))
   t.same(treeOf(main), before)
 })
 
@@ -267,7 +268,7 @@ t.test('merging puts markers where the main line moved on, byte-exact, and nowhe
   const { client, workspace } = await disputed(t)
   const before = [work(workspace), books(workspace)]
   const refused = await client.call('POST /agents/{id}/land', { id: 'c-1', mode: 'merge' })
-  t.match(refused, { landed: false, conflicts: [{ paths: [{ path: 'a.txt' }, { path: 'b.txt', reason: 'diverged' }, { path: 'c.txt' }], clean: 2 }] })
+  t.match(refused, { landed: false, conflicts: exactly({ paths: exactly({ path: 'a.txt' }, { path: 'b.txt', reason: 'diverged' }, { path: 'c.txt' }), clean: 2 }) })
   t.same([work(workspace), books(workspace)], before)
   t.same(await chosen(client, { 'a.txt': 'workspace', 'c.txt': 'skip' }, { mode: 'merge' }), {
     landed: true, resolving: [{ repo: 'root', paths: ['b.txt'] }], left: [{ repo: 'root', paths: ['c.txt'] }],

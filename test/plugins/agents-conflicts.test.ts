@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { treeOf } from './agents-support.js'
 
@@ -93,7 +94,7 @@ t.test('one file is shown with all its sides and the merge with markers', async 
   const [big] = (await client.call('GET /agents/{id}/conflicts', { id: 'c-1', repo: 'root', path: 'big.txt' })).files
   t.match(big?.workspace, { size: 400_000, truncated: true })
   t.equal(big?.workspace?.text, 'é'.repeat(131_072), 'cut between characters')
-  t.match((await client.call('GET /agents/{id}/conflicts', { id: 'c-1', repo: 'nested', path: 'n.txt' })).files, [{ workspace: { text: lines(5, { 3: 'mine' }) } }])
+  t.match((await client.call('GET /agents/{id}/conflicts', { id: 'c-1', repo: 'nested', path: 'n.txt' })).files, exactly({ workspace: { text: lines(5, { 3: 'mine' }) } }))
 })
 
 t.test('conflicts of half a name, an unknown file or the shared tree are refused', async t => {
@@ -124,17 +125,17 @@ t.test('several conversations land in order, each on what the one before left, a
   t.equal(await many({ ids: ['one', 'none'] }), 404)
   t.same(work(workspace), { 'a.txt': `file ${lines(5)}` }, 'nothing landed')
   const { results } = await client.call('POST /agents/land', { ids: ['one', 'shared', 'two', 'three'] })
-  t.match(results, [
+  t.match(results, exactly(
     { id: 'one', result: { landed: true } },
     { id: 'shared', error: { status: 422, message: /shared tree/ } },
-    { id: 'two', result: { landed: false, conflicts: [{ paths: [{ path: 'a.txt', reason: 'workspace' }], clean: 1 }] } },
+    { id: 'two', result: { landed: false, conflicts: exactly({ paths: exactly({ path: 'a.txt', reason: 'workspace' }), clean: 1 }) } },
     { id: 'three', result: { landed: true } },
-  ])
+  ))
   t.same(work(workspace), { 'a.txt': `file ${lines(5, { 3: 'one' })}`, 'three.txt': 'file three\n' })
   inGit(workspace, 'add', '-A')
   inGit(workspace, 'commit', '-q', '-m', 'took in')
   const merged = await client.call('POST /agents/land', { ids: ['two'], mode: 'merge' })
-  t.match(merged.results, [{ id: 'two', result: { landed: true, resolving: [{ repo: 'root', paths: ['a.txt'] }] } }])
+  t.match(merged.results, exactly({ id: 'two', result: { landed: true, resolving: exactly({ repo: 'root', paths: exactly('a.txt') }) } }))
   t.equal(read(workspace, 'a.txt'), 'line 1\nline 2\n<<<<<<< workspace\none\n=======\ntwo\n>>>>>>> agent/two\nline 4\nline 5\n')
 })
 
@@ -160,7 +161,7 @@ t.test('a sync brings the branch onto the main line, tells what moved, and touch
   inGit(workspace, 'commit', '-q', '-m', 'in the way', 'a.txt')
   const tip = inGit(workspace, 'rev-parse', 'agent/c-1')
   const blocked = await client.call('POST /agents/{id}/sync', { id: 'c-1' })
-  t.match(blocked.repos, [{ commits: 0, moved: ['a.txt'], overlap: ['a.txt'], blocked: true, paths: ['a.txt'] }])
+  t.match(blocked.repos, exactly({ commits: 0, moved: exactly('a.txt'), overlap: exactly('a.txt'), blocked: true, paths: exactly('a.txt') }))
   t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), tip, 'it stayed as it was')
   t.equal(blocked.agent.base, head.slice(0, 10))
   t.equal((await fetch('/agents/none/sync', { method: 'POST', body: '{}' })).status, 404)
@@ -180,7 +181,7 @@ t.test('work that was left behind is still outstanding after a sync', async t =>
   await runTurn(client, 'c-1', 'edit a.txt\n| - line 3\n| + agent\nedit b.txt\n| - line 3\n| + agent\nsay done', { isolated: true })
   await client.call('POST /agents/{id}/land', { id: 'c-1', only: [{ repo: 'root', path: 'a.txt' }] })
   inGit(workspace, 'commit', '-q', '-a', '-m', 'took a in')
-  t.match((await client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, [{ commits: 1 }])
+  t.match((await client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, exactly({ commits: 1 }))
   t.same((await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos[0]?.changes.map(({ path, landed }) => [path, landed]), [['b.txt', false]])
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(read(workspace, 'b.txt'), lines(5, { 3: 'agent' }))

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
 import type { ErrorFrame, Frame } from '../../plugins/agent/contract.js'
 import { daemonWith, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { inner, refusal, state } from './agent-support.js'
 
@@ -122,7 +123,7 @@ t.test('a turn that died of an outage goes on where it stopped once its provider
   const wait = error!.outage!.retryAt - before
   t.ok(wait >= 15_000 && wait < 50_000, `${wait} ms`)
   t.match(await client.call('GET /agents/{id}', { id: 'c' }), { status: 'resuming', failure: undefined, run: first.run })
-  t.match((await client.call('GET /agents')).agents, [{ id: 'c', status: 'resuming' }])
+  t.match((await client.call('GET /agents')).agents, exactly({ id: 'c', status: 'resuming' }))
   const frames = await nextRun(daemon, 'c', first.run)
   t.same(frames[0], { kind: 'resumed', reason: 'outage', attempt: 2, resumedFrom: first.run })
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
@@ -154,14 +155,14 @@ t.test('in a private copy the resumed turn lands as it was told to, and going ba
   const first = (await framesOf(client, 'c').all()).map(({ event }) => event)
   t.notOk(existsSync(join(workspace, 'log.txt')), 'what failed does not land')
   const second = await nextRun(daemon, 'c', started.run)
-  t.match(second.map(({ kind }) => kind).slice(0, 3), ['resumed', 'worktree', 'checkpoint'])
+  t.match(second.map(({ kind }) => kind).slice(0, 3), exactly('resumed', 'worktree', 'checkpoint'))
   t.same(second.slice(-2), [{ kind: 'landed', landed: true }, { kind: 'done', reason: 'completed' }])
   t.equal(readFileSync(join(workspace, 'log.txt'), 'utf8'), 'once\nafter\n')
   const { messages, total } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
   const begun = first.find(frame => frame.kind === 'checkpoint')
   t.same(messages.map(({ checkpointId }) => checkpointId).filter(Boolean), [begun?.id], 'one place to go back to: before the message')
   t.match(await client.call('POST /agent/rewind', { conversationId: 'c', index: 0 }), { dropped: total, snapshot: begun?.id })
-  t.match(await client.call('GET /agents/{id}/diff', { id: 'c' }), { repos: [{ changes: { length: 0 } }] })
+  t.match(await client.call('GET /agents/{id}/diff', { id: 'c' }), { repos: exactly({ changes: { length: 0 } }) })
 })
 
 t.test('an outage that lasts is counted from run to run', async t => {
@@ -172,7 +173,7 @@ t.test('an outage that lasts is counted from run to run', async t => {
   const second = await nextRun(daemon, 'c', run)
   t.match(errorOf(second), { autoResume: 'scheduled', outage: { attempt: 2, maxAttempts: 6 } })
   const third = await nextRun(daemon, 'c', (await client.call('GET /agents/{id}', { id: 'c' })).run!)
-  t.match([third[0], third.at(-1)], [{ kind: 'resumed', attempt: 3 }, { kind: 'done', reason: 'completed' }])
+  t.match([third[0], third.at(-1)], exactly({ kind: 'resumed', attempt: 3 }, { kind: 'done', reason: 'completed' }))
 })
 
 t.test('messages that waited behind the turn follow once it went on', async t => {

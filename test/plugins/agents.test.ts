@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { AgentCard } from '../../plugins/agents/contract.js'
 import { daemonWith, folderOf, inGit, makeWorkspace } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { treeOf } from './agents-support.js'
 
@@ -98,7 +99,7 @@ t.test('a writing agent holds a landing off unless forced, a parked one does not
   await client.call('POST /agent', { conversationId: 'c-1', isolated: true, prompt: 'write a.txt\n| a\nask Go on?\n| yes: on\nwrite b.txt\n| b\nwait words 60000' })
   const watched = framesOf(client, 'c-1')
   const card = await watched.until(({ kind }) => kind === 'question')
-  t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'awaiting', attention: { question: true }, cards: [{ kind: 'question' }] })
+  t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'awaiting', attention: { question: true }, cards: exactly({ kind: 'question' }) })
   await t.rejects(client.call('POST /agents/{id}/discard', { id: 'c-1' }), { message: /parked/ })
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'a\n')
@@ -139,7 +140,7 @@ t.test('two repositories land independently, and one of them that cannot is told
   })
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\n')
   t.equal(readFileSync(join(nested, 'n.txt'), 'utf8'), 'mine\n')
-  t.match((await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.map(({ repo, changes }) => [repo, changes[0]?.landed]), [['root', true], ['nested', false]])
+  t.match((await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.map(({ repo, changes }) => [repo, changes[0]?.landed]), exactly(exactly('root', true), exactly('nested', false)))
 })
 
 t.test('work of a conversation is not lost when a person takes one of its repositories away', async t => {
@@ -177,7 +178,7 @@ t.test('the revision of the roster only grows, over a restart too', async t => {
     const { client } = await daemonWith(t, GROUPS, place)
     const { agents, rev } = await client.call('GET /agents')
     t.ok(rev > last)
-    t.match(agents, [{ id: 'c-1', status: 'idle' }])
+    t.match(agents, exactly({ id: 'c-1', status: 'idle' }))
   })
 })
 
@@ -187,7 +188,7 @@ t.test('work that main takes in by another road is landed by itself, and a faile
   t.equal(await statusOf(client.call('GET /agents/{id}', { id: 'merged' })), 'ready')
   inGit(workspace, 'merge', '-q', '--ff-only', 'agent/merged')
   t.equal(await statusOf(client.call('GET /agents/{id}', { id: 'merged' })), 'landed')
-  t.match((await client.call('GET /agents/{id}/diff', { id: 'merged' })).repos[0]?.changes, [{ path: 'a.txt', landed: true }])
+  t.match((await client.call('GET /agents/{id}/diff', { id: 'merged' })).repos[0]?.changes, exactly({ path: 'a.txt', landed: true }))
   await runTurn(client, 'failed', 'write b.txt\n| b\nfail it broke', { isolated: true })
   t.match(await client.call('GET /agents/{id}', { id: 'failed' }), { status: 'error', failure: /it broke/, diff: { files: 1 } })
   await client.call('POST /agents/{id}/land', { id: 'failed' })
@@ -200,13 +201,13 @@ t.test('a conflict that a person ends by merging the branch by hand is landed in
   await runTurn(client, 'c-1', WORK, { isolated: true })
   writeFileSync(join(workspace, 'README.md'), '# mine\n')
   t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: false })
-  t.match((await client.call('GET /agents')).agents, [{ status: 'conflict', attention: { conflict: true } }])
+  t.match((await client.call('GET /agents')).agents, exactly({ status: 'conflict', attention: { conflict: true } }))
   inGit(workspace, 'checkout', '-q', '--', 'README.md')
   writeFileSync(join(workspace, 'mine.txt'), 'mine\n')
   inGit(workspace, 'add', 'mine.txt')
   inGit(workspace, 'commit', '-qm', 'the main line moved')
   inGit(workspace, 'merge', '-q', '--no-ff', '-m', 'by hand', 'agent/c-1')
-  t.match((await client.call('GET /agents')).agents, [{ status: 'landed', attention: { conflict: false } }])
+  t.match((await client.call('GET /agents')).agents, exactly({ status: 'landed', attention: { conflict: false } }))
   const { repos, conflicts } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
   t.same([conflicts, repos[0]?.changes.filter(({ landed }) => !landed)], [undefined, []])
   t.same((await client.call('GET /agents/{id}/conflicts', { id: 'c-1' })).files, [])
@@ -242,7 +243,7 @@ t.test('an isolated turn that plants filters, hooks, refs and links lands nothin
     'say done',
   ].join('\n'), { isolated: true })
   t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
-    landed: false, conflicts: [{ repo: 'root', paths: [{ path: 'out', reason: 'workspace' }] }],
+    landed: false, conflicts: exactly({ repo: 'root', paths: exactly({ path: 'out', reason: 'workspace' }) }),
   })
   t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# work\n')
   await runTurn(client, 'c-1', 'run rm out\nsay done', { isolated: true })

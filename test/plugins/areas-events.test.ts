@@ -5,6 +5,7 @@ import { wallKind } from '../../sdk/node/wall/wall.js'
 import { refusalOf } from '../kernel/auth/memory.js'
 import { daemonWith, type Support } from '../support/daemon.js'
 import { joined, type Joined } from '../support/joined.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { openEvents, type Opened } from './events-support.js'
 import { noWall } from '../support/walls.js'
@@ -52,7 +53,7 @@ for (const apart of [[], ['system', 'areas', 'agents']]) {
     t.match(seen, '"owner@sandbox.local"', 'who is there is told')
     await daemon.client.call('POST /agents/{id}/discard', { id: `out-${PLANTED}` })
     await daemon.client.call('POST /agents/{id}/land', { id: 'in' })
-    t.match(await events.until('runtimeChanged', ({ domains }) => domains.includes('landings')), { keys: ['in'] })
+    t.match(await events.until('runtimeChanged', ({ domains }) => domains.includes('landings')), { keys: exactly('in') })
     await daemon.client.call('POST /agents/{id}/discard', { id: 'in' })
     t.match(await events.until('agent', ({ removed }) => removed !== undefined), { removed: 'in' })
   })
@@ -66,7 +67,7 @@ t.test('the whole fleet and what a badge counts are those inside', { skip }, asy
   await daemon.client.call('POST /agent', { conversationId: 'out', prompt: 'ask Go on?\n| yes: x', startIn: 'docs' })
   await framesOf(daemon.client, 'out').until(({ kind }) => kind === 'question')
   const [mine, all] = [await openEvents(t, { url: daemon.url, session: ann.session }), await openEvents(t, daemon)]
-  t.match((await mine.until('agents')).agents.map(({ id }) => id), ['in'])
+  t.match((await mine.until('agents')).agents.map(({ id }) => id), exactly('in'))
   t.match(await mine.until('attention'), { cards: 1 })
   t.match(await all.until('attention'), { cards: 2 })
   for (const conversationId of ['in', 'out']) await daemon.client.call('POST /agent/stop', { conversationId })
@@ -89,7 +90,7 @@ t.test('whoever loses the last area is told, sees nothing any more, and everythi
   await daemon.client.call('POST /areas/{id}/holders', { id: 'docs', add: [ann.email] })
   t.match(await after.until('resync'), { reason: 'access' })
   t.match(await ann.client.call('GET /agents/{id}', { id: 'in' }), { id: 'in' }, 'without signing in again')
-  t.match((await (await openEvents(t, { url: daemon.url, session: ann.session })).until('agents')).agents, [{ id: 'in' }])
+  t.match((await (await openEvents(t, { url: daemon.url, session: ann.session })).until('agents')).agents, exactly({ id: 'in' }))
 })
 
 t.test('an area that is written anew counts from the next request, and ends what stands on the old one', { skip }, async t => {
@@ -114,14 +115,14 @@ t.test('a folder that goes away takes what lies in it from whoever watches, and 
   await runTurn(ann.client, 'in', 'say x', { startIn: 'docs' })
   const at = (path: string) => join(daemon.workspace, path)
   const events = await openEvents(t, { url: daemon.url, session: ann.session })
-  t.match((await events.until('agents')).agents, [{ id: 'in' }])
+  t.match((await events.until('agents')).agents, exactly({ id: 'in' }))
   renameSync(at('docs'), at('away'))
   t.match(await events.until('resync'), { reason: 'access' })
   const next = await openEvents(t, { url: daemon.url, session: ann.session })
   t.same((await next.until('agents')).agents, [])
   renameSync(at('away'), at('docs'))
   t.match(await next.until('resync'), { reason: 'access' })
-  t.match((await (await openEvents(t, { url: daemon.url, session: ann.session })).until('agents')).agents, [{ id: 'in' }])
+  t.match((await (await openEvents(t, { url: daemon.url, session: ann.session })).until('agents')).agents, exactly({ id: 'in' }))
 })
 
 for (const apart of [[], ['areas', 'agent']]) {
@@ -146,7 +147,7 @@ t.test('a grant names areas that there are, and narrows who had everything', asy
   const bob = await joins('bob')
   await runTurn(daemon.client, PLANTED, 'say x')
   const events = await openEvents(t, { url: daemon.url, session: bob.session })
-  t.match((await events.until('agents')).agents, [{ id: PLANTED }])
+  t.match((await events.until('agents')).agents, exactly({ id: PLANTED }))
   t.match(await refusalOf(() => daemon.client.call('POST /areas/{id}/holders', { id: 'docs', add: [bob.email] })), { status: 409 })
   await daemon.client.call('POST /areas/{id}/holders', { id: 'docs', add: [bob.email], narrow: true })
   t.match(await events.until('resync'), { reason: 'access' })
@@ -170,9 +171,9 @@ t.test('what happens to areas is on the record, for maintainers', async t => {
   await client.call('DELETE /areas/{id}', { id: 'docs' })
   const { events } = await client.call('GET /activity', { type: 'area.*' })
   const { email } = ann
-  t.match(events, [
+  t.match(events, exactly(
     { type: 'area.deleted', extra: { id: 'docs' } }, { type: 'area.revoked', extra: { id: 'docs', email } }, { type: 'area.granted', extra: { id: 'docs', email } },
-    { type: 'area.written', extra: { id: 'docs', folders: ['src'], access: 'read', before: ['docs'], accessBefore: 'work' } }, { type: 'area.written', extra: { id: 'docs', folders: ['docs'] }, actor: 'owner@sandbox.local' },
-  ])
+    { type: 'area.written', extra: { id: 'docs', folders: exactly('src'), access: 'read', before: exactly('docs'), accessBefore: 'work' } }, { type: 'area.written', extra: { id: 'docs', folders: exactly('docs') }, actor: 'owner@sandbox.local' },
+  ))
   t.same((await ann.client.call('GET /activity', { type: 'area.*' })).events, [])
 })

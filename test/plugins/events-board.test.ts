@@ -3,6 +3,7 @@ import { BoardStream } from '../../plugins/system/stream/board.js'
 import type { LiveFrame } from '../../sdk/kernel.js'
 import { TestClock } from '../sdk/node/live/support.js'
 import { cardOf } from './events-support.js'
+import { exactly } from '../support/lists.js'
 
 t.test('the fleet is read once a second at most, one reading at a time, and not for nobody', async t => {
   const clock = new TestClock()
@@ -25,7 +26,7 @@ t.test('the fleet is read once a second at most, one reading at a time, and not 
   t.equal(readings, 0, 'nor before the groups are up')
   board.ready()
   await settled()
-  t.match([readings, shown.splice(0)], [1, [[{ data: { kind: 'agents' } }]]])
+  t.match([readings, shown.splice(0)], exactly(1, exactly(exactly({ data: { kind: 'agents' } }))))
   for (let n = 0; n < 10; n++) {
     rev += 1
     board.changed()
@@ -34,11 +35,11 @@ t.test('the fleet is read once a second at most, one reading at a time, and not 
   t.equal(readings, 1)
   clock.pass(1_000)
   await settled()
-  t.match([readings, shown.splice(0).length], [2, 1])
+  t.match([readings, shown.splice(0).length], exactly(2, 1))
   clock.pass(1_000)
   board.changed()
   await settled()
-  t.match([readings, shown.splice(0)], [3, { length: 0 }], 'nothing was another, so nothing is told')
+  t.match([readings, shown.splice(0)], exactly(3, { length: 0 }), 'nothing was another, so nothing is told')
   hold = true
   const arriving = [board.watched(), board.watched(), board.watched()]
   await settled()
@@ -93,12 +94,12 @@ t.test('a card that changed alone is read alone, and the whole fleet again after
   t.same(readings.splice(0), ['all'], 'what changed while nobody watched is read with all the others')
   shown.splice(0)
   cards.set('c2', cardOf('c2', { updatedAt: 9 }))
-  t.match(await told('c2'), [[['c2']], [[
+  t.match(await told('c2'), exactly(exactly(exactly('c2')), exactly(exactly(
     { data: { kind: 'agent', rev: 2, agent: { id: 'c2', updatedAt: 9 } }, mode: 'delta' },
-    { data: { kind: 'agents', rev: 2, agents: [{ id: 'c2' }, { id: 'c1' }, { id: 'c3' }] } },
-  ]]])
+    { data: { kind: 'agents', rev: 2, agents: exactly({ id: 'c2' }, { id: 'c1' }, { id: 'c3' }) } },
+  ))))
   cards.delete('c3')
-  t.match(await told('c1', 'c3', 'c1', 'c2'), [[['c1', 'c3', 'c2']], [[{ data: { kind: 'agent', removed: 'c3' } }, { data: { agents: { length: 2 } } }]]])
+  t.match(await told('c1', 'c3', 'c1', 'c2'), exactly(exactly(exactly('c1', 'c3', 'c2')), exactly(exactly({ data: { kind: 'agent', removed: 'c3' } }, { data: { agents: { length: 2 } } }))))
   t.same(await told('c1', undefined), [['all'], []], 'of a change that any may have made, all are read')
   fails = true
   t.same(await told('c1'), [[['c1']], []])

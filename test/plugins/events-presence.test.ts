@@ -1,5 +1,6 @@
 import t from 'tap'
 import { daemonWith } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { openEvents, say } from './events-support.js'
 
 t.test('a person is on the roster while the stream is open, and says what they see', async t => {
@@ -36,8 +37,8 @@ t.test('a client that reconnects before its old stream is cut stays on the roste
   await fresh.until('presence', ({ users }) => users.length === 1)
   await old.close()
   await say(daemon, { clientId: 'laptop', idle: true })
-  t.match(await watching.until('presence'), { users: [{ idle: false }] })
-  t.match(await watching.until('presence'), { users: [{ idle: true }] })
+  t.match(await watching.until('presence'), { users: exactly({ idle: false }) })
+  t.match(await watching.until('presence'), { users: exactly({ idle: true }) })
   await fresh.close()
   t.match(await watching.until('presence'), { users: { length: 0 } })
 })

@@ -6,6 +6,7 @@ import type { AgentCard, Roster } from '../../plugins/agents/contract.js'
 import { createClient } from '../../sdk/client.js'
 import type { LiveFrame } from '../../sdk/kernel.js'
 import { daemonWith } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { cardOf, openEvents, say } from './events-support.js'
 import { inTime, tookLess } from '../support/in-time.js'
@@ -68,7 +69,7 @@ t.test('the stream begins with hello and the whole state', async t => {
   const info = await daemon.client.call('GET /info')
   t.match(hello, { workspaceId: info.workspaceId, build: info.build, resumed: false, boot: { ready: true }, versions: { sessions: 0, members: 0 } })
   t.strictSame([hello.routes, hello.shapes, hello.me], [info.routes, info.shapes, info.me])
-  t.match(await events.next(), { kind: 'agents', rev: 8, agents: [{ id: 'c1' }] })
+  t.match(await events.next(), { kind: 'agents', rev: 8, agents: exactly({ id: 'c1' }) })
   t.strictSame(await events.next(), { kind: 'presence', users: [] })
   t.strictSame(await events.next(), { kind: 'attention', cards: 1, approvals: 0, needs: 0, land: 0, ci: 0, issues: 0, offload: 0 })
   t.equal(events.last, `${hello.epoch}-${hello.seq}`)
@@ -82,7 +83,7 @@ t.test('a token sees neither presence nor what runs on computers of others', asy
   t.match(await events.next(), { kind: 'agents', agents: { length: 0 }, rev: 0 })
   t.strictSame(await events.next(), { kind: 'attention', cards: 0, approvals: 0, needs: 0, land: 0, ci: 0, issues: 0 })
   const person = await openEvents(t, daemon, '?clientId=ada')
-  t.match(await person.until('presence'), { users: [{ clientId: 'ada' }] }, 'the token is not on the roster')
+  t.match(await person.until('presence'), { users: exactly({ clientId: 'ada' }) }, 'the token is not on the roster')
   daemon.kernel.live.bump('system', 'members')
   t.equal((await events.next()).kind, 'runtimeChanged', 'and hears of nobody')
 })
@@ -95,7 +96,7 @@ t.test('a change of a conversation is told as the whole fleet, or as the card al
   t.same([await whole.kinds(4), await delta.kinds(4)], [FIRST, FIRST])
   put(cardOf('c2', { status: 'running', cards: [{ requestId: 'q', kind: 'plan', title: 'A plan', raisedAt: 1 }] }))
   daemon.kernel.events.emit('agent.changed', { id: 'c2' })
-  t.match(await whole.next(), { kind: 'agents', rev: 9, agents: [{ id: 'c2', status: 'running' }] })
+  t.match(await whole.next(), { kind: 'agents', rev: 9, agents: exactly({ id: 'c2', status: 'running' }) })
   t.match(await whole.next(), { kind: 'attention', cards: 1 })
   t.match(await delta.next(), { kind: 'agent', rev: 9, agent: { id: 'c2', status: 'running' } })
   t.strictSame(await delta.next(), { kind: 'agent', rev: 9, removed: 'c1' })
@@ -148,7 +149,7 @@ t.test('a call that changes access has its domain told before it answers', async
   await events.kinds(4)
   const { id } = await daemon.client.call('POST /system/control/tokens', { label: 'a', scope: 'read' })
   const { head } = daemon.kernel.live
-  t.match(await events.next(), { kind: 'runtimeChanged', domains: ['sessions'], versions: { sessions: 1 } })
+  t.match(await events.next(), { kind: 'runtimeChanged', domains: exactly('sessions'), versions: { sessions: 1 } })
   t.equal(events.last.split('-')[1], String(head))
   await daemon.client.call('DELETE /system/control/tokens/{id}', { id })
   t.match(await events.until('runtimeChanged'), { versions: { sessions: 2 } })
@@ -165,7 +166,7 @@ t.test('a landing and a change of the settings have their domains told', async t
   const events = await openEvents(t, daemon)
   await runTurn(daemon.client, 'c1', 'write a.txt\n| a', { isolated: true })
   await daemon.client.call('POST /agents/{id}/land', { id: 'c1' })
-  t.match(await events.until('runtimeChanged', ({ domains }) => domains.includes('landings')), { keys: ['c1'] })
+  t.match(await events.until('runtimeChanged', ({ domains }) => domains.includes('landings')), { keys: exactly('c1') })
   await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 9 } })
   t.ok(await events.until('runtimeChanged', ({ domains }) => domains.includes('settings')))
 })
@@ -317,7 +318,7 @@ t.test('all of it holds with the group in a process of its own', async t => {
   t.same(await watching.kinds(4), FIRST)
   const here = await openEvents(t, daemon, '?clientId=laptop')
   t.same(await here.kinds(4), FIRST)
-  t.match(await watching.next(), { kind: 'presence', users: [{ clientId: 'laptop' }] })
+  t.match(await watching.next(), { kind: 'presence', users: exactly({ clientId: 'laptop' }) })
   await here.close()
   t.match(await watching.next(), { kind: 'presence', users: { length: 0 } })
   put(cardOf('c1', { status: 'landed' }))

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import type { ViewClientFrame, ViewMenu } from '../../plugins/system/contract.js'
 import { between, siteOf, withChromium } from '../support/browser.js'
 import { daemonWith, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { talkTo, turnedAway, type Talk } from '../support/sockets/client.js'
 
 const PAGES = {
@@ -75,7 +76,7 @@ t.test('who looks sees the page, a sharp picture once it stands still, and where
   const eye = await looksAt(t, daemon)
   t.match(await eye.next('ready'), { width: 1280, height: 800 })
   const [moving, still] = [await eye.next<{ format: string; data: string }>('frame'), await eye.next<{ format: string; data: string }>('frame')]
-  t.match([moving.format, still.format], ['jpeg', 'webp'])
+  t.match([moving.format, still.format], exactly('jpeg', 'webp'))
   t.match(Buffer.from(moving.data, 'base64').subarray(0, 3), Buffer.from([0xff, 0xd8, 0xff]))
   t.equal(Buffer.from(still.data, 'base64').subarray(8, 12).toString(), 'WEBP')
   eye.click(50, 50)
@@ -84,7 +85,7 @@ t.test('who looks sees the page, a sharp picture once it stands still, and where
   eye.say({ type: 'ping' })
   await eye.next('pong')
   const { events } = await daemon.client.call('GET /activity', { type: 'browser.*' })
-  t.match(events.map(({ type, actor, extra }) => [type, actor, extra]), [['browser.driven', 'owner@sandbox.local', { browser: 'web-a' }], ['browser.attached', 'owner@sandbox.local', { browser: 'web-a' }]],
+  t.match(events.map(({ type, actor, extra }) => [type, actor, extra]), exactly(exactly('browser.driven', 'owner@sandbox.local', { browser: 'web-a' }), exactly('browser.attached', 'owner@sandbox.local', { browser: 'web-a' })),
     'that a person looks, and takes the wheel, is on record once')
   t.notMatch(JSON.stringify(events), /ticket/)
   eye.ws.close()
@@ -105,9 +106,9 @@ t.test('mouse, keys, text, selection and drop-downs act on the page', withChromi
 
   eye.click(100, 315)
   const { menu } = await eye.next<{ menu: ViewMenu }>('select')
-  t.match(menu, { selected: 0, rect: { x: 0, y: 300, width: 200, height: 30 }, options: [{ label: 'one', disabled: false }, { label: 'two', disabled: true }, { label: 'three' }] })
+  t.match(menu, { selected: 0, rect: { x: 0, y: 300, width: 200, height: 30 }, options: exactly({ label: 'one', disabled: false }, { label: 'two', disabled: true }, { label: 'three' }) })
   eye.say({ type: 'selectOption', index: 1 })
-  t.match([await eye.next('select'), await eye.next('error')], [{ menu: null }, { message: /can be chosen, found 1/ }])
+  t.match([await eye.next('select'), await eye.next('error')], exactly({ menu: null }, { message: /can be chosen, found 1/ }))
   eye.click(100, 315)
   await eye.next('select')
   eye.say({ type: 'selectOption', index: 2 })

@@ -5,6 +5,7 @@ import { Browsers } from '../../plugins/system/browsers/browsers.js'
 import { fit, takesMore, type DiskQuota } from '../../plugins/system/browsers/quota.js'
 import { siteOf, until, withChromium, type Page } from '../support/browser.js'
 import { folderOf, makeWorkspace, root } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -91,7 +92,7 @@ t.test('a browser whose pages fill the disk is closed, and whoever uses it next 
   await browsers.page({ name: 'web-a', action: 'goto', url: `${site.url}/much` })
   await until(async () => (await browsers.list())[0]?.finishedAt !== undefined)
   await t.rejects(browsers.page({ name: 'web-a', action: 'back' }), { reason: 'conflict', message: /web-a is not running: it was closed, because .* grew beyond 48 MiB; open another/ })
-  t.match(told, [/a browser was closed/])
+  t.match(told, exactly(/a browser was closed/))
   t.match(await browsers.open({ name: 'web-a', url: site.url }), { running: true }, 'the next one has its room anew')
 })
 
@@ -110,5 +111,5 @@ t.test('a profile that was left too large is cut at the next start, and its sign
   filled(profile('mail'), { 'profile/Default/Cache/Cache_Data/f_000001': 64 * 1024 })
   t.equal(await open('two'), 'who=ada')
   t.notOk(existsSync(join(profile('mail'), 'profile/Default/Cache/Cache_Data/f_000001')))
-  t.match(told, [/a profile of a browser took more than 48 MiB: what a browser makes again by itself was removed/])
+  t.match(told, exactly(/a profile of a browser took more than 48 MiB: what a browser makes again by itself was removed/))
 })

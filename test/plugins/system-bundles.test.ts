@@ -9,6 +9,7 @@ import { BundleStore } from '../../plugins/system/bundles/bundle-store.js'
 import { refusalOf } from '../kernel/auth/memory.js'
 import { onceIn } from '../support/changes.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { refusal } from './agent-support.js'
 import { openEvents } from './events-support.js'
@@ -101,7 +102,7 @@ t.test('an encrypted backup opens under its passphrase alone, and says when it h
   const { client, workspace } = daemon
   await runTurn(client, 'said', 'say something')
   const { name, secrets } = await packed(t, daemon, { secrets: true, passphrase: 'correct horse battery' })
-  t.match([name, secrets], [/\.sealed$/, true])
+  t.match([name, secrets], exactly(/\.sealed$/, true))
   t.notMatch(readFileSync(placeOf(daemon, name), 'latin1'), /plain words|manifest/)
   const path = brought(daemon, daemon, name, 'b.sealed')
   const before = readdirSync(workspace)
@@ -126,7 +127,7 @@ t.test('a backup of some repositories brings those back and leaves the rest', as
   for (const file of ['one/a.txt', 'two/b.txt', 'root.txt']) writeFileSync(join(where.workspace, file), 'changed\n')
   const path = brought(daemon, daemon, name)
   const asked = Date.now()
-  t.match(await daemon.client.call('POST /bundles/restore', { path, mode: 'apply' }), { restarting: true, written: [{ path: 'one' }] })
+  t.match(await daemon.client.call('POST /bundles/restore', { path, mode: 'apply' }), { restarting: true, written: exactly({ path: 'one' }) })
   const again = await startedAnew(daemon, asked)
   await again.client.call('GET /agents')
   t.same(['one/a.txt', 'two/b.txt', 'root.txt'].map(file => readFileSync(join(where.workspace, file), 'utf8')), ['packed\n', 'changed\n', 'changed\n'])
@@ -188,7 +189,7 @@ t.test('a backup is downloaded with a ticket, whole or in parts', async t => {
     fetch(`${daemon.url}/bundles/download?name=${name}&ticket=${ticket}`, { method, headers: { ...(range && { range }), ...more } })
   const whole = await get()
   t.match([whole.status, whole.headers.get('content-type'), whole.headers.get('content-length'), whole.headers.get('content-disposition')],
-    [200, 'application/gzip', String(sizeBytes), `attachment; filename="${name}"`])
+    exactly(200, 'application/gzip', String(sizeBytes), `attachment; filename="${name}"`))
   t.equal(whole.headers.get('cache-control'), 'no-store')
   t.ok(Buffer.from(await whole.arrayBuffer()).equals(bytes))
   const part = async (range: string, more = {}) => {
@@ -203,7 +204,7 @@ t.test('a backup is downloaded with a ticket, whole or in parts', async t => {
   for (const [range, more] of [['bytes=0-9', { 'if-range': '"another"' }], ['bytes=9-1', {}], ['lines=1-2', {}], ['bytes=0-1,3-4', {}], ['bytes=-', {}]] as const) t.equal((await part(range, more))[0], 200, range)
   for (const range of [`bytes=${sizeBytes}-`, 'bytes=-0']) t.same((await part(range)).slice(0, 2), [416, `bytes */${sizeBytes}`], range)
   const head = await get(undefined, {}, 'HEAD')
-  t.match([head.status, head.headers.get('content-length'), await head.text()], [200, String(sizeBytes), ''])
+  t.match([head.status, head.headers.get('content-length'), await head.text()], exactly(200, String(sizeBytes), ''))
   t.equal((await daemon.client.call('GET /activity', { type: 'bundle.downloaded' })).events.length, 1, 'once for a ticket')
   t.equal((await fetch(`${daemon.url}/bundles/download?name=other&ticket=${ticket}`)).status, 401, 'for this bundle alone')
   t.notMatch(daemon.logged.join('\n'), ticket)
@@ -231,10 +232,10 @@ t.test('what is packed when the sandbox stops has failed, and nothing is left of
   const exports = new Exports({ host, shelf, changed: () => {}, record: async type => void told.push(type) })
   const owner = { kind: 'session', actor: 'ada@example.org', role: 'owner' } as const
   const { name } = await exports.begin({}, owner)
-  t.match(shelf.all, [{ name, state: 'packing', doneBytes: 0, createdBy: 'ada@example.org' }])
+  t.match(shelf.all, exactly({ name, state: 'packing', doneBytes: 0, createdBy: 'ada@example.org' }))
   t.match(await refusal(exports.begin({}, owner)), { status: 409, message: /is being packed/ })
   await exports.stop()
-  t.match(shelf.all, [{ name, state: 'failed', sizeBytes: 0, detail: 'it was stopped', doneBytes: undefined }])
+  t.match(shelf.all, exactly({ name, state: 'failed', sizeBytes: 0, detail: 'it was stopped', doneBytes: undefined }))
   t.same([existsSync(join(folder, 'making')), readdirSync(join(folder, 'exports')), told], [false, [], ['bundle.started', 'bundle.failed']])
 })
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { daemonWith } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { refusal } from './agent-support.js'
 
@@ -13,9 +14,9 @@ t.test('who may read: no stranger, an editor token only the records of its own',
   const { sessions } = await daemon.client.call('GET /system/subagents', {})
   const idOf = (conversation: string) => sessions.find(({ conversationId }) => conversationId === conversation)!.id
   const { messages } = await editor.call('GET /system/subagents/{id}/transcript', { id: idOf('mine') })
-  t.match(messages, [{ role: 'user' }, { role: 'assistant', text: 'of the editor' }])
+  t.match(messages, exactly({ role: 'user' }, { role: 'assistant', text: 'of the editor' }))
   t.match(await refusal(editor.call('GET /system/subagents/{id}/transcript', { id: idOf('other') })), { status: 404, message: /no helper/ })
-  t.match(await (await daemon.token('read')).client.call('GET /system/subagents/{id}/transcript', { id: idOf('other') }), { messages: [{}, { text: 'of the owner' }] })
+  t.match(await (await daemon.token('read')).client.call('GET /system/subagents/{id}/transcript', { id: idOf('other') }), { messages: exactly({}, { text: 'of the owner' }) })
 })
 
 t.test('the list is paged, by conversation and by what is at work', async t => {
@@ -23,9 +24,9 @@ t.test('the list is paged, by conversation and by what is at work', async t => {
   await runTurn(client, 'a', 'helper one\n| say 1\nhelper two\n| say 2\nhelper three\n| say 3')
   await runTurn(client, 'b', 'helper four\n| say 4')
   const first = await client.call('GET /system/subagents', { limit: 2 })
-  t.match(first.sessions.map(({ description }) => description), ['four', 'three'])
+  t.match(first.sessions.map(({ description }) => description), exactly('four', 'three'))
   const second = await client.call('GET /system/subagents', { before: first.next! })
-  t.match(second.sessions.map(({ description }) => description), ['two', 'one'])
+  t.match(second.sessions.map(({ description }) => description), exactly('two', 'one'))
   t.equal(second.next, undefined)
   t.equal((await client.call('GET /system/subagents', { limit: 1000, conversationId: 'b' })).sessions.length, 1, 'more than the most counts as the most')
   t.same((await client.call('GET /system/subagents', { status: 'live' })).sessions, [])

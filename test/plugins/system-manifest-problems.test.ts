@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonWith } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { refusal } from './agent-support.js'
 
 const FILE = '.sandbox/config/settings.json'
@@ -20,7 +21,7 @@ t.test('a file with what the sandbox cannot honour is listed with each problem, 
     ],
   }])
   writeFileSync(join(workspace, FILE), '{ not json')
-  t.match(await client.call('GET /system/manifest-problems'), [{ problems: [{ kind: 'unreadable', detail: /does not hold a JSON object/ }] }])
+  t.match(await client.call('GET /system/manifest-problems'), exactly({ problems: exactly({ kind: 'unreadable', detail: /does not hold a JSON object/ }) }))
   writeFileSync(join(workspace, FILE), '{"subagentDepth": 2}')
   t.same(await client.call('GET /system/manifest-problems'), [])
   rmSync(join(workspace, FILE))

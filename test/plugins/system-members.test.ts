@@ -5,6 +5,7 @@ import type { AccessSession, Member, OpenedSession, MemberList } from '../../sdk
 import type { Role } from '../../sdk/types.js'
 import { daemonWith, type Support } from '../support/daemon.js'
 import { startIssuer, type Issuer } from '../support/issuer.js'
+import { exactly } from '../support/lists.js'
 import { openEvents } from './events-support.js'
 import { ask as askAt, bearer, nonceOf, present, signInAs, type Answer } from './sign-in-support.js'
 import { inTime } from '../support/in-time.js'
@@ -73,14 +74,14 @@ t.test('a grant that makes no sense is refused and changes nothing', async t => 
     [{ email: 'carl@sandbox.local', role: 'viewer' }, 422], [{ role: 'viewer', note: 'x'.repeat(201) }, 400],
   ]
   for (const [body, status] of cases) t.equal((await ask(ada, 'POST /members', body)).status, status, JSON.stringify(body).slice(0, 80))
-  t.match(listOf(await ask(ada, 'GET /members')), { members: [{ email: ADA }], invitations: { length: 0 } })
+  t.match(listOf(await ask(ada, 'GET /members')), { members: exactly({ email: ADA }), invitations: { length: 0 } })
   t.equal(listOf(await ask(ada, 'GET /members')).members.length, 1)
 })
 
 t.test('a person granted a role signs in with it, and the first sign-in pins who they are', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
   const granted = listOf(await ask(ada, 'POST /members', { email: 'Bob@Example.ORG', role: 'collaborator' }))
-  t.match(granted.members, [{ email: ADA, role: 'owner', bound: true }, { email: BOB, role: 'collaborator', bound: false, grantedBy: ADA }])
+  t.match(granted.members, exactly({ email: ADA, role: 'owner', bound: true }, { email: BOB, role: 'collaborator', bound: false, grantedBy: ADA }))
   t.match(await signInAs(daemon, issuer, BOB), { status: 200, body: { email: BOB, role: 'collaborator' } })
   t.match(listOf(await ask(ada, 'GET /members')).members[1], { bound: true, lastSeenAt: Number })
   const other = async () => present(daemon.url, await issuer.token({ email: BOB, sub: 'another-bob', nonce: await nonceOf(daemon.url) }))
@@ -117,7 +118,7 @@ t.test('whoever is removed has nothing open any more and is nobody', async t => 
   await opened.until('hello')
   const heard: unknown[] = []
   for (const event of ['member.changed', 'member.removed']) daemon.kernel.events.on(event, 'test', async (_, input) => void heard.push([event, (input as { data: unknown }).data]))
-  t.match(listOf(await ask(ada, 'DELETE /members', { email: BOB })).members.map(({ email }) => email), [ADA])
+  t.match(listOf(await ask(ada, 'DELETE /members', { email: BOB })).members.map(({ email }) => email), exactly(ADA))
   t.match(await opened.end(), { event: 'error', data: { status: 401 } })
   for (const { token } of [bob, again]) t.equal((await ask({ token }, 'GET /info')).status, 401)
   t.equal((await signInAs(daemon, issuer, BOB)).status, 403)
@@ -148,9 +149,9 @@ t.test('ownership is handed over to somebody who has signed in, and the tokens s
   await ask(ada, 'POST /members', { email: EVE, role: 'viewer' })
   t.match(await ask(ada, 'POST /members', { email: EVE, role: 'owner' }), { status: 409, body: { message: /never signed in/ } })
   const bob = await member(BOB, 'viewer')
-  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'owner' })).members, [{ email: BOB, role: 'owner' }, { email: ADA, role: 'maintainer' }, { email: EVE }])
+  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'owner' })).members, exactly({ email: BOB, role: 'owner' }, { email: ADA, role: 'maintainer' }, { email: EVE }))
   t.match(await ask(ada, 'POST /members', { email: ADA, role: 'owner' }), { status: 403 })
-  t.match((await ask(bob, 'GET /system/control/tokens')).body, { tokens: [{ id, createdBy: ADA }] })
+  t.match((await ask(bob, 'GET /system/control/tokens')).body, { tokens: exactly({ id, createdBy: ADA }) })
   t.equal((await ask(bob, `DELETE /system/control/tokens/${id}`, {})).status, 200)
   const login = await daemon.auth.mintLogin()
   t.match(await askAt(daemon.url, 'POST /system/session', { login }), { body: { email: BOB, role: 'owner' } }, 'who holds the machine is the owner, whoever that is')
@@ -159,7 +160,7 @@ t.test('ownership is handed over to somebody who has signed in, and the tokens s
 t.test('an invitation lets in whoever presents it first, with its role, once', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
   const made = (await ask(ada, 'POST /members', { role: 'collaborator', note: ' for\u202e Bob ' })).body as unknown as MemberList & { invitation: { code: string; url: string; expiresAt: number; id: string } }
-  t.match(made.invitations, [{ id: made.invitation.id, role: 'collaborator', note: 'for Bob', createdBy: ADA }])
+  t.match(made.invitations, exactly({ id: made.invitation.id, role: 'collaborator', note: 'for Bob', createdBy: ADA }))
   t.equal(Buffer.from(made.invitation.code, 'base64url').length, 32)
   t.equal(made.invitation.url, `${daemon.url}/#invite=${made.invitation.code}`)
   t.ok(Math.abs(made.invitation.expiresAt - Date.now() - 7 * DAY) < 60_000)
@@ -207,7 +208,7 @@ t.test('without a provider an invitation and a name make a person, whom nobody e
   const { body: owner } = await open({ login: await daemon.auth.mintLogin() })
   const invite = async () => (await daemon.client.call('POST /members', { role: 'collaborator' })).invitation!.code
   const code = await invite()
-  t.match(await open({ invite: code }), { status: 400, body: { errors: [{ path: 'name' }] } })
+  t.match(await open({ invite: code }), { status: 400, body: { errors: exactly({ path: 'name' }) } })
   t.match(await open({ invite: code, name: ' \u200b ' }), { status: 400 })
   const all = await Promise.all(Array.from({ length: 5 }, () => open({ invite: code, name: 'B\u00f6b T. Builder' })))
   t.same(all.map(({ status }) => status).sort(), [200, 401, 401, 401, 401])
@@ -215,7 +216,7 @@ t.test('without a provider an invitation and a name make a person, whom nobody e
   t.match(bob, { role: 'collaborator', name: 'B\u00f6b T. Builder', email: /^bo-b-t-builder-[0-9a-f]{8}@sandbox\.local$/ })
   const other = await open({ invite: await invite(), name: 'B\u00f6b T. Builder' })
   t.not(other.body.email, bob.email)
-  t.match((await askAt(daemon.url, 'GET /system/sessions', undefined, bearer(bob.token))).body, { sessions: [{ email: bob.email, via: 'invitation', current: true }] })
+  t.match((await askAt(daemon.url, 'GET /system/sessions', undefined, bearer(bob.token))).body, { sessions: exactly({ email: bob.email, via: 'invitation', current: true }) })
   await daemon.client.call('POST /members', { email: bob.email, role: 'maintainer' })
   t.match((await askAt(daemon.url, 'GET /members', undefined, bearer(bob.token))).status, 200)
   t.match((await askAt(daemon.url, 'POST /system/session', {}, bearer(bob.token))).body, { renewed: true, role: 'maintainer', email: bob.email })
@@ -236,7 +237,7 @@ t.test('areas of a grant are those the sandbox has, and nobody asks after those 
   const id = 'docs'
   t.equal((await ask(ada, 'POST /areas', { id, label: 'Docs', folders: ['docs'] })).status, 200)
   t.match(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id, 'nope'] }), { status: 404, body: { message: /"nope"/ } })
-  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id] })).members[1], { email: BOB, areas: [id] })
+  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id] })).members[1], { email: BOB, areas: exactly(id) })
   t.notOk('areas' in listOf(await ask(ada, 'POST /members', { email: BOB, role: 'maintainer', areas: ['nope'] })).members[1]!)
 })
 
@@ -245,9 +246,9 @@ t.test('sessions are listed to their person, and to the owner everybody\'s', asy
   const bob = await member(BOB, 'maintainer')
   await signInAs(daemon, issuer, BOB, { device: ' my\u202e laptop ' })
   const own = (await ask(bob, 'GET /system/sessions')).body as unknown as { sessions: AccessSession[] }
-  t.match(own.sessions.map(({ email, device, via, role, current }) => ({ email, device, via, role, current })), [
+  t.match(own.sessions.map(({ email, device, via, role, current }) => ({ email, device, via, role, current })), exactly(
     { email: BOB, device: 'node', via: 'oidc', role: 'maintainer', current: true }, { email: BOB, device: 'my laptop', current: false },
-  ])
+  ))
   t.equal(own.sessions.length, 2)
   t.ok(own.sessions.every(({ address }) => address === '127.0.0.1'))
   const all = (await ask(ada, 'GET /system/sessions')).body as unknown as { sessions: AccessSession[] }
@@ -274,8 +275,8 @@ t.test('other groups read the roster and set areas, and what shrank closes', asy
   await opened.until('hello')
   await inner('members.setAreas', { people: [{ email: BOB, areas: ['docs', 'docs', 'web'] }] })
   t.match(await opened.until('resync'), { reason: 'access' })
-  t.match((await ask(bob, 'GET /info')).body.me, { areas: ['docs', 'web'] })
-  t.match(listOf(await ask(ada, 'GET /members')).members[1], { areas: ['docs', 'web'] } as Partial<Member>)
+  t.match((await ask(bob, 'GET /info')).body.me, { areas: exactly('docs', 'web') })
+  t.match(listOf(await ask(ada, 'GET /members')).members[1], { areas: exactly('docs', 'web') } as Partial<Member>)
   const again = await openEvents(t, { url: daemon.url, session: bob.token })
   await again.until('hello')
   await inner('members.setAreas', { people: [{ email: BOB }] })

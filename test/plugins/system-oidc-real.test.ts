@@ -1,5 +1,6 @@
 import t from 'tap'
 import { daemonWith } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { startRealIssuer } from '../support/real-issuer.js'
 import { ask, bearer, nonceOf, present } from './sign-in-support.js'
 
@@ -9,7 +10,7 @@ t.test('a person signs in through a real provider, by its pages, with a code and
   const { url } = daemon
   const token = await issuer.signIn('ada@example.org', await nonceOf(url))
   const { status, body } = await present(url, token, { device: 'a browser' })
-  t.match([status, body], [200, { email: 'ada@example.org', role: 'owner', name: 'Known as ada', renewed: false }])
+  t.match([status, body], exactly(200, { email: 'ada@example.org', role: 'owner', name: 'Known as ada', renewed: false }))
   t.match((await ask(url, 'GET /info', undefined, bearer(String(body.token)))).body.me, { actor: 'ada@example.org', role: 'owner' })
   t.equal((await present(url, token)).status, 401, 'once')
   t.equal((await present(url, await issuer.signIn('ada@example.org', 'made-up'))).status, 401, 'with a nonce of ours only')

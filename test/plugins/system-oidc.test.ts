@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import type { IdentityProvider } from '../../sdk/kernel.js'
 import { daemonWith, makeWorkspace, type Support } from '../support/daemon.js'
 import { seconds, startIssuer } from '../support/issuer.js'
+import { exactly } from '../support/lists.js'
 import { ask, bearer, nonceOf, present, signInAs } from './sign-in-support.js'
 
 const ADA = 'ada@example.org'
@@ -30,11 +31,11 @@ t.test('a right token of each algorithm signs in, with who it says the person is
   for (const alg of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
     const claims = { email: 'Ada@Example.org', sub: ADA, name: ' Ada\u202e L. ', picture: 'https://pictures.example/a.png', nonce: await nonceOf(daemon.url) }
     const { status, body } = await present(daemon.url, await issuer.token(claims, { alg }))
-    t.match([status, body], [200, { email: ADA, role: 'owner', name: 'Ada L.', picture: 'https://pictures.example/a.png' }], alg)
+    t.match([status, body], exactly(200, { email: ADA, role: 'owner', name: 'Ada L.', picture: 'https://pictures.example/a.png' }), alg)
     t.match((await ask(daemon.url, 'GET /info', undefined, bearer(String(body.token)))).body.me, { actor: ADA, role: 'owner', name: 'Ada L.' })
   }
   t.match((await ask(daemon.url, 'GET /system/sign-in')).body, {
-    claimed: true, providers: [{ id: 'ours', label: 'Ours', issuer: issuer.url, clientId: 'sandbox' }],
+    claimed: true, providers: exactly({ id: 'ours', label: 'Ours', issuer: issuer.url, clientId: 'sandbox' }),
   })
 })
 
@@ -81,7 +82,7 @@ t.test('whatever is not quite a right token is 401 and says why, and none of it 
   for (const [at, [why, token, words]] of cases.entries()) {
     // Each from an address of its own, since one is heard only so often.
     const answer = await present(daemon.url, token, {}, { 'x-forwarded-for': `10.1.0.${at}`, 'x-forwarded-proto': 'https' })
-    t.match([answer.status, answer.body.message], [401, words], why)
+    t.match([answer.status, answer.body.message], exactly(401, words), why)
     t.notMatch(answer.body.message, token.split('.')[1]!)
   }
   t.notMatch(daemon.logged.join('\n'), /eyJ/)

@@ -11,6 +11,7 @@ import { plain } from '../../plugins/system/access/plain.js'
 import { Programs } from '../../plugins/system/info/programs.js'
 import { refusalOf } from '../kernel/auth/memory.js'
 import { daemonWith, type Support } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 
 const CONTEXT = { signal: new AbortController().signal, trusted: false }
 
@@ -43,8 +44,8 @@ t.test('a control token reaches the info by its scope and nothing else of the gr
     const { token } = await daemon.token(scope)
     for (const call of CALLS) {
       const { status, body } = await bare(daemon, call, { 'x-sandbox-control': token })
-      if (call === 'GET /info' && scope !== 'editor') t.match([status, body], [200, { me: { kind: 'token', scope } }])
-      else t.match([status, body.message], [403, `found scope ${scope}`], `${scope} ${call}`)
+      if (call === 'GET /info' && scope !== 'editor') t.match([status, body], exactly(200, { me: { kind: 'token', scope } }))
+      else t.match([status, body.message], exactly(403, `found scope ${scope}`), `${scope} ${call}`)
     }
   }
 })
@@ -85,7 +86,7 @@ t.test('a login code opens a session of the owner, once', async t => {
   const daemon = await daemonWith(t, ['system'])
   const login = await daemon.auth.mintLogin()
   const first = await openSession(daemon, { login, device: ' my\u202e laptop ' })
-  t.match([first.status, first.body], [200, { email: 'owner@sandbox.local', role: 'owner', renewed: false, token: /^sbs_/ }])
+  t.match([first.status, first.body], exactly(200, { email: 'owner@sandbox.local', role: 'owner', renewed: false, token: /^sbs_/ }))
   t.match(await bare(daemon, 'GET /info', bearer(String(first.body.token))), { status: 200, body: { me: { sessionId: first.body.id } } })
   t.match(await openSession(daemon, { login }), { status: 401, body: { message: /unknown, used or expired/ } })
 })
@@ -114,7 +115,7 @@ t.test('a session presented is renewed: same id, new token', async t => {
   const daemon = await daemonWith(t, ['system'])
   const { token, id } = await signIn(daemon)
   const { status, body } = await openSession(daemon, {}, bearer(token))
-  t.match([status, body], [200, { id, renewed: true }])
+  t.match([status, body], exactly(200, { id, renewed: true }))
   t.not(body.token, token)
 })
 
@@ -123,7 +124,7 @@ t.test('what proves nothing is refused, each in its way', async t => {
   const one = /unknown, used or expired/
   t.match(await openSession(daemon, {}), { status: 400, body: { message: 'expected a proof' } })
   t.match(await openSession(daemon, { device: 'x' }), { status: 400 })
-  t.match(await openSession(daemon, { login: '' }), { status: 400, body: { errors: [{ path: 'login' }] } })
+  t.match(await openSession(daemon, { login: '' }), { status: 400, body: { errors: exactly({ path: 'login' }) } })
   t.match(await openSession(daemon, { login: 'x'.repeat(129) }), { status: 400 })
   for (const code of [{ login: 'x' }, { invite: 'x', name: 'Ada' }, { claim: 'x' }]) t.match(await openSession(daemon, code), { status: 401, body: { message: one } })
   t.match(await openSession(daemon, { invite: await daemon.auth.mintLogin(), name: 'Ada' }), { status: 401 }, 'a login code is no invitation')
@@ -172,7 +173,7 @@ t.test('a token is minted with a label as a person sees it, listed without its v
   const { id, token } = await daemon.client.call('POST /system/control/tokens', { label: ' e\u0301di\u200btor \u202e', scope: 'read' })
   t.match(await bare(daemon, 'GET /info', { 'x-sandbox-control': token }), { body: { me: { actor: 'token:\u00e9ditor' } } })
   const { tokens } = await daemon.client.call('GET /system/control/tokens')
-  t.match(tokens, [{ id, label: '\u00e9ditor', scope: 'read', createdBy: 'owner@sandbox.local' }])
+  t.match(tokens, exactly({ id, label: '\u00e9ditor', scope: 'read', createdBy: 'owner@sandbox.local' }))
   t.notMatch(JSON.stringify(tokens), token.split('.')[1])
   t.strictSame(heard, [{ id, label: '\u00e9ditor', scope: 'read', by: 'owner@sandbox.local' }])
   t.strictSame(await daemon.client.call('DELETE /system/control/tokens/{id}', { id }), { ok: true })
@@ -257,7 +258,7 @@ t.test('programs are answered from memory, one row each, and looked at again in 
   clock.now = 60_000
   t.equal(programs.known.length, 2, 'the old answer at once')
   await programs.look()
-  t.match(programs.known, [{ name: 'new' }])
+  t.match(programs.known, exactly({ name: 'new' }))
 })
 
 t.test('a look at the programs that fails leaves none and throws nothing', async t => {

@@ -13,6 +13,7 @@ import { isLive } from '../../sdk/node/logs/rotating-file.js'
 import { Inbox } from '../../sdk/node/inbox.js'
 import type { Caller, Context } from '../../sdk/index.js'
 import { endTerminals } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { openFolder } from '../support/stuck.js'
 import { captureIn, linesOf } from './terminals-support.js'
 
@@ -133,7 +134,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     two.leave()
     one.type(sized('30 100'))
     await one.shows(/now-30x100/)
-    t.match(await terminals.list(caller), [{ attached: 1, cols: 100, rows: 30 }])
+    t.match(await terminals.list(caller), exactly({ attached: 1, cols: 100, rows: 30 }))
   })
 
   t.test(title('who attaches while much is said sees what was said and what follows, each piece once'), async t => {
@@ -195,7 +196,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     seat.type('sleep 0.2; kill -SEGV $$\r')
     t.equal(await seat.exit, 139)
     while (!changed.length) await delay(20)
-    t.match(await terminals.list(caller), [{ name: 'web-a', running: false, exitCode: 139 }])
+    t.match(await terminals.list(caller), exactly({ name: 'web-a', running: false, exitCode: 139 }))
     const later = await seated(terminals, 'web-a')
     t.equal(await later.exit, 139)
     t.match(later.text(), /kill -SEGV/)

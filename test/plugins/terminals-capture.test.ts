@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Capture } from '../../plugins/system/terminals/capture.js'
 import { tookLess } from '../support/in-time.js'
+import { exactly } from '../support/lists.js'
 
 const SIZE = { cols: 80, rows: 24 }
 
@@ -24,7 +25,7 @@ t.test('lines are written as they come, and the last one and the end of the term
   capture.said(Buffer.from('ds\r\n$ '))
   while (!text().includes('words\nwords\n')) await delay(10)
   await capture.end('the terminal has ended')
-  t.match(lines().map(line => line.replace(/^\[[\d-]+T[\d:.]+Z /, '[')), ['[the terminal begins]', '$ echo words', 'words', '$ ', '[the terminal has ended]'])
+  t.match(lines().map(line => line.replace(/^\[[\d-]+T[\d:.]+Z /, '[')), exactly('[the terminal begins]', '$ echo words', 'words', '$ ', '[the terminal has ended]'))
   capture.said(Buffer.from('more\r\n'))
   capture.resize(SIZE)
   await capture.end('again')

@@ -6,6 +6,7 @@ import { attach, attached, withTerminals } from './terminals-support.js'
 import { findTmux } from '../../plugins/system/terminals/programs.js'
 import type { Support } from '../support/daemon.js'
 import { joined } from '../support/joined.js'
+import { exactly } from '../support/lists.js'
 import { openSocket, talkTo, turnedAway } from '../support/sockets/client.js'
 import { inTime } from '../support/in-time.js'
 
@@ -54,7 +55,7 @@ t.test('a terminal is opened, answered again as it is, attached to, told of, and
   t.match(await daemon.client.call('POST /system/terminals', { name: 'web-a', label: 'other', cols: 50 }), { label: 'mine "x" #{y} ü', cols: 100 })
   const one = await attach(t, daemon, 'web-a', '&cols=100&rows=30')
   await one.shows(/in-sub dir-ok/)
-  t.match((await daemon.client.call('GET /system/terminals')).sessions, [{ name: 'web-a', attached: 1, cwd: 'sub dir' }])
+  t.match((await daemon.client.call('GET /system/terminals')).sessions, exactly({ name: 'web-a', attached: 1, cwd: 'sub dir' }))
   one.say({ type: 'ping' })
   await one.until(({ type }) => type === 'pong')
   one.ws.close()
@@ -64,7 +65,7 @@ t.test('a terminal is opened, answered again as it is, attached to, told of, and
   again.type('exit 3\r')
   t.equal(await again.exit(), 3)
   t.equal((await again.closed).code, 1000)
-  t.match((await daemon.client.call('GET /system/terminals')).sessions, [{ running: false, exitCode: 3, attached: 0 }])
+  t.match((await daemon.client.call('GET /system/terminals')).sessions, exactly({ running: false, exitCode: 3, attached: 0 }))
   await daemon.client.call('DELETE /system/terminals/{name}', { name: 'web-a' })
   t.same(await daemon.client.call('GET /system/terminals'), { sessions: [] })
   const { events: entries } = await daemon.client.call('GET /activity', { type: 'terminal.*' })
@@ -85,7 +86,7 @@ t.test('the socket opens only what may be opened that way, and refuses in a sent
   const own = await socketOf(daemon, 'web-a', '&cols=90&rows=20')
   const one = attached(await talkTo(t, own))
   t.match(await turnedAway(t, own), { status: 401 }, 'a ticket is good once')
-  t.match((await daemon.client.call('GET /system/terminals')).sessions, [{ name: 'web-a', cols: 90, rows: 20, attached: 1 }])
+  t.match((await daemon.client.call('GET /system/terminals')).sessions, exactly({ name: 'web-a', cols: 90, rows: 20, attached: 1 }))
   one.ws.send('nonsense')
   t.equal((await one.closed).code, 1007)
   const two = await attach(t, daemon, 'web-a')
@@ -114,7 +115,7 @@ t.test('a socket is closed with 1008 when access ends, and the terminal stays', 
   await daemon.fetch('/system/sessions/revoke', json({ current: true }))
   t.equal((await one.closed).code, 1008)
   const { sessions } = await daemon.kernel.calls.answer('GET /system/terminals', {}, OWNER) as { sessions: object[] }
-  t.match(sessions, [{ name: 'web-a', running: true, attached: 0 }])
+  t.match(sessions, exactly({ name: 'web-a', running: true, attached: 0 }))
 })
 
 t.test('a maintainer who is made a viewer loses the terminal within a second, and the next call above viewer', async t => {
@@ -129,7 +130,7 @@ t.test('a maintainer who is made a viewer loses the terminal within a second, an
   t.ok(inTime(began, 1000))
   t.match(await client.call('GET /system/terminals').catch((error: unknown) => error), { status: 403, message: /found role viewer/ })
   t.match(await turnedAway(t, `${daemon.url}/system/terminal?session=web-m&ticket=${ticket}`), { status: 401 }, 'a ticket from before is worth nothing')
-  t.match((await daemon.client.call('GET /system/terminals')).sessions, [{ name: 'web-m', running: true }])
+  t.match((await daemon.client.call('GET /system/terminals')).sessions, exactly({ name: 'web-m', running: true }))
 })
 
 t.test('the folder of the sockets is for the user alone, and nothing is started before the first terminal', async t => {

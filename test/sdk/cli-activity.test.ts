@@ -4,6 +4,7 @@ import t from 'tap'
 import { BEGINNING, hashOfEntry } from '../../sdk/node/chain.js'
 import { fakeDaemon, sandbox } from './cli-process.js'
 import { json, streaming, wire } from './wire.js'
+import { exactly } from '../support/lists.js'
 
 const rows = (count: number) => {
   let prev = BEGINNING
@@ -25,7 +26,7 @@ t.test('activity shows the newest entries, the oldest of them first, and what fi
   })
   const { code, out } = await daemon.run(['activity'])
   t.equal(code, 0)
-  t.match(out.split('\n'), [/^2026-01-02 \d\d:04:00 {2}agent\.landed +ada@example\.org +“work 0”$/, /“work 1” · count 2$/, /“work 2” {2}failed: no\\u001b\[31m room$/, ''])
+  t.match(out.split('\n'), exactly(/^2026-01-02 \d\d:04:00 {2}agent\.landed +ada@example\.org +“work 0”$/, /“work 1” · count 2$/, /“work 2” {2}failed: no\\u001b\[31m room$/, ''))
   t.equal((await daemon.run(['activity', '--type', 'session.*', '--actor', 'token:ci', '--find', 'a b', '--limit', '5'])).out, 'nothing is recorded that fits\n')
   t.same(asked, ['limit=20', 'type=session.*&actor=token%3Aci&query=a+b&limit=5'])
   const lines = (await daemon.run(['activity', '--json'])).out.trim().split('\n').map(line => JSON.parse(line) as { seq: number })

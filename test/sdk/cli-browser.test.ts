@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { fakeDaemon } from './cli-process.js'
 import { json } from './wire.js'
+import { exactly } from '../support/lists.js'
 
 const SESSION = {
   name: 'web-1', label: 'web-1', server: 'web', running: true, activityAt: Date.now(), conversationId: 'c-1',
@@ -14,7 +15,7 @@ t.test('browser lists what the browsers show', async t => {
   const daemon = await fakeDaemon(t, (_, response) => json(response, 200, { sessions: [SESSION] }))
   const { code, out } = await daemon.run(['browser'])
   t.equal(code, 0)
-  t.match(out.split('\n'), [/^NAME +STATE +USED +OF +PAGE +SHOWS$/, /^web-1 +running +.*c-1 +p1 +In\\u001b\[31mbox – https:\/\/mail\.example\/$/, /^ +p2 \* +https:\/\/two\.example\/$/, ''])
+  t.match(out.split('\n'), exactly(/^NAME +STATE +USED +OF +PAGE +SHOWS$/, /^web-1 +running +.*c-1 +p1 +In\\u001b\[31mbox – https:\/\/mail\.example\/$/, /^ +p2 \* +https:\/\/two\.example\/$/, ''))
   t.same(JSON.parse((await daemon.run(['browser', '--json'])).out), { sessions: [SESSION] })
 })
 

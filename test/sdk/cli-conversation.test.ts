@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { fakeDaemon } from './cli-process.js'
 import { json, type Answerer } from './wire.js'
+import { exactly } from '../support/lists.js'
 
 const MESSAGES = [
   { messageId: 'm-1', run: 'r-2', text: 'first\nwords', attachments: [], mentions: [], by: 'ada@example.org', at: Date.now() - 60_000, why: 'parked', options: {} },
@@ -138,7 +139,7 @@ t.test('files, harness and model go with the words', async t => {
   writeFileSync(join(daemon.state, 'elsewhere.txt'), '')
   const run = (args: readonly string[]) => daemon.run([...args, '--attach', 'a b.txt', '--attach', '../deep/a b.txt'], { cwd: join(daemon.workspace, 'deep') })
   t.equal((await run(['run', 'look', '--detach', '--harness', 'vendor-code', '--model', 'script-fast'])).code, 0)
-  t.match(daemon.calls().at(-1)!.body, { prompt: 'look', attachments: ['deep/a b.txt', 'deep/a b.txt'], harness: 'vendor-code', model: 'script-fast' })
+  t.match(daemon.calls().at(-1)!.body, { prompt: 'look', attachments: exactly('deep/a b.txt', 'deep/a b.txt'), harness: 'vendor-code', model: 'script-fast' })
   t.equal((await run(['run', '--detach'])).code, 0, 'files alone are a message')
   t.equal((await run(['steer', 'c-1', 'look'])).code, 0)
   t.same(daemon.calls().at(-1)!.body, { conversationId: 'c-1', text: 'look', attachments: ['deep/a b.txt', 'deep/a b.txt'] })

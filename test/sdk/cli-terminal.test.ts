@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import pty from '@lydell/node-pty'
 import t, { type Test } from 'tap'
 import { endTerminals, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { PATH, PROGRAM, sandbox } from './cli-process.js'
 
 const started = async (t: Test) => {
@@ -47,7 +48,7 @@ t.test('a person works in a terminal, leaves it, comes back, and its exit code i
   one.child.write('\x1d')
   t.equal(await one.exit, 0)
   await one.shows(/detached; sandbox terminal web-build attaches again/)
-  t.match((await client.call('GET /system/terminals')).sessions, [{ name: 'web-build', running: true }])
+  t.match((await client.call('GET /system/terminals')).sessions, exactly({ name: 'web-build', running: true }))
 
   const two = person(t, data, ['web-build'])
   await two.shows(/interrupted/)
@@ -62,7 +63,7 @@ t.test('terminals are listed and closed, and without a person there none is open
   t.match(await run('list'), { code: 0, out: /^no terminals/ })
   await client.call('POST /system/terminals', { name: 'web-a', label: 'mine' })
   t.match(await run('list'), { code: 0, out: /^NAME +STATE .*\nweb-a +running +0 .* mine\n$/ })
-  t.match(JSON.parse((await run('list', '--json')).out), { sessions: [{ name: 'web-a', label: 'mine' }] })
+  t.match(JSON.parse((await run('list', '--json')).out), { sessions: exactly({ name: 'web-a', label: 'mine' }) })
   t.match(await run('a'), { code: 2, err: /expected a person at a terminal/ })
   t.match(await run('close'), { code: 2, err: /terminal close NAME/ })
   t.match(await run('open', 'x'), { code: 2 })

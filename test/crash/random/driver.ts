@@ -4,7 +4,7 @@ import { Unreached, type Client } from '../../../sdk/client.js'
 import type { RunningDaemon } from '../../support/daemon.js'
 import type { Dice } from './dice.js'
 import { rowOf, scriptOf, type Conversation, type Flight, type Kind, type Message } from './model.js'
-import type { Streams } from './streams.js'
+import { CARDS, type Streams } from './streams.js'
 
 /** What every driver of a lane shares. */
 export interface World {
@@ -19,12 +19,22 @@ export interface World {
   readonly why: () => string
 }
 
+/** What a driver is to bring about, while the lane waits for it. */
+export interface Aim {
+  readonly what: 'land' | 'rewind' | 'reply' | 'discard' | 'purge'
+  /** It is about to be asked for. */
+  readonly begun: () => void
+  /** It was answered or refused. */
+  readonly over: () => void
+}
+
 const BUSY = new Set<string>(['running', 'awaiting', 'stopping', 'resuming'])
 
 /** The daemon went away under a call. */
 export class Cut extends Error {}
 
-const count = ({ counts }: World, name: string) => counts.set(name, (counts.get(name) ?? 0) + 1)
+/** Counts one more of what a run had. */
+export const count = ({ counts }: Pick<World, 'counts'>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
 
 /** The reply to a card of one of the scripts. */
 export const replyTo = (kind: string, requestId: string): CardReply =>
@@ -39,6 +49,7 @@ export class Driver {
   readonly #name: string
   #nth = 0
   #conversation: Conversation | undefined
+  #aim: Aim | undefined
 
   constructor(world: World, dice: Dice, name: string) {
     this.#world = world
@@ -46,9 +57,11 @@ export class Driver {
     this.#name = name
   }
 
-  /** Works until the daemon goes away. */
-  async drive(daemon: RunningDaemon): Promise<void> {
+  /** Works until the daemon goes away, first at what it is to bring about. */
+  async drive(daemon: RunningDaemon, aim?: Aim): Promise<void> {
+    this.#aim = aim
     try {
+      while (this.#aim) await this.#reach(daemon, this.#aim)
       for (;;) {
         if (this.#conversation?.here === 'gone') this.#conversation = undefined
         await (this.#conversation ? this.#step(daemon, this.#conversation) : this.#open(daemon))
@@ -58,18 +71,52 @@ export class Driver {
     }
   }
 
-  async #open(daemon: RunningDaemon): Promise<void> {
+  /** Has a conversation of its own write something and come to rest, and then does with it what it is to do. */
+  async #reach(daemon: RunningDaemon, { what }: Aim): Promise<void> {
+    const own = this.#world.conversations.filter(({ id, here, isolated, flight, isSource }) =>
+      id.startsWith(this.#name) && here === 'yes' && isolated && !flight && !(isSource && what === 'rewind'))
+    const conversation = own.at(-1 - this.#dice.below(Math.min(3, own.length))) ?? (await this.#open(daemon, true))
+    this.#conversation = conversation
+    if (conversation.here !== 'yes') return
+    if (what === 'reply') return this.#raise(daemon, conversation)
+    if (!(await this.#write(daemon, conversation, what === 'land' ? 'many' : 'plain'))) return
+    if (what === 'land') return this.#land(daemon.once, conversation)
+    if (what === 'rewind') return this.#rewind(daemon.once, conversation)
+    if (what === 'discard') return this.#discard(daemon.once, conversation)
+    if (await this.#archive(daemon.once, conversation)) await this.#purge(daemon.once, conversation)
+  }
+
+  /** Has a conversation write its lines, before anything else that waits there; answers whether it has. */
+  async #write(daemon: RunningDaemon, conversation: Conversation, kind: Kind = 'plain'): Promise<boolean> {
+    await this.#clear(daemon.once, conversation)
+    const run = await this.#say(daemon, conversation, {}, kind)
+    if (run === undefined) return false
+    await this.#world.streams.watch(daemon, conversation.id, { run })
+    return this.#world.streams.end(run) === 'completed'
+  }
+
+  /** Has a conversation raise a card, and answers it. */
+  async #raise(daemon: RunningDaemon, conversation: Conversation): Promise<void> {
+    await this.#clear(daemon.once, conversation)
+    const run = await this.#say(daemon, conversation, {}, this.#dice.pick(['ask', 'plan', 'permit']))
+    if (run === undefined) return
+    await this.#world.streams.watch(daemon, conversation.id, { run, until: frame => CARDS.has(frame.kind) })
+    await this.#answer(daemon.once, conversation)
+  }
+
+  async #open(daemon: RunningDaemon, mustBeIsolated = false): Promise<Conversation> {
     const dice = this.#dice
     const sources = this.#world.conversations.filter(({ here, isolated, flight }) => here === 'yes' && isolated && flight?.what !== 'rewind')
     const source = dice.chance(0.25) ? sources[dice.below(sources.length)] : undefined
     const fork = source && (await this.#fork(daemon, source))
-    const isolated = fork !== undefined || dice.chance(0.7)
+    const isolated = mustBeIsolated || fork !== undefined || dice.chance(0.7)
     const conversation: Conversation = {
       id: `${this.#name}${this.#nth}`, isolated, forked: fork?.rows ?? [], messages: [], here: 'unsure', rewound: false, record: [], landed: '', told: [],
     }
     this.#conversation = conversation
     this.#world.conversations.push(conversation)
     await this.#say(daemon, conversation, { isolated, ...fork?.input })
+    return conversation
   }
 
   /** What a fork begins with, when its source has anything to begin with. */
@@ -88,25 +135,22 @@ export class Driver {
     const { id, isolated } = conversation
     const look = <T>(call: () => Promise<T>) => this.#ask(conversation, { what: 'look' }, call)
     const what = this.#dice.weighed({
-      say: 10, answer: 8, rest: 6, stop: 2, withdraw: 2, order: 3, land: isolated ? 4 : 0, rewind: isolated ? 3 : 0, archive: 1, discard: isolated ? 1 : 0, read: 2,
+      say: 10, answer: 8, rest: 6, stop: 2, withdraw: 2, order: 3, read: 2, archive: 1,
+      ...(isolated ? { land: 6, rewind: 6, discard: 2, leave: 0.5 } : { land: 0, rewind: 0, discard: 0, leave: 2 }),
     })
     switch (what) {
       case 'say':
-        return this.#say(daemon, conversation, {})
-      case 'answer': {
-        const card = await look(() => client.call('GET /agents/{id}', { id }))
-        for (const { requestId, kind } of card?.cards ?? []) {
-          const reply = replyTo(kind, requestId)
-          if (await this.#ask(conversation, { what: 'reply', reply }, () => client.call('POST /agent/reply', reply))) count(this.#world, 'reply')
-        }
+        await this.#say(daemon, conversation, {})
         return
-      }
+      case 'answer':
+        return this.#answer(client, conversation)
       case 'rest':
         return new Promise(resolve => setTimeout(resolve, this.#dice.below(40)))
       case 'stop':
         return this.#free(client, conversation)
       case 'withdraw':
-        return this.#withdraw(client, conversation)
+        await this.#withdraw(client, conversation)
+        return
       case 'order': {
         const line = await look(() => client.call('GET /agents/{id}/queue', { id }))
         const messageIds = line?.messages.map(({ messageId }) => messageId).reverse() ?? []
@@ -116,23 +160,35 @@ export class Driver {
         return
       }
       case 'land':
+        if (this.#dice.chance(0.5) && !(await this.#write(daemon, conversation))) return
         return this.#land(client, conversation)
       case 'rewind':
+        if (this.#dice.chance(0.5) && !(await this.#write(daemon, conversation))) return
         return this.#rewind(client, conversation)
-      case 'archive': {
-        if (!(await this.#ask(conversation, { what: 'archive' }, () => client.call('POST /agents/archive', { ids: [id] })))) return
-        count(this.#world, 'archive')
-        if (isolated && this.#dice.chance(0.3)) return this.#leave(conversation, 'purge', () => client.call('POST /agents/purge', { ids: [id] }))
+      case 'archive':
+        if (!(await this.#archive(client, conversation))) return
+        if (isolated && this.#dice.chance(0.3)) return this.#purge(client, conversation)
         if (this.#dice.chance(0.5)) await this.#ask(conversation, { what: 'archive' }, () => client.call('POST /agents/unarchive', { ids: [id] }))
         return
-      }
       case 'discard':
         if (this.#dice.chance(0.7)) await this.#free(client, conversation)
-        return this.#leave(conversation, 'discard', () => client.call('POST /agents/{id}/discard', { id }))
+        return this.#discard(client, conversation)
+      case 'leave':
+        this.#conversation = undefined
+        return
       case 'read': {
         const read = await look(() => client.call('GET /agents/{id}/transcript', { id }))
         if (read) this.read(conversation, read.messages)
       }
+    }
+  }
+
+  /** Answers the cards that are open. */
+  async #answer(client: Client, conversation: Conversation): Promise<void> {
+    const card = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}', { id: conversation.id }))
+    for (const { requestId, kind } of card?.cards ?? []) {
+      const reply = replyTo(kind, requestId)
+      if (await this.#ask(conversation, { what: 'reply', reply }, () => client.call('POST /agent/reply', reply))) count(this.#world, 'reply')
     }
   }
 
@@ -146,11 +202,12 @@ export class Driver {
     conversation.record = rows
   }
 
-  async #say(daemon: RunningDaemon, conversation: Conversation, more: object): Promise<void> {
+  /** Sends a message; answers the run it is, or is to be, part of. */
+  async #say(daemon: RunningDaemon, conversation: Conversation, more: object, only?: Kind): Promise<string | undefined> {
     const dice = this.#dice
     const { id, isolated } = conversation
     const nth = this.#nth++
-    const kind: Kind = dice.weighed({ plain: 6, slow: 5, ask: 3, plan: 1, permit: 1, words: 2, sleep: 1, git: isolated ? 2 : 0, helper: 1, said: 0 })
+    const kind: Kind = only ?? dice.weighed({ plain: 6, slow: 5, ask: 3, plan: 1, permit: 1, words: 2, sleep: 1, git: isolated ? 2 : 0, helper: 1, many: 0, said: 0 })
     const message: Message = {
       id: `${this.#name}-${nth}`, kind, nth,
       body: {
@@ -164,10 +221,11 @@ export class Driver {
       // A message that was refused leaves no trace.
       message.gone = 'yes'
       if (conversation.here === 'unsure') conversation.here = 'gone'
-      return
+      return undefined
     }
     this.accepted(conversation, message, answer)
     if (dice.chance(0.8)) void this.#world.streams.watch(daemon, id, { run: answer.run })
+    return answer.run
   }
 
   /** Takes down what was acknowledged. */
@@ -185,15 +243,17 @@ export class Driver {
     return message
   }
 
-  async #withdraw(client: Client, conversation: Conversation): Promise<void> {
+  /** Takes back the last message that waits; answers whether it did. */
+  async #withdraw(client: Client, conversation: Conversation): Promise<boolean> {
     const { id, messages } = conversation
     const line = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}/queue', { id }))
     const message = messages.find(each => each.id === line?.messages.at(-1)?.messageId)
-    if (!message) return
+    if (!message) return false
     const done = await this.#ask(conversation, { what: 'withdraw', message }, () => client.call('DELETE /agents/{id}/queue/{messageId}', { id, messageId: message.id }))
-    if (!done) return
+    if (!done) return false
     message.gone = 'yes'
     count(this.#world, 'withdraw')
+    return true
   }
 
   async #land(client: Client, conversation: Conversation): Promise<void> {
@@ -205,6 +265,12 @@ export class Driver {
   /** Makes a conversation free, as whoever wants to take something back does first. */
   async #free(client: Client, conversation: Conversation): Promise<void> {
     if (await this.#ask(conversation, { what: 'stop' }, () => client.call('POST /agent/stop', { conversationId: conversation.id }))) count(this.#world, 'stop')
+  }
+
+  /** Takes back what waits too, so that the next message is the next turn. */
+  async #clear(client: Client, conversation: Conversation): Promise<void> {
+    await this.#free(client, conversation)
+    while (await this.#withdraw(client, conversation));
   }
 
   async #rewind(client: Client, conversation: Conversation): Promise<void> {
@@ -230,6 +296,20 @@ export class Driver {
     count(this.#world, 'rewind')
   }
 
+  async #archive(client: Client, conversation: Conversation): Promise<boolean> {
+    if (!(await this.#ask(conversation, { what: 'archive' }, () => client.call('POST /agents/archive', { ids: [conversation.id] })))) return false
+    count(this.#world, 'archive')
+    return true
+  }
+
+  #purge(client: Client, conversation: Conversation): Promise<void> {
+    return this.#leave(conversation, 'purge', () => client.call('POST /agents/purge', { ids: [conversation.id] }))
+  }
+
+  #discard(client: Client, conversation: Conversation): Promise<void> {
+    return this.#leave(conversation, 'discard', () => client.call('POST /agents/{id}/discard', { id: conversation.id }))
+  }
+
   async #leave(conversation: Conversation, what: 'discard' | 'purge', call: () => Promise<unknown>): Promise<void> {
     if (!(await this.#ask(conversation, { what }, call))) return
     conversation.here = 'gone'
@@ -239,10 +319,13 @@ export class Driver {
   /** Makes a call; undefined when it was refused. What was cut stays in flight. */
   async #ask<T>(conversation: Conversation | undefined, flight: Flight, call: () => Promise<T>): Promise<T | undefined> {
     if (conversation) conversation.flight = flight
+    const aim = flight.what === this.#aim?.what ? this.#aim : undefined
+    aim?.begun()
     const tell = (came: string) => flight.what !== 'look' && conversation?.told.push(`${flight.what} ${'message' in flight ? flight.message.id : ''} ${came}`)
     try {
       const answer = await call()
       delete conversation?.flight
+      if (aim) this.#over(aim)
       tell(JSON.stringify(answer).slice(0, 200))
       return answer
     } catch (error) {
@@ -251,10 +334,17 @@ export class Driver {
         throw new Cut('the daemon went away', { cause: error })
       }
       delete conversation?.flight
+      if (aim) this.#over(aim)
       tell(`was refused: ${error.message}`)
+      if (flight.what !== 'look') count(this.#world, `refused ${flight.what}`)
       if (error.status >= 500 && error.status !== 503) this.#world.faults.push(`${conversation?.id} ${flight.what}: ${error.status} ${error.message}; ${this.#world.why()}`)
       return undefined
     }
+  }
+
+  #over(aim: Aim): void {
+    this.#aim = undefined
+    aim.over()
   }
 }
 

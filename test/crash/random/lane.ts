@@ -6,13 +6,16 @@ import type { Test } from 'tap'
 import { Refusal } from '../../../sdk/refusal.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon, type RunningDaemon } from '../../support/daemon.js'
 import { Dice } from './dice.js'
-import { Driver, replyTo, send, type World } from './driver.js'
+import { count, Driver, replyTo, send, type World } from './driver.js'
 import { fateFaults, imageOf, type Found } from './image.js'
+import type { Counts } from './floors.js'
+import { keep } from './kept.js'
 import { lineFaults, recordFaults, type Conversation } from './model.js'
+import { Moment } from './moment.js'
 import { leftProcesses } from './processes.js'
 import { Office } from './office.js'
 import { Streams } from './streams.js'
-import { copyOf, filesIn, landingFaults, leftovers, repositoryFaults, type Place } from './whole.js'
+import { copyOf, filesIn, landingFaults, leftovers, NOTHING, repositoryFaults, type Place } from './whole.js'
 
 /** How a lane is to go. */
 export interface LaneOptions {
@@ -22,6 +25,7 @@ export interface LaneOptions {
 }
 
 const DRIVERS = 3
+const STARTS_MS = 60_000
 const PERSON = { 'mine.txt': 'committed\nand changed\n', 'staged.txt': 'staged\n', 'loose.txt': 'nobody knows it\n' }
 
 /** One workspace and its data, whose daemon is killed again and again under a load. */
@@ -33,6 +37,7 @@ export class Lane {
   readonly #drivers: Driver[]
   readonly #office: Office
   readonly #kills: number
+  readonly #name: string
   #found: Found[] = []
   #killed = 0
 
@@ -42,6 +47,7 @@ export class Lane {
     this.#place = { folder, workspace: join(folder, 'workspace'), data: join(folder, 'data') }
     this.#dice = new Dice(seed)
     this.#kills = kills
+    this.#name = `${seed}-${name}`
     this.#world = { conversations: [], streams: new Streams(), faults: [], mark: `3571.${process.pid}${name.charCodeAt(0)}`, counts: new Map(), why: () => lastFailure(join(folder, 'data')) }
     this.#drivers = Array.from({ length: DRIVERS }, (_, index) => new Driver(this.#world, new Dice(seed * 7 + index + 1), `${name}${'xyz'[index]}`))
     this.#office = new Office(this.#place, this.#world, new Dice(seed * 11 + 5))
@@ -51,14 +57,19 @@ export class Lane {
     inGit(workspace, 'add', 'staged.txt')
   }
 
-  /** Kills as often as it is to, brings everything to rest, and answers what was found wrong. */
-  async run(): Promise<{ faults: readonly string[]; counts: { readonly [name: string]: number } }> {
-    const { faults, streams, counts } = this.#world
-    while (this.#killed < this.#kills && !faults.length && !streams.faults.length) await this.#cycle()
-    if (!faults.length && !streams.faults.length) await this.#rest()
-    const told = this.#world.conversations.filter(({ id }) => faults.some(fault => fault.includes(`${id}:`)))
+  /** Kills as often as it is to, brings everything to rest, and answers what was found wrong and where the rest of it is kept. */
+  async run(): Promise<{ faults: readonly string[]; counts: Counts; kept?: string }> {
+    const { faults, streams, counts, conversations } = this.#world
+    try {
+      while (this.#killed < this.#kills && !faults.length && !streams.faults.length) await this.#cycle()
+      if (!faults.length && !streams.faults.length) await this.#rest()
+    } catch (error) {
+      faults.push(`the lane broke off: ${error instanceof Error ? error.stack : String(error)}`)
+    }
+    const told = conversations.filter(({ id }) => faults.some(fault => fault.includes(`${id}:`)))
     for (const conversation of told) this.#t.comment(`${conversation.id}: ${conversation.told.join('; ')}`)
-    return { faults: [...faults, ...streams.faults], counts: { kills: this.#killed, frames: streams.shown, ...Object.fromEntries([...counts].sort()) } }
+    const found = { faults: [...faults, ...streams.faults], counts: { kills: this.#killed, frames: streams.shown, ...Object.fromEntries([...counts].sort()) } }
+    return found.faults.length ? { ...found, kept: keep(this.#place, this.#name, found.faults, found.counts, conversations) } : found
   }
 
   /** From a start to a kill. */
@@ -77,9 +88,13 @@ export class Lane {
       return this.#dead()
     }
     await this.#reconcile(daemon)
-    const driven = [...this.#drivers.map(driver => driver.drive(daemon)), this.#office.drive(daemon)]
+    const what = dice.weighed({ any: 4, land: 4, rewind: 3, reply: 1.5, discard: 1, purge: 2 })
+    const aim = what === 'any' ? undefined : new Moment(what)
+    const aimed = dice.below(DRIVERS)
+    const driven = [...this.#drivers.map((driver, index) => driver.drive(daemon, index === aimed ? aim : undefined)), this.#office.drive(daemon)]
     for (const { id, here } of this.#world.conversations) if (here === 'yes') void this.#world.streams.watch(daemon, id)
-    await delay(5 + dice.below(dice.chance(0.3) ? 600 : 200))
+    if (aim) await aim.wait(dice, this.#place.workspace)
+    else await delay(5 + dice.below(dice.chance(0.3) ? 600 : 200))
     await daemon.kill9()
     await Promise.all(driven)
     this.#dead()
@@ -99,8 +114,7 @@ export class Lane {
   async #reconcile(daemon: RunningDaemon): Promise<void> {
     const { conversations, faults } = this.#world
     const { workspace, folder, data } = this.#place
-    // Answered once the start is complete.
-    const { agents } = await daemon.client.call('GET /agents')
+    const { agents } = await started(daemon)
     const { agents: archived } = await daemon.client.call('GET /agents/archived', {})
     const ids = new Set([...agents, ...archived].map(({ id }) => id))
     const goesOn = this.#office.settings()
@@ -109,11 +123,20 @@ export class Lane {
     for (const conversation of conversations) await this.#settle(daemon, conversation, ids.has(conversation.id))
     const known = new Set(conversations.map(({ id }) => id))
     faults.push(...[...ids].filter(id => !known.has(id)).map(id => `${id} is there, and nobody opened it`))
-    for (const conversation of conversations) faults.push(...landingFaults(this.#place, conversation))
+    this.#landings()
     faults.push(...(await this.#office.faults(daemon)))
     faults.push(...(await leftProcesses(folder, this.#world.mark, [daemon.pid, process.pid])).map(left => `was left running: ${left}`))
     for (const [file, text] of Object.entries(PERSON)) if (readFileSync(join(workspace, file), 'utf8') !== text) faults.push(`${file} of the person was changed`)
     if (this.#dice.chance(0.3)) this.#office.commit()
+  }
+
+  /** Judges what landings left in the workspace, and counts those that brought something. */
+  #landings(): void {
+    for (const conversation of this.#world.conversations) {
+      const before = conversation.landed
+      this.#world.faults.push(...landingFaults(this.#place, conversation))
+      if (![before, NOTHING].includes(conversation.landed)) count(this.#world, 'landed files')
+    }
   }
 
   async #settle({ client }: RunningDaemon, conversation: Conversation, isHere: boolean): Promise<void> {
@@ -128,6 +151,7 @@ export class Lane {
     if (flight?.what === 'discard' || flight?.what === 'purge') {
       // One that was cut half-way is asked for again, and is complete then.
       conversation.here = 'gone'
+      count(this.#world, flight.what)
       if (!isHere) return
       // It may have been cut before it was heard: then a turn is still under way.
       await client.call('POST /agent/stop', { conversationId: id })
@@ -182,7 +206,7 @@ export class Lane {
       const files = filesIn(isolated ? copyOf(this.#place, id) : workspace, id)
       faults.push(...[...recordFaults(conversation, messages), ...lineFaults(conversation, messages, files, run => streams.end(run))].map(fault => `${id}: ${fault}`))
     }
-    for (const conversation of conversations) faults.push(...landingFaults(this.#place, conversation))
+    this.#landings()
     faults.push(...(await this.#office.faults(daemon)))
     const code = await daemon.terminate()
     if (code !== 0) faults.push(`the last daemon ended with ${code}: ${daemon.stderr().slice(-500)}`)
@@ -211,6 +235,18 @@ export class Lane {
         sent = true
         this.#drivers[0]!.accepted(conversation, last, await send(client, last))
       } else if (ended === last.answer?.run || streams.end(last.answer?.run ?? '')) return
+    }
+  }
+}
+
+/** The conversations, once the start is complete: on a busy machine that takes longer than an answer is held back. */
+const started = async ({ client }: RunningDaemon) => {
+  for (const until = performance.now() + STARTS_MS; ;) {
+    try {
+      return await client.call('GET /agents')
+    } catch (error) {
+      if (!(error instanceof Refusal && error.reason === 'unavailable') || performance.now() > until) throw error
+      await delay(100)
     }
   }
 }

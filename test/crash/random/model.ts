@@ -1,7 +1,7 @@
 import type { CardReply, Started, TranscriptMessage } from '../../../plugins/agent/contract.js'
 
 /** What a script does beside writing its line into two files and saying a sentence. */
-export type Kind = 'plain' | 'slow' | 'ask' | 'plan' | 'permit' | 'words' | 'sleep' | 'git' | 'helper' | 'said'
+export type Kind = 'plain' | 'slow' | 'ask' | 'plan' | 'permit' | 'words' | 'sleep' | 'git' | 'helper' | 'many' | 'said'
 
 /** A message: once it was acknowledged it is there exactly once, unless something took it away again. */
 export interface Message {
@@ -118,6 +118,7 @@ export const scriptOf = (kind: Kind, conversation: string, id: string, mark: str
     sleep: [`run sleep ${mark}`],
     git: ['run git add -A && git -c user.name=A -c user.email=a@example.org commit -q --allow-empty -m own'],
     helper: ['helper& part', '| say a part', 'join'],
+    many: Array.from({ length: 12 }, (_, nth) => [`write work/${conversation}.${nth}`, `| ${id}`]).flat(),
     said: [],
   }
   return [`append ${a}`, `| ${id}`, `say ${id} one`, ...between[kind], `append ${b}`, `| ${id}`].join('\n')

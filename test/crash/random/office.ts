@@ -28,7 +28,7 @@ export class Office {
   async drive(daemon: RunningDaemon): Promise<void> {
     try {
       for (;;) {
-        await new Promise(resolve => setTimeout(resolve, this.#dice.below(60)))
+        await new Promise(resolve => setTimeout(resolve, this.#dice.below(120)))
         await this.#step(daemon)
       }
     } catch {

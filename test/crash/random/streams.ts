@@ -1,7 +1,8 @@
 import type { Frame } from '../../../plugins/agent/contract.js'
 import type { RunningDaemon } from '../../support/daemon.js'
 
-const CARDS = new Set(['plan', 'question', 'permission'])
+/** Frames that wait for somebody's answer. */
+export const CARDS: ReadonlySet<string> = new Set(['plan', 'question', 'permission'])
 
 /** The events of a stream or of a run's log: an event that was cut is none. */
 export const blocksOf = (text: string): string[] => text.split('\n\n').slice(0, -1)
@@ -57,9 +58,10 @@ export class Streams {
     if (frames.length < known) this.faults.push(`${run}: ${known} frames were there, and ${frames.length} are left`)
   }
 
-  /** Watches the newest run, or the one named, from its first frame until it ends or is cut; answers the run once it ended. */
+  /** Watches the newest run, or the one named, from its first frame until it ends, is cut or shows what is waited for; answers the run once it ended. */
   async watch(
-    { url, session }: RunningDaemon, conversationId: string, { run, onFrame }: { run?: string; onFrame?: (frame: Frame) => void } = {},
+    { url, session }: RunningDaemon, conversationId: string,
+    { run, onFrame, until }: { run?: string; onFrame?: (frame: Frame) => void; until?: (frame: Frame) => boolean } = {},
   ): Promise<string | undefined> {
     let attached = ''
     let left = ''
@@ -80,6 +82,7 @@ export class Streams {
             if (frame.seq !== ++last) this.faults.push(`${attached}: ${frame.seq} was shown where ${last} was due`)
             this.#frame(attached, frame.seq, block)
             onFrame?.(frame.event)
+            if (until?.(frame.event)) return undefined
           } else if (block.includes('event: done\n')) this.#over(attached)
         }
       }

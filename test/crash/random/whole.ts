@@ -44,11 +44,14 @@ const committed = (workspace: string, id: string): Set<string> => {
   return new Set(commits.map(() => JSON.stringify({ a: next(), b: next() })))
 }
 
+/** What the workspace has of a conversation before anything of it landed. */
+export const NOTHING = JSON.stringify({ a: '', b: '' })
+
 /** What is wrong with what landings left in the workspace: both files are as one commit has them, or as they were. */
 export const landingFaults = ({ workspace }: Place, conversation: Conversation): string[] => {
   if (!conversation.isolated) return []
   const now = JSON.stringify(filesIn(workspace, conversation.id))
-  const before = conversation.landed || JSON.stringify({ a: '', b: '' })
+  const before = conversation.landed || NOTHING
   conversation.landed = now
   if (now === before || conversation.here === 'gone' || committed(workspace, conversation.id).has(now)) return []
   return [`${conversation.id}: the workspace has ${now}, which no commit has; it had ${before}`]

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Started } from './memory.js'
 import { contextOf, MemoryFiles, MINUTE, refusalOf, started } from './memory.js'
+import { exactly } from '../../support/lists.js'
 
 const redeem = async ({ auth }: Started, code: string, address = '10.0.0.1') =>
   (await auth.handlers['kernel.session.open']({ login: code, device: 'a browser', address }, contextOf())).session
@@ -124,7 +125,7 @@ t.test('at most 32 codes wait: the oldest goes', async t => {
 
 t.test('an unowned sandbox says at its start how to sign in, an owned one says nothing', async t => {
   const held = await started()
-  t.match(held.said, [/sandbox login/])
+  t.match(held.said, exactly(/sandbox login/))
   await held.signIn()
   t.strictSame((await started({ files: held.files, clock: held.clock })).said, [])
 })

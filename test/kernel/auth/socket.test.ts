@@ -13,6 +13,7 @@ import { nameFor } from '../../../sdk/node/peer-process.js'
 import { listEnv, ownProgram, run } from '../../../sdk/node/run.js'
 import { askSocket } from '../../../sdk/node/socket.js'
 import { contextOf, mockedTime, refusalOf, started } from './memory.js'
+import { exactly } from '../../support/lists.js'
 
 const quiet = { warn: () => {} }
 
@@ -239,7 +240,7 @@ t.test('a refusal reaches the asker as one, a failure as a fixed sentence and th
     t.match(await refusalOf(() => askSocket(path, { do: 'login' })), expected)
     await socket.close()
   }
-  t.match(logged, [['the login socket failed to answer', { error: /ENOSPC/ }]])
+  t.match(logged, exactly(exactly('the login socket failed to answer', { error: /ENOSPC/ })))
 })
 
 t.test('nobody at the path is said as such', async t => {

@@ -5,6 +5,7 @@ import { TURN_NICENESS } from '../../../sdk/node/priority.js'
 import { listEnv, ownProgram, run as runAsUsual, type RunOptions } from '../../../sdk/node/run.js'
 import { runHere } from '../../../sdk/node/run-here.js'
 import { Runner } from '../../../sdk/node/runner.js'
+import { exactly } from '../../support/lists.js'
 
 type Run = typeof runAsUsual
 const shWith = (run: Run) => (script: string, options: Partial<RunOptions> = {}) => run('sh', ['-c', script], { cwd: '/', env: listEnv(), ...options })
@@ -141,7 +142,7 @@ t.test('a program that another process cannot start is refused the same way', as
 t.test('a start is told with its process, and its end', async t => {
   const told: (number | string)[] = []
   await far.run('true', [], { cwd: '/', env: listEnv(), onStart: (pid, over) => (told.push(pid), void over.then(() => told.push('over'))) })
-  t.match(told, [Number, 'over'])
+  t.match(told, exactly(Number, 'over'))
 })
 
 t.test('when the process that starts programs is gone, what it ran is told as failed, and what ran behind a wall ends', async t => {

@@ -6,6 +6,8 @@ import { wallLimits, type WallLimits } from '../../../../sdk/node/limits/setting
 import { runWalled, walled, type WallKind } from '../../../../sdk/node/wall/wall.js'
 import { listEnv } from '../../../../sdk/node/run.js'
 import { folderOf } from '../../../support/daemon.js'
+import { exactly } from '../../../support/lists.js'
+import { noWall } from '../../../support/walls.js'
 
 const MIB = 1024 ** 2
 const WIDE: WallLimits = { memory: 2048 * MIB, processes: 4000, openFiles: 100_000, fileSize: 1024 * MIB }
@@ -20,7 +22,7 @@ const place = (t: Test) => {
 for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
   const starts = (await walled(place(t), 'true', [], kind)).enforced
 
-  t.test(`behind ${kind}`, { skip: !starts && !process.env.CI && `${kind} does not start here` }, async t => {
+  t.test(`behind ${kind}`, { skip: noWall(starts, kind) }, async t => {
     /** Runs shell commands side by side in one group, and answers what the group was told and what each command said. */
     const together = async (t: Test, limits: Partial<WallLimits>, commands: readonly string[]) => {
       const spec = place(t)
@@ -45,7 +47,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
     t.test('what the programs of a group use counts together, and they end together', async t => {
       const hog = 'perl -e \'$k = "x" x (60 << 20); sleep 20\'; echo went on'
       const { heard, said } = await together(t, { memory: 150 * MIB }, [hog, hog, hog, 'sleep 20; echo went on'])
-      t.match(heard, [/^expected at most 150 MiB of memory in a turn, found \d+ MiB: /])
+      t.match(heard, exactly(/^expected at most 150 MiB of memory in a turn, found \d+ MiB: /))
       t.same(said, Array.from({ length: 4 }, () => heard[0]))
     })
 
@@ -68,7 +70,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
     t.test('threads count as processes do', async t => {
       const threads = `exec ${process.execPath} -e 'const { Worker } = require("worker_threads"); for (let n = 0; n < 60; n++) new Worker("setTimeout(() => {}, 20000)", { eval: true })'`
       const { heard } = await together(t, { processes: 50 }, [threads])
-      t.match(heard, [/^expected at most 50 processes and threads in a turn, found \d+: /])
+      t.match(heard, exactly(/^expected at most 50 processes and threads in a turn, found \d+: /))
     })
 
     t.test('a program that starts after its group went over ends at once, and the next turn starts afresh', async t => {

@@ -2,6 +2,7 @@ import t from 'tap'
 import { Live } from '../../../../sdk/node/live/live.js'
 import { Refusal } from '../../../../sdk/refusal.js'
 import { bench, EPOCH, TestClock, type Got } from './support.js'
+import { exactly } from '../../../support/lists.js'
 
 const seqs = (got: readonly Got[]): number[] => got.map(({ id }) => Number(id.split('-')[1]))
 
@@ -12,7 +13,7 @@ t.test('a watcher begins with hello and the snapshots, and only the last of them
   live.show([{ data: { kind: 'agents' }, snapshot: true, mode: 'snapshot' }])
   live.bump('fleet', 'landings')
   const got = watch().take()
-  t.match(got.map(({ data }) => data.kind), ['hello', 'agents', 'presence', 'attention'])
+  t.match(got.map(({ data }) => data.kind), exactly('hello', 'agents', 'presence', 'attention'))
   t.same(seqs(got), [0, 0, 0, 4])
   t.match(got[0]!.data, { me: 'ada', epoch: EPOCH, seq: 4, resumed: false, boot: { ready: true }, versions: { landings: 1, subagents: 0, sessions: 0 } })
   t.end()
@@ -52,7 +53,7 @@ t.test('people and programs get the forms that are theirs', t => {
     { data: { kind: 'attention', offload: 1 } as { kind: string }, tokens: { kind: 'attention' }, snapshot: true },
     { data: { kind: 'presence' }, tokens: false, snapshot: true },
   ])
-  t.match(person.take().map(({ data }) => data), [{ kind: 'attention', offload: 1 }, { kind: 'presence' }])
+  t.match(person.take().map(({ data }) => data), exactly({ kind: 'attention', offload: 1 }, { kind: 'presence' }))
   t.strictSame(program.take().map(({ data }) => data), [{ kind: 'attention' }])
   t.end()
 })
@@ -106,7 +107,7 @@ t.test('an id of another run, of the future, of nothing or of no form begins ane
   const { live, watch } = bench()
   live.show([card(1)])
   for (const last of ['fedcba98-3', `${EPOCH}-4`, `${EPOCH}-0`, `${EPOCH}-1`, `${EPOCH}-`, `${EPOCH}--1`, EPOCH, '3', 'x'.repeat(9000), `${EPOCH}-9999999999999999999`]) {
-    t.match(watch({ last, mode: 'delta' }).take(), [{ data: { kind: 'hello', resumed: false } }, { data: { kind: 'presence' } }, {}], last.slice(0, 40))
+    t.match(watch({ last, mode: 'delta' }).take(), exactly({ data: { kind: 'hello', resumed: false } }, { data: { kind: 'presence' } }, {}), last.slice(0, 40))
   }
   t.match(watch({ last: `${EPOCH}-2`, mode: 'delta' }).take()[0], { data: { resumed: true } })
   t.end()
@@ -116,7 +117,7 @@ t.test('who never got a snapshot begins anew and gets it', t => {
   const { live, watch } = bench()
   const last = watch().take().at(-1)!.id
   live.show([{ data: { kind: 'agents' }, snapshot: true, mode: 'snapshot' }])
-  t.match(watch({ last, mode: 'delta' }).take(), [{ data: { resumed: false } }, { data: { kind: 'agents' } }, {}, {}])
+  t.match(watch({ last, mode: 'delta' }).take(), exactly({ data: { resumed: false } }, { data: { kind: 'agents' } }, {}, {}))
   t.end()
 })
 
@@ -135,7 +136,7 @@ t.test('a frame is kept for 10 minutes', t => {
   const { live, clock, watch } = bench()
   live.show([card(1)])
   clock.pass(600_000)
-  t.match(watch({ last: `${EPOCH}-2`, mode: 'delta' }).take(), [{ data: { resumed: true } }, { data: { n: 1 } }, {}, {}])
+  t.match(watch({ last: `${EPOCH}-2`, mode: 'delta' }).take(), exactly({ data: { resumed: true } }, { data: { n: 1 } }, {}, {}))
   clock.pass(1)
   t.match(watch({ last: `${EPOCH}-2` }).take()[0], { data: { resumed: false } })
   t.match(watch({ last: `${EPOCH}-3` }).take()[0], { data: { resumed: true } }, 'nothing has happened since')
@@ -147,7 +148,7 @@ t.test('the first change of a burst goes out at once and the others together 250
   const sink = watch()
   sink.take()
   live.bump('fleet', 'landings', 'a')
-  t.match(sink.take(), [{ data: { kind: 'runtimeChanged', domains: ['landings'], versions: { landings: 1 }, keys: ['a'] } }])
+  t.match(sink.take(), exactly({ data: { kind: 'runtimeChanged', domains: exactly('landings'), versions: { landings: 1 }, keys: exactly('a') } }))
   for (const key of ['b', 'c', 'b']) live.bump('fleet', 'landings', key)
   live.bump('fleet', 'sessions', 'd')
   clock.pass(249)
@@ -155,7 +156,7 @@ t.test('the first change of a burst goes out at once and the others together 250
   clock.pass(1)
   const got = sink.take()
   t.equal(got.length, 1)
-  t.match(got, [{ data: { domains: ['landings', 'sessions'], versions: { landings: 4, sessions: 1 }, keys: ['b', 'c', 'd'] } }])
+  t.match(got, exactly({ data: { domains: exactly('landings', 'sessions'), versions: { landings: 4, sessions: 1 }, keys: exactly('b', 'c', 'd') } }))
   clock.pass(250)
   live.bump('fleet', 'landings')
   t.strictSame(sink.take().map(({ data }) => data), [{ kind: 'runtimeChanged', domains: ['landings'], versions: { landings: 5 } }], 'quiet again, and no key known')
@@ -187,7 +188,7 @@ t.test('domains that move all the time are told every 2 s', t => {
     live.bump('fleet', 'subagents')
     clock.pass(100)
   }
-  t.match(sink.take().map(({ data }) => data.versions), [{ subagents: 1 }, { subagents: 20 }, { subagents: 40 }])
+  t.match(sink.take().map(({ data }) => data.versions), exactly({ subagents: 1 }, { subagents: 20 }, { subagents: 40 }))
   t.end()
 })
 
@@ -211,12 +212,12 @@ t.test('what waits for a slow reader is merged, and its order kept', t => {
   t.same(slow.kinds(), ['hello', 'presence', 'attention'], 'handed over before')
   slow.read()
   const got = slow.take()
-  t.match(got.map(({ data }) => data), [
+  t.match(got.map(({ data }) => data), exactly(
     { kind: 'agent', n: 1 },
-    { kind: 'runtimeChanged', domains: ['landings', 'sessions'], versions: { landings: 1, sessions: 1 }, keys: ['a', 'b'] },
+    { kind: 'runtimeChanged', domains: exactly('landings', 'sessions'), versions: { landings: 1, sessions: 1 }, keys: exactly('a', 'b') },
     { kind: 'presence', at: 2 },
     { kind: 'agent', n: 2 },
-  ])
+  ))
   t.same(seqs(got), [4, 6, 7, 8])
   t.end()
 })
@@ -234,7 +235,7 @@ t.test('readers that fell behind at different places each get what they lack', t
   bump('sessions')
   bump('sessions')
   for (const sink of [early, late]) sink.read()
-  t.match(early.take(), [{ data: { domains: ['landings', 'sessions'], versions: { landings: 1, sessions: 2 } } }])
+  t.match(early.take(), exactly({ data: { domains: exactly('landings', 'sessions'), versions: { landings: 1, sessions: 2 } } }))
   t.strictSame(late.take().map(({ data }) => data), [{ kind: 'runtimeChanged', domains: ['sessions'], versions: { sessions: 2 } }])
   t.end()
 })
@@ -264,12 +265,12 @@ t.test('a reader with more than 512 frames waiting begins anew, and holds up nob
   slow.read(true)
   const got = slow.take()
   t.same(got.slice(-4).map(({ data }) => data.kind), ['resync', 'hello', 'presence', 'attention'])
-  t.match(got.slice(-4), [{ data: { reason: 'slow' } }, { data: { resumed: false, seq: 1027 } }, {}, { id: `${EPOCH}-1027` }])
+  t.match(got.slice(-4), exactly({ data: { reason: 'slow' } }, { data: { resumed: false, seq: 1027 } }, {}, { id: `${EPOCH}-1027` }))
   t.equal(quick.take().length, 513)
   patient.read()
   t.equal(patient.take().filter(({ data }) => data.kind === 'agent').length, 512, 'what a resumed reader missed is no backlog')
   live.show([card('next')])
-  t.match(slow.take(), [{ data: { n: 'next' } }])
+  t.match(slow.take(), exactly({ data: { n: 'next' } }))
   t.end()
 })
 
@@ -300,7 +301,7 @@ t.test('a large frame is handed over in pieces of 64 KiB, each when the one befo
   t.equal(sink.chunks.length, 2)
   sink.read()
   t.equal(sink.chunks.length, 4)
-  t.match(sink.take(), [{ data: { n: 'large' } }])
+  t.match(sink.take(), exactly({ data: { n: 'large' } }))
   t.end()
 })
 
@@ -329,7 +330,7 @@ t.test('after 5 s without a frame there is a heartbeat, but none into a connecti
   clock.pass(4_000)
   t.same(sink.take(), [])
   clock.pass(1_000)
-  t.match(sink.take(), [{ id: `${EPOCH}-2`, data: { kind: 'heartbeat', at: clock.now(), seq: 2 } }])
+  t.match(sink.take(), exactly({ id: `${EPOCH}-2`, data: { kind: 'heartbeat', at: clock.now(), seq: 2 } }))
   clock.pass(3_000)
   live.bump('fleet', 'landings')
   sink.take()
@@ -351,7 +352,7 @@ t.test('a stream whose credential ended says so, and one whose reader left is le
   revoked.abort(new Refusal('unauthenticated', 'it is over'))
   left.abort()
   await Promise.all([one.closed, other.closed])
-  t.match(one.take(), [{ event: 'error', data: { status: 401, reason: 'unauthenticated', message: 'it is over' } }])
+  t.match(one.take(), exactly({ event: 'error', data: { status: 401, reason: 'unauthenticated', message: 'it is over' } }))
   t.same(other.take(), [])
   live.show([card(1)])
   t.same([one.take(), other.take()], [[], []])
@@ -363,7 +364,7 @@ t.test('a stop ends every stream with done, and waits no longer than 1 s for a p
   sink.take()
   stuck.take()
   const stopped = live.stop()
-  t.match(sink.take(), [{ event: 'done', data: { reason: 'stopping', retryMs: 1000 } }])
+  t.match(sink.take(), exactly({ event: 'done', data: { reason: 'stopping', retryMs: 1000 } }))
   await sink.closed
   clock.pass(1_000)
   await stopped
@@ -403,7 +404,7 @@ t.test('while the daemon starts its progress is told, also to who connects meanw
   const early = serve()
   progress.ready = true
   live.booted()
-  t.match(early, [{ kind: 'hello' }, { kind: 'boot', ready: false }, { kind: 'boot', ready: true }])
-  t.match(serve(), [{ kind: 'hello' }])
+  t.match(early, exactly({ kind: 'hello' }, { kind: 'boot', ready: false }, { kind: 'boot', ready: true }))
+  t.match(serve(), exactly({ kind: 'hello' }))
   t.end()
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../../../support/daemon.js'
+import { exactly } from '../../../support/lists.js'
 
 const TOKEN = `sbs_${'a'.repeat(22)}.${'b'.repeat(43)}`
 
@@ -67,7 +68,7 @@ t.test('a daemon that was killed is told of with its last lines, as having said 
   const next = await spawnDaemon(t, where)
   await next.client.call('GET /agents')
   await next.terminate()
-  t.match(crashes(where), [/^time: .*\ngroup: unknown\nwhat: the process ended without a word/])
+  t.match(crashes(where), exactly(/^time: .*\ngroup: unknown\nwhat: the process ended without a word/))
   t.match(crashes(where)[0], `pid: ${daemon.pid}`)
 })
 
