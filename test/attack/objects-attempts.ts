@@ -91,8 +91,10 @@ const attempt = async (kind: WallKind, base: string, script: string, tells: RegE
   const env = {
     ...listEnv(), LENDER: join(data, 'git/0.repository'), GIT_HERE: join(data, 'git/0'), SECRET: secret, SECRET_PART: secret.slice(0, 2), SECRET_FOLDER: join(elsewhere, '.git/objects'),
     GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@b.c', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@b.c',
+    // With a moment of its own each commit would now and then have a name that begins like an object the script took away.
+    GIT_AUTHOR_DATE: '2026-01-01T00:00:00Z', GIT_COMMITTER_DATE: '2026-01-01T00:00:00Z',
   }
-  await runWalled({ ...spec, env }, 'sh', ['-c', script], { timeoutMs: 60_000 }, kind)
+  const ran = await runWalled({ ...spec, env }, 'sh', ['-c', script], { timeoutMs: 60_000 }, kind)
   const faults: string[] = []
   const changed = (when: string) => {
     const now = of(common)
@@ -105,7 +107,7 @@ const attempt = async (kind: WallKind, base: string, script: string, tells: RegE
   for (const name of changed('behind the wall')) faults.push(`behind the wall: the object ${name} is new`)
   const told = await copies.commitRest('c-1', mine).then(([tip]) => tip?.out ?? '', (error: Error) => error.message)
   const came = changed('taken over')
-  if (tells ? !tells.test(told) : told !== '') faults.push(`it said ${JSON.stringify(told)}`)
+  if (tells ? !tells.test(told) : told !== '') faults.push(`it said ${JSON.stringify(told)}; the script ended so: ${JSON.stringify(ran)}`)
   if (tells && came.length > 0) faults.push(`what was refused came in: ${came.join(' ')}`)
   if (git(workspace, 'rev-parse', 'agent/victim') !== git(copies.dir('victim'), 'rev-parse', 'HEAD')) faults.push('the branch of another moved')
   // Afterwards the copy can still be used, or thrown away.

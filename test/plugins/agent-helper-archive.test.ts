@@ -71,7 +71,7 @@ t.test('pages never tear apart what began at one moment, and what ended a week a
   const archive = new SubagentArchive({ journal, live: () => [] })
   const turnAt = async (run: string, times: readonly number[]) => {
     const message = { run, conversationId: 'c', messageId: 'm', input: { prompt: 'go' }, by: 'ada@example.org', attended: true, at: 0 }
-    const turn = new Turn(host, { message, startedAt: 0, attempt: 1, boots: 0, provider: 'p', harness: 'native', model: 'm', permissionMode: 'plan', parked: [] })
+    const turn = new Turn(host, { cancel: async () => {}, afterAnswer: async () => {} }, { message, startedAt: 0, attempt: 1, boots: 0, provider: 'p', harness: 'native', model: 'm', permissionMode: 'plan', parked: [] })
     for (const [at, time] of times.entries()) {
       turn.record.add({ kind: 'subagent', id: `c${at}`, subagentKind: 'subagent' }, time)
       turn.record.add({ kind: 'subagent_update', id: `c${at}`, status: 'completed' }, time)

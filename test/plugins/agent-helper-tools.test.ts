@@ -29,7 +29,7 @@ const ioOf = (t: Test, run: Run, helpers: SubagentLimits = { atOnce: 5, perTurn:
   const providers = new Providers(memoryStore(), log, [adapterOf('test', ['one', 'two'], run), adapterOf('other', ['far'], run)])
   const host = { journal, log, cards: new Cards(), changed: () => {}, helped: (key: string) => void helped.push(key), emit: () => {} }
   const message = { run: 'r-1', conversationId: 'c', messageId: 'm', input: { prompt: 'go' }, by: 'ada@example.org', attended: true, at: 0 }
-  const turn = new Turn(host, { message, startedAt: 0, attempt: 1, boots: 0, provider: 'test', harness: 'native', model: 'one', permissionMode: 'plan', parked: [] })
+  const turn = new Turn(host, { cancel: async () => {}, afterAnswer: async () => {} }, { message, startedAt: 0, attempt: 1, boots: 0, provider: 'test', harness: 'native', model: 'one', permissionMode: 'plan', parked: [] })
   const adapterRun = new AdapterRun(turn, { asks: true, holdMs: 30_000 })
   const io: WorkingIo = turnIo(turn, { root: '/', cwd: '/', preamble: '', attachments: [], mentions: [], helpers, allowedTools: ['Delegate', 'Join'] }, adapterRun, {
     remembered: { names: () => new Set(), add: () => {} },

@@ -105,9 +105,10 @@ export class AdapterRun {
 const cutShort = ({ provider, model }: Pick<ProviderChoice, 'provider' | 'model'>): string =>
   `cut short: it kept the turn from going on with model ${model} of ${provider}`
 
-/** Seats the turn where it was told to go on: the frame is in the log, then the entry says so. */
+/** Puts the turn where it was told to go on: the frame is in the log, then the entry says so. */
 export const applySwitch = async (turn: Turn): Promise<void> => {
   const { entry, log, record, words } = turn
+  turn.switching()
   for (let moving = entry.fields.moving; moving; moving = entry.fields.moving) {
     const { nth, kept, ...to } = moving
     // With its session kept, an adapter goes on with a call that a restart left open.
@@ -127,4 +128,5 @@ export const applySwitch = async (turn: Turn): Promise<void> => {
     await entry.change({ effort: undefined, thinking: undefined, fast: undefined, ...to, ...anew, moving: undefined })
     failpoint('agent.move.seated')
   }
+  turn.switched()
 }

@@ -15,7 +15,7 @@ import type { Providers } from '../providers/providers.js'
 import { shown, type Queue } from '../queue/queue.js'
 import type { EntryFields, Message } from './run-entry.js'
 import type { Transcripts } from '../conversations/transcripts.js'
-import { Turn, type TurnHost } from './turn.js'
+import { Turn, type TurnHooks, type TurnHost } from './turn.js'
 import type { PreparedTurn, TurnEnvironment } from './io.js'
 import { account, written } from './end.js'
 import { optionsOf, type TurnOptions } from './options.js'
@@ -56,6 +56,15 @@ export class Engine {
   readonly #turns = new Map<string, Turn>()
   readonly #arrivals = new Map<string, Set<(turn: Turn | undefined) => void>>()
   #closing = false
+
+  readonly #hooks: TurnHooks = {
+    cancel: turn => this.stop(turn.conversationId),
+    afterAnswer: async (turn, card) => {
+      // The tree is not moved under a subagent that works in it.
+      if ((card.kind !== 'plan' && card.kind !== 'question') || turn.stopping || turn.record.helpers.open.length) return
+      await this.#deps.environment.refresh(turn, this.#deps.conversations.get(turn.conversationId))
+    },
+  }
 
   constructor(deps: EngineDeps) {
     this.#deps = deps
@@ -132,13 +141,7 @@ export class Engine {
 
   /** Registers a turn, new or found after a restart, as its conversation's live one. */
   adopt(fields: EntryFields, past?: { readonly frames: readonly Frame[]; readonly lines: number }): Turn {
-    const turn = new Turn(this.#deps.host, fields, past)
-    turn.cancel = () => this.stop(turn.conversationId)
-    turn.afterAnswer = async card => {
-      // The tree is not moved under a helper that works in it.
-      if ((card.kind !== 'plan' && card.kind !== 'question') || turn.stopping || turn.record.helpers.open.length) return
-      await this.#deps.environment.refresh(turn, this.#deps.conversations.get(turn.conversationId))
-    }
+    const turn = new Turn(this.#deps.host, this.#hooks, fields, past)
     this.#turns.set(turn.conversationId, turn)
     return turn
   }
@@ -159,12 +162,13 @@ export class Engine {
     const late = timeoutAfter(turn.signal, patienceMs)
     try {
       const prepared = await Promise.race([this.#prepare(turn), late.passed])
+      turn.prepared()
       for (let why = resume; prepared && !turn.signal.aborted; why = { reason: 'switched' }) {
         await applySwitch(turn)
         if (turn.frozen || turn.signal.aborted || !(await this.#run(turn, prepared, why))) return
       }
     } finally {
-      turn.worked = true
+      turn.work()
       late.over()
     }
   }
@@ -275,7 +279,7 @@ export class Engine {
     failpoint('agent.turn.counted')
     turn.leave()
     const waiting = queue.waiting(conversationId)
-    const paused = (end !== 'completed' || turn.isLast) && waiting.length > 0
+    const paused = (end !== 'completed' || turn.stopping) && waiting.length > 0
     if (!record.done) {
       if (paused) log.push({ kind: 'queue', messages: shown(waiting), paused })
       log.push({ kind: 'done', reason: end })
@@ -285,9 +289,9 @@ export class Engine {
     await queue.ended(conversationId, run, paused, resumableOf(turn, end, Date.now()))
     await entry.remove()
     failpoint('agent.turn.removed')
-    if (turn.isLast) await queue.pause(conversationId)
+    if (turn.stopping) await queue.pause(conversationId)
     this.#turns.delete(conversationId)
-    const follows = goesOn && end === 'completed' && !turn.isLast && !this.#closing && conversations.find(conversationId)
+    const follows = goesOn && end === 'completed' && !turn.stopping && !this.#closing && conversations.find(conversationId)
     const next = follows ? queue.take(conversationId) : undefined
     if (next) this.start(next)
     this.#deps.resumes?.settled(turn, end)

@@ -10,6 +10,7 @@ import { endSubagents } from '../subagents/end.js'
 import type { AdapterRun } from './adapter-run.js'
 import { RunEntry, type EntryFields, type Message, type Moving, type ParkedCard } from './run-entry.js'
 import type { SaidWords } from '../queue/queue.js'
+import { after, beginning, isLeaving, isSettling, isWorked, mayAsk, shownAs, type TurnEvent, type TurnState } from './phase.js'
 import { RunRecord } from './run-record.js'
 import { MessageInbox } from './message-inbox.js'
 
@@ -27,8 +28,13 @@ interface UpCard extends ParkedCard {
   readonly answered: (reply: CardReply | undefined) => void
 }
 
-/** What to do after an answer and before the turn goes on. */
-export type AfterAnswer = (card: Card) => Promise<void>
+/** What the engine does for a turn. */
+export interface TurnHooks {
+  /** Runs between an answer and the turn going on. */
+  readonly afterAnswer: (turn: Turn, card: Card) => Promise<void>
+  /** Stops the turn and resolves when it has ended. */
+  readonly cancel: (turn: Turn) => Promise<void>
+}
 
 const TITLE = 120
 /** Frames after which the board shows something else. */
@@ -47,35 +53,27 @@ export class Turn {
   index = 0
   /** What its adapter does now; undefined before and between. */
   adapterRun: AdapterRun | undefined
-  /** Its adapter is done: it goes on nowhere. */
-  worked = false
   readonly #host: TurnHost
   readonly #stop = new AbortController()
   readonly #up = new Map<string, UpCard>()
   readonly #ended = Promise.withResolvers<void>()
   #sequence: number
-  #stopping: boolean
-  #leaving = false
-  #last = false
-  #settling = false
-  #frozen = false
-  /** Runs between an answer and the turn going on. */
-  afterAnswer: AfterAnswer = async () => {}
+  #state: TurnState
+  readonly #hooks: TurnHooks
   /** All that it left in its private copy is in the repository. */
   taken = false
-  /** Stops the turn and resolves when it has ended. */
-  cancel: () => Promise<void> = async () => {}
 
   /** Resolves when a restart would find the turn. */
   readonly begun: Promise<void>
 
   /** A new turn, or with its `past` one that a restart found. */
-  constructor(host: TurnHost, fields: EntryFields, past?: { readonly frames: readonly Frame[]; readonly lines: number }) {
+  constructor(host: TurnHost, hooks: TurnHooks, fields: EntryFields, past?: { readonly frames: readonly Frame[]; readonly lines: number }) {
     const { message } = fields
     const { run, input, messageId, by, at } = message
     this.#host = host
     this.message = message
-    this.#stopping = fields.stopping ?? false
+    this.#hooks = hooks
+    this.#state = beginning(fields.stopping ?? false)
     this.record = new RunRecord({
       run, text: input.prompt, sentAt: at, by, messageId,
       ...(input.errand && { errand: input.errand }),
@@ -98,7 +96,7 @@ export class Turn {
       },
       onBroken: error => {
         host.log.error('the frame log of a run cannot be written: the turn stops', { run, error: String(error) })
-        this.#stop.abort()
+        void this.#enter('broken')
       },
     })
   }
@@ -117,18 +115,17 @@ export class Turn {
   }
 
   get state(): 'running' | 'parked' | 'stopping' {
-    if (this.#stopping) return 'stopping'
-    return this.#up.size ? 'parked' : 'running'
+    return shownAs(this.#state)
   }
 
-  /** Whether somebody asked for the turn to stop. */
+  /** Whether somebody asked for the turn to stop: what waits is then not to follow by itself, however the turn ends. */
   get stopping(): boolean {
-    return this.#stopping
+    return this.#state.stopAsked
   }
 
-  /** Somebody wanted the conversation free: what waits is not to follow by itself, however the turn ends. */
-  get isLast(): boolean {
-    return this.#last || this.entry.fields.stopping === true
+  /** Its adapter is done: it goes on nowhere. */
+  get worked(): boolean {
+    return isWorked(this.#state)
   }
 
   /** Whether anything came into it that nobody said who may land: words, an answer, content from outside. */
@@ -137,19 +134,19 @@ export class Turn {
     return lands !== true || this.entry.fields.outsiders === true || input.outsideWake !== undefined
   }
 
-  /** Its end is certain: it shows as free while the last of it is written. */
+  /** Its outcome is decided: it shows as free while the last writes finish. */
   get leaving(): boolean {
-    return this.#leaving
+    return isLeaving(this.#state)
   }
 
   /** Its end is being written, which nothing interrupts any more. */
   get settling(): boolean {
-    return this.#settling
+    return isSettling(this.#state)
   }
 
   /** The daemon ends: what the turn does from here on is not recorded. */
   get frozen(): boolean {
-    return this.#frozen
+    return this.#state.phase === 'frozen'
   }
 
   /** Resolves when the turn has ended and the conversation is free. */
@@ -190,10 +187,10 @@ export class Turn {
    * `holds` names the call that waits. An answer it gets here is its own; one that a restart finds is for the first call like it.
    */
   async raise(draft: CardDraft, { holds, helper }: Pick<ParkedCard, 'holds' | 'helper'> = {}): Promise<CardReply | undefined> {
-    if (!this.message.attended || this.#stopping || this.#settling || this.#frozen) return undefined
+    if (!this.message.attended || !mayAsk(this.#state)) return undefined
     const card = { ...draft, requestId: `${this.run}.${helper === undefined ? '' : 'h'}${++this.#sequence}` } as Card
     const reply = await this.park({ card, at: Date.now(), ...(holds && { holds }), ...(helper !== undefined && { helper }) })
-    if (reply && holds && !this.#frozen) await this.#spend(({ card: { requestId } }) => requestId === card.requestId)
+    if (reply && holds && !this.frozen) await this.#spend(({ card: { requestId } }) => requestId === card.requestId)
     return reply
   }
 
@@ -214,6 +211,7 @@ export class Turn {
     const { card } = parked
     const { requestId, kind } = card
     const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
+    if (!this.#up.has(requestId)) void this.#enter('card-raised')
     this.#up.set(requestId, { ...parked, answered: resolve })
     await this.entry.change({ parked: this.#parked })
     failpoint('agent.card.parked')
@@ -240,16 +238,20 @@ export class Turn {
     // A helper is not taken up again after a restart, and an answer to it is nobody else's.
     const mine = helper === undefined ? [{ card, reply, ...(holds && { holds }) }] : []
     const answered = [...(this.entry.fields.answered ?? []), ...mine]
-    this.#up.delete(requestId)
+    this.#takeDown(requestId)
     await this.entry.change({ parked: this.#parked, answered })
     failpoint('agent.card.answered')
     this.#host.emit('card.resolved', { conversationId: this.conversationId, run: this.run, requestId, kind: card.kind })
     this.#host.changed(this.conversationId)
-    if (reply.kind === 'question' && reply.cancelled) return this.cancel()
+    if (reply.kind === 'question' && reply.cancelled) return this.#hooks.cancel(this)
     // The person has their answer; what the turn needs before it goes on is not theirs to wait for.
-    void this.afterAnswer(card)
+    void this.#hooks.afterAnswer(this, card)
       .catch(error => this.#host.log.error('a turn could not be brought up to date after an answer', { run: this.run, error: String(error) }))
-      .then(() => up.answered(this.#stopping ? undefined : reply))
+      .then(() => up.answered(this.stopping ? undefined : reply))
+  }
+
+  #takeDown(requestId: string): void {
+    if (this.#up.delete(requestId)) void this.#enter('card-lowered')
   }
 
   #withdraw(requestId: string): undefined {
@@ -258,7 +260,7 @@ export class Turn {
     const shown = this.record.card(requestId)
     // An answer on its way into the log stays the answer, whatever becomes of the turn.
     if (shown?.resolved?.reply) return up?.answered(undefined) as undefined
-    this.#up.delete(requestId)
+    this.#takeDown(requestId)
     this.#host.cards.settle(requestId, this.conversationId)
     if (shown && !shown.resolved) this.log.push({ kind: 'resolved', requestId })
     if (up) this.#host.emit('card.resolved', { conversationId, run, requestId, kind: up.card.kind })
@@ -279,23 +281,50 @@ export class Turn {
   }
 
   /** Asks the turn to stop: its cards come down and its signal is aborted, unless it is all but over. Nothing follows it by itself. */
-  async stop(): Promise<void> {
-    this.#last = true
-    if (this.#stopping || this.#leaving) return
-    this.#stopping = true
-    this.#host.changed(this.conversationId)
-    await this.entry.change({ stopping: true }).catch(() => {})
-    failpoint('agent.turn.stopping')
-    this.withdrawCards()
-    this.#stop.abort()
+  stop(): Promise<void> {
+    return this.#enter('stop')
   }
 
   /** Ends the turn as failed with a sentence: its cards come down and its signal is aborted, unless it is all but over. */
   fail(message: string): void {
-    if (this.#stopping || this.#settling || this.#leaving || this.#frozen || this.signal.aborted) return
+    if (!mayAsk(this.#state) || this.signal.aborted) return
     this.log.push({ kind: 'error', message })
-    this.withdrawCards()
-    this.#stop.abort()
+    void this.#enter('fail')
+  }
+
+  /** Its tree is ready. */
+  prepared(): void {
+    void this.#enter('prepared')
+  }
+
+  /** It goes on with another provider, account or model. */
+  switching(): void {
+    void this.#enter('switch')
+  }
+
+  /** It is with the provider it is to go on with. */
+  switched(): void {
+    void this.#enter('switched')
+  }
+
+  /** Its adapter is done. */
+  work(): void {
+    void this.#enter('worked')
+  }
+
+  /** Does what an event asks for; all of it has begun when this returns, and is done when it resolves. */
+  async #enter(event: TurnEvent): Promise<void> {
+    const [state, effects] = after(this.#state, event)
+    this.#state = state
+    for (const effect of effects) {
+      if (effect === 'show') this.#host.changed(this.conversationId)
+      else if (effect === 'lower-cards') this.withdrawCards()
+      else if (effect === 'abort') this.#stop.abort()
+      else {
+        await this.entry.change({ stopping: true }).catch(() => {})
+        failpoint('agent.turn.stopping')
+      }
+    }
   }
 
   /** Goes on elsewhere at the next gap, unless another move comes before; durable when it returns. */
@@ -307,22 +336,23 @@ export class Turn {
 
   /** From here on the turn only ends. */
   settle(): void {
-    this.#settling = true
+    void this.#enter('settle')
   }
 
   /** Shows the turn as over while its end is written. */
   leave(): void {
-    this.#leaving = true
+    void this.#enter('leave')
   }
 
   /** The turn is over and the conversation free. */
   end(): void {
+    void this.#enter('end')
     this.#ended.resolve()
   }
 
   /** Leaves everything as it is for the next start of the daemon, and ends what the turn runs. */
   async freeze(): Promise<void> {
-    this.#frozen = true
+    void this.#enter('freeze')
     await this.log.freeze()
     this.#stop.abort()
   }
