@@ -131,7 +131,7 @@ const FOREIGN: readonly (readonly [call: string, path: string, body: object])[] 
 
 t.test('every call an editor token reaches is attacked below', async t => {
   const reached = ROUTED.filter(routed => scopesOf(routed) !== 'open' && scopesOf(routed).includes('editor')).map(({ call }) => call)
-  // Another's helpers are asked for where there are some: test/plugins/system-helpers.test.ts.
+  // Another's helpers are asked for where there are some: test/plugins/system/subagents.test.ts.
   const attacked = new Set(['POST /agent/reply', 'GET /system/subagents/{id}/transcript', ...FOREIGN.map(([method, path]) => `${method} ${path.replace('theirs', '{id}')}`)])
   t.same(reached.toSorted(), [...attacked].toSorted(), 'a new one needs its own attack')
 })

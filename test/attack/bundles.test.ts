@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, readFileSync, readlinkSync, realpathSync, symlin
 import { join } from 'node:path'
 import t from 'tap'
 import { contains } from '../../sdk/node/paths.js'
-import { refusal } from '../plugins/agent-support.js'
-import { made, type Made } from '../plugins/system-bundles-made.js'
-import { leftOf, startedAnew } from '../plugins/system-bundles-support.js'
+import { refusal } from '../plugins/agent/support.js'
+import { made, type Made } from '../plugins/system/bundles-made.js'
+import { leftOf, startedAnew } from '../plugins/system/bundles-support.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { bytesOf } from './support.js'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createClient } from '../../sdk/client.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
-import { made } from '../plugins/system-bundles-made.js'
+import { made } from '../plugins/system/bundles-made.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
 const MOUNTS = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { BEGINNING, ChainCheck } from '../../sdk/node/chain.js'
-import { stored, storedLines } from '../plugins/activity-support.js'
+import { stored, storedLines } from '../plugins/activity/support.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
 

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Deployment } from '../../kernel/config.js'
 import type { FrameEvent } from '../../plugins/agent/contract.js'
-import { inner } from '../plugins/agent-support.js'
-import { treeOf } from '../plugins/agents-support.js'
+import { inner } from '../plugins/agent/support.js'
+import { treeOf } from '../plugins/agents/support.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
 
 /** A workspace and its data: one daemon after another runs on them. */

@@ -6,7 +6,7 @@ import { FileStore } from '../../kernel/storage/files.js'
 import { endLanding } from '../../plugins/agents/landing/apply.js'
 import { LandingRecords, type LandingRecord } from '../../plugins/agents/landing/record.js'
 import { landRepo } from '../../plugins/agents/landing/landing.js'
-import { Bed, treeOf } from '../plugins/agents-support.js'
+import { Bed, treeOf } from '../plugins/agents/support.js'
 import { cutEverywhere } from '../support/cuts.js'
 import { canCut } from '../support/power.js'
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { SystemEvent } from '../../plugins/system/contract.js'
 import { createEventLines } from '../../sdk/cli/events.js'
 import { stylesOf } from '../../sdk/cli/text.js'
-import { cardOf } from '../plugins/events-support.js'
+import { cardOf } from '../plugins/system/events-support.js'
 import { fakeDaemon } from './cli-process.js'
 import { json, streaming, wire } from './wire.js'
 
