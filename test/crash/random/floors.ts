@@ -3,7 +3,7 @@ export interface Counts {
   readonly [name: string]: number
 }
 
-/** The least of each kind that a hundred kills have to contain: a run with fewer proves little. */
+/** The least of each kind that two hundred kills have to contain, a fifth of what they usually do: a run with fewer proves little. */
 const FLOORS: Counts = {
   'started': 40, 'queued': 20, 'said': 2, 'reply': 2, 'stop': 20, 'withdraw': 6, 'order': 6,
   'land': 6, 'landed files': 8, 'rewind': 6, 'discard': 4, 'archive': 3, 'purge': 2,
@@ -12,7 +12,7 @@ const FLOORS: Counts = {
 
 /** What a run had too few of, a sentence for each kind. */
 export const tooFew = (counts: Counts, kills: number): string[] => Object.entries(FLOORS).flatMap(([name, floor]) => {
-  const least = Math.floor((floor * kills) / 100)
+  const least = Math.floor((floor * kills) / 200)
   const had = counts[name] ?? 0
   return had < least ? [`expected at least ${least} × ${name} in ${kills} kills, found ${had}`] : []
 })
