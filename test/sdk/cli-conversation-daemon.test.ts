@@ -22,6 +22,7 @@ t.test('on a real daemon a turn is steered, taken back, forked, renamed and put 
   t.match(await run(['rewind', 'a', '--yes']), /^back to before message 2: 2 messages dropped\n/)
   t.match(await run(['diff', 'a', '--stat']), /^A one\.txt .*\n$/)
   await run(['run', 'ask Go on? | yes | no', '--conversation', 'a', '--detach'])
+  while (!(await run(['agents'])).includes('awaiting'));
   t.match(await run(['steer', 'a', '-'], 'say steered'), 'said to a')
   await run(['run', 'say later', '--conversation', 'a', '--detach'])
   const [, waiting = ''] = /\n(m-\S+) .* the turn waits for an answer {2}say later\n/.exec(await run(['queue', 'a'])) ?? []
