@@ -135,6 +135,25 @@ cases('a copy of an earlier version that is given folders of its own', ['agent.c
   })
 })
 
+cases('a turn that asks twice', ['agent.card.parked', 'agent.card.parked:2', 'agent.card.answered'], async (t, point) => {
+  const where = whereIn(t)
+  const input = { conversationId: 'q', messageId: 'm-q', prompt: 'ask First?\n| a\n| b\nask Second?\n| c\n| d\nsay $answer' }
+  const answers: [question: string, answer: string][] = [['First?', 'a'], ['Second?', 'd']]
+  const answer = async (client: RunningDaemon['client'], run: string) => {
+    for (const [at, [question, text]] of answers.entries()) {
+      const requestId = `${run}.${at + 1}`
+      await framesOf(client, 'q', { run }).until(frame => frame.kind === 'question' && frame.requestId === requestId)
+      await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { [question]: text } })
+    }
+    return framesOf(client, 'q', { run }).all()
+  }
+  await dies(t, where, point, async ({ once: client }) => void (await answer(client, (await client.call('POST /agent', input)).run)))
+  await after(t, where, async daemon => {
+    await answer(daemon.client, (await daemon.client.call('POST /agent', input)).run)
+    t.same(texts(await rowsOf(daemon, 'q')).map(text => text.trim()).filter(Boolean), ['d'], 'each card has its own answer')
+  })
+})
+
 cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
   const where = whereIn(t)
   await dies(t, where, point, async ({ once: client }) => {

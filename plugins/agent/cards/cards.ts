@@ -30,8 +30,11 @@ export class Cards {
   readonly #open = new Map<string, RaisedCard>()
   readonly #answered = new Map<string, Answered>()
 
+  /** Puts a card up. One id is one card: a second one under it could never be answered. */
   raise(card: RaisedCard): void {
-    this.#open.set(card.card.requestId, card)
+    const { requestId } = card.card
+    if (this.#open.has(requestId) || this.#answered.has(requestId)) throw new Error(`a card ${requestId} was put up before: expected an id of its own`)
+    this.#open.set(requestId, card)
   }
 
   /** The conversation a card belongs to. */

@@ -210,6 +210,8 @@ export class Turn {
   async park(parked: ParkedCard): Promise<CardReply | undefined> {
     const { card } = parked
     const { requestId, kind } = card
+    // A restart finds a card that was written down before its frame was: the next one has another number.
+    this.#sequence = Math.max(this.#sequence, Number(/\d+$/.exec(requestId)?.[0] ?? 0))
     const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
     if (!this.#up.has(requestId)) void this.#enter('card-raised')
     this.#up.set(requestId, { ...parked, answered: resolve })

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Cards } from '../../../plugins/agent/cards/cards.js'
 import t from 'tap'
 import type { Frame, QuestionCard } from '../../../plugins/agent/contract.js'
 import { daemonWith } from '../../support/daemon.js'
@@ -162,4 +163,16 @@ t.test('words said while a card is up reach the turn after its answer', async t 
   t.same(texts(await watched.all()), ['kept'])
   t.not((await framesOf(client, 'w').all()).length, 0)
   t.match(run, /^r-/)
+})
+
+t.test('one id is one card, for good', async t => {
+  const cards = new Cards()
+  const asked: QuestionCard = { kind: 'question', requestId: 'r-1.1', questions: [] }
+  let answers = 0
+  const raised = { card: asked, conversationId: 'c', answer: async () => void answers++ }
+  cards.raise(raised)
+  t.throws(() => cards.raise({ ...raised, answer: async () => void t.fail('the first one waits') }), /put up before/)
+  await cards.reply({ kind: 'question', requestId: 'r-1.1', answers: {} }, { by: 'ada@example.org', lands: true })
+  t.equal(answers, 1)
+  t.throws(() => cards.raise(raised), /put up before/, 'nor after it was answered')
 })
