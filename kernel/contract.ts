@@ -14,7 +14,7 @@ import type { FileStore } from './storage/files.js'
 import type { LoadedPlugin } from './loader.js'
 
 /** Who this sandbox is: minted at the first start on a data folder. */
-export interface Identity {
+export interface SandboxIdentity {
   readonly sandboxId: string
   readonly workspaceId: string
 }
@@ -22,10 +22,10 @@ export interface Identity {
 const NAME = 'kernel/sandbox'
 
 /** The sandbox's own ids, made on the first start and the same ever after. */
-export const readIdentity = async (files: FileStore, mint: () => string): Promise<Identity> => {
-  const known = await files.read<Identity>(NAME)
+export const readIdentity = async (files: FileStore, mint: () => string): Promise<SandboxIdentity> => {
+  const known = await files.read<SandboxIdentity>(NAME)
   if (known) return known
-  const made: Identity = { sandboxId: mint(), workspaceId: mint() }
+  const made: SandboxIdentity = { sandboxId: mint(), workspaceId: mint() }
   await files.write(NAME, made)
   return made
 }
@@ -38,7 +38,7 @@ export const OWN_ROUTES: { readonly [id: string]: string } = {
 }
 
 /** Answers what this daemon is; what costs time is worked out on the first question and kept. */
-export const describeDaemon = (root: string, identity: Identity, boot: Boot, plugins: () => readonly LoadedPlugin[]): (() => Promise<KernelInfo>) => {
+export const describeDaemon = (root: string, identity: SandboxIdentity, boot: Boot, plugins: () => readonly LoadedPlugin[]): (() => Promise<KernelInfo>) => {
   let fixed: Promise<Omit<KernelInfo, 'boot'>> | undefined
   return async () => {
     fixed ??= fixedPart(root, identity, plugins())
@@ -46,7 +46,7 @@ export const describeDaemon = (root: string, identity: Identity, boot: Boot, plu
   }
 }
 
-const fixedPart = async (root: string, identity: Identity, plugins: readonly LoadedPlugin[]): Promise<Omit<KernelInfo, 'boot'>> => {
+const fixedPart = async (root: string, identity: SandboxIdentity, plugins: readonly LoadedPlugin[]): Promise<Omit<KernelInfo, 'boot'>> => {
   const { shapesOf } = await import(pathToFileURL(join(root, 'openapi', 'shapes.js')).href) as { shapesOf(plugin: LoadedPlugin): { [id: string]: string } }
   const shapes = Object.assign({}, ...plugins.map(shapesOf)) as { [id: string]: string }
   const routes = [...plugins.flatMap(({ manifest }) => Object.values(manifest.routes).map(({ id }) => id)), ...Object.keys(OWN_ROUTES)]
@@ -64,7 +64,7 @@ const buildOf = async (root: string): Promise<string> => {
 type AccessCalls = Pick<Handlers<Kernel>, 'kernel.access.admits'>
 
 /** Answers whether a caller may use a route of these groups. */
-export const accessCalls = (plugins: () => readonly LoadedPlugin[]): AccessCalls => ({
+export const kernelAccessCalls = (plugins: () => readonly LoadedPlugin[]): AccessCalls => ({
   'kernel.access.admits': ({ call }, { caller }) => {
     const access = plugins().map(({ manifest }) => manifest.routes[call]).find(found => found !== undefined)
     if (!access) return { admits: false, message: `nothing serves ${call} here` }

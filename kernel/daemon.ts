@@ -8,8 +8,8 @@ import { loginSocketPath, openLoginSocket } from './auth/socket.js'
 import { Boot } from './boot.js'
 import { Calls } from './calls.js'
 import { StartError, type Config } from './config.js'
-import { accessCalls, describeDaemon, liveCalls, readIdentity } from './contract.js'
-import { Events } from './events.js'
+import { kernelAccessCalls, describeDaemon, liveCalls, readIdentity } from './contract.js'
+import { EventBus } from './events.js'
 import { grantsOf } from './grants.js'
 import { App } from './http/app.js'
 import { headOf } from '../sdk/node/head-lines.js'
@@ -24,7 +24,7 @@ import { sweepTemporaries } from '../sdk/node/disk.js'
 import { answerMalformedRequest } from '../sdk/node/malformed-request.js'
 import { groupLog } from '../sdk/node/logs/line.js'
 import type { Logger } from './log.js'
-import type { Kernel } from './services.js'
+import type { KernelServices } from './services.js'
 import { FileStore } from './storage/files.js'
 import { JournalStore } from '../sdk/node/journal/journal-store.js'
 import { carryOut, MOVES } from '../sdk/node/moves.js'
@@ -37,7 +37,7 @@ import { openStore } from './storage/store.js'
 export interface Daemon {
   readonly url: string
   readonly socket?: string
-  readonly kernel: Kernel
+  readonly kernel: KernelServices
   readonly auth: Auth
   readonly plugins: readonly LoadedPlugin[]
   /** The code that claims the sandbox, for the person at the terminal. */
@@ -64,7 +64,7 @@ export interface DaemonOptions {
   /** Lines for the person at the terminal, never for a log. */
   readonly say?: (line: string) => void
   /** Calls served beside those of the groups. */
-  readonly extra?: (kernel: Kernel) => void
+  readonly extra?: (kernel: KernelServices) => void
 }
 
 /** Starts a daemon on a data folder that is ours: storage, identity, groups, listener, then the boot steps. */
@@ -78,9 +78,9 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const failed = (plugin: string, what: string, error: unknown) => log.error({ group: plugin, err: error }, `${what} failed`)
   const boot: Boot = new Boot(failed, () => live.booted())
   const live = new Live({ boot: () => boot.progress() })
-  const kernel: Kernel = {
+  const kernel: KernelServices = {
     calls: new Calls(options.checked ?? false),
-    events: new Events(failed),
+    events: new EventBus(failed),
     live,
     boot,
     journals,
@@ -122,7 +122,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     return { restarting: options.restart !== undefined }
   })
   kernel.calls.add('kernel.listeners', 'kernel', async () => ({ listeners: url ? [{ host: config.host, port: portOf(url) }] : [] }))
-  const own = { ...auth.handlers, ...liveCalls(live), ...accessCalls(() => plugins) }
+  const own = { ...auth.handlers, ...liveCalls(live), ...kernelAccessCalls(() => plugins) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }

@@ -9,7 +9,7 @@ export const KERNEL: Context = {
 }
 
 /** Facts that happened, told to every plugin that listens; and points, where many add what one collects. */
-export class Events {
+export class EventBus {
   readonly #listeners = new Map<string, Map<string, Answer>>()
   readonly #points = new Map<string, Map<string, Answer>>()
 

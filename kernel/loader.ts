@@ -7,7 +7,7 @@ import { KERNEL } from './events.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, principalOf } from './permissions.js'
 import { activateApart } from './process.js'
-import { PluginLink, type Kernel } from './services.js'
+import { PluginLink, type KernelServices } from './services.js'
 
 /** A group that is up. */
 export interface LoadedPlugin {
@@ -45,7 +45,7 @@ const DEADLINE = 20_000
 const LAST_WORK = 8_000
 
 /** Activates every group whose manifest is there, those it needs first; a group that cannot start stops the start by name. */
-export const loadPlugins = async (kernel: Kernel, options: LoadOptions): Promise<LoadedPlugin[]> => {
+export const loadPlugins = async (kernel: KernelServices, options: LoadOptions): Promise<LoadedPlugin[]> => {
   const { root, only, apart = [] } = options
   const manifests = (await readManifests(options.manifests)).filter(({ name }) => !only || only.includes(name))
   const loaded: LoadedPlugin[] = []
@@ -90,7 +90,7 @@ export const readManifests = async (folder: string): Promise<PluginManifest[]> =
   return Promise.all(files.map(async file => parseManifest(await readFile(join(folder, file), 'utf8'), file)))
 }
 
-const activateHere = async (kernel: Kernel, manifest: PluginManifest, activate: Activate, place: Place): Promise<() => Promise<void>> => {
+const activateHere = async (kernel: KernelServices, manifest: PluginManifest, activate: Activate, place: Place): Promise<() => Promise<void>> => {
   const { name } = manifest
   const { host, answer } = createHost(name, place, { request: (call, input, with_) => link.request(call, input, with_) })
   const link = new PluginLink(kernel, principalOf(manifest), answer)

@@ -49,7 +49,7 @@ export interface RouteAccess extends BodyAccess {
   etag?: true
 }
 
-export type Access = OpenAccess | RouteAccess
+export type CallAccess = OpenAccess | RouteAccess
 
 type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 
@@ -77,7 +77,7 @@ export interface PluginManifest {
   /** Programs of the machine it needs or can use. */
   programs: string[]
   permissions: Permissions
-  routes: { [call: string]: Access }
+  routes: { [call: string]: CallAccess }
 }
 
 const parse = typia.json.createValidateParse<PluginManifest>()

@@ -7,10 +7,10 @@ import { Peer, type Pipe } from '../sdk/wire.js'
 import { KERNEL } from './events.js'
 import type { PluginManifest } from './manifest.js'
 import { principalOf } from './permissions.js'
-import { PluginLink, type Kernel } from './services.js'
+import { PluginLink, type KernelServices } from './services.js'
 
 /** Activates a group in a process of its own, behind the same link that a group in this process has. */
-export const activateApart = async (kernel: Kernel, manifest: PluginManifest, entry: string, place: Place): Promise<() => Promise<void>> => {
+export const activateApart = async (kernel: KernelServices, manifest: PluginManifest, entry: string, place: Place): Promise<() => Promise<void>> => {
   const { name } = manifest
   const child = fork(join(place.root, 'sdk', 'child.js'), [name, pathToFileURL(entry).href, JSON.stringify(place)], { serialization: 'advanced' })
   const peer = new Peer(child as unknown as Pipe)

@@ -4,15 +4,15 @@ import type { Answer, AppendOptions, Link, Log, Store } from '../sdk/host.js'
 import { refuse } from '../sdk/refusal.js'
 import type { Boot } from './boot.js'
 import type { Calls, Principal } from './calls.js'
-import { KERNEL, type Events } from './events.js'
+import { KERNEL, type EventBus } from './events.js'
 import type { Live } from '../sdk/node/live/live.js'
 import type { FileStore } from './storage/files.js'
 import type { JournalStore } from '../sdk/node/journal/journal-store.js'
 
 /** What the kernel answers plugins from. */
-export interface Kernel {
+export interface KernelServices {
   readonly calls: Calls
-  readonly events: Events
+  readonly events: EventBus
   readonly live: Live
   readonly boot: Boot
   readonly journals: JournalStore
@@ -47,13 +47,13 @@ interface Asked {
 
 /** The kernel's end of one plugin's link: answers `host.…` itself, and every other call through the table. */
 export class PluginLink implements Link {
-  readonly #kernel: Kernel
+  readonly #kernel: KernelServices
   readonly #principal: Principal
   readonly #into: Answer
   readonly #serving = new Set<Context>()
 
   /** @param into Calls into the plugin. */
-  constructor(kernel: Kernel, principal: Principal, into: Answer) {
+  constructor(kernel: KernelServices, principal: Principal, into: Answer) {
     this.#kernel = kernel
     this.#principal = principal
     this.#into = into

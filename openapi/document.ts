@@ -6,8 +6,8 @@ import type { OpenAccess, PluginManifest, RouteAccess } from '../kernel/manifest
 import { kernelGroup, OPEN_TAG } from './kernel.js'
 import { declaredIn, refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
 import { order, published, reached, resolve } from './schemas.js'
-import type { Schema, Schemas } from './schemas.js'
-import { eventsOf } from './events.js'
+import type { JsonSchema, Schemas } from './schemas.js'
+import { streamEventsOf } from './events.js'
 import { withExample } from './examples.js'
 import type { Example } from './examples.js'
 
@@ -79,7 +79,7 @@ interface Operation {
 const operationsOf = ({ manifest, contract }: Group, components: Components): Operation[] => {
   const { components: { schemas: named = {} }, functions } = contract.schema()
   // What typia writes is a JSON Schema of OpenAPI 3.1; `Shape` is the part of it the daemon reads.
-  const schemas = Object.fromEntries(Object.entries(named).map(([name, shape]) => [name, published(shape as Schema)]))
+  const schemas = Object.fromEntries(Object.entries(named).map(([name, shape]) => [name, published(shape as JsonSchema)]))
   // Of a group whose calls are not known here, an example for each that has a route.
   const examples = (contract.examples?.() ?? {}) as { readonly [call: string]: Example }
   return functions.filter(call => isRoute(call.name)).map(call => {
@@ -133,7 +133,7 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
   const operation: oas31.OperationObject = {
     tags: [tag],
     operationId: access.id,
-    ...words(text),
+    ...wordsOfName(text),
     ...(call.deprecated && { deprecated: true }),
     ...((parameters.length > 0 || access.etag) && {
       parameters: [...parameters, ...(access.etag ? [IF_NONE_MATCH] : [])],
@@ -165,7 +165,7 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
   return { operation, made: success.made ?? {} }
 }
 
-const contentOf = (body: Schema, { forms = [] }: Access): oas31.ContentObject => ({
+const contentOf = (body: JsonSchema, { forms = [] }: Access): oas31.ContentObject => ({
   'application/json': { schema: body },
   ...(forms.includes('text') && { 'text/*': { schema: { type: 'string' } } }),
   ...(forms.includes('form') && { 'application/x-www-form-urlencoded': { schema: body } }),
@@ -176,7 +176,7 @@ const size = (bytes: number): string =>
   bytes % 1048576 === 0 ? `${bytes / 1048576} MiB` : bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`
 
 /** Whether a body may not be left out: one of its fields, or the choice between its forms, must be there. */
-const needed = (body: Schema | undefined): boolean => body?.oneOf !== undefined || (body?.required?.length ?? 0) > 0
+const needed = (body: JsonSchema | undefined): boolean => body?.oneOf !== undefined || (body?.required?.length ?? 0) > 0
 
 const ETAG: oas31.HeadersObject = { etag: { description: 'Changes when the answer does.', schema: { type: 'string' } } }
 
@@ -189,7 +189,7 @@ const IF_NONE_MATCH: oas31.ParameterObject = {
 }
 
 /** The first sentence as the summary, everything after it as the description; lines of one paragraph are joined. */
-export const words = (text = ''): { summary?: string; description?: string } => {
+export const wordsOfName = (text = ''): { summary?: string; description?: string } => {
   const joined = text.trim().replace(/([^\n])\n(?!\n|[-*|>#]|\d+\.|\s)/g, '$1 ')
   const [, first = joined, rest = ''] = /^(.*?[.!?])(?:\s+(?=[A-Z`\n])|\n+|$)(.*)$/s.exec(joined) ?? []
   const summary = first.replace(/\.$/, '')
@@ -198,16 +198,16 @@ export const words = (text = ''): { summary?: string; description?: string } => 
 
 interface CallInput {
   readonly parameters: oas31.ParameterObject[]
-  readonly body?: Schema
+  readonly body?: JsonSchema
 }
 
 /** What of a call's input travels in the path, what in the query, and what in the body. */
 const inputOf = (group: string, call: CallSchema, schemas: Schemas): CallInput => {
   const [method, path = ''] = call.name.split(' ')
   const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(match => match[1]!)
-  const given = call.parameters[0] && published(call.parameters[0].schema as Schema)
+  const given = call.parameters[0] && published(call.parameters[0].schema as JsonSchema)
   const input = resolve(given, schemas)
-  const fields = Object.entries(input?.properties ?? {}) as [string, Schema][]
+  const fields = Object.entries(input?.properties ?? {}) as [string, JsonSchema][]
   const lost = inPath.find(name => !fields.some(([field]) => field === name))
   if (lost !== undefined) {
     throw new Error(`${group}: ${call.name} has no field ${lost} in its input: declare it in one plain object`)
@@ -234,7 +234,7 @@ interface Success {
   readonly stream: boolean
   readonly response: oas31.ResponseObject
   /** What each side of a socket sends. */
-  readonly frames?: { readonly 'x-client-frame': Schema; readonly 'x-server-frame': Schema }
+  readonly frames?: { readonly 'x-client-frame': JsonSchema; readonly 'x-server-frame': JsonSchema }
   /** The events of a stream, by name. */
   readonly made?: Schemas
 }
@@ -242,7 +242,7 @@ interface Success {
 /** The good answer: a value, events over time, frames of both sides, or bytes. */
 const replyOf = (group: string, call: CallSchema, id: string, schemas: Schemas): Success => {
   if (!call.output) throw new Error(`${group}: ${call.name} returns nothing: return Ok`)
-  const schema = published(call.output.schema as Schema)
+  const schema = published(call.output.schema as JsonSchema)
   const shape = resolve(schema, schemas)
   const {
     'event-stream': event, 'event-end': end, 'content-type': type, 'socket-client': client, 'socket-server': server,
@@ -252,7 +252,7 @@ const replyOf = (group: string, call: CallSchema, id: string, schemas: Schemas):
     return { stream: false, response: { description: 'Frames of both sides over time.' }, frames: { 'x-client-frame': client, 'x-server-frame': server } }
   }
   if (event) {
-    const { schema: one, made } = eventsOf(id, event, end)
+    const { schema: one, made } = streamEventsOf(id, event, end)
     return { stream: true, made, response: { description: 'Events over time, each of this form.', content: { 'text/event-stream': { schema: one } } } }
   }
   if (type) {
@@ -265,7 +265,7 @@ const replyOf = (group: string, call: CallSchema, id: string, schemas: Schemas):
 
 /** The document's named schemas, each with the group it came from. */
 class Components {
-  readonly #taken = new Map<string, { group: string; schema: Schema }>()
+  readonly #taken = new Map<string, { group: string; schema: JsonSchema }>()
 
   add(group: string, schemas: Schemas, names: Iterable<string>): void {
     for (const name of names) {
@@ -282,7 +282,7 @@ class Components {
     }
   }
 
-  sorted(): [string, Schema][] {
+  sorted(): [string, JsonSchema][] {
     return [...this.#taken].sort(([a], [b]) => order(a, b)).map(([name, { schema }]) => [name, schema])
   }
 }

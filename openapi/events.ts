@@ -1,17 +1,17 @@
 import { pascal, refTo } from './schemas.js'
-import type { Schema, Schemas } from './schemas.js'
+import type { JsonSchema, Schemas } from './schemas.js'
 
 interface Events {
   /** One event of the stream: a union told apart by `event`. */
-  readonly schema: Schema
+  readonly schema: JsonSchema
   /** Each of its forms, by name. */
   readonly made: Schemas
 }
 
 /** The form of an event of a stream, as `agent.attach` → `AgentAttachMessage`, `AgentAttachDone` and the `StreamError` of all. */
-export const eventsOf = (id: string, message: Schema, done: Schema | undefined): Events => {
+export const streamEventsOf = (id: string, message: JsonSchema, done: JsonSchema | undefined): Events => {
   const ending = done && Object.keys(done).length > 0 ? done : { type: 'object' as const }
-  const forms: { readonly [event: string]: readonly [name: string, schema: Schema] } = {
+  const forms: { readonly [event: string]: readonly [name: string, schema: JsonSchema] } = {
     message: [`${pascal(id)}Message`, eventOf('message', message, 'One event of the stream.')],
     done: [`${pascal(id)}Done`, eventOf('done', ending, 'The stream is over: nothing follows.')],
     error: ['StreamError', eventOf('error', refTo('Refusal'), 'The stream failed, or access to it ended: nothing follows.')],
@@ -23,7 +23,7 @@ export const eventsOf = (id: string, message: Schema, done: Schema | undefined):
   }
 }
 
-const eventOf = (event: string, data: Schema, description: string): Schema => ({
+const eventOf = (event: string, data: JsonSchema, description: string): JsonSchema => ({
   type: 'object',
   properties: {
     event: { type: 'string', const: event },

@@ -8,7 +8,7 @@ import type { PluginManifest } from '../kernel/manifest.js'
 import { openapi } from './document.js'
 import type { Group } from './document.js'
 import { byName, published } from './schemas.js'
-import type { Schema } from './schemas.js'
+import type { JsonSchema } from './schemas.js'
 
 // The folder that manifests' entries count from, and the project whose files are written.
 const root = dirname(import.meta.dirname)
@@ -28,7 +28,7 @@ const load = async (): Promise<Group[]> => {
 const manifestSchema = (): object => {
   const { components: { schemas = {} } } = typia.json.schemas<[PluginManifest], '3.1'>()
   const { PluginManifest: manifest, ...others } = Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, published(schema as Schema)]))
+    Object.entries(schemas).map(([name, schema]) => [name, published(schema as JsonSchema)]))
   const text = JSON.stringify({
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Manifest of a group',

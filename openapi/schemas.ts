@@ -1,28 +1,28 @@
 import type { oas31 } from 'openapi3-ts'
 
 /** A JSON Schema as the document publishes it. */
-export type Schema = oas31.SchemaObject
+export type JsonSchema = oas31.SchemaObject
 
 /** Named schemas of one group or of the whole document. */
 export interface Schemas {
-  [name: string]: Schema
+  [name: string]: JsonSchema
 }
 
 const COMPONENTS = '#/components/schemas/'
 
 /** The reference to a named schema. */
-export const refTo = (name: string): Schema => ({ $ref: COMPONENTS + name })
+export const refTo = (name: string): JsonSchema => ({ $ref: COMPONENTS + name })
 
 /** Words as one name: `not-found` → `NotFound`, `agent.attach` → `AgentAttach`. */
 export const pascal = (words: string): string => words.replace(/(?:^|[-.])(.)/g, (_, letter: string) => letter.toUpperCase())
 
 /** The name of the schema a reference points to; undefined for a schema that is none. */
-export const nameOf = (schema: Schema | undefined): string | undefined =>
+export const nameOfSchema = (schema: JsonSchema | undefined): string | undefined =>
   schema?.$ref?.startsWith(COMPONENTS) ? schema.$ref.slice(COMPONENTS.length) : undefined
 
 /** The schema itself, however many names lead to it. */
-export const resolve = (schema: Schema | undefined, schemas: Schemas): Schema | undefined => {
-  const name = nameOf(schema)
+export const resolve = (schema: JsonSchema | undefined, schemas: Schemas): JsonSchema | undefined => {
+  const name = nameOfSchema(schema)
   return name === undefined ? schema : resolve(schemas[name], schemas)
 }
 
@@ -34,25 +34,25 @@ export const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 :
  *
  * The compiler orders a union by when it met its members, which another file can change: so members are sorted here.
  */
-export const published = (source: Schema): Schema => {
+export const published = (source: JsonSchema): JsonSchema => {
   const { type, properties, required, oneOf, items, additionalProperties: rest, discriminator, ...others } = source
-  const literals = oneOf?.map(option => option as Schema)
+  const literals = oneOf?.map(option => option as JsonSchema)
   const words = literals?.every(option => typeof option.const === 'string' && Object.keys(option).length === 1)
   const kind = type ?? (words ? 'string' : literalType(others.const))
-  const fields = Object.entries(properties ?? {}).map(([name, field]) => [name, published(field as Schema)] as const)
+  const fields = Object.entries(properties ?? {}).map(([name, field]) => [name, published(field as JsonSchema)] as const)
   return {
     ...(kind && { type: kind }),
     ...(words ? { enum: literals!.map(option => String(option.const)).sort(order) } : literals && { oneOf: sorted(literals) }),
     ...(discriminator && { discriminator: { ...discriminator, mapping: byName(discriminator.mapping ?? {}) } }),
-    ...(items && { items: published(items as Schema) }),
+    ...(items && { items: published(items as JsonSchema) }),
     ...(properties && (fields.length > 0 || !rest) && { properties: Object.fromEntries(fields) }),
     ...(required?.length && { required }),
-    ...(rest !== undefined && { additionalProperties: typeof rest === 'object' ? published(rest as Schema) : rest }),
+    ...(rest !== undefined && { additionalProperties: typeof rest === 'object' ? published(rest as JsonSchema) : rest }),
     ...others,
   }
 }
 
-const sorted = (forms: readonly Schema[]): Schema[] =>
+const sorted = (forms: readonly JsonSchema[]): JsonSchema[] =>
   forms.map(form => ({ form: published(form), text: JSON.stringify(published(form)) }))
     .sort((a, b) => order(a.text, b.text)).map(({ form }) => form)
 
@@ -68,7 +68,7 @@ const literalType = (value: unknown): 'string' | 'number' | 'boolean' | undefine
 /** Every name a part of the document refers to, directly or through other schemas. */
 export const reached = (part: unknown, schemas: Schemas, names = new Set<string>()): Set<string> => {
   if (typeof part !== 'object' || part === null) return names
-  const name = typeof (part as Schema).$ref === 'string' ? nameOf(part as Schema) : undefined
+  const name = typeof (part as JsonSchema).$ref === 'string' ? nameOfSchema(part as JsonSchema) : undefined
   if (name !== undefined && !names.has(name)) {
     names.add(name)
     reached(schemas[name], schemas, names)

@@ -59,18 +59,18 @@ export interface Log {
 }
 
 /** A size such as `512MiB` or `8GiB`. */
-export type Size = string & tags.Pattern<'^(0[.][0-9]{1,3}|[1-9][0-9]{0,5}([.][0-9]{1,3})?)(MiB|GiB|TiB)$'>
+export type HostSize = string & tags.Pattern<'^(0[.][0-9]{1,3}|[1-9][0-9]{0,5}([.][0-9]{1,3})?)(MiB|GiB|TiB)$'>
 
 /** What the programs of one turn may use; what is left out suits builds. */
 export interface LimitSettings {
   /** Memory of all programs of a turn together; 75 % of the machine's when left out. */
-  memory?: Size
+  memory?: HostSize
   /** Processes and threads of a turn; 1,024 and 128 for each processor when left out. */
   processes?: number & tags.Type<'uint32'> & tags.Minimum<16>
   /** Files that the programs of a turn hold open; 65,536 when left out. */
   openFiles?: number & tags.Type<'uint32'> & tags.Minimum<64>
   /** The size of one file; 32 GiB, or half the disk where that is less, when left out. */
-  fileSize?: Size
+  fileSize?: HostSize
 }
 
 /** What a plugin is told of the daemon it runs in. Nothing here changes while the daemon runs. */

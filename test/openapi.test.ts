@@ -5,11 +5,11 @@ import { pathToFileURL } from 'node:url'
 import type { oas31 } from 'openapi3-ts'
 import t from 'tap'
 import { parseManifest } from '../kernel/manifest.js'
-import { openapi, words } from '../openapi/document.js'
+import { openapi, wordsOfName } from '../openapi/document.js'
 import type { Group } from '../openapi/document.js'
 import { kernelGroup } from '../openapi/kernel.js'
-import { nameOf, resolve } from '../openapi/schemas.js'
-import type { Schema, Schemas } from '../openapi/schemas.js'
+import { nameOfSchema, resolve } from '../openapi/schemas.js'
+import type { JsonSchema, Schemas } from '../openapi/schemas.js'
 import type { Contract } from '../sdk/contract.js'
 import { STATUS, type Reason } from '../sdk/refusal.js'
 import { exactly } from './support/lists.js'
@@ -104,16 +104,16 @@ t.test('no name made up for an anonymous type is published, and every schema is 
 })
 
 /** The smallest value a schema allows. */
-const sample = (schema: Schema): unknown => {
+const sample = (schema: JsonSchema): unknown => {
   const whole = resolve(schema, schemas)!
   if (whole.const !== undefined) return whole.const
   if (whole.enum) return whole.enum[0]
-  if (whole.oneOf) return sample(whole.oneOf[0] as Schema)
+  if (whole.oneOf) return sample(whole.oneOf[0] as JsonSchema)
   if (whole.type === 'string') return 'a'.repeat(whole.minLength ?? 1)
   if (whole.type === 'integer' || whole.type === 'number') return whole.minimum ?? 0
   if (whole.type === 'boolean') return true
-  if (whole.type === 'array') return Array.from({ length: whole.minItems ?? 0 }, () => sample(whole.items as Schema))
-  return Object.fromEntries((whole.required ?? []).map(name => [name, sample(whole.properties![name] as Schema)]))
+  if (whole.type === 'array') return Array.from({ length: whole.minItems ?? 0 }, () => sample(whole.items as JsonSchema))
+  return Object.fromEntries((whole.required ?? []).map(name => [name, sample(whole.properties![name] as JsonSchema)]))
 }
 
 t.test('an input made from the document passes the check of requests, and one without a required field does not', async t => {
@@ -122,8 +122,8 @@ t.test('an input made from the document passes the check of requests, and one wi
     for (const { call, operation } of operations.filter(({ call }) => routes[call])) {
       const body = (operation.requestBody as oas31.RequestBodyObject | undefined)?.content['application/json']?.schema
       const parameters = (operation.parameters ?? []) as oas31.ParameterObject[]
-      const given = parameters.filter(({ required }) => required).map(({ name, schema }) => [name, sample(schema as Schema)])
-      const input = { ...(body ? sample(body as Schema) as object : {}), ...Object.fromEntries(given) }
+      const given = parameters.filter(({ required }) => required).map(({ name, schema }) => [name, sample(schema as JsonSchema)])
+      const input = { ...(body ? sample(body as JsonSchema) as object : {}), ...Object.fromEntries(given) }
       t.ok(contract.request({ call, input }).success, `${call} takes ${JSON.stringify(input)}`)
       for (const name of Object.keys(input)) {
         const { [name]: _, ...rest } = input as { [name: string]: unknown }
@@ -287,9 +287,9 @@ t.test('the order in which the compiler met the members of a union does not show
 })
 
 t.test('the first sentence is the summary and the rest the description', t => {
-  t.same(words('List them.'), { summary: 'List them' })
-  t.same(words('List them,\nnewest first. `limit` counts\nrows.\n\n- one\n- two'), { summary: 'List them, newest first', description: '`limit` counts rows.\n\n- one\n- two' })
-  t.same(words(''), {})
-  t.equal(nameOf({ $ref: '#/components/responses/X' }), undefined)
+  t.same(wordsOfName('List them.'), { summary: 'List them' })
+  t.same(wordsOfName('List them,\nnewest first. `limit` counts\nrows.\n\n- one\n- two'), { summary: 'List them, newest first', description: '`limit` counts rows.\n\n- one\n- two' })
+  t.same(wordsOfName(''), {})
+  t.equal(nameOfSchema({ $ref: '#/components/responses/X' }), undefined)
   t.end()
 })

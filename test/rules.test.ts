@@ -252,6 +252,23 @@ const PLACE = /(?<![\w.}/:-])(?:\/(?:home|Users|root|work|workspaces)\/[\w.-]+|[
 const placeBreaches = (sources: readonly Source[]): string[] => sources.flatMap(({ file, text }) =>
   text.split('\n').flatMap((line, at) => (PLACE.test(line) ? [`${file}:${at + 1} names a path of a machine: ${PLACE.exec(line)![0]}`] : [])))
 
+/** What every group, or every plugin, exports under one name. */
+const SHARED_NAMES = new Set(['contract', 'activate', 'examples'])
+
+/** The names that a file exports by declaring them. */
+const exportsOf = (source: Source): string[] => nodesOf(source).flatMap(node => {
+  if (!ts.canHaveModifiers(node) || !ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)) return []
+  if (ts.isVariableStatement(node)) return node.declarationList.declarations.map(({ name }) => name.getText())
+  return ts.isDeclarationStatement(node) && node.name ? [node.name.getText()] : []
+})
+
+/** Exported names that stand for more than one thing; overloads of one file are one thing. */
+const nameBreaches = (sources: readonly Source[]): string[] => {
+  const files = new Map<string, Set<string>>()
+  for (const source of sources) for (const name of exportsOf(source)) files.set(name, (files.get(name) ?? new Set()).add(source.file))
+  return [...files].filter(([name, { size }]) => size > 1 && !SHARED_NAMES.has(name)).map(([name, found]) => `${name} is exported by ${[...found].join(' and ')}`)
+}
+
 // The project obeys them -----------------------------------------------------------------------------------------------
 
 const groups = [...new Set(code.flatMap(({ file }) => (file.startsWith('plugins/') ? [file.split('/')[1]!] : [])))]
@@ -277,6 +294,8 @@ obeyed('the kernel is small, and no file is long',
   sizeBreaches(code))
 obeyed('no default export, enum, namespace or any is used',
   formBreaches([...code, ...tests]))
+obeyed('an exported name stands for one thing',
+  nameBreaches(code))
 obeyed('no comment puts work off or switches a check off',
   commentBreaches([...code, ...tests]))
 obeyed('no check of a test holds whatever is found',
@@ -385,5 +404,13 @@ t.test('a long file, a large kernel and a form the house does without are found'
   t.same(commentBreaches([at('sdk/a.ts', "const TODO = 'TODO'")]), [])
   for (const path of ['/ho' + 'me/me/project', '/ro' + 'ot/.config', '/wo' + 'rk/main', '/Us' + 'ers/me/x']) t.equal(placeBreaches([at('a.md', `see ${path}`)]).length, 1, path)
   t.same(placeBreaches([at('a.md', '`~/.local/state`, GET /workspace/media, x/work/y, http://host/home/me')]), [])
+  t.end()
+})
+
+t.test('an exported name that stands for two things is found', t => {
+  const files = (...texts: string[]) => texts.map((text, index) => at(`sdk/${index}.ts`, text))
+  for (const text of ['export const a = 1', 'export const b = 2, a = 1', 'export type a = 1', 'export class a {}', 'export async function* a() {}', 'export interface a {}'])
+    t.same(nameBreaches(files('export function a(): void {}', text)), ['a is exported by sdk/0.ts and sdk/1.ts'], text)
+  t.same(nameBreaches(files('export const activate = 1', 'export const activate = 2', 'const a = 1', 'export const a = 1', "export type * from './a.js'")), [])
   t.end()
 })

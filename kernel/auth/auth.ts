@@ -8,7 +8,7 @@ import { refuse } from '../../sdk/refusal.js'
 import type { Caller, Role, Scope } from '../../sdk/types.js'
 import { Codes } from './codes.js'
 import type { Credential } from '../../sdk/node/credential.js'
-import { memberCalls } from './members.js'
+import { kernelMemberCalls } from './members.js'
 import type { KeptFiles } from '../../sdk/node/kept.js'
 import { CallLimits } from '../../sdk/node/call-limits.js'
 import { Sessions } from './sessions.js'
@@ -195,7 +195,7 @@ export const createAuth = async ({ files, now, identity: settings, refused, say,
       gone.forEach(endSession)
       return armed({ revoked: gone.length, lasting })
     },
-    ...memberCalls({ kept, now, sessions: () => sessions.list(), shrunk: email => ended({ email }), leaving }),
+    ...kernelMemberCalls({ kept, now, sessions: () => sessions.list(), shrunk: email => ended({ email }), leaving }),
     'kernel.ticket.mint': (wanted, { caller }) => tickets.mint(wanted, caller),
     'kernel.ticket.redeem': ({ address, ...shown }) => redeem(shown, address),
     'kernel.token.mint': async (input, context) => {

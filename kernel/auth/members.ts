@@ -1,7 +1,7 @@
 import type { Handlers } from '../../sdk/contract.js'
 import type { AccessSession, Kernel } from '../../sdk/kernel.js'
 import type { Book } from '../../sdk/node/access/book.js'
-import { grant, invite, limit, remove, shown, withdraw, type Edited } from '../../sdk/node/access/roster.js'
+import { grant, invite, limit, remove, shownRoster, withdraw, type Edited } from '../../sdk/node/access/roster.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import type { Kept } from '../../sdk/node/kept.js'
 
@@ -19,7 +19,7 @@ export interface MembersOptions {
 }
 
 /** The calls by which people are given access and lose it: in force, and closed to them, once the edit is on the disk. */
-export const memberCalls = ({ kept, now, sessions, shrunk, leaving }: MembersOptions): Pick<Handlers<Kernel>, MemberCall> => {
+export const kernelMemberCalls = ({ kept, now, sessions, shrunk, leaving }: MembersOptions): Pick<Handlers<Kernel>, MemberCall> => {
   const edit = async (change: (book: Book) => Edited): Promise<{ ok: true }> => {
     let edited: Edited | undefined
     await kept.change(book => (edited = change(book)).book)
@@ -30,7 +30,7 @@ export const memberCalls = ({ kept, now, sessions, shrunk, leaving }: MembersOpt
   return {
     'kernel.members.list': () => {
       const seen = Map.groupBy(sessions(), ({ email }) => email)
-      return shown(kept.value, email => seen.get(email)?.[0]?.lastSeenAt, now())
+      return shownRoster(kept.value, email => seen.get(email)?.[0]?.lastSeenAt, now())
     },
     'kernel.members.grant': ({ email, by, ...given }) => edit(book => grant(book, email, given, by, now())),
     'kernel.members.limit': ({ people }) => edit(book => limit(book, people)),

@@ -14,14 +14,14 @@ import { readCredential } from '../../sdk/node/credential.js'
 import type { Deployment } from '../config.js'
 import type { LoadedPlugin } from '../loader.js'
 import type { Logger } from '../log.js'
-import type { Access, TicketAccess } from '../manifest.js'
-import type { Kernel } from '../services.js'
+import type { CallAccess, TicketAccess } from '../manifest.js'
+import type { KernelServices } from '../services.js'
 import { readForm } from './forms.js'
-import { readFields, readJson, readQuery } from './input.js'
+import { readFields, readJsonBody, readQuery } from './input.js'
 import { Lines } from '../../sdk/node/head-lines.js'
-import { Presence } from '../../sdk/node/presence.js'
+import { PresenceBook } from '../../sdk/node/presence.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
-import { askUpgrade, refuseMethod, sendBytes, sendRefusal, sendRetry, sendStream, sendValue, type Reply } from './reply.js'
+import { askUpgrade, refuseMethod, sendBytes, sendRefusal, sendRetry, sendStream, sendValue, type HttpReply } from './reply.js'
 import { Routes } from './routes.js'
 import { Upgrades } from './sockets.js'
 import type { OpenStreams } from './streams.js'
@@ -29,7 +29,7 @@ import type { OpenStreams } from './streams.js'
 const JSON_LIMIT = 1 << 20
 
 export interface AppOptions {
-  readonly kernel: Kernel
+  readonly kernel: KernelServices
   readonly auth: Auth
   readonly streams: OpenStreams
   /** Keeps each connection on which a valid credential was shown. */
@@ -47,7 +47,7 @@ interface Admitted {
 }
 
 interface SocketRoute extends Pick<LoadedPlugin, 'contract'> {
-  readonly access: Access
+  readonly access: CallAccess
   readonly params: { readonly [name: string]: string }
   readonly group: string
 }
@@ -66,7 +66,7 @@ export class App {
     this.koa.silent = true
     this.koa.use(async ctx => {
       ctx.respond = false
-      const reply: Reply = { res: ctx.res, lines: new Lines(), head: ctx.method === 'HEAD' }
+      const reply: HttpReply = { res: ctx.res, lines: new Lines(), head: ctx.method === 'HEAD' }
       try {
         const waits = inTurn(ctx.req, ctx.res)
         if (waits && !(await waits)) return
@@ -96,7 +96,7 @@ export class App {
             const form = forms.length > 0 ? await readForm(ctx, forms, body, this.#options.uploads) : undefined
             try {
               const input = method === 'GET' ? readQuery(ctx.querystring, call, contract.schema())
-                : form ? readFields(form.fields, 'body', call, contract.schema()) : await readJson(ctx.req, body)
+                : form ? readFields(form.fields, 'body', call, contract.schema()) : await readJsonBody(ctx.req, body)
               await this.#answer(ctx, call, { ...input, ...params }, { caller, leave }, arrival, reply, 'etag' in access && access.etag === true)
             } finally {
               await form?.forget()
@@ -117,7 +117,7 @@ export class App {
     })
   }
 
-  async #serve(ctx: KoaContext, arrival: Arrival, reply: Reply): Promise<void> {
+  async #serve(ctx: KoaContext, arrival: Arrival, reply: HttpReply): Promise<void> {
     if (arrival.origin) reply.lines.setAll(SHARED).set('access-control-allow-origin', arrival.origin)
     if (!arrival.ownHost && ctx.path !== '/health') {
       refuse('forbidden', `this sandbox is not known as ${ctx.req.headers.host}: add the name to http.hosts, or use a loopback address`)
@@ -127,7 +127,7 @@ export class App {
     await this.#routes.serve(ctx, reply, arrival)
   }
 
-  #admitted(ctx: KoaContext, access: Access, arrival: Arrival): Admitted {
+  #admitted(ctx: KoaContext, access: CallAccess, arrival: Arrival): Admitted {
     if ('open' in access) {
       if (access.ticket) return this.#ticketed(ctx, access.id, access.ticket, arrival)
       if (arrival.bearer !== undefined) refusePlain(arrival)
@@ -153,9 +153,9 @@ export class App {
     return { caller: admit(caller, { id, role: wanted.role, tokens: [] }), leave: () => {} }
   }
 
-  async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, begun: Reply, etag: boolean): Promise<void> {
+  async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, begun: HttpReply, etag: boolean): Promise<void> {
     const { kernel, streams } = this.#options
-    const presence = new Presence(ctx.res)
+    const presence = new PresenceBook(ctx.res)
     const http = factsOf(ctx, arrival)
     const context: Context = { caller, trusted: false, http, get signal() { return presence.ended.signal } }
     const value = await kernel.calls.answer(call, input, context)
@@ -172,7 +172,7 @@ export class App {
   }
 
   async #socket(
-    ctx: KoaContext, call: string, { access, contract, params, group }: SocketRoute, reply: Reply, arrival: Arrival,
+    ctx: KoaContext, call: string, { access, contract, params, group }: SocketRoute, reply: HttpReply, arrival: Arrival,
   ): Promise<void> {
     const { kernel, streams, log } = this.#options
     const asked = this.upgrades.of(ctx.req, ctx.res)
@@ -203,7 +203,7 @@ export class App {
     }
   }
 
-  #fail(ctx: KoaContext, reply: Reply, error: unknown): void {
+  #fail(ctx: KoaContext, reply: HttpReply, error: unknown): void {
     const refusal = Refusal.from(error)
     // Work that was broken off because its asker left is no failure of anybody.
     if (refusal.reason === 'failed' && !(ctx.res.closed && (error as Error).name === 'AbortError')) {
@@ -228,7 +228,7 @@ const SHARED = {
 }
 
 /** The answer to `OPTIONS`, the same for every path (Fetch standard, CORS preflight). */
-const preflight = (ctx: KoaContext, { origin }: Arrival, { res, lines }: Reply): void => {
+const preflight = (ctx: KoaContext, { origin }: Arrival, { res, lines }: HttpReply): void => {
   if (origin) {
     lines.set('access-control-max-age', 600)
     if (ctx.get('access-control-request-private-network') === 'true') lines.set('access-control-allow-private-network', 'true')

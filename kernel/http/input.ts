@@ -6,7 +6,7 @@ import { Refusal, refuse, type Reason } from '../../sdk/refusal.js'
 const SILENCE = 30_000
 
 /** The JSON object a body holds: at most `limit` bytes, 64 levels deep; no body is `{}`. */
-export const readJson = async (req: IncomingMessage, limit: number): Promise<object> => {
+export const readJsonBody = async (req: IncomingMessage, limit: number): Promise<object> => {
   const bytes = await readBytes(req, limit)
   if (bytes.length === 0) return {}
   const coding = req.headers['content-encoding'] ?? 'identity'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { readBearer, readHead, type Head } from '../../sdk/node/credential.js'
+import { readBearer, readHead, type CredentialHead } from '../../sdk/node/credential.js'
 import type { Deployment } from '../config.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { HttpFacts } from '../../sdk/types.js'
@@ -8,7 +8,7 @@ import type { HttpFacts } from '../../sdk/types.js'
 /** Where a request comes from and where it was sent, judged before anything else is done with it. */
 export interface Arrival extends HttpFacts {
   /** The headers that decide, each of them given once. */
-  readonly head: Head
+  readonly head: CredentialHead
   /** The `Host` named is one of the sandbox's own. */
   readonly ownHost: boolean
   /** The origin that may read the answer; absent: none was sent, or it is not allowed. */

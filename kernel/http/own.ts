@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { once } from '../../sdk/node/once.js'
 import { tagged } from '../../sdk/node/tagged.js'
 import type { Boot } from '../boot.js'
-import type { Identity } from '../contract.js'
+import type { SandboxIdentity } from '../contract.js'
 import type { LoadedPlugin } from '../loader.js'
 import type { App } from './app.js'
 
@@ -23,7 +23,7 @@ interface Publishers {
 }
 
 /** Serves what the kernel answers itself, to anybody: the health of the daemon, its document, a page to read it on, and one to sign in on. */
-export const serveOwn = (app: App, root: string, identity: Identity, boot: Boot, plugins: readonly LoadedPlugin[]): void => {
+export const serveOwn = (app: App, root: string, identity: SandboxIdentity, boot: Boot, plugins: readonly LoadedPlugin[]): void => {
   const load = <P extends keyof Publishers>(name: P) =>
     import(pathToFileURL(join(root, 'openapi', `${name}.js`)).href) as Promise<Publishers[P]>
   const document = once(async () => (await load('document')).openapi(plugins))

@@ -8,10 +8,10 @@ import { etagOf } from '../../sdk/node/tagged.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Sink } from '../../sdk/node/live/watcher.js'
 import type { Lines } from '../../sdk/node/head-lines.js'
-import type { Kernel } from '../services.js'
+import type { KernelServices } from '../services.js'
 
 /** What any answer is written with. */
-export interface Reply {
+export interface HttpReply {
   readonly res: ServerResponse
   readonly lines: Lines
   /** The head alone was asked for. */
@@ -19,8 +19,8 @@ export interface Reply {
 }
 
 /** What a stream is written with. */
-export interface StreamReply extends Reply {
-  readonly kernel: Pick<Kernel, 'journals' | 'live'>
+export interface StreamReply extends HttpReply {
+  readonly kernel: Pick<KernelServices, 'journals' | 'live'>
   readonly signal: AbortSignal
   /** The event that a client saw last. */
   readonly lastEventId?: string
@@ -31,7 +31,7 @@ const HEAD_WAIT = 1_000
 const COMMENT = Buffer.from(': \n\n')
 
 /** Writes a value as one JSON answer; with `etag` also its tag, and 304 where the asker holds it (RFC 9110, section 13.1.2). */
-export const sendValue = (reply: Reply, value: unknown, etag = false, ifNoneMatch?: string): void => {
+export const sendValue = (reply: HttpReply, value: unknown, etag = false, ifNoneMatch?: string): void => {
   const { res, lines } = reply
   const body = JSON.stringify(value)
   if (etag) {
@@ -43,13 +43,13 @@ export const sendValue = (reply: Reply, value: unknown, etag = false, ifNoneMatc
 }
 
 /** One string, so that head and body leave in one write. */
-const sendJson = ({ res, lines, head }: Reply, status: number, body: string): void => {
+const sendJson = ({ res, lines, head }: HttpReply, status: number, body: string): void => {
   lines.set('content-type', 'application/json; charset=utf-8').set('content-length', Buffer.byteLength(body)).write(res, status)
   res.end(head ? undefined : body)
 }
 
 /** Writes bytes with their type; a handler's own headers win over the general ones. */
-export const sendBytes = async ({ res, lines, head }: Reply, value: GivenBytes, ifNoneMatch?: string): Promise<void> => {
+export const sendBytes = async ({ res, lines, head }: HttpReply, value: GivenBytes, ifNoneMatch?: string): Promise<void> => {
   const { data, headers = {}, status = 200 } = value
   lines.setAll(headers)
   if (headers.etag && ifNoneMatch === headers.etag) return void lines.write(res, 304).end()
@@ -66,7 +66,7 @@ export const sendBytes = async ({ res, lines, head }: Reply, value: GivenBytes, 
 }
 
 /** Writes a refusal, or ends an answer that has begun. */
-export const sendRefusal = (reply: Reply, refusal: Refusal): void => {
+export const sendRefusal = (reply: HttpReply, refusal: Refusal): void => {
   if (reply.res.headersSent) return void reply.res.destroy()
   const { retryAfter } = refusal.detail
   if (refusal.reason === 'range') reply.lines.set('content-range', `bytes */${String(refusal.body.sizeBytes)}`)
@@ -75,17 +75,17 @@ export const sendRefusal = (reply: Reply, refusal: Refusal): void => {
 }
 
 /** Refuses a stream to a browser's `EventSource`, which gives up at every status but 200 (HTML standard, section 9.2.2): it connects again in time. */
-export const sendRetry = (reply: Reply, refusal: Refusal): void => {
+export const sendRetry = (reply: HttpReply, refusal: Refusal): void => {
   begin(reply)
   reply.res.write(`retry: ${Math.max(1, Math.ceil(refusal.detail.retryAfter ?? 5)) * 1000}\n\n`)
   end(reply.res, 'error', refusal.body)
 }
 
 /** Says that a path does not take this method. */
-export const refuseMethod = (reply: Reply, message: string): void => sendJson(reply, 405, JSON.stringify({ message, reason: 'invalid' }))
+export const refuseMethod = (reply: HttpReply, message: string): void => sendJson(reply, 405, JSON.stringify({ message, reason: 'invalid' }))
 
 /** Says that a path is a WebSocket and was asked for as something else (RFC 9110, section 15.5.22). */
-export const askUpgrade = (reply: Reply, message: string): void => {
+export const askUpgrade = (reply: HttpReply, message: string): void => {
   reply.lines.setAll({ upgrade: 'websocket', connection: reply.res.shouldKeepAlive ? 'upgrade' : 'upgrade, close', 'sec-websocket-version': 13 })
   sendJson(reply, 426, JSON.stringify({ message, reason: 'invalid' }))
 }
@@ -123,7 +123,7 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
 }
 
 /** The body goes in chunks (RFC 9112, section 7.1), so that a client tells a connection that was cut from a stream that ended. */
-const begin = ({ res, lines }: Pick<Reply, 'res' | 'lines'>): void => {
+const begin = ({ res, lines }: Pick<HttpReply, 'res' | 'lines'>): void => {
   lines.setAll({ 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }).write(res, 200)
   res.flushHeaders()
   res.write('retry: 1000\n\n')

@@ -2,10 +2,10 @@ import Router from '@koa/router'
 import type { Context as KoaContext } from 'koa'
 import { refuse } from '../../sdk/refusal.js'
 import type { Arrival } from './origin.js'
-import { refuseMethod, type Reply } from './reply.js'
+import { refuseMethod, type HttpReply } from './reply.js'
 
 /** What answers one route; `params` are the decoded path parameters. */
-export type RouteHandler = (ctx: KoaContext, params: { [name: string]: string }, reply: Reply, arrival: Arrival) => Promise<void>
+export type RouteHandler = (ctx: KoaContext, params: { [name: string]: string }, reply: HttpReply, arrival: Arrival) => Promise<void>
 
 const METHODS = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
@@ -27,7 +27,7 @@ export class Routes {
     this.#sorted = false
   }
 
-  async serve(ctx: KoaContext, reply: Reply, arrival: Arrival): Promise<void> {
+  async serve(ctx: KoaContext, reply: HttpReply, arrival: Arrival): Promise<void> {
     if (!this.#sorted) this.#build()
     const path = checkedPath(ctx.req.url ?? '')
     const router = this.#routers.get(path.split('/', 2)[1]!)

@@ -4,7 +4,7 @@ import type { Files } from '../../sdk/host.js'
 import { namesBelow, replaceFile } from '../../sdk/node/disk.js'
 import { flushFolder } from '../../sdk/node/files.js'
 import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
-import { placeOf } from '../../sdk/node/names.js'
+import { placeOfName } from '../../sdk/node/names.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { Seal } from '../../sdk/node/seal.js'
@@ -58,6 +58,6 @@ export class FileStore implements Files {
   }
 
   #path(name: string): string {
-    return placeOf(this.#folder, name, EXTENSION)
+    return placeOfName(this.#folder, name, EXTENSION)
   }
 }

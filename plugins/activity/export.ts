@@ -1,5 +1,5 @@
-import { entryOf } from './record.js'
-import { dayNamed, dayOf, linesOf, type Segments } from './segments.js'
+import { recordEntryOf } from './record.js'
+import { dayNamed, dayOf, segmentLines, type Segments } from './segments.js'
 
 const AT = /^\{"seq":\d+,"at":(\d+),/
 const HEAD_BYTES = 64
@@ -19,9 +19,9 @@ export async function* exported(
     for await (const stretch of segments.forwards(name)) {
       const part = within(stretch, from, to)
       if (part.length === 0) continue
-      const lines = linesOf(part)
+      const lines = segmentLines(part)
       entries += lines.length
-      head = entryOf(lines.at(-1)!)?.hash ?? head
+      head = recordEntryOf(lines.at(-1)!)?.hash ?? head
       yield part
     }
   }

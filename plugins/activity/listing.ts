@@ -1,8 +1,8 @@
 import type { Context, Input } from '../../sdk/index.js'
 import { codeOf } from '../../sdk/node/paths.js'
 import type { ActivityCalls, ActivityEvent } from './contract.js'
-import { entryOf } from './record.js'
-import { dayNamed, dayOf, linesOf, type Segments } from './segments.js'
+import { recordEntryOf } from './record.js'
+import { dayNamed, dayOf, segmentLines, type Segments } from './segments.js'
 
 type Asked = Input<ActivityCalls, 'GET /activity'>
 type Caller = Context['caller']
@@ -38,8 +38,8 @@ export const listed = async (
     if (dayNamed(name) < dayOf(least - DAY)) break
     try {
       for await (const stretch of from.backwards(name)) {
-        for (const line of linesOf(stretch).reverse()) {
-          const entry = entryOf(line)
+        for (const line of segmentLines(stretch).reverse()) {
+          const entry = recordEntryOf(line)
           if (!entry || entry.at >= below) continue
           if (entry.at < least) return { events }
           if (events.length >= limit) return { events, next: events.at(-1)!.at }

@@ -1,14 +1,14 @@
-import { BEGINNING, hashOfEntry, type Link } from '../../sdk/node/chain.js'
+import { BEGINNING, hashOfEntry, type ChainLink } from '../../sdk/node/chain.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import type { ActivityEvent } from './contract.js'
 import type { Facts } from './entry.js'
-import { dayNamed, dayOf, linesOf, nextPart, type Segments } from './segments.js'
+import { dayNamed, dayOf, segmentLines, nextPart, type Segments } from './segments.js'
 
 const MOST_SEGMENT = 8 * 1024 * 1024
 const MOST_BATCH = 256
 
 /** Where the record ends. */
-export interface Head extends Pick<Link, 'seq' | 'hash'> {
+export interface ChainHead extends Pick<ChainLink, 'seq' | 'hash'> {
   /** When its last entry was written; 0 where there is none. */
   readonly at: number
 }
@@ -28,13 +28,13 @@ interface Place {
 export class Recorder {
   readonly #segments: Segments
   readonly #now: () => number
-  #head: Head
+  #head: ChainHead
   /** The segment that takes the next entry, unless its day is over. */
   #place: Place | undefined
   #waiting: Waiting[] = []
   #writing: Promise<void> | undefined
 
-  private constructor(segments: Segments, now: () => number, head: Head, place: Place | undefined) {
+  private constructor(segments: Segments, now: () => number, head: ChainHead, place: Place | undefined) {
     this.#segments = segments
     this.#now = now
     this.#head = head
@@ -42,13 +42,13 @@ export class Recorder {
   }
 
   /** Takes the record up where it ends on the disk; `least` is where it is known to have been. */
-  static async open(segments: Segments, now: () => number, least?: Pick<Link, 'seq' | 'hash'>): Promise<Recorder> {
+  static async open(segments: Segments, now: () => number, least?: Pick<ChainLink, 'seq' | 'hash'>): Promise<Recorder> {
     const { head, place } = await endOf(segments)
     return new Recorder(segments, now, least && least.seq > head.seq ? { ...least, at: head.at } : head, place)
   }
 
   /** The newest entry that survives a power cut. */
-  get head(): Head {
+  get head(): ChainHead {
     return this.#head
   }
 
@@ -125,7 +125,7 @@ export class Recorder {
 }
 
 /** The newest whole entry on the disk, and the segment that goes on; a damaged end is left as it is and gets a further part. */
-const endOf = async (segments: Segments): Promise<{ head: Head; place: Place | undefined }> => {
+const endOf = async (segments: Segments): Promise<{ head: ChainHead; place: Place | undefined }> => {
   const names = await segments.names()
   let damaged = 0
   let place: Place | undefined
@@ -134,8 +134,8 @@ const endOf = async (segments: Segments): Promise<{ head: Head; place: Place | u
     let sound = true
     for await (const stretch of segments.backwards(name)) {
       if (stretch.includes(0)) sound = false
-      for (const line of linesOf(stretch).reverse()) {
-        const found = entryOf(line)
+      for (const line of segmentLines(stretch).reverse()) {
+        const found = recordEntryOf(line)
         if (!found) {
           damaged += 1
           sound = false
@@ -151,7 +151,7 @@ const endOf = async (segments: Segments): Promise<{ head: Head; place: Place | u
 }
 
 /** The entry a line holds, as far as one can tell by looking. */
-export const entryOf = (line: string): ActivityEvent | undefined => {
+export const recordEntryOf = (line: string): ActivityEvent | undefined => {
   try {
     const entry = JSON.parse(line) as Partial<ActivityEvent>
     const fits = Number.isSafeInteger(entry.seq) && Number.isSafeInteger(entry.at) && typeof entry.hash === 'string' && typeof entry.type === 'string'

@@ -1,13 +1,13 @@
 import type { ActivityEvent } from './contract.js'
-import { entryOf } from './record.js'
-import { dayNamed, dayOf, linesOf, type Segments } from './segments.js'
+import { recordEntryOf } from './record.js'
+import { dayNamed, dayOf, segmentLines, type Segments } from './segments.js'
 import type { MarkFile } from './verification.js'
 
 const MIB = 1024 * 1024
 const DAY = 24 * 60 * 60_000
 
 /** How much is kept. */
-export interface Limits {
+export interface RecordLimits {
   /** Milliseconds that every entry is kept at least. */
   readonly age: number
   /** Bytes up to which older ones stay too. */
@@ -16,7 +16,7 @@ export interface Limits {
   readonly kept: number
 }
 
-export const LIMITS: Limits = { age: 90 * DAY, bytes: 200 * MIB, kept: 64 * MIB }
+export const RECORD_LIMITS: RecordLimits = { age: 90 * DAY, bytes: 200 * MIB, kept: 64 * MIB }
 
 /** What retention works on. */
 export interface RetentionOptions {
@@ -24,11 +24,11 @@ export interface RetentionOptions {
   readonly kept: Segments
   readonly marks: MarkFile
   readonly now: () => number
-  readonly limits?: Limits
+  readonly limits?: RecordLimits
 }
 
 /** Lets the oldest days go when they are old and there is too much; their last hash is what the chain stands on then. */
-export const retain = async ({ days, kept, marks, now, limits = LIMITS }: RetentionOptions): Promise<void> => {
+export const retain = async ({ days, kept, marks, now, limits = RECORD_LIMITS }: RetentionOptions): Promise<void> => {
   const oldest = dayOf(now() - limits.age)
   const names = await days.names()
   let bytes = await sizeOf(days, names)
@@ -58,8 +58,8 @@ const read = async (days: Segments, name: string): Promise<{ last: ActivityEvent
   const forMaintainers: ActivityEvent[] = []
   let last: ActivityEvent | undefined
   for await (const stretch of days.forwards(name)) {
-    for (const line of linesOf(stretch)) {
-      const entry = entryOf(line)
+    for (const line of segmentLines(stretch)) {
+      const entry = recordEntryOf(line)
       last = entry ?? last
       if (entry?.audience === 'maintainer') forMaintainers.push(entry)
     }

@@ -92,7 +92,7 @@ export class Segments {
 }
 
 /** The texts of a stretch's lines. */
-export const linesOf = (bytes: Buffer): string[] => bytes.toString('utf8').split('\n').slice(0, -1)
+export const segmentLines = (bytes: Buffer): string[] => bytes.toString('utf8').split('\n').slice(0, -1)
 
 /** Years have four digits, so that days are in the order of their names. */
 const LAST_DAY = Date.UTC(9999, 11, 31)

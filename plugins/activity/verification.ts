@@ -1,43 +1,43 @@
 import type { Host } from '../../sdk/index.js'
-import { BEGINNING, ChainCheck, type Link } from '../../sdk/node/chain.js'
+import { BEGINNING, ChainCheck, type ChainLink } from '../../sdk/node/chain.js'
 import type { ActivityChain } from './contract.js'
 import type { Facts } from './entry.js'
-import { entryOf, type Recorder } from './record.js'
-import { linesOf, type Segments } from './segments.js'
+import { recordEntryOf, type Recorder } from './record.js'
+import { segmentLines, type Segments } from './segments.js'
 
 /** An entry that the chain after it stands on. */
-export interface Anchor extends Pick<Link, 'seq' | 'hash'> {
+export interface ChainAnchor extends Pick<ChainLink, 'seq' | 'hash'> {
   /** Why it is one: the chain before it is broken there. */
   readonly brokenAt?: number
 }
 
 /** What is known of the chain beside the chain itself, sealed so that only the daemon can have written it. */
-export interface Marks {
-  readonly anchor?: Anchor
+export interface VerifiedMarks {
+  readonly anchor?: ChainAnchor
   /** An entry the chain was seen whole up to: less than that is a chain cut short. */
-  readonly seen?: Pick<Link, 'seq' | 'hash'>
+  readonly seen?: Pick<ChainLink, 'seq' | 'hash'>
 }
 
 /** Reads and writes the marks, one change after another. */
 export class MarkFile {
   readonly #files: Pick<Host['files'], 'read' | 'write'>
-  #marks: Marks
+  #marks: VerifiedMarks
   #writing: Promise<unknown> = Promise.resolve()
 
-  private constructor(files: Pick<Host['files'], 'read' | 'write'>, marks: Marks) {
+  private constructor(files: Pick<Host['files'], 'read' | 'write'>, marks: VerifiedMarks) {
     this.#files = files
     this.#marks = marks
   }
 
   static async open(files: Pick<Host['files'], 'read' | 'write'>): Promise<MarkFile> {
-    return new MarkFile(files, (await files.read<Marks>('chain')) ?? {})
+    return new MarkFile(files, (await files.read<VerifiedMarks>('chain')) ?? {})
   }
 
-  get marks(): Marks {
+  get marks(): VerifiedMarks {
     return this.#marks
   }
 
-  change(change: Marks): Promise<void> {
+  change(change: VerifiedMarks): Promise<void> {
     this.#marks = { ...this.#marks, ...change }
     const written = this.#writing.catch(() => {}).then(() => this.#files.write('chain', this.#marks))
     this.#writing = written
@@ -58,7 +58,7 @@ export interface VerificationOptions {
   readonly marks: MarkFile
   readonly now: () => number
   /** Writes an entry of the sandbox's own. */
-  readonly record: (facts: Facts) => Promise<Link>
+  readonly record: (facts: Facts) => Promise<ChainLink>
 }
 
 /** Says whether the record is whole: all of it at the start and daily, its end whenever asked. */
@@ -115,7 +115,7 @@ export class Verification {
   }
 
   /** Reads all there is: what the anchor stands for is passed over, the rest must hold. */
-  async #read(anchor: Anchor | undefined, seen: Marks['seen'], head: Pick<Link, 'seq' | 'hash'>): Promise<Pick<Found, 'brokenAt' | 'oldest'>> {
+  async #read(anchor: ChainAnchor | undefined, seen: VerifiedMarks['seen'], head: Pick<ChainLink, 'seq' | 'hash'>): Promise<Pick<Found, 'brokenAt' | 'oldest'>> {
     const { segments } = this.#options
     const base = anchor ?? { seq: 0, hash: BEGINNING }
     const check = new ChainCheck(base)
@@ -123,8 +123,8 @@ export class Verification {
     let passed = anchor === undefined
     for (const name of await segments.names()) {
       for await (const stretch of segments.forwards(name)) {
-        for (const line of linesOf(stretch)) {
-          const entry = oldest && passed ? undefined : entryOf(line)
+        for (const line of segmentLines(stretch)) {
+          const entry = oldest && passed ? undefined : recordEntryOf(line)
           oldest ??= entry && { seq: entry.seq, at: entry.at }
           passed ||= entry !== undefined && entry.seq > base.seq
           if (!passed) continue
@@ -139,13 +139,13 @@ export class Verification {
   }
 
   /** Whether the end on the disk is what was written last. */
-  async #brokenTail(head: Pick<Link, 'seq' | 'hash'>): Promise<number | undefined> {
+  async #brokenTail(head: Pick<ChainLink, 'seq' | 'hash'>): Promise<number | undefined> {
     const { segments, recorder } = this.#options
     if (head.seq === 0 || !recorder.segment) return undefined
     try {
       for await (const stretch of segments.backwards(recorder.segment)) {
         const check = new ChainCheck()
-        const read = linesOf(stretch).map(line => check.read(line))
+        const read = segmentLines(stretch).map(line => check.read(line))
         check.end()
         if (check.brokenAt !== undefined) return check.brokenAt
         const newest = read.at(-1)

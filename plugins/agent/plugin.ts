@@ -10,7 +10,7 @@ import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
 import { WorkspacePaths } from '../../sdk/node/workspace-paths.js'
 import { cardCalls } from './cards/calls.js'
-import { Cards } from './cards/cards.js'
+import { OpenCards } from './cards/cards.js'
 import { agent, type Conversation } from './contract.js'
 import type { ViewOf } from './conversations/access-view.js'
 import { Remembered } from './conversations/allowed-tools.js'
@@ -36,7 +36,7 @@ import { providerCalls } from './providers/calls.js'
 import { Providers } from './providers/providers.js'
 import { scriptAgent, scriptWith } from './providers/script/adapter.js'
 import { queueCalls } from './queue/calls.js'
-import { Delivery } from './queue/delivery.js'
+import { MessageDelivery } from './queue/delivery.js'
 import { Queue } from './queue/queue.js'
 import { SubagentArchive } from './subagents/archive.js'
 import { subagentCalls } from './subagents/calls.js'
@@ -80,7 +80,7 @@ export const activate = async (host: Host): Promise<void> => {
   const limiter = new Limiter(await wallLimits(place.limits, data), ControlGroups.open(data))
   const copies = new Copies({ workspace, folder: place.folder, data, hidden, grants, log, limits: id => limiter.of(id), network: id => networks.wall(id) })
   const listeners = async () => (await host.call('kernel.listeners')).listeners
-  const [cards, decisions, locks] = [new Cards(), new KeyedMutex(), new KeyedMutex()]
+  const [cards, decisions, locks] = [new OpenCards(), new KeyedMutex(), new KeyedMutex()]
   const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
   const limits = async () => {
     const { subagentsAtOnce, subagentsPerTurn, subagentDepth } = (await settings()) ?? {}
@@ -108,7 +108,7 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
   const look: ViewOf = caller => accessViewFor(host, caller)
-  const delivery = new Delivery({ engine, conversations, queue, providers, decisions, checks: messageChecks(workspace, copies, () => landing.possible()), forks, transcripts, look })
+  const delivery = new MessageDelivery({ engine, conversations, queue, providers, decisions, checks: messageChecks(workspace, copies, () => landing.possible()), forks, transcripts, look })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {

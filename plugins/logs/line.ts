@@ -9,7 +9,7 @@ const CALLED: { readonly [level: string]: LogLevel } = { trace: 'debug', fatal: 
 export const CUT = '… (cut)'
 
 /** How grave a structured line is, and when it was written. */
-export const headOf = (text: string): { level?: LogLevel; at?: number } => {
+export const headOfLine = (text: string): { level?: LogLevel; at?: number } => {
   const [, called = '', at] = HEAD.exec(text) ?? []
   const level = CALLED[called] ?? LEVELS.find(one => one === called)
   return level ? { level, at: Number(at) } : {}
@@ -18,7 +18,7 @@ export const headOf = (text: string): { level?: LogLevel; at?: number } => {
 /** Whether a line is at least so grave; one that does not say how grave it is, is not. */
 export const isGrave = (text: string, least: LogLevel | undefined): boolean => {
   if (least === undefined) return true
-  const { level } = headOf(text)
+  const { level } = headOfLine(text)
   return level !== undefined && LEVELS.indexOf(level) >= LEVELS.indexOf(least)
 }
 
@@ -26,5 +26,5 @@ export const isGrave = (text: string, least: LogLevel | undefined): boolean => {
 export const lineOf = (offset: number, text: string): LogLine => ({
   offset,
   text: text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT).toWellFormed()}${CUT}` : text,
-  ...headOf(text),
+  ...headOfLine(text),
 })

@@ -4,7 +4,7 @@ import { Catalogue } from './catalogue.js'
 import { logs, type LogsCalls } from './contract.js'
 import { follow } from './follow.js'
 import { ResumePositions } from './resume-positions.js'
-import { sweep } from './upkeep.js'
+import { sweepLogs } from './upkeep.js'
 import { windowOf } from './window.js'
 
 export const contract = logs
@@ -20,7 +20,7 @@ export const activate = async (host: Host): Promise<void> => {
   const leftOff = new ResumePositions()
   tellOfChanges(host, catalogue)
   host.on('daemon.ready', () => {
-    const tidy = () => void sweep(catalogue, Date.now()).catch(error => host.log.warn('old logs could not be removed', { error: String(error) }))
+    const tidy = () => void sweepLogs(catalogue, Date.now()).catch(error => host.log.warn('old logs could not be removed', { error: String(error) }))
     tidy()
     const timer = setInterval(tidy, HOUR).unref()
     host.signal.addEventListener('abort', () => clearInterval(timer), { once: true })

@@ -3,7 +3,7 @@ import type { Catalogue } from './catalogue.js'
 import type { LogFile } from './contract.js'
 
 /** How much of the logs stays. */
-export interface Limits {
+export interface LogLimits {
   readonly files: number
   readonly bytes: number
   /** Milliseconds a log may be idle. */
@@ -13,10 +13,10 @@ export interface Limits {
 const MIB = 1024 * 1024
 const DAY = 24 * 60 * 60_000
 
-export const LIMITS: Limits = { files: 200, bytes: 512 * MIB, idle: 30 * DAY }
+export const LOG_LIMITS: LogLimits = { files: 200, bytes: 512 * MIB, idle: 30 * DAY }
 
 /** Removes logs that were idle too long, and the oldest where there are too many; what is being written stays. */
-export const sweep = async (catalogue: Pick<Catalogue, 'list' | 'path'>, now: number, limits = LIMITS): Promise<void> => {
+export const sweepLogs = async (catalogue: Pick<Catalogue, 'list' | 'path'>, now: number, limits = LOG_LIMITS): Promise<void> => {
   let [count, bytes] = [0, 0]
   for (const file of inOrder(await catalogue.list())) {
     count += 1

@@ -7,7 +7,7 @@ import type { ManifestProblem } from '../system/contract.js'
 import { acceptedAfter, narrowed, NOTHING_ACCEPTED, unaccepted, type Reaching } from './accepted.js'
 import { settings, type SettingKey, type Settings, type SettingsEvents, type SettingsGiven } from './contract.js'
 import { wrongAllowed } from './network-allow.js'
-import { FILE, type Kept, type SettingsFile } from './settings-file.js'
+import { FILE, type KeptSettings, type SettingsFile } from './settings-file.js'
 
 /** What holds where nothing is kept, or nothing that fits. */
 export const DEFAULTS: Settings = {
@@ -30,7 +30,7 @@ export const revisionOf = (current: Settings): string =>
   createHash('sha256').update(JSON.stringify(current)).digest('base64url').slice(0, 22)
 
 /** What one write does. */
-export interface Change {
+export interface SettingsChange {
   readonly set: SettingsGiven
   readonly unset?: readonly SettingKey[]
   /** Whether the write still holds good for what it finds; left out, it always does. */
@@ -73,7 +73,7 @@ export class CurrentSettings {
   }
 
   /** Writes what changes and answers every setting; one write at a time, each on what the last one left. */
-  change({ set, unset = [], holds, by }: Change): Promise<Settings> {
+  change({ set, unset = [], holds, by }: SettingsChange): Promise<Settings> {
     return this.#turns.with(FILE, async () => {
       const kept = await this.#file.load()
       const accepted = await this.#acceptance()
@@ -101,7 +101,7 @@ export class CurrentSettings {
   }
 
   /** The settings that kept keys amount to, told where they differ from the last ones or do not fit. */
-  #inForce(kept: Kept, accepted: Reaching, by?: string): Settings {
+  #inForce(kept: KeptSettings, accepted: Reaching, by?: string): Settings {
     const problems = problemsOf(kept, accepted).map(({ detail }) => detail)
     const told = problems.join('\n')
     if (told && told !== this.#told) this.#log.warn(`${FILE} holds what does not count`, { problems: problems.slice(0, MOST_TOLD) })
@@ -123,10 +123,10 @@ const fits = (key: string, value: unknown): boolean =>
   settings.request({ call: 'POST /settings', input: { [key]: value } }).success && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
 
 /** What the file says, with the defaults where it says nothing that fits. */
-const fitting = ({ keys }: Kept): Settings =>
+const fitting = ({ keys }: KeptSettings): Settings =>
   ({ ...DEFAULTS, ...Object.fromEntries(Object.entries(keys).filter(([key, value]) => fits(key, value))) })
 
-const problemsOf = (kept: Kept, accepted: Reaching): ManifestProblem[] => {
+const problemsOf = (kept: KeptSettings, accepted: Reaching): ManifestProblem[] => {
   const { keys, wrong } = kept
   if (wrong !== undefined) return [{ kind: 'unreadable', detail: wrong }]
   const wide = unaccepted(fitting(kept), accepted).map((detail): ManifestProblem => ({ kind: 'unaccepted', detail }))

@@ -12,7 +12,7 @@ const FOLDERS = ['.sandbox', '.sandbox/config']
 const MOST_BYTES = 256 * 1024
 
 /** What the file holds: keys as they were written, whatever they are. */
-export interface Kept {
+export interface KeptSettings {
   readonly keys: { readonly [key: string]: unknown }
   /** Permission bits, for the next write. */
   readonly mode: number
@@ -20,8 +20,8 @@ export interface Kept {
   readonly wrong?: string
 }
 
-const NOTHING: Kept = { keys: {}, mode: 0o644 }
-const unusable = (wrong: string): Kept => ({ ...NOTHING, wrong })
+const NOTHING: KeptSettings = { keys: {}, mode: 0o644 }
+const unusable = (wrong: string): KeptSettings => ({ ...NOTHING, wrong })
 
 /** Failures that the file itself or the way to it is the cause of; all others are faults of the moment. */
 const CLOSED = new Set(['EACCES', 'EPERM', 'ELOOP', 'ENOTDIR', 'ENXIO', 'EISDIR'])
@@ -37,7 +37,7 @@ export class SettingsFile {
   }
 
   /** What is kept now; nothing when there is no file. */
-  async load(): Promise<Kept> {
+  async load(): Promise<KeptSettings> {
     try {
       const wrong = await this.#wrongFolder()
       return wrong === undefined ? await this.#read() : unusable(wrong)
@@ -51,7 +51,7 @@ export class SettingsFile {
   }
 
   /** Replaces the whole file; it is on the disk when this returns. */
-  async save({ keys, mode }: Kept): Promise<void> {
+  async save({ keys, mode }: KeptSettings): Promise<void> {
     try {
       for (const folder of FOLDERS) await this.#makeFolder(folder)
       await this.#write(join(this.#workspace, FILE), `${JSON.stringify(keys, undefined, 2)}\n`, { mode, flush: true })
@@ -66,7 +66,7 @@ export class SettingsFile {
     await sweepTemporary(join(this.#workspace, FOLDERS.at(-1)!))
   }
 
-  async #read(): Promise<Kept> {
+  async #read(): Promise<KeptSettings> {
     // Without blocking, or a pipe under this name would be waited for.
     const handle = await open(join(this.#workspace, FILE), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
@@ -110,12 +110,12 @@ const notFolder = (folder: string, found: Stats): string =>
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** The object a text holds, if it can be written again as it was read. */
-const parse = (bytes: Uint8Array): Kept['keys'] | undefined => {
+const parse = (bytes: Uint8Array): KeptSettings['keys'] | undefined => {
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes))
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
     JSON.stringify(value)
-    return value as Kept['keys']
+    return value as KeptSettings['keys']
   } catch {
     return undefined
   }

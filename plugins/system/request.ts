@@ -2,7 +2,7 @@ import { type Caller, type Context, type HttpFacts, refuse } from '../../sdk/ind
 import type { Me } from './contract.js'
 
 /** The facts of a request, for calls that only make sense as one. */
-export const requestOf = ({ http }: Context): HttpFacts =>
+export const httpRequestOf = ({ http }: Context): HttpFacts =>
   http ?? refuse('unprocessable', 'expected a request over HTTP, found a call of another group')
 
 /** Who asks, as they are told of it. */

@@ -6,11 +6,11 @@ import { ChainCheck } from '../node/chain.js'
 import { connected } from './connection.js'
 import { SELF } from './own-name.js'
 import { jsonLine, oneLine, short, type Styles, stylesOf } from './text.js'
-import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
 /** Shows what happened in the sandbox and who did it, and checks a record that was exported. */
-export const activity: Verb = {
+export const activityVerb: Verb = {
   name: 'activity',
   group: true,
   usage: '[verify FILE|-]',
@@ -38,7 +38,7 @@ export const activity: Verb = {
   },
 }
 
-const show = async (terminal: Terminal, given: Given, client: Client): Promise<number> => {
+const show = async (terminal: Terminal, given: GivenArguments, client: Client): Promise<number> => {
   const { signal } = terminal
   const limit = Number(given.text('limit') ?? 20)
   if (!Number.isInteger(limit) || limit < 1 || limit > 500) misused(`--limit: expected a number from 1 to 500, found ${given.text('limit')}`)
@@ -97,7 +97,7 @@ const verify = async (terminal: Terminal, file: string, json: boolean): Promise<
   const check = new ChainCheck()
   let end: { entries: number; head: string } | undefined
   const source = file === '-' ? terminal.in : createReadStream(file)
-  const failed = new Promise<never>((_, reject) => source.once('error', ({ message }: Error) => reject(new Failure(EXIT.failed, `${file} cannot be read: ${message}`))))
+  const failed = new Promise<never>((_, reject) => source.once('error', ({ message }: Error) => reject(new CommandFailure(EXIT.failed, `${file} cannot be read: ${message}`))))
   const read = async () => {
     for await (const line of createInterface({ input: source, crlfDelay: Infinity })) {
       if (!line) continue

@@ -2,12 +2,12 @@ import type { Area, AreaDetail, ReachReport } from '../../plugins/areas/contract
 import { asked } from './asked.js'
 import { SELF } from './own-name.js'
 import { columns, counted, oneLine, plain, short } from './text.js'
-import { CONNECTION, misused, type Given, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, misused, type GivenArguments, type Terminal, type Verb } from './verb.js'
 
 const EXPECTED = 'expected areas, areas show ID, write ID FOLDER…, give ID EMAIL…, take ID EMAIL…, reach EMAIL|PATH or delete ID'
 
 /** Shows, writes and grants the sets of folders that people are limited to. */
-export const areas: Verb = {
+export const areasVerb: Verb = {
   name: 'areas',
   group: true,
   usage: '[show ID | write ID FOLDER… | give ID EMAIL… | take ID EMAIL… | reach EMAIL|PATH | delete ID]',
@@ -45,7 +45,7 @@ export const areas: Verb = {
   },
 }
 
-const listed = (terminal: Terminal, given: Given): Promise<number> => asked(terminal, given, (client, options) => client.call('GET /areas', undefined, options), (found, width) => {
+const listed = (terminal: Terminal, given: GivenArguments): Promise<number> => asked(terminal, given, (client, options) => client.call('GET /areas', undefined, options), (found, width) => {
   const rows = found.areas.map(area => [plain(area.id), area.access, foldersOf(area), peopleOf(area), short(plain(area.label), 60)])
   const none = found.limited ? 'you hold no area, so you reach nothing' : `no areas: everybody reaches the whole workspace; ${SELF} areas write ID FOLDER makes one`
   const own = found.limited ? ['', `you reach ${found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`).join(', ') || 'nothing'}`] : []
@@ -60,7 +60,7 @@ const foldersOf = ({ folders, problems = [] }: Area): string =>
 
 const peopleOf = ({ holders }: Pick<Area, 'holders'>): string => (holders ? holders.map(({ email }) => plain(email)).join(' ') || 'nobody' : '')
 
-const shown = (terminal: Terminal, given: Given, id: string): Promise<number> =>
+const shown = (terminal: Terminal, given: GivenArguments, id: string): Promise<number> =>
   asked(terminal, given, (client, options) => client.call('GET /areas/{id}', { id }, options), linesOf)
 
 const linesOf = ({ id, label, note, access, folders, repos, conversations, ...area }: AreaDetail, width: number | undefined): string[] => {
@@ -73,7 +73,7 @@ const linesOf = ({ id, label, note, access, folders, repos, conversations, ...ar
   ]
 }
 
-const written = (terminal: Terminal, given: Given, id: string, folders: string[]): Promise<number> => asked(terminal, given, async (client, options) => {
+const written = (terminal: Terminal, given: GivenArguments, id: string, folders: string[]): Promise<number> => asked(terminal, given, async (client, options) => {
   const known = (await client.call('GET /areas', undefined, options)).areas.find(area => area.id === id)
   const note = given.text('note') ?? known?.note
   const input = { id, folders, label: given.text('label') ?? known?.label ?? id, access: given.on('read') ? 'read' as const : 'work' as const, ...(note && { note }) }
@@ -83,12 +83,12 @@ const written = (terminal: Terminal, given: Given, id: string, folders: string[]
   return [`${created ? 'made' : 'replaced'} ${plain(id)}: ${foldersOf(area)} (${area.access})`, ...next]
 })
 
-const granted = (terminal: Terminal, given: Given, id: string, what: 'give' | 'take', emails: string[]): Promise<number> => {
+const granted = (terminal: Terminal, given: GivenArguments, id: string, what: 'give' | 'take', emails: string[]): Promise<number> => {
   const change = what === 'give' ? { add: emails, narrow: given.on('narrow') } : { remove: emails }
   return asked(terminal, given, (client, options) => client.call('POST /areas/{id}/holders', { id, ...change }, options), done => `${plain(id)} is held by ${peopleOf(done)}`)
 }
 
-const reached = (terminal: Terminal, given: Given, whom: string): Promise<number> => {
+const reached = (terminal: Terminal, given: GivenArguments, whom: string): Promise<number> => {
   const which = whom.includes('@') || whom.startsWith('invitation:') ? { email: whom } : { path: whom }
   return asked(terminal, given, (client, options) => client.call('GET /areas/reach', which, options), rowsOf)
 }
@@ -100,5 +100,5 @@ const rowsOf = ({ people, folders }: ReachReport, width: number | undefined): st
   return columns([['PERSON', 'ROLE', 'ACCESS', 'THROUGH'], ...people.map(({ email, role, access, via }) => [plain(email), role, access, access === 'none' ? '' : through(via)])], width)
 }
 
-const deleted = (terminal: Terminal, given: Given, id: string): Promise<number> =>
+const deleted = (terminal: Terminal, given: GivenArguments, id: string): Promise<number> =>
   asked(terminal, given, (client, options) => client.call('DELETE /areas/{id}', { id }, options), () => `deleted ${plain(id)}; its folders and files stay`)

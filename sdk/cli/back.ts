@@ -8,13 +8,13 @@ import { SELF } from './own-name.js'
 import { begin, BEGIN, words } from './run.js'
 import { counted, oneLine, plain, quoted, short } from './text.js'
 import { checkTurn, newConversation, TURN, turnOf } from './turn.js'
-import { CONNECTION, EXIT, Failure, type Given, misused, type Verb } from './verb.js'
+import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Verb } from './verb.js'
 import { say } from './write.js'
 
 const PAGE = 50
 
 /** Goes back to before a message, with the files of the private copy. */
-export const rewind: Verb = {
+export const rewindVerb: Verb = {
   name: 'rewind',
   usage: '[CONVERSATION] [--before N]',
   summary: 'undo a message and all that followed, with the files they changed; left out: the newest conversation',
@@ -86,12 +86,12 @@ export const fork: Verb = {
   },
 }
 
-const filesOf = (given: Given): 'then' | 'now' | undefined => {
+const filesOf = (given: GivenArguments): 'then' | 'now' | undefined => {
   const files = given.text('files')
   return files === undefined || files === 'then' || files === 'now' ? files : misused(`--files: expected then or now, found ${plain(files)}`)
 }
 
-const placeOf = (given: Given): number | undefined => {
+const placeOf = (given: GivenArguments): number | undefined => {
   const before = given.text('before')
   if (before !== undefined && !/^\d{1,9}$/.test(before)) misused(`--before: expected the number of a message, as transcript shows it, found ${plain(before)}`)
   return before === undefined ? undefined : Number(before)
@@ -117,5 +117,5 @@ const placeIn = async (client: Client, id: string, asked: number | undefined, si
     before = messages[0]?.index ?? 0
   }
   if (last) return { index: last.index, total, text: last.text }
-  throw new Failure(EXIT.failed, `nobody sent a message in ${plain(id)}, so there is none to go back to`)
+  throw new CommandFailure(EXIT.failed, `nobody sent a message in ${plain(id)}, so there is none to go back to`)
 }

@@ -6,7 +6,7 @@ import { asked } from './asked.js'
 import { connected } from './connection.js'
 import { SELF } from './own-name.js'
 import { ago, columns, jsonLine, oneLine, plain, short } from './text.js'
-import { CONNECTION, EXIT, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, EXIT, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
 const GOES = ['back', 'forward', 'reload'] as const
@@ -50,7 +50,7 @@ export const browser: Verb = {
 const actionOf = (what: string, url: string | undefined): BrowserAct['action'] | undefined =>
   url === undefined ? [...GOES, 'capture' as const].find(known => known === what) : (['open', 'goto'] as const).find(known => known === what)
 
-const done = async (terminal: Terminal, given: Given, client: Client, act: BrowserAct): Promise<number> => {
+const done = async (terminal: Terminal, given: GivenArguments, client: Client, act: BrowserAct): Promise<number> => {
   const { session, capture } = await client.call('POST /system/browsers/{name}/page', act, { signal: terminal.signal })
   const out = given.text('out')
   if (capture && out !== undefined) await writeFile(resolve(terminal.cwd, out), Buffer.from(capture.data, 'base64'))

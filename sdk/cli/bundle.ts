@@ -12,7 +12,7 @@ import { askHidden } from './hidden.js'
 import { bar, bytesWords } from '../sizes.js'
 import { SELF } from './own-name.js'
 import { ago, columns, counted, oneLine, stylesOf } from './text.js'
-import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { say } from './write.js'
 
 const BAR = 24
@@ -53,7 +53,7 @@ export const bundle: Verb = {
   },
 }
 
-const make = async (terminal: Terminal, given: Given, { client, url }: Connection, file?: string): Promise<number> => {
+const make = async (terminal: Terminal, given: GivenArguments, { client, url }: Connection, file?: string): Promise<number> => {
   const { signal } = terminal
   const [secrets, repos, since] = [given.on('secrets'), given.all('repo'), given.text('since')]
   const at = since === undefined ? undefined : Date.parse(since)
@@ -64,7 +64,7 @@ const make = async (terminal: Terminal, given: Given, { client, url }: Connectio
     ...(secrets && { secrets }), ...(repos.length > 0 && { repos: [...repos] }), ...(at !== undefined && { since: at }), ...(passphrase !== undefined && { passphrase }),
   }, { signal })
   const made = await followed(terminal, client, name)
-  if (made.state !== 'ready') throw new Failure(EXIT.failed, `it could not be packed: ${oneLine(made.detail ?? 'nobody knows why')}`)
+  if (made.state !== 'ready') throw new CommandFailure(EXIT.failed, `it could not be packed: ${oneLine(made.detail ?? 'nobody knows why')}`)
   const target = resolve(terminal.cwd, file ?? name)
   await download(terminal, client, url, made, target)
   return told(terminal, given, { ...made, file: target }, () => `${oneLine(target)}  ${bytesWords(made.sizeBytes)}`)
@@ -93,11 +93,11 @@ const followed = async (terminal: Terminal, client: Client, name: string): Promi
     erased(terminal)
     left.abort()
   }
-  throw new Failure(EXIT.failed, 'it is no longer packed: somebody removed it, or the sandbox stopped')
+  throw new CommandFailure(EXIT.failed, 'it is no longer packed: somebody removed it, or the sandbox stopped')
 }
 
 const refuseTaken = async (target: string): Promise<void> => {
-  if (await stat(target).catch(() => undefined)) throw new Failure(EXIT.failed, `${target} is there already: name another file, or remove it`)
+  if (await stat(target).catch(() => undefined)) throw new CommandFailure(EXIT.failed, `${target} is there already: name another file, or remove it`)
 }
 
 /** Fetches a backup into a file that has its name only when it is whole; one that was cut goes on where it was. */
@@ -143,7 +143,7 @@ const tableOf = (exports: readonly Bundle[], width: number | undefined): string[
   return rows.length > 0 ? columns([['NAME', 'STATE', 'SIZE', 'MADE', ''], ...rows], width) : [`no bundles; make one with ${SELF} bundle`]
 }
 
-const restore = async (terminal: Terminal, given: Given, { client, daemon }: Connection, file: string): Promise<number> => {
+const restore = async (terminal: Terminal, given: GivenArguments, { client, daemon }: Connection, file: string): Promise<number> => {
   const { signal } = terminal
   const mode = given.on('check') ? 'check' as const : 'apply' as const
   const { path, forget } = await placed(terminal, file, daemon?.workspace)
@@ -165,7 +165,7 @@ const placed = async (terminal: Terminal, file: string, workspace: string | unde
   // Of a daemon elsewhere the name is one of its workspace already.
   if (workspace === undefined) return { path: file, forget: async () => {} }
   const real = await realpath(resolve(terminal.cwd, file)).catch(() => {
-    throw new Failure(EXIT.failed, `there is no file ${file}`)
+    throw new CommandFailure(EXIT.failed, `there is no file ${file}`)
   })
   const own = relative(workspace, real)
   if (!own.startsWith('..')) return { path: own, forget: async () => {} }

@@ -13,7 +13,7 @@ const CARDS: { readonly [kind in Card['kind']]: true } = {
 }
 
 /** Whether a frame is a card, which somebody is to answer. */
-export const isCard = (frame: Frame): frame is Card => Object.hasOwn(CARDS, frame.kind)
+export const isAnswerable = (frame: Frame): frame is Card => Object.hasOwn(CARDS, frame.kind)
 
 /** What a card can be answered with, in one line. */
 export const choices = (card: Card): string => {

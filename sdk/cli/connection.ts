@@ -3,7 +3,7 @@ import { askSocket, type SocketRequest } from '../node/socket.js'
 import { Refusal } from '../refusal.js'
 import { daemonAt, findDaemon, type Running } from './daemon.js'
 import { inputText } from './input.js'
-import { EXIT, Failure, type Given, misused, type Terminal } from './verb.js'
+import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal } from './verb.js'
 
 /** A way to a daemon, with what is known of it when it runs on this machine. */
 export interface Connection {
@@ -13,17 +13,17 @@ export interface Connection {
 }
 
 /** Finds the daemon the command line means, with the token given, else a session of its owner that ends with the work. */
-export const connected = async <T>(terminal: Terminal, given: Given, work: (connection: Connection) => Promise<T>): Promise<T> => {
+export const connected = async <T>(terminal: Terminal, given: GivenArguments, work: (connection: Connection) => Promise<T>): Promise<T> => {
   const { url, daemon } = await whichDaemon(terminal, given)
   const token = await tokenOf(terminal, given)
   if (token) return work({ client: signed(createClient({ url, token }), terminal), url, ...(daemon && { daemon }) })
   if (!daemon)
-    throw new Failure(EXIT.failed, `no credential for ${url}: it is no daemon of this user on this machine, so put a control token into SANDBOX_TOKEN`)
+    throw new CommandFailure(EXIT.failed, `no credential for ${url}: it is no daemon of this user on this machine, so put a control token into SANDBOX_TOKEN`)
   return asOwner(daemon, terminal, work)
 }
 
 /** The control token given: never as an argument, which others on this machine see. */
-const tokenOf = async (terminal: Terminal, given: Given): Promise<string | undefined> => {
+const tokenOf = async (terminal: Terminal, given: GivenArguments): Promise<string | undefined> => {
   const file = given.text('token-file')
   if (file === undefined) return terminal.env.SANDBOX_TOKEN
   return (await inputText(terminal, file, '--token-file')).trim() || misused(`--token-file: expected a control token, found nothing in ${file}`)
@@ -47,7 +47,7 @@ const signed = (client: Client, { sign }: Pick<Terminal, 'sign'>): Client =>
 
 /** Asks a daemon's login socket; throws the refusal it answers, or `Unreached`. */
 export const askLogin = async <T extends object>({ socket, url }: Running, request: SocketRequest, signal: AbortSignal): Promise<T> => {
-  if (!socket) throw new Failure(EXIT.failed, `the daemon at ${url} has its local sign-in switched off: put a control token into SANDBOX_TOKEN`)
+  if (!socket) throw new CommandFailure(EXIT.failed, `the daemon at ${url} has its local sign-in switched off: put a control token into SANDBOX_TOKEN`)
   try {
     return await askSocket<T>(socket, request, signal)
   } catch (error) {
@@ -56,7 +56,7 @@ export const askLogin = async <T extends object>({ socket, url }: Running, reque
 }
 
 /** The daemon the command line means, on this machine or by its address. */
-export const whichDaemon = async (terminal: Terminal, given: Given): Promise<{ url: string; daemon?: Running }> => {
+export const whichDaemon = async (terminal: Terminal, given: GivenArguments): Promise<{ url: string; daemon?: Running }> => {
   const data = given.text('data')
   const url = given.text('url') || (data ? undefined : terminal.env.SANDBOX_URL)
   if (!url) {

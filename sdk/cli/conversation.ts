@@ -8,11 +8,11 @@ import { SELF } from './own-name.js'
 import { words } from './run.js'
 import { ago, columns, oneLine, plain, quoted, short } from './text.js'
 import { inFlags } from './turn.js'
-import { CONNECTION, EXIT, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, EXIT, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { say } from './write.js'
 
 /** Says words into a running turn. */
-export const steer: Verb = {
+export const steerVerb: Verb = {
   name: 'steer',
   usage: '[CONVERSATION] "TEXT"',
   summary: 'say something into the running turn without stopping it; without a conversation: the newest one',
@@ -22,7 +22,7 @@ export const steer: Verb = {
   least: 1,
   most: Infinity,
   run: async (terminal, given) => {
-    const { before, text: typed } = withText(steer, given)
+    const { before, text: typed } = withText(steerVerb, given)
     const text = await words(terminal, typed)
     if (!text.trim()) misused('expected what to say, found nothing')
     return connected(terminal, given, async connection => {
@@ -89,7 +89,7 @@ export const archive: Verb = {
   },
 }
 
-const listed = (terminal: Terminal, given: Given): Promise<number> =>
+const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
   asked(terminal, given, (client, options) => client.call('GET /agents/archived', {}, options), ({ agents }, width) => tableOf(agents, width))
 
 const tableOf = (cards: readonly AgentCard[], width: number | undefined): string[] => {
@@ -99,7 +99,7 @@ const tableOf = (cards: readonly AgentCard[], width: number | undefined): string
 }
 
 /** Without ids every finished one. */
-const archived = (terminal: Terminal, given: Given, named: string[] | undefined): Promise<number> =>
+const archived = (terminal: Terminal, given: GivenArguments, named: string[] | undefined): Promise<number> =>
   connected(terminal, given, async ({ client }) => {
     const ids = named?.length === 0 ? [await conversationOf(terminal, client, given)] : named
     const done = await client.call('POST /agents/archive', ids ? { ids } : {}, { signal: terminal.signal })

@@ -4,7 +4,7 @@ import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { WallGrants } from '../host.js'
 import { dataFolders } from '../node/state-folder.js'
 import { SELF } from './own-name.js'
-import { EXIT, Failure, type Terminal } from './verb.js'
+import { EXIT, CommandFailure, type Terminal } from './verb.js'
 
 /** What a running daemon writes about itself into its data folder. */
 export interface Running {
@@ -56,7 +56,7 @@ export const daemonOn = async (terminal: Surroundings, workspace: string): Promi
   (await running(terminal)).find(daemon => daemon.workspace === workspace)
 
 const none = (message: string): never => {
-  throw new Failure(EXIT.noDaemon, message)
+  throw new CommandFailure(EXIT.noDaemon, message)
 }
 
 const within = (folder: string, path: string): boolean => {

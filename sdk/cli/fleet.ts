@@ -13,7 +13,7 @@ import { CONNECTION, EXIT, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
 /** Shows every conversation with its standing. */
-export const agents: Verb = {
+export const agentsVerb: Verb = {
   name: 'agents',
   group: true,
   usage: '',

@@ -1,7 +1,7 @@
 import type { AttachData, Card, CardReply, RunEnd } from '../../plugins/agent/contract.js'
 import type { Client } from '../client.js'
 import { Refusal } from '../refusal.js'
-import { answerCommand, askPerson, isCard, replyFrom } from './cards.js'
+import { answerCommand, askPerson, isAnswerable, replyFrom } from './cards.js'
 import { createRender } from './render.js'
 import { jsonLine, oneLine, plain, stylesOf } from './text.js'
 import type { Terminal } from './verb.js'
@@ -71,7 +71,7 @@ class OpenCards {
   }
 
   see({ event }: AttachData & { kind: 'frame' }): Pick<Followed, 'end' | 'copy'> {
-    if (isCard(event)) this.#waiting.set(event.requestId, event)
+    if (isAnswerable(event)) this.#waiting.set(event.requestId, event)
     if (event.kind === 'resolved') {
       this.#waiting.delete(event.requestId)
       this.#asked.get(event.requestId)?.stop.abort()

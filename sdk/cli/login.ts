@@ -1,7 +1,7 @@
 import { told } from './asked.js'
 import { askLogin, whichDaemon } from './connection.js'
 import type { Running } from './daemon.js'
-import { CONNECTION, EXIT, Failure, type Verb } from './verb.js'
+import { CONNECTION, EXIT, CommandFailure, type Verb } from './verb.js'
 
 /** Gives a link that signs the owner in, once. */
 export const login: Verb = {
@@ -13,7 +13,7 @@ export const login: Verb = {
   most: 0,
   run: async (terminal, given) => {
     const { url, daemon } = await whichDaemon(terminal, given)
-    if (!daemon) throw new Failure(EXIT.failed, `${url} is no daemon of this user on this machine: sign in where it runs`)
+    if (!daemon) throw new CommandFailure(EXIT.failed, `${url} is no daemon of this user on this machine: sign in where it runs`)
     return told(terminal, given, { url: await loginLink(daemon, terminal.signal) }, link => link.url)
   },
 }

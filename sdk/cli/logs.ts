@@ -3,14 +3,14 @@ import type { Client } from '../client.js'
 import { connected } from './connection.js'
 import { SELF } from './own-name.js'
 import { ago, columns, jsonLine, oneLine, type Styles, stylesOf } from './text.js'
-import { CONNECTION, EXIT, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, EXIT, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
 const LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error'] satisfies LogLevel[]
 const KIB = 1024
 
 /** Lists the logs, shows one, or follows it. */
-export const logs: Verb = {
+export const logsVerb: Verb = {
   name: 'logs',
   group: true,
   usage: '[NAME]',
@@ -34,7 +34,7 @@ export const logs: Verb = {
   },
 }
 
-const list = async (terminal: Terminal, given: Given, client: Client): Promise<number> => {
+const list = async (terminal: Terminal, given: GivenArguments, client: Client): Promise<number> => {
   const query = given.text('find')
   const { files } = await client.call('GET /logs', query ? { query } : {}, { signal: terminal.signal })
   if (given.on('json')) await write(terminal, jsonLine({ files }))
@@ -48,7 +48,7 @@ const row = ({ name, kind, sizeBytes, modifiedAt, live }: LogFile): string[] =>
 const sizeOf = (bytes: number): string =>
   bytes < KIB ? `${bytes} B` : bytes < KIB * KIB ? `${Math.round(bytes / KIB)} KiB` : `${(bytes / KIB / KIB).toFixed(1)} MiB`
 
-const show = async (terminal: Terminal, given: Given, client: Client, name: string): Promise<number> => {
+const show = async (terminal: Terminal, given: GivenArguments, client: Client, name: string): Promise<number> => {
   const [find, level] = [given.text('find'), given.text('level') as LogLevel | undefined]
   const line = lineOf(given, stylesOf(terminal.colour))
   const searched = find !== undefined || level !== undefined
@@ -61,7 +61,7 @@ const show = async (terminal: Terminal, given: Given, client: Client, name: stri
   }
 }
 
-const follow = async (terminal: Terminal, given: Given, client: Client, name: string): Promise<number> => {
+const follow = async (terminal: Terminal, given: GivenArguments, client: Client, name: string): Promise<number> => {
   const [find, level] = [given.text('find'), given.text('level') as LogLevel | undefined]
   const styles = stylesOf(terminal.colour)
   const line = lineOf(given, styles)
@@ -82,7 +82,7 @@ interface Structured {
 }
 
 /** A line as a person reads it: when, how grave, which group, what, and then what else it says. */
-const lineOf = (given: Given, { dim, red, yellow, bold }: Styles) => (text: string): string => {
+const lineOf = (given: GivenArguments, { dim, red, yellow, bold }: Styles) => (text: string): string => {
   const structured = given.on('json') ? undefined : parsed(text)
   if (!structured) return `${oneLine(text)}\n`
   const { level, at, message, group, pid, err, ...rest } = structured as Structured & { pid?: unknown; err?: { stack?: string } }

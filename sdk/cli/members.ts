@@ -3,8 +3,8 @@ import type { Invitation, Member, MemberList } from '../kernel.js'
 import type { Role } from '../types.js'
 import { asked } from './asked.js'
 import { ago, columns, oneLine, short } from './text.js'
-import { CONNECTION, type Given, misused, type Terminal, type Verb } from './verb.js'
-import { dayOf, timeOf } from './when.js'
+import { CONNECTION, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
+import { dayOfTime, timeOf } from './when.js'
 import { say } from './write.js'
 
 const ROLES: readonly string[] = ['viewer', 'collaborator', 'maintainer', 'owner'] satisfies Role[]
@@ -57,7 +57,7 @@ export const members: Verb = {
   },
 }
 
-const grantOf = (given: Given): { role: Role; areas?: string[] } => {
+const grantOf = (given: GivenArguments): { role: Role; areas?: string[] } => {
   const role = given.text('role') ?? ''
   if (!ROLES.includes(role)) misused(`expected --role ${ROLES.join('|')}, found ${role || 'none'}`)
   const areas = (given.text('areas') ?? '').split(',').map(id => id.trim()).filter(Boolean)
@@ -66,7 +66,7 @@ const grantOf = (given: Given): { role: Role; areas?: string[] } => {
 
 /** The link alone goes to standard output, for whoever passes it on. */
 const invited = (terminal: Terminal, { url, id, expiresAt }: MadeInvitation): string => {
-  say(terminal, `invitation ${oneLine(id)}, good once and until ${dayOf(expiresAt)}\n`)
+  say(terminal, `invitation ${oneLine(id)}, good once and until ${dayOfTime(expiresAt)}\n`)
   return oneLine(url)
 }
 
@@ -81,4 +81,4 @@ const personRow = ({ email, role, areas, lastSeenAt, grantedBy }: Member, now: n
   [oneLine(email), role, areasIn(areas), lastSeenAt === undefined ? 'never' : ago(lastSeenAt, now), oneLine(grantedBy)]
 
 const invitationRow = ({ id, role, areas, expiresAt, createdBy, note }: Invitation): string[] =>
-  [`invitation ${oneLine(id)}${note ? ` (${short(oneLine(note), 40)})` : ''}`, role, areasIn(areas), `until ${dayOf(expiresAt)}`, oneLine(createdBy)]
+  [`invitation ${oneLine(id)}${note ? ` (${short(oneLine(note), 40)})` : ''}`, role, areasIn(areas), `until ${dayOfTime(expiresAt)}`, oneLine(createdBy)]

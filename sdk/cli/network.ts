@@ -4,7 +4,7 @@ import { Refusal } from '../refusal.js'
 import { asked } from './asked.js'
 import { SELF } from './own-name.js'
 import { plain } from './text.js'
-import { CONNECTION, misused, type Given, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, misused, type GivenArguments, type Terminal, type Verb } from './verb.js'
 
 const EXPECTED = 'expected network, network allow HOST[:PORT]…, network remove HOST[:PORT]…, network only on|off, network own or network shared'
 const TRIES = 5
@@ -48,7 +48,7 @@ const without = (allowed: readonly string[], gone: readonly string[]): string[] 
 }
 
 /** Changes the list as it is when it is written, so that two changes at once are both kept. */
-const changed = (terminal: Terminal, given: Given, change: Change): Promise<number> => asked(terminal, given, async (client, options) => {
+const changed = (terminal: Terminal, given: GivenArguments, change: Change): Promise<number> => asked(terminal, given, async (client, options) => {
   for (let left = TRIES; ; left--) {
     const { settings, revision } = await client.call('POST /settings/patch', {}, options)
     const written = await write(client, change(reachedOf(settings)), revision, options).catch((error: unknown) => {

@@ -1,23 +1,23 @@
 import type { Client } from '../client.js'
 import { SELF } from './own-name.js'
 import { jsonLine, oneLine } from './text.js'
-import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { say } from './write.js'
 
 /** The conversation named first on the command line; none: the newest one, which is told beside the output. */
-export const conversationOf = async (terminal: Terminal, client: Client, given: Given): Promise<string> => {
+export const conversationOf = async (terminal: Terminal, client: Client, given: GivenArguments): Promise<string> => {
   const [named] = given.args
   if (named !== undefined) return named
   const { agents } = await client.call('GET /agents', undefined, { signal: terminal.signal })
   const found = agents.find(({ startedAt }) => startedAt !== undefined) ?? agents[0]
-  if (!found) throw new Failure(EXIT.failed, `there is no conversation yet; start one with ${SELF} run "PROMPT"`)
+  if (!found) throw new CommandFailure(EXIT.failed, `there is no conversation yet; start one with ${SELF} run "PROMPT"`)
   const note = `conversation ${oneLine(found.id)}, the newest one`
   say(terminal, given.on('json') ? jsonLine({ note, conversationId: found.id }) : `${note}\n`)
   return found.id
 }
 
 /** The text of `[CONVERSATION] "TEXT"`, and what was given before it. A single word is the text: no text is taken for a conversation. */
-export const withText = ({ name, usage }: Pick<Verb, 'name' | 'usage'>, given: Given): { before: Given; text: string } => {
+export const withText = ({ name, usage }: Pick<Verb, 'name' | 'usage'>, given: GivenArguments): { before: GivenArguments; text: string } => {
   const { args } = given
   if (args.length > 2) misused(`expected sandbox ${name} ${usage}, found ${args.length} words; put the text in quotes`)
   return { before: { ...given, args: args.slice(0, -1) }, text: args.at(-1) ?? '' }

@@ -19,7 +19,7 @@ export const OF_NPM = /node_modules[/\\](?:\.bin|.*node-gyp-bin)$/
  * What a person types to run this program again where they are: its name where it is on PATH, `npx sandbox` within its own
  * package or one that has it installed, else the whole command.
  */
-export const nameFor = ({ PATH = '' }: { readonly PATH?: string | undefined }, cwd: string, program: string): string => {
+export const programName = ({ PATH = '' }: { readonly PATH?: string | undefined }, cwd: string, program: string): string => {
   const found = real(program)
   const isIt = (folder: string) => found !== undefined && real(join(folder, 'sandbox')) === found
   if (PATH.split(delimiter).some(folder => folder !== '' && !OF_NPM.test(folder) && isIt(folder))) return 'sandbox'
@@ -31,4 +31,4 @@ export const nameFor = ({ PATH = '' }: { readonly PATH?: string | undefined }, c
 }
 
 /** What a person types to run this program again. */
-export const SELF = nameFor(process.env, process.cwd(), process.argv[1] ?? fileURLToPath(import.meta.url))
+export const SELF = programName(process.env, process.cwd(), process.argv[1] ?? fileURLToPath(import.meta.url))

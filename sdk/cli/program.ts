@@ -1,27 +1,27 @@
 import { parseArgs } from 'node:util'
 import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
-import { activity } from './activity.js'
-import { areas } from './areas.js'
-import { fork, rewind } from './back.js'
+import { activityVerb } from './activity.js'
+import { areasVerb } from './areas.js'
+import { fork, rewindVerb } from './back.js'
 import { browser } from './browser.js'
 import { bundle } from './bundle.js'
 import { call } from './call.js'
 import { commandOf } from './calls/command.js'
 import { calls, operations } from './calls/list.js'
 import { completion, wordsOf } from './completion.js'
-import { archive, rename, steer } from './conversation.js'
+import { archive, rename, steerVerb } from './conversation.js'
 import { events } from './events.js'
-import { agents, diff, discard, land } from './fleet.js'
+import { agentsVerb, diff, discard, land } from './fleet.js'
 import { programHelp, verbHelp } from './help.js'
 import { login } from './login.js'
-import { logs } from './logs.js'
+import { logsVerb } from './logs.js'
 import { members } from './members.js'
 import { network } from './network.js'
 import { SELF } from './own-name.js'
 import { queue } from './queue.js'
-import { answer, attach, run, stop } from './run.js'
-import { scriptAgent } from './script-agent.js'
+import { answer, attachVerb, runVerb, stop } from './run.js'
+import { scriptAgentVerb } from './script-agent.js'
 import { serve } from './serve.js'
 import { service } from './service.js'
 import { sessions } from './sessions.js'
@@ -30,15 +30,15 @@ import { jsonLine, oneLine, plain } from './text.js'
 import { token } from './tokens.js'
 import { transcript } from './transcript.js'
 import { usage } from './usage.js'
-import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { wall } from './wall.js'
 import { say, write } from './write.js'
 
 /** Everything the program can do, as help lists it. */
 export const VERBS: readonly Verb[] = [
-  serve, service, login, run, attach, answer, steer, queue, stop, agents, events, transcript, diff, land, discard, rewind, fork, rename, archive, members, areas, sessions,
-  token, terminal, browser, activity, logs, usage, wall, network, bundle, call, calls,
-  completion(() => VERBS), scriptAgent,
+  serve, service, login, runVerb, attachVerb, answer, steerVerb, queue, stop, agentsVerb, events, transcript, diff, land, discard, rewindVerb, fork, rename, archive, members, areasVerb, sessions,
+  token, terminal, browser, activityVerb, logsVerb, usage, wall, network, bundle, call, calls,
+  completion(() => VERBS), scriptAgentVerb,
 ]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */
@@ -96,7 +96,7 @@ const commandNamed = async (terminal: Terminal, name: string, rest: readonly str
 
 /** Without a daemon nothing is known of its calls: what is left is that the word is no verb. */
 const verbUnknown = (name: string, error: unknown): unknown =>
-  new Failure(EXIT.usage, `no verb ${plain(name)}; ${SELF} --help lists them, and ${SELF} calls the calls of a daemon (${plain(String((error as Error).message))})`)
+  new CommandFailure(EXIT.usage, `no verb ${plain(name)}; ${SELF} --help lists them, and ${SELF} calls the calls of a daemon (${plain(String((error as Error).message))})`)
 
 /** The options of every verb may also come before it. */
 const verbFirst = (args: readonly string[]): readonly string[] => {
@@ -131,7 +131,7 @@ const refuseSecrets = (verb: Verb, args: readonly string[]): void => {
   }
 }
 
-const parsed = (verb: Verb, args: readonly string[]): Given => {
+const parsed = (verb: Verb, args: readonly string[]): GivenArguments => {
   refuseSecrets(verb, args)
   const options = Object.fromEntries(Object.entries({ ...verb.flags, help: { help: '', short: 'h' } }).map(([name, flag]) =>
     [name, { type: 'value' in flag ? 'string' as const : 'boolean' as const, multiple: 'multiple' in flag, ...('short' in flag && { short: flag.short! }) }]))
@@ -149,7 +149,7 @@ const parsed = (verb: Verb, args: readonly string[]): Given => {
   }
 }
 
-const checked = (verb: Verb, given: Given): Given => {
+const checked = (verb: Verb, given: GivenArguments): GivenArguments => {
   const { least = 0, most = 0 } = verb
   const found = given.args.length
   if (found < least || found > most) misused(`expected sandbox ${verb.name} ${verb.usage}`.trimEnd() + `; ${SELF} ${verb.name} --help says more`)
@@ -160,7 +160,7 @@ const checked = (verb: Verb, given: Given): Given => {
 const REASON: { readonly [code: number]: string } = { [EXIT.usage]: 'usage', [EXIT.noDaemon]: 'no-daemon', [EXIT.turn]: 'turn' }
 
 const failureOf = (error: unknown): { code: number; message: string; reason: string } => {
-  if (error instanceof Failure) return { code: error.code, message: error.message, reason: REASON[error.code] ?? 'failed' }
+  if (error instanceof CommandFailure) return { code: error.code, message: error.message, reason: REASON[error.code] ?? 'failed' }
   if (error instanceof Unreached) return { code: EXIT.noDaemon, message: oneLine(error.message), reason: 'no-daemon' }
   if (error instanceof Refusal) {
     const { errors = [], retryAfter } = error.detail

@@ -6,7 +6,7 @@ import { connected } from './connection.js'
 import { conversationOf } from './newest.js'
 import { SELF } from './own-name.js'
 import { ago, columns, oneLine, plain, quoted, short } from './text.js'
-import { CONNECTION, EXIT, Failure, misused, type Verb } from './verb.js'
+import { CONNECTION, EXIT, CommandFailure, misused, type Verb } from './verb.js'
 
 const TRIES = 5
 
@@ -55,7 +55,7 @@ const ordered = async (client: Client, id: string, first: readonly string[], sta
   for (let left = TRIES; ; left--) {
     const waiting = (await client.call('GET /agents/{id}/queue', { id }, options)).messages.map(({ messageId }) => messageId)
     const missing = first.find(message => !waiting.includes(message))
-    if (missing !== undefined) throw new Failure(EXIT.failed, `--first: no message ${plain(missing)} waits in ${plain(id)}; ${SELF} queue ${quoted(id)} lists what waits`)
+    if (missing !== undefined) throw new CommandFailure(EXIT.failed, `--first: no message ${plain(missing)} waits in ${plain(id)}; ${SELF} queue ${quoted(id)} lists what waits`)
     const messageIds = [...new Set([...first, ...waiting])]
     try {
       return await client.call('POST /agents/{id}/queue/order', { id, messageIds, ...(start && { start }) }, options)

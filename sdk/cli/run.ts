@@ -1,7 +1,7 @@
 import type { Card, TurnInput } from '../../plugins/agent/contract.js'
 import type { Client } from '../client.js'
 import { told } from './asked.js'
-import { isCard, replyFrom } from './cards.js'
+import { isAnswerable, replyFrom } from './cards.js'
 import { connected, type Connection } from './connection.js'
 import { inputText } from './input.js'
 import { conversationOf } from './newest.js'
@@ -9,7 +9,7 @@ import { SELF } from './own-name.js'
 import { answerWords } from './render.js'
 import { jsonLine, plain, stylesOf } from './text.js'
 import { checkTurn, newConversation, startTurn, TURN, turnOf } from './turn.js'
-import { CONNECTION, EXIT, Failure, type Flag, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, EXIT, CommandFailure, type Flag, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { WATCH, watched } from './watch.js'
 import { write } from './write.js'
 
@@ -17,7 +17,7 @@ import { write } from './write.js'
 export const BEGIN: { readonly [name: string]: Flag } = { ...WATCH, detach: { help: 'print the conversation and leave' } }
 
 /** Says something to an agent and shows what it does. */
-export const run: Verb = {
+export const runVerb: Verb = {
   name: 'run',
   usage: '"PROMPT"',
   summary: 'start a turn and follow it to its end',
@@ -50,7 +50,7 @@ export const run: Verb = {
 }
 
 /** Starts a turn and follows it to its end, unless it is to be left alone. */
-export const begin = async (terminal: Terminal, connection: Connection, given: Given, input: TurnInput): Promise<number> => {
+export const begin = async (terminal: Terminal, connection: Connection, given: GivenArguments, input: TurnInput): Promise<number> => {
   const started = await startTurn(connection, input)
   const json = given.on('json')
   if (json) await write(terminal, jsonLine(started))
@@ -64,7 +64,7 @@ export const words = (terminal: Pick<Terminal, 'cwd' | 'in'>, word: string): Pro
   word === '-' ? inputText(terminal, '-', 'standard input') : Promise.resolve(word)
 
 /** Shows a conversation's newest run, from its first frame. */
-export const attach: Verb = {
+export const attachVerb: Verb = {
   name: 'attach',
   usage: '[CONVERSATION]',
   summary: 'follow a conversation; left out: the newest one',
@@ -135,16 +135,16 @@ const waitingCard = async (client: Client, id: string, conversation: string | un
   for await (const event of await client.call('POST /agent/attach', { conversationId }, { signal })) {
     if (event.kind === 'attached') known = event.seq
     if (event.kind !== 'frame') continue
-    if (isCard(event.event) && event.event.requestId === requestId) return event.event
+    if (isAnswerable(event.event) && event.event.requestId === requestId) return event.event
     if (event.seq >= known) break
   }
-  throw new Failure(EXIT.failed, `no card ${plain(requestId)} in conversation ${plain(conversationId)}`)
+  throw new CommandFailure(EXIT.failed, `no card ${plain(requestId)} in conversation ${plain(conversationId)}`)
 }
 
 const located = async (client: Client, id: string, signal: AbortSignal): Promise<{ conversationId: string; requestId: string }> => {
   const { agents } = await client.call('GET /agents', undefined, { signal })
   const open = agents.flatMap(agent => (agent.cards ?? []).map(({ requestId }) => ({ conversationId: agent.id, requestId })))
   const found = open.filter(card => card.requestId === id || card.conversationId === id)
-  if (found.length > 1) throw new Failure(EXIT.usage, `${found.length} cards wait there; name one of ${found.map(card => plain(card.requestId)).join(', ')}`)
-  return found[0] ?? Promise.reject(new Failure(EXIT.failed, `no card waits under ${plain(id)}; ${SELF} agents shows what waits`))
+  if (found.length > 1) throw new CommandFailure(EXIT.usage, `${found.length} cards wait there; name one of ${found.map(card => plain(card.requestId)).join(', ')}`)
+  return found[0] ?? Promise.reject(new CommandFailure(EXIT.failed, `no card waits under ${plain(id)}; ${SELF} agents shows what waits`))
 }

@@ -5,7 +5,7 @@ import type { Card, CardReply } from '../../plugins/agent/contract.js'
 import { askPerson, firstChoice } from './cards.js'
 import { asOwner, type Connection } from './connection.js'
 import { daemonAt, findDaemon, type Running } from './daemon.js'
-import { ended, startDaemon } from './daemon-process.js'
+import { ended, startDaemonProcess } from './daemon-process.js'
 import { landWork, showDiff } from './fleet.js'
 import { followRun } from './follow.js'
 import { loginLink } from './login.js'
@@ -14,7 +14,7 @@ import { answerWords } from './render.js'
 import { mintConversation, startTurn } from './turn.js'
 import { sampleWorkspace } from './sample-workspace.js'
 import { plain, stylesOf } from './text.js'
-import { EXIT, Failure, type Terminal } from './verb.js'
+import { EXIT, CommandFailure, type Terminal } from './verb.js'
 import { say, write } from './write.js'
 
 const PATIENCE_MS = 5000
@@ -24,7 +24,7 @@ const WARNING = 40
 /** Runs a daemon on the sample workspace, shows its main job once, and stays until it is told to stop. */
 export const startSample = async (terminal: Terminal, flags: readonly string[]): Promise<number> => {
   const workspace = await sampleWorkspace(terminal.env)
-  const child = startDaemon(terminal, [...flags, `--workspace=${workspace}`, '--json'], ['ignore', 'pipe', 'pipe'])
+  const child = startDaemonProcess(terminal, [...flags, `--workspace=${workspace}`, '--json'], ['ignore', 'pipe', 'pipe'])
   const over = ended(child, terminal)
   const logs = shownLogs(terminal, child)
   const url = await Promise.race([readyAt(child), over.then(() => undefined)])
@@ -76,7 +76,7 @@ const shownLogs = (terminal: Terminal, child: ChildProcess): { ready(): void; re
 
 const own = async (terminal: Terminal, url: string, flags: readonly string[]): Promise<Running> => {
   const data = flags.find(flag => flag.startsWith('--data='))?.slice('--data='.length) ?? terminal.env.SANDBOX_DATA
-  return (await (data ? findDaemon(terminal, data) : daemonAt(terminal, url))) ?? Promise.reject(new Failure(EXIT.noDaemon, `the daemon at ${url} left no note of itself`))
+  return (await (data ? findDaemon(terminal, data) : daemonAt(terminal, url))) ?? Promise.reject(new CommandFailure(EXIT.noDaemon, `the daemon at ${url} left no note of itself`))
 }
 
 const show = async (terminal: Terminal, url: string, flags: readonly string[]): Promise<void> => {

@@ -4,7 +4,7 @@ import { ended } from './daemon-process.js'
 import type { Verb } from './verb.js'
 
 /** Runs the bundled agent program in this program's place. */
-export const scriptAgent: Verb = {
+export const scriptAgentVerb: Verb = {
   name: 'script-agent',
   usage: '',
   summary: 'be an agent program that runs scripts, for clients of the Agent Client Protocol',

@@ -1,6 +1,6 @@
-import { ended, startDaemon } from './daemon-process.js'
+import { ended, startDaemonProcess } from './daemon-process.js'
 import { startSample } from './sample.js'
-import type { Flag, Given, Verb } from './verb.js'
+import type { Flag, GivenArguments, Verb } from './verb.js'
 
 /** How a daemon is to run. */
 export const SERVE: { readonly [name: string]: Flag } = {
@@ -29,10 +29,10 @@ export const serve: Verb = {
   run: async (terminal, given) => {
     const sample = given.on('sample') && !given.text('workspace') && !terminal.env.SANDBOX_WORKSPACE
     if (sample) return startSample(terminal, passed(given))
-    const child = startDaemon(terminal, [...passed(given), ...(given.on('json') ? ['--json'] : [])], 'inherit')
+    const child = startDaemonProcess(terminal, [...passed(given), ...(given.on('json') ? ['--json'] : [])], 'inherit')
     return ended(child, terminal)
   },
 }
 
-const passed = (given: Given): string[] =>
+const passed = (given: GivenArguments): string[] =>
   Object.keys(SERVE).flatMap(name => (given.text(name) === undefined ? [] : [`--${name}=${given.text(name)}`]))

@@ -5,7 +5,7 @@ import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import { writeAtomic } from '../node/files.js'
 import { plain, quoted } from './text.js'
-import { EXIT, Failure, type Terminal } from './verb.js'
+import { EXIT, CommandFailure, type Terminal } from './verb.js'
 import { launchdPlist, type Service, serviceName, systemdUnit } from './service-unit.js'
 
 /** How a service is: whether it runs now, and whether it starts by itself. */
@@ -37,7 +37,7 @@ type Surroundings = Pick<Terminal, 'env' | 'signal'>
 export const managerOf = (platform: NodeJS.Platform, terminal: Surroundings, command: readonly string[]): Manager => {
   if (platform === 'linux') return systemd(terminal)
   if (platform === 'darwin') return launchd(terminal)
-  throw new Failure(EXIT.failed, `expected Linux with systemd or macOS, found ${platform}: have a process manager of your own run ${shellOf(command)}`)
+  throw new CommandFailure(EXIT.failed, `expected Linux with systemd or macOS, found ${platform}: have a process manager of your own run ${shellOf(command)}`)
 }
 
 const shellOf = (command: readonly string[]): string => command.map(quoted).join(' ')
@@ -58,7 +58,7 @@ const runner = (program: string, { env, signal }: Surroundings) => (...args: str
   })
 
 const must = (ran: Ran, what: string): void => {
-  if (!ran.ok) throw new Failure(EXIT.failed, `${what} failed: ${ran.why}`)
+  if (!ran.ok) throw new CommandFailure(EXIT.failed, `${what} failed: ${ran.why}`)
 }
 
 const homeOf = ({ env }: Surroundings): string => env.HOME || homedir()
@@ -85,7 +85,7 @@ const systemd = (terminal: Surroundings): Manager => {
     check: async command => {
       const { ok, why } = await user('show-environment')
       if (!ok) {
-        throw new Failure(EXIT.failed, `expected a systemd that runs services of this user, found none (${why}): have a process manager of your own run ${shellOf(command)}`)
+        throw new CommandFailure(EXIT.failed, `expected a systemd that runs services of this user, found none (${why}): have a process manager of your own run ${shellOf(command)}`)
       }
     },
     install: async service => {
@@ -117,7 +117,7 @@ const launchd = (terminal: Surroundings): Manager => {
     text: launchdPlist,
     check: async command => {
       const { ok, why } = await launchctl('print', domain)
-      if (!ok) throw new Failure(EXIT.failed, `expected a launchd that runs programs of this user, found none (${why}): have a process manager of your own run ${shellOf(command)}`)
+      if (!ok) throw new CommandFailure(EXIT.failed, `expected a launchd that runs programs of this user, found none (${why}): have a process manager of your own run ${shellOf(command)}`)
     },
     install: async service => {
       const path = file(service.workspace)

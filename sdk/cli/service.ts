@@ -8,7 +8,7 @@ import { SERVE } from './serve.js'
 import { managerOf, type Manager } from './service-manager.js'
 import { type Service, serviceName } from './service-unit.js'
 import { oneLine, plain } from './text.js'
-import { EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { say } from './write.js'
 
 const READY_WITHIN = 15_000
@@ -43,7 +43,7 @@ export const service: Verb = {
     const { workspace } = described
     const file = manager.file(workspace)
     if (!(await access(file).then(() => true, () => false))) {
-      throw new Failure(EXIT.failed, `no service keeps a daemon on ${oneLine(workspace)}; ${SELF} service install makes one`)
+      throw new CommandFailure(EXIT.failed, `no service keeps a daemon on ${oneLine(workspace)}; ${SELF} service install makes one`)
     }
     if (what === 'status') return status(terminal, given, manager, workspace)
     await manager.remove(workspace)
@@ -51,17 +51,17 @@ export const service: Verb = {
   },
 }
 
-const install = async (terminal: Terminal, given: Given, manager: Manager, described: Service): Promise<number> => {
+const install = async (terminal: Terminal, given: GivenArguments, manager: Manager, described: Service): Promise<number> => {
   const { workspace } = described
   const other = await daemonOn(terminal, workspace)
   if (other && !(await manager.state(workspace)).active) {
-    throw new Failure(EXIT.failed, `a daemon already runs on ${oneLine(workspace)} at ${other.url} (process ${other.pid}): stop it, then install the service`)
+    throw new CommandFailure(EXIT.failed, `a daemon already runs on ${oneLine(workspace)} at ${other.url} (process ${other.pid}): stop it, then install the service`)
   }
   await manager.install(described)
   const working = () => started(terminal, workspace, other?.pid)
   const daemon = await (terminal.sign ? terminal.sign.during(working) : working())
   const name = serviceName(workspace)
-  if (!daemon) throw new Failure(EXIT.failed, `${name} is installed, but no daemon answers within ${READY_WITHIN / 1000} s; ${SELF} service status, and the log of the system, say more`)
+  if (!daemon) throw new CommandFailure(EXIT.failed, `${name} is installed, but no daemon answers within ${READY_WITHIN / 1000} s; ${SELF} service status, and the log of the system, say more`)
   if (manager.hint && !given.on('json')) say(terminal, `${manager.hint}\n`)
   return told(terminal, given, { name, file: manager.file(workspace), workspace, url: daemon.url }, () => `${name} runs at ${daemon.url} for ${oneLine(workspace)}`)
 }
@@ -76,7 +76,7 @@ const started = async (terminal: Terminal, workspace: string, before: number | u
   return undefined
 }
 
-const status = async (terminal: Terminal, given: Given, manager: Manager, workspace: string): Promise<number> => {
+const status = async (terminal: Terminal, given: GivenArguments, manager: Manager, workspace: string): Promise<number> => {
   const [state, daemon] = await Promise.all([manager.state(workspace), daemonOn(terminal, workspace)])
   const found = { name: serviceName(workspace), file: manager.file(workspace), workspace, ...state, ...(daemon && { url: daemon.url }) }
   await told(terminal, given, found, ({ name, active, enabled }) =>
@@ -87,7 +87,7 @@ const status = async (terminal: Terminal, given: Given, manager: Manager, worksp
 /** What is passed on: where things are found and kept. Everything else of the surroundings may be secret. */
 const PASSED = ['XDG_STATE_HOME', 'SANDBOX_CHROMIUM'] as const
 
-const serviceOf = async (terminal: Terminal, given: Given): Promise<Service> => {
+const serviceOf = async (terminal: Terminal, given: GivenArguments): Promise<Service> => {
   const { cwd, env, root } = terminal
   const chosen = (name: string): string | undefined => given.text(name) ?? (env[`SANDBOX_${name.toUpperCase().replaceAll('-', '_')}`] || undefined)
   const path = (name: string): string | undefined => (chosen(name) === undefined ? undefined : resolve(cwd, chosen(name)!))

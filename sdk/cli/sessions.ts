@@ -2,7 +2,7 @@ import type { AccessSession } from '../kernel.js'
 import { asked } from './asked.js'
 import { ago, columns, counted, oneLine, short } from './text.js'
 import { CONNECTION, misused, type Verb } from './verb.js'
-import { dayOf } from './when.js'
+import { dayOfTime } from './when.js'
 
 /** Shows who is signed in, and ends sessions. */
 export const sessions: Verb = {
@@ -31,6 +31,6 @@ export const sessions: Verb = {
 const tableOf = (rows: readonly AccessSession[], width: number | undefined): string[] => {
   const now = Date.now()
   const lines = rows.map(({ id, email, role, via, device = '', lastSeenAt, expiresAt, address = '', current }) =>
-    [oneLine(id), oneLine(email), role, via, ago(lastSeenAt, now), dayOf(expiresAt), oneLine(address), `${short(oneLine(device), 40)}${current ? ' (this one)' : ''}`])
+    [oneLine(id), oneLine(email), role, via, ago(lastSeenAt, now), dayOfTime(expiresAt), oneLine(address), `${short(oneLine(device), 40)}${current ? ' (this one)' : ''}`])
   return columns([['ID', 'WHO', 'ROLE', 'VIA', 'SEEN', 'EXPIRES', 'FROM', 'DEVICE'], ...lines], width)
 }

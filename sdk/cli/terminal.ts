@@ -4,7 +4,7 @@ import { asked } from './asked.js'
 import { connected, type Connection } from './connection.js'
 import { SELF } from './own-name.js'
 import { ago, columns, plain, short } from './text.js'
-import { CONNECTION, EXIT, Failure, type Given, misused, type Terminal, type Verb } from './verb.js'
+import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { say } from './write.js'
 
 /** Ctrl-]. */
@@ -41,7 +41,7 @@ export const terminal: Verb = {
       return asked(seen, given, (client, options) => client.call('GET /system/terminals', undefined, options), ({ sessions }, width) => tableOf(sessions, width))
     }
     if (!seen.interactive || !seen.in.isTTY) {
-      throw new Failure(EXIT.usage, 'expected a person at a terminal on standard input and output, found a pipe or a file; terminal list and terminal close work there')
+      throw new CommandFailure(EXIT.usage, 'expected a person at a terminal on standard input and output, found a pipe or a file; terminal list and terminal close work there')
     }
     return connected(seen, given, connection => opened(connection, seen, given, what))
   },
@@ -49,7 +49,7 @@ export const terminal: Verb = {
 
 const closed = async (client: Client, name: string, options: { readonly signal: AbortSignal }): Promise<unknown> => {
   const { sessions } = await client.call('GET /system/terminals', undefined, options)
-  if (!sessions.some(session => session.name === name)) throw new Failure(EXIT.failed, `no terminal is called ${plain(name)}; ${SELF} terminal list shows them`)
+  if (!sessions.some(session => session.name === name)) throw new CommandFailure(EXIT.failed, `no terminal is called ${plain(name)}; ${SELF} terminal list shows them`)
   return client.call('DELETE /system/terminals/{name}', { name }, options)
 }
 
@@ -71,7 +71,7 @@ const sizeOf = ({ out }: Terminal): { cols: number; rows: number } => {
   return { cols: Math.min(Math.max(cols, 20), MOST_COLUMNS), rows: Math.min(Math.max(rows, 5), MOST_ROWS) }
 }
 
-const opened = async ({ client, url }: Connection, seen: Terminal, given: Given, named: string | undefined): Promise<number> => {
+const opened = async ({ client, url }: Connection, seen: Terminal, given: GivenArguments, named: string | undefined): Promise<number> => {
   const { signal } = seen
   const cwd = given.text('cwd')
   const known = named === undefined ? undefined : whole(named)
@@ -127,6 +127,6 @@ const follow = (socket: WebSocket, seen: Terminal): Promise<{ code: number; deta
       over()
       if (ended !== undefined) return resolve({ code: ended, detached: false })
       if (detached || signal.aborted) return resolve({ code: EXIT.ok, detached: true })
-      reject(new Failure(EXIT.failed, `the terminal was cut off: ${plain(reason) || `the connection closed with ${code}`}`))
+      reject(new CommandFailure(EXIT.failed, `the terminal was cut off: ${plain(reason) || `the connection closed with ${code}`}`))
     })
   })

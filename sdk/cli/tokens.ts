@@ -3,7 +3,7 @@ import type { Scope } from '../types.js'
 import { asked } from './asked.js'
 import { ago, columns, plain } from './text.js'
 import { CONNECTION, misused, type Verb } from './verb.js'
-import { dayOf, timeOf } from './when.js'
+import { dayOfTime, timeOf } from './when.js'
 
 const SCOPES: readonly string[] = ['editor', 'read', 'drive', 'land'] satisfies Scope[]
 
@@ -46,6 +46,6 @@ export const token: Verb = {
 const tableOf = (tokens: readonly TokenRow[], width: number | undefined): string[] => {
   const now = Date.now()
   const rows = tokens.map(({ id, scope, expiresAt, lastUsedAt, label }) =>
-    [plain(id), scope, expiresAt === undefined ? 'never' : dayOf(expiresAt), lastUsedAt === undefined ? 'never' : ago(lastUsedAt, now), plain(label)])
+    [plain(id), scope, expiresAt === undefined ? 'never' : dayOfTime(expiresAt), lastUsedAt === undefined ? 'never' : ago(lastUsedAt, now), plain(label)])
   return columns([['ID', 'SCOPE', 'EXPIRES', 'USED', 'LABEL'], ...rows], width)
 }

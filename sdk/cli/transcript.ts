@@ -5,7 +5,7 @@ import { conversationOf } from './newest.js'
 import { SELF } from './own-name.js'
 import { answerWords, cardLines } from './render.js'
 import { ago, counted, oneLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
-import { CONNECTION, type Given, misused, type Verb } from './verb.js'
+import { CONNECTION, type GivenArguments, misused, type Verb } from './verb.js'
 
 /** Shows what was said in a conversation. */
 export const transcript: Verb = {
@@ -31,7 +31,7 @@ export const transcript: Verb = {
   },
 }
 
-const countOf = (given: Given, flag: string): number | undefined => {
+const countOf = (given: GivenArguments, flag: string): number | undefined => {
   const text = given.text(flag)
   if (text !== undefined && !/^\d{1,9}$/.test(text)) misused(`--${flag}: expected a whole number, found ${plain(text)}`)
   return text === undefined ? undefined : Number(text)

@@ -6,7 +6,7 @@ import { Refusal } from '../refusal.js'
 import { ATTACH, attachmentsOf } from './attachments.js'
 import type { Connection } from './connection.js'
 import { plain } from './text.js'
-import { type Flag, type Given, misused, type Terminal } from './verb.js'
+import { type Flag, type GivenArguments, misused, type Terminal } from './verb.js'
 import { durationOf } from './when.js'
 
 const START_TRIES = 3
@@ -40,7 +40,7 @@ export const inFlags = (error: unknown): unknown => {
 }
 
 /** Refuses what is wrong by the words the person typed, before anything is asked of a daemon. */
-export const checkTurn = (given: Given): void => {
+export const checkTurn = (given: GivenArguments): void => {
   if (given.on('isolated') && given.on('shared')) misused('expected --isolated or --shared, found both')
   oneOf('--mode', MODES, given.text('mode'))
   oneOf('--harness', HARNESSES, given.text('harness'))
@@ -53,7 +53,7 @@ const oneOf = (flag: string, choices: readonly string[], found: string | undefin
 }
 
 /** The value of a flag that names a conversation to be; refused where it can be none. */
-export const newConversation = (given: Given, flag: string): string => {
+export const newConversation = (given: GivenArguments, flag: string): string => {
   const id = given.text(flag)
   if (id !== undefined && !CONVERSATION.test(id)) {
     misused(`--${flag}: expected at most 64 letters, digits, _ and -, the first a letter or digit, found ${plain(id)}`)
@@ -62,7 +62,7 @@ export const newConversation = (given: Given, flag: string): string => {
 }
 
 /** The message the command line means. */
-export const turnOf = async (terminal: Terminal, connection: Connection, given: Given, prompt: string, conversationId: string): Promise<TurnInput> => {
+export const turnOf = async (terminal: Terminal, connection: Connection, given: GivenArguments, prompt: string, conversationId: string): Promise<TurnInput> => {
   const optional = {
     agent: given.text('agent'), model: given.text('model'), harness: given.text('harness') as Harness | undefined, title: given.text('title'),
     permissionMode: given.text('mode') as PermissionMode | undefined,
@@ -76,7 +76,7 @@ export const turnOf = async (terminal: Terminal, connection: Connection, given: 
   }
 }
 
-const isolated = async (given: Given, { daemon }: Connection): Promise<boolean> => {
+const isolated = async (given: GivenArguments, { daemon }: Connection): Promise<boolean> => {
   if (given.on('isolated') || given.on('shared')) return given.on('isolated')
   return daemon === undefined || !(await foldersWithGit(daemon.workspace).next()).done
 }

@@ -4,7 +4,7 @@ import type { StillWorking } from './still-working.js'
 export const EXIT = { ok: 0, failed: 1, usage: 2, noDaemon: 3, turn: 4, interrupted: 130 } as const
 
 /** A failure with the sentence to print and the code to leave with. */
-export class Failure extends Error {
+export class CommandFailure extends Error {
   readonly code: number
 
   constructor(code: number, message: string) {
@@ -16,7 +16,7 @@ export class Failure extends Error {
 
 /** Ends the program for words on the command line that make no sense. */
 export const misused = (message: string): never => {
-  throw new Failure(EXIT.usage, message)
+  throw new CommandFailure(EXIT.usage, message)
 }
 
 /** Where the program runs: its streams, its surroundings, and who looks on. */
@@ -55,7 +55,7 @@ export interface Flag {
 }
 
 /** What was given on the command line. */
-export interface Given {
+export interface GivenArguments {
   readonly args: readonly string[]
   on(flag: string): boolean
   text(flag: string): string | undefined
@@ -78,7 +78,7 @@ export interface Verb {
   readonly flags: { readonly [name: string]: Flag }
   readonly least?: number
   readonly most?: number
-  run(terminal: Terminal, given: Given): Promise<number>
+  run(terminal: Terminal, given: GivenArguments): Promise<number>
 }
 
 /** The options of every verb that talks to a daemon. */

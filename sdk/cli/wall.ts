@@ -8,7 +8,7 @@ import { told } from './asked.js'
 import { whichDaemon } from './connection.js'
 import { SELF } from './own-name.js'
 import { columns } from './text.js'
-import { CONNECTION, EXIT, Failure, type Verb } from './verb.js'
+import { CONNECTION, EXIT, CommandFailure, type Verb } from './verb.js'
 
 /** One thing that is there behind a wall, or is covered. */
 interface Row {
@@ -36,7 +36,7 @@ export const wall: Verb = {
   most: 0,
   run: async (terminal, given) => {
     const { url, daemon } = await whichDaemon(terminal, given)
-    if (!daemon) throw new Failure(EXIT.failed, `${url} is no daemon of this user on this machine: ask for its wall there`)
+    if (!daemon) throw new CommandFailure(EXIT.failed, `${url} is no daemon of this user on this machine: ask for its wall there`)
     const { workspace, data, grants = NONE } = daemon
     declareTurnWritable([workspace, data, ...grants.write])
     const spec = { workspace, data, grants, cwd: workspace, env: {}, home: await homeOfPeople(data) }

@@ -2,7 +2,7 @@ import type { Client } from '../client.js'
 import { answering, type Followed, followRun, type OnCard } from './follow.js'
 import { SELF } from './own-name.js'
 import { jsonLine, quoted, stylesOf } from './text.js'
-import { EXIT, type Flag, type Given, type Terminal } from './verb.js'
+import { EXIT, type Flag, type GivenArguments, type Terminal } from './verb.js'
 import { durationOf } from './when.js'
 import { say, write } from './write.js'
 
@@ -15,7 +15,7 @@ export const WATCH: { readonly [name: string]: Flag } = {
 
 /** Follows a run, and with `onward` those that start after it, and says what to type next; `leaves`: at a card that nobody answers here. */
 export const watched = async (
-  terminal: Terminal, client: Client, given: Given, what: { conversationId: string; run?: string; after?: number },
+  terminal: Terminal, client: Client, given: GivenArguments, what: { conversationId: string; run?: string; after?: number },
   { onward = false, leaves = false } = {},
 ): Promise<number> => {
   const json = given.on('json')

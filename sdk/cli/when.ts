@@ -18,4 +18,4 @@ export const durationOf = (text: string, flag: string): number => {
 }
 
 /** A moment as a day. */
-export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+export const dayOfTime = (at: number): string => new Date(at).toISOString().slice(0, 10)

@@ -12,7 +12,7 @@ export interface Listener {
 }
 
 /** Which addresses a request made for somebody else may go to. */
-export interface Reach {
+export interface NetworkReach {
   /** Loopback and private addresses too. */
   readonly near: boolean
   /** The daemon's own listeners: never asked. */
@@ -92,7 +92,7 @@ export const isHere = (plain: string): boolean =>
   addressKind(plain) === 'loopback' || ownAddresses().includes(plain)
 
 /** Why an address must not be asked for somebody else; undefined: it may be. */
-export const barred = (address: string, port: number, { near, listeners }: Reach): string | undefined => {
+export const barred = (address: string, port: number, { near, listeners }: NetworkReach): string | undefined => {
   const plain = plainAddress(address)
   const kind = plain === undefined ? 'unusable' : addressKind(plain)
   const own = plain !== undefined && listeners.some(listener => listener.port === port) && isHere(plain)

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 
 /** What links an entry to the one before it. */
-export interface Link {
+export interface ChainLink {
   readonly seq: number
   /** SHA-256 of the entry before; of the very first, zeros. */
   readonly prev: string
@@ -30,7 +30,7 @@ export const hashOfEntry = ({ hash: _, ...entry }: { readonly prev: string; read
 
 /** Checks a chain line by line, from where it begins or from an entry that is trusted. */
 export class ChainCheck {
-  #last: Pick<Link, 'seq' | 'hash'> | undefined
+  #last: Pick<ChainLink, 'seq' | 'hash'> | undefined
   /** Lines before the first that says where in the chain it stands. */
   #unread = 0
   /** The first entry that is not what was written. */
@@ -38,17 +38,17 @@ export class ChainCheck {
   entries = 0
 
   /** @param from The entry that the first line must follow; left out: whatever the first line says it follows. */
-  constructor(from?: Pick<Link, 'seq' | 'hash'>) {
+  constructor(from?: Pick<ChainLink, 'seq' | 'hash'>) {
     this.#last = from
   }
 
   /** Where the chain has come to. */
-  get head(): Pick<Link, 'seq' | 'hash'> | undefined {
+  get head(): Pick<ChainLink, 'seq' | 'hash'> | undefined {
     return this.#last
   }
 
   /** Reads the next line as stored; answers its entry when it is whole and in its place. */
-  read(line: string): Link | undefined {
+  read(line: string): ChainLink | undefined {
     this.entries++
     const entry = parsed(line)
     if (!this.#last && !entry) {
@@ -75,11 +75,11 @@ export class ChainCheck {
   }
 }
 
-const beforeOf = ({ seq, prev }: Link): Pick<Link, 'seq' | 'hash'> => ({ seq: seq - 1, hash: seq === 1 ? BEGINNING : prev })
+const beforeOf = ({ seq, prev }: ChainLink): Pick<ChainLink, 'seq' | 'hash'> => ({ seq: seq - 1, hash: seq === 1 ? BEGINNING : prev })
 
-const parsed = (line: string): Link | undefined => {
+const parsed = (line: string): ChainLink | undefined => {
   try {
-    const entry = JSON.parse(line) as Link
+    const entry = JSON.parse(line) as ChainLink
     return Number.isSafeInteger(entry.seq) && typeof entry.prev === 'string' && typeof entry.hash === 'string' ? entry : undefined
   } catch {
     return undefined

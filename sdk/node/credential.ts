@@ -20,10 +20,10 @@ const FIRST = new Set(['last-event-id'])
 const LENGTHS = new Set(['content-length', 'transfer-encoding'])
 
 /** The headers that decide, and where a cut stream goes on, by their lower-case names; refuses a head that two readers could read differently. */
-export type Head = ReadonlyMap<string, string>
+export type CredentialHead = ReadonlyMap<string, string>
 
 /** Reads the raw list, since a server joins or drops doubles. */
-export const readHead = (rawHeaders: readonly string[]): Head => {
+export const readHead = (rawHeaders: readonly string[]): CredentialHead => {
   const head = new Map<string, string>()
   const lengths = new Set<string>()
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -39,7 +39,7 @@ export const readHead = (rawHeaders: readonly string[]): Head => {
 }
 
 /** The credential that counts: the first header of the order that is present and not empty, right or wrong. */
-export const readCredential = (head: Head): Credential | undefined => {
+export const readCredential = (head: CredentialHead): Credential | undefined => {
   for (const [name, kind] of KINDS) {
     const value = head.get(name)
     if (value) return { kind, value: kind === 'bearer' ? bearerOf(value) : plain(name, value) }
@@ -48,7 +48,7 @@ export const readCredential = (head: Head): Credential | undefined => {
 }
 
 /** The bearer of an open route, which reads its own proof; the other credential headers are not judged there. */
-export const readBearer = (head: Head): string | undefined => {
+export const readBearer = (head: CredentialHead): string | undefined => {
   const value = head.get('authorization')
   return value ? bearerOf(value) : undefined
 }

@@ -24,5 +24,5 @@ export const prefixFolder = (prefix: string): string[] => {
 }
 
 /** Where a stored thing lies below its folder. */
-export const placeOf = (folder: string, name: string, extension: string, least = 1): string =>
+export const placeOfName = (folder: string, name: string, extension: string, least = 1): string =>
   `${join(folder, ...segments(name, least))}${extension}`

@@ -4,7 +4,7 @@ import { request as secureRequest } from 'node:https'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as secured } from 'node:tls'
 import { Refusal, refuse } from '../refusal.js'
-import { addressKind, barred, type Reach } from './addresses.js'
+import { addressKind, barred, type NetworkReach } from './addresses.js'
 import { judge, sentenceOf } from './network/policy.js'
 
 /** A request to a server outside, made for somebody else. */
@@ -13,7 +13,7 @@ export interface OutboundRequest {
   readonly method?: string
   readonly headers?: { readonly [name: string]: string }
   readonly body?: string
-  readonly reach: Reach
+  readonly reach: NetworkReach
   readonly signal?: AbortSignal
   /** For everything together: names, redirects, the whole answer. */
   readonly timeoutMs: number
@@ -99,7 +99,7 @@ export const SENTENCES: { readonly [code: string]: string } = {
 }
 
 /** The addresses a host stands for, only those that may be asked. */
-export const addressesOf = async (url: URL, reach: Reach, signal: AbortSignal): Promise<LookupAddress[]> => {
+export const addressesOf = async (url: URL, reach: NetworkReach, signal: AbortSignal): Promise<LookupAddress[]> => {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const port = portOf(url)
   const family = isIP(host)
@@ -115,10 +115,10 @@ export const addressesOf = async (url: URL, reach: Reach, signal: AbortSignal): 
 const portOf = (url: URL): number => Number(url.port || (url.protocol === 'https:' ? 443 : 80))
 
 /** Whether an address is the conversation's own loopback, not that of the machine. */
-const isOwnLoopback = (address: string, { own }: Reach): boolean => own !== undefined && addressKind(address) === 'loopback'
+const isOwnLoopback = (address: string, { own }: NetworkReach): boolean => own !== undefined && addressKind(address) === 'loopback'
 
 /** The sentence of an address that must not be asked. */
-const refusalOf = (host: string, address: string, port: number, reach: Reach): string | undefined => {
+const refusalOf = (host: string, address: string, port: number, reach: NetworkReach): string | undefined => {
   if (isOwnLoopback(address, reach)) return undefined
   if (!reach.own) {
     const why = barred(address, port, reach)

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 
 /** Whether the client of a call is still there. Few calls ask, so what tells them is made for those. */
-export class Presence {
+export class PresenceBook {
   readonly #res: ServerResponse
   #ended: AbortController | undefined
 

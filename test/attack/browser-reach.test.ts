@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { Gate } from '../../plugins/system/browsers/gate.js'
-import type { Reach } from '../../sdk/node/addresses.js'
+import type { NetworkReach } from '../../sdk/node/addresses.js'
 import { between, siteOf, withChromium, type Page } from '../support/browser.js'
 import { daemonWith } from '../support/daemon.js'
 import { ATTEMPTS, WORKER } from './browser-attempts.js'
@@ -53,7 +53,7 @@ const rawTo = async (gate: Gate, bytes: string): Promise<string> => {
   return text(socket).catch(() => '')
 }
 
-const gateOf = async (t: Pick<Test, 'teardown'>, reach: Reach): Promise<Gate> => {
+const gateOf = async (t: Pick<Test, 'teardown'>, reach: NetworkReach): Promise<Gate> => {
   const gate = await Gate.open(async () => reach)
   t.teardown(() => gate.close())
   return gate

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { refuse } from '../../sdk/refusal.js'
 import type { Scope } from '../../sdk/types.js'
-import type { Access } from '../../kernel/manifest.js'
+import type { CallAccess } from '../../kernel/manifest.js'
 import { daemonWith, root, type Support } from '../support/daemon.js'
 
 /** One routed call of the manifests. */
@@ -12,7 +12,7 @@ export interface Routed {
   readonly method: string
   /** The path with its parameters filled in. */
   readonly path: string
-  readonly access: Access
+  readonly access: CallAccess
 }
 
 const VALUES: { readonly [parameter: string]: string } = { id: 'c-1', repo: 'root' }
@@ -22,7 +22,7 @@ const fill = (path: string): string => path.replace(/\{(\w+)\}/g, (_, name: stri
 /** Every routed call, as the manifests say it. */
 export const ROUTED: readonly Routed[] = readdirSync(join(root, '..', 'manifests'))
   .filter(file => file.endsWith('.json') && file !== 'schema.json')
-  .flatMap(file => Object.entries((JSON.parse(readFileSync(join(root, '..', 'manifests', file), 'utf8')) as { routes: { [call: string]: Access } }).routes))
+  .flatMap(file => Object.entries((JSON.parse(readFileSync(join(root, '..', 'manifests', file), 'utf8')) as { routes: { [call: string]: CallAccess } }).routes))
   .filter(([call]) => call.includes(' '))
   .map(([call, access]) => ({ call, method: call.split(' ')[0]!, path: fill(call.split(' ')[1]!), access }))
 

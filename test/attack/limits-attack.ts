@@ -13,30 +13,30 @@ const MANY_MS = 60_000
 /** Each ends by itself after a while: a daemon that does not end it takes no machine down. */
 const ATTACKS: { readonly [name: string]: { readonly command: string; readonly says: RegExp } } = {
   'a fork bomb': {
-    command: 'b() { [ $1 = 0 ] || { b $(($1-1)) & b $(($1-1)) & }; sleep 20; }; b 9',
+    command: 'b() { [ $1 = 0 ] || { b $(($1-1)) & b $(($1-1)) & }; sleep 60; }; b 9',
     says: /^expected at most 200 processes and threads in a turn, found [\d,]+: the programs of the turn were ended; wall\.limits\.processes in the file of --config/,
   },
   'a fork bomb of sessions': {
-    command: 'perl -e \'use POSIX; for (1..9) { setsid() unless fork } sleep 20\'',
+    command: 'perl -e \'use POSIX; for (1..9) { setsid() unless fork } sleep 60\'',
     says: /^expected at most 200 processes and threads in a turn, found [\d,]+: /,
   },
   'a memory hog': {
-    command: 'perl -e \'for (1..30) { $k[$_] = "x" x (40 << 20) } sleep 20\'',
+    command: 'perl -e \'for (1..30) { $k[$_] = "x" x (40 << 20) } sleep 60\'',
     says: /^expected at most 300 MiB of memory in a turn, found [\d.]+ [MG]iB: .*wall\.limits\.memory/,
   },
   'many memory hogs': {
-    command: 'for n in 1 2 3 4 5 6 7 8 9; do perl -e \'$k = "x" x (40 << 20); sleep 20\' & done; wait',
+    command: 'for n in 1 2 3 4 5 6 7 8 9; do perl -e \'$k = "x" x (40 << 20); sleep 60\' & done; wait',
     says: /^expected at most 300 MiB of memory in a turn, found \d+ MiB: /,
   },
   'files in memory': {
-    command: 'for n in 1 2 3 4 5 6 7 8 9; do head -c 50000000 /dev/zero > /dev/shm/$n; done; sleep 20',
+    command: 'for n in 1 2 3 4 5 6 7 8 9; do head -c 50000000 /dev/zero > /dev/shm/$n; done; sleep 60',
     says: /^expected at most 300 MiB of memory in a turn, found \d+ MiB: /,
   },
   'a file of 100 GiB without content': { command: 'truncate -s 100G big', says: /^expected at most 64\.0 MiB in one file, found more: .*wall\.limits\.fileSize/ },
   'a file that grows': { command: 'dd if=/dev/zero of=big bs=1M count=200; echo went on', says: /^expected at most 64\.0 MiB in one file, found more: / },
   'a file of a program that ignores the signal': { command: 'node -e \'fs.truncateSync("README.md", 1e11)\'', says: /^expected at most 64\.0 MiB in one file, / },
   'open files': {
-    command: 'perl -e \'while (open(my $f, "<", "/dev/null")) { push @k, $f } sleep 20\'',
+    command: 'perl -e \'while (open(my $f, "<", "/dev/null")) { push @k, $f } sleep 60\'',
     says: /^expected at most 4,096 open files in a turn, found [\d,]+: .*wall\.limits\.openFiles/,
   },
 }
@@ -86,7 +86,7 @@ export const attack = async (t: Test, { client, url, data }: RunningDaemon): Pro
       t.equal(errors.length, 1)
       t.match(answersOf(frames), exactly({ ok: false, text: says }))
       t.match(frames.at(-1), { kind: 'done', reason: 'failed' })
-      t.ok(took < 18_000, `ended after ${Math.round(took)} ms, before it would have ended by itself`)
+      t.ok(took < 50_000, `ended after ${Math.round(took)} ms, before it would have ended by itself`)
       t.ok(slowest < 5_000, `an answer took at most ${Math.round(slowest)} ms`)
     })
   }

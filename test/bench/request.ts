@@ -14,7 +14,7 @@ import { App } from '../../kernel/http/app.js'
 import { OpenStreams } from '../../kernel/http/streams.js'
 import { createLog } from '../../kernel/log.js'
 import type { PluginManifest } from '../../kernel/manifest.js'
-import type { Kernel } from '../../kernel/services.js'
+import type { KernelServices } from '../../kernel/services.js'
 import type { Scope } from '../../sdk/types.js'
 import { createHost } from '../../sdk/host.js'
 import { Connections } from '../../sdk/node/connections.js'
@@ -116,7 +116,7 @@ const hono = (): RequestListener => {
 
 /** The daemon's own pipeline with authentication and 400 routes in 40 groups. */
 const whole = async (): Promise<{ listener: RequestListener; token: string }> => {
-  const kernel = { calls: new Calls(false), boot: new Boot(() => {}) } as unknown as Kernel
+  const kernel = { calls: new Calls(false), boot: new Boot(() => {}) } as unknown as KernelServices
   const kept = new Map<string, unknown>()
   const auth = await createAuth({
     files: { read: async <T>(name: string) => kept.get(name) as T, write: async (name, value) => void kept.set(name, value), remove: async () => {} },

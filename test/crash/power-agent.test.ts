@@ -7,7 +7,7 @@ import type { Conversation, TurnInput } from '../../plugins/agent/contract.js'
 import { FrameLog } from '../../plugins/agent/turn/frame-log.js'
 import type { Frame } from '../../plugins/agent/turn/frames.js'
 import { Queue, type Acceptance } from '../../plugins/agent/queue/queue.js'
-import type { Message } from '../../plugins/agent/turn/run-entry.js'
+import type { RunMessage } from '../../plugins/agent/turn/run-entry.js'
 import type { Row } from '../../plugins/agent/turn/run-record.js'
 import { Transcripts } from '../../plugins/agent/conversations/transcripts.js'
 import { pack } from '../../plugins/system/bundles/packing.js'
@@ -42,7 +42,7 @@ const withJournals = async <T>(folder: string, work: (journals: Journals) => Pro
 }
 
 const IDS = [1, 2, 3, 4]
-const message = (n: number): Message => ({
+const message = (n: number): RunMessage => ({
   run: `r-${n}`, conversationId: 'c', messageId: `m-${n}`, input: { prompt: `say ${n}` } as TurnInput, by: 'ada@example.org', attended: true, at: n,
 })
 const accepted = (n: number, more: Omit<Acceptance, 'row'>): Acceptance =>

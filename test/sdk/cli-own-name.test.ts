@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { nameFor } from '../../sdk/cli/own-name.js'
+import { programName } from '../../sdk/cli/own-name.js'
 import { root } from '../support/daemon.js'
 import { PROGRAM, sandbox } from './cli-process.js'
 
@@ -24,14 +24,14 @@ t.test('the program is called as it can be typed where the person is', async t =
   const [bin, npm, project, elsewhere] = [at('bin'), at('project', 'node_modules', '.bin'), at('project', 'src'), at('elsewhere')]
   for (const place of [bin, npm]) symlinkSync(PROGRAM, join(place, 'sandbox'))
   const whole = `${process.execPath} ${PROGRAM}`
-  t.equal(nameFor({ PATH: `/nowhere:${bin}` }, elsewhere, PROGRAM), 'sandbox')
-  t.equal(nameFor({ PATH: npm }, elsewhere, PROGRAM), whole, 'what npm puts into PATH is gone with the next command')
-  t.equal(nameFor({ PATH: npm }, project, join(npm, 'sandbox')), 'npx sandbox')
-  t.equal(nameFor({}, join(root, '..'), PROGRAM), 'npx sandbox', 'in its own package')
-  t.equal(nameFor({}, elsewhere, PROGRAM), whole)
+  t.equal(programName({ PATH: `/nowhere:${bin}` }, elsewhere, PROGRAM), 'sandbox')
+  t.equal(programName({ PATH: npm }, elsewhere, PROGRAM), whole, 'what npm puts into PATH is gone with the next command')
+  t.equal(programName({ PATH: npm }, project, join(npm, 'sandbox')), 'npx sandbox')
+  t.equal(programName({}, join(root, '..'), PROGRAM), 'npx sandbox', 'in its own package')
+  t.equal(programName({}, elsewhere, PROGRAM), whole)
   const other = at('other')
   symlinkSync(process.execPath, join(other, 'sandbox'))
-  t.equal(nameFor({ PATH: other }, elsewhere, PROGRAM), whole, 'somebody else\'s program of that name')
+  t.equal(programName({ PATH: other }, elsewhere, PROGRAM), whole, 'somebody else\'s program of that name')
 })
 
 t.test('a hint works as it is printed, outside the package and without an installation', async t => {

@@ -26,7 +26,7 @@ interface Answered {
 const REMEMBERED = 5_000
 
 /** The cards that are up in the whole sandbox, and the answers given lately. */
-export class Cards {
+export class OpenCards {
   readonly #open = new Map<string, RaisedCard>()
   readonly #answered = new Map<string, Answered>()
 

@@ -4,7 +4,7 @@ import { accessToConversation } from '../../../sdk/node/conversation-reach.js'
 import { refuseReading } from '../../../sdk/node/access-view.js'
 import { assertMayDecide, assertReaches, type Sender } from '../conversations/access.js'
 import { isOffer } from './kinds.js'
-import type { Cards } from './cards.js'
+import type { OpenCards } from './cards.js'
 import type { CardReply } from '../contract.js'
 import type { Conversations } from '../conversations/conversations.js'
 import { framesOf } from '../turn/frame-log.js'
@@ -13,7 +13,7 @@ import type { ViewOf } from '../conversations/access-view.js'
 
 /** What answering a card needs. */
 export interface ReplyDeps {
-  readonly cards: Cards
+  readonly cards: OpenCards
   readonly conversations: Conversations
   readonly journal: Pick<Journals, 'read'>
   readonly look: ViewOf

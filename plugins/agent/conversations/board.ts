@@ -8,7 +8,7 @@ import type { Engine } from '../turn/engine.js'
 import type { Eraser } from './eraser.js'
 import type { QueuedMessage } from '../turn/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
-import { shown, type Queue } from '../queue/queue.js'
+import { shownMessages, type Queue } from '../queue/queue.js'
 import type { Search } from './search.js'
 import type { Transcripts } from './transcripts.js'
 
@@ -165,7 +165,7 @@ export class Board {
 
   #line(id: string): WaitingMessages {
     const { queue } = this.#deps
-    return { messages: shown(queue.waiting(id)), paused: queue.paused(id) }
+    return { messages: shownMessages(queue.waiting(id)), paused: queue.paused(id) }
   }
 
   /** Shows the queue as it is now to whoever watches. */

@@ -9,13 +9,13 @@ export interface Said {
 }
 
 /** How far a record is in the index: its lines, and what its last one is. */
-export interface Mark {
+export interface IndexMark {
   readonly lines: number
   readonly tail: string
 }
 
 /** Something said that may hold the words. */
-export interface Found extends Said {
+export interface FoundText extends Said {
   readonly id: string
   readonly n: number
 }
@@ -43,13 +43,13 @@ export class SearchIndex {
   }
 
   /** How far each record that has something in the index is in it. */
-  get marks(): Map<string, Mark> {
+  get marks(): Map<string, IndexMark> {
     const rows = this.#db.prepare('select id, lines, tail from known').all()
     return new Map(rows.map(({ id, lines, tail }) => [String(id), { lines: Number(lines), tail: String(tail) }]))
   }
 
   /** Adds what follows in a record, and moves its mark there, in one step. */
-  add(id: string, said: readonly Said[], { lines, tail }: Mark): void {
+  add(id: string, said: readonly Said[], { lines, tail }: IndexMark): void {
     this.#inOneStep(db => {
       const line = db.prepare('insert into lines (id, speaker, text) values (?, ?, ?)')
       const words = db.prepare('insert into said (rowid, text) values (?, ?)')
@@ -68,7 +68,7 @@ export class SearchIndex {
   }
 
   /** What may hold the words, oldest of each conversation first, after entry `n`; empty at the end. */
-  page(words: string, n: number): Found[] {
+  page(words: string, n: number): FoundText[] {
     const isShort = [...words].length < STRETCH || words.includes('\0')
     const rows = isShort
       ? this.#db.prepare('select n, id, speaker, text from lines where n > ? order by n limit ?').all(n, PAGE)

@@ -4,7 +4,7 @@ import type { Match, Matches, Snippet } from '../contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from '../turn/engine.js'
 import type { Row } from '../turn/run-record.js'
-import type { Mark, Said, SearchIndex } from './search-index.js'
+import type { IndexMark, Said, SearchIndex } from './search-index.js'
 import type { SettledLine, Transcripts } from './transcripts.js'
 
 /** What searching stands on. */
@@ -132,7 +132,7 @@ export class Search {
   }
 
   /** Takes up what follows in a record; one whose known end is another now is taken up from its beginning. */
-  async #take(id: string, known: Mark | undefined): Promise<void> {
+  async #take(id: string, known: IndexMark | undefined): Promise<void> {
     const { conversations, index, transcripts } = this.#deps
     let [at, lines]: [number, SettledLine[]] = [0, []]
     if (known && known.lines > 0) {

@@ -4,9 +4,9 @@ import { refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { readJson, readPlain, sweepTemporary, writeAtomic } from '../../../sdk/node/files.js'
 import { ownTip, refsOf } from './gitdir.js'
-import { importObjects, logOf, Malformed, type Import } from './import.js'
+import { importObjects, logOf, MalformedBranch, type Import } from './import.js'
 import { branchTip, moveBranch } from './refs.js'
-import type { Repository, TreeEntry } from './repositories.js'
+import type { MainRepository, TreeEntry } from './repositories.js'
 import type { Tree } from './tree.js'
 
 /** Where the daemon has put a branch of a repository: on `tip`, or while that is being written still on `was`. */
@@ -67,7 +67,7 @@ export class Branches {
    *
    * Answers why it stays out, in a sentence; the repository is then as it was.
    */
-  async take(id: string, { repo, common, gitdir }: TreeEntry, tree: Tree, main: Repository | undefined): Promise<string | undefined> {
+  async take(id: string, { repo, common, gitdir }: TreeEntry, tree: Tree, main: MainRepository | undefined): Promise<string | undefined> {
     const { branch } = tree
     const tip = ownTip(gitdir, branch)
     if (tip === undefined) {
@@ -90,7 +90,7 @@ export class Branches {
       if (!moved) return movedAway(repo, branch, here ?? tip, (await branchTip(common, branch)) ?? 'none')
       return undefined
     } catch (error) {
-      if (!(error instanceof Malformed)) throw error
+      if (!(error instanceof MalformedBranch)) throw error
       return `what ${branch} of ${repo} holds does not pass git's checks and stays out of the repository (${error.message}): have the agent take that commit back`
     }
   }
@@ -100,7 +100,7 @@ export class Branches {
     const named = new Set([...sure, ...(await refsOf(what.common)).refs.values()])
     const has = [...named].slice(0, MOST_NAMED)
     return importObjects({ ...what, has }).catch(error => {
-      if (!(error instanceof Malformed) || has.length === sure.length) throw error
+      if (!(error instanceof MalformedBranch) || has.length === sure.length) throw error
       return importObjects({ ...what, has: sure })
     })
   }

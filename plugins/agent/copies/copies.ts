@@ -13,10 +13,10 @@ import { Branches } from './branches.js'
 import { dropEntries, renewEarlierCopy, sweepEntries, isEarlierCopy } from './earlier.js'
 import { clearOwn, followRefs, ownTip } from './gitdir.js'
 import { branchTip, dropBranch, parkBranch, unparkBranch } from './refs.js'
-import { besideRepositories, exists, pathOf, sweepObjects, whole, workBegins, type Repository, type TreeEntry } from './repositories.js'
+import { besideRepositories, exists, pathOf, sweepObjects, isWhole, workBegins, type MainRepository, type TreeEntry } from './repositories.js'
 import { keeping, CopyStore, type CopyRecord, type CopyStoreOptions, type TurnWall } from './copy-store.js'
 import { WarmCopy } from './warm-copy.js'
-import type { Checkpoint, Opened, Synced, Tip } from './states.js'
+import type { Checkpoint, Opened, SyncedCopy, Tip } from './states.js'
 import { Trash } from './trash.js'
 import { commitTree, dropLocks, dropRebase, inTree, rebaseTree, resetTree, type Tree } from './tree.js'
 
@@ -83,7 +83,7 @@ export class Copies {
     const dir = this.dir(id)
     return this.#locks.with(id, async () => {
       const made = await this.#made(id)
-      if (made && known.length > 0 && (await whole(dir, made.repos))) {
+      if (made && known.length > 0 && (await isWhole(dir, made.repos))) {
         await this.#settle(id, made)
         return { repos: known.map(repo => ({ ...repo })) }
       }
@@ -92,7 +92,7 @@ export class Copies {
   }
 
   /** Commits the rest and moves the branch onto the main line; where that does not apply, all stays as it was. */
-  async sync(id: string, repos: readonly CopyRepo[]): Promise<Synced> {
+  async sync(id: string, repos: readonly CopyRepo[]): Promise<SyncedCopy> {
     return this.#locks.with(id, async () => {
       const made = await this.#usable(id)
       const reports: CheckoutSync[] = []
@@ -207,7 +207,7 @@ export class Copies {
     const dir = this.dir(id)
     await this.#locks.with(id, async () => {
       const made = (await exists(dir)) ? await this.#made(id) : undefined
-      if (made && (await whole(dir, made.repos))) {
+      if (made && (await isWhole(dir, made.repos))) {
         await this.#settle(id, made)
         for (const { repo } of made.repos) await this.#commitAll(id, made, repo)
       }
@@ -354,7 +354,7 @@ export class Copies {
   async #usable(id: string): Promise<CopyRecord> {
     const made = await keeping(await this.#need(id), ({ common }) => exists(common))
     for (const { gitdir } of made.repos) await clearOwn(gitdir, `agent/${id}`)
-    if (!(await whole(this.dir(id), made.repos))) {
+    if (!(await isWhole(this.dir(id), made.repos))) {
       return refuse('conflict', 'the private copy is damaged: say something to its agent, and it is made again from its branch')
     }
     await this.#undoRebases(id, made)
@@ -362,7 +362,7 @@ export class Copies {
   }
 
   /** Moves the branch onto the main line; answers the paths it stopped at when it did not apply. */
-  async #rebase(id: string, tree: Tree, main: Repository, copy: CopyRepo, tip: string): Promise<string[] | undefined> {
+  async #rebase(id: string, tree: Tree, main: MainRepository, copy: CopyRepo, tip: string): Promise<string[] | undefined> {
     const holds = async (commit: string) => (await inTree(tree, ['merge-base', '--is-ancestor', commit, tip], { ok: [0, 1, 128] })).code === 0
     const from = await workBegins(main, copy, holds)
     const mark = this.#mark(id, copy.repo)
@@ -443,7 +443,7 @@ export class Copies {
   async #save(id: string): Promise<void> {
     const made = await this.#made(id)
     if (!made) return
-    const sound = await keeping(made, entry => whole(this.dir(id), [entry]))
+    const sound = await keeping(made, entry => isWhole(this.dir(id), [entry]))
     await this.#settle(id, sound)
     for (const { repo } of sound.repos) {
       await commitTree(this.#store.tree(id, sound, repo), MESSAGE)

@@ -8,7 +8,7 @@ import type { ProgramGroup } from '../../../sdk/node/limits/group.js'
 import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 import type { WallNetwork, WallSpec } from '../../../sdk/node/wall/wall.js'
 import { SEEN } from './gitdir.js'
-import { addTree, below, pathOf, patternOf, type Repository, type TreeEntry } from './repositories.js'
+import { addTree, below, pathOf, patternOf, type MainRepository, type TreeEntry } from './repositories.js'
 import { fillTree, type Tree } from './tree.js'
 
 /** A finished copy, as written down beside it: without this note a copy is half-made. */
@@ -112,7 +112,7 @@ export class CopyStore {
   }
 
   /** Adds a filled tree to a copy that is being made, and answers whether its branch was there and was kept. */
-  async add(made: CopyRecord, id: string, source: Repository, branch?: string, rebuild?: boolean): Promise<boolean> {
+  async add(made: CopyRecord, id: string, source: MainRepository, branch?: string, rebuild?: boolean): Promise<boolean> {
     const { repo, common, head } = source
     const copy = join(this.place(id), pathOf(repo))
     const gitdir = await this.newGitdir()

@@ -2,7 +2,7 @@ import { mkdir, readdir, realpath, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { wallKind } from '../../../sdk/node/wall/wall.js'
 import type { RepositoryScan, FoundRepositories } from './repository-scan.js'
-import { exists, pathOf, type Repository } from './repositories.js'
+import { exists, pathOf, type MainRepository } from './repositories.js'
 
 /** An untracked dependency folder of a main checkout, and its path from the workspace root. */
 interface Dependency {
@@ -11,7 +11,7 @@ interface Dependency {
 }
 
 /** The untracked dependencies of main checkouts, as they are and where they belong in a copy. */
-export const dependenciesOf = async (look: RepositoryScan, sources: readonly Repository[], seen: FoundRepositories): Promise<Dependency[]> => {
+export const dependenciesOf = async (look: RepositoryScan, sources: readonly MainRepository[], seen: FoundRepositories): Promise<Dependency[]> => {
   const each = await Promise.all(sources.map(async source => {
     const paths = await look.dependencies(source, seen)
     return paths.map(path => ({ from: join(source.dir, path), path: join(pathOf(source.repo), path) }))

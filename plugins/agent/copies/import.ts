@@ -19,7 +19,7 @@ export interface Import {
 }
 
 /** What the repository does not take, in git's words. */
-export class Malformed extends Error {}
+export class MalformedBranch extends Error {}
 
 const MOST_BYTES = 8 * 1024 * 1024 * 1024
 /** As many objects git itself keeps as files of their own when it is sent some. */
@@ -60,7 +60,7 @@ export const importObjects = async (what: Import): Promise<string[]> => {
     await dropOwnObjects(gitdir, common, ids)
     return ids
   } catch (error) {
-    throw error instanceof GitFailure ? new Malformed(wordsOf(error), { cause: error }) : error
+    throw error instanceof GitFailure ? new MalformedBranch(wordsOf(error), { cause: error }) : error
   } finally {
     await rm(apart, { recursive: true, force: true })
   }
@@ -80,7 +80,7 @@ const packInto = async ({ tree, tip, has }: Import, path: string): Promise<void>
       signal: stop.signal,
       to: piece => {
         bytes += piece.length
-        if (bytes > MOST_BYTES) stop.abort(new Malformed(`there are more than ${MOST_BYTES} bytes of it`))
+        if (bytes > MOST_BYTES) stop.abort(new MalformedBranch(`there are more than ${MOST_BYTES} bytes of it`))
         else writeSync(file, piece)
       },
     })
@@ -138,7 +138,7 @@ const looseIn = async (objects: string): Promise<[folder: string, name: string][
 const checkCommit = async (common: string, tip: string, apart?: string): Promise<void> => {
   const env = { GIT_DIR: common, ...(apart && { GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(apart) }) }
   const { text } = await git(common, ['cat-file', '-t', tip], { env })
-  if (text.trim() !== 'commit') throw new Malformed(`the tip ${tip.slice(0, 12)} is a ${text.trim()} and no commit`)
+  if (text.trim() !== 'commit') throw new MalformedBranch(`the tip ${tip.slice(0, 12)} is a ${text.trim()} and no commit`)
 }
 
 /** As `checkCommit`, of an object that is a file of its own: it begins with what it is. */
@@ -146,7 +146,7 @@ const checkLoose = async (path: string): Promise<void> => {
   const inflated = createInflate()
   inflated.end(await readFile(path))
   for await (const piece of inflated) {
-    if (!(piece as Buffer).subarray(0, 7).equals(Buffer.from('commit '))) throw new Malformed('the tip is no commit')
+    if (!(piece as Buffer).subarray(0, 7).equals(Buffer.from('commit '))) throw new MalformedBranch('the tip is no commit')
     return
   }
 }

@@ -7,7 +7,7 @@ import { followRefs, layGitdir, writeOwnRef } from './gitdir.js'
 import { branchTip, clearPlaces, dropBranch, putBranch } from './refs.js'
 
 /** A repository of the workspace: `root`, or its path from the workspace root. */
-export interface Repository {
+export interface MainRepository {
   readonly repo: string
   /** The main checkout. */
   readonly dir: string
@@ -43,7 +43,7 @@ export const pathOf = (repo: string): string => (repo === 'root' ? '' : repo)
  * @param holds Whether the branch holds a commit: that is asked in the copy, whose newest commits the repository may not have.
  */
 export const workBegins = async (
-  main: Repository, copy: { base: string; landedTip?: string }, holds: (commit: string) => Promise<boolean>,
+  main: MainRepository, copy: { base: string; landedTip?: string }, holds: (commit: string) => Promise<boolean>,
 ): Promise<string> => {
   const { base, landedTip } = copy
   if (!landedTip || landedTip === base || !(await holds(landedTip))) return base
@@ -64,7 +64,7 @@ export interface TreeEntry {
 }
 
 /** Whether the trees of a copy are all there and lead where they should. */
-export const whole = async (dir: string, repos: readonly TreeEntry[]): Promise<boolean> => {
+export const isWhole = async (dir: string, repos: readonly TreeEntry[]): Promise<boolean> => {
   const each = repos.map(async ({ repo, common, gitdir }) => {
     const copy = join(dir, pathOf(repo))
     const pointer = join(copy, '.git')
@@ -107,7 +107,7 @@ export const point = (copy: string, gitdir: string): Promise<void> => writeAtomi
  * Only files are written: no program of the repository runs.
  */
 export const addTree = async (
-  source: Repository, copy: string, gitdir: string, branch?: string, rebuild = false,
+  source: MainRepository, copy: string, gitdir: string, branch?: string, rebuild = false,
 ): Promise<boolean> => {
   const { common, head } = source
   if (branch) await clearPlaces(common, branch)
@@ -128,7 +128,7 @@ const writeHead = (gitdir: string, target: string): Promise<void> =>
   writeAtomic(join(gitdir, 'HEAD'), `${target}\n`, { mode: 0o644 })
 
 /** Gives a tree that was on no branch a new one, there and in the repository; files and index stay as they are. */
-export const attachTree = async ({ common, head }: Repository, gitdir: string, branch: string): Promise<void> => {
+export const attachTree = async ({ common, head }: MainRepository, gitdir: string, branch: string): Promise<void> => {
   await Promise.all([putBranch(common, branch, head), writeOwnRef(gitdir, branch, head), followRefs(gitdir, common, branch)])
   failpoint('agent.warm.pointed')
   await writeHead(gitdir, `ref: refs/heads/${branch}`)

@@ -5,7 +5,7 @@ import { git, GitFailure } from '../../../sdk/node/git.js'
 import { readPlain } from '../../../sdk/node/files.js'
 import { contains } from '../../../sdk/node/paths.js'
 import { DEPENDENCY_FOLDERS, NOT_SEARCHED, SEARCH_DEPTH } from '../../../sdk/node/repositories.js'
-import { below, pathOf, type Repository } from './repositories.js'
+import { below, pathOf, type MainRepository } from './repositories.js'
 
 /** Where the workspace and the daemon's own files are. */
 export interface WorkspaceFolders {
@@ -16,7 +16,7 @@ export interface WorkspaceFolders {
 /** What the workspace holds now. */
 export interface FoundRepositories {
   /** Every repository that has a commit, parents first; two checkouts of one repository count once. */
-  readonly repositories: Repository[]
+  readonly repositories: MainRepository[]
   /** Folders with the name of dependencies, as paths from the workspace root. */
   readonly named: readonly string[]
 }
@@ -77,7 +77,7 @@ const readFolder = (path: string, stamp: string): Folder => {
 interface Asked {
   /** Undefined: it has to be asked again. */
   readonly mark: string | undefined
-  readonly repository: Repository
+  readonly repository: MainRepository
 }
 
 const COMMIT = /^[0-9a-f]{40,64}\n?$/
@@ -88,7 +88,7 @@ const MOST_PACKED = 1024 * 1024
  * All that decides where a checkout stands, read without git: while it is the same, so is git's answer. Undefined where
  * the files do not say the same as git did, such as with refs in a table.
  */
-const markOf = ({ dir, gitdir, common, head: told }: Repository): string | undefined => {
+const markOf = ({ dir, gitdir, common, head: told }: MainRepository): string | undefined => {
   const link = join(dir, '.git')
   const found = lstatSync(link, { throwIfNoEntry: false })
   const head = readPlain(join(gitdir, 'HEAD'))
@@ -105,7 +105,7 @@ const commitOf = (common: string, branch: string): string | undefined => {
 }
 
 /** Asks git about a path. */
-const repositoryAt = async ({ workspace, data }: WorkspaceFolders, repo: string): Promise<Repository | undefined> => {
+const repositoryAt = async ({ workspace, data }: WorkspaceFolders, repo: string): Promise<MainRepository | undefined> => {
   const dir = join(workspace, pathOf(repo))
   if ((await realpath(dir).catch(() => undefined)) !== dir) return undefined
   if (!(await lstat(join(dir, '.git')).catch(() => undefined))) return undefined
@@ -135,7 +135,7 @@ export class RepositoryScan {
   readonly #ignored = new Map<string, Ignored>()
   /** By name. */
   #asked = new Map<string, Asked>()
-  #last: readonly Repository[] = []
+  #last: readonly MainRepository[] = []
 
   constructor(where: WorkspaceFolders) {
     this.#where = where
@@ -157,7 +157,7 @@ export class RepositoryScan {
   }
 
   /** The repository at a path, when it has a commit and its git dir is one the sandbox may use. */
-  async at(repo: string): Promise<Repository | undefined> {
+  async at(repo: string): Promise<MainRepository | undefined> {
     const found = await this.#ask(repo)
     if (found) this.#asked.set(repo, found)
     return found?.repository
@@ -181,7 +181,7 @@ export class RepositoryScan {
   }
 
   /** The untracked dependency folders of a main checkout, as paths from its own root. */
-  async dependencies(repository: Repository, { repositories, named }: FoundRepositories): Promise<string[]> {
+  async dependencies(repository: MainRepository, { repositories, named }: FoundRepositories): Promise<string[]> {
     const { dir, repo, common } = repository
     const known = this.#ignored.get(common)
     if (!known) return this.study(repository)
@@ -197,7 +197,7 @@ export class RepositoryScan {
   }
 
   /** Asks git about every folder of a main checkout: the answer is right, and takes as long as the checkout is large. */
-  async study({ dir, common }: Repository): Promise<string[]> {
+  async study({ dir, common }: MainRepository): Promise<string[]> {
     const folders = await ignoredFolders(dir, [])
     const dependencies = await this.#real(dir, folders.filter(path => DEPENDENCY_FOLDERS.has(path.split('/').at(-1) ?? '')))
     const last = this.#ignored.get(common)?.last
@@ -261,7 +261,7 @@ export class RepositoryScan {
  * All that decides which of these folders git ignores; undefined where rules lie elsewhere too, or while a change may go
  * unseen because it came in the same tick of the file system's clock.
  */
-const rulesOf = ({ dir, gitdir, common }: Repository, asked: readonly string[]): string | undefined => {
+const rulesOf = ({ dir, gitdir, common }: MainRepository, asked: readonly string[]): string | undefined => {
   const config = readPlain(join(common, 'config'))
   if (config === undefined || /excludesfile|include|worktreeconfig/i.test(config)) return undefined
   const around = asked.flatMap(path => path.split('/').map((_, depth, parts) => parts.slice(0, depth).join('/')))

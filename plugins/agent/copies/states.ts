@@ -1,7 +1,7 @@
 import type { CheckoutSync, CopyRepo, LargeFile } from '../contract.js'
 
 /** What a sync did: the repositories as they stand now, how many commits of the main line came in, and what stayed. */
-export interface Synced {
+export interface SyncedCopy {
   readonly repos: CopyRepo[]
   readonly commits: number
   readonly blocked: string[]

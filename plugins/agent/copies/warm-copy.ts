@@ -6,7 +6,7 @@ import { GitFailure } from '../../../sdk/node/git.js'
 import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 import { isEarlierCopy } from './earlier.js'
 import type { RepositoryScan } from './repository-scan.js'
-import { attachTree, detachTree, whole, type Repository } from './repositories.js'
+import { attachTree, detachTree, isWhole, type MainRepository } from './repositories.js'
 import type { CopyRecord, CopyStore } from './copy-store.js'
 import type { Trash } from './trash.js'
 import { moveTree } from './tree.js'
@@ -26,7 +26,7 @@ const WARM = '.spare'
 /** A commit, a pull or a rebase touches a git dir many times: the spare follows once it is done. */
 const QUIET_MS = 250
 
-const same = (made: CopyRecord, sources: readonly Repository[]): boolean =>
+const same = (made: CopyRecord, sources: readonly MainRepository[]): boolean =>
   made.repos.length === sources.length
   && sources.every(({ repo, common }, at) => repo === made.repos[at]?.repo && common === made.repos[at]?.common)
 
@@ -56,7 +56,7 @@ export class WarmCopy {
   }
 
   /** Turns the spare into a conversation's copy, when there is one of the same repositories that git can move. */
-  async adopt(id: string, sources: readonly Repository[]): Promise<CopyRecord | undefined> {
+  async adopt(id: string, sources: readonly MainRepository[]): Promise<CopyRecord | undefined> {
     const { locks, store, failed } = this.#deps
     if (this.#making) return undefined
     return locks.with(WARM, async () => {
@@ -94,7 +94,7 @@ export class WarmCopy {
   async #whole(): Promise<CopyRecord | undefined> {
     const { store } = this.#deps
     const made = await store.made(WARM)
-    return made && !isEarlierCopy(made) && (await whole(store.place(WARM), made.repos)) ? made : undefined
+    return made && !isEarlierCopy(made) && (await isWhole(store.place(WARM), made.repos)) ? made : undefined
   }
 
   async #discard(id: string, made: CopyRecord | undefined): Promise<void> {
@@ -103,7 +103,7 @@ export class WarmCopy {
     await trash.dropGitdirs(made?.repos ?? [])
   }
 
-  async #make(sources: readonly Repository[]): Promise<void> {
+  async #make(sources: readonly MainRepository[]): Promise<void> {
     const { store } = this.#deps
     this.#making = true
     try {
@@ -120,7 +120,7 @@ export class WarmCopy {
   }
 
   /** Moves a spare that is ready to these commits; false: there is none of these repositories. */
-  async #follow(sources: readonly Repository[]): Promise<boolean> {
+  async #follow(sources: readonly MainRepository[]): Promise<boolean> {
     const { store } = this.#deps
     const made = await this.#whole()
     if (!made || !same(made, sources)) return false
@@ -133,7 +133,7 @@ export class WarmCopy {
     return true
   }
 
-  async #move(id: string, made: CopyRecord, sources: readonly Repository[]): Promise<void> {
+  async #move(id: string, made: CopyRecord, sources: readonly MainRepository[]): Promise<void> {
     const { store } = this.#deps
     for (const [at, { repo, head }] of sources.entries()) {
       const known = made.repos[at]!
@@ -143,7 +143,7 @@ export class WarmCopy {
   }
 
   /** Every commit of the main line touches its git dir. A repository that cannot be watched is followed when it is used. */
-  #watch(sources: readonly Repository[]): void {
+  #watch(sources: readonly MainRepository[]): void {
     for (const [gitdir, watcher] of this.#watchers) {
       if (sources.some(source => source.gitdir === gitdir)) continue
       watcher.close()

@@ -2,12 +2,12 @@ import type { Handlers, Host } from '../../../sdk/index.js'
 import { senderOf } from '../conversations/access.js'
 import type { Board } from '../conversations/board.js'
 import type { QueueCalls } from './contract.js'
-import type { Delivery } from './delivery.js'
+import type { MessageDelivery } from './delivery.js'
 
 /** What the calls of the queue work with. */
 export interface QueueCallsDeps {
   readonly host: Pick<Host, 'call'>
-  readonly delivery: Delivery
+  readonly delivery: MessageDelivery
   readonly board: Board
 }
 

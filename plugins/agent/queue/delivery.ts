@@ -13,8 +13,8 @@ import type { QueuedWhy } from '../turn/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 import { notesOf, preambleOf } from '../turn/preamble.js'
 import type { Providers } from '../providers/providers.js'
-import { MOST_WAITING, answerOf, shown, type LedgerRow, type Queue } from './queue.js'
-import type { Message } from '../turn/run-entry.js'
+import { MOST_WAITING, answerOf, shownMessages, type LedgerRow, type Queue } from './queue.js'
+import type { RunMessage } from '../turn/run-entry.js'
 import { limitsOfTurn, refuseUnknown, assertVisible, type ViewOf } from '../conversations/access-view.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import type { Turn } from '../turn/turn.js'
@@ -59,7 +59,7 @@ const TITLE_FROM_PROMPT = 60
 export const minted = (letter: string): string => `${letter}-${randomUUID().replaceAll('-', '').slice(0, 20)}`
 
 /** Decides what becomes of a message: it starts a turn, is said into the running one, or waits. */
-export class Delivery {
+export class MessageDelivery {
   readonly #deps: DeliveryDeps
   /** Messages being decided, by the id their sender gave them. */
   readonly #deciding = new Map<string, Promise<Started>>()
@@ -122,7 +122,7 @@ export class Delivery {
       const begins = conversation ? NOTHING : await this.#first(input, conversationId, caller, seen)
       const at = Date.now()
       const limits = limitsOfTurn(caller)
-      const message: Message = {
+      const message: RunMessage = {
         ...(held === undefined && { lands: true }), ...(limits && { limits }),
         run: minted('r'), conversationId, messageId, input, by: caller.actor, attended: canAnswerCards(caller) && input.unattended !== true, at,
       }
@@ -176,7 +176,7 @@ export class Delivery {
     return { starts: [...pinned, ...forked.starts.filter(({ repo }) => !pinned.some(pin => pin.repo === repo))], lands }
   }
 
-  #opened(message: Message, caller: Caller, begins: Beginning, { reach: folders }: AccessView): Conversation {
+  #opened(message: RunMessage, caller: Caller, begins: Beginning, { reach: folders }: AccessView): Conversation {
     const { conversationId, input, by, at, lands } = message
     const { adapter, harness } = optionsOf(input, undefined, this.#deps.providers)
     const { forkOf } = input
@@ -203,7 +203,7 @@ export class Delivery {
     }
   }
 
-  async #accept(message: Message, conversation: Conversation, isNew: boolean, seen: AccessView): Promise<Started> {
+  async #accept(message: RunMessage, conversation: Conversation, isNew: boolean, seen: AccessView): Promise<Started> {
     const { engine, queue, conversations, checks, forks } = this.#deps
     const { run, messageId, conversationId, at, by, input } = message
     const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({ run: of, conversationId, messageId, delivery, at })
@@ -226,7 +226,7 @@ export class Delivery {
         refuse('too-many', `${MOST_WAITING} messages wait in this conversation already; wait until some of them have had their turn`)
       const queued = row('queued')
       await durably(queue.accept({ row: queued, message: { ...message, why } }))
-      turn.log.push({ kind: 'queue', messages: shown(queue.waiting(conversationId)), paused: queue.paused(conversationId) })
+      turn.log.push({ kind: 'queue', messages: shownMessages(queue.waiting(conversationId)), paused: queue.paused(conversationId) })
       return answerOf(queued)
     }
     const said = row('said', turn.run)
@@ -242,7 +242,7 @@ export class Delivery {
   }
 
   /** Why a message has to wait for the turn under way; undefined when it can be said into it. */
-  #why(turn: Turn, { conversationId, input }: Message): QueuedWhy | undefined {
+  #why(turn: Turn, { conversationId, input }: RunMessage): QueuedWhy | undefined {
     const { queue, providers, conversations } = this.#deps
     if (turn.stopping) return 'stopping'
     if (turn.state === 'parked') return 'parked'

@@ -4,7 +4,7 @@ import type { Conversation, Delivery, Started } from '../contract.js'
 import type { QueuedMessage, QueuedWhy } from '../turn/frames.js'
 import type { Resumable } from '../turn/outage.js'
 import type { Line } from './lines.js'
-import type { Message } from '../turn/run-entry.js'
+import type { RunMessage } from '../turn/run-entry.js'
 
 /** What became of a message, kept so that the same message sent again gets the same answer. */
 export interface LedgerRow extends Started {
@@ -14,7 +14,7 @@ export interface LedgerRow extends Started {
 }
 
 /** A message in the queue and why it waits. */
-export interface WaitingMessage extends Message {
+export interface WaitingMessage extends RunMessage {
   readonly why: QueuedWhy
 }
 
@@ -37,13 +37,13 @@ export interface Acceptance {
   readonly row: LedgerRow
   /** The conversation this message opens. */
   readonly opened?: Conversation
-  readonly message?: WaitingMessage | Message
+  readonly message?: WaitingMessage | RunMessage
   readonly said?: SaidWords
 }
 
 interface Waiting {
   /** The message whose turn is under way, or is to start first. */
-  current?: Message
+  current?: RunMessage
   messages: WaitingMessage[]
   said: SaidWords[]
   paused: boolean
@@ -59,7 +59,7 @@ const DEAD_BYTES = 32 * 1024 * 1024
 /** How many messages may wait in one conversation. */
 export const MOST_WAITING = 50
 
-const isWaiting = (message: Message | WaitingMessage): message is WaitingMessage => 'why' in message
+const isWaiting = (message: RunMessage | WaitingMessage): message is WaitingMessage => 'why' in message
 const size = ({ message, said }: Pick<Acceptance, 'message' | 'said'>): number =>
   (message?.input.prompt.length ?? 0) + (said?.text.length ?? 0) + (JSON.stringify(message?.resumed)?.length ?? 0)
 
@@ -107,12 +107,12 @@ export class Queue {
   }
 
   /** The message whose turn was under way, or about to start, when the journal was last written. */
-  current(conversationId: string): Message | undefined {
+  current(conversationId: string): RunMessage | undefined {
     return this.#conversations.get(conversationId)?.current
   }
 
   /** The message that stands behind a run that is not over. */
-  message(run: string): Message | undefined {
+  message(run: string): RunMessage | undefined {
     for (const { current, messages } of this.#conversations.values()) {
       const message = current?.run === run ? current : messages.find(other => other.run === run)
       if (message) return message
@@ -284,7 +284,7 @@ export class Queue {
   }
 
   /** A turn begins: what came before it is not run again. */
-  #begin(waiting: Waiting, message: Message): void {
+  #begin(waiting: Waiting, message: RunMessage): void {
     waiting.current = message
     this.#resumes(waiting, undefined)
   }
@@ -350,7 +350,7 @@ export class Queue {
 }
 
 /** The queue as people see it. */
-export const shown = (waiting: readonly WaitingMessage[]): QueuedMessage[] =>
+export const shownMessages = (waiting: readonly WaitingMessage[]): QueuedMessage[] =>
   waiting.map(({ messageId, run, input, by, at, why }) => {
     const { prompt, attachments = [], mentions = [], errand, messageId: _id, conversationId: _conversation, ...options } = input
     return { messageId, run, text: prompt, attachments, mentions, by, at, why, options: { ...options }, ...(errand && { errand }) }

@@ -1,4 +1,4 @@
-import type { Cards } from '../cards/cards.js'
+import type { OpenCards } from '../cards/cards.js'
 import type { Frame, HelperStatus } from '../turn/frames.js'
 import { isUnder } from './frames.js'
 import type { Turn } from '../turn/turn.js'
@@ -31,7 +31,7 @@ export const endSubagents = (turn: Turn, lost: boolean): void => {
 }
 
 /** After a restart no helper is there any more: what it asked is taken back, and it has failed. */
-export const failSubagents = async (turn: Turn, cards: Pick<Cards, 'settle'>): Promise<void> => {
+export const failSubagents = async (turn: Turn, cards: Pick<OpenCards, 'settle'>): Promise<void> => {
   const asked = turn.entry.fields.parked.filter(({ helper }) => helper !== undefined)
   if (!asked.length && !turn.record.helpers.open.length) return
   const open = asked.filter(({ card: { requestId } }) => {

@@ -1,4 +1,4 @@
-import { ended } from './program.js'
+import { endedProgram } from './program.js'
 import { Fields, tool } from './tool.js'
 
 const MOST_MS = 3_600_000
@@ -19,5 +19,5 @@ export const code = tool<CodeInput>({
   },
   describe: ({ source }) => ({ target: source.slice(0, 200).toWellFormed(), code: source }),
   run: async ({ source, timeoutMs }, { code, onOutput }) =>
-    ended(await code(source, { timeoutMs, ...(onOutput && { onOutput }) }), timeoutMs),
+    endedProgram(await code(source, { timeoutMs, ...(onOutput && { onOutput }) }), timeoutMs),
 })

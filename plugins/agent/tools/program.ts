@@ -5,7 +5,7 @@ import type { ShellResult } from './tool.js'
 const MOST_RESULT = 256 * 1024
 
 /** What became of a program: its output, and how it ended when not well. */
-export const ended = ({ exit, output, timedOut }: ShellResult, timeoutMs: number): ToolResult => {
+export const endedProgram = ({ exit, output, timedOut }: ShellResult, timeoutMs: number): ToolResult => {
   const note = timedOut ? `[ended after ${timeoutMs} ms]` : exit === 0 ? '' : `[exit ${exit}]`
   const ending = note && `${output === '' || output.endsWith('\n') ? '' : '\n'}${note}`
   const ok = exit === 0 && !timedOut

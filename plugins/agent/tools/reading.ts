@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { TEMPORARY } from '../../../sdk/node/files.js'
 import { cut, textContent, textOf } from './content.js'
 import { done, failed, Fields, tool } from './tool.js'
-import { inFolder, readAt } from './tree.js'
+import { inTreeFolder, readFileAt } from './tree.js'
 
 const MOST_RESULT = 256 * 1024
 const MOST_ROWS = 2000
@@ -31,7 +31,7 @@ export const readFile = tool<ReadInput>({
   describe: ({ path, offset }) =>
     ({ target: path, path, locations: [{ path, ...(offset !== undefined && { line: offset }) }] }),
   run: async ({ path, offset = 1, limit = Infinity }, tree) => {
-    const { bytes } = await readAt(tree, path)
+    const { bytes } = await readFileAt(tree, path)
     const picture = PICTURES.find(([, from, magic]) => bytes.toString('latin1', from, from + magic.length) === magic)
     if (picture) return done(`${path} is a ${picture[0]} picture of ${bytes.length} bytes`, [{ type: 'image', path }])
     const text = textOf(bytes)
@@ -62,7 +62,7 @@ export const listFolder = tool<ListInput>({
   run: async ({ path, depth }, tree) => {
     const rows: string[] = []
     const list = async (folder: string, shown: string, left: number): Promise<void> => {
-      const entries = await inFolder(tree, folder, async (at, shows) => (await readdir(at, { withFileTypes: true })).filter(({ name }) => shows(name)))
+      const entries = await inTreeFolder(tree, folder, async (at, shows) => (await readdir(at, { withFileTypes: true })).filter(({ name }) => shows(name)))
       for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
         if (entry.name.startsWith(TEMPORARY)) continue
         if (rows.length >= MOST_ROWS) return

@@ -1,4 +1,4 @@
-import { ended } from './program.js'
+import { endedProgram } from './program.js'
 import { Fields, tool } from './tool.js'
 import { folderAt } from './tree.js'
 
@@ -28,6 +28,6 @@ export const shell = tool<ShellInput>({
   run: async ({ command, cwd, timeoutMs }, tree) => {
     const { root, shell, onOutput } = tree
     const folder = cwd === undefined || cwd === '.' ? root : await folderAt(tree, cwd)
-    return ended(await shell(command, folder, { timeoutMs, ...(onOutput && { onOutput }) }), timeoutMs)
+    return endedProgram(await shell(command, folder, { timeoutMs, ...(onOutput && { onOutput }) }), timeoutMs)
   },
 })

@@ -1,5 +1,5 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
-import type { Reach } from '../../../sdk/node/addresses.js'
+import type { NetworkReach } from '../../../sdk/node/addresses.js'
 import { codeOf } from '../../../sdk/node/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames.js'
@@ -58,7 +58,7 @@ export interface ToolContext extends CallContext, Rooted {
   /** Runs JavaScript behind the wall, in the folder the turn starts in. */
   readonly code: (source: string, options: ShellOptions) => Promise<ShellResult>
   /** Which addresses of the network the turn may ask. */
-  readonly reach: () => Promise<Reach>
+  readonly reach: () => Promise<NetworkReach>
   /** Hears a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }

@@ -12,7 +12,7 @@ const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** A file's bytes and its permission bits. */
-export interface Found {
+export interface FoundFileText {
   readonly bytes: Buffer
   readonly mode: number
 }
@@ -138,7 +138,7 @@ export const at = async <T>(tree: Rooted, path: string, way: Way, work: (spot: S
 }
 
 /** Does work in an open folder; `shows` tells which of its names the tree's reach has, or leads down to. */
-export const inFolder = async <T>(tree: Rooted, path: string, work: (folder: string, shows: (name: string) => boolean) => Promise<T>): Promise<T> => {
+export const inTreeFolder = async <T>(tree: Rooted, path: string, work: (folder: string, shows: (name: string) => boolean) => Promise<T>): Promise<T> => {
   const { home, segments } = await placed(tree, path, 'list')
   return within(home, segments, false, folder => work(folder, name => leads(tree.folders, [...segments, name].join('/'))))
 }
@@ -150,7 +150,7 @@ export const folderAt = async (tree: Rooted, path: string): Promise<string> => {
 }
 
 /** The bytes of a file; refused when it is no plain file or too large. */
-export const readFound = async (path: string, named: string): Promise<Found> => {
+export const readFound = async (path: string, named: string): Promise<FoundFileText> => {
   const handle = await open(path, FILE)
   try {
     const info = await handle.stat()
@@ -174,7 +174,7 @@ export const readFound = async (path: string, named: string): Promise<Found> => 
 }
 
 /** The bytes of a file anywhere in the tree. */
-export const readAt = async (tree: Rooted, path: string): Promise<Found> => {
+export const readFileAt = async (tree: Rooted, path: string): Promise<FoundFileText> => {
   const { home, segments } = await placed(tree, path, 'read')
   const name = segments.at(-1) ?? refuse('unprocessable', 'expected a file, found the root folder')
   return within(home, segments.slice(0, -1), false, folder => readFound(join(folder, name), path))
@@ -215,7 +215,7 @@ export const stamp = async (tree: Rooted, path: string): Promise<string | undefi
     return await at(tree, path, { link: true }, async spot => {
       const info = await lstat(spot.at)
       if (info.isDirectory()) return `folder ${info.ino}`
-      const { bytes } = await readAt(tree, path)
+      const { bytes } = await readFileAt(tree, path)
       return createHash('sha256').update(bytes).digest('hex')
     })
   } catch (error) {

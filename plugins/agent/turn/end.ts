@@ -3,7 +3,7 @@ import type { RunEnd } from './frames.js'
 import type { Turn } from './turn.js'
 
 /** Resolves when every frame of a turn is on the disk; throws when that cannot be. */
-export const written = async ({ log }: Turn): Promise<void> => {
+export const writtenDown = async ({ log }: Turn): Promise<void> => {
   log.retry()
   await log.settled()
   if (log.broken) throw new Error('the frames of the run cannot be written')

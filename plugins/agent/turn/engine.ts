@@ -12,12 +12,12 @@ import { AdapterRun, applySwitch } from './adapter-run.js'
 import { resumableOf } from './outage.js'
 import type { PlannedResumes } from './planned-resumes.js'
 import type { Providers } from '../providers/providers.js'
-import { shown, type Queue } from '../queue/queue.js'
-import type { EntryFields, Message } from './run-entry.js'
+import { shownMessages, type Queue } from '../queue/queue.js'
+import type { EntryFields, RunMessage } from './run-entry.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import { Turn, type TurnHooks, type TurnHost } from './turn.js'
 import type { PreparedTurn, TurnEnvironment } from './io.js'
-import { account, written } from './end.js'
+import { account, writtenDown } from './end.js'
 import { optionsOf, type TurnOptions } from './options.js'
 import { requestOf, type Resume } from './request.js'
 
@@ -100,7 +100,7 @@ export class Engine {
   }
 
   /** Starts a turn for a message the queue holds durably. */
-  start(message: Message): Turn {
+  start(message: RunMessage): Turn {
     const { conversations, host, queue } = this.#deps
     const { conversationId, run, input, by, resumed } = message
     const before = conversations.get(conversationId)
@@ -120,7 +120,7 @@ export class Engine {
     }).catch(() => {})
     if (before.lastRun && before.lastRun !== run) this.#expire(before.lastRun)
     const waiting = queue.waiting(conversationId)
-    if (waiting.length) turn.log.push({ kind: 'queue', messages: shown(waiting), paused: false })
+    if (waiting.length) turn.log.push({ kind: 'queue', messages: shownMessages(waiting), paused: false })
     void this.drive(turn, resumed && { reason: 'outage' })
     const waiters = this.#arrivals.get(run)
     this.#arrivals.delete(run)
@@ -263,7 +263,7 @@ export class Engine {
       if (log.broken) log.push({ kind: 'error', message: 'the log of this turn could not be written: its disk is full or failing' })
       turn.close(end)
     }
-    await written(turn)
+    await writtenDown(turn)
     await entry.change({ ending: end })
     failpoint('agent.turn.ending')
     if (turn.byOutsiders) await conversations.update(conversationId, { landsAlone: undefined })
@@ -281,10 +281,10 @@ export class Engine {
     const waiting = queue.waiting(conversationId)
     const paused = (end !== 'completed' || turn.stopping) && waiting.length > 0
     if (!record.done) {
-      if (paused) log.push({ kind: 'queue', messages: shown(waiting), paused })
+      if (paused) log.push({ kind: 'queue', messages: shownMessages(waiting), paused })
       log.push({ kind: 'done', reason: end })
     }
-    await written(turn)
+    await writtenDown(turn)
     failpoint('agent.turn.done')
     await queue.ended(conversationId, run, paused, resumableOf(turn, end, Date.now()))
     await entry.remove()

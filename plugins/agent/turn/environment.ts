@@ -2,7 +2,7 @@ import { mkdir, stat } from 'node:fs/promises'
 import { extname, join, relative } from 'node:path'
 import { accessTo, allows, commonReach, covers, isWithin, Refusal, refuse, type ReachFolder } from '../../../sdk/index.js'
 import type { Log } from '../../../sdk/index.js'
-import type { Reach } from '../../../sdk/node/addresses.js'
+import type { NetworkReach } from '../../../sdk/node/addresses.js'
 import { GitFailure } from '../../../sdk/node/git.js'
 import { tooLarge } from '../../../sdk/node/large-files.js'
 import type { Limiter } from '../../../sdk/node/limits/limiter.js'
@@ -18,7 +18,7 @@ import type { ConversationNetworks, TurnNetwork } from './networks.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { Copies } from '../copies/copies.js'
 import { pathOf } from '../copies/repositories.js'
-import type { Synced } from '../copies/states.js'
+import type { SyncedCopy } from '../copies/states.js'
 import type { MessageChecks } from '../queue/delivery.js'
 import type { SubagentDeps } from '../subagents/subagents.js'
 import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
@@ -202,7 +202,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     await this.#warming
   }
 
-  async #sync(turn: Turn, id: string, repos: readonly CopyRepo[]): Promise<Omit<Synced, 'reports'>> {
+  async #sync(turn: Turn, id: string, repos: readonly CopyRepo[]): Promise<Omit<SyncedCopy, 'reports'>> {
     try {
       return await this.#deps.copies.sync(id, repos)
     } catch (error) {
@@ -298,7 +298,7 @@ const worktree = async (
 
 /** The sandbox tools in one tree. */
 const toolbox = (
-  { root, cwd, folders }: PreparedTurn, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<Reach>, listeners: ProgramListeners,
+  { root, cwd, folders }: PreparedTurn, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<NetworkReach>, listeners: ProgramListeners,
 ): Toolbox => {
   const around = aroundOf(wall)
   const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }) }

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Host } from '../../../sdk/index.js'
-import type { Listener, Reach } from '../../../sdk/node/addresses.js'
+import type { Listener, NetworkReach } from '../../../sdk/node/addresses.js'
 import { sweepTemporary, writeAtomic } from '../../../sdk/node/files.js'
 import type { Limiter } from '../../../sdk/node/limits/limiter.js'
 import { allowedOf } from '../../../sdk/node/network/allow.js'
@@ -32,7 +32,7 @@ export interface TurnNetwork {
   /** What it really has, as the frame `worktree` says. */
   kind(): Promise<'own' | 'shared'>
   /** Which addresses the daemon asks for it. */
-  reach(): Promise<Reach>
+  reach(): Promise<NetworkReach>
 }
 
 const MOST_TOLD = 50

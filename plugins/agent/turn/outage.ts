@@ -1,6 +1,6 @@
 import { minted } from '../queue/delivery.js'
 import type { ErrorFrame, RunEnd } from './frames.js'
-import type { Message } from './run-entry.js'
+import type { RunMessage } from './run-entry.js'
 import type { Turn } from './turn.js'
 
 /** How an outage of a provider is waited out. */
@@ -18,7 +18,7 @@ export interface OutageTimes {
 /** A run that an outage ended, as it can be resumed. */
 export interface Resumable {
   /** The message of the run to come. */
-  readonly message: Message
+  readonly message: RunMessage
   readonly failedAt: number
   /** When it is resumed; absent: nobody wants that. */
   readonly at?: number
@@ -37,7 +37,7 @@ export const mayResume = (tries: number, since: number, moment: number, { delays
   tries < delays.length && moment - since < mostMs
 
 /** The error by which an outage ends a run, saying whether and when the message is tried again. */
-export const outageNotice = (error: ErrorFrame, { resumed }: Message, armed: boolean, times: OutageTimes, now: number): ErrorFrame => {
+export const outageNotice = (error: ErrorFrame, { resumed }: RunMessage, armed: boolean, times: OutageTimes, now: number): ErrorFrame => {
   const { tries, since } = resumed ?? { tries: 0, since: now }
   if (!mayResume(tries, since, now, times)) return error
   if (!armed) return { ...error, autoResume: 'available' }

@@ -1,6 +1,6 @@
 import type { Journals, Log } from '../../../sdk/index.js'
 import { isOffer, titleOf } from '../cards/kinds.js'
-import type { Cards } from '../cards/cards.js'
+import type { OpenCards } from '../cards/cards.js'
 import type { TurnInput } from '../contract.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from './engine.js'
@@ -8,7 +8,7 @@ import { framesOf } from './frame-log.js'
 import type { Frame } from './frames.js'
 import { failSubagents } from '../subagents/end.js'
 import type { Queue } from '../queue/queue.js'
-import { entryFrom, entryOf, type EntryFields, type Message } from './run-entry.js'
+import { entryFrom, entryOf, type EntryFields, type RunMessage } from './run-entry.js'
 import type { Turn } from './turn.js'
 
 /** What the pass over the journals at the start of the daemon needs. */
@@ -16,7 +16,7 @@ export interface RestartDeps {
   readonly engine: Engine
   readonly conversations: Conversations
   readonly queue: Queue
-  readonly cards: Cards
+  readonly cards: OpenCards
   readonly journal: Journals
   readonly log: Log
   /** Whether running turns go on by themselves (`autoResumeOnRestart`). */
@@ -91,7 +91,7 @@ const entries = async ({ journal, log, queue }: RestartDeps): Promise<Found[]> =
 }
 
 /** What stands in for an entry that cannot be read: enough to end its run. */
-const lost = (message: Message): EntryFields => ({
+const lost = (message: RunMessage): EntryFields => ({
   message, startedAt: message.at, attempt: 1, boots: 0, provider: '', harness: 'native', model: '', permissionMode: 'default', parked: [],
   ending: 'interrupted', outsiders: true,
 })

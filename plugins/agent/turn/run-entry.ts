@@ -19,7 +19,7 @@ export interface AfterOutage {
 }
 
 /** A message that waits for its turn, or whose turn is under way. */
-export interface Message {
+export interface RunMessage {
   readonly run: string
   readonly conversationId: string
   readonly messageId: string
@@ -62,7 +62,7 @@ export interface Moving extends ProviderChoice {
 
 /** What a restart needs to know of a run in flight. */
 export interface EntryFields extends ProviderChoice {
-  message: Message
+  message: RunMessage
   startedAt: number
   attempt: number
   /** Restarts after which the turn went on without anybody's answer. */

@@ -2,13 +2,13 @@ import type { Host, Log } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { CardDraft } from '../providers/adapter.js'
 import { CARD_KINDS, isCard, titleOf } from '../cards/kinds.js'
-import type { Answerer, Cards } from '../cards/cards.js'
+import type { Answerer, OpenCards } from '../cards/cards.js'
 import type { CardReply, LiveTurn, OpenCard } from '../contract.js'
 import { FrameLog } from './frame-log.js'
 import type { Card, Frame, RunEnd } from './frames.js'
 import { endSubagents } from '../subagents/end.js'
 import type { AdapterRun } from './adapter-run.js'
-import { RunEntry, type EntryFields, type Message, type Moving, type ParkedCard } from './run-entry.js'
+import { RunEntry, type EntryFields, type RunMessage, type Moving, type ParkedCard } from './run-entry.js'
 import type { SaidWords } from '../queue/queue.js'
 import { after, beginning, isLeaving, isSettling, isWorked, mayAsk, shownAs, type TurnEvent, type TurnState } from './phase.js'
 import { RunRecord } from './run-record.js'
@@ -17,7 +17,7 @@ import { MessageInbox } from './message-inbox.js'
 /** What a turn needs of the daemon. */
 export type TurnHost = Pick<Host, 'journal' | 'emit'> & {
   readonly log: Log
-  readonly cards: Cards
+  readonly cards: OpenCards
   /** Hears that a conversation, its turn or its queue shows something else. */
   readonly changed: (conversationId: string) => void
   /** Hears that a helper of a run was started, moved or ended. */
@@ -44,7 +44,7 @@ const lineOf = (card: Card): string => (titleOf(card).trim().split('\n', 1)[0] ?
 
 /** One live turn: its frames, its cards, the words said into it, and whether it is to stop. */
 export class Turn {
-  readonly message: Message
+  readonly message: RunMessage
   readonly log: FrameLog
   readonly record: RunRecord
   readonly entry: RunEntry

@@ -7,7 +7,7 @@ import { codeOf } from '../../../sdk/node/paths.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import { Folder, removeEmpty, sameFile, splitPath, stampOf } from './folder.js'
 import type { Step } from './plan.js'
-import type { LandingRecord, LandingRecords, Move } from './record.js'
+import type { LandingRecord, LandingRecords, LandingMove } from './record.js'
 import { copyOf, isAttributes } from './main-state.js'
 import { WaitingFolders, waitingName } from './waiting-files.js'
 
@@ -81,7 +81,7 @@ const checkOut = async (bench: ScratchRepo, steps: readonly Step[], zero: string
 }
 
 interface Staging {
-  readonly moves: Move[]
+  readonly moves: LandingMove[]
   readonly made: string[]
 }
 
@@ -95,7 +95,7 @@ const stagingOf = async (main: string, id: string, steps: readonly Step[]): Prom
     waits.set(dir, obstacle ? folderOf(obstacle.at) : dir)
     if (!folder && !obstacle) await noteMissing(main, segmentsIn(dir), made)
   }
-  const moves = steps.map(({ path, stamp, after }, at): Move => {
+  const moves = steps.map(({ path, stamp, after }, at): LandingMove => {
     const dir = after && waits.get(folderOf(path))
     return { path, stamp, ...(dir !== undefined && { temporary: [...segmentsIn(dir), `${waitingName(id)}${at}`].join('/') }) }
   })
@@ -157,12 +157,12 @@ const flushNames = (main: string, paths: readonly string[]): Promise<void> => {
   return perFolder(main, [...names].map(path => ({ path })), async folder => folder?.flush())
 }
 
-const pathsOf = (moves: readonly Move[]): string[] => moves.map(({ path }) => path)
-const waitingOf = (moves: readonly Move[]): string[] => moves.flatMap(({ temporary }) => temporary ?? [])
+const pathsOf = (moves: readonly LandingMove[]): string[] => moves.map(({ path }) => path)
+const waitingOf = (moves: readonly LandingMove[]): string[] => moves.flatMap(({ temporary }) => temporary ?? [])
 
 /** Lets every new file wait under its temporary name. */
 const stage = (
-  main: string, out: string, steps: readonly Step[], moves: readonly Move[], folders: WaitingFolders,
+  main: string, out: string, steps: readonly Step[], moves: readonly LandingMove[], folders: WaitingFolders,
 ): Promise<void> => {
   const waiting = moves.flatMap(({ path, stamp, temporary }, at) => {
     const { after } = steps[at]!
@@ -180,7 +180,7 @@ const stage = (
 }
 
 /** Refuses when anything is no longer as it was read. */
-const verify = (main: string, moves: readonly Move[]): Promise<void> =>
+const verify = (main: string, moves: readonly LandingMove[]): Promise<void> =>
   perFolder(main, moves, async (folder, some) => {
     for (const { path, stamp } of some) {
       if ((folder ? stampOf(await folder.stat(splitPath(path).name)) : 'absent') !== stamp) moved(path)
@@ -206,7 +206,7 @@ const dropTemporaries = async (main: string, { moves, made }: Pick<LandingRecord
 }
 
 /** Moves one waiting file to its place. */
-const putInPlace = async (main: string, { path, temporary, stamp }: Move): Promise<void> => {
+const putInPlace = async (main: string, { path, temporary, stamp }: LandingMove): Promise<void> => {
   await makeFolders(main, folderOf(path))
   if (stamp === 'folder') await removeEmpty(main, path)
   await inFolder(main, temporary!, (from, waiting) =>
@@ -215,12 +215,12 @@ const putInPlace = async (main: string, { path, temporary, stamp }: Move): Promi
 
 /** What was done in the tree, in order, with the stamp of each new file that nobody changed at once. */
 interface Done {
-  readonly moves: Move[]
+  readonly moves: LandingMove[]
   readonly written: Map<string, string>
 }
 
 /** Takes away what goes: a file may become a folder, and a folder a file. */
-const removeAll = async (main: string, moves: readonly Move[], done: Done): Promise<void> => {
+const removeAll = async (main: string, moves: readonly LandingMove[], done: Done): Promise<void> => {
   const going = moves.filter(({ temporary }) => temporary === undefined)
   await perFolder(main, going, async (folder, some) => {
     for (const move of some) {
@@ -236,7 +236,7 @@ const removeAll = async (main: string, moves: readonly Move[], done: Done): Prom
 }
 
 /** Moves every waiting file to its place. */
-const putAllInPlace = async (main: string, moves: readonly Move[], done: Done): Promise<void> => {
+const putAllInPlace = async (main: string, moves: readonly LandingMove[], done: Done): Promise<void> => {
   const coming = moves.filter(({ temporary }) => temporary !== undefined)
   for (const dir of new Set(coming.map(({ path }) => folderOf(path)))) await makeFolders(main, dir)
   await perFolder(main, coming, async (folder, some, dir) => {
@@ -396,10 +396,10 @@ export const endLanding = async (records: LandingRecords, record: LandingRecord)
   return left
 }
 
-const deepestFirst = (one: Move, other: Move): number => other.path.split('/').length - one.path.split('/').length
+const deepestFirst = (one: LandingMove, other: LandingMove): number => other.path.split('/').length - one.path.split('/').length
 
 /** What goes, before what comes. */
-const inOrder = (moves: readonly Move[]): Move[] => [
+const inOrder = (moves: readonly LandingMove[]): LandingMove[] => [
   ...moves.filter(({ temporary }) => temporary === undefined).toSorted(deepestFirst),
   ...moves.filter(({ temporary }) => temporary !== undefined),
 ]

@@ -2,10 +2,10 @@ import { refuse } from '../../../sdk/index.js'
 import { segmentsOf } from '../../../sdk/node/paths.js'
 import type { LandChoice, LandPath } from '../contract.js'
 import type { Plan, Take } from './plan.js'
-import type { Change } from '../work/tree-diff.js'
+import type { TreeChange } from '../work/tree-diff.js'
 
 /** What a person chose for a change of one repository; undefined: it lands if it fits. */
-export type Choose = (change: Change) => Take | undefined
+export type Choose = (change: TreeChange) => Take | undefined
 
 /** What a person asked for path by path. */
 export interface Wishes {

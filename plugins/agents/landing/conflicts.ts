@@ -6,12 +6,12 @@ import type { ScratchRepos } from '../work/scratch-repos.js'
 import { spanOf } from '../work/changes.js'
 import type { CopyTree } from '../work/copy-tree.js'
 import type { ConflictFile, Conflicts, Side } from '../contract.js'
-import { looksBinary, textOf } from '../work/file-sides.js'
+import { looksBinary, textOfSide } from '../work/file-sides.js'
 import { planOf } from './landing.js'
 import type { Stuck } from './plan.js'
 import { type Repository } from '../work/repository.js'
 import { threeWay, type Merged } from './three-way.js'
-import type { Entry } from '../work/tree-diff.js'
+import type { TreeFile } from '../work/tree-diff.js'
 
 /** Where conflicts are computed, and of which conversation. */
 export interface ConflictsRequest {
@@ -77,7 +77,7 @@ const sidesOf = async (
   ...(merged && { merged: shown(merged.content) }),
 })
 
-const sideOf = async (bench: ScratchRepo, entry: Entry | undefined): Promise<Side> => {
+const sideOf = async (bench: ScratchRepo, entry: TreeFile | undefined): Promise<Side> => {
   if (!entry) return { missing: true }
   const size = Number((await bench.git(['cat-file', '-s', entry.id])).text)
   if (size > LARGEST_SHOWN) return { size, binary: true }
@@ -87,5 +87,5 @@ const sideOf = async (bench: ScratchRepo, entry: Entry | undefined): Promise<Sid
 const shown = (bytes: Buffer): Side => {
   const size = bytes.length
   if (looksBinary(bytes)) return { size, binary: true }
-  return { size, text: textOf(bytes, MOST_BYTES), ...(size > MOST_BYTES && { truncated: true }) }
+  return { size, text: textOfSide(bytes, MOST_BYTES), ...(size > MOST_BYTES && { truncated: true }) }
 }

@@ -5,7 +5,7 @@ import { LARGEST_FILE } from '../../../sdk/node/large-files.js'
 import { codeOf } from '../../../sdk/node/paths.js'
 import { emptyTree, type ScratchRepo } from '../work/scratch-repo.js'
 import { Folder, splitPath, stampOf, type Obstacle } from './folder.js'
-import { pairsBetween, type Change, type Entry, type Pair } from '../work/tree-diff.js'
+import { pairsBetween, type TreeChange, type TreeFile, type Pair } from '../work/tree-diff.js'
 
 /** One path as the person's working tree has it. */
 interface Found {
@@ -27,12 +27,12 @@ export const isAttributes = (path: string): boolean => path === '.gitattributes'
  */
 export class MainState {
   readonly #found: ReadonlyMap<string, Found>
-  readonly #start: ReadonlyMap<string, Entry>
+  readonly #start: ReadonlyMap<string, TreeFile>
   readonly #committed: ReadonlyMap<string, Pair>
   readonly #edited: ReadonlyMap<string, Pair>
 
   private constructor(
-    found: ReadonlyMap<string, Found>, start: ReadonlyMap<string, Entry>, committed: ReadonlyMap<string, Pair>,
+    found: ReadonlyMap<string, Found>, start: ReadonlyMap<string, TreeFile>, committed: ReadonlyMap<string, Pair>,
     edited: ReadonlyMap<string, Pair>,
   ) {
     this.#found = found
@@ -43,7 +43,7 @@ export class MainState {
 
   /** Reads what the changes since `from` touch. The bench holds the indexes `head` and `main` afterwards. */
   static async read(
-    bench: ScratchRepo, main: string, head: string | undefined, from: string, changes: readonly Change[],
+    bench: ScratchRepo, main: string, head: string | undefined, from: string, changes: readonly TreeChange[],
   ): Promise<MainState> {
     const touched = [...new Set(changes.flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source])))]
     const start = new Map(changes.flatMap(({ path, from: source, before }) => (before ? [[source ?? path, before] as const] : [])))
@@ -55,13 +55,13 @@ export class MainState {
   }
 
   /** What HEAD has at a path. */
-  committed(path: string): Entry | undefined {
+  committed(path: string): TreeFile | undefined {
     const moved = this.#committed.get(path)
     return moved ? moved.after : this.#start.get(path)
   }
 
   /** What the working tree has at a path. */
-  present(path: string): Entry | undefined {
+  present(path: string): TreeFile | undefined {
     const edited = this.#edited.get(path)
     return edited ? edited.after : this.committed(path)
   }

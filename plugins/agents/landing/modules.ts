@@ -1,6 +1,6 @@
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import type { ModuleFolder } from '../contract.js'
-import type { Change } from '../work/tree-diff.js'
+import type { TreeChange } from '../work/tree-diff.js'
 
 const first = (pattern: RegExp) => (text: string): string | undefined => pattern.exec(text)?.[1]
 
@@ -32,7 +32,7 @@ const MANIFESTS: { readonly [file: string]: (text: string) => string | undefined
 const LONGEST_NAME = 200
 
 /** The packages that hold a changed path, by the nearest manifest above it. */
-export const modulesOf = async (bench: ScratchRepo, repo: string, tree: string, changes: readonly Change[]): Promise<ModuleFolder[]> => {
+export const modulesOf = async (bench: ScratchRepo, repo: string, tree: string, changes: readonly TreeChange[]): Promise<ModuleFolder[]> => {
   const { text } = await bench.once(['ls-tree', '-r', '-z', '--name-only', tree])
   const manifests = new Map<string, string>()
   for (const path of text.split('\0')) {

@@ -7,14 +7,14 @@ import { leadsOut } from './link-target.js'
 import { MainState } from './main-state.js'
 import { unaddressable } from '../work/excluded-paths.js'
 import { keepMerged, mergeable, presentOf, threeWay, type Sides } from './three-way.js'
-import { changesBetween, entriesOf, same, type Change, type Entry } from '../work/tree-diff.js'
+import { changesBetween, treeEntriesOf, same, type TreeChange, type TreeFile } from '../work/tree-diff.js'
 
 /** One write in the person's working tree; no `after`: the path goes. */
 export interface Step {
   readonly path: string
   readonly stamp: string
-  readonly before?: Entry
-  readonly after?: Entry
+  readonly before?: TreeFile
+  readonly after?: TreeFile
 }
 
 /** What becomes of a path by a person's choice: the agent's version, the workspace's, or to be decided another time. */
@@ -22,15 +22,15 @@ export type Take = 'agent' | 'workspace' | 'skip'
 
 /** A change that does not land, with what the working tree has of it and, where git could merge it, its sides. */
 export interface Stuck {
-  readonly change: Change
+  readonly change: TreeChange
   readonly reason: ConflictReason
-  readonly present?: Entry
+  readonly present?: TreeFile
   readonly sides?: Sides
 }
 
 /** What a landing would do: `there` are the changes the tree holds already. */
 export interface Plan {
-  readonly changes: readonly Change[]
+  readonly changes: readonly TreeChange[]
   readonly steps: readonly Step[]
   readonly blocked: readonly ConflictPath[]
   /** The same, with all that is known of each. */
@@ -38,7 +38,7 @@ export interface Plan {
   readonly clean: number
   readonly there: ReadonlySet<string>
   /** What was chosen to be left behind. */
-  readonly left: readonly Change[]
+  readonly left: readonly TreeChange[]
   /** Files that get conflict markers. */
   readonly resolving: readonly string[]
   /** Changes of which the working tree holds nothing. */
@@ -58,7 +58,7 @@ export interface PlanRequest {
   /** Also content that HEAD has and the person's working tree has thrown away since. */
   readonly cumulative: boolean
   /** What a person chose for a change; undefined: it lands if it fits. */
-  readonly choose?: (change: Change) => Take | undefined
+  readonly choose?: (change: TreeChange) => Take | undefined
   /** Bring both sides together, with conflict markers that name this branch, where only the main line moved on. */
   readonly merge?: string
 }
@@ -67,7 +67,7 @@ const NO_CHANGE: Plan = {
   changes: [], steps: [], blocked: [], stuck: [], clean: 0, there: new Set(), left: [], resolving: [], missing: new Set(),
 }
 
-type Writes = Map<string, Entry | undefined>
+type Writes = Map<string, TreeFile | undefined>
 type Verdict =
   | { readonly kind: 'there' }
   | { readonly kind: 'clean'; readonly writes: Writes; readonly marked?: boolean }
@@ -81,7 +81,7 @@ const THERE: Verdict = { kind: 'there' }
 const IN_THE_WAY: Verdict = { kind: 'blocked', reason: 'workspace' }
 
 /** A rename counts as one path that goes and one that comes. */
-const sidesOf = ({ path, from, before, after }: Change): { path: string; before?: Entry; after?: Entry }[] =>
+const sidesOf = ({ path, from, before, after }: TreeChange): { path: string; before?: TreeFile; after?: TreeFile }[] =>
   from === undefined
     ? [{ path, ...(before && { before }), ...(after && { after }) }]
     : [{ path: from, ...(before && { before }) }, { path, ...(after && { after }) }]
@@ -93,7 +93,7 @@ export const planLanding = async (bench: ScratchRepo, request: PlanRequest): Pro
   if (changes.length === 0) return NO_CHANGE
   const addressable = changes.filter(({ path, from: source }) => !unaddressable(path + (source ?? '')))
   const state = await MainState.read(bench, main, head, from, addressable)
-  const verdicts = new Map<Change, Verdict>(changes.map(change => [change, judge(change, state, request)]))
+  const verdicts = new Map<TreeChange, Verdict>(changes.map(change => [change, judge(change, state, request)]))
   await tryPatches(bench, request, verdicts)
   if (request.choose) takeChoices(request.choose, verdicts)
   await blockLinks(bench, request, verdicts)
@@ -106,7 +106,7 @@ export const planLanding = async (bench: ScratchRepo, request: PlanRequest): Pro
 }
 
 /** Puts what a person chose in the place of what fits or does not; what the tree holds already stays as it is. */
-const takeChoices = (choose: (change: Change) => Take | undefined, verdicts: Map<Change, Verdict>): void => {
+const takeChoices = (choose: (change: TreeChange) => Take | undefined, verdicts: Map<TreeChange, Verdict>): void => {
   for (const [change, { kind }] of verdicts) {
     const take = kind === 'there' ? undefined : choose(change)
     if (take === 'workspace') verdicts.set(change, { kind: 'kept' })
@@ -118,10 +118,10 @@ const takeChoices = (choose: (change: Change) => Take | undefined, verdicts: Map
 }
 
 /** Merges what only the main line keeps from landing: all that is blocked, or nothing of it. */
-const mergeBlocked = async (bench: ScratchRepo, branch: string, state: MainState, verdicts: Map<Change, Verdict>): Promise<void> => {
+const mergeBlocked = async (bench: ScratchRepo, branch: string, state: MainState, verdicts: Map<TreeChange, Verdict>): Promise<void> => {
   const blocked = [...verdicts].flatMap(([change, verdict]) => (verdict.kind === 'blocked' ? [{ change, verdict }] : []))
   if (blocked.some(({ change, verdict: { reason } }) => reason !== 'diverged' || !mergeable(state, change))) return
-  const merged = new Map<Change, Verdict>()
+  const merged = new Map<TreeChange, Verdict>()
   for (const { change } of blocked) {
     const sides = mergeable(state, change)!
     const result = await threeWay(bench, sides, branch)
@@ -134,7 +134,7 @@ const mergeBlocked = async (bench: ScratchRepo, branch: string, state: MainState
 }
 
 /** What content alone tells: there, clean where the tree has what the agent started from, else open. */
-const judge = (change: Change, state: MainState, { cumulative }: PlanRequest): Verdict => {
+const judge = (change: TreeChange, state: MainState, { cumulative }: PlanRequest): Verdict => {
   if (unaddressable(change.path + (change.from ?? ''))) return IN_THE_WAY
   const writes: Writes = new Map()
   for (const { path, before, after } of sidesOf(change)) {
@@ -148,9 +148,9 @@ const judge = (change: Change, state: MainState, { cumulative }: PlanRequest): V
 }
 
 /** A change git can carry over line by line. */
-const patchable = ({ binary, status }: Change): boolean => !binary && status !== 'type-changed'
+const patchable = ({ binary, status }: TreeChange): boolean => !binary && status !== 'type-changed'
 
-const patchOf = async (bench: ScratchRepo, { from, to }: PlanRequest, change: Change): Promise<Buffer> => {
+const patchOf = async (bench: ScratchRepo, { from, to }: PlanRequest, change: TreeChange): Promise<Buffer> => {
   const paths = change.from === undefined ? [change.path] : [change.from, change.path]
   return (await bench.git(['diff-tree', '-r', '-p', '--binary', '--full-index', '-M', '-l1000', from, to, '--', ...paths])).stdout
 }
@@ -159,13 +159,13 @@ const applies = async (bench: ScratchRepo, index: string, patch: Uint8Array, ...
   (await bench.git(['apply', '--cached', '--whitespace=nowarn', ...flags, '-'], { index, input: patch, ok: [0, 1, 128] })).code === 0
 
 /** Tries what is open as patches: all at once, else each alone, forwards and then backwards. */
-const tryPatches = async (bench: ScratchRepo, request: PlanRequest, verdicts: Map<Change, Verdict>): Promise<void> => {
+const tryPatches = async (bench: ScratchRepo, request: PlanRequest, verdicts: Map<TreeChange, Verdict>): Promise<void> => {
   const open = [...verdicts].filter(([change, verdict]) => verdict.kind === 'open' && patchable(change)).map(([change]) => change)
   if (open.length === 0) return
   await copyFile(bench.index('main'), bench.index('result'))
   const patches: Buffer[] = []
   for (const change of open) patches.push(await patchOf(bench, request, change))
-  const carried = new Set<Change>()
+  const carried = new Set<TreeChange>()
   if (await applies(bench, 'result', Buffer.concat(patches))) open.forEach(change => carried.add(change))
   else {
     for (const [at, change] of open.entries()) {
@@ -174,16 +174,16 @@ const tryPatches = async (bench: ScratchRepo, request: PlanRequest, verdicts: Ma
     }
   }
   const wanted = new Set([...carried].flatMap(({ path, from }) => (from === undefined ? [path] : [path, from])))
-  const entries = await entriesOf(bench, 'result', wanted)
+  const entries = await treeEntriesOf(bench, 'result', wanted)
   for (const change of carried) {
     verdicts.set(change, { kind: 'clean', writes: new Map(sidesOf(change).map(({ path }) => [path, entries.get(path)])) })
   }
 }
 
 /** Blocks every link that would lead out of the workspace. */
-const blockLinks = async (bench: ScratchRepo, { main, workspace }: PlanRequest, verdicts: Map<Change, Verdict>): Promise<void> => {
+const blockLinks = async (bench: ScratchRepo, { main, workspace }: PlanRequest, verdicts: Map<TreeChange, Verdict>): Promise<void> => {
   const planned: { [path: string]: string } = {}
-  const links: { change: Change; path: string; target: string }[] = []
+  const links: { change: TreeChange; path: string; target: string }[] = []
   for (const [change, verdict] of verdicts) {
     if (verdict.kind !== 'clean') continue
     for (const [path, after] of verdict.writes) {
@@ -209,7 +209,7 @@ const filesBelow = async (folder: string, prefix: string): Promise<string[]> => 
 }
 
 /** Blocks what something else of the tree stands in the way of, unless this very landing takes it away. */
-const blockObstructed = async (request: PlanRequest, state: MainState, verdicts: Map<Change, Verdict>): Promise<void> => {
+const blockObstructed = async (request: PlanRequest, state: MainState, verdicts: Map<TreeChange, Verdict>): Promise<void> => {
   for (let blocked = true; blocked;) {
     blocked = false
     const going = new Set([...verdicts.values()].flatMap(verdict =>
@@ -236,7 +236,7 @@ const obstructed = async ({ main }: PlanRequest, state: MainState, path: string,
 }
 
 /** Why an open change does not land: would it fit without the person's uncommitted copy? */
-const reasonOf = async (bench: ScratchRepo, request: PlanRequest, state: MainState, change: Change): Promise<ConflictReason> => {
+const reasonOf = async (bench: ScratchRepo, request: PlanRequest, state: MainState, change: TreeChange): Promise<ConflictReason> => {
   const sides = sidesOf(change)
   if (sides.some(({ path }) => ['link', 'repository', 'closed'].includes(state.obstacle(path)?.what ?? ''))) return 'workspace'
   const uncommitted = sides.some(({ path }) => {
@@ -264,11 +264,11 @@ const committedInTheWay = async (bench: ScratchRepo, paths: readonly string[], s
   return false
 }
 
-const resultOf = (changes: readonly Change[], verdicts: ReadonlyMap<Change, Verdict>, state: MainState): Plan => {
+const resultOf = (changes: readonly TreeChange[], verdicts: ReadonlyMap<TreeChange, Verdict>, state: MainState): Plan => {
   const steps: Step[] = []
   const stuck: Stuck[] = []
   const there = new Set<string>()
-  const left: Change[] = []
+  const left: TreeChange[] = []
   const resolving: string[] = []
   const missing = new Set<string>()
   let clean = 0

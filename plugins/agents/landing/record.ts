@@ -2,7 +2,7 @@ import type { Files } from '../../../sdk/index.js'
 import type { CopyRepo } from '../../agent/contract.js'
 
 /** One write of a landing; with `temporary` a new file waits under that name, without it the path goes. */
-export interface Move {
+export interface LandingMove {
   readonly path: string
   readonly stamp: string
   readonly temporary?: string
@@ -20,7 +20,7 @@ export interface LandingRecord {
   readonly conversation: string
   readonly main: string
   readonly state: 'staging' | 'moving' | 'applied' | 'undoing'
-  readonly moves: readonly Move[]
+  readonly moves: readonly LandingMove[]
   /** Folders the landing makes, outermost first. */
   readonly made: readonly string[]
   /** Paths that were left alone when the landing was ended after a crash. */

@@ -9,7 +9,7 @@ import { branchOf, lookAt } from '../work/repository.js'
 import { holding } from '../work/run-notes.js'
 import { forkPoint } from '../work/span.js'
 import type { BranchStatuses } from '../work/branch-status.js'
-import { changesBetween, type Change } from '../work/tree-diff.js'
+import { changesBetween, type TreeChange } from '../work/tree-diff.js'
 
 /** What bringing branches up to date needs of the daemon. */
 export interface SyncDeps {
@@ -20,7 +20,7 @@ export interface SyncDeps {
   readonly standings: BranchStatuses
 }
 
-const namesOf = (changes: readonly Change[]): Set<string> =>
+const namesOf = (changes: readonly TreeChange[]): Set<string> =>
   new Set(changes.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])))
 
 /** Brings branches onto today's main line while no turn runs. */

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import type { MainState } from './main-state.js'
-import type { Change, Entry } from '../work/tree-diff.js'
+import type { TreeChange, TreeFile } from '../work/tree-diff.js'
 
 /** A file in which both sides are brought together; `hunks` counts the places marked for a person to decide. */
 export interface Merged {
@@ -12,9 +12,9 @@ export interface Merged {
 
 /** The three sides of one file; no base: both added it. */
 export interface Sides {
-  readonly base?: Entry
-  readonly workspace: Entry
-  readonly agent: Entry
+  readonly base?: TreeFile
+  readonly workspace: TreeFile
+  readonly agent: TreeFile
 }
 
 const MOST_BYTES = 16 * 1024 * 1024
@@ -23,16 +23,16 @@ const MOST_COUNTED = 127
 const CANNOT = 255
 const ANSWERS = [...Array.from({ length: MOST_COUNTED + 1 }, (_, code) => code), CANNOT]
 
-const isText = ({ mode }: Entry): boolean => mode === '100644' || mode === '100755'
+const isText = ({ mode }: TreeFile): boolean => mode === '100644' || mode === '100755'
 
 /** What the working tree holds of a changed file: under its name, or where the agent moved it away from. */
-export const presentOf = (state: MainState, { path, from }: Change): Entry | undefined => {
+export const presentOf = (state: MainState, { path, from }: TreeChange): TreeFile | undefined => {
   if (state.obstacle(path)) return undefined
   return state.present(path) ?? (from === undefined ? undefined : state.present(from))
 }
 
 /** The sides of a change that git could merge line by line; undefined where one of them is missing or no plain file. */
-export const mergeable = (state: MainState, change: Change): Sides | undefined => {
+export const mergeable = (state: MainState, change: TreeChange): Sides | undefined => {
   const { before, after, binary, path, from } = change
   const workspace = presentOf(state, change)
   if (binary || !after || !workspace || (from !== undefined && state.present(path))) return undefined
@@ -56,7 +56,7 @@ export const threeWay = async (bench: ScratchRepo, { base, workspace, agent }: S
 }
 
 /** The merged file as git knows it, kept on the bench: whether it is a program follows whoever changed that. */
-export const keepMerged = async (bench: ScratchRepo, { base, workspace, agent }: Sides, { content }: Merged): Promise<Entry> => {
+export const keepMerged = async (bench: ScratchRepo, { base, workspace, agent }: Sides, { content }: Merged): Promise<TreeFile> => {
   const { text } = await bench.git(['hash-object', '-w', '--stdin'], { input: content })
   return { mode: base && base.mode !== agent.mode ? agent.mode : workspace.mode, id: text.trim() }
 }

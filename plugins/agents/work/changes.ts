@@ -7,7 +7,7 @@ import { modulesOf } from '../landing/modules.js'
 import { branchOf, type Repository } from './repository.js'
 import { forkPoint, outstandingSpan } from './span.js'
 import type { LandConflict } from '../../agent/contract.js'
-import { changesBetween, type Change } from './tree-diff.js'
+import { changesBetween, type TreeChange } from './tree-diff.js'
 
 /** Everything a conversation changed in a repository, as shown; `conflict`: what of it would not land today. */
 export interface ShownChanges {
@@ -24,7 +24,7 @@ export const spanOf = async (bench: ScratchRepo, repository: Repository): Promis
 }
 
 const shown = (
-  { path, from, status, additions, deletions }: Change, blocked: ReadonlySet<string>, landed: boolean, size = 0,
+  { path, from, status, additions, deletions }: TreeChange, blocked: ReadonlySet<string>, landed: boolean, size = 0,
 ): AgentChange => ({
   path,
   status: blocked.has(path) ? 'conflicted' : status,
@@ -64,7 +64,7 @@ export const conflictOf = (repo: string, plan: Plan, mainBranch: string | undefi
   ({ repo, paths: [...plan.blocked], clean: plan.clean, ...(mainBranch !== undefined && { mainBranch }) })
 
 /** The sum of some changes. */
-export const totalsOf = (changes: readonly Change[]): DiffTotals => ({
+export const totalsOf = (changes: readonly TreeChange[]): DiffTotals => ({
   files: changes.length,
   insertions: changes.reduce((sum, { additions = 0 }) => sum + additions, 0),
   deletions: changes.reduce((sum, { deletions = 0 }) => sum + deletions, 0),

@@ -6,7 +6,7 @@ import { spanOf } from './changes.js'
 import type { TwoSides } from '../contract.js'
 import { excludedPaths } from './excluded-paths.js'
 import type { Repository } from './repository.js'
-import { changesBetween, type Entry } from './tree-diff.js'
+import { changesBetween, type TreeFile } from './tree-diff.js'
 
 const MOST_BYTES = 1024 * 1024
 const LOOKED_AT = 8192
@@ -23,23 +23,23 @@ const NOTHING: Side = { binary: false, truncated: false }
 export const looksBinary = (bytes: Buffer): boolean => bytes.subarray(0, LOOKED_AT).includes(0)
 
 /** What fits of a text, never cut within a character. */
-export const textOf = (bytes: Buffer, most: number): string => {
+export const textOfSide = (bytes: Buffer, most: number): string => {
   if (bytes.length <= most) return bytes.toString()
   let end = most
   while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--
   return bytes.subarray(0, end).toString()
 }
 
-const sideOf = async (bench: ScratchRepo, entry: Entry | undefined): Promise<Side> => {
+const sideOf = async (bench: ScratchRepo, entry: TreeFile | undefined): Promise<Side> => {
   if (!entry) return NOTHING
   const { text: size } = await bench.once(['cat-file', '-s', entry.id])
   if (Number(size) > LARGEST_SHOWN) return { binary: true, truncated: false }
   const { stdout } = await bench.once(['cat-file', 'blob', entry.id])
   if (looksBinary(stdout)) return { binary: true, truncated: false }
-  return { text: textOf(stdout, MOST_BYTES), binary: false, truncated: stdout.length > MOST_BYTES }
+  return { text: textOfSide(stdout, MOST_BYTES), binary: false, truncated: stdout.length > MOST_BYTES }
 }
 
-const entryAt = async (bench: ScratchRepo, tree: string, path: string): Promise<Entry | undefined> => {
+const entryAt = async (bench: ScratchRepo, tree: string, path: string): Promise<TreeFile | undefined> => {
   const { text } = await bench.once(['ls-tree', '-z', tree, '--', path])
   const [mode = '', type, id = ''] = text.slice(0, text.indexOf('\t')).split(' ')
   return type === 'blob' ? { mode, id } : undefined

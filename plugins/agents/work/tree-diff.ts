@@ -3,18 +3,18 @@ import type { ChangeStatus } from '../contract.js'
 import { excludedPaths } from './excluded-paths.js'
 
 /** A file as git knows it: its mode and the id of its content. */
-export interface Entry {
+export interface TreeFile {
   readonly mode: string
   readonly id: string
 }
 
 /** One change between two trees; no `before`: added, no `after`: deleted. */
-export interface Change {
+export interface TreeChange {
   readonly path: string
   readonly from?: string
   readonly status: ChangeStatus
-  readonly before?: Entry
-  readonly after?: Entry
+  readonly before?: TreeFile
+  readonly after?: TreeFile
   readonly binary: boolean
   readonly additions?: number
   readonly deletions?: number
@@ -22,18 +22,18 @@ export interface Change {
 
 /** Both sides of one path, without renames. */
 export interface Pair {
-  readonly before?: Entry
-  readonly after?: Entry
+  readonly before?: TreeFile
+  readonly after?: TreeFile
 }
 
 const REPOSITORY = '160000'
 const NONE = '000000'
 
 /** A repository inside a repository is not a file: its own changes are counted in itself. */
-const entryOf = (mode: string, id: string): Entry | undefined => (mode === NONE || mode === REPOSITORY ? undefined : { mode, id })
+const entryOf = (mode: string, id: string): TreeFile | undefined => (mode === NONE || mode === REPOSITORY ? undefined : { mode, id })
 
 /** Whether two entries are the same file. */
-export const same = (one: Entry | undefined, other: Entry | undefined): boolean =>
+export const same = (one: TreeFile | undefined, other: TreeFile | undefined): boolean =>
   one?.mode === other?.mode && one?.id === other?.id
 
 interface Raw extends Pair {
@@ -73,7 +73,7 @@ const parseCounts = (fields: string[]): Map<string, { additions: number; deletio
   return counts
 }
 
-const typeOf = (entry: Entry): string => entry.mode.slice(0, 3)
+const typeOf = (entry: TreeFile): string => entry.mode.slice(0, 3)
 
 const statusOf = (from: string | undefined, { before, after }: Pair): ChangeStatus => {
   if (!before) return 'added'
@@ -83,7 +83,7 @@ const statusOf = (from: string | undefined, { before, after }: Pair): ChangeStat
 }
 
 /** What changed between two trees, renames found, with the lines that came and went; what is never work is left out. */
-export const changesBetween = async (bench: ScratchRepo, repo: string, from: string, to: string): Promise<Change[]> => {
+export const changesBetween = async (bench: ScratchRepo, repo: string, from: string, to: string): Promise<TreeChange[]> => {
   const { text } = await bench.once(['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-abbrev', '-M', '-l1000', from, to])
   const { raws, rest } = parseRaw(text.split('\0'))
   const counts = parseCounts(rest)
@@ -124,9 +124,9 @@ export const pairsBetween = async (
 }
 
 /** The entries of an index that are wanted. */
-export const entriesOf = async (bench: ScratchRepo, index: string, wanted: ReadonlySet<string>): Promise<Map<string, Entry>> => {
+export const treeEntriesOf = async (bench: ScratchRepo, index: string, wanted: ReadonlySet<string>): Promise<Map<string, TreeFile>> => {
   const { text } = await bench.git(['ls-files', '-s', '-z'], { index })
-  const entries = new Map<string, Entry>()
+  const entries = new Map<string, TreeFile>()
   for (const record of text.split('\0')) {
     const tab = record.indexOf('\t')
     const path = record.slice(tab + 1)

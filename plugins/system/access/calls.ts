@@ -1,7 +1,7 @@
 import type { Handlers, Host } from '../../../sdk/index.js'
 import type { OpenedSession } from '../../../sdk/kernel.js'
 import { record } from '../../../sdk/node/record.js'
-import { requestOf } from '../request.js'
+import { httpRequestOf } from '../request.js'
 import { Budget } from './budget.js'
 import type { AccessCalls } from './contract.js'
 import { listSessions, mintToken, revokeSessions } from './credentials.js'
@@ -28,7 +28,7 @@ export const accessCalls = (host: Host, knows: (bundle: string) => boolean): Han
     ...memberCalls(host, published),
     ...ticketCalls(host, knows),
     'GET /system/sign-in': (_input, context) => {
-      const http = requestOf(context)
+      const http = httpRequestOf(context)
       // A program of this machine could use up the budget of everybody on it.
       if (!http.local) asked.spend(http.address)
       return signIn.options(http)

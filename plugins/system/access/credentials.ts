@@ -2,7 +2,7 @@ import { type Caller, type Context, type Host, type Input, refuse } from '../../
 import type { AccessSession } from '../../../sdk/kernel.js'
 import { record } from '../../../sdk/node/record.js'
 import type { System } from '../contract.js'
-import { plain } from './plain.js'
+import { plainValue } from './plain.js'
 
 const OTHERS = 'only the owner ends the sessions of others'
 
@@ -49,7 +49,7 @@ export const mintToken = async (
   if (kind !== 'session' || role !== 'owner') {
     refuse('forbidden', `a session of the owner mints control tokens, found a caller of kind ${kind} and role ${role}`)
   }
-  const label = plain(asked.label)
+  const label = plainValue(asked.label)
   if (!label) {
     const errors = [{ path: 'label', expected: 'a character that can be seen' }]
     refuse('invalid', 'label: expected a character that can be seen, found none', { errors })

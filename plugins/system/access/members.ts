@@ -3,10 +3,10 @@ import { type Caller, type Context, type Host, type Input, refuse } from '../../
 import type { MemberList } from '../../../sdk/kernel.js'
 import { record } from '../../../sdk/node/record.js'
 import type { System } from '../contract.js'
-import { requestOf } from '../request.js'
+import { httpRequestOf } from '../request.js'
 import { plainEmail } from './email.js'
 import type { Granted, MemberCalls } from './members-contract.js'
-import { plain } from './plain.js'
+import { plainValue } from './plain.js'
 
 type MembersHost = Pick<Host, 'call' | 'emit' | 'serves' | 'log'>
 type Asked = Input<System, 'POST /members'>
@@ -86,8 +86,8 @@ const grant = async (host: MembersHost, given: string, { role, areas, expiresAt 
 }
 
 const invite = async (host: MembersHost, { role, areas, note, expiresAt }: Asked, context: Context): Promise<Granted['invitation'] & {}> => {
-  const { base } = requestOf(context)
-  const shown = plain(note ?? '')
+  const { base } = httpRequestOf(context)
+  const shown = plainValue(note ?? '')
   const asked = { role, by: context.caller.actor, ...(areas && { areas }), ...(shown && { note: shown }), ...(expiresAt !== undefined && { expiresAt }) }
   const made = await host.call('kernel.members.invite', asked)
   await record(host, { type: 'invitation.made', extra: { id: made.id, role, ...(areas && { areas }), ...(shown && { note: shown }) } }, context)

@@ -6,7 +6,7 @@ import { LOCAL_DOMAIN } from '../../../sdk/node/access/book.js'
 import { isLocalEmail, plainEmail } from './email.js'
 import { IssuerKeys, type ReadDocument } from './issuer-keys.js'
 import type { Nonces } from './nonces.js'
-import { plain } from './plain.js'
+import { plainValue } from './plain.js'
 import type { UsedTokens } from './used-tokens.js'
 
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
@@ -137,7 +137,7 @@ const personOf = ({ issuer, emailClaim = 'email' }: IdentityProvider, claims: JW
   if (email === undefined) return wrong(`expected an e-mail of the form local@domain in ${emailClaim}`)
   if (verified !== true) return wrong('its e-mail is not verified (email_verified)')
   if (isLocalEmail(email)) return wrong(`an e-mail at ${LOCAL_DOMAIN} is given out by this sandbox alone`)
-  const called = typeof name === 'string' ? plain(name).slice(0, 80) : ''
+  const called = typeof name === 'string' ? plainValue(name).slice(0, 80) : ''
   const drawn = typeof picture === 'string' && picture.length <= 2000 && URL.parse(picture)?.protocol === 'https:' ? picture : undefined
   return { issuer, subject: sub, email, ...(called && { name: called }), ...(drawn && { picture: drawn }) }
 }

@@ -3,11 +3,11 @@ import { askOutside } from '../../../sdk/node/outbound.js'
 import { ownerOfPort, showsConnections } from '../../../sdk/node/peer.js'
 import type { IdentityProvider, OpenedSession } from '../../../sdk/kernel.js'
 import type { SignInOptions, System } from '../contract.js'
-import { requestOf } from '../request.js'
+import { httpRequestOf } from '../request.js'
 import type { ReadDocument } from './issuer-keys.js'
 import { Nonces } from './nonces.js'
 import { IdentityTokens } from './oidc.js'
-import { plain } from './plain.js'
+import { plainValue } from './plain.js'
 import { UsedTokens } from './used-tokens.js'
 
 const PLAIN =
@@ -52,10 +52,10 @@ export class SignIn {
 
   /** Turns the proof presented into a session; a code of the machine goes before the bearer. */
   async open(proof: Proof, context: Context): Promise<SignedIn> {
-    const http = requestOf(context)
+    const http = httpRequestOf(context)
     const { signal } = context
     const { login, claim, invite } = proof
-    const from = { device: plain(proof.device ?? '') || productOf(http.userAgent), address: http.address }
+    const from = { device: plainValue(proof.device ?? '') || productOf(http.userAgent), address: http.address }
     if (login !== undefined) {
       if (!isPrivate(http)) refuse('forbidden', PLAIN)
       return this.#host.call('kernel.session.open', { login, ...from }, { signal })
@@ -75,7 +75,7 @@ export class SignIn {
       }
     }
     if (invite !== undefined || claim !== undefined) return this.#byCode(proof, http, providers, () =>
-      this.#host.call('kernel.session.open', { ...codes, name: plain(proof.name ?? ''), ...from }, { signal }))
+      this.#host.call('kernel.session.open', { ...codes, name: plainValue(proof.name ?? ''), ...from }, { signal }))
     if (bearer === undefined) {
       return refuse('invalid', 'expected a proof: login with a code of sandbox login, or an identity token or a session as bearer; found none')
     }
@@ -88,7 +88,7 @@ export class SignIn {
     if (invite !== undefined && providers.length) {
       refuse('unauthenticated', `expected an identity token as bearer beside the invitation: sign in with ${providers.map(({ label }) => label).join(' or ')}`)
     }
-    if (invite !== undefined && !plain(name ?? '')) {
+    if (invite !== undefined && !plainValue(name ?? '')) {
       refuse('invalid', 'name: expected what others shall call you, found nothing', { errors: [{ path: 'name', expected: 'a character that can be seen' }] })
     }
     return open()
@@ -122,4 +122,4 @@ export class SignIn {
 }
 
 /** The product a user agent names first, such as `Mozilla/5.0`. */
-const productOf = (userAgent = ''): string => plain(userAgent.split(' ')[0]!).slice(0, 120) || 'unknown'
+const productOf = (userAgent = ''): string => plainValue(userAgent.split(' ')[0]!).slice(0, 120) || 'unknown'

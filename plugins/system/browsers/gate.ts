@@ -2,11 +2,11 @@ import { createServer, request as askServer, type IncomingMessage, type Server, 
 import { connect, type AddressInfo, type LookupFunction, type Socket } from 'node:net'
 import { pipeline, type Duplex } from 'node:stream'
 import { Refusal, refuse } from '../../../sdk/index.js'
-import type { Reach } from '../../../sdk/node/addresses.js'
+import type { NetworkReach } from '../../../sdk/node/addresses.js'
 import { addressesOf, SENTENCES } from '../../../sdk/node/outbound.js'
 
 /** Why a server was not reached: it may not be, or it did not answer. */
-export interface Failure {
+export interface GateFailure {
   readonly barred: boolean
   readonly why: string
 }
@@ -25,12 +25,12 @@ export class Gate {
   /** The port it listens on. */
   port = 0
   readonly #server: Server
-  readonly #reach: () => Promise<Reach>
-  readonly #failures = new Map<string, Failure>()
+  readonly #reach: () => Promise<NetworkReach>
+  readonly #failures = new Map<string, GateFailure>()
   readonly #open = new Set<Duplex>()
   readonly #closing = new AbortController()
 
-  private constructor(reach: () => Promise<Reach>) {
+  private constructor(reach: () => Promise<NetworkReach>) {
     this.#reach = reach
     this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 })
       .on('request', (request, response) => void this.#forward(request, response))
@@ -40,7 +40,7 @@ export class Gate {
   }
 
   /** Opens a gate on a free port of loopback; `reach` is asked at every connection. */
-  static async open(reach: () => Promise<Reach>): Promise<Gate> {
+  static async open(reach: () => Promise<NetworkReach>): Promise<Gate> {
     const gate = new Gate(reach)
     await new Promise<void>((listening, failed) => {
       gate.#server.once('error', failed).listen(0, '127.0.0.1', listening)
@@ -50,7 +50,7 @@ export class Gate {
   }
 
   /** Why the last connection to a server failed, if it did. */
-  failure(url: URL): Failure | undefined {
+  failure(url: URL): GateFailure | undefined {
     return this.#failures.get(keyOf(url))
   }
 

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import type { BrowserContext, CDPSession, Page, Request } from 'playwright-core'
 import { Refusal, refuse } from '../../../sdk/index.js'
-import type { Reach } from '../../../sdk/node/addresses.js'
+import type { NetworkReach } from '../../../sdk/node/addresses.js'
 import type { BrowserAct, BrowserCapture, BrowserPage } from './contract.js'
 import { type Chromium, startChromium, type Surroundings } from './chromium.js'
 import { addressOf, Gate } from './gate.js'
@@ -16,7 +16,7 @@ export interface Start {
   /** It has no sign-ins to keep: the folder goes with it. */
   readonly fresh: boolean
   /** Where its pages may go, asked at every connection. */
-  readonly reach: () => Promise<Reach>
+  readonly reach: () => Promise<NetworkReach>
 }
 
 const NAVIGATION_MS = 15_000

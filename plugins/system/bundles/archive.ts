@@ -26,7 +26,7 @@ export type Progress = (bytes: number) => void
  * An archive in the making: entries go into a compressed file first, since the manifest that comes before them holds
  * their checksums.
  */
-export class Archive {
+export class BundleArchive {
   readonly #folder: string
   readonly #progress: Progress
   readonly #signal: AbortSignal
@@ -46,9 +46,9 @@ export class Archive {
     this.#written.catch(() => {})
   }
 
-  static async begin(folder: string, signal: AbortSignal, progress: Progress): Promise<Archive> {
+  static async begin(folder: string, signal: AbortSignal, progress: Progress): Promise<BundleArchive> {
     const { pack } = await tar()
-    return new Archive(folder, pack(), signal, progress)
+    return new BundleArchive(folder, pack(), signal, progress)
   }
 
   get entries(): readonly BundleEntry[] {

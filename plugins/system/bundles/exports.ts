@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { type Caller, type Host, Refusal, refuse } from '../../../sdk/index.js'
 import { isFull } from '../../../sdk/node/disk.js'
 import type { Bundle, BundlePart } from './contract.js'
-import { pack, weigh, type Contents } from './packing.js'
+import { pack, weighBundle, type Contents } from './packing.js'
 import type { BundleStore } from './bundle-store.js'
 import { assertRoom } from './staging.js'
 import { findFiles, findRepositories } from './workspace-files.js'
 
 /** What is asked of a backup. */
-export interface Asked {
+export interface AskedExport {
   readonly secrets?: boolean
   readonly passphrase?: string
   readonly repos?: readonly string[]
@@ -43,7 +43,7 @@ export class Exports {
   }
 
   /** Surveys what there is to pack, and begins; the answer does not wait for its end. */
-  async begin(asked: Asked, { actor }: Caller): Promise<Bundle> {
+  async begin(asked: AskedExport, { actor }: Caller): Promise<Bundle> {
     const { host, shelf, changed, record } = this.#deps
     if (asked.secrets && asked.passphrase === undefined) {
       refuse('invalid', 'secrets are packed under a passphrase only: expected one of at least 12 characters, found none', { errors: [{ path: 'passphrase', expected: 'at least 12 characters' }] })
@@ -52,7 +52,7 @@ export class Exports {
     this.#starting = true
     try {
       const contents = await this.#survey(asked)
-      const weight = await weigh(contents.files, contents.repositories, bytesBelow)
+      const weight = await weighBundle(contents.files, contents.repositories, bytesBelow)
       // It lies there twice for a moment, compressed: once without its manifest.
       await assertRoom(shelf.folder, weight)
       const bundle = await shelf.begin({ sizeBytes: weight, secrets: asked.secrets === true, createdBy: actor }, asked.passphrase !== undefined)
@@ -75,7 +75,7 @@ export class Exports {
     await running.over
   }
 
-  async #survey({ repos, secrets = false, since }: Asked): Promise<Contents> {
+  async #survey({ repos, secrets = false, since }: AskedExport): Promise<Contents> {
     const { host: { place: { workspace, data, hidden, grants }, call } } = this.#deps
     const all = await findRepositories(workspace)
     const unknown = repos?.find(repo => !all.some(found => found.repo === repo))

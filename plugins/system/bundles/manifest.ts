@@ -63,7 +63,7 @@ const count = (value: unknown, what: string): number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : wrong(`${what} is no whole number`)
 
 /** The manifest that a text holds, checked field by field: it may be anybody's. */
-export const parseManifest = (json: string): BundleManifest => {
+export const parseBundleManifest = (json: string): BundleManifest => {
   let value: unknown
   try {
     value = JSON.parse(json)

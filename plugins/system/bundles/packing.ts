@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { flushFolder } from '../../../sdk/node/files.js'
 import type { BundlePart } from './contract.js'
-import { Archive, type Progress } from './archive.js'
+import { BundleArchive, type Progress } from './archive.js'
 import { historyFile, historyName, packHistory } from './histories.js'
 import { IN, type BundleManifest, type BundleRepository } from './manifest.js'
 import type { FoundFile, FoundRepository } from './workspace-files.js'
@@ -41,7 +41,7 @@ export const pack = async (contents: Contents, { folder, to, passphrase, parts, 
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
-    const archive = await Archive.begin(folder, signal, progress)
+    const archive = await BundleArchive.begin(folder, signal, progress)
     // Conversations before commits: whatever commit a conversation names is then in the histories too.
     const handed = whole ? await parts() : []
     for (const { group, files: own } of handed) {
@@ -76,7 +76,7 @@ export const pack = async (contents: Contents, { folder, to, passphrase, parts, 
 }
 
 /** About how many bytes there are to pack. */
-export const weigh = async (files: readonly FoundFile[], repositories: readonly FoundRepository[], sizeOf: (folder: string) => Promise<number>): Promise<number> => {
+export const weighBundle = async (files: readonly FoundFile[], repositories: readonly FoundRepository[], sizeOf: (folder: string) => Promise<number>): Promise<number> => {
   const histories = await Promise.all(repositories.map(async ({ dir }) => {
     const objects = join(dir, '.git', 'objects')
     return (await lstat(objects).catch(() => undefined))?.isDirectory() ? sizeOf(objects) : 0

@@ -7,7 +7,7 @@ import type { Extract } from 'tar-stream'
 import { Refusal, refuse } from '../../../sdk/index.js'
 import { codeOf } from '../../../sdk/node/paths.js'
 import { decrypted, isEncrypted } from './cipher.js'
-import { MANIFEST, parseManifest, type BundleEntry, type BundleManifest } from './manifest.js'
+import { MANIFEST, parseBundleManifest, type BundleEntry, type BundleManifest } from './manifest.js'
 import { checkSeal } from './seal.js'
 import { tar } from './tar.js'
 
@@ -120,7 +120,7 @@ class Reading {
     if (name !== MANIFEST || type !== 'file' || size > MOST_MANIFEST) damaged(`${NO_BUNDLE}: its first entry is no manifest`)
     const pieces: Buffer[] = []
     for await (const piece of entry as AsyncIterable<Buffer>) pieces.push(piece)
-    const manifest = parseManifest(Buffer.concat(pieces).toString())
+    const manifest = parseBundleManifest(Buffer.concat(pieces).toString())
     const unpacked = manifest.entries.reduce((sum, each) => sum + each.size, 0)
     if (unpacked > MOST_BYTES * 100 || (unpacked > GIB && unpacked > this.#packed * MOST_TIMES)) {
       refuse('too-large', `the bundle has ${this.#packed} bytes and says it unpacks to ${unpacked}: expected at most ${MOST_TIMES} times its size`)

@@ -10,7 +10,7 @@ import type { BundleManifest } from './manifest.js'
 import { handedOver } from './exports.js'
 import { readBundle } from './reading.js'
 import { topOf, unitsOf } from './returning.js'
-import { Judge, namesIn, privateFolder, Staging, type Judged, type Target } from './staging.js'
+import { Judge, namesIn, privateFolder, Staging, type Judged, type StagingTarget } from './staging.js'
 import { findRepositories } from './workspace-files.js'
 
 /** A bundle that is to come back, as it was asked for. */
@@ -104,7 +104,7 @@ const stagedFolder = ({ place }: Places): string => join(place.folder, 'staged')
 
 const bundleAt = async ({ place }: RestoreHost, path: string): Promise<string> => inside(place.workspace, path)
 
-const targetOf = async (host: RestoreHost): Promise<Target> => {
+const targetOf = async (host: RestoreHost): Promise<StagingTarget> => {
   const groups = new Set((await host.collect('bundle.takers')).flat())
   return { workspace: host.place.workspace, takes: group => groups.has(group) }
 }

@@ -18,7 +18,7 @@ export interface Judged {
 }
 
 /** The sandbox a bundle comes back to. */
-export interface Target {
+export interface StagingTarget {
   /** The workspace's real path. */
   readonly workspace: string
   /** Whether a group takes back what it handed over once. */
@@ -29,12 +29,12 @@ const MOST_SKIPPED = 200
 
 /** Judges the entries of an archive as they are read, and writes nothing. */
 export class Judge implements Reader {
-  readonly #target: Target
+  readonly #target: StagingTarget
   readonly #counts = new Map<string, number>()
   readonly #skipped: { path: string; reason: string }[] = []
   #reasons: ReasonAgainst = () => undefined
 
-  constructor(target: Target) {
+  constructor(target: StagingTarget) {
     this.#target = target
   }
 
@@ -77,7 +77,7 @@ export class Staging extends Judge {
   readonly #links: { path: string; link: string }[] = []
   readonly #folders = new Set<string>()
 
-  constructor(places: StagingPlaces, target: Target) {
+  constructor(places: StagingPlaces, target: StagingTarget) {
     super(target)
     this.places = places
   }

@@ -1,5 +1,5 @@
 import type { Handlers, Host } from '../../../sdk/index.js'
-import { meOf, requestOf } from '../request.js'
+import { meOf, httpRequestOf } from '../request.js'
 import type { InfoCalls } from './contract.js'
 import { Programs } from './programs.js'
 
@@ -9,7 +9,7 @@ export const infoCalls = (host: Pick<Host, 'boot' | 'call' | 'collect'>): Handle
   host.boot('look for programs', () => programs.look())
   return {
     'GET /info': async (_input, context) => {
-      const { base } = requestOf(context)
+      const { base } = httpRequestOf(context)
       const known = await host.call('kernel.info')
       return { ...known, contract: '1', programs: programs.known, base, me: meOf(context.caller) }
     },

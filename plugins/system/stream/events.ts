@@ -4,7 +4,7 @@ import { reachFor } from '../../../sdk/node/asked-reach.js'
 import { placesOfConversation } from '../../../sdk/node/conversation-reach.js'
 import { WorkspacePaths } from '../../../sdk/node/workspace-paths.js'
 import type { Me, PresenceUser, System } from '../contract.js'
-import { requestOf } from '../request.js'
+import { httpRequestOf } from '../request.js'
 import { attentionFrame, BoardStream, type After } from './board.js'
 import { Presence } from './presence.js'
 
@@ -51,7 +51,7 @@ export class EventStream {
 
   /** Serves one watcher; its place on the roster is held until the stream ends. */
   async *watch({ clientId, roster = 'snapshot', after }: Input<System, 'GET /events'>, context: Context, me: Me): AsyncGenerator<Watch> {
-    requestOf(context)
+    httpRequestOf(context)
     const { caller } = context
     const unwatch = await this.#board.watched()
     let leave: (() => Promise<void>) | undefined

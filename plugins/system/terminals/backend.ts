@@ -19,13 +19,13 @@ export interface Session {
 }
 
 /** How large a window is. */
-export interface Size {
+export interface TerminalSize {
   readonly cols: number
   readonly rows: number
 }
 
 /** A session that is to be opened. */
-export interface Opening extends Size {
+export interface Opening extends TerminalSize {
   readonly name: string
   readonly label?: string
   readonly opened?: string
@@ -43,7 +43,7 @@ export interface ShellCommand {
 }
 
 /** Who hears what a session says. */
-export interface Listener {
+export interface TerminalListener {
   /** A piece of what the program wrote, in order. */
   data(text: string): void
   /** The program has ended; nothing follows. */
@@ -61,7 +61,7 @@ export interface Feed {
    */
   draw(drawn: (text: string) => void): void
   write(text: string): void
-  resize(size: Size): void
+  resize(size: TerminalSize): void
   pause(): void
   resume(): void
   close(): void
@@ -78,7 +78,7 @@ export interface History {
 export interface Backend {
   list(): Promise<Session[]>
   open(opening: Opening): Promise<void>
-  follow(name: string, listener: Listener): Promise<Feed | undefined>
+  follow(name: string, listener: TerminalListener): Promise<Feed | undefined>
   /** Ends a session, and answers when nothing of it is left. */
   kill(name: string): Promise<void>
   /** Its last lines; undefined when there is no such session. */

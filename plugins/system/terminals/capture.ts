@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as delay } from 'node:timers/promises'
 import { RotatingFile } from '../../../sdk/node/logs/rotating-file.js'
 import { redactedPieces, visible } from '../../../sdk/node/redact.js'
-import type { Size } from './backend.js'
+import type { TerminalSize } from './backend.js'
 import { PlainText } from './plain-text.js'
 
 const LINE_END = 0x0a
@@ -16,7 +16,7 @@ const MOST_LINE = 16 << 10
 const CUT = '… (cut)'
 
 /** Opens the log of a terminal. */
-export type OpenCapture = (name: string, size: Size) => Promise<Capture>
+export type OpenCapture = (name: string, size: TerminalSize) => Promise<Capture>
 
 /**
  * The log of one terminal: what it shows, as lines without credentials.
@@ -43,7 +43,7 @@ export class Capture {
   }
 
   /** @param path Where the log goes on. */
-  static async open(path: string, size: Size): Promise<Capture> {
+  static async open(path: string, size: TerminalSize): Promise<Capture> {
     const file = new RotatingFile(path, { lost: (lines, why) => note(`${lines} lines of this log were lost: ${why}`) })
     const safe = redactedPieces()
     const text = await PlainText.open(size, {
@@ -66,7 +66,7 @@ export class Capture {
     this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
   }
 
-  resize(size: Size): void {
+  resize(size: TerminalSize): void {
     if (!this.#ended) this.#text.resize(size)
   }
 

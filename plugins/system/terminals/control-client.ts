@@ -149,4 +149,4 @@ const unescaped = (text: string): Buffer =>
   Buffer.from(text.includes('\\') ? text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))) : text, 'latin1')
 
 /** A word as tmux reads it back whole, whatever stands in it. */
-export const quoted = (word: string): string => `"${word.replace(/["\\$]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`
+export const quotedForTmux = (word: string): string => `"${word.replace(/["\\$]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`

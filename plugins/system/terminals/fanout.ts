@@ -1,6 +1,6 @@
 import { Inbox } from '../../../sdk/node/inbox.js'
 import type { TerminalServerFrame } from '../contract.js'
-import type { Feed, Listener, Size } from './backend.js'
+import type { Feed, TerminalListener, TerminalSize } from './backend.js'
 
 const FULL = 1 << 20
 const ROOM = 256 << 10
@@ -14,31 +14,31 @@ const RESET = '\x1bc'
 /** One socket on a session. */
 export interface Viewer extends AsyncIterable<TerminalServerFrame> {
   write(text: string): void
-  resize(size: Size): void
+  resize(size: TerminalSize): void
   pong(): void
   leave(): void
 }
 
 interface Watcher {
   readonly inbox: Inbox<TerminalServerFrame>
-  size: Size
+  size: TerminalSize
   /** What the session showed before was drawn for it: it follows what is said. */
   drawn: boolean
 }
 
 /** Everyone who watches one session. Whoever is slowest holds up the program; nothing is left out for anybody. */
-export class TerminalFanout implements Listener {
-  readonly #follow: (listener: Listener) => Promise<Feed | undefined>
+export class TerminalFanout implements TerminalListener {
+  readonly #follow: (listener: TerminalListener) => Promise<Feed | undefined>
   readonly #emptied: () => void
   readonly #seats = new Set<Watcher>()
   readonly #full = new Set<Watcher>()
   #following: Promise<Feed | undefined> | undefined
   #feed: Feed | undefined
-  #size: Size | undefined
+  #size: TerminalSize | undefined
   #lost = 0
 
   /** @param emptied Told when the last one has left; the room is not used again. */
-  constructor(follow: (listener: Listener) => Promise<Feed | undefined>, emptied: () => void) {
+  constructor(follow: (listener: TerminalListener) => Promise<Feed | undefined>, emptied: () => void) {
     this.#follow = follow
     this.#emptied = emptied
   }
@@ -48,7 +48,7 @@ export class TerminalFanout implements Listener {
   }
 
   /** Takes a seat; undefined when there is no such session. */
-  async enter(size: Size): Promise<Viewer | undefined> {
+  async enter(size: TerminalSize): Promise<Viewer | undefined> {
     const seat: Watcher = {
       size, drawn: false,
       inbox: new Inbox({

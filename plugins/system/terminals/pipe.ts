@@ -14,7 +14,7 @@ export interface PipeReader {
 }
 
 /** A pipe by name, of this user alone: what goes through it is never on a disk. */
-export class Pipe {
+export class OutputPipe {
   /** The command that writes its input into the pipe, for a shell; it ends with whoever reads. */
   readonly command: string
   readonly #path: string
@@ -27,7 +27,7 @@ export class Pipe {
   }
 
   /** @param path In a folder of this user alone; what is there goes. */
-  static async open(path: string, reader: PipeReader): Promise<Pipe> {
+  static async open(path: string, reader: PipeReader): Promise<OutputPipe> {
     await rm(path, { force: true })
     const { code, stderr } = await run(await needProgram('mkfifo'), ['-m', '600', path], { cwd: '/', env: await ownEnv() })
     if (code !== 0) throw new Error(`no pipe could be made: ${stderr}`)
@@ -35,7 +35,7 @@ export class Pipe {
     socket.on('data', bytes => reader.data(bytes)).on('error', () => {}).once('close', () => reader.ended())
     const name = inShell(path)
     // Opened for both first, it neither waits for a reader who has gone meanwhile, nor counts as one itself.
-    return new Pipe(path, `exec 3<>${name}; exec 1>${name} 3>&-; exec ${inShell(await needProgram('cat'))}`, socket)
+    return new OutputPipe(path, `exec 3<>${name}; exec 1>${name} 3>&-; exec ${inShell(await needProgram('cat'))}`, socket)
   }
 
   /** Reads what is there until nobody writes any more, or for so many milliseconds. */

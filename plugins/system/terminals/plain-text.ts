@@ -1,5 +1,5 @@
 import type { IMarker, Terminal } from '@xterm/headless'
-import type { Size } from './backend.js'
+import type { TerminalSize } from './backend.js'
 
 /** Rows behind the screen: more than the end of one piece of text makes. */
 const BEHIND = 400
@@ -11,7 +11,7 @@ const RESET = '\x1bc'
 const FULL_SCREEN = '\x1b[?1049h'
 
 /** What is told of a terminal's text. */
-export interface Shown {
+export interface ShownText {
   /** Lines that are whole, in order. */
   lines(texts: readonly string[]): void
 }
@@ -24,14 +24,14 @@ export interface Shown {
  */
 export class PlainText {
   readonly #terminal: Terminal
-  readonly #shown: Shown
+  readonly #shown: ShownText
   /** The first row that was not told of yet; absent: the first there is. */
   #next: IMarker | undefined
   /** The line at `#next` was told of already, as far as it is shown. */
   #cut = false
   #told: string[] = []
 
-  private constructor(terminal: Terminal, shown: Shown) {
+  private constructor(terminal: Terminal, shown: ShownText) {
     this.#terminal = terminal
     this.#shown = shown
     terminal.onLineFeed(() => this.#tell())
@@ -47,7 +47,7 @@ export class PlainText {
     })
   }
 
-  static async open({ cols, rows }: Size, shown: Shown): Promise<PlainText> {
+  static async open({ cols, rows }: TerminalSize, shown: ShownText): Promise<PlainText> {
     const { default: { Terminal } } = await import('@xterm/headless')
     return new PlainText(new Terminal({ cols, rows, scrollback: BEHIND, allowProposedApi: true, logLevel: 'off' }), shown)
   }
@@ -80,7 +80,7 @@ export class PlainText {
     await this.#write(`\x18${RESET}${full ? FULL_SCREEN : ''}`)
   }
 
-  resize({ cols, rows }: Size): void {
+  resize({ cols, rows }: TerminalSize): void {
     this.#tell()
     this.#terminal.resize(cols, rows)
   }

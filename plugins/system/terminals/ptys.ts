@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder'
 import type { SerializeAddon } from '@xterm/addon-serialize'
 import type { Terminal } from '@xterm/headless'
 import type { IPty } from '@lydell/node-pty'
-import type { Backend, Feed, History, Listener, Opening, Session, ShellCommand } from './backend.js'
+import type { Backend, Feed, History, TerminalListener, Opening, Session, ShellCommand } from './backend.js'
 import type { Capture, OpenCapture } from './capture.js'
 import { endTerminal, foreground } from './processes.js'
 
@@ -65,7 +65,7 @@ export class Ptys implements Backend {
     if (typed !== undefined) pty.write(`${typed}\r`)
   }
 
-  async follow(name: string, listener: Listener): Promise<Feed | undefined> {
+  async follow(name: string, listener: TerminalListener): Promise<Feed | undefined> {
     return this.#held.get(name)?.follow(listener)
   }
 
@@ -100,7 +100,7 @@ class Held {
   readonly #terminal: Terminal
   readonly #picture: SerializeAddon
   readonly #capture: Capture
-  readonly #listeners = new Set<Listener>()
+  readonly #listeners = new Set<TerminalListener>()
   readonly #decoder = new StringDecoder('utf8')
   readonly #over = Promise.withResolvers<void>()
   #activityAt = Date.now()
@@ -150,7 +150,7 @@ class Held {
     })
   }
 
-  follow(listener: Listener): Feed {
+  follow(listener: TerminalListener): Feed {
     this.#listeners.add(listener)
     return {
       draw: drawn => this.#terminal.write('', () => {

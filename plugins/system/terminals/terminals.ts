@@ -5,7 +5,7 @@ import { type Caller, type Context, type Input, refuse, type SocketContext } fro
 import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 import { contains, inside } from '../../../sdk/node/paths.js'
 import type { System, TerminalClientFrame, TerminalServerFrame, TerminalSession } from '../contract.js'
-import { MOST_TEXT, type Backend, type Session, type Size } from './backend.js'
+import { MOST_TEXT, type Backend, type Session, type TerminalSize } from './backend.js'
 import { trimmed } from './drawing.js'
 import { TerminalFanout, type Viewer } from './fanout.js'
 
@@ -13,7 +13,7 @@ const SHELLS = 32
 const SOCKETS = 32
 const KEPT = 24 * 60 * 60_000
 const LINES = 20_000
-const USUAL: Size = { cols: 80, rows: 24 }
+const USUAL: TerminalSize = { cols: 80, rows: 24 }
 
 const KINDS: { readonly [prefix: string]: TerminalSession['kind'] } = { web: 'shell', panel: 'panel', agent: 'agent', job: 'job', proc: 'process' }
 /** Kinds in which people type what others need not read. */

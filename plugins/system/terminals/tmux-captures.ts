@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Size } from './backend.js'
+import type { TerminalSize } from './backend.js'
 import type { Capture, OpenCapture } from './capture.js'
-import { Pipe } from './pipe.js'
+import { OutputPipe } from './pipe.js'
 
 /** Milliseconds that what is on its way may take. */
 const PATIENCE = 1_000
@@ -20,7 +20,7 @@ export interface CapturesOptions {
 
 interface Piped {
   readonly capture: Capture
-  readonly pipe: Pipe
+  readonly pipe: OutputPipe
 }
 
 /**
@@ -43,11 +43,11 @@ export class TmuxCaptures {
   }
 
   /** Begins the log of a terminal, and answers the shell's command that what it shows is to be piped to; a terminal without a log is one too. */
-  async begin(name: string, size: Size, words: string): Promise<string | undefined> {
+  async begin(name: string, size: TerminalSize, words: string): Promise<string | undefined> {
     const { folder, open, failed } = this.#options
     try {
       const capture = await open(name, size)
-      const pipe = await Pipe.open(join(folder, `${name}.pipe`), { data: bytes => capture.said(bytes), ended: () => void this.#lost(name, pipe) })
+      const pipe = await OutputPipe.open(join(folder, `${name}.pipe`), { data: bytes => capture.said(bytes), ended: () => void this.#lost(name, pipe) })
       this.#piped.set(name, { capture, pipe })
       capture.note(words)
       return pipe.command
@@ -57,7 +57,7 @@ export class TmuxCaptures {
     }
   }
 
-  resize(name: string, size: Size): void {
+  resize(name: string, size: TerminalSize): void {
     this.#piped.get(name)?.capture.resize(size)
   }
 
@@ -80,7 +80,7 @@ export class TmuxCaptures {
   }
 
   /** What is piped ended by itself. */
-  async #lost(name: string, pipe: Pipe): Promise<void> {
+  async #lost(name: string, pipe: OutputPipe): Promise<void> {
     if (this.#piped.get(name)?.pipe !== pipe) return
     await this.end(name)
     await delay(PATIENCE)

@@ -4,9 +4,9 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { needProgram, ownEnv, run, type Env, type RunResult } from '../../../sdk/node/run.js'
-import { MOST_TEXT, type Backend, type Feed, type History, type Listener, type Opening, type Session, type ShellCommand, type Size } from './backend.js'
+import { MOST_TEXT, type Backend, type Feed, type History, type TerminalListener, type Opening, type Session, type ShellCommand, type TerminalSize } from './backend.js'
 import type { OpenCapture } from './capture.js'
-import { ControlClient, quoted } from './control-client.js'
+import { ControlClient, quotedForTmux } from './control-client.js'
 import { drawingOf, MODES, type Modes } from './drawing.js'
 import { inShell } from './pipe.js'
 import { bytesReadBy, endTerminal, foreground } from './processes.js'
@@ -94,15 +94,15 @@ export class Tmux implements Backend {
     const { program, args, env } = await this.#options.shell(opening)
     const piped = await this.#captures.begin(name, opening, 'the terminal begins')
     const about: About = { ...(label !== undefined && { label }), ...(opened !== undefined && { opened }) }
-    const environment = Object.entries(env).flatMap(([key, value]) => ['-e', quoted(`${key}=${value}`)])
+    const environment = Object.entries(env).flatMap(([key, value]) => ['-e', quotedForTmux(`${key}=${value}`)])
     const words = [await needProgram('env'), '-u', 'TMUX', '-u', 'TMUX_PANE', '-u', 'TERM_PROGRAM', '-u', 'TERM_PROGRAM_VERSION', program, ...args]
     // What a hook does itself no client is told; of what it has run later they are.
-    const hooks = ['run-shell -b -C "rename-window -t \'#{hook_pane}\' dead"', `run-shell -b ${quoted(`: > ${inShell(join(folder, DIED)).replaceAll('#', '##')}`)}`]
+    const hooks = ['run-shell -b -C "rename-window -t \'#{hook_pane}\' dead"', `run-shell -b ${quotedForTmux(`: > ${inShell(join(folder, DIED)).replaceAll('#', '##')}`)}`]
     const script = [
       ...SETTINGS,
-      ...hooks.map(hook => `set-hook -ga pane-died ${quoted(hook)}`),
-      ['new-session -d -s', name, '-x', cols, '-y', rows, '-c /', ...environment, '--', ...words.map(quoted)].join(' '),
-      ...(piped === undefined ? [] : [['pipe-pane', ...piping(name, piped).map(quoted)].join(' ')]),
+      ...hooks.map(hook => `set-hook -ga pane-died ${quotedForTmux(hook)}`),
+      ['new-session -d -s', name, '-x', cols, '-y', rows, '-c /', ...environment, '--', ...words.map(quotedForTmux)].join(' '),
+      ...(piped === undefined ? [] : [['pipe-pane', ...piping(name, piped).map(quotedForTmux)].join(' ')]),
       `set-option -t ${target(name)} @about ${Buffer.from(JSON.stringify(about)).toString('base64url')}`,
       `resize-window -t ${target(name)} -x ${cols} -y ${rows}`,
       ...(typed === undefined ? [] : typing(name, `${typed}\r`)),
@@ -117,7 +117,7 @@ export class Tmux implements Backend {
     await this.#run(name, ['set-option', '-g', 'remain-on-exit-format', ''])
   }
 
-  async follow(name: string, listener: Listener): Promise<Feed | undefined> {
+  async follow(name: string, listener: TerminalListener): Promise<Feed | undefined> {
     const row = await this.#row(name)
     if (!row) return undefined
     const place = await this.#place()
@@ -208,12 +208,12 @@ export class Tmux implements Backend {
 class TmuxFeed implements Feed {
   readonly #name: string
   readonly #client: ControlClient
-  readonly #listener: Listener
-  readonly #resized: (size: Size) => void
+  readonly #listener: TerminalListener
+  readonly #resized: (size: TerminalSize) => void
   readonly #decoder = new StringDecoder('utf8')
   #closed = false
 
-  constructor(name: string, listener: Listener, resized: (size: Size) => void, attach: (events: ConstructorParameters<typeof ControlClient>[1]) => ControlClient) {
+  constructor(name: string, listener: TerminalListener, resized: (size: TerminalSize) => void, attach: (events: ConstructorParameters<typeof ControlClient>[1]) => ControlClient) {
     this.#name = name
     this.#listener = listener
     this.#resized = resized
@@ -231,7 +231,7 @@ class TmuxFeed implements Feed {
     const at = target(this.#name)
     const asked = ['history_size', 'pane_dead', 'pane_dead_status', 'pane_dead_signal', ...MODES]
     this.#client.run([
-      `display-message -p -t ${at} ${quoted(asked.map(name => `#{${name}}`).join('|'))}`,
+      `display-message -p -t ${at} ${quotedForTmux(asked.map(name => `#{${name}}`).join('|'))}`,
       `capture-pane -p -e -S -${DRAWN} -t ${at}`,
       `capture-pane -p -e -a -q -t ${at}`,
     ], blocks => {
@@ -250,7 +250,7 @@ class TmuxFeed implements Feed {
     for (const command of typing(this.#name, text)) this.#client.run([command], () => {})
   }
 
-  resize({ cols, rows }: Size): void {
+  resize({ cols, rows }: TerminalSize): void {
     this.#client.run([`resize-window -t ${target(this.#name)} -x ${cols} -y ${rows}`], () => this.#resized({ cols, rows }))
   }
 

@@ -3,7 +3,7 @@ import { connected } from '../connection.js'
 import { inputText } from '../input.js'
 import { SELF } from '../own-name.js'
 import { plain, quoted } from '../text.js'
-import { CONNECTION, type Flag, type Given, misused, type Terminal, type Verb } from '../verb.js'
+import { CONNECTION, type Flag, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { hyphenated, type Field, type Operation } from './operation.js'
 import { printAnswer } from './print.js'
 
@@ -52,7 +52,7 @@ const exampleOf = ({ group, name }: Operation, placed: readonly Field[]): string
   [group, name, ...placed.map(({ name: field, kind }) => (kind === 'number' ? '1' : quoted(field === 'id' ? 'c-1' : field)))].join(' ')
 
 const inputOf = async (
-  terminal: Terminal, given: Given, { group, name, fields }: Operation, placed: readonly Field[], options: readonly Field[],
+  terminal: Terminal, given: GivenArguments, { group, name, fields }: Operation, placed: readonly Field[], options: readonly Field[],
 ): Promise<{ readonly [field: string]: unknown }> => {
   const input: { [field: string]: unknown } = {}
   const pairs = given.args.filter(arg => pairField(fields, arg))

@@ -1,6 +1,6 @@
 import { Unreached } from '../../client.js'
 import { whichDaemon } from '../connection.js'
-import { EXIT, Failure, type Given, type Terminal } from '../verb.js'
+import { EXIT, CommandFailure, type GivenArguments, type Terminal } from '../verb.js'
 
 /** A JSON Schema of the document, as far as the command line reads it. */
 export interface Schema {
@@ -34,11 +34,11 @@ export interface OpenApiDocument {
 }
 
 /** Reads the document of the daemon that is meant; everybody may, so it takes no credential. */
-export const readDocument = async (terminal: Terminal, given: Given): Promise<OpenApiDocument> => {
+export const readDocument = async (terminal: Terminal, given: GivenArguments): Promise<OpenApiDocument> => {
   const { url } = await whichDaemon(terminal, given)
   const answer = await fetch(new URL('/openapi.json', url), { signal: terminal.signal }).catch((error: unknown) => {
     throw new Unreached(`no daemon answers at ${url}`, error)
   })
-  if (!answer.ok) throw new Failure(EXIT.failed, `expected the document of the daemon at ${url}, found status ${answer.status}`)
+  if (!answer.ok) throw new CommandFailure(EXIT.failed, `expected the document of the daemon at ${url}, found status ${answer.status}`)
   return await answer.json() as OpenApiDocument
 }

@@ -1,11 +1,11 @@
 import { columns } from '../text.js'
-import { CONNECTION, type Given, misused, type Terminal, type Verb } from '../verb.js'
+import { CONNECTION, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { told } from '../asked.js'
 import { readDocument } from './document.js'
 import { operationsOf, type Operation } from './operation.js'
 
 /** Every call of the daemon that is meant. */
-export const operations = async (terminal: Terminal, given: Given): Promise<Operation[]> => operationsOf(await readDocument(terminal, given))
+export const operations = async (terminal: Terminal, given: GivenArguments): Promise<Operation[]> => operationsOf(await readDocument(terminal, given))
 
 /** Lists every call of the daemon as the command that makes it. */
 export const calls: Verb = {

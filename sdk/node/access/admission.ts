@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { refuse } from '../../refusal.js'
 import { hashOf, holds } from '../secret.js'
 import {
-  type Book, findCode, findOwner, findPerson, type Identified, isSame, LOCAL, LOCAL_DOMAIN, ownerOf, type PersonRecord, RANK, shownOf,
+  type Book, findCode, findOwner, findPerson, type IdentifiedPerson, isSame, LOCAL, LOCAL_DOMAIN, ownerOf, type PersonRecord, RANK, shownOf,
 } from './book.js'
 import { openInvitations } from './roster.js'
 
@@ -11,7 +11,7 @@ export interface Proof {
   /** A one-time code from the login socket. */
   readonly login?: string
   /** Who an identity provider says they are. */
-  readonly person?: Identified
+  readonly person?: IdentifiedPerson
   readonly claim?: string
   readonly invite?: string
   /** What an invited person without a provider is called. */
@@ -31,7 +31,7 @@ export interface Rules {
 /** Somebody let in: the book in which the proof is used up, and who they are in it. */
 export interface Admitted {
   readonly book: Book
-  readonly person: PersonRecord & Pick<Identified, 'issuer' | 'subject'>
+  readonly person: PersonRecord & Pick<IdentifiedPerson, 'issuer' | 'subject'>
   readonly via: 'oidc' | 'local' | 'invitation'
   readonly did?: 'claimed' | 'joined' | undefined
 }
@@ -57,7 +57,7 @@ const byLogin = (book: Book, login: string, { now }: Rules): Admitted => {
   return owner ? seated(spent, owner, { ...LOCAL, ...owner }, 'local', now) : seated(spent, ownerOf(LOCAL, now), LOCAL, 'local', now, 'claimed')
 }
 
-const byIdentity = (book: Book, person: Identified, { claim, invite }: Proof, rules: Rules): Admitted => {
+const byIdentity = (book: Book, person: IdentifiedPerson, { claim, invite }: Proof, rules: Rules): Admitted => {
   const { now, claimHash, claimNeeded, expectedOwner } = rules
   if (!findOwner(book)) {
     if (expectedOwner !== undefined && person.email !== expectedOwner) refuse('forbidden', `${person.email} has no role here: somebody else is expected as the owner (identity.expectedOwner)`)
@@ -87,7 +87,7 @@ const byInvitation = (book: Book, code: string, name: string, { now }: Rules): A
   const letters = name.normalize('NFKD').toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 40) || 'guest'
   const email = `${letters}-${randomBytes(4).toString('hex')}@${LOCAL_DOMAIN}`
   if (findPerson(book, email)) return byInvitation(book, code, name, { now, claimNeeded: false })
-  const person: Identified = { issuer: LOCAL.issuer, subject: randomBytes(16).toString('base64url'), email, name }
+  const person: IdentifiedPerson = { issuer: LOCAL.issuer, subject: randomBytes(16).toString('base64url'), email, name }
   return seated(redeemed.book, { email, ...redeemed.granted }, person, 'invitation', now, 'joined')
 }
 
@@ -103,7 +103,7 @@ const unknown = (): never => {
 }
 
 /** Puts a person's row into the book as they are now; the sessions of whoever had their place before go. */
-const seated = (book: Book, row: PersonRecord, person: Identified, via: Admitted['via'], now: number, did?: Admitted['did']): Admitted => {
+const seated = (book: Book, row: PersonRecord, person: IdentifiedPerson, via: Admitted['via'], now: number, did?: Admitted['did']): Admitted => {
   const { anew, ...kept } = row
   const { issuer, subject } = person
   const seat = { ...kept, ...shownOf(person), lastSeenAt: now, issuer, subject }

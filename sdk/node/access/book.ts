@@ -13,7 +13,7 @@ export const LOCAL_DOMAIN = 'sandbox.local'
 export const RANK: { readonly [role in Role]: number } = { viewer: 0, collaborator: 1, maintainer: 2, owner: 3 }
 
 /** A person, by who vouches for them and under which name. */
-export interface Identified {
+export interface IdentifiedPerson {
   readonly issuer: string
   readonly subject: string
   readonly email: string
@@ -68,18 +68,18 @@ const EMPTY: Book = { people: {}, invitations: {}, codes: [], sessions: {} }
 
 /** Opens the book; what an older daemon kept in three documents becomes one with the next change. */
 export const openBook = async (files: KeptFiles): Promise<Kept<Book>> => {
-  const { value: { owner } } = await Kept.open<{ owner?: Identified & { claimedAt: number } }>(files, 'owner', {})
+  const { value: { owner } } = await Kept.open<{ owner?: IdentifiedPerson & { claimedAt: number } }>(files, 'owner', {})
   const { value: { sessions } } = await Kept.open<Pick<Book, 'sessions'>>(files, 'sessions', { sessions: {} })
   const people: Book['people'] = owner ? { [owner.email]: ownerOf(owner, owner.claimedAt) } : {}
   return Kept.open<Book>(files, 'access', { ...EMPTY, people, sessions })
 }
 
 /** The row of a person who becomes the owner by coming first. */
-export const ownerOf = ({ issuer, subject, email, ...shown }: Identified, at: number): PersonRecord =>
+export const ownerOf = ({ issuer, subject, email, ...shown }: IdentifiedPerson, at: number): PersonRecord =>
   ({ email, role: 'owner', ...shownOf(shown), grantedBy: email, grantedAt: at, lastSeenAt: at, issuer, subject })
 
 /** What is shown of a person beside the e-mail. */
-export const shownOf = ({ name, picture }: Pick<Identified, 'name' | 'picture'>): Pick<Identified, 'name' | 'picture'> =>
+export const shownOf = ({ name, picture }: Pick<IdentifiedPerson, 'name' | 'picture'>): Pick<IdentifiedPerson, 'name' | 'picture'> =>
   ({ ...(name !== undefined && { name }), ...(picture !== undefined && { picture }) })
 
 /** The owner, once there is one. */
@@ -90,7 +90,7 @@ export const findPerson = ({ people }: Book, email: string): PersonRecord | unde
   (Object.hasOwn(people, email) ? people[email] : undefined)
 
 /** Whether a record is of the very person who signed in. */
-export const isSame = (one: Pick<PersonRecord, 'issuer' | 'subject'>, { issuer, subject }: Pick<Identified, 'issuer' | 'subject'>): boolean =>
+export const isSame = (one: Pick<PersonRecord, 'issuer' | 'subject'>, { issuer, subject }: Pick<IdentifiedPerson, 'issuer' | 'subject'>): boolean =>
   one.issuer === issuer && one.subject === subject
 
 /** The areas a person is limited to; undefined: none, the whole workspace is theirs. */

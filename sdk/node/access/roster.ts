@@ -96,7 +96,7 @@ export const openInvitations = ({ invitations }: Book, now: number): InvitationR
   Object.values(invitations).filter(({ expiresAt }) => expiresAt > now)
 
 /** The roster as it is shown: the owner first, then by e-mail; open invitations without their codes. */
-export const shown = (book: Book, seenAt: (email: string) => number | undefined, now: number): { members: Member[]; invitations: Invitation[] } => {
+export const shownRoster = (book: Book, seenAt: (email: string) => number | undefined, now: number): { members: Member[]; invitations: Invitation[] } => {
   const members = Object.values(book.people).map((person): Member => {
     const { issuer, subject, anew, areas, lastSeenAt = 0, ...row } = person
     const seen = Math.max(lastSeenAt, seenAt(person.email) ?? 0)

@@ -4,11 +4,11 @@ import type { AppendOptions } from '../../host.js'
 import { namesBelow } from '../disk.js'
 import { controlEvent, formatOf, lines } from './format.js'
 import type { Control } from './format.js'
-import type { LogFile } from './log-file.js'
+import type { JournalFile } from './log-file.js'
 import { OpenJournal } from './open-journal.js'
 import { Watcher } from './watcher.js'
 import type { Idle } from './watcher.js'
-import { placeOf } from '../names.js'
+import { placeOfName } from '../names.js'
 import { refuse } from '../../refusal.js'
 
 /** How much of the journals stays open and in memory. */
@@ -86,7 +86,7 @@ export class JournalStore {
   async rename(name: string, to: string): Promise<void> {
     const { extension } = formatOf(to)
     if (extension !== formatOf(name).extension) refuse('invalid', `${to}: expected a name for a journal of the same kind as ${name}`)
-    const path = placeOf(this.#folder, to, extension, 2)
+    const path = placeOfName(this.#folder, to, extension, 2)
     const replaced = this.#journals.get(to)
     this.#journals.delete(to)
     await replaced?.shut()
@@ -156,7 +156,7 @@ export class JournalStore {
     if (known && !known.broken) return known
     if (this.#ending) refuse('unavailable', 'the sandbox is stopping and its journals are shut')
     const format = formatOf(name)
-    const path = placeOf(this.#folder, name, format.extension, 2)
+    const path = placeOfName(this.#folder, name, format.extension, 2)
     if (this.#journals.size >= this.#most) this.#sweep(0)
     const opened = new OpenJournal({ name, path, format, tailBytes: this.#tail })
     this.#journals.set(name, opened)
@@ -178,5 +178,5 @@ export class JournalStore {
 
 const json = (value: unknown): string => JSON.stringify(value) ?? refuse('invalid', 'entry: expected a JSON value')
 
-const present = (name: string, log: LogFile): LogFile =>
+const present = (name: string, log: JournalFile): JournalFile =>
   log.exists ? log : refuse('not-found', `there is no journal ${name}`)

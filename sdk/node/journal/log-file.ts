@@ -23,7 +23,7 @@ export interface Addition {
 }
 
 /** One file of entries: what is in it, where each begins, and its last bytes in memory. */
-export class LogFile {
+export class JournalFile {
   readonly #path: string
   readonly #format: Format
   readonly #marks: Mark[] = []
@@ -48,12 +48,12 @@ export class LogFile {
   }
 
   /** The log in a file, or an empty one that its first entry creates. */
-  static async open(path: string, format: Format, tailBytes: number): Promise<LogFile> {
+  static async open(path: string, format: Format, tailBytes: number): Promise<JournalFile> {
     const fd = openExisting(path)
-    if (fd === undefined) return new LogFile(path, format, new Tail(tailBytes, 0))
+    if (fd === undefined) return new JournalFile(path, format, new Tail(tailBytes, 0))
     try {
       const found = await scan(fd, format)
-      const log = new LogFile(path, format, new Tail(tailBytes, found.size))
+      const log = new JournalFile(path, format, new Tail(tailBytes, found.size))
       log.#fd = fd
       log.#size = found.size
       log.#entries = found.entries

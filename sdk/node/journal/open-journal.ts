@@ -5,7 +5,7 @@ import { replaceFile } from '../disk.js'
 import { failpoint } from '../failpoint.js'
 import { flushFolder, flushFolders } from '../files.js'
 import type { Format } from './format.js'
-import { LogFile } from './log-file.js'
+import { JournalFile } from './log-file.js'
 import type { Addition } from './log-file.js'
 import { Wakes } from './wakes.js'
 
@@ -41,9 +41,9 @@ export interface Site {
 export class OpenJournal {
   readonly wakes = new Wakes()
   readonly #site: Site
-  #log: Promise<LogFile>
+  #log: Promise<JournalFile>
   /** The log once it is open; writes wait until then. */
-  #ready: LogFile | undefined
+  #ready: JournalFile | undefined
   #queue: (Item | Alone)[] = []
   #scheduled = false
   #held = true
@@ -68,7 +68,7 @@ export class OpenJournal {
   }
 
   /** Opens the file for a reader, who says when it is done with it. */
-  async pin(): Promise<{ log: LogFile; release: () => void }> {
+  async pin(): Promise<{ log: JournalFile; release: () => void }> {
     this.#users++
     try {
       const log = await this.#log
@@ -81,7 +81,7 @@ export class OpenJournal {
   }
 
   /** Reads the file as it is now, whatever becomes of the journal meanwhile. */
-  async use<T>(work: (log: LogFile) => Promise<T>): Promise<T> {
+  async use<T>(work: (log: JournalFile) => Promise<T>): Promise<T> {
     const { log, release } = await this.pin()
     try {
       return await work(log)
@@ -144,10 +144,10 @@ export class OpenJournal {
     this.usedAt = performance.now()
   }
 
-  async #open(): Promise<LogFile> {
+  async #open(): Promise<JournalFile> {
     const { path, format, tailBytes } = this.#site
     try {
-      const log = await LogFile.open(path, format, tailBytes)
+      const log = await JournalFile.open(path, format, tailBytes)
       this.#ready = log
       this.#held = false
       process.nextTick(this.#flush)

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Writable } from 'node:stream'
-import type { LogFile } from './log-file.js'
+import type { JournalFile } from './log-file.js'
 import type { Wakes } from './wakes.js'
 
 /** What to write when there was nothing to write for so many milliseconds. */
@@ -11,7 +11,7 @@ export interface Idle {
 
 /** One reader of a journal's bytes: a sink and a place, which pulls at its own pace. */
 export class Watcher {
-  readonly #log: LogFile
+  readonly #log: JournalFile
   readonly #wakes: Wakes
   readonly #out: Writable
   readonly #idle: Idle | undefined
@@ -21,7 +21,7 @@ export class Watcher {
   #timer: NodeJS.Timeout | undefined
   #finish: (error?: unknown) => void = () => {}
 
-  constructor(log: LogFile, wakes: Wakes, at: number, out: Writable, idle?: Idle) {
+  constructor(log: JournalFile, wakes: Wakes, at: number, out: Writable, idle?: Idle) {
     this.#log = log
     this.#wakes = wakes
     this.#at = at

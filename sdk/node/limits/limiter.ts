@@ -1,6 +1,6 @@
 import { ControlGroups, type ControlGroup } from './cgroup.js'
 import { ProgramGroup } from './group.js'
-import { filesOf, heldBy, machineUse, procBehind, processesOf, shareOf, threadsOf, tmpfsBehind, type MachineUse } from './processes.js'
+import { filesOf, heldBy, machineUse, procBehind, processesOf, shareOf, threadsOf, tmpfsBehind, type GroupUse } from './processes.js'
 import type { WallLimits } from './settings.js'
 
 const LOOK_MS = 50
@@ -79,7 +79,7 @@ export class Limiter {
     }
   }
 
-  #look(kept: Kept, { processes, openFiles, memory }: MachineUse): void {
+  #look(kept: Kept, { processes, openFiles, memory }: GroupUse): void {
     const { group } = kept
     const { limits } = group
     const began = performance.now()

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** What everything on this machine uses, which is at least what one turn does. */
-export interface MachineUse {
+export interface GroupUse {
   readonly processes: number
   readonly memory: number
   readonly openFiles: number
@@ -21,7 +21,7 @@ const textOf = (path: string): string => {
 const kilobytes = (text: string, name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024
 
 /** Three short files: cheap enough for many times a second. */
-export const machineUse = (): MachineUse => {
+export const machineUse = (): GroupUse => {
   const meminfo = textOf('/proc/meminfo')
   return {
     processes: Number(textOf('/proc/loadavg').split(/[ /]/)[4] ?? 0),

@@ -25,17 +25,17 @@ const KEYS = 20
 export type Within = readonly string[] | undefined
 
 /** The ids that moved in a domain, each with its places where they are known; undefined: which ones moved is not known. */
-export type Moved = ReadonlyMap<string, Within> | undefined
+export type MovedAccess = ReadonlyMap<string, Within> | undefined
 
 /** Lets the first of a burst out at once, and what follows within a while together at its end. */
 export class Burst {
   readonly #clock: Clock
   readonly #ms: number
-  readonly #out: (changed: ReadonlyMap<string, Moved>) => void
+  readonly #out: (changed: ReadonlyMap<string, MovedAccess>) => void
   #changed = new Map<string, Map<string, Within> | undefined>()
   #open = false
 
-  constructor(clock: Clock, ms: number, out: (changed: ReadonlyMap<string, Moved>) => void) {
+  constructor(clock: Clock, ms: number, out: (changed: ReadonlyMap<string, MovedAccess>) => void) {
     this.#clock = clock
     this.#ms = ms
     this.#out = out
@@ -61,7 +61,7 @@ export class Burst {
 }
 
 /** The keys of all with their places, where every one is known and they are few. */
-export const few = (all: readonly Moved[]): { keys?: ReadonlyMap<string, Within> } => {
+export const few = (all: readonly MovedAccess[]): { keys?: ReadonlyMap<string, Within> } => {
   const keys = new Map(all.flatMap(each => [...(each ?? [])]))
   return all.every(Boolean) && keys.size <= KEYS ? { keys } : {}
 }

@@ -3,10 +3,10 @@ import type { Watch } from '../../contract.js'
 import type { BootProgress, LiveFrame } from '../../kernel.js'
 import { accessTo, type ReachFolder } from '../../reach.js'
 import { Refusal, refuse } from '../../refusal.js'
-import { Burst, few, REAL, type Clock, type Moved, type Within } from './burst.js'
+import { Burst, few, REAL, type Clock, type MovedAccess, type Within } from './burst.js'
 import { Fan } from './fan.js'
 import { limitedTo, nameOf } from './limited.js'
-import { Watcher, type Change, type Entry, type Sink, type Source, type Wire } from './watcher.js'
+import { LiveWatcher, type Change, type Entry, type Sink, type LiveSource, type Wire } from './watcher.js'
 
 export interface LiveOptions {
   /** How far the start has come. */
@@ -33,7 +33,7 @@ const RETRY_MS = 1_000
  *
  * A frame is serialised once for each form it has. A watcher is a position: a slow one costs nothing until it reads on.
  */
-export class Live implements Source {
+export class Live implements LiveSource {
   readonly #boot: () => BootProgress
   readonly #clock: Clock
   readonly #epoch: string
@@ -44,8 +44,8 @@ export class Live implements Source {
   #kept: Entry[] = []
   /** The newest snapshot of each kind. */
   readonly #held = new Map<string, Entry>()
-  readonly #watchers = new Set<Watcher>()
-  readonly #fan: Fan<Watcher>
+  readonly #watchers = new Set<LiveWatcher>()
+  readonly #fan: Fan<LiveWatcher>
   #head = 0
   /** The newest frame that is no longer kept. */
   #lost = 0
@@ -113,7 +113,7 @@ export class Live implements Source {
 
   /** Serves one watcher until its connection closes, its credential ends or the daemon stops. */
   async serve(sink: Sink, watch: Watch['watch'], lastEventId: string | undefined, signal: AbortSignal): Promise<void> {
-    const watcher = new Watcher(this, sink, watch, this.#resumable(lastEventId || watch.after))
+    const watcher = new LiveWatcher(this, sink, watch, this.#resumable(lastEventId || watch.after))
     const gone = () => {
       const why: unknown = signal.reason
       if (why === SHRUNK) this.#last(watcher, this.#named(0, data({ kind: 'resync', reason: 'access' })))
@@ -222,7 +222,7 @@ export class Live implements Source {
     return shown && this.#wire(shown, seq)
   }
 
-  #changed(changed: ReadonlyMap<string, Moved>): void {
+  #changed(changed: ReadonlyMap<string, MovedAccess>): void {
     const domains = [...changed.keys()].sort()
     const versions = Object.fromEntries(domains.map(domain => [domain, this.#versions.get(domain)!]))
     const change: Change = { domains, versions, ...few([...changed.values()]) }
@@ -298,11 +298,11 @@ export class Live implements Source {
     })
   }
 
-  #end(watcher: Watcher, event: 'done' | 'error', value: object): void {
+  #end(watcher: LiveWatcher, event: 'done' | 'error', value: object): void {
     this.#last(watcher, Buffer.from(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`))
   }
 
-  #last(watcher: Watcher, bytes: Buffer): void {
+  #last(watcher: LiveWatcher, bytes: Buffer): void {
     watcher.end(bytes)
     const cancel = this.#clock.after(LAST_WORDS, () => watcher.close())
     void watcher.closed.then(cancel)

@@ -46,7 +46,7 @@ export interface Sink {
 }
 
 /** What a watcher pulls from. */
-export interface Source {
+export interface LiveSource {
   readonly head: number
   /** How a watcher begins: hello, what it missed after a position it may resume from, and the snapshots. */
   greeting(watch: Watch['watch'], from?: number): Buffer[]
@@ -61,8 +61,8 @@ const PIECE = 64 * 1024
 const STALLED = 30_000
 
 /** One reader of the stream: a position and a connection. What waits for it is worked out when its peer takes more. */
-export class Watcher {
-  readonly #source: Source
+export class LiveWatcher {
+  readonly #source: LiveSource
   readonly #sink: Sink
   readonly #watch: Watch['watch']
   readonly #closed = Promise.withResolvers<void>()
@@ -73,7 +73,7 @@ export class Watcher {
   #since: number
   #over = false
 
-  constructor(source: Source, sink: Sink, watch: Watch['watch'], from?: number) {
+  constructor(source: LiveSource, sink: Sink, watch: Watch['watch'], from?: number) {
     this.#source = source
     this.#sink = sink
     this.#watch = watch

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { Cards } from '../../../plugins/agent/cards/cards.js'
+import { OpenCards } from '../../../plugins/agent/cards/cards.js'
 import type { CardReply, Frame } from '../../../plugins/agent/contract.js'
 import type { Journals, Refusal } from '../../../sdk/index.js'
 import { journalsIn } from '../../support/journals.js'
@@ -158,7 +158,7 @@ const cardStep = fc.oneof(
 
 t.test('of all answers to a card the first one counts and reaches its turn once, and one that could not be written was none', { timeout: 60_000 }, async t => {
   await fc.assert(fc.asyncProperty(fc.array(cardStep, { maxLength: 20 }), async steps => {
-    const cards = new Cards()
+    const cards = new OpenCards()
     const model = new Map<string, { up: boolean; answer?: boolean | undefined; over: boolean; carried: number }>()
     const under = new Map<string, { resolve: () => void; reject: (error: Error) => void }>()
     const pending: Promise<unknown>[] = []
@@ -210,7 +210,7 @@ t.test('of all answers to a card the first one counts and reaches its turn once,
 })
 
 t.test('an answer that could not be written leaves its card up, for another one', async t => {
-  const cards = new Cards()
+  const cards = new OpenCards()
   const heard: boolean[] = []
   let broken = true
   cards.raise({ card: { kind: 'plan', requestId: 'r-1.1', text: 'x' }, conversationId: 'c', answer: async reply => {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Cards } from '../../../plugins/agent/cards/cards.js'
+import { OpenCards } from '../../../plugins/agent/cards/cards.js'
 import t from 'tap'
 import type { Frame, QuestionCard } from '../../../plugins/agent/contract.js'
 import { daemonWith } from '../../support/daemon.js'
@@ -166,7 +166,7 @@ t.test('words said while a card is up reach the turn after its answer', async t 
 })
 
 t.test('one id is one card, for good', async t => {
-  const cards = new Cards()
+  const cards = new OpenCards()
   const asked: QuestionCard = { kind: 'question', requestId: 'r-1.1', questions: [] }
   let answers = 0
   const raised = { card: asked, conversationId: 'c', answer: async () => void answers++ }

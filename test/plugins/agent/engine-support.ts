@@ -1,10 +1,10 @@
 import type { Test } from 'tap'
 import type { ProviderAdapter, TurnIo, TurnRequest } from '../../../plugins/agent/providers/adapter.js'
 import { Anchors } from '../../../plugins/agent/conversations/anchors.js'
-import { Cards } from '../../../plugins/agent/cards/cards.js'
+import { OpenCards } from '../../../plugins/agent/cards/cards.js'
 import type { Frame, SwitchInput, TurnInput } from '../../../plugins/agent/contract.js'
 import { Conversations } from '../../../plugins/agent/conversations/conversations.js'
-import { Delivery } from '../../../plugins/agent/queue/delivery.js'
+import { MessageDelivery } from '../../../plugins/agent/queue/delivery.js'
 import { Engine } from '../../../plugins/agent/turn/engine.js'
 import { Forks } from '../../../plugins/agent/conversations/forks.js'
 import { framesOf } from '../../../plugins/agent/turn/frame-log.js'
@@ -52,7 +52,7 @@ export const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => Asy
   const conversations = new Conversations(memoryStore(), log)
   const queue = new Queue(journal, () => conversations.stored())
   const providers = new Providers(memoryStore(), log, [adapter, ...others])
-  const [decisions, locks, cards] = [new KeyedMutex(), new KeyedMutex(), new Cards()]
+  const [decisions, locks, cards] = [new KeyedMutex(), new KeyedMutex(), new OpenCards()]
   const environment: TurnEnvironment = {
     prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
     refresh: nothing,
@@ -73,7 +73,7 @@ export const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => Asy
   const checks = { landing: nothing, masking: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
   const none = { repositories: async () => [] }
   const forks = new Forks({ conversations, transcripts: new Transcripts(journal), anchors: new Anchors(journal), copies: none, journal, log })
-  const delivery = new Delivery({ engine, conversations, queue, providers, decisions, checks, forks, transcripts: new Transcripts(journal), look: async () => accessViewWith('/nowhere', undefined) })
+  const delivery = new MessageDelivery({ engine, conversations, queue, providers, decisions, checks, forks, transcripts: new Transcripts(journal), look: async () => accessViewWith('/nowhere', undefined) })
   const send = (input: Partial<TurnInput>) => delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, { caller: CALLER })
   const frames = async (run: string) => (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
   const move = (input: Omit<SwitchInput, 'conversationId'>) => switchAccount({ engine, conversations, providers, decisions }, { conversationId: 'c', ...input })

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import t, { type Test } from 'tap'
 import type { ProviderAdapter, TurnIo, TurnRequest } from '../../../plugins/agent/providers/adapter.js'
-import { Cards } from '../../../plugins/agent/cards/cards.js'
+import { OpenCards } from '../../../plugins/agent/cards/cards.js'
 import type { Conversation, ErrorFrame, Frame, TurnInput } from '../../../plugins/agent/contract.js'
 import { Conversations } from '../../../plugins/agent/conversations/conversations.js'
 import { Engine } from '../../../plugins/agent/turn/engine.js'
@@ -11,7 +11,7 @@ import { OUTAGE_TIMES, mayResume, outageNotice, waitAfter, type OutageTimes } fr
 import { PlannedResumes } from '../../../plugins/agent/turn/planned-resumes.js'
 import { Providers } from '../../../plugins/agent/providers/providers.js'
 import { Queue } from '../../../plugins/agent/queue/queue.js'
-import type { AfterOutage, Message } from '../../../plugins/agent/turn/run-entry.js'
+import type { AfterOutage, RunMessage } from '../../../plugins/agent/turn/run-entry.js'
 import { Transcripts } from '../../../plugins/agent/conversations/transcripts.js'
 import { turnIo, type TurnEnvironment } from '../../../plugins/agent/turn/io.js'
 import { journalsIn, memoryStore } from '../../support/journals.js'
@@ -19,7 +19,7 @@ import { journalsIn, memoryStore } from '../../support/journals.js'
 const OUT: ErrorFrame = { kind: 'error', code: 'provider-outage', message: 'out of service' }
 const HOUR = 3_600_000
 
-const message = (conversationId: string, resumed?: AfterOutage): Message => ({
+const message = (conversationId: string, resumed?: AfterOutage): RunMessage => ({
   run: `r-${conversationId}`, conversationId, messageId: `m-${conversationId}`, input: { prompt: 'go' } as TurnInput, by: 'ada@example.org',
   attended: true, at: Date.now(), ...(resumed && { resumed }),
 })
@@ -91,7 +91,7 @@ const breaker = (
     engine: () => engine, conversations, queue, decisions, log, changed, setting: async () => armed, signal: end.signal,
   }, { delays: [1, 1, 1, 1, 1, 1], mostMs: HOUR, probeMs: HOUR, random: () => 0.5, ...times })
   const engine: Engine = new Engine({
-    host: { journal, log, cards: new Cards(), changed, helped: () => {}, emit: (event: string, data: unknown) => void heard.emit(event, data), signal: end.signal },
+    host: { journal, log, cards: new OpenCards(), changed, helped: () => {}, emit: (event: string, data: unknown) => void heard.emit(event, data), signal: end.signal },
     conversations, queue, transcripts: new Transcripts(journal), providers, environment, decisions, locks, resumes,
   })
   t.teardown(async () => {

@@ -2,17 +2,17 @@ import t, { type Test } from 'tap'
 import type { Conversation, TurnInput } from '../../../plugins/agent/contract.js'
 import type { Resumable } from '../../../plugins/agent/turn/outage.js'
 import { Queue, type WaitingMessage } from '../../../plugins/agent/queue/queue.js'
-import type { Message } from '../../../plugins/agent/turn/run-entry.js'
+import type { RunMessage } from '../../../plugins/agent/turn/run-entry.js'
 import type { Journals } from '../../../sdk/index.js'
 import { journalsIn } from '../../support/journals.js'
 import { exactly } from '../../support/lists.js'
 
-const message = (n: number, prompt = `say ${n}`): Message => ({
+const message = (n: number, prompt = `say ${n}`): RunMessage => ({
   run: `r-${n}`, conversationId: 'c', messageId: `m-${n}`, input: { prompt } as TurnInput, by: 'ada@example.org', attended: true, at: Date.now(),
 })
-const start = (queue: Queue, { run, messageId, conversationId, at }: Message, of: Message, opened?: Conversation) =>
+const start = (queue: Queue, { run, messageId, conversationId, at }: RunMessage, of: RunMessage, opened?: Conversation) =>
   queue.accept({ row: { run, messageId, conversationId, delivery: 'started', at }, message: of, ...(opened && { opened }) })
-const wait = (queue: Queue, of: Message) => {
+const wait = (queue: Queue, of: RunMessage) => {
   const waiting: WaitingMessage = { ...of, why: 'parked' }
   return queue.accept({ row: { run: of.run, messageId: of.messageId, conversationId: 'c', delivery: 'queued', at: of.at }, message: waiting })
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Cards } from '../../../plugins/agent/cards/cards.js'
+import { OpenCards } from '../../../plugins/agent/cards/cards.js'
 import { SubagentArchive } from '../../../plugins/agent/subagents/archive.js'
 import { Turn } from '../../../plugins/agent/turn/turn.js'
 import { daemonWith } from '../../support/daemon.js'
@@ -67,7 +67,7 @@ t.test('helpers are there after a start, and gone with their conversation', asyn
 
 t.test('pages never tear apart what began at one moment, and what ended a week ago goes', async t => {
   const journal = journalsIn(t)
-  const host = { journal, log: { info: () => {}, warn: () => {}, error: () => {} }, cards: new Cards(), changed: () => {}, helped: () => {}, emit: () => {} }
+  const host = { journal, log: { info: () => {}, warn: () => {}, error: () => {} }, cards: new OpenCards(), changed: () => {}, helped: () => {}, emit: () => {} }
   const archive = new SubagentArchive({ journal, live: () => [] })
   const turnAt = async (run: string, times: readonly number[]) => {
     const message = { run, conversationId: 'c', messageId: 'm', input: { prompt: 'go' }, by: 'ada@example.org', attended: true, at: 0 }

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { SubagentLimits, ProviderAdapter, ToolResult, TurnIo, TurnRequest } from '../../../plugins/agent/providers/adapter.js'
-import { Cards } from '../../../plugins/agent/cards/cards.js'
+import { OpenCards } from '../../../plugins/agent/cards/cards.js'
 import type { Frame } from '../../../plugins/agent/contract.js'
 import { framesOf } from '../../../plugins/agent/turn/frame-log.js'
 import { ownFrames } from '../../../plugins/agent/subagents/frames.js'
@@ -27,7 +27,7 @@ const ioOf = (t: Test, run: Run, helpers: SubagentLimits = { atOnce: 5, perTurn:
   const say = (message: string) => void logged.push(message)
   const log = { info: () => {}, warn: say, error: say }
   const providers = new Providers(memoryStore(), log, [adapterOf('test', ['one', 'two'], run), adapterOf('other', ['far'], run)])
-  const host = { journal, log, cards: new Cards(), changed: () => {}, helped: (key: string) => void helped.push(key), emit: () => {} }
+  const host = { journal, log, cards: new OpenCards(), changed: () => {}, helped: (key: string) => void helped.push(key), emit: () => {} }
   const message = { run: 'r-1', conversationId: 'c', messageId: 'm', input: { prompt: 'go' }, by: 'ada@example.org', attended: true, at: 0 }
   const turn = new Turn(host, { cancel: async () => {}, afterAnswer: async () => {} }, { message, startedAt: 0, attempt: 1, boots: 0, provider: 'test', harness: 'native', model: 'one', permissionMode: 'plan', parked: [] })
   const adapterRun = new AdapterRun(turn, { asks: true, holdMs: 30_000 })

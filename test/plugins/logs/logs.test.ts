@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { logs, type LogLine } from '../../../plugins/logs/contract.js'
 import { Catalogue } from '../../../plugins/logs/catalogue.js'
-import { sweep } from '../../../plugins/logs/upkeep.js'
+import { sweepLogs } from '../../../plugins/logs/upkeep.js'
 import { older, RotatingFile } from '../../../sdk/node/logs/rotating-file.js'
 import { readEvents } from '../../../sdk/events.js'
 import { daemonWith, type Support } from '../../support/daemon.js'
@@ -290,11 +290,11 @@ t.test('old logs go: idle ones, the oldest of too many and of too much, and none
   utimesSync(join(daemon.folder, 'daemon.log'), 1e9, 1e9)
   const catalogue = new Catalogue(daemon.folder)
   const names = async () => (await catalogue.list()).map(({ name }) => name)
-  await sweep(catalogue, now)
+  await sweepLogs(catalogue, now)
   t.equal((await names()).length, 11, 'what was idle is gone')
-  await sweep(catalogue, now, { files: 6, bytes: 1e6, idle: 1e12 })
+  await sweepLogs(catalogue, now, { files: 6, bytes: 1e6, idle: 1e12 })
   t.same(await names(), ['crash/0.log', 'crash/1.log', 'crash/2.log', 'crash/3.log', 'crash/4.log', 'daemon.log'])
-  await sweep(catalogue, now, { files: 6, bytes: 125, idle: 1e12 })
+  await sweepLogs(catalogue, now, { files: 6, bytes: 125, idle: 1e12 })
   t.same(await names(), ['crash/0.log', 'crash/1.log', 'daemon.log'])
 })
 

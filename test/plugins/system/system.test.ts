@@ -7,7 +7,7 @@ import type { Caller, Host } from '../../../sdk/index.js'
 import type { OpenedSession, Program } from '../../../sdk/kernel.js'
 import { mintToken, revokeSessions } from '../../../plugins/system/access/credentials.js'
 import { Budget } from '../../../plugins/system/access/budget.js'
-import { plain } from '../../../plugins/system/access/plain.js'
+import { plainValue } from '../../../plugins/system/access/plain.js'
 import { Programs } from '../../../plugins/system/info/programs.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith, type Support } from '../../support/daemon.js'
@@ -244,7 +244,7 @@ t.test('what was answered is on the disk at that moment, unreadable, and in forc
 
 t.test('a name is shown without what cannot be seen', async t => {
   const cases = [['a', 'a'], [' a b ', 'a b'], ['\u202eevil', 'evil'], ['\u3164', ''], ['\u2800\u00ad', ''], ['a\u0308', '\u00e4'], ['\u{e0041}x', 'x'], ['\ud800x', 'x'], ['日本', '日本']]
-  for (const [given, shown] of cases) t.equal(plain(given!), shown, JSON.stringify(given))
+  for (const [given, shown] of cases) t.equal(plainValue(given!), shown, JSON.stringify(given))
 })
 
 t.test('programs are answered from memory, one row each, and looked at again in the background', async t => {

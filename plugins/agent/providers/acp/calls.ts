@@ -2,7 +2,7 @@ import type { GatedCall } from '../adapter.js'
 import { cut } from '../../tools/content.js'
 import { tools } from '../../tools/tools.js'
 import type { Frame, Location, ToolCallFrame, ToolCategory, ToolContent, ToolStatus } from '../../turn/frames.js'
-import { countOf, fieldsOf, lineOf, listOf, oneOf, textOf } from './outside.js'
+import { countOf, fieldsOf, lineField, listOf, choiceField, textField } from './outside.js'
 import type { TreePaths } from './tree-paths.js'
 import { Misbehaved } from './wire.js'
 
@@ -51,7 +51,7 @@ export class AgentCalls {
 
   /** The frames of a `tool_call` or `tool_call_update`. */
   heard(update: { readonly [name: string]: unknown }): Frame[] {
-    const id = textOf(update.toolCallId, MOST_ID)
+    const id = textField(update.toolCallId, MOST_ID)
     if (!id) return []
     const known = this.#calls.get(id)
     const wasOver = known ? over(known) : false
@@ -68,7 +68,7 @@ export class AgentCalls {
   /** The call a permission is asked for, as the gate judges it. */
   asked(update: unknown): { readonly gated: GatedCall; readonly switchesMode: boolean; readonly frames: Frame[] } {
     const fields = fieldsOf(update)
-    const id = textOf(fields.toolCallId, MOST_ID) || 'permission'
+    const id = textField(fields.toolCallId, MOST_ID) || 'permission'
     const frames = this.#calls.has(id) ? [] : this.heard({ ...fields, toolCallId: id })
     const call = this.#read(id, fields)
     const { category, command, paths: [path], title } = call
@@ -112,9 +112,9 @@ export class AgentCalls {
     if (!known && this.#calls.size >= MOST_CALLS) throw new Misbehaved(`announced more than ${MOST_CALLS} calls in one turn`)
     const call: Call = known ?? { id, kind: 'other', category: 'other', name: '', title: '', status: 'pending', paths: [], terminals: [] }
     this.#calls.set(id, call)
-    const kind = oneOf(update.kind, Object.keys(KINDS))
-    const title = lineOf(update.title, 300)
-    const name = lineOf(update.name, 80)
+    const kind = choiceField(update.kind, Object.keys(KINDS))
+    const title = lineField(update.title, 300)
+    const name = lineField(update.name, 80)
     const input = fieldsOf(update.rawInput)
     const command = commandOf(input)
     const paths = [...listOf(update.locations, MOST_PARTS).map(each => fieldsOf(each).path), input.path, input.file_path,
@@ -126,7 +126,7 @@ export class AgentCalls {
     if (paths.length > 0) call.paths = [...new Set(paths)]
     if (call.category === 'execute') call.command = command ?? call.command ?? call.title
     // A call that is over stays so, whatever is said of it afterwards.
-    if (!over(call)) call.status = oneOf(update.status, STATUSES) ?? call.status
+    if (!over(call)) call.status = choiceField(update.status, STATUSES) ?? call.status
     return call
   }
 
@@ -155,13 +155,13 @@ export class AgentCalls {
 
   #part(part: { readonly [name: string]: unknown }): ToolContent[] {
     if (part.type === 'diff') {
-      const [path, newText, oldText] = [textOf(part.path, 4096), textOf(part.newText, MOST_SIDE), textOf(part.oldText, MOST_SIDE)]
+      const [path, newText, oldText] = [textField(part.path, 4096), textField(part.newText, MOST_SIDE), textField(part.oldText, MOST_SIDE)]
       if (path === undefined || newText === undefined) return []
       return [{ type: 'diff', path: this.#paths.within(path) ?? path, ...(oldText !== undefined && { oldText }), newText }]
     }
     if (part.type !== 'content') return []
     const { type, text, uri, mimeType } = fieldsOf(part.content)
-    if (type === 'text') return typeof text === 'string' && text ? [{ type: 'text', text: cut(textOf(text, MOST_TEXT)!) }] : []
+    if (type === 'text') return typeof text === 'string' && text ? [{ type: 'text', text: cut(textField(text, MOST_TEXT)!) }] : []
     const picture = type === 'resource_link' && typeof uri === 'string' && typeof mimeType === 'string' && mimeType.startsWith('image/')
     const path = picture ? this.#paths.linked(uri) : undefined
     return path === undefined ? [] : [{ type: 'image', path }]

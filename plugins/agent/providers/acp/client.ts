@@ -7,7 +7,7 @@ import { codeOf } from '../../../../sdk/node/paths.js'
 import type { GatedCall, TreeCommand, TurnIo } from '../adapter.js'
 import type { ToolContent } from '../../turn/frames.js'
 import { change, cut, textOf } from '../../tools/content.js'
-import { readAt, replace } from '../../tools/tree.js'
+import { readFileAt, replace } from '../../tools/tree.js'
 import { AgentCalls } from './calls.js'
 import { ABSENT, Declined } from './declined.js'
 import { FrameQueue } from './frame-queue.js'
@@ -90,7 +90,7 @@ export class TurnClient implements PeerTurn {
   readonly readFile = async ({ path, line, limit }: ReadTextFileRequest): Promise<ReadTextFileResponse> => {
     const at = this.#within(path)
     return this.#do({ name: 'Read', category: 'read', path: at }, async () => {
-      const text = textOf((await readAt(this.tree, at)).bytes)
+      const text = textOf((await readFileAt(this.tree, at)).bytes)
       if (text === undefined) throw new Declined(`${at} is binary`)
       const content = part(text, line ?? 1, limit ?? Infinity)
       return { value: { content }, content: [{ type: 'text', text: cut(content) }] }

@@ -3,7 +3,7 @@ import type { TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
 import type { ErrorCode, Frame, ProviderId } from '../../turn/frames.js'
 import { TurnClient } from './client.js'
 import { UNAUTHENTICATED } from './declined.js'
-import { fieldsOf, oneOf } from './outside.js'
+import { fieldsOf, choiceField } from './outside.js'
 import { Crashed, type AgentPeer } from './peer.js'
 import type { Peers } from './peers.js'
 import { absence, located, type AgentProgram } from './program.js'
@@ -147,7 +147,7 @@ class VendorTurn {
     const { code, message, data, name } = error as { code?: unknown; message?: unknown; data?: unknown; name?: unknown }
     if (name !== 'RequestError' || typeof message !== 'string') return undefined
     const { code: named, details } = fieldsOf(data)
-    const known = code === UNAUTHENTICATED ? 'reauth' as const : oneOf(named, CODES)
+    const known = code === UNAUTHENTICATED ? 'reauth' as const : choiceField(named, CODES)
     const said = [message || `${label} failed without saying why`, typeof details === 'string' ? details : ''].filter(Boolean).join(': ')
     return { message: said.slice(0, MOST_MESSAGE).toWellFormed(), ...(known && { code: known }) }
   }

@@ -1,6 +1,6 @@
 import type { Command, Frame, TodoItem } from '../../turn/frames.js'
 import type { AgentCalls } from './calls.js'
-import { countOf, fieldsOf, lineOf, listOf, oneOf, textOf } from './outside.js'
+import { countOf, fieldsOf, lineField, listOf, choiceField, textField } from './outside.js'
 
 const PIECE = 64 * 1024
 const MOST_PLAN = 64 * 1024
@@ -80,7 +80,7 @@ export class Updates {
 const wordsOf = (content: unknown): string => {
   const { type, text, name } = fieldsOf(content)
   if (type === 'text' && typeof text === 'string') return text.toWellFormed()
-  return type === 'resource_link' ? `[${lineOf(name, 200) ?? ''}]` : ''
+  return type === 'resource_link' ? `[${lineField(name, 200) ?? ''}]` : ''
 }
 
 const pieces = (text: string): string[] => {
@@ -91,13 +91,13 @@ const pieces = (text: string): string[] => {
 
 const todoOf = (entry: unknown): TodoItem[] => {
   const { content, status } = fieldsOf(entry)
-  const text = lineOf(content, 1000)
-  return text ? [{ content: text, status: oneOf(status, STATUSES) ?? 'pending' }] : []
+  const text = lineField(content, 1000)
+  return text ? [{ content: text, status: choiceField(status, STATUSES) ?? 'pending' }] : []
 }
 
 const commandOf = (command: unknown): Command[] => {
   const { name, description, input } = fieldsOf(command)
-  const plain = lineOf(name, 80)?.replace(/^[/$@]+/, '')
-  const hint = lineOf(fieldsOf(input).hint, 200)
-  return plain ? [{ name: plain, description: textOf(description, 500) ?? '', ...(hint && { hint }) }] : []
+  const plain = lineField(name, 80)?.replace(/^[/$@]+/, '')
+  const hint = lineField(fieldsOf(input).hint, 200)
+  return plain ? [{ name: plain, description: textField(description, 500) ?? '', ...(hint && { hint }) }] : []
 }

@@ -27,7 +27,7 @@ const NEWLINE = 10
 const SHOWN = 120
 
 /** The lines of a stream, none longer than `most` bytes. */
-export async function* linesOf(input: AsyncIterable<Buffer>, most: number): AsyncGenerator<string, void> {
+export async function* wireLines(input: AsyncIterable<Buffer>, most: number): AsyncGenerator<string, void> {
   let parts: Buffer[] = []
   let size = 0
   const take = (part: Buffer) => {
@@ -74,7 +74,7 @@ const parsed = (line: string): Parsed => {
 export const wire = (input: Readable, output: Writable, hooks: WireHooks, limits = LIMITS): Stream => {
   const asked = new Set<unknown>()
   const asking = new Set<unknown>()
-  const lines = linesOf(input as AsyncIterable<Buffer>, limits.line)
+  const lines = wireLines(input as AsyncIterable<Buffer>, limits.line)
 
   const taken = (line: string): AnyMessage | undefined => {
     const message = parsed(line)

@@ -9,7 +9,7 @@ import { parse } from './parse.js'
 import { Replay } from './replay.js'
 import { isSaved } from './saved.js'
 import { literal } from './variables.js'
-import type { Command } from './verb.js'
+import type { ScriptCommand } from './verb.js'
 import { verbs } from './verbs.js'
 
 export const SHORTCUTS: readonly Shortcut[] = [
@@ -20,13 +20,13 @@ export const SHORTCUTS: readonly Shortcut[] = [
 const POINTER =
   'This provider runs scripts and needs no model; send /help to see their language, or /demo to see one at work.'
 
-const said = (text: string): Command[] => [{ line: 1, name: 'say', verb: verbs.get('say')!, input: { text: literal(text) } }]
+const said = (text: string): ScriptCommand[] => [{ line: 1, name: 'say', verb: verbs.get('say')!, input: { text: literal(text) } }]
 
 /** What is said where a script is to go on that ran elsewhere: none of its effects is repeated. */
 export const LOST = 'The rest of the script was lost with the process that ran it; send it again.'
 
 /** The commands that the words of a turn stand for, or why there are none. */
-export const commandsOf = (words: string): readonly Command[] | TurnFailure => {
+export const commandsOf = (words: string): readonly ScriptCommand[] | TurnFailure => {
   const parsed = parse(words)
   switch (parsed.kind) {
     case 'script':

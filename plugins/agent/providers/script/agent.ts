@@ -9,13 +9,13 @@ import { agentIo, updatesOf } from './agent-io.js'
 import { interpret } from './interpreter.js'
 import { outline, outside } from './outside.js'
 import { literal } from './variables.js'
-import type { Command } from './verb.js'
+import type { ScriptCommand } from './verb.js'
 import { verbs } from './verbs.js'
 
 const MODES = [{ id: 'default', name: 'Work' }, { id: 'plan', name: 'Plan' }]
 
 /** A command that no line of a script stands for. */
-const added = (name: 'say' | 'plan', text: string): Command => ({ line: 1, name, verb: verbs.get(name)!, input: { text: literal(text) } })
+const added = (name: 'say' | 'plan', text: string): ScriptCommand => ({ line: 1, name, verb: verbs.get(name)!, input: { text: literal(text) } })
 
 /** A script under way; it may have stopped at its plan. */
 interface Running {

@@ -3,10 +3,10 @@ import type { CardDraft, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
 import type { CardReply, Frame, PermissionMode } from '../../turn/frames.js'
 import { INTERRUPTED, Replay, unsaid } from './replay.js'
 import { type Saved, savedOf } from './saved.js'
-import { exitOf, kept, pieces } from './texts.js'
-import type { Use } from './use.js'
+import { exitOf, kept, wordPieces } from './texts.js'
+import type { ToolUse } from './use.js'
 import { expand, type Variables } from './variables.js'
-import type { Command } from './verb.js'
+import type { ScriptCommand } from './verb.js'
 
 /** What became of a tool call. */
 export interface Outcome {
@@ -16,7 +16,7 @@ export interface Outcome {
 }
 
 /** Frames that the script itself writes. */
-export type Step = AsyncGenerator<Frame, void>
+export type ScriptFrames = AsyncGenerator<Frame, void>
 
 /** Thrown where the turn is to stop: nothing more is done. */
 export const STOPPED = Symbol('stopped')
@@ -36,13 +36,13 @@ export class End {
 export class ScriptContext {
   readonly request: TurnRequest
   readonly io: TurnIo
-  readonly #commands: readonly Command[]
+  readonly #commands: readonly ScriptCommand[]
   readonly #known = new Set<string>()
   #replay: Replay
   #replies: NonNullable<NonNullable<TurnRequest['resume']>['replies']>
   #saved: Saved
 
-  constructor(commands: readonly Command[], request: TurnRequest, io: TurnIo) {
+  constructor(commands: readonly ScriptCommand[], request: TurnRequest, io: TurnIo) {
     this.#commands = commands
     this.request = request
     this.io = io
@@ -63,7 +63,7 @@ export class ScriptContext {
   }
 
   /** The command in hand; undefined behind the last one. */
-  get command(): Command | undefined {
+  get command(): ScriptCommand | undefined {
     return this.#commands[this.#saved.at]
   }
 
@@ -111,7 +111,7 @@ export class ScriptContext {
   }
 
   /** Counts the command as done; saved at once, but a quiet one only now and then. */
-  async settle({ verb, times = 1 }: Command): Promise<void> {
+  async settle({ verb, times = 1 }: ScriptCommand): Promise<void> {
     const { until, intent, ...known } = this.#saved
     const done = known.done + 1
     const over = done >= times
@@ -181,11 +181,11 @@ export class ScriptContext {
   }
 
   /** Says a text, word by word. */
-  async *say(text: string): Step {
+  async *say(text: string): ScriptFrames {
     const past = this.#replay.prose()
     this.note({ spoken: this.#saved.spoken + text.length })
     if (past.ended) return
-    for (const piece of pieces(unsaid(text, past.text))) {
+    for (const piece of wordPieces(unsaid(text, past.text))) {
       this.goOn()
       yield { kind: 'delta', text: piece }
     }
@@ -199,11 +199,11 @@ export class ScriptContext {
   }
 
   /** Makes a tool call, unless the log or the tree tells that it was made before a restart. */
-  async *call(use: Use): AsyncGenerator<Frame, Outcome> {
+  async *call(use: ToolUse): AsyncGenerator<Frame, Outcome> {
     return exitOf(yield* this.#called(use))
   }
 
-  async *#called(use: Use): AsyncGenerator<Frame, Outcome> {
+  async *#called(use: ToolUse): AsyncGenerator<Frame, Outcome> {
     const id = this.callId
     const past = this.#replay.call(id)
     if (past?.state === 'finished') return past
@@ -220,7 +220,7 @@ export class ScriptContext {
   }
 
   /** Closes a call that the engine does not make, and opens it when the log does not know it. */
-  async *close(id: string, use: Use, known: boolean, ok: boolean, text: string): AsyncGenerator<Frame, Outcome> {
+  async *close(id: string, use: ToolUse, known: boolean, ok: boolean, text: string): AsyncGenerator<Frame, Outcome> {
     const { name, category, target } = use
     if (!known) yield { kind: 'tool_call', id, name, category, status: 'in_progress', target: target.slice(0, 200) }
     yield { kind: 'tool_call_update', id, status: ok ? 'completed' : 'failed', content: [{ type: 'text', text }] }
@@ -228,7 +228,7 @@ export class ScriptContext {
   }
 
   /** A call that cannot be made here: it fails with its sentence and the script goes on. */
-  async *without(use: Use, sentence: string): Step {
+  async *without(use: ToolUse, sentence: string): ScriptFrames {
     const id = this.callId
     const past = this.#replay.call(id)
     if (past?.state !== 'finished') yield* this.close(id, use, past !== undefined, false, sentence)

@@ -1,10 +1,10 @@
 import type { TurnIo, TurnRequest } from '../adapter.js'
 import type { Frame } from '../../turn/frames.js'
-import { End, ScriptContext, MOVED, STOPPED, type Step } from './context.js'
-import type { Command } from './verb.js'
+import { End, ScriptContext, MOVED, STOPPED, type ScriptFrames } from './context.js'
+import type { ScriptCommand } from './verb.js'
 
 /** Runs a script in the place of the model in the tool loop: its frames, from the first command that is not finished. */
-export async function* interpret(commands: readonly Command[], request: TurnRequest, io: TurnIo): Step {
+export async function* interpret(commands: readonly ScriptCommand[], request: TurnRequest, io: TurnIo): ScriptFrames {
   const hand = new ScriptContext(commands, request, io)
   let end = new End()
   try {
@@ -19,7 +19,7 @@ export async function* interpret(commands: readonly Command[], request: TurnRequ
   if (end.failure) yield* hand.once({ kind: 'error', ...end.failure })
 }
 
-async function* commandsLeft(hand: ScriptContext): Step {
+async function* commandsLeft(hand: ScriptContext): ScriptFrames {
   for (let command = hand.command; command; command = hand.command) {
     if (hand.saved.done < (command.times ?? 1)) {
       await hand.gap()
@@ -30,7 +30,7 @@ async function* commandsLeft(hand: ScriptContext): Step {
   }
 }
 
-async function* done({ name, verb, input }: Command, hand: ScriptContext): Step {
+async function* done({ name, verb, input }: ScriptCommand, hand: ScriptContext): ScriptFrames {
   if (verb.native && hand.request.harness !== 'native') {
     return yield* hand.say(`${name} is not available here: it speaks as a model's server would, and this is a program of its own.`)
   }

@@ -1,5 +1,5 @@
 import { literal } from './variables.js'
-import { type Command, verb } from './verb.js'
+import { type ScriptCommand, verb } from './verb.js'
 import { verbs } from './verbs.js'
 
 /** Verbs that an agent program can do with what the Agent Client Protocol offers. */
@@ -17,10 +17,10 @@ const die = verb({
   },
 })
 
-const forWords = ({ input }: Command): boolean => 'words' in input && input.words === true
+const forWords = ({ input }: ScriptCommand): boolean => 'words' in input && input.words === true
 
 /** The script as an agent program runs it: what it cannot do it says, and goes on. */
-export const outside = (commands: readonly Command[], planning: boolean): readonly Command[] => commands.map(command => {
+export const outside = (commands: readonly ScriptCommand[], planning: boolean): readonly ScriptCommand[] => commands.map(command => {
   const { name } = command
   if (name === 'die') return { ...command, verb: die }
   if (command.verb.native || (DOABLE.has(name) && !forWords(command)) || (name === 'plan' && planning)) return command
@@ -29,7 +29,7 @@ export const outside = (commands: readonly Command[], planning: boolean): readon
 })
 
 /** The script in words, for a plan that nobody wrote into it. */
-export const outline = (commands: readonly Command[]): string =>
+export const outline = (commands: readonly ScriptCommand[]): string =>
   ['This is what I would do:', ...commands.map(({ name, input, times }, at) => {
     const what = Object.values(input).find(value => typeof value === 'string') ?? ''
     return `${at + 1}. ${times === undefined ? '' : `${times} times: `}${name} ${what.split('\n', 1)[0]!.slice(0, 120)}`.trimEnd()

@@ -1,10 +1,10 @@
 import { Malformed } from './argument.js'
-import type { Command, Verb } from './verb.js'
+import type { ScriptCommand, ScriptVerb } from './verb.js'
 import { verbs } from './verbs.js'
 
 /** What the words of a turn are to the provider `script`. */
 export type Parsed =
-  | { readonly kind: 'script'; readonly commands: readonly Command[] }
+  | { readonly kind: 'script'; readonly commands: readonly ScriptCommand[] }
   | { readonly kind: 'plain' }
   | { readonly kind: 'slash'; readonly name: string }
   | { readonly kind: 'syntax'; readonly line: number; readonly message: string }
@@ -16,7 +16,7 @@ const VERB = /^([a-z]+[*&]?)(?=\s|$)/
 interface Draft {
   readonly line: number
   readonly name: string
-  readonly verb: Verb
+  readonly verb: ScriptVerb
   readonly text: string
   readonly times?: number
   readonly lines: string[]
@@ -70,7 +70,7 @@ const drafted = (line: number, name: string, text: string): Draft | string => {
 }
 
 const finished = (drafts: readonly Draft[]): Parsed => {
-  const commands: Command[] = []
+  const commands: ScriptCommand[] = []
   for (const { line, name, verb, text, lines, times } of drafts) {
     try {
       commands.push({ line, name, verb, input: verb.read({ text, lines }), ...(times !== undefined && { times }) })

@@ -13,7 +13,7 @@ export const kept = (text: string): string =>
   text.length > MOST_KEPT ? text.slice(0, MOST_KEPT).toWellFormed() : text
 
 /** Words with the blanks that follow them; one without a blank in it is cut where a frame would grow too large. */
-export function* pieces(text: string): Generator<string> {
+export function* wordPieces(text: string): Generator<string> {
   for (const [word] of text.matchAll(/\S+\s*|\s+/g)) {
     for (let at = 0; at < word.length; ) {
       let end = Math.min(at + PIECE, word.length)

@@ -1,7 +1,7 @@
 import type { ToolCategory } from '../../turn/frames.js'
 
 /** A tool call as a script makes it. */
-export interface Use {
+export interface ToolUse {
   readonly name: string
   readonly category: ToolCategory
   readonly target: string

@@ -11,7 +11,7 @@ export interface Argument {
 export type Steps = AsyncIterable<Frame> | Promise<void> | void
 
 /** A verb of the language. Texts of its input still hold their variables. */
-export interface Verb<Input extends object = object> {
+export interface ScriptVerb<Input extends object = object> {
   /** How its line looks, as `/help` shows it. */
   readonly form: string
   /** What it does, as `/help` shows it. */
@@ -28,13 +28,13 @@ export interface Verb<Input extends object = object> {
 }
 
 /** One command of a script: where it stands, what it does, and how often when it says so. */
-export interface Command {
+export interface ScriptCommand {
   readonly line: number
   readonly name: string
-  readonly verb: Verb
+  readonly verb: ScriptVerb
   readonly input: object
   readonly times?: number
 }
 
 /** A verb, its input typed by what it reads. */
-export const verb = <Input extends object>(plain: Verb<Input>): Verb<Input> => plain
+export const verb = <Input extends object>(plain: ScriptVerb<Input>): ScriptVerb<Input> => plain

@@ -1,4 +1,4 @@
-import type { Verb } from './verb.js'
+import type { ScriptVerb } from './verb.js'
 import { absent } from './verbs/absent.js'
 import { accounting } from './verbs/accounting.js'
 import { asking } from './verbs/asking.js'
@@ -8,9 +8,9 @@ import { helping } from './verbs/helping.js'
 import { offers } from './verbs/offers.js'
 import { running } from './verbs/running.js'
 import { standing } from './verbs/standing.js'
-import { words } from './verbs/words.js'
+import { sayingVerbs } from './verbs/words.js'
 
 /** The language: every verb but `repeat`, which is a way to say another one. */
-export const verbs: ReadonlyMap<string, Verb> = new Map(
-  [words, files, running, helping, asking, offers, standing, accounting, failing, absent].flatMap(group => Object.entries(group)),
+export const verbs: ReadonlyMap<string, ScriptVerb> = new Map(
+  [sayingVerbs, files, running, helping, asking, offers, standing, accounting, failing, absent].flatMap(group => Object.entries(group)),
 )

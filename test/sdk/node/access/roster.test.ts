@@ -3,7 +3,7 @@ import t from 'tap'
 import { Refusal } from '../../../../sdk/refusal.js'
 import type { Role } from '../../../../sdk/types.js'
 import { admitProof } from '../../../../sdk/node/access/admission.js'
-import { LOCAL, ownerOf, type Book, type Identified, type SessionRecord } from '../../../../sdk/node/access/book.js'
+import { LOCAL, ownerOf, type Book, type IdentifiedPerson, type SessionRecord } from '../../../../sdk/node/access/book.js'
 import { grant, limit, remove, type Edited } from '../../../../sdk/node/access/roster.js'
 
 const PROPERTY = { seed: 16, numRuns: 2000 }
@@ -45,10 +45,10 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ does: fc.constant('grant' as const), email: fc.constantFrom(...EMAILS), given }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('remove' as const), email: fc.constantFrom(...EMAILS) }) },
 )
-const nameOf = ({ issuer, subject }: Pick<Identified, 'issuer' | 'subject'>): string => `${issuer} ${subject}`
+const nameOf = ({ issuer, subject }: Pick<IdentifiedPerson, 'issuer' | 'subject'>): string => `${issuer} ${subject}`
 
 /** The book with a session of whoever just signed in, as opening one leaves it. */
-const withSession = (book: Book, id: string, { issuer, subject }: Identified, email: string): Book => {
+const withSession = (book: Book, id: string, { issuer, subject }: IdentifiedPerson, email: string): Book => {
   const session = { id, email, issuer, subject, via: 'oidc', hash: '', old: [], provedAt: 1, createdAt: 1, lastSeenAt: 1, expiresAt: 2 } as unknown as SessionRecord
   return { ...book, sessions: { ...book.sessions, [id]: session } }
 }

@@ -1,6 +1,6 @@
 import type { ToolCategory } from '../../../turn/frames.js'
 import { malformed } from '../argument.js'
-import { type Verb, verb } from '../verb.js'
+import { type ScriptVerb, verb } from '../verb.js'
 
 interface Absence {
   readonly form: string
@@ -14,7 +14,7 @@ interface Absence {
 }
 
 /** A verb that opens a tool call, closes it as failed with a reason, and lets the script go on. */
-const without = (name: string, { form, fits, lines, tool, category, needs }: Absence): Verb =>
+const without = (name: string, { form, fits, lines, tool, category, needs }: Absence): ScriptVerb =>
   verb<{ readonly text: string }>({
     form,
     help: `not available yet: it needs ${needs}`,
@@ -47,5 +47,5 @@ const ABSENT: { readonly [name: string]: Absence } = {
 }
 
 /** Verbs of the language that need a part of the sandbox which is not there. */
-export const absent: { readonly [name: string]: Verb } =
+export const absent: { readonly [name: string]: ScriptVerb } =
   Object.fromEntries(Object.entries(ABSENT).map(([name, absence]) => [name, without(name, absence)]))

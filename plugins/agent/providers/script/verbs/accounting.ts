@@ -1,7 +1,7 @@
 import type { FastModeFrame } from '../../../turn/frames.js'
 import { malformed, oneOf, parts, whole } from '../argument.js'
-import type { Step } from '../context.js'
-import { type Verb, verb } from '../verb.js'
+import type { ScriptFrames } from '../context.js'
+import { type ScriptVerb, verb } from '../verb.js'
 
 const MOST_TOKENS = 4_294_967_295
 const MOST_MS = 86_400_000 * 366
@@ -30,7 +30,7 @@ interface Retry {
 }
 
 /** What a model's server would tell beside its words. */
-export const accounting: { readonly [name: string]: Verb } = {
+export const accounting: { readonly [name: string]: ScriptVerb } = {
   usage: verb<Usage>({
     form: 'usage IN OUT [USD]',
     help: 'what the turn counts as having cost',
@@ -54,7 +54,7 @@ export const accounting: { readonly [name: string]: Verb } = {
       const read = { tokens: whole(form, tokens, MOST_TOKENS), window: whole(form, window, MOST_TOKENS) }
       return read.window > 0 ? read : malformed(form, text)
     },
-    run: async function* ({ tokens, window }, hand): Step {
+    run: async function* ({ tokens, window }, hand): ScriptFrames {
       hand.note({ context: tokens })
       yield* hand.once({ kind: 'context_usage', tokens, contextWindow: window })
     },
@@ -64,7 +64,7 @@ export const accounting: { readonly [name: string]: Verb } = {
     help: 'the context is made shorter',
     lineless: true,
     read: ({ text }) => (text === '' ? {} : malformed('compact alone on its line', `compact ${text}`)),
-    run: async function* (_, hand): Step {
+    run: async function* (_, hand): ScriptFrames {
       const { context } = hand.saved
       yield* hand.once({ kind: 'compact', trigger: 'script', ...(context !== undefined && { preTokens: context }) })
     },
@@ -79,7 +79,7 @@ export const accounting: { readonly [name: string]: Verb } = {
       const [percent, reset] = parts(form, text, 2)
       return { percent: whole(form, percent, 100), ...(reset !== undefined && { resetMs: whole(form, reset, MOST_MS) }) }
     },
-    run: async function* ({ percent, resetMs }, hand): Step {
+    run: async function* ({ percent, resetMs }, hand): ScriptFrames {
       const measuredAt = Date.now()
       const status = percent >= 100 ? 'rejected' : percent >= WARNS_AT ? 'allowed_warning' : 'allowed'
       const renews = resetMs !== undefined && { resetsAt: measuredAt + resetMs }
@@ -95,7 +95,7 @@ export const accounting: { readonly [name: string]: Verb } = {
     lineless: true,
     native: true,
     read: ({ text }) => ({ state: oneOf('fast on, fast off or fast cooldown', text, ['on', 'off', 'cooldown']) }),
-    run: async function* ({ state }, hand): Step {
+    run: async function* ({ state }, hand): ScriptFrames {
       yield* hand.once({ kind: 'fast_mode', state })
     },
   }),
@@ -110,7 +110,7 @@ export const accounting: { readonly [name: string]: Verb } = {
       const read = { times: whole(form, times, MOST_RETRIES), ms: whole(form, ms, MOST_RETRY_MS) }
       return read.times > 0 && read.times * read.ms <= MOST_RETRY_MS ? read : malformed(form, text)
     },
-    run: async function* ({ times, ms }, hand): Step {
+    run: async function* ({ times, ms }, hand): ScriptFrames {
       const end = Date.now() + (await hand.left(times * ms))
       for (let attempt = 1; attempt <= times; attempt++) {
         const nextAttemptAt = end - (times - attempt) * ms

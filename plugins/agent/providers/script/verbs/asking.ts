@@ -1,8 +1,8 @@
 import type { CardReply, QuestionOption } from '../../../turn/frames.js'
 import { joined, malformed, needed } from '../argument.js'
-import { End, type ScriptContext, type Step } from '../context.js'
+import { End, type ScriptContext, type ScriptFrames } from '../context.js'
 import { kept } from '../texts.js'
-import { type Argument, type Verb, verb } from '../verb.js'
+import { type Argument, type ScriptVerb, verb } from '../verb.js'
 
 interface Asked {
   readonly question: string
@@ -11,7 +11,7 @@ interface Asked {
 }
 
 /** Says by a failed call that there is nobody to ask. */
-export const unasked = (hand: ScriptContext, name: string): Step => {
+export const unasked = (hand: ScriptContext, name: string): ScriptFrames => {
   hand.note({ answer: '' })
   const sentence = 'nobody watches this turn, so no question can be put to anybody'
   return hand.without({ name, category: 'think', target: '', input: {} }, sentence)
@@ -33,7 +33,7 @@ const question = (name: string, several: boolean) => ({ text, lines }: Argument)
   return { question: needed(`${name} QUESTION`, text), several, options }
 }
 
-async function* ask({ question, several, options }: Asked, hand: ScriptContext): Step {
+async function* ask({ question, several, options }: Asked, hand: ScriptContext): ScriptFrames {
   if (!hand.request.attended) return yield* unasked(hand, 'Ask')
   const text = hand.text(question)
   const shown = options.map(({ label, description }) => ({ label: hand.text(label), description: hand.text(description) }))
@@ -51,7 +51,7 @@ const answerOf = (reply: CardReply | undefined, question: string): string => {
 }
 
 /** What a script asks of a person. */
-export const asking: { readonly [name: string]: Verb } = {
+export const asking: { readonly [name: string]: ScriptVerb } = {
   ask: verb<Asked>({
     form: 'ask QUESTION',
     help: 'asks; below it lines "| label: description"; $answer',
@@ -68,7 +68,7 @@ export const asking: { readonly [name: string]: Verb } = {
     form: 'plan TEXT',
     help: 'puts up a plan (also: lines below); a no ends the turn',
     read: argument => ({ text: needed('plan TEXT, or lines that begin with |', joined(argument)) }),
-    run: async function* ({ text }, hand): Step {
+    run: async function* ({ text }, hand): ScriptFrames {
       if (!hand.request.attended) return yield* unasked(hand, 'Plan')
       const reply = await hand.raise({ kind: 'plan', text: hand.text(text) })
       const { mode } = hand.saved
@@ -87,7 +87,7 @@ export const asking: { readonly [name: string]: Verb } = {
       const [tool, sentence] = [text.slice(0, Math.max(colon, 0)).trim(), text.slice(colon + 1).trim()]
       return tool && sentence ? { tool, sentence } : malformed('permit TOOL: SENTENCE', text)
     },
-    run: async function* ({ tool, sentence }, hand): Step {
+    run: async function* ({ tool, sentence }, hand): ScriptFrames {
       if (!hand.request.attended) return yield* unasked(hand, 'Permit')
       const reply = await hand.raise({ kind: 'permission', toolName: hand.text(tool), description: hand.text(sentence) })
       hand.note({ answer: reply?.kind === 'permission' ? reply.decision : 'deny' })

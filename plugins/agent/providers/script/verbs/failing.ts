@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../../turn/frames.js'
 import { malformed, whole } from '../argument.js'
-import { type Verb, verb } from '../verb.js'
+import { type ScriptVerb, verb } from '../verb.js'
 
 const CODES: { readonly [code in ErrorCode]: true } = {
   'session-not-found': true, rate_limit: true, reauth: true, 'token-refused': true, 'not-entitled': true,
@@ -10,7 +10,7 @@ const CODES: { readonly [code in ErrorCode]: true } = {
 }
 
 /** How a provider says no. */
-export const failing: { readonly [name: string]: Verb } = {
+export const failing: { readonly [name: string]: ScriptVerb } = {
   refuse: verb<{ readonly code: ErrorCode; readonly text: string }>({
     form: 'refuse CODE MESSAGE',
     help: 'fails the turn as a provider that refuses',

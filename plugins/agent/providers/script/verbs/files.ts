@@ -1,24 +1,24 @@
 import type { Frame, TodoItem, ToolCategory } from '../../../turn/frames.js'
 import { content, malformed, needed } from '../argument.js'
-import type { ScriptContext, Step } from '../context.js'
+import type { ScriptContext, ScriptFrames } from '../context.js'
 import { chomp, kept } from '../texts.js'
-import type { Use } from '../use.js'
-import { type Verb, verb } from '../verb.js'
+import type { ToolUse } from '../use.js'
+import { type ScriptVerb, verb } from '../verb.js'
 
 const MARKS: { readonly [mark: string]: TodoItem['status'] } = { ' ': 'pending', '~': 'in_progress', x: 'completed' }
 
 /** Makes the call; what it tells, or why it failed, goes to `$out`. */
-async function* used(hand: ScriptContext, use: Use, tells = false): AsyncGenerator<Frame, boolean> {
+async function* used(hand: ScriptContext, use: ToolUse, tells = false): AsyncGenerator<Frame, boolean> {
   const { ok, text } = yield* hand.call(use)
   if (tells || !ok) hand.note({ out: kept(chomp(text)) })
   return ok
 }
 
-async function* done(hand: ScriptContext, use: Use, tells = false): Step {
+async function* done(hand: ScriptContext, use: ToolUse, tells = false): ScriptFrames {
   yield* used(hand, use, tells)
 }
 
-const at = (name: string, category: ToolCategory, path: string, input: object = {}): Use =>
+const at = (name: string, category: ToolCategory, path: string, input: object = {}): ToolUse =>
   ({ name, category, target: path, input: { path, ...input } })
 
 const sided = (lines: readonly string[], sign: string): string[] =>
@@ -41,15 +41,15 @@ type Part = Place & { readonly old: string; readonly new: string }
 const place = (form: string) => ({ text }: { readonly text: string }): Place => ({ path: needed(form, text) })
 
 /** Files of the turn's tree, and the list of what is to do. */
-export const files: { readonly [name: string]: Verb } = {
+export const files: { readonly [name: string]: ScriptVerb } = {
   todo: verb<{ readonly items: readonly TodoItem[] }>({
     form: 'todo [ ] a | [~] b | [x] c',
     help: 'shows a list of what is to do, in hand and done',
     lineless: true,
     read: ({ text }) => ({ items: text.split('|').map(todoItem) }),
-    run: async function* (input, hand): Step {
+    run: async function* (input, hand): ScriptFrames {
       const items = input.items.map(item => ({ ...item, content: hand.text(item.content) }))
-      const use: Use = { name: 'Todo', category: 'think', target: `${items.length} items`, input: { items } }
+      const use: ToolUse = { name: 'Todo', category: 'think', target: `${items.length} items`, input: { items } }
       if (yield* used(hand, use)) yield* hand.once({ kind: 'todos', items })
     },
   }),

@@ -1,6 +1,6 @@
 import { malformed, needed } from '../argument.js'
 import { chomp, kept } from '../texts.js'
-import { type Verb, verb } from '../verb.js'
+import { type ScriptVerb, verb } from '../verb.js'
 
 interface HelperInput {
   readonly description: string
@@ -8,7 +8,7 @@ interface HelperInput {
   readonly prompt: string
 }
 
-const helper = (name: string, background: boolean, help: string): Verb =>
+const helper = (name: string, background: boolean, help: string): ScriptVerb =>
   verb<HelperInput>({
     form: `${name} DESCRIPTION`,
     help,
@@ -22,7 +22,7 @@ const helper = (name: string, background: boolean, help: string): Verb =>
   })
 
 /** Helpers: turns of their own for a part of the work. */
-export const helping: { readonly [name: string]: Verb } = {
+export const helping: { readonly [name: string]: ScriptVerb } = {
   helper: helper('helper', false, 'gives a helper the | lines below as its script (its own lines carry one | more); $out is what it said last'),
   'helper&': helper('helper&', true, 'the same beside the rest of this script'),
   join: verb({

@@ -1,8 +1,8 @@
 import type { CardDraft } from '../../adapter.js'
 import type { CardReply, Frame } from '../../../turn/frames.js'
 import { malformed, parts, whole } from '../argument.js'
-import type { ScriptContext, Step } from '../context.js'
-import { type Argument, type Verb, verb } from '../verb.js'
+import type { ScriptContext, ScriptFrames } from '../context.js'
+import { type Argument, type ScriptVerb, verb } from '../verb.js'
 import { unasked } from './asking.js'
 
 type Offer =
@@ -75,14 +75,14 @@ const outcomeOf = (offer: Offer, hand: ScriptContext, requestId: string): Frame[
 }
 
 /** Services, capabilities and payments as an agent would offer them: the cards are real, what follows is simulated. */
-export const offers: { readonly [name: string]: Verb } = {
+export const offers: { readonly [name: string]: ScriptVerb } = {
   offer: verb<Offer>({
     form: FORM,
     help: 'puts up an offer; $answer is yes or no, what follows a yes is simulated',
     lineless: true,
     native: true,
     read,
-    run: async function* (offer, hand): Step {
+    run: async function* (offer, hand): ScriptFrames {
       if (!hand.request.attended) return yield* unasked(hand, 'Offer')
       const reply = await hand.raise(draftOf(offer, hand))
       const yes = reply !== undefined && agreed(reply)

@@ -1,17 +1,17 @@
 import { malformed, needed } from '../argument.js'
-import type { ScriptContext, Step } from '../context.js'
+import type { ScriptContext, ScriptFrames } from '../context.js'
 import { chomp, kept } from '../texts.js'
-import type { Use } from '../use.js'
-import { type Verb, verb } from '../verb.js'
+import type { ToolUse } from '../use.js'
+import { type ScriptVerb, verb } from '../verb.js'
 
 /** Does something once, whatever restarts: `$out` and `$exit` tell what became of it. */
-async function* ran(hand: ScriptContext, use: Use): Step {
+async function* ran(hand: ScriptContext, use: ToolUse): ScriptFrames {
   const { ok, text, exit } = yield* hand.call({ ...use, once: true })
   hand.note({ out: kept(chomp(text)), exit: String(exit ?? (ok ? 0 : 1)) })
 }
 
 /** Programs and the network. */
-export const running: { readonly [name: string]: Verb } = {
+export const running: { readonly [name: string]: ScriptVerb } = {
   run: verb<{ readonly command: string }>({
     form: 'run COMMAND',
     help: 'runs it in the shell; $exit and $out',

@@ -1,6 +1,6 @@
 import type { PermissionMode } from '../../../turn/frames.js'
 import { malformed, whole } from '../argument.js'
-import { type Verb, verb } from '../verb.js'
+import { type ScriptVerb, verb } from '../verb.js'
 
 const MOST_WAIT_MS = 86_400_000
 const MODES: readonly string[] = ['default', 'acceptEdits', 'plan', 'bypassPermissions'] satisfies PermissionMode[]
@@ -11,7 +11,7 @@ interface Wait {
 }
 
 /** How long a turn stands still, and what it may do from here on. */
-export const standing: { readonly [name: string]: Verb } = {
+export const standing: { readonly [name: string]: ScriptVerb } = {
   wait: verb<Wait>({
     form: 'wait MS, wait words [MS]',
     help: 'waits, or waits for words said into the turn; $words',

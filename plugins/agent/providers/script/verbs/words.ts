@@ -1,7 +1,7 @@
 import { joined, malformed, needed } from '../argument.js'
-import { End, type Step } from '../context.js'
+import { End, type ScriptFrames } from '../context.js'
 import { kept } from '../texts.js'
-import { type Argument, type Verb, verb } from '../verb.js'
+import { type Argument, type ScriptVerb, verb } from '../verb.js'
 
 interface Prose {
   readonly text: string
@@ -11,7 +11,7 @@ const prose = (name: string) => (argument: Argument): Prose =>
   ({ text: needed(`${name} TEXT, or lines that begin with |`, joined(argument)) })
 
 /** What a script says and thinks, and how it ends. */
-export const words: { readonly [name: string]: Verb } = {
+export const sayingVerbs: { readonly [name: string]: ScriptVerb } = {
   say: verb<Prose>({
     form: 'say TEXT',
     help: 'says it, word by word (also: lines below that begin with |)',
@@ -24,7 +24,7 @@ export const words: { readonly [name: string]: Verb } = {
     help: 'thinks it',
     quiet: true,
     read: prose('think'),
-    run: async function* ({ text }, hand): Step {
+    run: async function* ({ text }, hand): ScriptFrames {
       const thought = hand.text(text)
       hand.note({ spoken: hand.saved.spoken + thought.length })
       if (!hand.replay.thought()) yield { kind: 'thinking', text: kept(thought) }
