@@ -277,7 +277,7 @@ export class Copies {
     return { workspace, data, hide: hidden, ...(grants && { grants }), exposed: names.map(name => join(gitdirs, name)) }
   }
 
-  /** Keeps a spare ready that the next conversation's copy is made of; one that is ready is left alone. */
+  /** Keeps a warm copy ready that the next conversation's copy is made of; one that is ready is left alone. */
   warm(): Promise<void> {
     return this.#warm.warm()
   }

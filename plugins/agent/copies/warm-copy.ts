@@ -11,19 +11,19 @@ import type { CopyRecord, CopyStore } from './copy-store.js'
 import type { Trash } from './trash.js'
 import { moveTree } from './tree.js'
 
-/** What the spare is made with. */
+/** What the warm copy is made with. */
 export interface WarmCopyDeps {
   readonly store: CopyStore
   readonly look: RepositoryScan
   readonly trash: Trash
   readonly locks: KeyedMutex
-  /** Hears of a spare that could not follow the main line. */
+  /** Hears of a warm copy that could not follow the main line. */
   readonly failed: (error: unknown) => void
 }
 
 /** Not an id a conversation can have. */
 const WARM = '.spare'
-/** A commit, a pull or a rebase touches a git dir many times: the spare follows once it is done. */
+/** A commit, a pull or a rebase touches a git dir many times: the warm copy follows once it is done. */
 const QUIET_MS = 250
 
 const same = (made: CopyRecord, sources: readonly MainRepository[]): boolean =>
@@ -43,7 +43,7 @@ export class WarmCopy {
     this.#deps = deps
   }
 
-  /** Makes the spare, or moves it to where the main line is now. */
+  /** Makes the warm copy, or moves it to where the main line is now. */
   async warm(): Promise<void> {
     const { locks, look } = this.#deps
     await locks.with(WARM, async () => {
@@ -55,7 +55,7 @@ export class WarmCopy {
     })
   }
 
-  /** Turns the spare into a conversation's copy, when there is one of the same repositories that git can move. */
+  /** Turns the warm copy into a conversation's copy, when there is one of the same repositories that git can move. */
   async adopt(id: string, sources: readonly MainRepository[]): Promise<CopyRecord | undefined> {
     const { locks, store, failed } = this.#deps
     if (this.#making) return undefined
@@ -119,7 +119,7 @@ export class WarmCopy {
     }
   }
 
-  /** Moves a spare that is ready to these commits; false: there is none of these repositories. */
+  /** Moves a warm copy that is ready to these commits; false: there is none of these repositories. */
   async #follow(sources: readonly MainRepository[]): Promise<boolean> {
     const { store } = this.#deps
     const made = await this.#whole()

@@ -168,7 +168,7 @@ export class Engine {
         if (turn.frozen || turn.signal.aborted || !(await this.#run(turn, prepared, why))) return
       }
     } finally {
-      turn.work()
+      turn.adapterDone()
       late.over()
     }
   }

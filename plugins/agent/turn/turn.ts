@@ -310,11 +310,11 @@ export class Turn {
   }
 
   /** Its adapter is done. */
-  work(): void {
+  adapterDone(): void {
     void this.#enter('worked')
   }
 
-  /** Does what an event asks for; all of it has begun when this returns, and is done when it resolves. */
+  /** Does what an event asks for, in order. Only a stop is written down first; everything else is done when this returns. */
   async #enter(event: TurnEvent): Promise<void> {
     const [state, effects] = after(this.#state, event)
     this.#state = state
