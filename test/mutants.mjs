@@ -2,7 +2,6 @@
 // `npm run mutants [word …]` prints which were noticed, of all or of those with one of the words in their entry.
 import { spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { bundle } from '../.ci/bundle.mjs'
 
@@ -13,8 +12,10 @@ const words = process.argv.slice(2)
 const all = JSON.parse(readFileSync('test/mutants.json', 'utf8'))
 const chosen = all.filter(mutant => words.length === 0 || words.some(word => JSON.stringify(mutant).includes(word)))
 
-// What tests make lies in the working folder, so that has to be one of their own as well.
-const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'mutants-')))
+// What tests make lies in the working folder, so that has to be one of their own as well. It is not in /tmp, which turns have of
+// their own.
+mkdirSync('.tap', { recursive: true })
+const scratch = realpathSync(mkdtempSync(resolve('.tap', 'mutants-')))
 for (const name of readdirSync('.')) if (!['dist', '.git', '.tap'].includes(name)) symlinkSync(resolve(name), join(scratch, name))
 mkdirSync(join(scratch, '.tap'))
 cpSync('dist', join(scratch, 'dist'), { recursive: true })
