@@ -60,7 +60,11 @@ t.test('calls are made by group and name, with fields by place, as options and a
   t.match(await run('system', 'mint-token', 'ci', '--scope', 'read'), { code: 0, out: /^(.*\n)*token: / })
   t.match(await run('system', 'tokens'), { code: 0, out: /LABEL[^]*\bci\b/ })
   t.match(await run('activity', 'list', '--limit', '1', '--json'), { code: 0, out: /"events":\[\{[^[]*\]/ })
-  t.match(await run('areas', 'show', 'docs'), { code: 1, err: /docs/ }, 'a word of the verb is the verb\'s')
+  t.match(await run('agents', 'seen-all', 'ids=c-1', 'ids=c-1'), { code: 0, out: /c-1/ })
+  t.match(await run('agents', 'seen-all', 'ids=nope', 'ids=c-1'), { code: 1, err: /nope/ }, 'a list is given one by one, and the first is not lost')
+  t.match(await run('system', 'export', 'passphrase=correct horse'), { code: 2, err: /seen by all who list processes: give it as passphrase=@FILE/ })
+  t.match(await run('system', 'export', '--passphrase', 'correct horse'), { code: 2, err: /unknown option/ })
+  t.match(await run('areas', 'show', 'nope'), { code: 1, err: /nope/ }, 'a word of the verb is the verb\'s')
 
   t.match(await run('calls', 'areas'), { code: 0, out: /^COMMAND +WHAT IT DOES\nareas delete / })
   t.equal((await run('calls', '--names')).out.split('\n').filter(Boolean).join(' '), [...new Set(operations.map(each => each.group))].join(' '))

@@ -1,4 +1,5 @@
 import type { Routed } from '../../client.js'
+import { namesSecret } from '../../node/redact.js'
 import { connected } from '../connection.js'
 import { inputText } from '../input.js'
 import { SELF } from '../own-name.js'
@@ -11,7 +12,7 @@ import { printAnswer } from './print.js'
 export const commandOf = (operation: Operation): Verb => {
   const { group, name, summary, description, fields, takesBytes } = operation
   const placed = placedOf(fields)
-  const options = fields.filter(field => !field.inPath && !isOwnFlag(field))
+  const options = fields.filter(field => !field.inPath && !isOwnFlag(field) && !isSecret(field))
   return {
     name: `${group} ${name}`,
     usage: [...placed.map(field => hyphenated(field.name).toUpperCase()), ...(fields.length > placed.length ? ['[KEY=VALUE…]'] : [])].join(' '),
@@ -20,6 +21,7 @@ export const commandOf = (operation: Operation): Verb => {
     notes: [
       ...description.split('\n\n').map(paragraph => paragraph.replaceAll('\n', ' ')).filter(Boolean),
       ...(fields.length > placed.length ? ['Each field may also be given as KEY=VALUE, KEY:=JSON or KEY=@FILE, - for standard input.'] : []),
+      ...fields.filter(isSecret).map(({ name }) => `${name} is a secret: give it as ${name}=@FILE or ${name}=@-.`),
       `It is the call ${operation.call}.`,
     ],
     flags: { ...Object.fromEntries(options.map(field => [hyphenated(field.name), flagOf(field)])), ...CONNECTION },
@@ -37,9 +39,12 @@ export const commandOf = (operation: Operation): Verb => {
 /** Fields whose flag would be an option of every verb are given as KEY=VALUE. */
 const isOwnFlag = ({ name }: Field): boolean => hyphenated(name) in CONNECTION || name === 'help'
 
+/** Others on this machine see arguments: what nobody may read comes from a file or standard input. */
+const isSecret = ({ name, kind }: Field): boolean => kind === 'text' && namesSecret(name)
+
 /** The fields that are told by their place: the parts of the path, and what else a call requires as one plain value. */
 const placedOf = (fields: readonly Field[]): Field[] =>
-  fields.filter(field => field.inPath || (field.required && !field.many && (field.choices || field.kind === 'text' || field.kind === 'number')))
+  fields.filter(field => field.inPath || (!isSecret(field) && field.required && !field.many && (field.choices || field.kind === 'text' || field.kind === 'number')))
 
 const flagOf = ({ kind, many, choices, required, help }: Field): Flag => ({
   ...(kind !== 'switch' && { value: kind === 'json' ? 'JSON' : kind === 'number' ? 'NUMBER' : 'TEXT' }),
@@ -66,7 +71,12 @@ const inputOf = async (
     else if (field.many && given.all(flag).length) input[field.name] = given.all(flag).map(text => valueOf(field, text))
     else if (given.text(flag) !== undefined) input[field.name] = valueOf(field, given.text(flag)!)
   }
-  for (const pair of pairs) Object.assign(input, await givenPair(terminal, fields, pair))
+  for (const pair of pairs) {
+    const field = pairField(fields, pair)!
+    const value = await pairValue(terminal, field, pair)
+    const before = input[field.name]
+    input[field.name] = Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value
+  }
   const missing = fields.filter(field => field.required && input[field.name] === undefined).map(({ name: field }) => field)
   if (missing.length) misused(`${group} ${name}: expected ${missing.join(', ')}, found nothing; ${SELF} ${group} ${name} --help lists its fields`)
   return input
@@ -80,12 +90,13 @@ const pairField = (fields: readonly Field[], arg: string): Field | undefined => 
   return fields.find(({ name }) => name === key || hyphenated(name) === key)
 }
 
-const givenPair = async (terminal: Terminal, fields: readonly Field[], pair: string): Promise<{ readonly [field: string]: unknown }> => {
-  const field = pairField(fields, pair)!
+const pairValue = async (terminal: Terminal, field: Field, pair: string): Promise<unknown> => {
+  const { name, many } = field
   const [, , form, text = ''] = PAIR.exec(pair)!
-  if (form === ':=') return { [field.name]: jsonOf(field, text) }
-  const value = form === '=@' ? await inputText(terminal, text, field.name) : text
-  return { [field.name]: field.many ? [valueOf(field, value)] : valueOf(field, value) }
+  if (isSecret(field) && form !== '=@') misused(`${name} as an argument is seen by all who list processes: give it as ${name}=@FILE, or ${name}=@- for standard input`)
+  if (form === ':=') return jsonOf(field, text)
+  const value = valueOf(field, form === '=@' ? await inputText(terminal, text, name) : text)
+  return many ? [value] : value
 }
 
 const valueOf = (field: Field, text: string): unknown => {
