@@ -39,13 +39,17 @@ const renewValidators = () => {
 if (before !== wanted) {
   const anew = !before.startsWith(`${tools} `) || !existsSync(STATE)
   if (anew) rmSync('dist', { recursive: true, force: true })
-  else renewValidators()
-  if (!anew) writeFileSync(STAMP, `${tools} `)
+  else {
+    renewValidators()
+    writeFileSync(STAMP, `${tools} `)
+  }
   const compiler = ['node_modules/ts-patch/bin/tspc.js', '-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', STATE]
   const { status } = spawnSync(process.execPath, compiler, { stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)
   const compiled = new Set(sources.map(file => `dist/${file.replace(/\.ts$/, '.js')}`))
   for (const file of globSync('dist/{kernel,plugins,sdk,openapi,test}/**/*.js')) if (!compiled.has(file)) rmSync(file)
+  // Names of what is bundled, and of the compile cache of tests, change with what is in them: old ones would stay for ever.
+  for (const folder of ['dist/bundle', 'dist/compiled']) rmSync(folder, { recursive: true, force: true })
   await bundle('dist')
   writeFileSync(STAMP, wanted)
 }
