@@ -17,7 +17,7 @@ export interface WarmCopyDeps {
   readonly look: RepositoryScan
   readonly trash: Trash
   readonly locks: KeyedMutex
-  /** Hears of a warm copy that could not follow the main line. */
+  /** Called with the error when the warm copy could not follow the main line. */
   readonly failed: (error: unknown) => void
 }
 

@@ -108,6 +108,7 @@ const cutShort = ({ provider, model }: Pick<ProviderChoice, 'provider' | 'model'
 /** Puts the turn where it was told to go on: the frame is in the log, then the entry says so. */
 export const applySwitch = async (turn: Turn): Promise<void> => {
   const { entry, log, record, words } = turn
+  if (!entry.fields.moving) return
   turn.switching()
   for (let moving = entry.fields.moving; moving; moving = entry.fields.moving) {
     const { nth, kept, ...to } = moving

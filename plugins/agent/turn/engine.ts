@@ -181,7 +181,7 @@ export class Engine {
     return environment.prepare(turn, conversation)
   }
 
-  /** Runs the adapter of the seat the turn has; answers whether the turn goes on in another one. */
+  /** Runs the adapter of the turn's provider choice; answers whether the turn goes on with another one. */
   async #run(turn: Turn, prepared: PreparedTurn, resume: Resume | undefined): Promise<boolean> {
     const { providers, resumes, environment, patienceMs = PATIENCE_MS, holdMs = HOLD_MS } = this.#deps
     const { provider, harness } = turn.entry.fields
