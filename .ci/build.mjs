@@ -1,5 +1,5 @@
-// Compiles into dist/ what changed since the last time, and bundles the programs into dist/bundle/. Without a change both are
-// left alone: a daemon may be running from them.
+// Compiles into dist/ what changed since the last time, and bundles the programs into dist/bundle/. Without a change
+// both are left alone: a daemon may be running from them.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,18 +20,23 @@ const wanted = `${tools} ${hashOf(sources)}`
 const before = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : ''
 
 /**
- * Has the compiler write a validator again when something it imports, however far away, has changed: the compiler itself looks
- * only as far as the files whose own exports changed.
+ * Has the compiler write a validator again when something it imports, however far away, has changed: the compiler
+ * itself looks only as far as the files whose own exports changed.
  */
 const renewValidators = () => {
   const state = JSON.parse(readFileSync(STATE, 'utf8'))
   const infos = state.fileInfos.map(info => (typeof info === 'string' ? { version: info } : info))
   const texts = state.fileNames.map(name => (name.includes('node_modules') ? undefined : readFile(`dist/${name}`)))
-  const changed = at => texts[at] !== undefined && createHash('sha256').update(texts[at]).digest('hex') !== infos[at].version
-  const imports = new Map(state.referencedMap.map(([file, list]) => [file - 1, state.fileIdsList[list - 1].map(id => id - 1)]))
-  const reaches = (at, seen = new Set()) => !seen.has(at) && Boolean(seen.add(at)) && (changed(at) || (imports.get(at) ?? []).some(next => reaches(next, seen)))
+  const changed = at =>
+    texts[at] !== undefined && createHash('sha256').update(texts[at]).digest('hex') !== infos[at].version
+  const imports = new Map(
+    state.referencedMap.map(([file, list]) => [file - 1, state.fileIdsList[list - 1].map(id => id - 1)]),
+  )
+  const reaches = (at, seen = new Set()) =>
+    !seen.has(at) && Boolean(seen.add(at)) && (changed(at) || (imports.get(at) ?? []).some(next => reaches(next, seen)))
   for (const [at, text] of texts.entries()) {
-    if (/\btypia\./.test(text) && reaches(at)) state.fileInfos[at] = { ...infos[at], signature: infos[at].signature ?? infos[at].version, version: '' }
+    if (/\btypia\./.test(text) && reaches(at))
+      state.fileInfos[at] = { ...infos[at], signature: infos[at].signature ?? infos[at].version, version: '' }
   }
   writeFileSync(STATE, JSON.stringify(state))
 }
@@ -43,12 +48,20 @@ if (before !== wanted) {
     renewValidators()
     writeFileSync(STAMP, `${tools} `)
   }
-  const compiler = ['node_modules/ts-patch/bin/tspc.js', '-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', STATE]
+  const compiler = [
+    'node_modules/ts-patch/bin/tspc.js',
+    '-p',
+    'tsconfig.json',
+    '--incremental',
+    '--tsBuildInfoFile',
+    STATE,
+  ]
   const { status } = spawnSync(process.execPath, compiler, { stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)
   const compiled = new Set(sources.map(file => `dist/${file.replace(/\.ts$/, '.js')}`))
   for (const file of globSync('dist/{kernel,plugins,sdk,openapi,test}/**/*.js')) if (!compiled.has(file)) rmSync(file)
-  // Names of what is bundled, and of the compile cache of tests, change with what is in them: old ones would stay for ever.
+  // Names of what is bundled, and of the compile cache of tests, change with what is in them: old ones would stay for
+  // ever.
   for (const folder of ['dist/bundle', 'dist/compiled']) rmSync(folder, { recursive: true, force: true })
   await bundle('dist')
   writeFileSync(STAMP, wanted)

@@ -5,32 +5,52 @@ import { join } from 'node:path'
 
 /** What is started by its path, or loaded by one that is put together when the program runs. */
 const ENTRIES = [
-  'kernel/main.js', 'sdk/cli.js', 'sdk/child.js', 'sdk/node/runner-child.js', 'sdk/node/network/inside-child.js', 'plugins/agent/providers/script-agent.js', 'openapi/document.js', 'openapi/reference.js', 'openapi/welcome.js', 'openapi/shapes.js',
+  'kernel/main.js',
+  'sdk/cli.js',
+  'sdk/child.js',
+  'sdk/node/runner-child.js',
+  'sdk/node/network/inside-child.js',
+  'plugins/agent/providers/script-agent.js',
+  'openapi/document.js',
+  'openapi/reference.js',
+  'openapi/welcome.js',
+  'openapi/shapes.js',
 ]
 
 const IMPORT = /^import (?:(\w+)(?:, )?)?(?:\* as (\w+)|\{([^}]*)\})? ?from ['"]([\w:/]+)['"];?$/gm
 
 /**
- * What is built into Node is taken as it is. An `import` of it reads everything it exports, and so loads what is made to be
- * loaded when it is first used: with `node:http` all of `fetch`, a seventh of the time a start takes.
+ * What is built into Node is taken as it is. An `import` of it reads everything it exports, and so loads what is made
+ * to be loaded when it is first used: with `node:http` all of `fetch`, a seventh of the time a start takes.
  */
 const builtin = {
   name: 'builtin',
-  setup: ({ onLoad }) => onLoad({ filter: /\.m?js$/ }, ({ path }) => ({
-    contents: readFileSync(path, 'utf8').replace(IMPORT, (line, whole, all, names, from) => {
-      if (!isBuiltin(from)) return line
-      const taken = [whole, all, names && `{${names.replaceAll(' as ', ': ')}}`].filter(Boolean)
-      return taken.map(name => `const ${name} = process.getBuiltinModule('${from}');`).join(' ')
-    }),
-  })),
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\.m?js$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8').replace(IMPORT, (line, whole, all, names, from) => {
+        if (!isBuiltin(from)) return line
+        const taken = [whole, all, names && `{${names.replaceAll(' as ', ': ')}}`].filter(Boolean)
+        return taken.map(name => `const ${name} = process.getBuiltinModule('${from}');`).join(' ')
+      }),
+    })),
 }
 
-/** Few files start quicker than many: every program of a built folder with its libraries, parts that several share in `chunks/`. */
+/**
+ * Few files start quicker than many: every program of a built folder with its libraries, parts that several share in
+ * `chunks/`.
+ */
 export const bundle = async folder => {
   await build({
     entryPoints: [...ENTRIES, ...globSync('plugins/*/plugin.js', { cwd: folder })].map(name => join(folder, name)),
-    outbase: folder, outdir: join(folder, 'bundle'), chunkNames: 'chunks/[name]-[hash]',
-    bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node24', logLevel: 'warning',
+    outbase: folder,
+    outdir: join(folder, 'bundle'),
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    logLevel: 'warning',
     // Native modules, and two that are large and only used when they are asked for.
     external: ['sqlite3', '@lydell/node-pty', 'isomorphic-git', 'playwright-core'],
     plugins: [builtin],

@@ -1,5 +1,5 @@
-// Prints what a run of tap came to, from its raw output and the exit code: each assertion that failed with what tap says of it,
-// and last one line, `N passed, N failed`, with `, N skipped` if any were.
+// Prints what a run of tap came to, from its raw output and the exit code: each assertion that failed with what tap
+// says of it, and last one line, `N passed, N failed`, with `, N skipped` if any were.
 import { readFileSync } from 'node:fs'
 
 const SHOWN = 60

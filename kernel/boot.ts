@@ -20,7 +20,10 @@ export class Boot {
    * @param failed Told of a step that threw; its group answers 503 from then on.
    * @param moved Told whenever the progress is another.
    */
-  constructor(readonly failed: (plugin: string, label: string, error: unknown) => void, readonly moved = () => {}) {}
+  constructor(
+    readonly failed: (plugin: string, label: string, error: unknown) => void,
+    readonly moved = () => {},
+  ) {}
 
   add(plugin: string, label: string, run: () => Promise<unknown>): void {
     const key = `${plugin}-${this.#pending.filter(one => one.plugin === plugin).length + 1}`

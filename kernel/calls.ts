@@ -48,10 +48,14 @@ export class Calls {
     return [...this.#entries].filter(([, entry]) => entry.plugin === plugin).map(([call]) => call)
   }
 
-  /** A call by a plugin: refused unless its manifest declares it; `as` is the context it is serving, when it passes one on. */
+  /**
+   * A call by a plugin: refused unless its manifest declares it; `as` is the context it is serving, when it passes one
+   * on.
+   */
   async from(principal: Principal, call: string, input: unknown, signal = NEVER, as?: Context): Promise<unknown> {
     const late = principal.late.has(call)
-    if (!late && !principal.needed.has(call)) refuse('forbidden', `${principal.plugin} does not declare ${call} in its permissions`)
+    if (!late && !principal.needed.has(call))
+      refuse('forbidden', `${principal.plugin} does not declare ${call} in its permissions`)
     if (late && !this.has(call)) refuse('unavailable', `${call} is not served here: its group is not loaded`)
     return this.answer(call, input, { caller: as?.caller ?? principal.caller, signal, trusted: true })
   }
@@ -63,13 +67,21 @@ export class Calls {
     return isStream(value) ? this.#checkedStream(entry.plugin, call, value) : this.#fits(entry.plugin, call, value)
   }
 
-  async *#checkedStream(plugin: string, call: string, events: AsyncIterable<unknown, unknown>): AsyncIterable<unknown, unknown> {
+  async *#checkedStream(
+    plugin: string,
+    call: string,
+    events: AsyncIterable<unknown, unknown>,
+  ): AsyncIterable<unknown, unknown> {
     const iterator = events[Symbol.asyncIterator]()
     try {
       for (;;) {
         const { value, done } = await iterator.next()
         if (done) return value
-        yield isWatch(value) ? value : isIdentified(value) ? { ...value, event: this.#fits(plugin, call, value.event) } : this.#fits(plugin, call, value)
+        yield isWatch(value)
+          ? value
+          : isIdentified(value)
+            ? { ...value, event: this.#fits(plugin, call, value.event) }
+            : this.#fits(plugin, call, value)
       }
     } finally {
       await iterator.return?.()

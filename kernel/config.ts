@@ -20,7 +20,9 @@ export interface Deployment {
     local?: 'on' | 'off'
   }
   http?: {
-    /** Host names, beside the loopback ones, under which the daemon is reached; with a port where it is not the default. */
+    /**
+     * Host names, beside the loopback ones, under which the daemon is reached; with a port where it is not the default.
+     */
     hosts?: string[]
     /** Origins whose pages may call the daemon; one `*` stands for exactly one label of the host. */
     origins?: string[]
@@ -31,7 +33,10 @@ export interface Deployment {
     /** Take credentials over plain HTTP from beyond this machine: for a private network only. */
     allowPlain?: boolean
   }
-  /** What is there behind every wall, beside the system's own folders: absolute paths, or `~/` and a path of the home folder. */
+  /**
+   * What is there behind every wall, beside the system's own folders: absolute paths, or `~/` and a path of the home
+   * folder.
+   */
   wall?: {
     /** Files and folders that can be read. */
     read?: WallPath[]
@@ -63,17 +68,22 @@ export class StartError extends Error {}
 const parseDeployment = typia.json.createValidateParse<Deployment>()
 const isPort = typia.createIs<number & tags.Type<'uint32'> & tags.Maximum<65535>>()
 
-/** The configuration that flags, environment and defaults give, flags first; a mistake is a StartError that names it. */
+/**
+ * The configuration that flags, environment and defaults give, flags first; a mistake is a StartError that names it.
+ */
 export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Config => {
   const flags = readFlags(args)
   const folder = resolve(flags.workspace ?? env.SANDBOX_WORKSPACE ?? '.')
   const workspace = realFolder(folder)
   const data = resolve(flags.data ?? env.SANDBOX_DATA ?? defaultData(workspace, env))
   if (data === workspace || data.startsWith(workspace + sep)) {
-    throw new StartError(`the data folder ${data} is inside the workspace, where turns could read it: choose another with --data`)
+    throw new StartError(
+      `the data folder ${data} is inside the workspace, where turns could read it: choose another with --data`,
+    )
   }
   const port = Number(flags.port ?? env.SANDBOX_PORT ?? 8787)
-  if (!isPort(port)) throw new StartError(`--port expects a number from 0 to 65535, found ${flags.port ?? env.SANDBOX_PORT}`)
+  if (!isPort(port))
+    throw new StartError(`--port expects a number from 0 to 65535, found ${flags.port ?? env.SANDBOX_PORT}`)
   const file = flags.config ?? env.SANDBOX_CONFIG
   return {
     workspace,
@@ -90,7 +100,8 @@ export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Con
 const withPublicUrl = ({ http, ...deployment }: Deployment, named = http?.publicUrl): Deployment => {
   if (named === undefined) return { ...deployment, ...(http && { http }) }
   const url = URL.parse(named)
-  if (!url || !/^https?:$/.test(url.protocol) || `${url.origin}/` !== url.href) throw new StartError(`--public-url expects an address such as https://sandbox.example.org, found ${named}`)
+  if (!url || !/^https?:$/.test(url.protocol) || `${url.origin}/` !== url.href)
+    throw new StartError(`--public-url expects an address such as https://sandbox.example.org, found ${named}`)
   return { ...deployment, http: { ...http, publicUrl: url.origin, hosts: [...(http?.hosts ?? []), url.host] } }
 }
 
@@ -100,7 +111,16 @@ const defaultData = (workspace: string, env: NodeJS.ProcessEnv): string =>
 const readFlags = (args: readonly string[]) => {
   const text = { type: 'string' } as const
   try {
-    const options = { workspace: text, data: text, host: text, port: text, store: text, config: text, 'public-url': text, json: { type: 'boolean' } } as const
+    const options = {
+      workspace: text,
+      data: text,
+      host: text,
+      port: text,
+      store: text,
+      config: text,
+      'public-url': text,
+      json: { type: 'boolean' },
+    } as const
     return parseArgs({ args: [...args], options }).values
   } catch (error) {
     throw new StartError((error as Error).message)
@@ -134,7 +154,8 @@ const readDeployment = (file: string): Deployment => {
   if (result.success) {
     const ids = result.data.identity?.providers?.map(({ id }) => id) ?? []
     const twice = ids.find((id, at) => ids.indexOf(id) !== at)
-    if (twice !== undefined) throw new StartError(`the configuration ${file}: two providers called ${twice}: give each an id of its own`)
+    if (twice !== undefined)
+      throw new StartError(`the configuration ${file}: two providers called ${twice}: give each an id of its own`)
     return result.data
   }
   const [first] = result.errors

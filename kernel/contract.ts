@@ -38,7 +38,12 @@ export const OWN_ROUTES: { readonly [id: string]: string } = {
 }
 
 /** Answers what this daemon is; what costs time is worked out on the first question and kept. */
-export const describeDaemon = (root: string, identity: SandboxIdentity, boot: Boot, plugins: () => readonly LoadedPlugin[]): (() => Promise<KernelInfo>) => {
+export const describeDaemon = (
+  root: string,
+  identity: SandboxIdentity,
+  boot: Boot,
+  plugins: () => readonly LoadedPlugin[],
+): (() => Promise<KernelInfo>) => {
   let fixed: Promise<Omit<KernelInfo, 'boot'>> | undefined
   return async () => {
     fixed ??= fixedPart(root, identity, plugins())
@@ -46,18 +51,31 @@ export const describeDaemon = (root: string, identity: SandboxIdentity, boot: Bo
   }
 }
 
-const fixedPart = async (root: string, identity: SandboxIdentity, plugins: readonly LoadedPlugin[]): Promise<Omit<KernelInfo, 'boot'>> => {
-  const { shapesOf } = await import(pathToFileURL(join(root, 'openapi', 'shapes.js')).href) as { shapesOf(plugin: LoadedPlugin): { [id: string]: string } }
+const fixedPart = async (
+  root: string,
+  identity: SandboxIdentity,
+  plugins: readonly LoadedPlugin[],
+): Promise<Omit<KernelInfo, 'boot'>> => {
+  const { shapesOf } = (await import(pathToFileURL(join(root, 'openapi', 'shapes.js')).href)) as {
+    shapesOf(plugin: LoadedPlugin): { [id: string]: string }
+  }
   const shapes = Object.assign({}, ...plugins.map(shapesOf)) as { [id: string]: string }
-  const routes = [...plugins.flatMap(({ manifest }) => Object.values(manifest.routes).map(({ id }) => id)), ...Object.keys(OWN_ROUTES)]
+  const routes = [
+    ...plugins.flatMap(({ manifest }) => Object.values(manifest.routes).map(({ id }) => id)),
+    ...Object.keys(OWN_ROUTES),
+  ]
   return { ...identity, version: packageVersion(root), build: await buildOf(root), routes: routes.sort(), shapes }
 }
 
 const buildOf = async (root: string): Promise<string> => {
   const folders = ['chunks', 'kernel', 'plugins', 'sdk'].map(async folder =>
-    (await readdir(join(root, folder), { recursive: true }).catch(() => [])).filter(file => file.endsWith('.js')).map(file => join(folder, file)))
+    (await readdir(join(root, folder), { recursive: true }).catch(() => []))
+      .filter(file => file.endsWith('.js'))
+      .map(file => join(folder, file)),
+  )
   const digest = createHash('sha256')
-  for (const file of (await Promise.all(folders)).flat().sort()) digest.update(file).update(readFileSync(join(root, file)))
+  for (const file of (await Promise.all(folders)).flat().sort())
+    digest.update(file).update(readFileSync(join(root, file)))
   return digest.digest('hex').slice(0, 16)
 }
 
@@ -66,7 +84,9 @@ type AccessCalls = Pick<Handlers<Kernel>, 'kernel.access.admits'>
 /** Answers whether a caller may use a route of these groups. */
 export const kernelAccessCalls = (plugins: () => readonly LoadedPlugin[]): AccessCalls => ({
   'kernel.access.admits': ({ call }, { caller }) => {
-    const access = plugins().map(({ manifest }) => manifest.routes[call]).find(found => found !== undefined)
+    const access = plugins()
+      .map(({ manifest }) => manifest.routes[call])
+      .find(found => found !== undefined)
     if (!access) return { admits: false, message: `nothing serves ${call} here` }
     if ('open' in access) return { admits: true }
     try {

@@ -75,7 +75,8 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const files = new FileStore(join(data, 'files'), seal)
   const store = openStore(config.store)
   const journals = new JournalStore(join(data, 'journals'))
-  const failed = (plugin: string, what: string, error: unknown) => log.error({ group: plugin, err: error }, `${what} failed`)
+  const failed = (plugin: string, what: string, error: unknown) =>
+    log.error({ group: plugin, err: error }, `${what} failed`)
   const boot: Boot = new Boot(failed, () => live.booted())
   const live = new Live({ boot: () => boot.progress() })
   const kernel: KernelServices = {
@@ -95,7 +96,9 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     now: Date.now,
     identity: {
       ...deployment.identity,
-      claim: deployment.identity?.claim ?? (isLoopbackHost(config.host) && !deployment.http?.hosts?.length ? 'first' : 'code'),
+      claim:
+        deployment.identity?.claim
+        ?? (isLoopbackHost(config.host) && !deployment.http?.hosts?.length ? 'first' : 'code'),
       local: deployment.identity?.local !== 'off',
     },
     ended: what => {
@@ -109,7 +112,11 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   streams = new OpenStreams(id => auth.limits.enterStream(id))
   const identity = await readIdentity(files, () => randomBytes(16).toString('hex'))
   const socketPath = loginSocketPath(data)
-  const hidden = [dirname(socketPath), stateFolder(process.env), ...(config.deploymentFile ? [config.deploymentFile] : [])]
+  const hidden = [
+    dirname(socketPath),
+    stateFolder(process.env),
+    ...(config.deploymentFile ? [config.deploymentFile] : []),
+  ]
   const grants = grantsOf(deployment.wall ?? {}, [data, root, ...hidden])
   declareTurnWritable(grants.write)
   let plugins: readonly LoadedPlugin[] = []
@@ -121,17 +128,27 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     options.restart?.()
     return { restarting: options.restart !== undefined }
   })
-  kernel.calls.add('kernel.listeners', 'kernel', async () => ({ listeners: url ? [{ host: config.host, port: portOf(url) }] : [] }))
+  kernel.calls.add('kernel.listeners', 'kernel', async () => ({
+    listeners: url ? [{ host: config.host, port: portOf(url) }] : [],
+  }))
   const own = { ...auth.handlers, ...liveCalls(live), ...kernelAccessCalls(() => plugins) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
   options.extra?.(kernel)
   const carried = await carryOut(join(data, MOVES))
-  if (typeof carried === 'object') log.error({ err: carried.undone }, 'what was to be put in place is back where it was')
+  if (typeof carried === 'object')
+    log.error({ err: carried.undone }, 'what was to be put in place is back where it was')
   plugins = await loadPlugins(kernel, {
-    manifests, root, workspace: config.workspace, data, hidden, grants, limits: deployment.wall?.limits ?? {},
-    ...(options.only && { only: options.only }), ...(options.apart && { apart: options.apart }),
+    manifests,
+    root,
+    workspace: config.workspace,
+    data,
+    hidden,
+    grants,
+    limits: deployment.wall?.limits ?? {},
+    ...(options.only && { only: options.only }),
+    ...(options.apart && { apart: options.apart }),
   })
 
   const uploads = join(data, 'uploads')
@@ -140,9 +157,13 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   for (const plugin of plugins) app.add(plugin)
   serveOwn(app, root, identity, boot, plugins)
   const serve = app.koa.callback()
-  const server = createServer({ maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0, requireHostHeader: false, ...asksSocket }, serve)
+  const server = createServer(
+    { maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0, requireHostHeader: false, ...asksSocket },
+    serve,
+  )
   app.upgrades.listen(server, serve)
-  // Each line of a head counts, and who expects what no server knows is answered like anybody (RFC 9110, section 10.1.1).
+  // Each line of a head counts, and who expects what no server knows is answered like anybody (RFC 9110, section
+  // 10.1.1).
   server.maxHeadersCount = 0
   server.on('checkExpectation', serve)
   connections.watch(server)
@@ -162,17 +183,44 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   }
   try {
     url = await listen(server, config)
-    if (deployment.identity?.local !== 'off') socket = await openLoginSocket({ path: socketPath, data, base: () => deployment.http?.publicUrl ?? url, auth, log })
-    writeFileSync(note, JSON.stringify({ url, pid: process.pid, workspace: config.workspace, grants, ...(socket && { socket: socket.path }) }), { mode: 0o600 })
+    if (deployment.identity?.local !== 'off')
+      socket = await openLoginSocket({
+        path: socketPath,
+        data,
+        base: () => deployment.http?.publicUrl ?? url,
+        auth,
+        log,
+      })
+    writeFileSync(
+      note,
+      JSON.stringify({
+        url,
+        pid: process.pid,
+        workspace: config.workspace,
+        grants,
+        ...(socket && { socket: socket.path }),
+      }),
+      { mode: 0o600 },
+    )
   } catch (error) {
     await stop()
     throw error
   }
   const ready = boot.run().then(() => kernel.events.emit('daemon.ready', { ms: Date.now() - boot.startedAt }))
   // Not waited for: what a killed daemon left half-written is only in the way of the eye.
-  void ready.then(() => Promise.all(['files', 'journals'].map(folder => sweepTemporaries(join(data, folder)))))
+  void ready
+    .then(() => Promise.all(['files', 'journals'].map(folder => sweepTemporaries(join(data, folder)))))
     .catch(error => log.warn({ err: error }, 'half-written files of an earlier run could not be removed'))
-  return { url, ...(socket && { socket: socket.path }), ...(auth.claim !== undefined && { claim: auth.claim }), kernel, auth, plugins, ready, stop }
+  return {
+    url,
+    ...(socket && { socket: socket.path }),
+    ...(auth.claim !== undefined && { claim: auth.claim }),
+    kernel,
+    auth,
+    plugins,
+    ready,
+    stop,
+  }
 }
 
 /** How long a head may take; Node looks at who is late only every 30 s unless told otherwise. */
@@ -181,7 +229,10 @@ const HEADERS = { headersTimeout: 10_000, connectionsCheckingInterval: 1000 }
 const listen = (server: Server, { host, port }: Config): Promise<string> =>
   new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const words = error.code === 'EADDRINUSE' ? 'is in use by another program: stop it, or choose another with --port' : `cannot be listened on: ${error.code}`
+      const words =
+        error.code === 'EADDRINUSE'
+          ? 'is in use by another program: stop it, or choose another with --port'
+          : `cannot be listened on: ${error.code}`
       reject(new StartError(`port ${port} of ${host} ${words}`))
     })
     server.listen(port, host, () => {

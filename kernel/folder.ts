@@ -11,7 +11,10 @@ export const holdFolder = (data: string): (() => void) => {
     accessSync(data, constants.R_OK | constants.W_OK | constants.X_OK)
     const held = lockFile(join(data, 'daemon.lock'))
     if ('release' in held) return held.release
-    throw new StartError(`the data folder ${data} is in use by another daemon (process ${held.holder}): stop it, or choose another with --data`)
+    throw new StartError(
+      `the data folder ${data} is in use by another daemon (process ${held.holder}): stop it, or choose another `
+        + 'with --data',
+    )
   } catch (error) {
     if (error instanceof StartError) throw error
     throw new StartError(`the data folder ${data} cannot be written: ${(error as NodeJS.ErrnoException).code}`)

@@ -15,24 +15,31 @@ const realOf = (named: string): string | undefined => {
 }
 
 /** The entries as real paths, with what is not there left out. */
-const present = (entries: readonly string[]): { named: string; path: string }[] => entries.flatMap(named => {
-  const path = realOf(named)
-  return path === undefined ? [] : [{ named, path }]
-})
+const present = (entries: readonly string[]): { named: string; path: string }[] =>
+  entries.flatMap(named => {
+    const path = realOf(named)
+    return path === undefined ? [] : [{ named, path }]
+  })
 
 /**
  * What a deployment's `wall.read` and `wall.write` name, as real paths; what does not exist now is left out.
  *
- * `closed` are files and folders of the daemon: a writable folder that holds one, or lies in one, would let a turn replace it.
+ * `closed` are files and folders of the daemon: a writable folder that holds one, or lies in one, would let a turn
+ * replace it.
  */
 export const grantsOf = (
-  { read = [], write = [] }: { readonly read?: readonly string[]; readonly write?: readonly string[] }, closed: readonly string[],
+  { read = [], write = [] }: { readonly read?: readonly string[]; readonly write?: readonly string[] },
+  closed: readonly string[],
 ): WallGrants => {
   const writable = present(write)
   for (const { named, path } of writable) {
     const met = closed.find(each => contains(path, each) || contains(each, path))
-    if (met) throw new StartError(`wall.write: ${named} holds files of the sandbox itself (${met}): name a folder beside them`)
-    if (isOfSystem(path)) throw new StartError(`wall.write: ${named} is part of the system, whose programs run outside the wall: name another folder`)
+    if (met)
+      throw new StartError(`wall.write: ${named} holds files of the sandbox itself (${met}): name a folder beside them`)
+    if (isOfSystem(path))
+      throw new StartError(
+        `wall.write: ${named} is part of the system, whose programs run outside the wall: name another folder`,
+      )
     if (!statSync(path).isDirectory()) throw new StartError(`wall.write: expected a folder at ${named}, found a file`)
   }
   return { read: present(read).map(({ path }) => path), write: writable.map(({ path }) => path) }

@@ -44,7 +44,10 @@ export interface LoadOptions {
 const DEADLINE = 20_000
 const LAST_WORK = 8_000
 
-/** Activates every group whose manifest is there, those it needs first; a group that cannot start stops the start by name. */
+/**
+ * Activates every group whose manifest is there, those it needs first; a group that cannot start stops the start by
+ * name.
+ */
 export const loadPlugins = async (kernel: KernelServices, options: LoadOptions): Promise<LoadedPlugin[]> => {
   const { root, only, apart = [] } = options
   const manifests = (await readManifests(options.manifests)).filter(({ name }) => !only || only.includes(name))
@@ -90,14 +93,22 @@ export const readManifests = async (folder: string): Promise<PluginManifest[]> =
   return Promise.all(files.map(async file => parseManifest(await readFile(join(folder, file), 'utf8'), file)))
 }
 
-const activateHere = async (kernel: KernelServices, manifest: PluginManifest, activate: Activate, place: Place): Promise<() => Promise<void>> => {
+const activateHere = async (
+  kernel: KernelServices,
+  manifest: PluginManifest,
+  activate: Activate,
+  place: Place,
+): Promise<() => Promise<void>> => {
   const { name } = manifest
-  const { host, answer } = createHost(name, place, { request: (call, input, with_) => link.request(call, input, with_) })
+  const { host, answer } = createHost(name, place, {
+    request: (call, input, with_) => link.request(call, input, with_),
+  })
   const link = new PluginLink(kernel, principalOf(manifest), answer)
   await activate(host)
   return async () => {
     await within(LAST_WORK, answer('plugin.stopping', {}, KERNEL), 'took too long to stop').catch(error =>
-      kernel.log(name).warn(String(error)))
+      kernel.log(name).warn(String(error)),
+    )
     await answer('plugin.stop', {}, KERNEL)
     kernel.events.drop(name)
     kernel.calls.drop(name)
@@ -107,8 +118,10 @@ const activateHere = async (kernel: KernelServices, manifest: PluginManifest, ac
 /** A manifest gives access to exactly the routes its group serves. */
 const agree = ({ routes }: PluginManifest, served: readonly string[]): void => {
   const routed = served.filter(isRoute)
-  for (const call of routed) if (!(call in routes)) throw new Error(`it serves ${call}, which has no access in its manifest`)
-  for (const call of Object.keys(routes)) if (!routed.includes(call)) throw new Error(`its manifest names ${call}, which it does not serve`)
+  for (const call of routed)
+    if (!(call in routes)) throw new Error(`it serves ${call}, which has no access in its manifest`)
+  for (const call of Object.keys(routes))
+    if (!routed.includes(call)) throw new Error(`its manifest names ${call}, which it does not serve`)
 }
 
 const within = async <T>(ms: number, work: Promise<T>, sentence: string): Promise<T> => {

@@ -41,7 +41,14 @@ const run = async (): Promise<void> => {
   const start = async (port: number): Promise<void> => {
     const hints: string[] = []
     const restart = () => void setTimeout(() => void again().catch(failed), RESTART_AFTER)
-    daemon = await startDaemon({ config: { ...config, port }, root, manifests: join(packageFolder(root), 'manifests'), log, restart, say: line => hints.push(line) })
+    daemon = await startDaemon({
+      config: { ...config, port },
+      root,
+      manifests: join(packageFolder(root), 'manifests'),
+      log,
+      restart,
+      say: line => hints.push(line),
+    })
     announce(daemon, config, hints)
     await daemon.ready
   }
@@ -59,7 +66,8 @@ const run = async (): Promise<void> => {
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
   // Who started it may be killed, and then nobody is there to stop it.
-  if (process.env.SANDBOX_PARENT) setInterval(() => String(process.ppid) === process.env.SANDBOX_PARENT || void stop(), 500).unref()
+  if (process.env.SANDBOX_PARENT)
+    setInterval(() => String(process.ppid) === process.env.SANDBOX_PARENT || void stop(), 500).unref()
   logs.watch(log)
   await start(config.port).catch(failed)
   logs.tellOfLast()
@@ -68,14 +76,26 @@ const run = async (): Promise<void> => {
 
 /** A start that cannot happen is one sentence; anything else is a bug, with where it is. */
 const tell = (error: unknown): never => {
-  process.stderr.write(`sandbox: ${error instanceof StartError ? error.message : error instanceof Error ? (error.stack ?? error.message) : error}\n`)
+  process.stderr.write(
+    `sandbox: ${error instanceof StartError ? error.message : error instanceof Error ? (error.stack ?? error.message) : error}\n`,
+  )
   process.exit(1)
 }
 
-const announce = ({ url, claim }: { url: string; claim?: string }, { json, workspace }: { json: boolean; workspace: string }, hints: readonly string[]): void => {
-  if (json) return void process.stdout.write(`${JSON.stringify({ ready: true, url, pid: process.pid, ...(claim !== undefined && { claim }) })}\n`)
+const announce = (
+  { url, claim }: { url: string; claim?: string },
+  { json, workspace }: { json: boolean; workspace: string },
+  hints: readonly string[],
+): void => {
+  if (json)
+    return void process.stdout.write(
+      `${JSON.stringify({ ready: true, url, pid: process.pid, ...(claim !== undefined && { claim }) })}\n`,
+    )
   process.stdout.write(`sandbox: ready at ${url} for ${workspace}\n`)
-  if (claim !== undefined) process.stderr.write(`sandbox: the claim code of this start is ${claim}: whoever signs in first may be asked for it\n`)
+  if (claim !== undefined)
+    process.stderr.write(
+      `sandbox: the claim code of this start is ${claim}: whoever signs in first may be asked for it\n`,
+    )
   for (const hint of hints) process.stderr.write(`sandbox: ${hint}\n`)
 }
 

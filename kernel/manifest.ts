@@ -2,7 +2,10 @@ import typia, { type tags } from 'typia'
 import type { Domain, TicketPurpose } from '../sdk/kernel.js'
 import type { Role, Scope } from '../sdk/types.js'
 
-/** How a body beside JSON comes: a text is the field `text`; of a form each field, and each file of one in parts, is a field. */
+/**
+ * How a body beside JSON comes: a text is the field `text`; of a form each field, and each file of one in parts, is a
+ * field.
+ */
 export type BodyForm = 'text' | 'form' | 'multipart'
 
 /** What body a call takes, where it is not JSON of at most 1 MiB. */

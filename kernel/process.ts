@@ -10,12 +10,20 @@ import { principalOf } from './permissions.js'
 import { PluginLink, type KernelServices } from './services.js'
 
 /** Activates a group in a process of its own, behind the same link that a group in this process has. */
-export const activateApart = async (kernel: KernelServices, manifest: PluginManifest, entry: string, place: Place): Promise<() => Promise<void>> => {
+export const activateApart = async (
+  kernel: KernelServices,
+  manifest: PluginManifest,
+  entry: string,
+  place: Place,
+): Promise<() => Promise<void>> => {
   const { name } = manifest
-  const child = fork(join(place.root, 'sdk', 'child.js'), [name, pathToFileURL(entry).href, JSON.stringify(place)], { serialization: 'advanced' })
+  const child = fork(join(place.root, 'sdk', 'child.js'), [name, pathToFileURL(entry).href, JSON.stringify(place)], {
+    serialization: 'advanced',
+  })
   const peer = new Peer(child as unknown as Pipe)
   const link = new PluginLink(kernel, principalOf(manifest), (call, input, context) =>
-    peer.request(call, input, { signal: context.signal, context }))
+    peer.request(call, input, { signal: context.signal, context }),
+  )
   const gone = new Promise<void>(resolve => child.once('exit', () => resolve()))
   child.once('exit', code => {
     peer.break(new Refusal('unavailable', `${name} is not running: its process ended with ${code}`))

@@ -59,9 +59,14 @@ export class PluginLink implements Link {
     this.#into = into
   }
 
-  async request(call: string, input: unknown, { signal, as }: { signal?: AbortSignal; as?: Context } = {}): Promise<unknown> {
+  async request(
+    call: string,
+    input: unknown,
+    { signal, as }: { signal?: AbortSignal; as?: Context } = {},
+  ): Promise<unknown> {
     if (call.startsWith('host.')) return this.#own(call, input as Asked)
-    if (as && !this.#serving.has(as)) refuse('forbidden', `${this.#principal.plugin} is not serving the caller it names`)
+    if (as && !this.#serving.has(as))
+      refuse('forbidden', `${this.#principal.plugin} is not serving the caller it names`)
     const value = await this.#kernel.calls.from(this.#principal, call, input, signal, as)
     return isStream(value) ? this.#whole(value, signal) : value
   }

@@ -29,13 +29,18 @@ export interface DocumentOptions {
 const ABOUT = [
   'The daemon that coding agents run behind: one HTTP contract beside the code they work on.',
   'A person signs in and sends `authorization: Bearer <session>`; a program sends a control token as '
-  + '`x-sandbox-control`. `x-floor` names the least role of a person and `x-token` the scopes of a token that reach a call.',
+    + '`x-sandbox-control`. `x-floor` names the least role of a person and `x-token` the scopes of a token that '
+    + 'reach a call.',
   'Every failure is JSON with a `message` for a person and a `reason` for a program. A stream is server-sent '
-  + 'events: `message` events, then `done`, or `error` with a message; one that ends with neither was cut. The schema of '
-  + '`text/event-stream` is that of one event: its type as `event`, its JSON as `data`, and its `id`, where it has one.',
-  'A call whose `x-stream` is `socket` is a WebSocket (RFC 6455): each side sends texts that hold one JSON frame, `x-client-frame` '
-  + 'of the client and `x-server-frame` of the sandbox. It closes with 1000 when it is done, 1001 when the sandbox stops, 1007 at a '
-  + 'frame that does not fit, 1008 when access ends and 1011 when the sandbox failed.',
+    + 'events: `message` events, then `done`, or `error` with a message; one that ends with neither was cut. The '
+    + 'schema of '
+    + '`text/event-stream` is that of one event: its type as `event`, its JSON as `data`, and its `id`, where it '
+    + 'has one.',
+  'A call whose `x-stream` is `socket` is a WebSocket (RFC 6455): each side sends texts that hold one JSON frame, '
+    + '`x-client-frame` '
+    + 'of the client and `x-server-frame` of the sandbox. It closes with 1000 when it is done, 1001 when the '
+    + 'sandbox stops, 1007 at a '
+    + 'frame that does not fit, 1008 when access ends and 1011 when the sandbox failed.',
 ].join('\n\n')
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'] as const
@@ -48,62 +53,77 @@ export const openapi = (groups: readonly Group[], options: DocumentOptions = {})
     .addServer({ url: options.url ?? '/', description: 'This sandbox.' })
   const components = new Components()
   components.add('the kernel', refusalSchemas, Object.keys(refusalSchemas))
-  const operations = [...groups].sort((a, b) => order(a.manifest.name, b.manifest.name)).concat(kernelGroup)
+  const operations = [...groups]
+    .sort((a, b) => order(a.manifest.name, b.manifest.name))
+    .concat(kernelGroup)
     .flatMap(group => operationsOf(group, components))
   const tags = new Map(operations.map(({ tag }) => [tag.name, tag]))
   tags.delete(OPEN_TAG.name)
   for (const tag of [...tags.values(), OPEN_TAG]) builder.addTag(tag)
   for (const [path, item] of pathsOf(operations)) builder.addPath(path, item)
   for (const [name, schema] of components.sorted()) builder.addSchema(name, schema)
-  const used = new Set(operations.flatMap(({ operation }) => Object.values(operation.responses!))
-    .map(response => String(response.$ref)))
+  const used = new Set(
+    operations.flatMap(({ operation }) => Object.values(operation.responses!)).map(response => String(response.$ref)),
+  )
   for (const [name, response] of Object.entries(refusals)) {
     if (used.has(`#/components/responses/${name}`)) builder.addResponse(name, response)
   }
   builder
     .addSecurityScheme('session', { type: 'http', scheme: 'bearer', description: 'The session of a person.' })
     .addSecurityScheme('token', {
-      type: 'apiKey', in: 'header', name: 'x-sandbox-control', description: 'A control token of a program.',
+      type: 'apiKey',
+      in: 'header',
+      name: 'x-sandbox-control',
+      description: 'A control token of a program.',
     })
   return builder.getSpec()
 }
 
 interface Operation {
   readonly group: string
-  readonly method: typeof METHODS[number]
+  readonly method: (typeof METHODS)[number]
   readonly path: string
   readonly tag: { name: string; description: string }
   readonly operation: oas31.OperationObject
 }
 
 const operationsOf = ({ manifest, contract }: Group, components: Components): Operation[] => {
-  const { components: { schemas: named = {} }, functions } = contract.schema()
+  const {
+    components: { schemas: named = {} },
+    functions,
+  } = contract.schema()
   // What typia writes is a JSON Schema of OpenAPI 3.1; `Shape` is the part of it the daemon reads.
-  const schemas = Object.fromEntries(Object.entries(named).map(([name, shape]) => [name, published(shape as JsonSchema)]))
+  const schemas = Object.fromEntries(
+    Object.entries(named).map(([name, shape]) => [name, published(shape as JsonSchema)]),
+  )
   // Of a group whose calls are not known here, an example for each that has a route.
   const examples = (contract.examples?.() ?? {}) as { readonly [call: string]: Example }
-  return functions.filter(call => isRoute(call.name)).map(call => {
-    const [method, path] = call.name.split(' ') as [typeof METHODS[number], string]
-    const access = manifest.routes[call.name]
-    if (!access) throw new Error(`${manifest.name}: ${call.name} has no access in the manifest`)
-    if (!METHODS.includes(method)) throw new Error(`${manifest.name}: ${call.name} has no method the document knows`)
-    const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: manifest.label, description: manifest.summary }
-    const { operation: bare, made } = describe(manifest.name, tag.name, call, access, schemas)
-    const operation = withExample(bare, examples[call.name])
-    const taken = Object.keys(made).find(name => schemas[name])
-    if (taken !== undefined) throw new Error(`${manifest.name}: ${call.name} publishes events as ${taken}: rename the type of that name`)
-    const all = { ...refusalSchemas, ...schemas, ...made }
-    components.add(manifest.name, all, reached(operation, all))
-    return { group: manifest.name, method, path, tag, operation }
-  })
+  return functions
+    .filter(call => isRoute(call.name))
+    .map(call => {
+      const [method, path] = call.name.split(' ') as [(typeof METHODS)[number], string]
+      const access = manifest.routes[call.name]
+      if (!access) throw new Error(`${manifest.name}: ${call.name} has no access in the manifest`)
+      if (!METHODS.includes(method)) throw new Error(`${manifest.name}: ${call.name} has no method the document knows`)
+      const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: manifest.label, description: manifest.summary }
+      const { operation: bare, made } = describe(manifest.name, tag.name, call, access, schemas)
+      const operation = withExample(bare, examples[call.name])
+      const taken = Object.keys(made).find(name => schemas[name])
+      if (taken !== undefined)
+        throw new Error(`${manifest.name}: ${call.name} publishes events as ${taken}: rename the type of that name`)
+      const all = { ...refusalSchemas, ...schemas, ...made }
+      components.add(manifest.name, all, reached(operation, all))
+      return { group: manifest.name, method, path, tag, operation }
+    })
 }
 
 /** Paths in order, each with its methods in the order people read them. */
 const pathsOf = (operations: readonly Operation[]): [string, oas31.PathItemObject][] => {
   const ids = new Map<string, string>()
   const paths = new Map<string, oas31.PathItemObject>()
-  const sorted = [...operations].sort((a, b) =>
-    order(a.path, b.path) || METHODS.indexOf(a.method) - METHODS.indexOf(b.method))
+  const sorted = [...operations].sort(
+    (a, b) => order(a.path, b.path) || METHODS.indexOf(a.method) - METHODS.indexOf(b.method),
+  )
   for (const { group, method, path, operation } of sorted) {
     const route = `${method} ${path}`
     const id = operation.operationId!
@@ -146,14 +166,19 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
       },
     }),
     responses: {
-      ...(success.frames ? { 101: success.response, 426: UPGRADE_REQUIRED } : { 200: { ...success.response, ...(access.etag && { headers: ETAG }) } }),
+      ...(success.frames
+        ? { 101: success.response, 426: UPGRADE_REQUIRED }
+        : { 200: { ...success.response, ...(access.etag && { headers: ETAG }) } }),
       ...(access.etag && { 304: { description: 'Nothing changed since the answer with this tag.' } }),
-      ...refusalsOf({
-        // An open call with input makes a narrower check of its own: a code, a ticket, a signature.
-        checked: !open || body !== undefined || parameters.length > 0,
-        changes: method !== 'GET',
-        named: path.includes('{'),
-      }, declared),
+      ...refusalsOf(
+        {
+          // An open call with input makes a narrower check of its own: a code, a ticket, a signature.
+          checked: !open || body !== undefined || parameters.length > 0,
+          changes: method !== 'GET',
+          named: path.includes('{'),
+        },
+        declared,
+      ),
     },
     security: open ? [] : [{ session: [] }, ...(access.tokens.length > 0 ? [{ token: [] }] : [])],
     'x-floor': open ? 'open' : access.role,
@@ -245,15 +270,30 @@ const replyOf = (group: string, call: CallSchema, id: string, schemas: Schemas):
   const schema = published(call.output.schema as JsonSchema)
   const shape = resolve(schema, schemas)
   const {
-    'event-stream': event, 'event-end': end, 'content-type': type, 'socket-client': client, 'socket-server': server,
+    'event-stream': event,
+    'event-end': end,
+    'content-type': type,
+    'socket-client': client,
+    'socket-server': server,
   } = (shape?.properties ?? {}) as Schemas
   const description = shape?.description ?? 'The answer.'
   if (client && server) {
-    return { stream: false, response: { description: 'Frames of both sides over time.' }, frames: { 'x-client-frame': client, 'x-server-frame': server } }
+    return {
+      stream: false,
+      response: { description: 'Frames of both sides over time.' },
+      frames: { 'x-client-frame': client, 'x-server-frame': server },
+    }
   }
   if (event) {
     const { schema: one, made } = streamEventsOf(id, event, end)
-    return { stream: true, made, response: { description: 'Events over time, each of this form.', content: { 'text/event-stream': { schema: one } } } }
+    return {
+      stream: true,
+      made,
+      response: {
+        description: 'Events over time, each of this form.',
+        content: { 'text/event-stream': { schema: one } },
+      },
+    }
   }
   if (type) {
     const media = (type.enum ?? [type.const ?? 'application/octet-stream']).map(name => String(name).replace(/;.*/, ''))

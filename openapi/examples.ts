@@ -19,27 +19,45 @@ export const withExample = (operation: oas31.OperationObject, example: Example |
   const good = responses[200] as oas31.ResponseObject | undefined
   return {
     ...operation,
-    ...(parameters.length > 0 && { parameters: parameters.map(one => (Object.hasOwn(input, one.name) ? { ...one, example: input[one.name] } : one)) }),
+    ...(parameters.length > 0 && {
+      parameters: parameters.map(one => (Object.hasOwn(input, one.name) ? { ...one, example: input[one.name] } : one)),
+    }),
     ...(requestBody && { requestBody: { ...requestBody, content: inJson(requestBody.content, { example: body }) } }),
     ...(operation['x-stream'] === 'socket' && framesOf(output as { client: unknown; server: unknown })),
     ...(good && { responses: { ...responses, 200: { ...good, content: answered(good.content ?? {}, output) } } }),
   }
 }
 
-const inJson = (content: oas31.ContentObject, example: object): oas31.ContentObject =>
-  ({ ...content, ...(content['application/json'] && { 'application/json': { ...content['application/json'], ...example } }) })
+const inJson = (content: oas31.ContentObject, example: object): oas31.ContentObject => ({
+  ...content,
+  ...(content['application/json'] && { 'application/json': { ...content['application/json'], ...example } }),
+})
 
 /** The good answer with its example; binary answers have none. */
 const answered = (content: oas31.ContentObject, output: unknown): oas31.ContentObject =>
-  Object.fromEntries(Object.entries(content).map(([type, media]) => {
-    if (type === 'text/event-stream') return [type, { ...media, examples: eventsOf(output as { message: unknown; done: unknown }) }]
-    return [type, output === '' ? media : { ...media, example: output }]
-  }))
+  Object.fromEntries(
+    Object.entries(content).map(([type, media]) => {
+      if (type === 'text/event-stream')
+        return [type, { ...media, examples: eventsOf(output as { message: unknown; done: unknown }) }]
+      return [type, output === '' ? media : { ...media, example: output }]
+    }),
+  )
 
 const eventsOf = ({ message, done }: { message: unknown; done: unknown }): oas31.ExamplesObject => ({
   message: { value: { event: 'message', data: message } },
   done: { value: { event: 'done', data: done } },
-  error: { value: { event: 'error', data: { message: 'the credential of this stream was revoked or has expired: sign in again, or use another token', reason: 'unauthenticated' } } },
+  error: {
+    value: {
+      event: 'error',
+      data: {
+        message: 'the credential of this stream was revoked or has expired: sign in again, or use another token',
+        reason: 'unauthenticated',
+      },
+    },
+  },
 })
 
-const framesOf = ({ client, server }: { client: unknown; server: unknown }): object => ({ 'x-client-example': client, 'x-server-example': server })
+const framesOf = ({ client, server }: { client: unknown; server: unknown }): object => ({
+  'x-client-example': client,
+  'x-server-example': server,
+})

@@ -17,18 +17,25 @@ const project = process.cwd()
 /** Every group whose manifest is in the project, with its contract. */
 const load = async (): Promise<Group[]> => {
   const files = (await readdir(join(project, 'manifests'))).sort()
-  return Promise.all(files.filter(file => file.endsWith('.json') && file !== 'schema.json').map(async file => {
-    const manifest = parseManifest(await readFile(join(project, 'manifests', file), 'utf8'), file)
-    const { contract } = await import(pathToFileURL(join(root, manifest.entry)).href) as { contract: Contract }
-    return { manifest, contract }
-  }))
+  return Promise.all(
+    files
+      .filter(file => file.endsWith('.json') && file !== 'schema.json')
+      .map(async file => {
+        const manifest = parseManifest(await readFile(join(project, 'manifests', file), 'utf8'), file)
+        const { contract } = (await import(pathToFileURL(join(root, manifest.entry)).href)) as { contract: Contract }
+        return { manifest, contract }
+      }),
+  )
 }
 
 /** The JSON Schema of a manifest, so that an editor completes and checks one as it is written. */
 const manifestSchema = (): object => {
-  const { components: { schemas = {} } } = typia.json.schemas<[PluginManifest], '3.1'>()
+  const {
+    components: { schemas = {} },
+  } = typia.json.schemas<[PluginManifest], '3.1'>()
   const { PluginManifest: manifest, ...others } = Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, published(schema as JsonSchema)]))
+    Object.entries(schemas).map(([name, schema]) => [name, published(schema as JsonSchema)]),
+  )
   const text = JSON.stringify({
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Manifest of a group',
@@ -47,7 +54,7 @@ const files: readonly [name: string, text: string][] = [
 
 if (process.argv.includes('--check')) {
   for (const [name, text] of files) {
-    if (await readFile(join(project, name), 'utf8').catch(() => '') === text) continue
+    if ((await readFile(join(project, name), 'utf8').catch(() => '')) === text) continue
     console.error(`${name} is not current: run npm run openapi and commit it`)
     process.exitCode = 1
   }

@@ -7,8 +7,8 @@ const health = {
   type: 'object',
   properties: {
     ok: { type: 'boolean', const: true },
-    sandboxId: { type: 'string', description: 'Only when `Host` is one of the sandbox\'s own.' },
-    ready: { type: 'boolean', description: 'Whether the start is done; only when `Host` is one of the sandbox\'s own.' },
+    sandboxId: { type: 'string', description: "Only when `Host` is one of the sandbox's own." },
+    ready: { type: 'boolean', description: "Whether the start is done; only when `Host` is one of the sandbox's own." },
   },
   required: ['ok'],
   description: 'The sign of a live sandbox.',
@@ -38,7 +38,9 @@ export const kernelGroup: Group = {
       'GET /health': { output: { ok: true, sandboxId: 'ba0e906ad88c2b394e31cba79d18094e', ready: true } },
       'GET /openapi.json': { output: { openapi: '3.1.0', info: { title: 'Sandbox daemon', version: '1' }, paths: {} } },
       'GET /': { output: '<!doctype html>\n<html lang="en"><head><title>Sandbox</title></head></html>' },
-      'GET /reference': { output: '<!doctype html>\n<html lang="en"><head><title>Sandbox daemon – reference</title></head></html>' },
+      'GET /reference': {
+        output: '<!doctype html>\n<html lang="en"><head><title>Sandbox daemon – reference</title></head></html>',
+      },
     }),
     schema: () => ({
       components: {
@@ -49,13 +51,15 @@ export const kernelGroup: Group = {
       functions: [
         {
           name: 'GET /health',
-          description: 'Tell a live sandbox from a dead port.\n\nChecks nothing and is answered before the start is done.',
+          description:
+            'Tell a live sandbox from a dead port.\n\nChecks nothing and is answered before the start is done.',
           parameters: [],
           output: { schema: { $ref: '#/components/schemas/Health' } },
         },
         {
           name: 'GET /openapi.json',
-          description: 'Give this document.\n\n'
+          description:
+            'Give this document.\n\n'
             + 'It is generated from the types the sandbox checks requests with, and holds exactly the calls it serves.',
           parameters: [],
           output: { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } },
@@ -68,8 +72,10 @@ export const kernelGroup: Group = {
         },
         {
           name: 'GET /',
-          description: 'Open the page of this sandbox.\n\n'
-            + 'It says what this is and whether you are signed in; links to sign in and invitations end here, with their code in the fragment, which is never sent.',
+          description:
+            'Open the page of this sandbox.\n\n'
+            + 'It says what this is and whether you are signed in; links to sign in and invitations end here, '
+            + 'with their code in the fragment, which is never sent.',
           parameters: [],
           output: { schema: page('A page that holds no data of the sandbox.') },
         },

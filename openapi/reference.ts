@@ -39,7 +39,14 @@ interface Operation {
   summary?: string
   description?: string
   deprecated?: boolean
-  parameters?: { name?: string; in?: string; description?: string; required?: boolean; schema?: Schema; example?: unknown }[]
+  parameters?: {
+    name?: string
+    in?: string
+    description?: string
+    required?: boolean
+    schema?: Schema
+    example?: unknown
+  }[]
   requestBody?: { description?: string; required?: boolean; content?: { [type: string]: Media } }
   responses?: { [status: string]: Answer }
   'x-floor'?: string
@@ -60,13 +67,22 @@ const POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; frame-a
 const METHODS = ['get', 'put', 'post', 'delete', 'patch']
 
 /** A page on which a person reads the document: it needs no script, and what the document says is shown as text. */
-export const referencePage = (document: ReferenceDocument): OwnPage =>
-  ({ html: new Page(document).html(), css: CSS, js: JS, policy: POLICY })
+export const referencePage = (document: ReferenceDocument): OwnPage => ({
+  html: new Page(document).html(),
+  css: CSS,
+  js: JS,
+  policy: POLICY,
+})
 
 const escape = (text: unknown): string => String(text).replace(/[&<>"']/g, letter => `&#${letter.charCodeAt(0)};`)
 
 /** Paragraphs of text, with what stands in backticks as code. */
-const prose = (text = ''): string => text.split(/\n{2,}/).filter(Boolean).map(part => `<p>${inline(part)}</p>`).join('')
+const prose = (text = ''): string =>
+  text
+    .split(/\n{2,}/)
+    .filter(Boolean)
+    .map(part => `<p>${inline(part)}</p>`)
+    .join('')
 
 const inline = (text: string): string => escape(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 const literal = (value: unknown): string => `<span class="literal">${escape(JSON.stringify(value))}</span>`
@@ -83,16 +99,34 @@ class Page {
   html(): string {
     const { info, tags = [], paths = {}, components = {} } = this.#document
     const calls = Object.entries(paths as { [path: string]: { [method: string]: Operation } }).flatMap(([path, item]) =>
-      METHODS.flatMap(method => (item[method] ? [{ path, method, call: item[method] }] : [])))
+      METHODS.flatMap(method => (item[method] ? [{ path, method, call: item[method] }] : [])),
+    )
     const groups = tags.map(tag => ({ ...tag, calls: calls.filter(({ call }) => call.tags?.includes(tag.name)) }))
-    const links = groups.map(group => `<section data-group><h2>${escape(group.name)}</h2><ul>${group.calls.map(({ path, method, call }) =>
-      `<li data-find="${this.#words(path, method, call)}"><a href="#${escape(call.operationId)}">${verb(method)}${breakable(path)}</a></li>`).join('')}</ul></section>`)
-    const articles = groups.map(group => `<section data-group><h2>${escape(group.name)}</h2>${prose(group.description)}${group.calls.map(({ path, method, call }) =>
-      this.#article(path, method, call)).join('')}</section>`)
-    const types = Object.entries(this.#schemas).filter(([, schema]) => this.#shaped(schema)).map(([name, schema]) =>
-      `<article id="type-${escape(name)}"><h3><code>${escape(name)}</code></h3>${prose(schema.description)}${this.#block(schema)}</article>`)
-    const refusals = Object.entries(components.responses ?? {}).map(([name, { description }]) =>
-      `<dt id="refusal-${escape(name)}">${escape(spaced(name))}</dt><dd>${inline(description ?? '')}</dd>`)
+    const links = groups.map(
+      group =>
+        `<section data-group><h2>${escape(group.name)}</h2><ul>${group.calls
+          .map(
+            ({ path, method, call }) =>
+              `<li data-find="${this.#words(path, method, call)}"><a href="#${escape(call.operationId)}">${verb(method)}${breakable(path)}</a></li>`,
+          )
+          .join('')}</ul></section>`,
+    )
+    const articles = groups.map(
+      group =>
+        `<section data-group><h2>${escape(group.name)}</h2>${prose(group.description)}${group.calls
+          .map(({ path, method, call }) => this.#article(path, method, call))
+          .join('')}</section>`,
+    )
+    const types = Object.entries(this.#schemas)
+      .filter(([, schema]) => this.#shaped(schema))
+      .map(
+        ([name, schema]) =>
+          `<article id="type-${escape(name)}"><h3><code>${escape(name)}</code></h3>${prose(schema.description)}${this.#block(schema)}</article>`,
+      )
+    const refusals = Object.entries(components.responses ?? {}).map(
+      ([name, { description }]) =>
+        `<dt id="refusal-${escape(name)}">${escape(spaced(name))}</dt><dd>${inline(description ?? '')}</dd>`,
+    )
     return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escape(info.title)} – reference</title>
@@ -116,7 +150,8 @@ ${articles.join('\n')}
     const id = escape(call.operationId)
     const body = Object.values(call.requestBody?.content ?? {})[0]?.schema
     const parameters = (call.parameters ?? []).map(({ name, in: place, required, schema, description }) =>
-      this.#field(name ?? '', schema ?? {}, required === true, description, place))
+      this.#field(name ?? '', schema ?? {}, required === true, description, place),
+    )
     return `<article id="${id}" data-find="${this.#words(path, method, call)}">
 <h3>${verb(method)}<code>${breakable(path)}</code> <a class="quiet" href="#${id}">${id}</a></h3>
 <p class="summary">${inline(call.summary ?? '')}${call.deprecated ? ' <strong>Deprecated.</strong>' : ''}</p>${prose(call.description)}
@@ -128,9 +163,19 @@ ${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description
     const { 200: good, ...others } = responses
     const [type, media] = Object.entries(good?.content ?? {})[0] ?? []
     const shown = media?.schema && type?.match(/json|event-stream/) ? this.#block(media.schema) : ''
-    const refusals = Object.entries(others).flatMap(([status, { $ref, description }]) => ($ref
-      ? [{ link: `<a href="#refusal-${escape(lastPart($ref))}">${status === 'default' ? 'others' : escape(status)}</a>`, description }] : []))
-    const own = refusals.filter(({ description }) => description).map(({ link, description }) => `<dt>${link}</dt><dd>${inline(description!)}</dd>`)
+    const refusals = Object.entries(others).flatMap(([status, { $ref, description }]) =>
+      $ref
+        ? [
+            {
+              link: `<a href="#refusal-${escape(lastPart($ref))}">${status === 'default' ? 'others' : escape(status)}</a>`,
+              description,
+            },
+          ]
+        : [],
+    )
+    const own = refusals
+      .filter(({ description }) => description)
+      .map(({ link, description }) => `<dt>${link}</dt><dd>${inline(description!)}</dd>`)
     const general = refusals.filter(({ description }) => !description).map(({ link }) => link)
     return `<h4>Answer ${media?.schema ? this.#name(media.schema) : ''} ${type && type !== 'application/json' ? `<code>${escape(type)}</code>` : ''}</h4>
 <p>${inline(good?.description ?? '')}</p>${shown}<h4>Refusals</h4>${own.length ? `<dl class="fields">${own.join('')}</dl>` : ''}<p class="quiet">As every call of its kind: ${general.join(' ')}</p>`
@@ -152,31 +197,42 @@ ${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description
     const { properties, required = [], oneOf, $ref } = schema
     if ($ref) return this.#block(this.#schemas[lastPart($ref)] ?? {})
     if (oneOf && this.#shaped(schema)) {
-      return oneOf.map(option => (option.$ref && this.#shaped(option)
-        ? `<details><summary>${escape(lastPart(option.$ref))}${this.#kind(option)}</summary>${this.#block(option)}</details>`
-        : `<p>${this.#type(option)}</p>`)).join('')
+      return oneOf
+        .map(option =>
+          option.$ref && this.#shaped(option)
+            ? `<details><summary>${escape(lastPart(option.$ref))}${this.#kind(option)}</summary>${this.#block(option)}</details>`
+            : `<p>${this.#type(option)}</p>`,
+        )
+        .join('')
     }
     if (!properties) return `<p>${this.#type(schema)}</p>`
-    const fields = Object.entries(properties).map(([name, field]) => this.#field(name, field, required.includes(name), field.description))
+    const fields = Object.entries(properties).map(([name, field]) =>
+      this.#field(name, field, required.includes(name), field.description),
+    )
     return fields.length ? `<dl class="fields">${fields.join('')}</dl>` : '<p>An empty object.</p>'
   }
 
   #kind({ $ref = '' }: Schema): string {
-    const kind = Object.entries(this.#schemas[lastPart($ref)]?.properties ?? {}).find(([, field]) => typeof field.const === 'string')
+    const kind = Object.entries(this.#schemas[lastPart($ref)]?.properties ?? {}).find(
+      ([, field]) => typeof field.const === 'string',
+    )
     return kind ? ` <span class="quiet">${escape(kind[0])} ${literal(kind[1].const)}</span>` : ''
   }
 
   #field(name: string, schema: Schema, required: boolean, description = '', place?: string): string {
     const inner = schema.properties ? schema : schema.items?.properties ? schema.items : undefined
     return `<dt><code>${escape(name)}</code>${required ? '' : '<span class="quiet">?</span>'} <span class="type">${this.#type(schema)}</span>${
-      place ? ` <span class="quiet">${escape(place)}</span>` : ''}</dt><dd>${inline(description)}${inner ? this.#block(inner) : ''}</dd>`
+      place ? ` <span class="quiet">${escape(place)}</span>` : ''
+    }</dt><dd>${inline(description)}${inner ? this.#block(inner) : ''}</dd>`
   }
 
   #type(schema: Schema): string {
     const { $ref, oneOf, items, additionalProperties: rest } = schema
     if ($ref) {
       const name = lastPart($ref)
-      return this.#shaped(schema) ? `<a href="#type-${escape(name)}">${escape(name)}</a>` : this.#type(this.#schemas[name] ?? {})
+      return this.#shaped(schema)
+        ? `<a href="#type-${escape(name)}">${escape(name)}</a>`
+        : this.#type(this.#schemas[name] ?? {})
     }
     if (schema.const !== undefined) return literal(schema.const)
     if (schema.enum) return schema.enum.map(literal).join(' | ')
@@ -184,21 +240,39 @@ ${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description
     if (items) return `list of ${this.#type(items)}${span(schema.minItems, schema.maxItems, 'items')}`
     if (typeof rest === 'object' && !schema.properties) return `object of ${this.#type(rest)} by name`
     const limits = span(schema.minLength, schema.maxLength, 'characters') + span(schema.minimum, schema.maximum)
-    return escape([schema.type ?? 'any value'].flat().join(' | ')) + limits
+    return (
+      escape([schema.type ?? 'any value'].flat().join(' | '))
+      + limits
       + (schema.pattern === undefined ? '' : `, <code>${escape(schema.pattern)}</code>`)
+    )
   }
 }
 
 /** One use of a call: the request line, its body, and what is answered. */
-const exampleOf = (path: string, method: string, { parameters = [], requestBody, responses = {} }: Operation): string => {
-  const given = parameters.flatMap(({ name = '', in: place, example }) => (example === undefined ? [] : [{ name, place, value: encodeURIComponent(String(example)) }]))
-  const at = given.filter(({ place }) => place === 'path').reduce((address, { name, value }) => address.replace(`{${name}}`, value), path)
-  const query = given.filter(({ place }) => place === 'query').map(({ name, value }) => `${name}=${value}`).join('&')
+const exampleOf = (
+  path: string,
+  method: string,
+  { parameters = [], requestBody, responses = {} }: Operation,
+): string => {
+  const given = parameters.flatMap(({ name = '', in: place, example }) =>
+    example === undefined ? [] : [{ name, place, value: encodeURIComponent(String(example)) }],
+  )
+  const at = given
+    .filter(({ place }) => place === 'path')
+    .reduce((address, { name, value }) => address.replace(`{${name}}`, value), path)
+  const query = given
+    .filter(({ place }) => place === 'query')
+    .map(({ name, value }) => `${name}=${value}`)
+    .join('&')
   const [answer] = Object.values(responses[200]?.content ?? {})
-  const answers = answer?.examples ? Object.values(answer.examples).map(shown => (shown as { value?: unknown }).value) : [answer?.example]
-  const shown = [requestBody?.content?.['application/json']?.example, ...answers].filter(value => value !== undefined)
+  const answers = answer?.examples
+    ? Object.values(answer.examples).map(shown => (shown as { value?: unknown }).value)
+    : [answer?.example]
+  const shown = [requestBody?.content?.['application/json']?.example, ...answers]
+    .filter(value => value !== undefined)
     .map(value => (typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)))
-  return shown.length === 0 ? ''
+  return shown.length === 0
+    ? ''
     : `<details><summary>Example</summary><pre>${escape([`${method.toUpperCase()} ${at}${query && `?${query}`}`, ...shown].join('\n\n'))}</pre></details>`
 }
 
@@ -220,7 +294,8 @@ const who = ({ 'x-floor': floor = 'owner', 'x-token': tokens = [] }: Operation):
   floor === 'open'
     ? 'Anybody: no general credential is asked for.'
     : `A person who is ${escape(floor)}${floor === 'owner' ? '' : ' or more'}; ${
-      tokens.length ? `control tokens of scope ${tokens.map(escape).join(', ')}.` : 'no control token.'}`
+        tokens.length ? `control tokens of scope ${tokens.map(escape).join(', ')}.` : 'no control token.'
+      }`
 
 const CSS = `:root{color-scheme:light dark;--ink:#1c2024;--quiet:#5c6670;--line:#dfe3e8;--paper:#fff;--side:#f6f7f9;--code:#eef1f4;--link:#0b5cad}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--quiet:#98a2ad;--line:#2c333b;--paper:#14171a;--side:#1a1e22;--code:#242a30;--link:#79b8ff}}

@@ -10,7 +10,11 @@ export const refusalSchemas: Schemas = {
     type: 'object',
     properties: {
       message: { type: 'string', description: 'What was expected, what was found and what to do, for a person.' },
-      reason: { type: 'string', enum: Object.keys(STATUS), description: 'Why, for a program; each reason has one status.' },
+      reason: {
+        type: 'string',
+        enum: Object.keys(STATUS),
+        description: 'Why, for a program; each reason has one status.',
+      },
       errors: { type: 'array', items: refTo('FieldError'), description: 'The fields that did not fit.' },
     },
     required: ['message', 'reason'],
@@ -61,8 +65,12 @@ const refusal = (description: string, headers?: oas31.HeadersObject): oas31.Resp
 
 /** The answers that say no, by component name. */
 export const refusals: { readonly [name: string]: oas31.ResponseObject } = {
-  ...Object.fromEntries(Object.entries(TEXT).map(([reason, text]) =>
-    [pascal(reason), refusal(text, reason === 'too-many' || reason === 'unavailable' ? RETRY : undefined)])),
+  ...Object.fromEntries(
+    Object.entries(TEXT).map(([reason, text]) => [
+      pascal(reason),
+      refusal(text, reason === 'too-many' || reason === 'unavailable' ? RETRY : undefined),
+    ]),
+  ),
   UpgradeRequired: refusal('Not asked for as a WebSocket.', {
     upgrade: { description: 'What it is to be asked for as.', schema: { type: 'string', const: 'websocket' } },
   }),
@@ -85,7 +93,8 @@ export interface Declared {
 }
 
 /**
- * The refusals a call can answer with: those of the rules for every call, and those its docstring declares, with its words.
+ * The refusals a call can answer with: those of the rules for every call, and those its docstring declares, with its
+ * words.
  *
  * `default` covers refusals made before the call is known, such as a head that is too large.
  */
@@ -103,7 +112,10 @@ export const refusalsOf = ({ checked, changes, named }: CallTraits, declared: De
   ]
   return Object.fromEntries([
     ...general.filter(([, can]) => can).map(([reason]) => [STATUS[reason], ref(pascal(reason))]),
-    ...Object.entries(declared).map(([status, description]) => [status, { ...ref(pascal(REASONS.get(Number(status))!)), description }]),
+    ...Object.entries(declared).map(([status, description]) => [
+      status,
+      { ...ref(pascal(REASONS.get(Number(status))!)), description },
+    ]),
     ['default', ref('Refused')],
   ])
 }
@@ -114,7 +126,10 @@ const REASONS = new Map(Object.entries(STATUS).map(([reason, status]) => [status
 export const declaredIn = (text = ''): { text: string; declared: Declared } => {
   const lines = [...text.matchAll(/^- (\d{3}): (.*(?:\n {2}.*)*)$/gm)]
   const unknown = lines.find(([, status]) => !REASONS.has(Number(status)))
-  if (unknown) throw new Error(`no reason of a refusal has the status ${unknown[1]}: expected one of ${[...REASONS.keys()].join(', ')}`)
+  if (unknown)
+    throw new Error(
+      `no reason of a refusal has the status ${unknown[1]}: expected one of ${[...REASONS.keys()].join(', ')}`,
+    )
   return {
     text: lines.reduce((left, [line]) => left.replace(line, ''), text).trim(),
     declared: Object.fromEntries(lines.map(([, status, words]) => [status, sentence(words!.replace(/\n {2}/g, ' '))])),

@@ -14,7 +14,8 @@ const COMPONENTS = '#/components/schemas/'
 export const refTo = (name: string): JsonSchema => ({ $ref: COMPONENTS + name })
 
 /** Words as one name: `not-found` → `NotFound`, `agent.attach` → `AgentAttach`. */
-export const pascal = (words: string): string => words.replace(/(?:^|[-.])(.)/g, (_, letter: string) => letter.toUpperCase())
+export const pascal = (words: string): string =>
+  words.replace(/(?:^|[-.])(.)/g, (_, letter: string) => letter.toUpperCase())
 
 /** The name of the schema a reference points to; undefined for a schema that is none. */
 export const nameOfSchema = (schema: JsonSchema | undefined): string | undefined =>
@@ -39,22 +40,30 @@ export const published = (source: JsonSchema): JsonSchema => {
   const literals = oneOf?.map(option => option as JsonSchema)
   const words = literals?.every(option => typeof option.const === 'string' && Object.keys(option).length === 1)
   const kind = type ?? (words ? 'string' : literalType(others.const))
-  const fields = Object.entries(properties ?? {}).map(([name, field]) => [name, published(field as JsonSchema)] as const)
+  const fields = Object.entries(properties ?? {}).map(
+    ([name, field]) => [name, published(field as JsonSchema)] as const,
+  )
   return {
     ...(kind && { type: kind }),
-    ...(words ? { enum: literals!.map(option => String(option.const)).sort(order) } : literals && { oneOf: sorted(literals) }),
+    ...(words
+      ? { enum: literals!.map(option => String(option.const)).sort(order) }
+      : literals && { oneOf: sorted(literals) }),
     ...(discriminator && { discriminator: { ...discriminator, mapping: byName(discriminator.mapping ?? {}) } }),
     ...(items && { items: published(items as JsonSchema) }),
     ...(properties && (fields.length > 0 || !rest) && { properties: Object.fromEntries(fields) }),
     ...(required?.length && { required }),
-    ...(rest !== undefined && { additionalProperties: typeof rest === 'object' ? published(rest as JsonSchema) : rest }),
+    ...(rest !== undefined && {
+      additionalProperties: typeof rest === 'object' ? published(rest as JsonSchema) : rest,
+    }),
     ...others,
   }
 }
 
 const sorted = (forms: readonly JsonSchema[]): JsonSchema[] =>
-  forms.map(form => ({ form: published(form), text: JSON.stringify(published(form)) }))
-    .sort((a, b) => order(a.text, b.text)).map(({ form }) => form)
+  forms
+    .map(form => ({ form: published(form), text: JSON.stringify(published(form)) }))
+    .sort((a, b) => order(a.text, b.text))
+    .map(({ form }) => form)
 
 /** The same entries in the order of their names. */
 export const byName = <T>(entries: { readonly [name: string]: T }): { [name: string]: T } =>

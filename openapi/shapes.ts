@@ -2,19 +2,37 @@ import { createHash } from 'node:crypto'
 import type { Contract, ContractSchema } from '../sdk/contract.js'
 import type { PluginManifest } from '../kernel/manifest.js'
 
-/** A fingerprint of every routed call of a group by operation id: another one means that the call takes or gives something else. */
-export const shapesOf = ({ manifest, contract }: { manifest: Pick<PluginManifest, 'routes'>; contract: Pick<Contract, 'schema'> }): { [id: string]: string } => {
+/**
+ * A fingerprint of every routed call of a group by operation id: another one means that the call takes or gives
+ * something else.
+ */
+export const shapesOf = ({
+  manifest,
+  contract,
+}: {
+  manifest: Pick<PluginManifest, 'routes'>
+  contract: Pick<Contract, 'schema'>
+}): { [id: string]: string } => {
   const schema = contract.schema()
-  return Object.fromEntries(schema.functions
-    .filter(({ name }) => manifest.routes[name])
-    .map(call => [manifest.routes[call.name]!.id, hash(JSON.stringify(sorted(withRefs(call, schema))))]))
+  return Object.fromEntries(
+    schema.functions
+      .filter(({ name }) => manifest.routes[name])
+      .map(call => [manifest.routes[call.name]!.id, hash(JSON.stringify(sorted(withRefs(call, schema))))]),
+  )
 }
 
-/** The same value however its keys and the members of its lists were met: the compiler orders a union as it comes upon it. */
+/**
+ * The same value however its keys and the members of its lists were met: the compiler orders a union as it comes upon
+ * it.
+ */
 const sorted = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sorted).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, inner]) => [key, sorted(inner)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, inner]) => [key, sorted(inner)]),
+  )
 }
 
 /** A call's schema together with every component it names, in the order they are met. */

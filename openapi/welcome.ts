@@ -7,7 +7,8 @@ export interface OwnPage {
   readonly policy: string
 }
 
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
   + "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 const HTML = `<!doctype html>
@@ -36,7 +37,10 @@ form{display:grid;gap:.5rem;margin:1rem 0}input,button{font:inherit;padding:.5re
 button{cursor:pointer;justify-self:start}[hidden]{display:none!important}
 `
 
-/** The session is kept for this origin alone. The code of a link leaves the address bar and the history before anything is asked. */
+/**
+ * The session is kept for this origin alone. The code of a link leaves the address bar and the history before anything
+ * is asked.
+ */
 const JS = `const KEY = 'sandbox.session'
 const by = id => document.getElementById(id)
 const show = (id, on) => { by(id).hidden = !on }
@@ -110,5 +114,7 @@ addEventListener('hashchange', started)
 started()
 `
 
-/** The page at the root of the sandbox: what this is, whether the person is signed in, and where links to sign in end. */
+/**
+ * The page at the root of the sandbox: what this is, whether the person is signed in, and where links to sign in end.
+ */
 export const welcomePage = (): OwnPage => ({ html: HTML, css: CSS, js: JS, policy: POLICY })

@@ -4,7 +4,13 @@ import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
-import type { BundlePart, ManifestProblemReport, OwnedProcess, System, SystemEvents } from '../plugins/system/contract.js'
+import type {
+  BundlePart,
+  ManifestProblemReport,
+  OwnedProcess,
+  System,
+  SystemEvents,
+} from '../plugins/system/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
 
 /** Every call the sandbox answers. Types only: importing this pulls in no daemon code. */

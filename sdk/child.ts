@@ -16,5 +16,7 @@ try {
   await plugin.activate(host)
   await peer.request('host.ready', {})
 } catch (error) {
-  await peer.request('host.failed', { message: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+  await peer.request('host.failed', {
+    message: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  })
 }

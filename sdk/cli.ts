@@ -7,7 +7,10 @@ import { keepCompiled } from './node/state-folder.js'
 const LEAST_NODE = 24
 const { node } = process.versions
 if (Number.parseInt(node) < LEAST_NODE) {
-  process.stderr.write(`sandbox: expected Node ${LEAST_NODE} or newer, found ${node} at ${process.execPath}; put a newer one first on PATH\n`)
+  process.stderr.write(
+    `sandbox: expected Node ${LEAST_NODE} or newer, found ${node} at ${process.execPath}; put a newer one first `
+      + `on PATH\n`,
+  )
   process.exit(1)
 }
 keepCompiled(process.env)
@@ -26,7 +29,10 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 stdout.on('error', () => process.exit(0))
 
 const colour = wantsColour(env, stdout.isTTY === true)
-const drawn = stdout.isTTY && env.TERM !== 'dumb' ? { columns: stdout.columns, sign: new StillWorking({ out: stdout, columns: stdout.columns, colour }) } : {}
+const drawn =
+  stdout.isTTY && env.TERM !== 'dumb'
+    ? { columns: stdout.columns, sign: new StillWorking({ out: stdout, columns: stdout.columns, colour }) }
+    : {}
 
 process.exitCode = await runProgram(process.argv.slice(2), {
   in: stdin,

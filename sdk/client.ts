@@ -33,7 +33,9 @@ export type Routed = Exclude<Extract<Call<Api>, `${string} /${string}`>, Sockets
 
 type ClientArgs<I> = [I] extends [void]
   ? [input?: undefined, options?: { signal?: AbortSignal }]
-  : {} extends I ? [input?: I, options?: { signal?: AbortSignal }] : [input: I, options?: { signal?: AbortSignal }]
+  : {} extends I
+    ? [input?: I, options?: { signal?: AbortSignal }]
+    : [input: I, options?: { signal?: AbortSignal }]
 
 /** A typed way to the calls of one daemon. */
 export interface Client {
@@ -96,10 +98,20 @@ export const createClient = (options: ClientOptions): Client => {
       const type = response.headers.get('content-type') ?? ''
       if (type.startsWith('text/event-stream')) {
         const resume = call === 'POST /agent/attach' ? new AttachResume(rest) : new PlainResume()
-        return follow(response, send, resume, call === 'GET /events' ? { silence: EVENTS_SILENCE, ...retry } : retry, signal) as never
+        return follow(
+          response,
+          send,
+          resume,
+          call === 'GET /events' ? { silence: EVENTS_SILENCE, ...retry } : retry,
+          signal,
+        ) as never
       }
-      const read = type.startsWith('application/json') ? response.text().then(text => parsed(text)) : bytes(type, response)
-      return (await read.catch(error => (error instanceof Refusal ? Promise.reject(error) : unreached(url, error, signal)))) as never
+      const read = type.startsWith('application/json')
+        ? response.text().then(text => parsed(text))
+        : bytes(type, response)
+      return (await read.catch(error =>
+        error instanceof Refusal ? Promise.reject(error) : unreached(url, error, signal),
+      )) as never
     },
   }
 }
@@ -109,7 +121,8 @@ const addressed = (call: string, rest: { [key: string]: unknown }) => {
   const path = template.replace(/\{(\w+)\}/g, (_, key: string) => {
     const value = rest[key]
     delete rest[key]
-    if (typeof value !== 'string' && typeof value !== 'number') return refuse('invalid', `${key}: expected text for the path, found ${typeof value}`)
+    if (typeof value !== 'string' && typeof value !== 'number')
+      return refuse('invalid', `${key}: expected text for the path, found ${typeof value}`)
     return encodeURIComponent(value)
   })
   // A URL parser would take these away and call another route.
@@ -121,17 +134,24 @@ const addressed = (call: string, rest: { [key: string]: unknown }) => {
 
 const queryOf = (input: { [key: string]: unknown }): string => {
   const pairs = Object.entries(input).flatMap(([key, value]) =>
-    (Array.isArray(value) ? value : [value]).filter(item => item !== undefined).map(item => {
-      if (typeof item === 'object') refuse('invalid', `${key}: expected text, a number, true or false in a query, found an object`)
-      return [key, String(item)] as [string, string]
-    }))
+    (Array.isArray(value) ? value : [value])
+      .filter(item => item !== undefined)
+      .map(item => {
+        if (typeof item === 'object')
+          refuse('invalid', `${key}: expected text, a number, true or false in a query, found an object`)
+        return [key, String(item)] as [string, string]
+      }),
+  )
   return pairs.length ? `?${new URLSearchParams(pairs)}` : ''
 }
 
 const unreached = (url: string, error: unknown, signal: AbortSignal | undefined): never => {
   signal?.throwIfAborted()
   const { message, cause } = error as { message?: string; cause?: { message?: string; code?: string } }
-  throw new Unreached(`no answer from ${url}: ${cause?.message || cause?.code || message || 'the connection failed'}`, error)
+  throw new Unreached(
+    `no answer from ${url}: ${cause?.message || cause?.code || message || 'the connection failed'}`,
+    error,
+  )
 }
 
 const parsed = (text: string): unknown => {
@@ -153,12 +173,16 @@ const REASONS = new Map(Object.entries(STATUS).map(([reason, status]) => [status
 const refusal = async (response: Response, url: string, signal: AbortSignal | undefined): Promise<never> => {
   const text = await response.text().catch(() => '')
   signal?.throwIfAborted()
-  const refused = rebuilt(text) ?? new Refusal(reasonOf(response.status), `${response.status} without a reason from ${url}`)
+  const refused =
+    rebuilt(text) ?? new Refusal(reasonOf(response.status), `${response.status} without a reason from ${url}`)
   const retryAfter = secondsOf(response.headers.get('retry-after'))
-  throw retryAfter === undefined ? refused : new Refusal(refused.reason, refused.message, { ...refused.detail, retryAfter })
+  throw retryAfter === undefined
+    ? refused
+    : new Refusal(refused.reason, refused.message, { ...refused.detail, retryAfter })
 }
 
-const reasonOf = (status: number): Reason => REASONS.get(status) ?? (status >= 502 ? 'unavailable' : status >= 500 ? 'failed' : 'invalid')
+const reasonOf = (status: number): Reason =>
+  REASONS.get(status) ?? (status >= 502 ? 'unavailable' : status >= 500 ? 'failed' : 'invalid')
 
 const rebuilt = (text: string): Refusal | undefined => {
   try {
@@ -209,7 +233,11 @@ class AttachResume implements Resume {
   }
 
   get body(): object {
-    return { ...this.#asked, ...(this.#run && { run: this.#run }), ...(this.#after !== undefined && { after: this.#after }) }
+    return {
+      ...this.#asked,
+      ...(this.#run && { run: this.#run }),
+      ...(this.#after !== undefined && { after: this.#after }),
+    }
   }
 
   judge(data: unknown): Verdict {
@@ -249,7 +277,11 @@ const passing = (error: unknown): error is Refusal =>
   error instanceof Refusal && (error.reason === 'unavailable' || error.reason === 'too-many')
 
 async function* follow(
-  first: Response, send: Send, resume: Resume, { attempts = 8, first: firstWait = 500, most = 15_000, silence = 60_000 }: Retry, signal?: AbortSignal,
+  first: Response,
+  send: Send,
+  resume: Resume,
+  { attempts = 8, first: firstWait = 500, most = 15_000, silence = 60_000 }: Retry,
+  signal?: AbortSignal,
 ): AsyncGenerator<unknown, unknown> {
   let response: Response | undefined = first
   let failures = 0
@@ -262,7 +294,12 @@ async function* follow(
     why = undefined
     try {
       response ??= await send(resume.last, signal, resume.body)
-      for await (const { event, data, id } of readEvents(response.body!, { silence, onRetry: ms => { base = ms } })) {
+      for await (const { event, data, id } of readEvents(response.body!, {
+        silence,
+        onRetry: ms => {
+          base = ms
+        },
+      })) {
         if (event === 'done') return parsed(data)
         if (event === 'error') throw rebuilt(data) ?? new Refusal('failed', messageOf(data))
         if (event !== 'message') continue
@@ -296,4 +333,6 @@ const messageOf = (data: string): string => {
 }
 
 const lost = (why: unknown, attempts: number): Refusal =>
-  why instanceof Refusal ? why : new Unreached(`the stream was cut ${attempts + 1} times in a row without anything new`, why)
+  why instanceof Refusal
+    ? why
+    : new Unreached(`the stream was cut ${attempts + 1} times in a row without anything new`, why)

@@ -7,7 +7,10 @@ export interface Stream<Event, End = unknown> {
   'event-end'?: End
 }
 
-/** What a call returns when it is a WebSocket: frames of either side, as JSON texts, until one of them closes. Never instantiated. */
+/**
+ * What a call returns when it is a WebSocket: frames of either side, as JSON texts, until one of them closes. Never
+ * instantiated.
+ */
 export interface Socket<ClientFrame, ServerFrame> {
   'socket-client': ClientFrame
   'socket-server': ServerFrame
@@ -26,7 +29,10 @@ export interface Media {
   readonly 'content-type': string
 }
 
-/** Bytes as a handler gives them: at once, or piece by piece at the pace of who reads. A failure on the way cuts the answer. */
+/**
+ * Bytes as a handler gives them: at once, or piece by piece at the pace of who reads. A failure on the way cuts the
+ * answer.
+ */
 export interface GivenBytes extends Omit<Bytes, 'data'> {
   readonly data: string | Uint8Array | AsyncIterable<string | Uint8Array>
   /** 206: only the part that `content-range` in the headers names. */
@@ -59,7 +65,9 @@ export interface Watch {
   }
 }
 
-/** An event with an id of its own: a stream that was cut is taken up again after it, and `HttpFacts` tells which it was. */
+/**
+ * An event with an id of its own: a stream that was cut is taken up again after it, and `HttpFacts` tells which it was.
+ */
 export interface Identified<Event> {
   readonly 'event-id': string
   readonly event: Event
@@ -69,25 +77,36 @@ export interface Identified<Event> {
 export type Call<Api> = keyof Api & string
 
 /** A call's input; `void` for a call declared without a parameter. */
-export type Input<Api, C extends keyof Api> =
-  Api[C] extends () => unknown ? void : Api[C] extends (input: infer I) => unknown ? I : never
+export type Input<Api, C extends keyof Api> = Api[C] extends () => unknown
+  ? void
+  : Api[C] extends (input: infer I) => unknown
+    ? I
+    : never
 
 type Declared<Api, C extends keyof Api> = Api[C] extends (input: never) => infer O ? O : never
 
 /** What a caller receives: the value, the events of a stream, or the frames of a socket. */
 export type Reply<Api, C extends keyof Api> =
-  Declared<Api, C> extends Stream<infer E> ? AsyncIterable<E>
-    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F>
-      : Declared<Api, C> extends Media ? Bytes & Declared<Api, C> : Declared<Api, C>
+  Declared<Api, C> extends Stream<infer E>
+    ? AsyncIterable<E>
+    : Declared<Api, C> extends Socket<unknown, infer F>
+      ? AsyncIterable<F>
+      : Declared<Api, C> extends Media
+        ? Bytes & Declared<Api, C>
+        : Declared<Api, C>
 
 /**
- * What a handler gives: the value, the events of a stream, the events before a place in a journal or a watch, or the frames
- * of a socket, which opens when they are given and not when there is a first one.
+ * What a handler gives: the value, the events of a stream, the events before a place in a journal or a watch, or the
+ * frames of a socket, which opens when they are given and not when there is a first one.
  */
 export type Given<Api, C extends keyof Api> =
-  Declared<Api, C> extends Stream<infer E, infer End> ? AsyncIterable<E | Identified<E> | Watch, End | Position | void>
-    : Declared<Api, C> extends Socket<unknown, infer F> ? AsyncIterable<F>
-      : Declared<Api, C> extends Media ? GivenBytes & Declared<Api, C> : Declared<Api, C>
+  Declared<Api, C> extends Stream<infer E, infer End>
+    ? AsyncIterable<E | Identified<E> | Watch, End | Position | void>
+    : Declared<Api, C> extends Socket<unknown, infer F>
+      ? AsyncIterable<F>
+      : Declared<Api, C> extends Media
+        ? GivenBytes & Declared<Api, C>
+        : Declared<Api, C>
 
 export interface CallOptions {
   /** Stops the call, and a stream it answered with. Pass on the signal of the call being answered. */
@@ -99,12 +118,15 @@ export interface CallOptions {
 /** Lets a caller leave out an input that has no required field. */
 export type Args<I> = [I] extends [void]
   ? [input?: undefined, options?: CallOptions]
-  : {} extends I ? [input?: I, options?: CallOptions] : [input: I, options?: CallOptions]
+  : {} extends I
+    ? [input?: I, options?: CallOptions]
+    : [input: I, options?: CallOptions]
 
 /** The calls of an API that are sockets. */
 export type Sockets<Api> = {
   [C in keyof Api]: Declared<Api, C> extends Socket<unknown, unknown> ? C : never
-}[keyof Api] & string
+}[keyof Api]
+  & string
 
 /** What a client sends on a socket. */
 export type ClientFrame<Api, C extends keyof Api> = Declared<Api, C> extends Socket<infer F, unknown> ? F : never
@@ -117,11 +139,17 @@ export type Requests<Api> =
   | { [C in keyof Api]: { call: C; input: [Input<Api, C>] extends [void] ? {} : Input<Api, C> } }[keyof Api]
   | { [C in Sockets<Api>]: { call: `${C} frame`; input: ClientFrame<Api, C> } }[Sockets<Api>]
 
-/** The union typia turns into one validator for all replies of a group; a stream or a socket is checked item by item. */
+/**
+ * The union typia turns into one validator for all replies of a group; a stream or a socket is checked item by item.
+ */
 export type Replies<Api> = {
   [C in keyof Api]: {
     call: C
-    output: Declared<Api, C> extends Stream<infer E> ? E : Declared<Api, C> extends Socket<unknown, infer F> ? F : Declared<Api, C>
+    output: Declared<Api, C> extends Stream<infer E>
+      ? E
+      : Declared<Api, C> extends Socket<unknown, infer F>
+        ? F
+        : Declared<Api, C>
   }
 }[keyof Api]
 
@@ -145,7 +173,8 @@ export interface SocketContext<Frame> extends Context {
 /** One function per call of a group. */
 export type Handlers<Api> = {
   [C in keyof Api]: (
-    input: Input<Api, C>, context: Declared<Api, C> extends Socket<infer F, unknown> ? SocketContext<F> : Context,
+    input: Input<Api, C>,
+    context: Declared<Api, C> extends Socket<infer F, unknown> ? SocketContext<F> : Context,
   ) => Promise<Given<Api, C>> | Given<Api, C>
 }
 
@@ -180,19 +209,27 @@ export type Checked<T> =
   | { readonly success: true; readonly data: T }
   | { readonly success: false; readonly errors: readonly { path: string; expected: string; value?: unknown }[] }
 
-type Shown<Output> = Output extends Stream<infer E, infer End> ? { readonly message: E; readonly done: End }
-  : Output extends Socket<infer Client, infer Server> ? { readonly client: Client; readonly server: Server }
-    : Output extends Media ? string : Output
+type Shown<Output> =
+  Output extends Stream<infer E, infer End>
+    ? { readonly message: E; readonly done: End }
+    : Output extends Socket<infer Client, infer Server>
+      ? { readonly client: Client; readonly server: Server }
+      : Output extends Media
+        ? string
+        : Output
 
 /**
  * One use of each call that has a route, as the document shows it: what is sent, and what is answered.
  *
- * Of a stream an event and what ends it, of a socket a frame of either side, of bytes their text (empty where they are none).
+ * Of a stream an event and what ends it, of a socket a frame of either side, of bytes their text (empty where they are
+ * none).
  */
 export type Examples<Api> = {
-  readonly [C in keyof Api & `${string} /${string}`]:
-    ([Input<Api, C>] extends [void] ? {} : {} extends Input<Api, C> ? { readonly input?: Input<Api, C> } : { readonly input: Input<Api, C> })
-    & { readonly output: Shown<Declared<Api, C>> }
+  readonly [C in keyof Api & `${string} /${string}`]: ([Input<Api, C>] extends [void]
+    ? {}
+    : {} extends Input<Api, C>
+      ? { readonly input?: Input<Api, C> }
+      : { readonly input: Input<Api, C> }) & { readonly output: Shown<Declared<Api, C>> }
 }
 
 /** One group's calls as values. `schema` and `reply` are built on first use: they cost start time and few need them. */

@@ -1,4 +1,6 @@
-/** One server-sent event, as the WHATWG rules give it: `id` is the last one the stream named, empty when it named none. */
+/**
+ * One server-sent event, as the WHATWG rules give it: `id` is the last one the stream named, empty when it named none.
+ */
 export interface ServerEvent {
   readonly event: string
   readonly data: string
@@ -79,7 +81,9 @@ export class EventParser {
   }
 
   #dispatch(): ServerEvent | undefined {
-    const event = this.#data.length ? { event: this.#event || 'message', data: this.#data.join('\n'), id: this.#id } : undefined
+    const event = this.#data.length
+      ? { event: this.#event || 'message', data: this.#data.join('\n'), id: this.#id }
+      : undefined
     this.#event = ''
     this.#data = []
     this.#held = 0
@@ -92,7 +96,10 @@ export class EventParser {
  *
  * Ends where the body ends, cleanly or not: whether that was a cut is for the caller to say, from the last event.
  */
-export async function* readEvents(body: ReadableStream<Uint8Array>, options: EventsOptions = {}): AsyncGenerator<ServerEvent, void> {
+export async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  options: EventsOptions = {},
+): AsyncGenerator<ServerEvent, void> {
   const parser = new EventParser(options)
   const reader = body.getReader()
   try {

@@ -20,56 +20,96 @@ const WORDS: { readonly [tag: string]: (argument: string) => string } = {
   Pattern: pattern => `of the form ${pattern.replaceAll('\\\\', '\\')}`,
 }
 
-/** What does not fit of a call's input, and the first of it as a sentence: where, what was expected, and what was found. */
-export const explainInput = (found: readonly Found[], contract: Pick<Contract, 'schema'>): { message: string; errors: FieldError[] } => {
+/**
+ * What does not fit of a call's input, and the first of it as a sentence: where, what was expected, and what was found.
+ */
+export const explainInput = (
+  found: readonly Found[],
+  contract: Pick<Contract, 'schema'>,
+): { message: string; errors: FieldError[] } => {
   const exact = pinpoint(found, contract)
   const errors = explain(exact, '$input.input')
   const [first] = errors
   return { message: first ? sentenceOf(first, exact[0]?.value) : 'expected another input', errors }
 }
 
-/** typia's findings as a person reads them: paths below `root`, expectations in words, values only when short and plain. */
+/**
+ * typia's findings as a person reads them: paths below `root`, expectations in words, values only when short and plain.
+ */
 const explain = (found: readonly Found[], root: string): FieldError[] =>
   found.map(({ path, expected, value }) => ({
-    path: path.replace(root, '').replace(/^\./, '').replace(/\["([^"]*)"\]/g, '.$1').replace(/^\./, ''),
+    path: path
+      .replace(root, '')
+      .replace(/^\./, '')
+      .replace(/\["([^"]*)"\]/g, '.$1')
+      .replace(/^\./, ''),
     expected: inWords(expected),
     ...(shown(value) !== undefined && { value: shown(value) }),
   }))
 
 /**
- * Moves a finding about a union to the field that tells its members apart: `kind: expected one of plan, question` says more
- * than that an object was expected.
+ * Moves a finding about a union to the field that tells its members apart: `kind: expected one of plan, question` says
+ * more than that an object was expected.
  */
-const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'schema'>): readonly Found[] => found.map(finding => {
-  const { path, expected, value } = finding
-  const names = /^\((\w+(?: \| \w+)+)\)$/.exec(expected)?.[1]?.split(' | ')
-  if (!names || typeof value !== 'object' || value === null || Array.isArray(value)) return finding
-  const { schemas = {} } = contract.schema().components
-  const field = Object.keys(schemas[names[0]!]?.properties ?? {}).find(name => names.every(member => wordsOf(schemas[member]?.properties?.[name]).length > 0))
-  if (field === undefined) return finding
-  const words = new Set(names.flatMap(member => wordsOf(schemas[member]?.properties?.[field])))
-  return { path: `${path}.${field}`, expected: [...words].sort().map(word => `"${word}"`).join(' | '), value: (value as { [name: string]: unknown })[field] }
-})
+const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'schema'>): readonly Found[] =>
+  found.map(finding => {
+    const { path, expected, value } = finding
+    const names = /^\((\w+(?: \| \w+)+)\)$/.exec(expected)?.[1]?.split(' | ')
+    if (!names || typeof value !== 'object' || value === null || Array.isArray(value)) return finding
+    const { schemas = {} } = contract.schema().components
+    const field = Object.keys(schemas[names[0]!]?.properties ?? {}).find(name =>
+      names.every(member => wordsOf(schemas[member]?.properties?.[name]).length > 0),
+    )
+    if (field === undefined) return finding
+    const words = new Set(names.flatMap(member => wordsOf(schemas[member]?.properties?.[field])))
+    return {
+      path: `${path}.${field}`,
+      expected: [...words]
+        .sort()
+        .map(word => `"${word}"`)
+        .join(' | '),
+      value: (value as { [name: string]: unknown })[field],
+    }
+  })
 
 /** The literal texts a field takes; empty for a field that takes other values. */
 const wordsOf = (shape: Shape = {}): string[] =>
-  typeof shape.const === 'string' ? [shape.const] : shape.oneOf?.every(({ const: word }) => typeof word === 'string') ? shape.oneOf.flatMap(wordsOf) : []
+  typeof shape.const === 'string'
+    ? [shape.const]
+    : shape.oneOf?.every(({ const: word }) => typeof word === 'string')
+      ? shape.oneOf.flatMap(wordsOf)
+      : []
 
 const sentenceOf = ({ path, expected }: FieldError, value: unknown): string =>
-  `${path || 'input'}: expected ${expected}, found ${typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : value === undefined ? 'nothing' : shown(value)}`
+  `${path || 'input'}: expected ${expected}, `
+  + `found ${typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : value === undefined ? 'nothing' : shown(value)}`
 
 const shown = (value: unknown): string | undefined =>
-  value === undefined || value === null ? String(value)
-    : typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'an object')
+  value === undefined || value === null
+    ? String(value)
+    : typeof value === 'object'
+      ? Array.isArray(value)
+        ? 'a list'
+        : 'an object'
       : String(value).slice(0, 80)
 
 const inWords = (expected: string): string => {
-  const limits = [...expected.matchAll(TAG)].map(([, tag, quoted, plain]) => WORDS[tag!]!(quoted ?? plain!)).filter(Boolean)
-  const bare = expected.replace(/\((.*)\)/s, '$1').replace(/ & [A-Za-z]+<(?:"(?:[^"\\]|\\.)*"|[^>]*)>/g, '').replaceAll(' | undefined', '')
+  const limits = [...expected.matchAll(TAG)]
+    .map(([, tag, quoted, plain]) => WORDS[tag!]!(quoted ?? plain!))
+    .filter(Boolean)
+  const bare = expected
+    .replace(/\((.*)\)/s, '$1')
+    .replace(/ & [A-Za-z]+<(?:"(?:[^"\\]|\\.)*"|[^>]*)>/g, '')
+    .replaceAll(' | undefined', '')
   const options = bare.split(' | ')
   const literals = options.filter(option => option.startsWith('"')).map(option => option.slice(1, -1))
-  const kinds = options.filter(option => !option.startsWith('"')).map(kind => KINDS[kind] ?? (/^\(*Array</.test(kind) ? 'a list' : /^__type|^[A-Z]/.test(kind) ? 'an object' : kind))
-  const base = [...(literals.length ? [`${literals.length > 1 ? 'one of ' : ''}${literals.join(', ')}`] : []), ...new Set(kinds)].join(' or ')
+  const kinds = options
+    .filter(option => !option.startsWith('"'))
+    .map(kind => KINDS[kind] ?? (/^\(*Array</.test(kind) ? 'a list' : /^__type|^[A-Z]/.test(kind) ? 'an object' : kind))
+  const base = [
+    ...(literals.length ? [`${literals.length > 1 ? 'one of ' : ''}${literals.join(', ')}`] : []),
+    ...new Set(kinds),
+  ].join(' or ')
   return [base, ...new Set(limits)].join(', ')
 }
 

@@ -151,7 +151,8 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
   const lastWork: (() => Promise<void>)[] = []
   const stopping = new AbortController()
   const ask = <T>(call: string, input: object) => link.request(call, input) as Promise<T>
-  const tell = (call: string, input: object) => void ask(call, input).catch(error => host.log.error(`${call} failed`, { error: String(error) }))
+  const tell = (call: string, input: object) =>
+    void ask(call, input).catch(error => host.log.error(`${call} failed`, { error: String(error) }))
   const log = (level: keyof Log) => (message: string, fields?: object) =>
     void link.request('host.log', { level, message, fields }).catch(() => {})
 

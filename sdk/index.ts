@@ -1,5 +1,21 @@
 export type { Api, Events, Points } from './api.js'
-export type { Bytes, Call, Context, Contract, Handlers, Identified, Input, Position, Replies, Reply, Requests, Socket, SocketContext, Stream, Watch } from './contract.js'
+export type {
+  Bytes,
+  Call,
+  Context,
+  Contract,
+  Handlers,
+  Identified,
+  Input,
+  Position,
+  Replies,
+  Reply,
+  Requests,
+  Socket,
+  SocketContext,
+  Stream,
+  Watch,
+} from './contract.js'
 export type { Activate, Files, Host, Journals, Log, Place, Store, WallGrants } from './host.js'
 export { accessTo, allows, commonReach, covers, isWithin, leads, pathOfRepo, reachOf } from './reach.js'
 export type { Access, Cover, Reach, ReachFolder } from './reach.js'

@@ -96,7 +96,8 @@ export interface IdentityProvider {
   id: string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,39}$'>
   label: string & tags.MinLength<1> & tags.MaxLength<80>
   /** Its address, as its tokens name it: https, or http on this machine. */
-  issuer: string & tags.Pattern<'^(https://[^\\s/?#@]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?)(/[^\\s?#]*)?$'>
+  issuer: string
+    & tags.Pattern<'^(https://[^\\s/?#@]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?)(/[^\\s?#]*)?$'>
   /** Whom its tokens are for; one of these must be named. */
   audience: string[] & tags.MinItems<1>
   clientId: string & tags.MinLength<1>
@@ -134,11 +135,53 @@ export interface KernelInfo {
 
 /** What can be read again when `runtimeChanged` names it; closed: a group adds its domains here first. */
 export type Domain =
-  | 'terminals' | 'browsers' | 'subagents' | 'panels' | 'ports' | 'index' | 'sessions' | 'members' | 'bundles' | 'machine'
-  | 'needs' | 'approvals' | 'drafts' | 'automations' | 'workflows' | 'loops' | 'ci' | 'prepush' | 'offload' | 'issues'
-  | 'settings' | 'personas' | 'skills' | 'extensions' | 'capabilities' | 'accounts' | 'providers' | 'routed' | 'endpoints'
-  | 'secrets' | 'areas' | 'safety' | 'privacy' | 'vpn' | 'disks' | 'exit' | 'inventory' | 'cli' | 'outbox' | 'share'
-  | 'chores' | 'history' | 'landings' | 'usage' | 'activity' | 'logs' | 'push'
+  | 'terminals'
+  | 'browsers'
+  | 'subagents'
+  | 'panels'
+  | 'ports'
+  | 'index'
+  | 'sessions'
+  | 'members'
+  | 'bundles'
+  | 'machine'
+  | 'needs'
+  | 'approvals'
+  | 'drafts'
+  | 'automations'
+  | 'workflows'
+  | 'loops'
+  | 'ci'
+  | 'prepush'
+  | 'offload'
+  | 'issues'
+  | 'settings'
+  | 'personas'
+  | 'skills'
+  | 'extensions'
+  | 'capabilities'
+  | 'accounts'
+  | 'providers'
+  | 'routed'
+  | 'endpoints'
+  | 'secrets'
+  | 'areas'
+  | 'safety'
+  | 'privacy'
+  | 'vpn'
+  | 'disks'
+  | 'exit'
+  | 'inventory'
+  | 'cli'
+  | 'outbox'
+  | 'share'
+  | 'chores'
+  | 'history'
+  | 'landings'
+  | 'usage'
+  | 'activity'
+  | 'logs'
+  | 'push'
 
 /** One form of something, for those who reach all of these places. */
 export interface PlacedForm {
@@ -174,14 +217,24 @@ export interface LiveFrame {
 export interface Kernel {
   /** What this daemon is and how far its start has come. */
   'kernel.info'(): KernelInfo
-  /** Starts the daemon anew, a moment after its caller was answered; streams are told why. `restarting` is false where it runs in another program. */
+  /**
+   * Starts the daemon anew, a moment after its caller was answered; streams are told why. `restarting` is false where
+   * it runs in another program.
+   */
   'kernel.restart'(input: { reason: 'restarting' | 'restored' }): { restarting: boolean }
-  /** Whether the caller being served may use a route, by the access its manifest names; `message` says what would do. */
+  /**
+   * Whether the caller being served may use a route, by the access its manifest names; `message` says what would do.
+   */
   'kernel.access.admits'(input: { call: string }): { admits: boolean; message?: string }
   /** The addresses this daemon listens on: never a target of a request made for somebody else. */
   'kernel.listeners'(): { listeners: { host: string; port: number }[] }
   /** Whether the sandbox has an owner, and by what people sign in here. */
-  'kernel.identity.state'(): { claimed: boolean; local: boolean; claim: 'first' | 'code'; providers: IdentityProvider[] }
+  'kernel.identity.state'(): {
+    claimed: boolean
+    local: boolean
+    claim: 'first' | 'code'
+    providers: IdentityProvider[]
+  }
   /**
    * Lets somebody in by what they present: a login code, a person whom a provider vouches for, an invitation.
    *
@@ -199,7 +252,10 @@ export interface Kernel {
   }): { session: OpenedSession; did?: 'claimed' | 'joined' }
   /** Gives the session presented a new secret and a later end. */
   'kernel.session.renew'(input: { token: string; address: string }): OpenedSession
-  /** Ends sessions: one by id, all of one person, or all. Answers how many, and how many of them would have outlived the daemon. */
+  /**
+   * Ends sessions: one by id, all of one person, or all. Answers how many, and how many of them would have outlived the
+   * daemon.
+   */
   'kernel.session.revoke'(input: { id?: string; email?: string }): { revoked: number; lasting: number }
   /** The active sessions of one person, or all; the newest use first. */
   'kernel.session.list'(input: { email?: string }): { sessions: AccessSession[] }
@@ -207,35 +263,49 @@ export interface Kernel {
   'kernel.members.list'(): MemberList
   /** Gives a person a role, or limits them to areas; what they no longer reach is closed. */
   'kernel.members.grant'(input: { email: string; role: Role; areas?: string[]; by: string }): Ok
-  /** Limits people to areas and to no others, all of them in one step; without `areas` lifts the limit of that person. */
+  /**
+   * Limits people to areas and to no others, all of them in one step; without `areas` lifts the limit of that person.
+   */
   'kernel.members.limit'(input: { people: { email: string; areas?: string[] }[] }): Ok
   /** Makes an invitation; its code is in this answer only. */
-  'kernel.members.invite'(input: { role: Role; areas?: string[]; note?: string; expiresAt?: number; by: string }): { id: string; code: string; expiresAt: Millis }
+  'kernel.members.invite'(input: { role: Role; areas?: string[]; note?: string; expiresAt?: number; by: string }): {
+    id: string
+    code: string
+    expiresAt: Millis
+  }
   /** Takes a person's access away, with all their sessions, or withdraws an invitation. */
   'kernel.members.remove'(input: { email?: string; invitation?: string }): Ok
   /** Mints a control token; its value is in this answer only. */
-  'kernel.token.mint'(input: { label: string; scope: Scope; expiresAt?: number; createdBy: string }): { id: string; token: string }
+  'kernel.token.mint'(input: { label: string; scope: Scope; expiresAt?: number; createdBy: string }): {
+    id: string
+    token: string
+  }
   /** Every token not revoked; expired ones for 30 days. Newest first. */
   'kernel.token.list'(): { tokens: TokenRow[] }
   /** Makes a token unusable at once. */
   'kernel.token.revoke'(input: { id: string }): Ok
   /**
-   * Mints a ticket for the person whose call is served: for any socket, or for one purpose, and there for anything or for one
-   * name. It is good for 30 s and once, a bundle's for an hour and often, one for events for 12 hours and often; the ticket is in this answer only.
+   * Mints a ticket for the person whose call is served: for any socket, or for one purpose, and there for anything or
+   * for one name. It is good for 30 s and once, a bundle's for an hour and often, one for events for 12 hours and
+   * often; the ticket is in this answer only.
    */
   'kernel.ticket.mint'(input: { purpose?: TicketPurpose; name?: string }): { ticket: string; expiresAt: Millis }
   /**
-   * Takes a ticket and answers who it stands for, with role and areas as they are now, and whether it was shown for the first
-   * time. A route whose manifest names a ticket is given that caller without asking.
+   * Takes a ticket and answers who it stands for, with role and areas as they are now, and whether it was shown for the
+   * first time. A route whose manifest names a ticket is given that caller without asking.
    */
-  'kernel.ticket.redeem'(input: { ticket: string; purpose: TicketPurpose; name: string; address: string }): { caller: Caller; first: boolean }
+  'kernel.ticket.redeem'(input: { ticket: string; purpose: TicketPurpose; name: string; address: string }): {
+    caller: Caller
+    first: boolean
+  }
   /** Says that a person reaches something else than before: streams, sockets and tickets that stand on it end. */
   'kernel.members.moved'(input: { email: string }): Ok
   /**
-   * Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest declares.
+   * Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest
+   * declares.
    *
-   * `within` are the real locations of what the key names: people limited to areas are told the keys of which they reach
-   * all of them, and where one has none that something changed.
+   * `within` are the real locations of what the key names: people limited to areas are told the keys of which they
+   * reach all of them, and where one has none that something changed.
    */
   'kernel.events.publish'(input: { domain: Domain; key?: string; within?: string[] }): Ok
   /** Puts frames on the sandbox's event stream, in order and with no other between them. */
@@ -244,7 +314,10 @@ export interface Kernel {
 
 /** What the kernel tells every plugin. */
 export interface KernelEvents {
-  /** A credential was presented that is none, from an address; those after too many are turned away unheard and not told. */
+  /**
+   * A credential was presented that is none, from an address; those after too many are turned away unheard and not
+   * told.
+   */
   'credential.refused': { address: string; credential: string }
   /** Every boot step has ended. */
   'daemon.ready': { ms: number }

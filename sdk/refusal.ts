@@ -1,7 +1,19 @@
 /** Why a call was turned down, in the vocabulary callers may branch on. */
 export type Reason =
-  | 'invalid' | 'unauthenticated' | 'forbidden' | 'not-found' | 'conflict' | 'too-large' | 'unsupported' | 'range'
-  | 'unprocessable' | 'dependency' | 'too-many' | 'failed' | 'missing-program' | 'unavailable'
+  | 'invalid'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not-found'
+  | 'conflict'
+  | 'too-large'
+  | 'unsupported'
+  | 'range'
+  | 'unprocessable'
+  | 'dependency'
+  | 'too-many'
+  | 'failed'
+  | 'missing-program'
+  | 'unavailable'
 
 /** The HTTP status of each reason (RFC 9110, section 15; 424 is RFC 4918, 429 is RFC 6585). */
 export const STATUS: { readonly [reason in Reason]: number } = {
@@ -48,7 +60,8 @@ export interface RefusalBody {
 
 /** The process, or the machine, has no more files to open. */
 const SPENT = new Set(['EMFILE', 'ENFILE'])
-const BUSY = 'the sandbox has as many files and connections open as it may: nothing was changed; close some and ask again'
+const BUSY =
+  'the sandbox has as many files and connections open as it may: nothing was changed; close some and ask again'
 const UNEXPECTED = 'the sandbox failed to answer; its log says why'
 
 /** A failure whose message is written for the caller. Anything else thrown is a bug and is answered as 500. */
@@ -72,11 +85,16 @@ export class Refusal extends Error {
     return { message: this.message, reason: this.reason, ...(errors && { errors }), ...fields }
   }
 
-  /** The refusal itself, what the machine lacks for the moment, or the fixed sentence that hides a bug from callers and keeps it as the cause. */
+  /**
+   * The refusal itself, what the machine lacks for the moment, or the fixed sentence that hides a bug from callers and
+   * keeps it as the cause.
+   */
   static from(error: unknown): Refusal {
     if (error instanceof Refusal) return error
     const spent = SPENT.has((error as { code?: string } | undefined)?.code ?? '')
-    return spent ? new Refusal('unavailable', BUSY, { retryAfter: 1, cause: error }) : new Refusal('failed', UNEXPECTED, { cause: error })
+    return spent
+      ? new Refusal('unavailable', BUSY, { retryAfter: 1, cause: error })
+      : new Refusal('failed', UNEXPECTED, { cause: error })
   }
 
   /** The refusal that a body sent by a daemon describes. */

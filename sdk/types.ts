@@ -48,7 +48,10 @@ export interface Caller {
 export interface HttpFacts {
   /** The address of the socket's far end, or of the client a trusted proxy names. */
   readonly address: string
-  /** The address links name: the public one where one is configured, else the one this request was sent to, such as `http://127.0.0.1:8787`. */
+  /**
+   * The address links name: the public one where one is configured, else the one this request was sent to, such as
+   * `http://127.0.0.1:8787`.
+   */
   readonly base: string
   /** Both ends are on this machine and no forwarding header is present. */
   readonly local: boolean

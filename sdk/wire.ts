@@ -62,8 +62,11 @@ export interface PeerOptions {
 export class Peer implements Link {
   answer: Answer = async () => undefined
   /** Told of the context a request of the other side is made for, when it names one. */
-  answerFor: (call: string, input: unknown, options: { signal: AbortSignal; as?: Context }) => Promise<unknown> =
-    (call, input, { signal, as }) => this.answer(call, input, { ...NOBODY, ...as, signal })
+  answerFor: (call: string, input: unknown, options: { signal: AbortSignal; as?: Context }) => Promise<unknown> = (
+    call,
+    input,
+    { signal, as },
+  ) => this.answer(call, input, { ...NOBODY, ...as, signal })
   #pipe: Pipe
   #next = 0
   #broken?: Error
@@ -93,7 +96,12 @@ export class Peer implements Link {
     return this.#asked(call, input, as && this.#received.get(as), options)
   }
 
-  async #asked(call: string, input: unknown, as: number | undefined, { signal, context }: Omit<PeerOptions, 'as'> = {}): Promise<unknown> {
+  async #asked(
+    call: string,
+    input: unknown,
+    as: number | undefined,
+    { signal, context }: Omit<PeerOptions, 'as'> = {},
+  ): Promise<unknown> {
     signal?.throwIfAborted()
     const id = ++this.#next
     const cancel = () => this.#send({ kind: 'cancel', id })
@@ -105,8 +113,13 @@ export class Peer implements Link {
     }
     try {
       const first = await this.#ask({
-        kind: 'request', id, call, input,
-        ...(context && { context: { caller: context.caller, trusted: context.trusted, ...(context.http && { http: context.http }) } }),
+        kind: 'request',
+        id,
+        call,
+        input,
+        ...(context && {
+          context: { caller: context.caller, trusted: context.trusted, ...(context.http && { http: context.http }) },
+        }),
         ...(context?.frames && { frames: true }),
         ...(as !== undefined && { as }),
       })
@@ -164,7 +177,12 @@ export class Peer implements Link {
       this.#running.delete(id)
       this.#streams.delete(id)
       const { body, detail } = Refusal.from(error)
-      return this.#send({ kind: 'refuse', id, body, ...(detail.retryAfter !== undefined && { retryAfter: detail.retryAfter }) })
+      return this.#send({
+        kind: 'refuse',
+        id,
+        body,
+        ...(detail.retryAfter !== undefined && { retryAfter: detail.retryAfter }),
+      })
     }
     this.#waiting.get(id)?.resolve(message)
     this.#waiting.delete(id)
@@ -175,13 +193,21 @@ export class Peer implements Link {
     this.#running.set(id, controller)
     const { signal } = controller
     const given = as === undefined ? undefined : this.#given.get(as)
-    const value = context ? await this.#answered(id, call, input, { ...context, signal, ...(frames && { frames: this.#framesOf(id) }) })
-      : call === FRAMES ? given?.frames : await this.answerFor(call, input, { signal, ...(given && { as: given }) })
+    const value = context
+      ? await this.#answered(id, call, input, { ...context, signal, ...(frames && { frames: this.#framesOf(id) }) })
+      : call === FRAMES
+        ? given?.frames
+        : await this.answerFor(call, input, { signal, ...(given && { as: given }) })
     const data = (value as { data?: unknown } | undefined)?.data
     const pieces = isStream(value) ? value : isStream(data) ? data : undefined
     if (pieces) {
       this.#streams.set(id, pieces[Symbol.asyncIterator]())
-      return this.#send({ kind: 'reply', id, stream: true, ...(pieces === data && { value: { ...(value as object), data: undefined } }) })
+      return this.#send({
+        kind: 'reply',
+        id,
+        stream: true,
+        ...(pieces === data && { value: { ...(value as object), data: undefined } }),
+      })
     }
     this.#running.delete(id)
     this.#send({ kind: 'reply', id, value })
@@ -218,7 +244,10 @@ export class Peer implements Link {
 
 const FRAMES = 'wire.frames'
 
-const NOBODY: Omit<Context, 'signal'> = { caller: { kind: 'plugin', actor: 'sandbox:kernel', role: 'owner' }, trusted: true }
+const NOBODY: Omit<Context, 'signal'> = {
+  caller: { kind: 'plugin', actor: 'sandbox:kernel', role: 'owner' },
+  trusted: true,
+}
 
 export const isStream = (value: unknown): value is AsyncIterable<unknown, unknown> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value

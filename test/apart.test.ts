@@ -4,7 +4,10 @@ import t from 'tap'
 import { daemonWith } from './support/daemon.js'
 import { framesOf } from './support/turns.js'
 
-const groups = globSync('manifests/*.json').map(file => basename(file, '.json')).filter(name => name !== 'schema').sort()
+const groups = globSync('manifests/*.json')
+  .map(file => basename(file, '.json'))
+  .filter(name => name !== 'schema')
+  .sort()
 
 /** The main job, through every group: nothing in it may depend on which process a group runs in. */
 for (const apart of [...groups.map(name => [name]), groups]) {
@@ -12,24 +15,46 @@ for (const apart of [...groups.map(name => [name]), groups]) {
     const daemon = await daemonWith(t, [], { apart })
     const info = await daemon.client.call('GET /info')
     t.ok(info.routes.includes('agents.land'))
-    t.match(new Set(info.programs.map(({ name }) => name)), new Set(['bwrap', 'chromium', 'git', 'tmux']), 'groups tell what programs they need')
+    t.match(
+      new Set(info.programs.map(({ name }) => name)),
+      new Set(['bwrap', 'chromium', 'git', 'tmux']),
+      'groups tell what programs they need',
+    )
     const conversationId = 'apart'
     const started = await daemon.client.call('POST /agent', {
-      conversationId, isolated: true, prompt: 'write made.txt\n| by an agent\nask Go on?\n| yes: go on\n| no: stop\nsay done',
+      conversationId,
+      isolated: true,
+      prompt: 'write made.txt\n| by an agent\nask Go on?\n| yes: go on\n| no: stop\nsay done',
     })
     const frames = framesOf(daemon.client, conversationId)
     const card = await frames.until(frame => frame.kind === 'question')
-    await daemon.client.call('POST /agent/reply', { kind: 'question', requestId: card.requestId, answers: { 'Go on?': 'yes' } })
+    await daemon.client.call('POST /agent/reply', {
+      kind: 'question',
+      requestId: card.requestId,
+      answers: { 'Go on?': 'yes' },
+    })
     const done = await frames.until(frame => frame.kind === 'done')
     t.match(done, { reason: 'completed' })
     t.equal((await daemon.client.call('GET /agents/{id}', { id: conversationId })).status, 'ready')
     t.same(await daemon.client.call('POST /agents/{id}/land', { id: conversationId }), { landed: true })
     t.equal(readFileSync(join(daemon.workspace, 'made.txt'), 'utf8'), 'by an agent\n')
-    await t.rejects(daemon.client.call('POST /agent/reply', { kind: 'plan', requestId: 'none', approve: true }), { name: 'Refusal', reason: 'not-found' })
-    await t.rejects(daemon.client.call('POST /agent', { prompt: '', conversationId }), { name: 'Refusal', reason: 'invalid' })
+    await t.rejects(daemon.client.call('POST /agent/reply', { kind: 'plan', requestId: 'none', approve: true }), {
+      name: 'Refusal',
+      reason: 'not-found',
+    })
+    await t.rejects(daemon.client.call('POST /agent', { prompt: '', conversationId }), {
+      name: 'Refusal',
+      reason: 'invalid',
+    })
     const { client } = await daemon.token('drive')
-    await t.rejects(client.call('POST /agents/{id}/land', { id: conversationId }), { reason: 'forbidden', message: /land/ })
-    await t.rejects(client.call('POST /agent', { prompt: 'say x', agent: 'none' }), { name: 'Refusal', reason: 'unprocessable' })
+    await t.rejects(client.call('POST /agents/{id}/land', { id: conversationId }), {
+      reason: 'forbidden',
+      message: /land/,
+    })
+    await t.rejects(client.call('POST /agent', { prompt: 'say x', agent: 'none' }), {
+      name: 'Refusal',
+      reason: 'unprocessable',
+    })
     t.equal(started.delivery, 'started')
   })
 }

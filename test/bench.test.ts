@@ -7,13 +7,18 @@ import t from 'tap'
 const ended = async (...args: string[]): Promise<{ code: number; out: string; errors: string }> => {
   const all = fileURLToPath(new URL('bench/all.js', import.meta.url))
   const child = spawn(process.execPath, [all, '--quick', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit') as Promise<[number]>])
+  const [out, errors, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number]>,
+  ])
   return { code, out, errors }
 }
 
 /** What the table must say of each, however the figures are. */
 const ROWS = {
-  request: /\| request: throughput of the whole pipeline to Hono \+ zod \| .* \| at least 1\.60x \| (?:reached|missed) \|/,
+  request:
+    /\| request: throughput of the whole pipeline to Hono \+ zod \| .* \| at least 1\.60x \| (?:reached|missed) \|/,
   frames: /\| replay from the file, speed to a raw socket by the processor \| /,
   start: /\| start: a plugin, the mean of \d+, by the processor \| /,
   turns: /\| an idle watcher of the daemon \| /,
@@ -32,8 +37,12 @@ for (const [name, row] of Object.entries(ROWS)) {
   })
 }
 
-t.test('the bench copies runs to its end', beside, async t => t.match(await ended('copies'), { code: 0, out: /both sides of one file/ }))
-t.test('the bench roster runs to its end', beside, async t => t.match(await ended('roster'), { code: 0, out: /search, first after a restart/ }))
+t.test('the bench copies runs to its end', beside, async t =>
+  t.match(await ended('copies'), { code: 0, out: /both sides of one file/ }),
+)
+t.test('the bench roster runs to its end', beside, async t =>
+  t.match(await ended('roster'), { code: 0, out: /search, first after a restart/ }),
+)
 
 t.test('a bench that is not there is refused', async t => {
   t.match(await ended('requests'), { code: 2, errors: /expected names of request, .*found requests/ })

@@ -15,9 +15,12 @@ interface Ended {
   out: string
 }
 
-const ended = (file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = process.env): Promise<Ended> => new Promise(done => {
-  const child = execFile(file, args, { cwd, env }, (_, out) => done({ code: child.exitCode ?? 1, out, last: out.trimEnd().split('\n').at(-1) ?? '' }))
-})
+const ended = (file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = process.env): Promise<Ended> =>
+  new Promise(done => {
+    const child = execFile(file, args, { cwd, env }, (_, out) =>
+      done({ code: child.exitCode ?? 1, out, last: out.trimEnd().split('\n').at(-1) ?? '' }),
+    )
+  })
 
 t.test('the closing line is counted from what tap wrote', async t => {
   const cases: [report: string, code: number, line: string][] = [
@@ -39,35 +42,61 @@ t.test('the closing line is counted from what tap wrote', async t => {
 
 t.test('what failed is listed with the tests around it and what tap says of it, each once', async t => {
   const said = '      ---\n      diff: |\n        -2\n        +1\n      ...\n'
-  const report = '# Subtest: a.test.js\n    # Subtest: first\n        ok 1 - good\n        1..1\n    ok 1 - first\n'
-    + `    # Subtest: second\n        not ok 1 - one is two\n${said.replace(/^/gm, '    ')}\n        1..1\n    not ok 2 - second\n${said}    1..2\n`
-    + 'not ok 1 - a.test.js\n# Subtest: b.test.js\n    not ok 1 - timeout!\n    1..1\nnot ok 2 - b.test.js\nnot ok 3 - c.test.js\n# { total: 3, pass: 1, fail: 2 }\n'
+  const report =
+    '# Subtest: a.test.js\n    # Subtest: first\n        ok 1 - good\n        1..1\n    ok 1 - first\n'
+    + `    # Subtest: second\n        not ok 1 - one is two\n${said.replace(/^/gm, '    ')}\n        1..1\n    `
+    + `not ok 2 - second\n${said}    1..2\n`
+    + 'not ok 1 - a.test.js\n# Subtest: b.test.js\n    not ok 1 - timeout!\n    1..1\nnot ok 2 - b.test.js\nnot '
+    + 'ok 3 - c.test.js\n# { total: 3, pass: 1, fail: 2 }\n'
   const cwd = t.testdir({ 'count.mjs': counter, report })
   const lines = (await ended(process.execPath, ['count.mjs', 'report', '1'], cwd)).out.trimEnd().split('\n')
-  t.same(lines.filter(line => !line.startsWith(' ')), [
-    'a.test.js > second > not ok 1 - one is two', 'b.test.js > not ok 1 - timeout!', 'not ok 3 - c.test.js', '1 passed, 3 failed',
-  ])
-  t.ok(lines.some(line => line.trim() === '+1'), 'with the difference')
+  t.same(
+    lines.filter(line => !line.startsWith(' ')),
+    [
+      'a.test.js > second > not ok 1 - one is two',
+      'b.test.js > not ok 1 - timeout!',
+      'not ok 3 - c.test.js',
+      '1 passed, 3 failed',
+    ],
+  )
+  t.ok(
+    lines.some(line => line.trim() === '+1'),
+    'with the difference',
+  )
 })
 
 /** Runs the script in a folder of its own, with every outside program but the shell's replaced. */
 const ran = async (t: Pick<Tap, 'testdir'>, programs: { [name: string]: string }): Promise<Ended> => {
-  const all: { [name: string]: string } = { 'dpkg-query': 'printf "install ok installed"', 'apt-get': 'echo "apt-get $*"', sleep: ':', node: `exec "${process.execPath}" "$@"`, ...programs }
+  const all: { [name: string]: string } = {
+    'dpkg-query': 'printf "install ok installed"',
+    'apt-get': 'echo "apt-get $*"',
+    sleep: ':',
+    node: `exec "${process.execPath}" "$@"`,
+    ...programs,
+  }
   const cwd = t.testdir({
     '.ci': { run: script, 'count.mjs': counter },
     bin: Object.fromEntries(Object.entries(all).map(([name, body]) => [name, `#!/bin/bash\n${body}\n`])),
   })
   for (const name of Object.keys(all)) await chmod(join(cwd, 'bin', name), 0o755)
-  return ended('bash', ['.ci/run'], cwd, { ...process.env, PATH: `${join(cwd, 'bin')}:${process.env.PATH}`, CI: 'true' })
+  return ended('bash', ['.ci/run'], cwd, {
+    ...process.env,
+    PATH: `${join(cwd, 'bin')}:${process.env.PATH}`,
+    CI: 'true',
+  })
 }
 
 t.test('a good run ends with its count and succeeds', async t => {
-  const { code, last } = await ran(t, { npm: '[ "$1" = test ] && echo "# { total: 3, pass: 3 }" > "$TAP_OUTPUT_FILE"; exit 0' })
+  const { code, last } = await ran(t, {
+    npm: '[ "$1" = test ] && echo "# { total: 3, pass: 3 }" > "$TAP_OUTPUT_FILE"; exit 0',
+  })
   t.same({ code, last }, { code: 0, last: '3 passed, 0 failed' })
 })
 
 t.test('a run with a failing test keeps the exit code of the test command', async t => {
-  const { code, last } = await ran(t, { npm: '[ "$1" = ci ] && exit 0; echo "# { total: 3, pass: 2, fail: 1 }" > "$TAP_OUTPUT_FILE"; exit 7' })
+  const { code, last } = await ran(t, {
+    npm: '[ "$1" = ci ] && exit 0; echo "# { total: 3, pass: 2, fail: 1 }" > "$TAP_OUTPUT_FILE"; exit 7',
+  })
   t.same({ code, last }, { code: 7, last: '2 passed, 1 failed' })
 })
 
@@ -88,7 +117,9 @@ t.test('missing packages are installed by root, tried twice, and named to everyb
 })
 
 t.test('npm test runs every file, or those a word names, and says how long the slowest took', async t => {
-  const files = ['plugins/agents', 'plugins/agents-board', 'plugins/agent', 'attack/wall', 'bench/fixtures/one'].map(name => `${name}.test.js`)
+  const files = ['plugins/agents', 'plugins/agents-board', 'plugins/agent', 'attack/wall', 'bench/fixtures/one'].map(
+    name => `${name}.test.js`,
+  )
   const tap = `import { mkdirSync, writeFileSync } from 'node:fs'
     const files = process.argv.slice(2).filter(arg => !arg.startsWith('-'))
     console.log(JSON.stringify(process.argv.slice(2)))
@@ -107,9 +138,16 @@ t.test('npm test runs every file, or those a word names, and says how long the s
   const run = (...args: string[]) => ended(process.execPath, ['test.mjs', ...args], cwd)
   const asked = async (...args: string[]) => JSON.parse((await run(...args)).out.split('\n')[0]!) as string[]
   t.same(await asked(), [], 'all of them are for tap to find')
-  t.same(await asked('agents', '--jobs=1'), ['--jobs=1', 'dist/test/plugins/agents-board.test.js', 'dist/test/plugins/agents.test.js'])
+  t.same(await asked('agents', '--jobs=1'), [
+    '--jobs=1',
+    'dist/test/plugins/agents-board.test.js',
+    'dist/test/plugins/agents.test.js',
+  ])
   t.same(await asked('agent'), ['dist/test/plugins/agent.test.js'])
-  t.match(await run('plugins'), { code: 0, last: /^\d+ s; slowest: plugins\/agents 3\.0, plugins\/agents-board 2\.0, plugins\/agent 1\.0$/ })
+  t.match(await run('plugins'), {
+    code: 0,
+    last: /^\d+ s; slowest: plugins\/agents 3\.0, plugins\/agents-board 2\.0, plugins\/agent 1\.0$/,
+  })
   t.match(await run('wall'), { code: 3, last: /slowest: attack\/wall 1\.0$/ })
   t.match(await run('nothing'), { code: 1, out: '' })
 })

@@ -14,9 +14,13 @@ t.test('a limit of time holds', async t => {
 t.test('a limit of time is longer by what other programs take of the processor', async t => {
   const [, processor = '0'] = /^Cpus_allowed_list:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
   const pinned = ['-c', processor, process.execPath, '--input-type=module', '-e'] as const
-  const others = [1, 2, 3].map(() => spawn('taskset', [...pinned, 'process.stdout.write("on"); for (;;);'], { stdio: ['ignore', 'pipe', 'ignore'] }))
+  const others = [1, 2, 3].map(() =>
+    spawn('taskset', [...pinned, 'process.stdout.write("on"); for (;;);'], { stdio: ['ignore', 'pipe', 'ignore'] }),
+  )
   t.teardown(() => others.map(other => other.kill('SIGKILL')))
   await Promise.all(others.map(({ stdout }) => once(stdout, 'data')))
-  const ask = `import { tookLess } from ${JSON.stringify(new URL('support/in-time.js', import.meta.url).href)}; process.stdout.write(String(tookLess(15, 10)))`
+  const ask =
+    `import { tookLess } from ${JSON.stringify(new URL('support/in-time.js', import.meta.url).href)}; `
+    + 'process.stdout.write(String(tookLess(15, 10)))'
   t.equal(execFileSync('taskset', [...pinned, ask], { encoding: 'utf8' }), 'true')
 })

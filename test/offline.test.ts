@@ -17,7 +17,11 @@ const CUT_OFF = [
   }
 })
 
-t.test('with the network off a fresh sandbox runs the demo', { skip: !CUT_OFF && 'this machine takes the network from no program' }, async t => {
-  const [program = '', ...args] = CUT_OFF!
-  await t.spawn(program, [...args, process.execPath, CHILD], {}, 'in a place without a network')
-})
+t.test(
+  'with the network off a fresh sandbox runs the demo',
+  { skip: !CUT_OFF && 'this machine takes the network from no program' },
+  async t => {
+    const [program = '', ...args] = CUT_OFF!
+    await t.spawn(program, [...args, process.execPath, CHILD], {}, 'in a place without a network')
+  },
+)

@@ -16,15 +16,35 @@ interface Shown {
   readonly prints?: string
 }
 
-/** In an `sh` block every line is a command; in a `console` block a command follows `$ ` and ends where its quotes close. */
+/**
+ * In an `sh` block every line is a command; in a `console` block a command follows `$ ` and ends where its quotes
+ * close.
+ */
 const shownIn = (page: string): Shown[] =>
   [...page.matchAll(/^```(sh|console)\n([^]*?)^```/gm)].flatMap(([, kind, text = '']): Shown[] => {
-    if (kind === 'sh') return text.replaceAll('\\\n', '').split('\n').filter(Boolean).map(command => ({ command }))
-    return text.split(/^\$ /m).filter(Boolean).map(part => {
-      const lines = part.split('\n')
-      const end = lines.findIndex((_, at) => (lines.slice(0, at + 1).join('').split('"').length - 1) % 2 === 0)
-      return { command: lines.slice(0, end + 1).join('\n'), prints: lines.slice(end + 1).join('\n') }
-    })
+    if (kind === 'sh')
+      return text
+        .replaceAll('\\\n', '')
+        .split('\n')
+        .filter(Boolean)
+        .map(command => ({ command }))
+    return text
+      .split(/^\$ /m)
+      .filter(Boolean)
+      .map(part => {
+        const lines = part.split('\n')
+        const end = lines.findIndex(
+          (_, at) =>
+            (lines
+              .slice(0, at + 1)
+              .join('')
+              .split('"').length
+              - 1)
+              % 2
+            === 0,
+        )
+        return { command: lines.slice(0, end + 1).join('\n'), prints: lines.slice(end + 1).join('\n') }
+      })
   })
 
 const MARK = '\u0001'
@@ -44,16 +64,26 @@ const shell = (t: Test, env: NodeJS.ProcessEnv) => {
   return {
     run: (command: string): Promise<{ code: unknown; out: string }> =>
       new Promise(resolve => {
-        execFile('bash', ['-c', `set -e\n${command}\n${EXPORTED}`], { cwd: project, env, timeout: 60_000 }, (error, stdout, stderr) => {
-          const [out = '', token = ''] = stdout.split(MARK)
-          env.TOKEN = token
-          resolve({ code: error?.code ?? 0, out: out + (error ? stderr : '') })
-        })
+        execFile(
+          'bash',
+          ['-c', `set -e\n${command}\n${EXPORTED}`],
+          { cwd: project, env, timeout: 60_000 },
+          (error, stdout, stderr) => {
+            const [out = '', token = ''] = stdout.split(MARK)
+            env.TOKEN = token
+            resolve({ code: error?.code ?? 0, out: out + (error ? stderr : '') })
+          },
+        )
       }),
     /** Starts what stays up, and waits for the line that says that it is. */
     start: (command: string, until: RegExp): Promise<string> =>
       new Promise((resolve, reject) => {
-        const child = spawn('bash', ['-c', command], { cwd: project, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+        const child = spawn('bash', ['-c', command], {
+          cwd: project,
+          env,
+          detached: true,
+          stdio: ['ignore', 'pipe', 'pipe'],
+        })
         up.add(child)
         const lines: string[] = []
         createInterface({ input: child.stdout }).on('line', line => {
@@ -94,7 +124,9 @@ t.test('every command of the README works as written, in the order of the page',
     } else {
       // The demonstration asks a question, and nobody is at a terminal here: it is answered from elsewhere.
       const asks = command.includes('"/demo"')
-      const running = run(`${command.replaceAll('http://127.0.0.1:8787', env.SANDBOX_URL!)}${asks ? ' --timeout 2m' : ''}`)
+      const running = run(
+        `${command.replaceAll('http://127.0.0.1:8787', env.SANDBOX_URL!)}${asks ? ' --timeout 2m' : ''}`,
+      )
       if (asks) while ((await run('npx sandbox answer first 1')).code !== 0) await delay(200)
       const { code, out } = await running
       t.equal(code, 0, `${command}\n${out}`)

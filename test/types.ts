@@ -43,8 +43,13 @@ export const misuse = async (host: Host): Promise<void> => {
   await host.serve(agents, { 'GET /agents': handlers['GET /agents'] })
   // @ts-expect-error the handler answers something else
   await host.serve(agents, { ...handlers, 'POST /agents/{id}/discard': () => ({ ok: false }) })
-  // @ts-expect-error the handler expects an input the call does not have
-  await host.serve(agents, { ...handlers, 'GET /agents/{id}': (input: { name: string }) => { throw new Error(input.name) } })
+  await host.serve(agents, {
+    ...handlers,
+    // @ts-expect-error the handler expects an input the call does not have
+    'GET /agents/{id}': (input: { name: string }) => {
+      throw new Error(input.name)
+    },
+  })
   // @ts-expect-error what a plugin is told of its place does not change
   host.place.data = '/'
   // @ts-expect-error a refusal has one of the known reasons

@@ -13,9 +13,12 @@ export const admit = (caller: Caller, access: RouteAccess): Caller => {
       return ranked(caller, access)
     case 'token':
       if (caller.scope && tokens.includes(caller.scope)) return caller
-      return refuse('forbidden', tokens.length
-        ? `${id} takes a control token of scope ${tokens.join(' or ')}, found scope ${caller.scope}`
-        : `${id} is on the trust surface, which no control token reaches, found scope ${caller.scope}: ${signIn}`)
+      return refuse(
+        'forbidden',
+        tokens.length
+          ? `${id} takes a control token of scope ${tokens.join(' or ')}, found scope ${caller.scope}`
+          : `${id} is on the trust surface, which no control token reaches, found scope ${caller.scope}: ${signIn}`,
+      )
     case 'run':
       if (tokens.length) return ranked(caller, access)
       return refuse('forbidden', `${id} is on the trust surface, which no run reaches: ${signIn}`)

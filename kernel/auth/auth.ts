@@ -1,7 +1,14 @@
 import type { Context, Handlers } from '../../sdk/contract.js'
 import type { IdentityProvider, Kernel, OpenedSession } from '../../sdk/kernel.js'
 import { admitProof, BadCode } from '../../sdk/node/access/admission.js'
-import { areasOf, findOwner, openBook, type PersonRecord, type SessionRecord, shownOf } from '../../sdk/node/access/book.js'
+import {
+  areasOf,
+  findOwner,
+  openBook,
+  type PersonRecord,
+  type SessionRecord,
+  shownOf,
+} from '../../sdk/node/access/book.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { Failures } from '../../sdk/node/failures.js'
 import { refuse } from '../../sdk/refusal.js'
@@ -77,11 +84,19 @@ const UNKNOWN: { readonly [kind in Credential['kind']]: string } = {
 }
 const IDENTITY_TOKEN =
   'expected a session as bearer, found what looks like an identity token; exchange it at POST /system/session'
-const TICKET = 'expected a ticket of POST /system/ws-ticket that was minted for this and not used, found another: ask for a new one'
+const TICKET =
+  'expected a ticket of POST /system/ws-ticket that was minted for this and not used, found another: ask for a new one'
 const LOCAL_OFF = 'the local sign-in is switched off here (identity.local)'
 
 /** Loads who may come in; from then on nobody waits for the disk to be let in. */
-export const createAuth = async ({ files, now, identity: settings, refused, say, ...told }: AuthOptions): Promise<Auth> => {
+export const createAuth = async ({
+  files,
+  now,
+  identity: settings,
+  refused,
+  say,
+  ...told
+}: AuthOptions): Promise<Auth> => {
   const kept = await openBook(files)
   const sessions = new Sessions(kept, now)
   const codes = new Codes(kept, now)
@@ -96,11 +111,13 @@ export const createAuth = async ({ files, now, identity: settings, refused, say,
   const { local, claim, providers = [] } = settings
   const expectedOwner = settings.expectedOwner?.toLowerCase()
   const issuers = new Set(providers.map(({ issuer }) => issuer))
-  const accepted = ({ via, issuer }: SessionRecord): boolean => (via === 'oidc' ? issuers.has(issuer) : via !== 'local' || local)
+  const accepted = ({ via, issuer }: SessionRecord): boolean =>
+    via === 'oidc' ? issuers.has(issuer) : via !== 'local' || local
   if (Object.values(kept.value.sessions).some(one => !accepted(one))) await sessions.revoke(one => !accepted(one))
   const claimed = (): boolean => findOwner(kept.value) !== undefined
   const code = providers.length && !claimed() ? codes.makeClaim() : undefined
-  if (local && !claimed()) say('nobody owns this sandbox yet: run sandbox login on this machine and open the link it prints')
+  if (local && !claimed())
+    say('nobody owns this sandbox yet: run sandbox login on this machine and open the link it prints')
 
   let swept = now()
   let timer: NodeJS.Timeout | undefined
@@ -144,7 +161,8 @@ export const createAuth = async ({ files, now, identity: settings, refused, say,
     return refuse('unauthenticated', message)
   }
 
-  const session = (text: string, address: string, unknown: string) => sessions.check(text, address) ?? fail(address, unknown)
+  const session = (text: string, address: string, unknown: string) =>
+    sessions.check(text, address) ?? fail(address, unknown)
 
   const authenticate = ({ kind, value }: Credential, address: string): Caller => {
     if (kind === 'bearer') {
@@ -172,26 +190,31 @@ export const createAuth = async ({ files, now, identity: settings, refused, say,
 
   const handlers: AuthHandlers = {
     'kernel.identity.state': () => ({ claimed: claimed(), local, claim, providers: [...providers] }),
-    'kernel.session.open': ({ device, address, claimNeeded = true, ...proof }) => leaving(async () => {
-      if (proof.login !== undefined) localOnly()
-      const rules = () => ({ now: now(), claimNeeded, claimHash: codes.claimHash, expectedOwner })
-      const opening = sessions.open({ device, address }, book => admitProof(book, proof, rules()))
-      const { session: made, did } = await opening.catch(error => {
-        if (error instanceof BadCode) refused?.({ address, credential: 'code' })
-        return codes.refuse(error)
-      })
-      failpoint('access.opened')
-      return armed({ session: made, ...(did && { did }) })
-    }),
+    'kernel.session.open': ({ device, address, claimNeeded = true, ...proof }) =>
+      leaving(async () => {
+        if (proof.login !== undefined) localOnly()
+        const rules = () => ({ now: now(), claimNeeded, claimHash: codes.claimHash, expectedOwner })
+        const opening = sessions.open({ device, address }, book => admitProof(book, proof, rules()))
+        const { session: made, did } = await opening.catch(error => {
+          if (error instanceof BadCode) refused?.({ address, credential: 'code' })
+          return codes.refuse(error)
+        })
+        failpoint('access.opened')
+        return armed({ session: made, ...(did && { did }) })
+      }),
     'kernel.session.renew': async ({ token, address }) =>
       armed(await sessions.renew(session(token, address, UNKNOWN.bearer).session, address)),
-    'kernel.session.list': ({ email }) => ({ sessions: sessions.list().filter(one => (email ?? one.email) === one.email) }),
+    'kernel.session.list': ({ email }) => ({
+      sessions: sessions.list().filter(one => (email ?? one.email) === one.email),
+    }),
     'kernel.session.revoke': async ({ id, email }) => {
       const named = id !== undefined && sessions.get(id)
       if (named && email !== undefined && named.email !== email) {
         refuse('forbidden', 'the session is of another person; only the owner ends it')
       }
-      const { ended: gone, lasting } = await sessions.revoke(one => (id ?? one.id) === one.id && (email ?? one.email) === one.email)
+      const { ended: gone, lasting } = await sessions.revoke(
+        one => (id ?? one.id) === one.id && (email ?? one.email) === one.email,
+      )
       gone.forEach(endSession)
       return armed({ revoked: gone.length, lasting })
     },
@@ -242,5 +265,10 @@ const sessionCaller = ({ id }: SessionRecord, person: PersonRecord): Caller => {
   return { kind: 'session', actor: email, role, sessionId: id, email, ...shownOf(person), ...(areas && { areas }) }
 }
 
-const tokenCaller = ({ id, label, scope }: TokenRecord): Caller =>
-  ({ kind: 'token', actor: `token:${label}`, role: ROLE[scope], scope, tokenId: id })
+const tokenCaller = ({ id, label, scope }: TokenRecord): Caller => ({
+  kind: 'token',
+  actor: `token:${label}`,
+  role: ROLE[scope],
+  scope,
+  tokenId: id,
+})

@@ -9,7 +9,9 @@ const MINUTE = 60_000
 const LIFE = 5 * MINUTE
 const OPEN = 32
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-const WRONG = 'the code is unknown, used or expired; ask for a new one where you had it from (sandbox login, or whoever invited you)'
+const WRONG =
+  'the code is unknown, used or expired; ask for a new one where you had it from (sandbox login, or whoever '
+  + 'invited you)'
 
 /**
  * One-time codes: made here, and used up by what they buy.
@@ -42,7 +44,10 @@ export class Codes {
   async mintLogin(): Promise<string> {
     const code = randomBytes(32).toString('base64url')
     const made = { hash: hashOf(code), expiresAt: this.#now() + LIFE }
-    await this.#kept.change(book => ({ ...book, codes: [...book.codes.filter(one => one.expiresAt > this.#now()), made].slice(-OPEN) }))
+    await this.#kept.change(book => ({
+      ...book,
+      codes: [...book.codes.filter(one => one.expiresAt > this.#now()), made].slice(-OPEN),
+    }))
     return code
   }
 

@@ -18,8 +18,16 @@ export interface MembersOptions {
   readonly leaving: <T>(work: () => Promise<T>) => Promise<T>
 }
 
-/** The calls by which people are given access and lose it: in force, and closed to them, once the edit is on the disk. */
-export const kernelMemberCalls = ({ kept, now, sessions, shrunk, leaving }: MembersOptions): Pick<Handlers<Kernel>, MemberCall> => {
+/**
+ * The calls by which people are given access and lose it: in force, and closed to them, once the edit is on the disk.
+ */
+export const kernelMemberCalls = ({
+  kept,
+  now,
+  sessions,
+  shrunk,
+  leaving,
+}: MembersOptions): Pick<Handlers<Kernel>, MemberCall> => {
   const edit = async (change: (book: Book) => Edited): Promise<{ ok: true }> => {
     let edited: Edited | undefined
     await kept.change(book => (edited = change(book)).book)
@@ -38,13 +46,17 @@ export const kernelMemberCalls = ({ kept, now, sessions, shrunk, leaving }: Memb
     'kernel.members.invite': async ({ by, ...asked }) => {
       let made: ReturnType<typeof invite> | undefined
       await kept.change(book => (made = invite(book, asked, by, now())).book)
-      const { code, made: { id, expiresAt } } = made!
+      const {
+        code,
+        made: { id, expiresAt },
+      } = made!
       return { id, code, expiresAt }
     },
-    'kernel.members.remove': ({ email, invitation = '' }) => leaving(async () => {
-      await kept.change(book => (email === undefined ? withdraw(book, invitation, now()) : remove(book, email)))
-      failpoint('access.removed')
-      return { ok: true }
-    }),
+    'kernel.members.remove': ({ email, invitation = '' }) =>
+      leaving(async () => {
+        await kept.change(book => (email === undefined ? withdraw(book, invitation, now()) : remove(book, email)))
+        failpoint('access.removed')
+        return { ok: true }
+      }),
   }
 }

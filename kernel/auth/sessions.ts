@@ -1,6 +1,17 @@
 import type { AccessSession, OpenedSession } from '../../sdk/kernel.js'
 import { refuse } from '../../sdk/refusal.js'
-import { areasOf, type Book, findOwner, findPerson, isSame, LOCAL, ownerOf, type PersonRecord, type SessionRecord, shownOf } from '../../sdk/node/access/book.js'
+import {
+  areasOf,
+  type Book,
+  findOwner,
+  findPerson,
+  isSame,
+  LOCAL,
+  ownerOf,
+  type PersonRecord,
+  type SessionRecord,
+  shownOf,
+} from '../../sdk/node/access/book.js'
 import type { Admitted } from '../../sdk/node/access/admission.js'
 import type { Kept } from '../../sdk/node/kept.js'
 import { LastUse } from '../../sdk/node/last-use.js'
@@ -48,10 +59,18 @@ export class Sessions {
   }
 
   /** Opens a session for whom `decide` lets in, in the one write that uses up what was presented. */
-  async open(from: From, decide: (book: Book) => Admitted): Promise<Pick<Admitted, 'did'> & { session: OpenedSession }> {
+  async open(
+    from: From,
+    decide: (book: Book) => Admitted,
+  ): Promise<Pick<Admitted, 'did'> & { session: OpenedSession }> {
     let made: (Pick<Admitted, 'did'> & { session: OpenedSession }) | undefined
     await this.#kept.change(book => {
-      const { book: { sessions, ...rest }, person, via, did } = decide(this.#current(book))
+      const {
+        book: { sessions, ...rest },
+        person,
+        via,
+        did,
+      } = decide(this.#current(book))
       const { record, token } = this.#make(from, person, via)
       made = { session: opened(record, person, token, false), did }
       return { ...rest, sessions: { ...withRoom(sessions, person.email), [record.id]: record } }
@@ -100,13 +119,19 @@ export class Sessions {
     return person && { session, person }
   }
 
-  /** Ends the sessions that match and answers their ids, once that is durable; `lasting` would have outlived the daemon. */
+  /**
+   * Ends the sessions that match and answers their ids, once that is durable; `lasting` would have outlived the daemon.
+   */
   async revoke(matches: (record: SessionRecord) => boolean): Promise<{ ended: string[]; lasting: number }> {
     const ended: string[] = []
     const active = (record: SessionRecord): boolean => record.expiresAt > this.#now() && matches(record)
     await this.#kept.change(book => {
       const current = this.#current(book)
-      ended.push(...Object.values(current.sessions).filter(active).map(({ id }) => id))
+      ended.push(
+        ...Object.values(current.sessions)
+          .filter(active)
+          .map(({ id }) => id),
+      )
       if (!ended.length) return book
       const left = Object.entries(current.sessions).filter(([id]) => !ended.includes(id))
       return { ...current, sessions: Object.fromEntries(left) }
@@ -119,11 +144,15 @@ export class Sessions {
 
   /** The active sessions as they are listed, the newest use first. */
   list(): AccessSession[] {
-    const rows = [...this.#live(), ...Object.values(this.#current(this.#kept.value).sessions)].flatMap((record): AccessSession[] => {
-      const person = record.expiresAt > this.#now() ? this.#personOf(record) : undefined
-      const { hash, old, provedAt, issuer, subject, via, ...row } = record
-      return person ? [{ ...row, ...shownOf(person), role: person.role, via: via === 'socket' ? 'local' : via, current: false }] : []
-    })
+    const rows = [...this.#live(), ...Object.values(this.#current(this.#kept.value).sessions)].flatMap(
+      (record): AccessSession[] => {
+        const person = record.expiresAt > this.#now() ? this.#personOf(record) : undefined
+        const { hash, old, provedAt, issuer, subject, via, ...row } = record
+        return person
+          ? [{ ...row, ...shownOf(person), role: person.role, via: via === 'socket' ? 'local' : via, current: false }]
+          : []
+      },
+    )
     return rows.sort((a, b) => b.lastSeenAt - a.lastSeenAt)
   }
 
@@ -154,7 +183,11 @@ export class Sessions {
     return person && isSame(person, session) ? person : undefined
   }
 
-  #make(from: From, { issuer, subject, email }: Admitted['person'], via: SessionRecord['via']): { record: SessionRecord; token: string } {
+  #make(
+    from: From,
+    { issuer, subject, email }: Admitted['person'],
+    via: SessionRecord['via'],
+  ): { record: SessionRecord; token: string } {
     const now = this.#now()
     const { id, text, hash } = newSecret('sbs')
     const times = { createdAt: now, provedAt: now, lastSeenAt: now, expiresAt: now + lifeOf(via).renewed }
@@ -194,14 +227,30 @@ export class Sessions {
 
 /** The sessions without what one more of a person has no room for. */
 const withRoom = (sessions: Book['sessions'], email: string): Book['sessions'] => {
-  const own = Object.values(sessions).filter(one => one.email === email).sort((a, b) => b.lastSeenAt - a.lastSeenAt)
+  const own = Object.values(sessions)
+    .filter(one => one.email === email)
+    .sort((a, b) => b.lastSeenAt - a.lastSeenAt)
   const over = new Set(own.slice(PERSON_SESSIONS - 1).map(({ id }) => id))
   return over.size ? Object.fromEntries(Object.entries(sessions).filter(([id]) => !over.has(id))) : sessions
 }
 
 const lifeOf = (via: SessionRecord['via']): typeof LIFE => (via === 'socket' ? SOCKET_LIFE : LIFE)
 
-const opened = ({ id, expiresAt }: SessionRecord, person: PersonRecord, token: string, renewed: boolean): OpenedSession => {
+const opened = (
+  { id, expiresAt }: SessionRecord,
+  person: PersonRecord,
+  token: string,
+  renewed: boolean,
+): OpenedSession => {
   const areas = areasOf(person)
-  return { token, expiresAt, email: person.email, id, role: person.role, ...(areas && { areas: [...areas] }), ...shownOf(person), renewed }
+  return {
+    token,
+    expiresAt,
+    email: person.email,
+    id,
+    role: person.role,
+    ...(areas && { areas: [...areas] }),
+    ...shownOf(person),
+    renewed,
+  }
 }

@@ -63,7 +63,9 @@ interface Request {
 }
 
 const answer = async (
-  { do: what, device, pid }: Request, assert: (pid: unknown) => Promise<void> | undefined, base: () => string,
+  { do: what, device, pid }: Request,
+  assert: (pid: unknown) => Promise<void> | undefined,
+  base: () => string,
   auth: LoginSocketOptions['auth'],
 ): Promise<object> => {
   await assert(pid)

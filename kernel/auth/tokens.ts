@@ -68,7 +68,9 @@ export class Tokens {
 
   /** Every token not revoked, newest first, expired ones for 30 days. */
   list(): TokenRow[] {
-    return Object.values(this.#current(this.#kept.value).tokens).reverse().map(({ hash, ...row }) => row)
+    return Object.values(this.#current(this.#kept.value).tokens)
+      .reverse()
+      .map(({ hash, ...row }) => row)
   }
 
   /** Makes a token unusable, once that is durable. */
@@ -88,7 +90,8 @@ export class Tokens {
   endsAfter(moment: number): { id: string; expiresAt: number }[] {
     const { tokens } = this.#kept.value
     return Object.values(tokens).flatMap(({ id, expiresAt }) =>
-      (expiresAt !== undefined && expiresAt > moment ? [{ id, expiresAt }] : []))
+      expiresAt !== undefined && expiresAt > moment ? [{ id, expiresAt }] : [],
+    )
   }
 
   /** Saves what waits to be saved. */

@@ -21,7 +21,16 @@ import { readFields, readJsonBody, readQuery } from './input.js'
 import { Lines } from '../../sdk/node/head-lines.js'
 import { PresenceBook } from '../../sdk/node/presence.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
-import { askUpgrade, refuseMethod, sendBytes, sendRefusal, sendRetry, sendStream, sendValue, type HttpReply } from './reply.js'
+import {
+  askUpgrade,
+  refuseMethod,
+  sendBytes,
+  sendRefusal,
+  sendRetry,
+  sendStream,
+  sendValue,
+  type HttpReply,
+} from './reply.js'
 import { Routes } from './routes.js'
 import { Upgrades } from './sockets.js'
 import type { OpenStreams } from './streams.js'
@@ -52,7 +61,9 @@ interface SocketRoute extends Pick<LoadedPlugin, 'contract'> {
   readonly group: string
 }
 
-/** The HTTP face of the call table: one Koa application, in which each request takes the same steps in the same order. */
+/**
+ * The HTTP face of the call table: one Koa application, in which each request takes the same steps in the same order.
+ */
 export class App {
   readonly koa = new Koa()
   readonly upgrades = new Upgrades()
@@ -86,8 +97,10 @@ export class App {
       let found: ReturnType<typeof answerKind> | undefined
       const kind = () => (found ??= method === 'GET' ? answerKind(contract.schema(), call) : 'value')
       this.#routes.add(method, path, async (ctx, params, reply, arrival) => {
-        if (reply.head && kind() !== 'value') refuseMethod(reply, `${ctx.path} is a ${kind()}: HEAD has nothing to tell of it`)
-        else if (kind() === 'socket') await this.#socket(ctx, call, { access, contract, params, group: manifest.name }, reply, arrival)
+        if (reply.head && kind() !== 'value')
+          refuseMethod(reply, `${ctx.path} is a ${kind()}: HEAD has nothing to tell of it`)
+        else if (kind() === 'socket')
+          await this.#socket(ctx, call, { access, contract, params, group: manifest.name }, reply, arrival)
         else {
           const { caller, leave } = this.#admitted(ctx, access, arrival)
           try {
@@ -95,9 +108,21 @@ export class App {
             const { body = JSON_LIMIT, forms = [] } = access
             const form = forms.length > 0 ? await readForm(ctx, forms, body, this.#options.uploads) : undefined
             try {
-              const input = method === 'GET' ? readQuery(ctx.querystring, call, contract.schema())
-                : form ? readFields(form.fields, 'body', call, contract.schema()) : await readJsonBody(ctx.req, body)
-              await this.#answer(ctx, call, { ...input, ...params }, { caller, leave }, arrival, reply, 'etag' in access && access.etag === true)
+              const input =
+                method === 'GET'
+                  ? readQuery(ctx.querystring, call, contract.schema())
+                  : form
+                    ? readFields(form.fields, 'body', call, contract.schema())
+                    : await readJsonBody(ctx.req, body)
+              await this.#answer(
+                ctx,
+                call,
+                { ...input, ...params },
+                { caller, leave },
+                arrival,
+                reply,
+                'etag' in access && access.etag === true,
+              )
             } finally {
               await form?.forget()
             }
@@ -120,7 +145,10 @@ export class App {
   async #serve(ctx: KoaContext, arrival: Arrival, reply: HttpReply): Promise<void> {
     if (arrival.origin) reply.lines.setAll(SHARED).set('access-control-allow-origin', arrival.origin)
     if (!arrival.ownHost && ctx.path !== '/health') {
-      refuse('forbidden', `this sandbox is not known as ${ctx.req.headers.host}: add the name to http.hosts, or use a loopback address`)
+      refuse(
+        'forbidden',
+        `this sandbox is not known as ${ctx.req.headers.host}: add the name to http.hosts, or use a loopback address`,
+      )
     }
     if (arrival.foreign) refuse('forbidden', arrival.foreign)
     if (ctx.method === 'OPTIONS') return preflight(ctx, arrival, reply)
@@ -134,8 +162,13 @@ export class App {
       return { caller: STRANGER, leave: () => {} }
     }
     const credential = readCredential(arrival.head)
-    if (!credential && access.ticket && ctx.query.ticket !== undefined) return this.#ticketed(ctx, access.id, access.ticket, arrival)
-    if (!credential) return refuse('unauthenticated', 'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"')
+    if (!credential && access.ticket && ctx.query.ticket !== undefined)
+      return this.#ticketed(ctx, access.id, access.ticket, arrival)
+    if (!credential)
+      return refuse(
+        'unauthenticated',
+        'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"',
+      )
     refusePlain(arrival)
     const { auth, connections } = this.#options
     const caller = auth.authenticate(credential, arrival.address)
@@ -147,17 +180,36 @@ export class App {
   #ticketed({ query, req }: KoaContext, id: string, wanted: TicketAccess, arrival: Arrival): Admitted {
     refusePlain(arrival)
     const { ticket, [wanted.name ?? '']: name = '' } = query
-    if (typeof ticket !== 'string') return refuse('unauthenticated', 'no ticket: ask for one at POST /system/ws-ticket and send it in the query field ticket')
+    if (typeof ticket !== 'string')
+      return refuse(
+        'unauthenticated',
+        'no ticket: ask for one at POST /system/ws-ticket and send it in the query field ticket',
+      )
     const caller = this.#options.auth.redeem({ ticket, purpose: wanted.for, name: String(name) }, arrival.address)
     this.#options.connections.keep(req.socket, credentialOf(caller))
     return { caller: admit(caller, { id, role: wanted.role, tokens: [] }), leave: () => {} }
   }
 
-  async #answer(ctx: KoaContext, call: string, input: object, { caller, leave }: Admitted, arrival: Arrival, begun: HttpReply, etag: boolean): Promise<void> {
+  async #answer(
+    ctx: KoaContext,
+    call: string,
+    input: object,
+    { caller, leave }: Admitted,
+    arrival: Arrival,
+    begun: HttpReply,
+    etag: boolean,
+  ): Promise<void> {
     const { kernel, streams } = this.#options
     const presence = new PresenceBook(ctx.res)
     const http = factsOf(ctx, arrival)
-    const context: Context = { caller, trusted: false, http, get signal() { return presence.ended.signal } }
+    const context: Context = {
+      caller,
+      trusted: false,
+      http,
+      get signal() {
+        return presence.ended.signal
+      },
+    }
     const value = await kernel.calls.answer(call, input, context)
     const match = ctx.req.headers['if-none-match']
     if (isBytes(value)) return sendBytes(begun, value, match)
@@ -165,18 +217,34 @@ export class App {
     const end = streams.enter(caller, presence.ended)
     leave()
     try {
-      await sendStream({ ...begun, kernel, signal: presence.ended.signal, ...(http.lastEventId !== undefined && { lastEventId: http.lastEventId }) }, value)
+      await sendStream(
+        {
+          ...begun,
+          kernel,
+          signal: presence.ended.signal,
+          ...(http.lastEventId !== undefined && { lastEventId: http.lastEventId }),
+        },
+        value,
+      )
     } finally {
       end()
     }
   }
 
   async #socket(
-    ctx: KoaContext, call: string, { access, contract, params, group }: SocketRoute, reply: HttpReply, arrival: Arrival,
+    ctx: KoaContext,
+    call: string,
+    { access, contract, params, group }: SocketRoute,
+    reply: HttpReply,
+    arrival: Arrival,
   ): Promise<void> {
     const { kernel, streams, log } = this.#options
     const asked = this.upgrades.of(ctx.req, ctx.res)
-    if (!asked) return askUpgrade(reply, `${ctx.path} is a socket: expected a request to upgrade to a WebSocket, found a plain GET`)
+    if (!asked)
+      return askUpgrade(
+        reply,
+        `${ctx.path} is a socket: expected a request to upgrade to a WebSocket, found a plain GET`,
+      )
     const { caller, leave } = this.#admitted(ctx, access, arrival)
     const ended = new AbortController()
     const left = streams.hold(caller, ended)
@@ -193,7 +261,9 @@ export class App {
         },
         fits: frame => {
           const result = contract.request({ call: frameOf(call), input: frame })
-          return result.success ? result.data.input : refuse('invalid', `a frame: ${explainInput(result.errors, contract).message}`)
+          return result.success
+            ? result.data.input
+            : refuse('invalid', `a frame: ${explainInput(result.errors, contract).message}`)
         },
         failed: error => log.error({ err: error, path: ctx.path }, 'a socket failed'),
       })
@@ -211,7 +281,8 @@ export class App {
     }
     ctx.res.shouldKeepAlive &&= ctx.req.complete
     if (!ctx.req.complete) reply.lines.set('connection', 'close')
-    if (refusal.reason === 'too-many' && ctx.query.ticket !== undefined && ctx.get('accept') === 'text/event-stream') sendRetry(reply, refusal)
+    if (refusal.reason === 'too-many' && ctx.query.ticket !== undefined && ctx.get('accept') === 'text/event-stream')
+      sendRetry(reply, refusal)
     else sendRefusal(reply, refusal)
   }
 }
@@ -223,7 +294,8 @@ const STRANGER: Caller = { kind: 'session', actor: 'stranger', role: 'viewer' }
 
 const SHARED = {
   'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',
-  'access-control-allow-headers': 'authorization, content-type, x-sandbox-control, last-event-id, if-match, if-none-match, range',
+  'access-control-allow-headers':
+    'authorization, content-type, x-sandbox-control, last-event-id, if-match, if-none-match, range',
   'access-control-expose-headers': 'etag, content-range, content-disposition, retry-after, x-sandbox-build',
 }
 
@@ -231,7 +303,8 @@ const SHARED = {
 const preflight = (ctx: KoaContext, { origin }: Arrival, { res, lines }: HttpReply): void => {
   if (origin) {
     lines.set('access-control-max-age', 600)
-    if (ctx.get('access-control-request-private-network') === 'true') lines.set('access-control-allow-private-network', 'true')
+    if (ctx.get('access-control-request-private-network') === 'true')
+      lines.set('access-control-allow-private-network', 'true')
   }
   lines.write(res, 204).end()
 }
@@ -244,4 +317,5 @@ const factsOf = (ctx: KoaContext, { head, ownHost, origin, foreign, ...facts }: 
   return { ...facts, ...Object.fromEntries(given) }
 }
 
-const isBytes = (value: unknown): value is GivenBytes => typeof value === 'object' && value !== null && 'content-type' in value
+const isBytes = (value: unknown): value is GivenBytes =>
+  typeof value === 'object' && value !== null && 'content-type' in value

@@ -29,8 +29,16 @@ const FIELDS = 1000
 const FILES = 20
 const SILENCE = 30_000
 
-/** Reads a body of a type that the call takes beside JSON: a text as the field `text`, a form as its fields; undefined: it is of none of them. */
-export const readForm = async (ctx: KoaContext, forms: readonly BodyForm[], limit: number, folder: string): Promise<Form | undefined> => {
+/**
+ * Reads a body of a type that the call takes beside JSON: a text as the field `text`, a form as its fields; undefined:
+ * it is of none of them.
+ */
+export const readForm = async (
+  ctx: KoaContext,
+  forms: readonly BodyForm[],
+  limit: number,
+  folder: string,
+): Promise<Form | undefined> => {
   const form = forms.find(one => ctx.request.is(TYPES[one]))
   if (!form) return undefined
   if (Number(ctx.req.headers['content-length']) > limit) throw tooLarge(limit)
@@ -39,11 +47,22 @@ export const readForm = async (ctx: KoaContext, forms: readonly BodyForm[], limi
   const forget = async () => void (place && (await rm(place, { recursive: true, force: true })))
   const read = koaBody({
     // A form is read as a text and then as a query is: its own parser would make objects of some names and drop others.
-    json: false, urlencoded: false, text: form !== 'multipart', textTypes: [TYPES[form]], textLimit: limit, multipart: form === 'multipart',
+    json: false,
+    urlencoded: false,
+    text: form !== 'multipart',
+    textTypes: [TYPES[form]],
+    textLimit: limit,
+    multipart: form === 'multipart',
     parsedMethods: Object.values(HttpMethodEnum),
     formidable: {
-      ...(place && { uploadDir: place }), maxFields: FIELDS, maxFiles: FILES, maxFieldsSize: limit, maxFileSize: limit, maxTotalFileSize: limit,
-      allowEmptyFiles: true, minFileSize: 0,
+      ...(place && { uploadDir: place }),
+      maxFields: FIELDS,
+      maxFiles: FILES,
+      maxFieldsSize: limit,
+      maxFileSize: limit,
+      maxTotalFileSize: limit,
+      allowEmptyFiles: true,
+      minFileSize: 0,
     },
   })
   ctx.req.setTimeout(SILENCE, () => ctx.req.destroy())
@@ -78,12 +97,20 @@ interface Parsed {
   readonly size: number
 }
 
-const fileOf = ({ filepath, originalFilename, mimetype, size }: Parsed): ReceivedFile =>
-  ({ path: filepath, name: originalFilename ?? '', type: mimetype ?? 'application/octet-stream', bytes: size })
+const fileOf = ({ filepath, originalFilename, mimetype, size }: Parsed): ReceivedFile => ({
+  path: filepath,
+  name: originalFilename ?? '',
+  type: mimetype ?? 'application/octet-stream',
+  bytes: size,
+})
 
-const tooLarge = (limit: number): Refusal => new Refusal('too-large', `the body is larger than the ${limit} bytes this call takes`)
+const tooLarge = (limit: number): Refusal =>
+  new Refusal('too-large', `the body is larger than the ${limit} bytes this call takes`)
 
-/** The readers name what is wrong by a status: too large, a coding they do not know, or a body that does not hold what its type says. */
+/**
+ * The readers name what is wrong by a status: too large, a coding they do not know, or a body that does not hold what
+ * its type says.
+ */
 const refusalOf = (error: unknown, limit: number): unknown => {
   const { status, httpCode = status, message } = error as { status?: number; httpCode?: number; message: string }
   if (error instanceof Refusal || httpCode === undefined || httpCode >= 500) return error

@@ -10,9 +10,11 @@ export const readJsonBody = async (req: IncomingMessage, limit: number): Promise
   const bytes = await readBytes(req, limit)
   if (bytes.length === 0) return {}
   const coding = req.headers['content-encoding'] ?? 'identity'
-  if (coding.toLowerCase() !== 'identity') refuse('unsupported', `expected a body as it is, found content-encoding ${coding.slice(0, 40)}`)
+  if (coding.toLowerCase() !== 'identity')
+    refuse('unsupported', `expected a body as it is, found content-encoding ${coding.slice(0, 40)}`)
   const type = (req.headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
-  if (type !== 'application/json') refuse('unsupported', `expected a body of type application/json, found ${type.slice(0, 80) || 'none'}`)
+  if (type !== 'application/json')
+    refuse('unsupported', `expected a body of type application/json, found ${type.slice(0, 80) || 'none'}`)
   return parseObject(bytes)
 }
 
@@ -39,7 +41,8 @@ export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> 
       clearTimeout(silent)
       resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
     })
-    for (const event of ['error', 'close']) req.once(event, () => req.complete || fail('invalid', 'the body ended before it was whole'))
+    for (const event of ['error', 'close'])
+      req.once(event, () => req.complete || fail('invalid', 'the body ended before it was whole'))
   })
 
 /** The query of a request in the types its call declares; a key given twice is refused unless it is a list. */
@@ -47,11 +50,15 @@ export const readQuery = (query: string, call: string, schema: ContractSchema): 
   readFields(named(new URLSearchParams(query)), 'query', call, schema)
 
 /** Every name of a query or a form with all that is given under it. */
-export const named = (given: URLSearchParams): Map<string, string[]> => new Map([...given.keys()].map(key => [key, given.getAll(key)]))
+export const named = (given: URLSearchParams): Map<string, string[]> =>
+  new Map([...given.keys()].map(key => [key, given.getAll(key)]))
 
 /** Named texts in the types their call declares; what is no text stays as it is. */
 export const readFields = (
-  fields: ReadonlyMap<string, readonly unknown[]>, from: 'query' | 'body', call: string, schema: ContractSchema,
+  fields: ReadonlyMap<string, readonly unknown[]>,
+  from: 'query' | 'body',
+  call: string,
+  schema: ContractSchema,
 ): { [key: string]: unknown } => {
   const shape = inputShape(call, schema)
   const input: { [key: string]: unknown } = {}

@@ -35,12 +35,14 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
     const near = isLoopback(peer)
     const forwarded = FORWARDING.some(name => name in req.headers)
     const local = near && !forwarded && loopbackName
-    const tls = (req.socket as TLSSocket).encrypted === true || (proxied && req.headers['x-forwarded-proto'] === 'https')
+    const tls =
+      (req.socket as TLSSocket).encrypted === true || (proxied && req.headers['x-forwarded-proto'] === 'https')
     const base = `${tls ? 'https' : 'http'}://${host}`
     const ownHost = (loopbackName && isLoopback(plainAddress(req.socket.localAddress))) || hosts.has(host.toLowerCase())
     const origin = head.get('origin')
-    const allowed = origin !== undefined && origin !== 'null' && (origin === base || patterns.some(pattern => pattern.test(origin)))
-    const address = proxied ? clientOf(req, proxies) ?? peer : peer
+    const allowed =
+      origin !== undefined && origin !== 'null' && (origin === base || patterns.some(pattern => pattern.test(origin)))
+    const address = proxied ? (clientOf(req, proxies) ?? peer) : peer
     const bearer = readBearer(head)
     const userAgent = req.headers['user-agent']
     return {
@@ -62,14 +64,23 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
 
 /** Refuses a credential that would travel readable through a network. */
 export const refusePlain = ({ plain }: Arrival): void => {
-  if (plain) refuse('forbidden', 'a credential was sent over plain HTTP: use https through a trusted proxy, or set http.allowPlain on a private network')
+  if (plain)
+    refuse(
+      'forbidden',
+      'a credential was sent over plain HTTP: use https through a trusted proxy, or set http.allowPlain on a '
+        + 'private network',
+    )
 }
 
 const foreignOf = (req: IncomingMessage, origin: string | undefined, allowed: boolean): { foreign?: string } => {
   // A browser lets any page read what a socket says, whatever headers the answer has.
   const reading = ['GET', 'HEAD', 'OPTIONS'].includes(req.method ?? '') && req.headers.upgrade === undefined
   if (origin !== undefined && !allowed && (origin === 'null' || !reading) && !(reading && origin !== 'null')) {
-    return { foreign: `pages of ${origin === 'null' ? 'an opaque origin' : origin} may not call this sandbox: add the origin to http.origins` }
+    return {
+      foreign:
+        `pages of ${origin === 'null' ? 'an opaque origin' : origin} may not call this sandbox: add the `
+        + 'origin to http.origins',
+    }
   }
   if (req.headers['sec-fetch-site'] === 'cross-site' && !allowed && !reading) {
     return { foreign: 'a page of another site may not call this sandbox: add its origin to http.origins' }
@@ -79,7 +90,11 @@ const foreignOf = (req: IncomingMessage, origin: string | undefined, allowed: bo
 
 /** The last address of `x-forwarded-for` that is no trusted proxy. */
 const clientOf = (req: IncomingMessage, proxies: ReadonlySet<string>): string | undefined =>
-  String(req.headers['x-forwarded-for'] ?? '').split(',').map(part => part.trim()).filter(Boolean).findLast(part => !proxies.has(part))
+  String(req.headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .map(part => part.trim())
+    .filter(Boolean)
+    .findLast(part => !proxies.has(part))
 
 const plainAddress = (address = ''): string => address.replace(/^::ffff:/, '')
 

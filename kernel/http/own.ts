@@ -22,20 +22,32 @@ interface Publishers {
   readonly welcome: { welcomePage(): Page }
 }
 
-/** Serves what the kernel answers itself, to anybody: the health of the daemon, its document, a page to read it on, and one to sign in on. */
-export const serveOwn = (app: App, root: string, identity: SandboxIdentity, boot: Boot, plugins: readonly LoadedPlugin[]): void => {
+/**
+ * Serves what the kernel answers itself, to anybody: the health of the daemon, its document, a page to read it on, and
+ * one to sign in on.
+ */
+export const serveOwn = (
+  app: App,
+  root: string,
+  identity: SandboxIdentity,
+  boot: Boot,
+  plugins: readonly LoadedPlugin[],
+): void => {
   const load = <P extends keyof Publishers>(name: P) =>
     import(pathToFileURL(join(root, 'openapi', `${name}.js`)).href) as Promise<Publishers[P]>
   const document = once(async () => (await load('document')).openapi(plugins))
   const page = (at: string, files: string, make: () => Promise<Page>) => {
     const made = once(make)
-    app.own(at, async () => tagged('text/html', (await made()).html, { 'content-security-policy': (await made()).policy }))
+    app.own(at, async () =>
+      tagged('text/html', (await made()).html, { 'content-security-policy': (await made()).policy }),
+    )
     app.own(`${files}/style.css`, async () => tagged('text/css', (await made()).css))
     app.own(`${files}/script.js`, async () => tagged('text/javascript', (await made()).js))
   }
 
   app.own('/health', ({ ownHost }) =>
-    ownHost ? { ok: true, sandboxId: identity.sandboxId, ready: boot.progress().ready } : { ok: true })
+    ownHost ? { ok: true, sandboxId: identity.sandboxId, ready: boot.progress().ready } : { ok: true },
+  )
   app.own('/openapi.json', async () => tagged('application/json', JSON.stringify(await document(), undefined, 2)))
   page('/reference', '/reference', async () => (await load('reference')).referencePage(await document()))
   page('/', '/welcome', async () => (await load('welcome')).welcomePage())

@@ -30,26 +30,37 @@ const HEARTBEAT = 15_000
 const HEAD_WAIT = 1_000
 const COMMENT = Buffer.from(': \n\n')
 
-/** Writes a value as one JSON answer; with `etag` also its tag, and 304 where the asker holds it (RFC 9110, section 13.1.2). */
+/**
+ * Writes a value as one JSON answer; with `etag` also its tag, and 304 where the asker holds it (RFC 9110, section
+ * 13.1.2).
+ */
 export const sendValue = (reply: HttpReply, value: unknown, etag = false, ifNoneMatch?: string): void => {
   const { res, lines } = reply
   const body = JSON.stringify(value)
   if (etag) {
     const tag = etagOf(body)
     lines.set('etag', tag).set('cache-control', 'no-cache')
-    if (ifNoneMatch?.split(',').some(one => one.trim().replace(/^W\//, '') === tag)) return void lines.write(res, 304).end()
+    if (ifNoneMatch?.split(',').some(one => one.trim().replace(/^W\//, '') === tag))
+      return void lines.write(res, 304).end()
   }
   sendJson(reply, 200, body)
 }
 
 /** One string, so that head and body leave in one write. */
 const sendJson = ({ res, lines, head }: HttpReply, status: number, body: string): void => {
-  lines.set('content-type', 'application/json; charset=utf-8').set('content-length', Buffer.byteLength(body)).write(res, status)
+  lines
+    .set('content-type', 'application/json; charset=utf-8')
+    .set('content-length', Buffer.byteLength(body))
+    .write(res, status)
   res.end(head ? undefined : body)
 }
 
 /** Writes bytes with their type; a handler's own headers win over the general ones. */
-export const sendBytes = async ({ res, lines, head }: HttpReply, value: GivenBytes, ifNoneMatch?: string): Promise<void> => {
+export const sendBytes = async (
+  { res, lines, head }: HttpReply,
+  value: GivenBytes,
+  ifNoneMatch?: string,
+): Promise<void> => {
   const { data, headers = {}, status = 200 } = value
   lines.setAll(headers)
   if (headers.etag && ifNoneMatch === headers.etag) return void lines.write(res, 304).end()
@@ -62,7 +73,9 @@ export const sendBytes = async ({ res, lines, head }: HttpReply, value: GivenByt
   lines.write(res, status)
   if (head) return void res.end()
   // Whoever left needs no more of it.
-  await pipeline(data, res).catch(error => (codeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE' ? undefined : Promise.reject(error)))
+  await pipeline(data, res).catch(error =>
+    codeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE' ? undefined : Promise.reject(error),
+  )
 }
 
 /** Writes a refusal, or ends an answer that has begun. */
@@ -74,7 +87,10 @@ export const sendRefusal = (reply: HttpReply, refusal: Refusal): void => {
   sendJson(reply, refusal.status, JSON.stringify(refusal.body))
 }
 
-/** Refuses a stream to a browser's `EventSource`, which gives up at every status but 200 (HTML standard, section 9.2.2): it connects again in time. */
+/**
+ * Refuses a stream to a browser's `EventSource`, which gives up at every status but 200 (HTML standard, section 9.2.2):
+ * it connects again in time.
+ */
 export const sendRetry = (reply: HttpReply, refusal: Refusal): void => {
   begin(reply)
   reply.res.write(`retry: ${Math.max(1, Math.ceil(refusal.detail.retryAfter ?? 5)) * 1000}\n\n`)
@@ -82,11 +98,16 @@ export const sendRetry = (reply: HttpReply, refusal: Refusal): void => {
 }
 
 /** Says that a path does not take this method. */
-export const refuseMethod = (reply: HttpReply, message: string): void => sendJson(reply, 405, JSON.stringify({ message, reason: 'invalid' }))
+export const refuseMethod = (reply: HttpReply, message: string): void =>
+  sendJson(reply, 405, JSON.stringify({ message, reason: 'invalid' }))
 
 /** Says that a path is a WebSocket and was asked for as something else (RFC 9110, section 15.5.22). */
 export const askUpgrade = (reply: HttpReply, message: string): void => {
-  reply.lines.setAll({ upgrade: 'websocket', connection: reply.res.shouldKeepAlive ? 'upgrade' : 'upgrade, close', 'sec-websocket-version': 13 })
+  reply.lines.setAll({
+    upgrade: 'websocket',
+    connection: reply.res.shouldKeepAlive ? 'upgrade' : 'upgrade, close',
+    'sec-websocket-version': 13,
+  })
   sendJson(reply, 426, JSON.stringify({ message, reason: 'invalid' }))
 }
 
@@ -108,7 +129,14 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
       if (signal.aborted) return
       if (done) return isPosition(value) ? await sendJournal(context, value) : end(res, 'done', value ?? {})
       if (isWatch(value)) return await context.kernel.live.serve(sinkOf(res), value.watch, context.lastEventId, signal)
-      if (!res.write(isIdentified(value) ? `id: ${value['event-id']}\n${encode('message', value.event)}` : encode('message', value))) await drained(res, signal)
+      if (
+        !res.write(
+          isIdentified(value)
+            ? `id: ${value['event-id']}\n${encode('message', value.event)}`
+            : encode('message', value),
+        )
+      )
+        await drained(res, signal)
       next = iterator.next()
     }
   } catch (error) {
@@ -122,7 +150,10 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
   }
 }
 
-/** The body goes in chunks (RFC 9112, section 7.1), so that a client tells a connection that was cut from a stream that ended. */
+/**
+ * The body goes in chunks (RFC 9112, section 7.1), so that a client tells a connection that was cut from a stream that
+ * ended.
+ */
 const begin = ({ res, lines }: Pick<HttpReply, 'res' | 'lines'>): void => {
   lines.setAll({ 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }).write(res, 200)
   res.flushHeaders()
@@ -150,6 +181,7 @@ const withHeartbeat = async <T>(res: ServerResponse, next: Promise<T>): Promise<
   }
 }
 
-const encode = (event: 'message' | 'done' | 'error', data: unknown): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+const encode = (event: 'message' | 'done' | 'error', data: unknown): string =>
+  `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 
 const end = (res: ServerResponse, event: 'done' | 'error', data: unknown): void => void res.end(encode(event, data))

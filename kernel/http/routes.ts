@@ -5,7 +5,12 @@ import type { Arrival } from './origin.js'
 import { refuseMethod, type HttpReply } from './reply.js'
 
 /** What answers one route; `params` are the decoded path parameters. */
-export type RouteHandler = (ctx: KoaContext, params: { [name: string]: string }, reply: HttpReply, arrival: Arrival) => Promise<void>
+export type RouteHandler = (
+  ctx: KoaContext,
+  params: { [name: string]: string },
+  reply: HttpReply,
+  arrival: Arrival,
+) => Promise<void>
 
 const METHODS = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
@@ -74,7 +79,12 @@ const checkedPath = (target: string): string => {
     } catch {
       return unknown()
     }
-    if (decoded.includes('\0') || decoded.includes('\\') || decoded.split('/').some(part => part === '' || part === '.' || part === '..')) unknown()
+    if (
+      decoded.includes('\0')
+      || decoded.includes('\\')
+      || decoded.split('/').some(part => part === '' || part === '.' || part === '..')
+    )
+      unknown()
   }
   return path
 }

@@ -15,7 +15,10 @@ export interface SocketDeps extends FrameSocketDeps {
   readonly answer: (frames: AsyncIterable<unknown>) => Promise<AsyncIterable<unknown>>
 }
 
-/** Only who asks for a WebSocket is given the connection: every other wish to change protocols may be ignored (RFC 9110, section 7.8). */
+/**
+ * Only who asks for a WebSocket is given the connection: every other wish to change protocols may be ignored (RFC 9110,
+ * section 7.8).
+ */
 export const asksSocket: Pick<ServerOptions, 'shouldUpgradeCallback'> = {
   shouldUpgradeCallback: ({ method, headers }) => method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket',
 }
@@ -49,13 +52,19 @@ export class Upgrades {
     const asked = this.#asked.get(req)
     if (!asked) return undefined
     const { 'sec-websocket-key': key = '', 'sec-websocket-version': version } = req.headers
-    if (!KEY.test(key) || version !== '13') refuse('invalid', 'expected the handshake of a WebSocket of version 13 (RFC 6455), found another')
+    if (!KEY.test(key) || version !== '13')
+      refuse('invalid', 'expected the handshake of a WebSocket of version 13 (RFC 6455), found another')
     return {
       serve: async parts => {
         const gone = () => parts.ended.abort()
         asked.socket.once('close', gone)
         let line: FrameSocket | undefined
-        const inbox = new Inbox<unknown>({ full: 64, room: 16, pause: () => line?.pause(), resume: () => line?.resume() })
+        const inbox = new Inbox<unknown>({
+          full: 64,
+          room: 16,
+          pause: () => line?.pause(),
+          resume: () => line?.resume(),
+        })
         const frames = await parts.answer(inbox)
         const server = await (this.#server ??= openServer())
         res.detachSocket(asked.socket)
@@ -63,7 +72,9 @@ export class Upgrades {
           // Whoever has gone since is not told of, but for the connection.
           await new Promise<void>(resolve => {
             asked.socket.once('close', resolve)
-            server.handleUpgrade(req, asked.socket, asked.head, ws => resolve(void (line = new FrameSocket(ws, inbox, parts))))
+            server.handleUpgrade(req, asked.socket, asked.head, ws =>
+              resolve(void (line = new FrameSocket(ws, inbox, parts))),
+            )
           })
         }
         await (line ? line.send(frames) : frames[Symbol.asyncIterator]().return?.())
@@ -81,9 +92,18 @@ const openServer = async (): Promise<WebSocketServer> => {
       super.close(code === 1009 ? UNFIT : code, reason)
     }
   }
-  const server = new WebSocketServer({ noServer: true, maxPayload: LONGEST, perMessageDeflate: false, clientTracking: false, WebSocket: Strict })
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: LONGEST,
+    perMessageDeflate: false,
+    clientTracking: false,
+    WebSocket: Strict,
+  })
   return server.on('wsClientError', (error, socket) => {
-    const body = JSON.stringify({ message: `expected the handshake of a WebSocket, found another: ${error.message}`, reason: 'invalid' })
+    const body = JSON.stringify({
+      message: `expected the handshake of a WebSocket, found another: ${error.message}`,
+      reason: 'invalid',
+    })
     socket.end(headOf(400, Buffer.byteLength(body)) + body)
   })
 }

@@ -6,7 +6,10 @@ const ENDED = 'the credential of this stream was revoked or has expired: sign in
 
 const LESS = 'your role or areas were made smaller: connect again for what is left of them'
 
-/** The event streams and sockets that are open, so that they end with the credential they stand on and when the daemon stops. */
+/**
+ * The event streams and sockets that are open, so that they end with the credential they stand on and when the daemon
+ * stops.
+ */
 export class OpenStreams {
   readonly #open = new Map<AbortController, Caller>()
   readonly #sockets = new Map<AbortController, Caller>()
@@ -32,8 +35,10 @@ export class OpenStreams {
   /** Ends every stream and socket of a session or token, or of a person who reaches less than before. */
   end({ sessionId, tokenId, email }: { sessionId?: string; tokenId?: string; email?: string }): void {
     for (const [controller, caller] of [...this.#open, ...this.#sockets]) {
-      if ((sessionId && caller.sessionId === sessionId) || (tokenId && caller.tokenId === tokenId)) controller.abort(new Refusal('unauthenticated', ENDED))
-      else if (email !== undefined && caller.kind === 'session' && caller.email === email) controller.abort(this.#sockets.has(controller) ? new Refusal('forbidden', LESS) : SHRUNK)
+      if ((sessionId && caller.sessionId === sessionId) || (tokenId && caller.tokenId === tokenId))
+        controller.abort(new Refusal('unauthenticated', ENDED))
+      else if (email !== undefined && caller.kind === 'session' && caller.email === email)
+        controller.abort(this.#sockets.has(controller) ? new Refusal('forbidden', LESS) : SHRUNK)
     }
   }
 

@@ -7,8 +7,14 @@ import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
 import { refuse } from '../../sdk/refusal.js'
 
 const ADAPTERS = new Map([
-  ['redis', '@keyv/redis'], ['rediss', '@keyv/redis'], ['postgres', '@keyv/postgres'], ['postgresql', '@keyv/postgres'],
-  ['mysql', '@keyv/mysql'], ['mongodb', '@keyv/mongo'], ['memcache', '@keyv/memcache'], ['etcd', '@keyv/etcd'],
+  ['redis', '@keyv/redis'],
+  ['rediss', '@keyv/redis'],
+  ['postgres', '@keyv/postgres'],
+  ['postgresql', '@keyv/postgres'],
+  ['mysql', '@keyv/mysql'],
+  ['mongodb', '@keyv/mongo'],
+  ['memcache', '@keyv/memcache'],
+  ['etcd', '@keyv/etcd'],
 ])
 const SQLITE = 'sqlite://'
 const MEMORY = ':memory:'
@@ -87,9 +93,10 @@ class PluginStore implements Store {
     const { name, sqlite } = await this.#ready()
     const found: [string, T][] = []
     for (let last: string | undefined; ;) {
-      const rows: Row[] = last === undefined
-        ? await sqlite.query(`select key, value from ${name} order by key limit ${PAGE}`)
-        : await sqlite.query(`select key, value from ${name} where key > ? order by key limit ${PAGE}`, last)
+      const rows: Row[] =
+        last === undefined
+          ? await sqlite.query(`select key, value from ${name} order by key limit ${PAGE}`)
+          : await sqlite.query(`select key, value from ${name} where key > ? order by key limit ${PAGE}`, last)
       for (const { key, value } of rows) found.push([key, parsed<T>(value).value])
       if (rows.length < PAGE) return found
       last = rows.at(-1)?.key
@@ -120,9 +127,11 @@ class PluginStore implements Store {
   /** In turn, since the driver runs the statements of one connection in any order. */
   async #write(key: string, work: (table: Table) => Promise<unknown>): Promise<void> {
     this.#check()
-    await this.#writes.with(key, async () => work(await this.#ready())).catch(error => {
-      throw writeFailure(error)
-    })
+    await this.#writes
+      .with(key, async () => work(await this.#ready()))
+      .catch(error => {
+        throw writeFailure(error)
+      })
   }
 }
 
@@ -157,7 +166,9 @@ const fileOf = (uri: string): string => {
   if (uri.startsWith(SQLITE) && uri.length > SQLITE.length) return uri.slice(SQLITE.length)
   const adapter = ADAPTERS.get(scheme ?? '')
   // The address itself may hold a password.
-  throw new Error(adapter
-    ? `store: ${scheme}: needs the package ${adapter}, which is not installed; use sqlite:///path/to/file`
-    : 'store: expected an address such as sqlite:///path/to/file')
+  throw new Error(
+    adapter
+      ? `store: ${scheme}: needs the package ${adapter}, which is not installed; use sqlite:///path/to/file`
+      : 'store: expected an address such as sqlite:///path/to/file',
+  )
 }

@@ -53,7 +53,13 @@ export class Caps {
     if (when === 'daily') this.#sources = new Map()
     return full.map(([source, found]) => {
       const { type, direction, audience, actor } = found.last!
-      const facts: Facts = { type, direction, audience, ...(actor !== undefined && { actor }), extra: { source: source.slice(0, 200), further: found.further } }
+      const facts: Facts = {
+        type,
+        direction,
+        audience,
+        ...(actor !== undefined && { actor }),
+        extra: { source: source.slice(0, 200), further: found.further },
+      }
       found.further = 0
       return facts
     })

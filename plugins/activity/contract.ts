@@ -65,7 +65,10 @@ export interface ActivityInput extends Omit<ActivityFacts, 'type' | 'content'> {
   audience?: 'viewer' | 'maintainer'
   /** Who did it, where that is not the caller. */
   actor?: string
-  /** Whom outside it came from: of one source only so many entries a day are kept. A stranger and an extension are one by themselves. */
+  /**
+   * Whom outside it came from: of one source only so many entries a day are kept. A stranger and an extension are one
+   * by themselves.
+   */
   source?: string
 }
 
@@ -89,7 +92,10 @@ export interface ActivityChain {
   checkedAt: Millis
   /** The first entry that is not what was written. */
   brokenAt?: number & tags.Type<'uint64'>
-  /** The entry that the checked part of the record stands on: older ones are gone, or were broken and are told of in the record. */
+  /**
+   * The entry that the checked part of the record stands on: older ones are gone, or were broken and are told of in the
+   * record.
+   */
   anchor?: ActivityAnchor
 }
 
@@ -152,7 +158,8 @@ export interface ActivityCalls {
   /**
    * Give the record of a time as stored, with its hashes, so that anyone can check it without the sandbox.
    *
-   * One entry a line, oldest first. The last line is `{ "kind": "end", "entries", "head" }`: a body without it was cut off.
+   * One entry a line, oldest first. The last line is `{ "kind": "end", "entries", "head" }`: a body without it was cut
+   * off.
    *
    * - 400: `from` is after `to`
    */

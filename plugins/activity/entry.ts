@@ -18,11 +18,20 @@ const MOST_ITEMS = 100
 /** What a group tells, as it may be kept: bounded, without secrets, each text data of its field. */
 export const factsOf = (told: ActivityInput, caller: Caller): Facts => {
   const { type, direction, audience, actor, content, outcome, error, extra, origin, automationIds } = told
-  if (typeof type !== 'string' || type.length > MOST_TYPE || !TYPE.test(type)) throw new Error(`expected a type such as session.opened, found ${String(type).slice(0, 100)}`)
-  if (!DIRECTIONS.includes(direction)) throw new Error(`expected direction in, out or system, found ${String(direction).slice(0, 100)}`)
+  if (typeof type !== 'string' || type.length > MOST_TYPE || !TYPE.test(type))
+    throw new Error(`expected a type such as session.opened, found ${String(type).slice(0, 100)}`)
+  if (!DIRECTIONS.includes(direction))
+    throw new Error(`expected direction in, out or system, found ${String(direction).slice(0, 100)}`)
   const named = {
-    provider: told.provider, account: told.account, channelId: told.channelId, author: told.author, method: told.method,
-    sessionId: told.sessionId, turnId: told.turnId, conversationId: told.conversationId, title: told.title,
+    provider: told.provider,
+    account: told.account,
+    channelId: told.channelId,
+    author: told.author,
+    method: told.method,
+    sessionId: told.sessionId,
+    turnId: told.turnId,
+    conversationId: told.conversationId,
+    title: told.title,
   }
   return {
     actor: asData(actor ?? caller.actor, MOST_NAME),
@@ -41,7 +50,11 @@ export const factsOf = (told: ActivityInput, caller: Caller): Facts => {
 }
 
 const namesIn = <T extends object>(given: T): { [key in keyof T]?: string } =>
-  Object.fromEntries(Object.entries(given).flatMap(([key, text]) => (text === undefined ? [] : [[key, asData(String(text), MOST_NAME)]]))) as { [key in keyof T]?: string }
+  Object.fromEntries(
+    Object.entries(given).flatMap(([key, text]) =>
+      text === undefined ? [] : [[key, asData(String(text), MOST_NAME)]],
+    ),
+  ) as { [key in keyof T]?: string }
 
 const endpointOf = (address: string): string => asData(address.replace(/[?#].*$/s, ''), MOST_LINE)
 
@@ -59,9 +72,11 @@ const bounded = (value: unknown, depth: number): unknown => {
   if (typeof value !== 'object') return undefined
   if (depth >= MOST_DEPTH) return '…'
   if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map(one => bounded(one, depth + 1) ?? null)
-  const fields = Object.entries(value).slice(0, MOST_ITEMS).flatMap(([key, inner]) => {
-    const kept = namesSecret(key) ? REDACTED : bounded(inner, depth + 1)
-    return kept === undefined || key === '__proto__' ? [] : [[asData(key, 100), kept] as const]
-  })
+  const fields = Object.entries(value)
+    .slice(0, MOST_ITEMS)
+    .flatMap(([key, inner]) => {
+      const kept = namesSecret(key) ? REDACTED : bounded(inner, depth + 1)
+      return kept === undefined || key === '__proto__' ? [] : [[asData(key, 100), kept] as const]
+    })
   return Object.fromEntries(fields)
 }

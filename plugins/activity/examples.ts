@@ -2,8 +2,16 @@ import type { Examples } from '../../sdk/contract.js'
 import type { ActivityCalls, ActivityEvent } from './contract.js'
 
 const STARTED: ActivityEvent = {
-  seq: 1, at: 1795384992606, id: 'a-1', actor: 'ada@example.org', direction: 'system', type: 'turn.started',
-  turnId: 'r-670480f8a7444681b0a0', conversationId: 'cart-total', outcome: 'ok', audience: 'viewer',
+  seq: 1,
+  at: 1795384992606,
+  id: 'a-1',
+  actor: 'ada@example.org',
+  direction: 'system',
+  type: 'turn.started',
+  turnId: 'r-670480f8a7444681b0a0',
+  conversationId: 'cart-total',
+  outcome: 'ok',
+  audience: 'viewer',
   prev: '0000000000000000000000000000000000000000000000000000000000000000',
   hash: 'c6f1784cf64ed9eb79150cf48884caeecaf893e76b087e5aea93539eaf0729b2',
 }
@@ -13,7 +21,8 @@ export const examples = (): Examples<ActivityCalls> => ({
   'GET /activity': { input: { type: 'turn.*', limit: 50 }, output: { events: [STARTED], next: 1795384992606 } },
   'GET /activity/status': {
     output: {
-      connections: [], bytes: 381,
+      connections: [],
+      bytes: 381,
       chain: { entries: 1, head: STARTED.hash, headAt: STARTED.at, intact: true, checkedAt: 1795384999000 },
     },
   },

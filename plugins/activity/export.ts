@@ -8,7 +8,8 @@ const DAY = 24 * 60 * 60_000
 
 /** The entries of a time as they are stored, in stretches, and then the line that says it was all. */
 export async function* exported(
-  segments: Pick<Segments, 'names' | 'forwards'>, { from = 0, to = Infinity }: { from?: number; to?: number },
+  segments: Pick<Segments, 'names' | 'forwards'>,
+  { from = 0, to = Infinity }: { from?: number; to?: number },
 ): AsyncGenerator<Uint8Array | string, void> {
   let entries = 0
   let head = ''

@@ -22,7 +22,9 @@ export interface ListingOptions {
 
 /** The entries asked for that the caller may see, newest first, a page at a time. */
 export const listed = async (
-  asked: Asked, caller: Caller, { segments, seesConversation, now = () => performance.now() }: ListingOptions,
+  asked: Asked,
+  caller: Caller,
+  { segments, seesConversation, now = () => performance.now() }: ListingOptions,
 ): Promise<{ events: ActivityEvent[]; next?: number }> => {
   const limit = Math.min(asked.limit ?? USUAL, MOST)
   const below = Math.min(asked.before ?? Infinity, (asked.to ?? Infinity) + 1)
@@ -44,7 +46,7 @@ export const listed = async (
           if (entry.at < least) return { events }
           if (events.length >= limit) return { events, next: events.at(-1)!.at }
           last = entry.at
-          if (fits(entry) && await allowed(entry)) events.push(forCaller(entry, caller))
+          if (fits(entry) && (await allowed(entry))) events.push(forCaller(entry, caller))
         }
         if (now() > until && last !== undefined) return { events, next: last }
       }
@@ -56,7 +58,9 @@ export const listed = async (
   return { events }
 }
 
-async function* newestFirst<S extends Pick<Segments, 'names'>>(segments: readonly S[]): AsyncGenerator<{ name: string; from: S }> {
+async function* newestFirst<S extends Pick<Segments, 'names'>>(
+  segments: readonly S[],
+): AsyncGenerator<{ name: string; from: S }> {
   for (const from of segments) for (const name of (await from.names()).reverse()) yield { name, from }
 }
 
@@ -65,18 +69,56 @@ const DAY = 24 * 60 * 60_000
 const filterOf = (asked: Asked): ((entry: ActivityEvent) => boolean) => {
   const words = asked.query?.toLowerCase()
   const { type } = asked
-  const ofType = type === undefined ? () => true
-    : type.endsWith('*') ? (found: string) => found.startsWith(type.slice(0, -1)) : (found: string) => found === type
-  const same = (['provider', 'direction', 'actor', 'conversationId', 'outcome'] as const).filter(key => asked[key] !== undefined)
+  const ofType =
+    type === undefined
+      ? () => true
+      : type.endsWith('*')
+        ? (found: string) => found.startsWith(type.slice(0, -1))
+        : (found: string) => found === type
+  const same = (['provider', 'direction', 'actor', 'conversationId', 'outcome'] as const).filter(
+    key => asked[key] !== undefined,
+  )
   return entry =>
-    ofType(entry.type) && same.every(key => entry[key] === asked[key]) && (!words || textsOf(entry).some(text => text.toLowerCase().includes(words)))
+    ofType(entry.type)
+    && same.every(key => entry[key] === asked[key])
+    && (!words || textsOf(entry).some(text => text.toLowerCase().includes(words)))
 }
 
-const textsOf = ({ type, actor, provider, channelId, author, content, endpoint, conversationId, title, error, extra }: ActivityEvent): string[] =>
-  [type, actor, provider, channelId, author, content, endpoint, conversationId, title, error, extra && JSON.stringify(extra)].filter(text => text !== undefined)
+const textsOf = ({
+  type,
+  actor,
+  provider,
+  channelId,
+  author,
+  content,
+  endpoint,
+  conversationId,
+  title,
+  error,
+  extra,
+}: ActivityEvent): string[] =>
+  [
+    type,
+    actor,
+    provider,
+    channelId,
+    author,
+    content,
+    endpoint,
+    conversationId,
+    title,
+    error,
+    extra && JSON.stringify(extra),
+  ].filter(text => text !== undefined)
 
-/** Maintainers see everything. Others, and every token, see what is for viewers; who is limited to areas, of conversations inside them. */
-const visibleTo = ({ kind, role, areas }: Caller, seesConversation: (id: string) => Promise<boolean>): ((entry: ActivityEvent) => boolean | Promise<boolean>) => {
+/**
+ * Maintainers see everything. Others, and every token, see what is for viewers; who is limited to areas, of
+ * conversations inside them.
+ */
+const visibleTo = (
+  { kind, role, areas }: Caller,
+  seesConversation: (id: string) => Promise<boolean>,
+): ((entry: ActivityEvent) => boolean | Promise<boolean>) => {
   if (kind !== 'token' && (role === 'maintainer' || role === 'owner') && !areas) return () => true
   const known = new Map<string, Promise<boolean>>()
   return ({ audience, conversationId }) => {

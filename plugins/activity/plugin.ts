@@ -24,7 +24,10 @@ export const activate = async (host: Host): Promise<void> => {
   const caps = new Caps(now)
   const tell = merged(host)
   const verification = new Verification({
-    segments: days, recorder, marks, now,
+    segments: days,
+    recorder,
+    marks,
+    now,
     record: async facts => {
       host.log.error('the record of activity is not what was written', facts.extra)
       tell()
@@ -36,7 +39,8 @@ export const activate = async (host: Host): Promise<void> => {
     const facts = factsOf(told, caller)
     for (const counted of caps.due('daily')) void recorder.record(counted).catch(() => {})
     const source = Caps.sourceOf(told, caller)
-    if (source !== undefined && !caps.admits(source, facts)) return { id: '', seq: recorder.head.seq, at: recorder.head.at }
+    if (source !== undefined && !caps.admits(source, facts))
+      return { id: '', seq: recorder.head.seq, at: recorder.head.at }
     const { id, seq, at } = await recorder.record(facts)
     tell()
     return { id, seq, at }
@@ -65,30 +69,43 @@ export const activate = async (host: Host): Promise<void> => {
   })
 
   await host.serve(activity, {
-    'GET /activity': (asked, context) => listed(asked, context.caller, {
-      segments: [days, kept],
-      seesConversation: async id => {
-        if (!await host.serves('agent.visible')) return false
-        const { ids } = await host.call('agent.visible', { ids: [id] }, { as: context, signal: context.signal })
-        return ids.includes(id)
-      },
-    }),
+    'GET /activity': (asked, context) =>
+      listed(asked, context.caller, {
+        segments: [days, kept],
+        seesConversation: async id => {
+          if (!(await host.serves('agent.visible'))) return false
+          const { ids } = await host.call('agent.visible', { ids: [id] }, { as: context, signal: context.signal })
+          return ids.includes(id)
+        },
+      }),
     'GET /activity/status': async () => {
       const { oldestAt, ...chain } = await verification.status()
-      const bytes = await sizeOf(days, await days.names()) + await sizeOf(kept, await kept.names())
+      const bytes = (await sizeOf(days, await days.names())) + (await sizeOf(kept, await kept.names()))
       return { connections: [], chain, bytes, ...(oldestAt !== undefined && { oldestAt }) }
     },
     'GET /activity/export': async ({ from, to }, context) => {
       if (from !== undefined && to !== undefined && from > to) {
-        refuse('invalid', 'from: expected a moment not after to, found one', { errors: [{ path: 'from', expected: 'a moment not after to' }] })
+        refuse('invalid', 'from: expected a moment not after to, found one', {
+          errors: [{ path: 'from', expected: 'a moment not after to' }],
+        })
       }
-      await record({
-        type: 'activity.exported', direction: 'system', audience: 'maintainer', outcome: 'ok',
-        extra: { ...(from !== undefined && { from }), ...(to !== undefined && { to }) },
-      }, context)
+      await record(
+        {
+          type: 'activity.exported',
+          direction: 'system',
+          audience: 'maintainer',
+          outcome: 'ok',
+          extra: { ...(from !== undefined && { from }), ...(to !== undefined && { to }) },
+        },
+        context,
+      )
       const name = `activity-${new Date(now()).toISOString().slice(0, 10)}.ndjson`
       const headers = { 'content-disposition': `attachment; filename="${name}"` }
-      return { 'content-type': 'application/x-ndjson' as const, headers, data: exported(days, { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }) }
+      return {
+        'content-type': 'application/x-ndjson' as const,
+        headers,
+        data: exported(days, { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }),
+      }
     },
     'activity.record': record,
   })
@@ -100,7 +117,9 @@ const merged = (host: Pick<Host, 'call' | 'log' | 'signal'>): (() => void) => {
   host.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
   const publish = () => {
     timer = undefined
-    host.call('kernel.events.publish', { domain: 'activity' }).catch(error => host.log.warn('nobody could be told of new entries', { error: String(error) }))
+    host
+      .call('kernel.events.publish', { domain: 'activity' })
+      .catch(error => host.log.warn('nobody could be told of new entries', { error: String(error) }))
   }
   return () => void (timer ??= setTimeout(publish, MERGE).unref())
 }

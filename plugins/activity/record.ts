@@ -82,7 +82,12 @@ export class Recorder {
         failpoint('activity.recorded')
         const { seq, hash, at } = entries.at(-1)!
         this.#head = { seq, hash, at }
-        this.#place = { name, bytes: (this.#place?.name === name ? this.#place.bytes : 0) + entries.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0) }
+        this.#place = {
+          name,
+          bytes:
+            (this.#place?.name === name ? this.#place.bytes : 0)
+            + entries.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0),
+        }
         batch.forEach(({ done }, index) => done(entries[index]!))
       } catch (error) {
         batch.forEach(({ fail }) => fail(error))
@@ -124,7 +129,10 @@ export class Recorder {
   }
 }
 
-/** The newest whole entry on the disk, and the segment that goes on; a damaged end is left as it is and gets a further part. */
+/**
+ * The newest whole entry on the disk, and the segment that goes on; a damaged end is left as it is and gets a further
+ * part.
+ */
 const endOf = async (segments: Segments): Promise<{ head: ChainHead; place: Place | undefined }> => {
   const names = await segments.names()
   let damaged = 0
@@ -154,7 +162,11 @@ const endOf = async (segments: Segments): Promise<{ head: ChainHead; place: Plac
 export const recordEntryOf = (line: string): ActivityEvent | undefined => {
   try {
     const entry = JSON.parse(line) as Partial<ActivityEvent>
-    const fits = Number.isSafeInteger(entry.seq) && Number.isSafeInteger(entry.at) && typeof entry.hash === 'string' && typeof entry.type === 'string'
+    const fits =
+      Number.isSafeInteger(entry.seq)
+      && Number.isSafeInteger(entry.at)
+      && typeof entry.hash === 'string'
+      && typeof entry.type === 'string'
     return fits ? (entry as ActivityEvent) : undefined
   } catch {
     return undefined

@@ -27,7 +27,9 @@ export interface RetentionOptions {
   readonly limits?: RecordLimits
 }
 
-/** Lets the oldest days go when they are old and there is too much; their last hash is what the chain stands on then. */
+/**
+ * Lets the oldest days go when they are old and there is too much; their last hash is what the chain stands on then.
+ */
 export const retain = async ({ days, kept, marks, now, limits = RECORD_LIMITS }: RetentionOptions): Promise<void> => {
   const oldest = dayOf(now() - limits.age)
   const names = await days.names()
@@ -37,12 +39,13 @@ export const retain = async ({ days, kept, marks, now, limits = RECORD_LIMITS }:
     const size = await days.size(name)
     const { last, forMaintainers } = await read(days, name)
     if (forMaintainers.length > 0) await kept.replace(name, forMaintainers)
-    if (last && last.seq > (marks.marks.anchor?.seq ?? 0)) await marks.change({ anchor: { seq: last.seq, hash: last.hash } })
+    if (last && last.seq > (marks.marks.anchor?.seq ?? 0))
+      await marks.change({ anchor: { seq: last.seq, hash: last.hash } })
     await days.remove(name)
     bytes -= size
   }
   const left = await kept.names()
-  let more = await sizeOf(kept, left) - limits.kept
+  let more = (await sizeOf(kept, left)) - limits.kept
   for (const name of left) {
     if (more <= 0) break
     more -= await kept.size(name)
@@ -54,7 +57,10 @@ export const retain = async ({ days, kept, marks, now, limits = RECORD_LIMITS }:
 export const sizeOf = async (segments: Segments, names: readonly string[]): Promise<number> =>
   (await Promise.all(names.map(name => segments.size(name).catch(() => 0)))).reduce((sum, size) => sum + size, 0)
 
-const read = async (days: Segments, name: string): Promise<{ last: ActivityEvent | undefined; forMaintainers: ActivityEvent[] }> => {
+const read = async (
+  days: Segments,
+  name: string,
+): Promise<{ last: ActivityEvent | undefined; forMaintainers: ActivityEvent[] }> => {
   const forMaintainers: ActivityEvent[] = []
   let last: ActivityEvent | undefined
   for await (const stretch of days.forwards(name)) {

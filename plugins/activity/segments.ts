@@ -29,7 +29,11 @@ export class Segments {
       if (codeOf(error) === 'ENOENT') return [] as string[]
       throw error
     })
-    return found.filter(name => name.endsWith(END)).map(name => name.slice(0, -END.length)).filter(name => NAME.test(name)).sort()
+    return found
+      .filter(name => name.endsWith(END))
+      .map(name => name.slice(0, -END.length))
+      .filter(name => NAME.test(name))
+      .sort()
   }
 
   /** Appends entries in one step; they survive a power cut when this returns. */
@@ -104,4 +108,5 @@ export const dayOf = (at: number): string => new Date(Math.min(Math.max(at, 0), 
 export const dayNamed = (name: string): string => name.slice(0, 10)
 
 /** The segment that follows one of the same day. */
-export const nextPart = (name: string): string => `${dayNamed(name)}.${String(Number(NAME.exec(name)?.[2] ?? 1) + 1).padStart(4, '0')}`
+export const nextPart = (name: string): string =>
+  `${dayNamed(name)}.${String(Number(NAME.exec(name)?.[2] ?? 1) + 1).padStart(4, '0')}`

@@ -78,12 +78,12 @@ export class Verification {
 
   async status(): Promise<ActivityChain & { oldestAt?: number }> {
     const { recorder, marks } = this.#options
-    const { brokenAt: broken, oldest, checkedAt } = this.#found ?? await this.verify()
+    const { brokenAt: broken, oldest, checkedAt } = this.#found ?? (await this.verify())
     await recorder.idle()
     const { seq, hash, at } = recorder.head
     const { anchor } = marks.marks
     const told = anchor?.brokenAt !== undefined && oldest && oldest.seq <= anchor.brokenAt ? anchor.brokenAt : undefined
-    const brokenAt = told ?? broken ?? await this.#brokenTail({ seq, hash })
+    const brokenAt = told ?? broken ?? (await this.#brokenTail({ seq, hash }))
     const first = oldest ?? (seq > 0 ? { seq: (anchor?.seq ?? 0) + 1, at: undefined } : undefined)
     return {
       entries: first ? Math.max(0, seq - first.seq + 1) : 0,
@@ -107,7 +107,12 @@ export class Verification {
       if (head.seq > 0) await marks.change({ seen: { seq: head.seq, hash: head.hash } })
     } else {
       const { seq, prev } = await record({
-        type: 'activity.chain_broken', direction: 'system', actor: 'sandbox:activity', audience: 'maintainer', outcome: 'error', extra: { brokenAt },
+        type: 'activity.chain_broken',
+        direction: 'system',
+        actor: 'sandbox:activity',
+        audience: 'maintainer',
+        outcome: 'error',
+        extra: { brokenAt },
       })
       await marks.change({ anchor: { seq: seq - 1, hash: prev, brokenAt }, seen: { seq: seq - 1, hash: prev } })
     }
@@ -115,7 +120,11 @@ export class Verification {
   }
 
   /** Reads all there is: what the anchor stands for is passed over, the rest must hold. */
-  async #read(anchor: ChainAnchor | undefined, seen: VerifiedMarks['seen'], head: Pick<ChainLink, 'seq' | 'hash'>): Promise<Pick<Found, 'brokenAt' | 'oldest'>> {
+  async #read(
+    anchor: ChainAnchor | undefined,
+    seen: VerifiedMarks['seen'],
+    head: Pick<ChainLink, 'seq' | 'hash'>,
+  ): Promise<Pick<Found, 'brokenAt' | 'oldest'>> {
     const { segments } = this.#options
     const base = anchor ?? { seq: 0, hash: BEGINNING }
     const check = new ChainCheck(base)
@@ -149,7 +158,9 @@ export class Verification {
         check.end()
         if (check.brokenAt !== undefined) return check.brokenAt
         const newest = read.at(-1)
-        return newest && newest.seq >= head.seq && (newest.seq > head.seq || newest.hash === head.hash) ? undefined : (newest?.seq ?? head.seq - 1) + 1
+        return newest && newest.seq >= head.seq && (newest.seq > head.seq || newest.hash === head.hash)
+          ? undefined
+          : (newest?.seq ?? head.seq - 1) + 1
       }
     } catch {
       // What cannot be read is not whole.

@@ -23,7 +23,8 @@ export type * from './turn/contract.js'
 export type * from './turn/frames.js'
 export type * from './turn/input.js'
 
-export interface Agent extends QueueCalls, TurnCalls, CardCalls, ConversationCalls, ProviderCalls, SubagentCalls, CopyCalls {}
+export interface Agent
+  extends QueueCalls, TurnCalls, CardCalls, ConversationCalls, ProviderCalls, SubagentCalls, CopyCalls {}
 
 export interface AgentEvents {
   /** Something a card of the board shows may be another: the conversation, its live turn or its queue. */

@@ -66,9 +66,12 @@ export const activate = async (host: Host): Promise<void> => {
   const changed = (id: string) => changes.changed(id)
   const helped = new Changes(key => {
     const conversation = conversations.all.find(({ lastRun }) => lastRun !== undefined && key.startsWith(`${lastRun}:`))
-    const at = conversation ? placesOfConversation(new WorkspacePaths(workspace), conversation) : Promise.resolve(undefined)
-    at.then(within => host.call('kernel.events.publish', { domain: 'subagents', key, ...(within && { within }) }))
-      .catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
+    const at = conversation
+      ? placesOfConversation(new WorkspacePaths(workspace), conversation)
+      : Promise.resolve(undefined)
+    at.then(within =>
+      host.call('kernel.events.publish', { domain: 'subagents', key, ...(within && { within }) }),
+    ).catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
   })
   const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
@@ -78,37 +81,108 @@ export const activate = async (host: Host): Promise<void> => {
   const providers = new Providers(store, log, [scriptWith(scriptAgent(place.root), acpOn(peers))])
   const remembered = new Remembered(store, log)
   const limiter = new Limiter(await wallLimits(place.limits, data), ControlGroups.open(data))
-  const copies = new Copies({ workspace, folder: place.folder, data, hidden, grants, log, limits: id => limiter.of(id), network: id => networks.wall(id) })
+  const copies = new Copies({
+    workspace,
+    folder: place.folder,
+    data,
+    hidden,
+    grants,
+    log,
+    limits: id => limiter.of(id),
+    network: id => networks.wall(id),
+  })
   const listeners = async () => (await host.call('kernel.listeners')).listeners
   const [cards, decisions, locks] = [new OpenCards(), new KeyedMutex(), new KeyedMutex()]
   const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
   const limits = async () => {
     const { subagentsAtOnce, subagentsPerTurn, subagentDepth } = (await settings()) ?? {}
-    return { atOnce: subagentsAtOnce ?? DEFAULT_SUBAGENT_LIMITS.atOnce, perTurn: subagentsPerTurn ?? DEFAULT_SUBAGENT_LIMITS.perTurn, depth: subagentDepth ?? DEFAULT_SUBAGENT_LIMITS.depth }
+    return {
+      atOnce: subagentsAtOnce ?? DEFAULT_SUBAGENT_LIMITS.atOnce,
+      perTurn: subagentsPerTurn ?? DEFAULT_SUBAGENT_LIMITS.perTurn,
+      depth: subagentDepth ?? DEFAULT_SUBAGENT_LIMITS.depth,
+    }
   }
   const underWay = new ProgramsUnderWay()
   const commands = new CommandLogs(join(place.data, 'logs', 'runs'))
-  const networks = new ConversationNetworks({ host, folder: place.folder, limiter, settings, listeners, live: id => engine.live(id) })
-  const environment = new LocalTurnEnvironment({
-    workspace, data, underWay, commands, copies, limiter, conversations, locks, log, remembered, anchors, networks, limits,
-    reach: ({ areas, email }) => askReach(host, areas, email), subagentDeps: { providers, log },
+  const networks = new ConversationNetworks({
+    host,
+    folder: place.folder,
+    limiter,
+    settings,
+    listeners,
+    live: id => engine.live(id),
   })
-  const turnHost = { journal, log, cards, changed, helped: (helper: string) => helped.changed(helper), emit: host.emit, signal: host.signal }
+  const environment = new LocalTurnEnvironment({
+    workspace,
+    data,
+    underWay,
+    commands,
+    copies,
+    limiter,
+    conversations,
+    locks,
+    log,
+    remembered,
+    anchors,
+    networks,
+    limits,
+    reach: ({ areas, email }) => askReach(host, areas, email),
+    subagentDeps: { providers, log },
+  })
+  const turnHost = {
+    journal,
+    log,
+    cards,
+    changed,
+    helped: (helper: string) => helped.changed(helper),
+    emit: host.emit,
+    signal: host.signal,
+  }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const landing = new AutoLand({ host, conversations, ready })
   const setting = async (key: 'autoResumeOnRestart' | 'resumeAfterOutage') => (await settings())?.[key] ?? false
   const resumes = new PlannedResumes({
-    engine: () => engine, conversations, queue, decisions, log, changed, setting: () => setting('resumeAfterOutage'), signal: host.signal,
+    engine: () => engine,
+    conversations,
+    queue,
+    decisions,
+    log,
+    changed,
+    setting: () => setting('resumeAfterOutage'),
+    signal: host.signal,
   })
   const archive: SubagentArchive = new SubagentArchive({ journal, live: () => engine.turns })
   // What is lost here is a second account of what the run's record tells.
-  const keep = (turn: Turn) => archive.keep(turn).catch(error => log.warn('what helpers did could not be kept', { run: turn.run, error: String(error) }))
+  const keep = (turn: Turn) =>
+    archive
+      .keep(turn)
+      .catch(error => log.warn('what helpers did could not be kept', { run: turn.run, error: String(error) }))
   const engine: Engine = new Engine({
-    host: turnHost, conversations, queue, transcripts, providers, environment, decisions, locks, land: turn => landing.land(turn), resumes, keep,
+    host: turnHost,
+    conversations,
+    queue,
+    transcripts,
+    providers,
+    environment,
+    decisions,
+    locks,
+    land: turn => landing.land(turn),
+    resumes,
+    keep,
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
   const look: ViewOf = caller => accessViewFor(host, caller)
-  const delivery = new MessageDelivery({ engine, conversations, queue, providers, decisions, checks: messageChecks(workspace, copies, () => landing.possible()), forks, transcripts, look })
+  const delivery = new MessageDelivery({
+    engine,
+    conversations,
+    queue,
+    providers,
+    decisions,
+    checks: messageChecks(workspace, copies, () => landing.possible()),
+    forks,
+    transcripts,
+    look,
+  })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
@@ -116,20 +190,44 @@ export const activate = async (host: Host): Promise<void> => {
     networks.forget(id)
     if (branch) await copies.remove(id, repos)
     await copies.throwAway(conversationHome(data, id))
-    await Promise.all([remembered.forget(id), anchors.forget(id), archive.forget(id), ...(purged ? [commands.forget(id)] : [])])
+    await Promise.all([
+      remembered.forget(id),
+      anchors.forget(id),
+      archive.forget(id),
+      ...(purged ? [commands.forget(id)] : []),
+    ])
   }
   const eraser = new Eraser({
-    conversations, queue, transcripts, journal, log, clear, withdrawn: run => engine.withdrawn(run),
-    completed: ({ conversation: { id }, purged }) => host.emit('conversation.gone', { conversationId: id, how: purged ? 'purged' : 'discarded' }),
+    conversations,
+    queue,
+    transcripts,
+    journal,
+    log,
+    clear,
+    withdrawn: run => engine.withdrawn(run),
+    completed: ({ conversation: { id }, purged }) =>
+      host.emit('conversation.gone', { conversationId: id, how: purged ? 'purged' : 'discarded' }),
   })
   const index = new SearchIndex(place.folder)
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
-  const board = new Board({ engine, conversations, queue, transcripts, copies, search, decisions, locks, changed, eraser })
+  const board = new Board({
+    engine,
+    conversations,
+    queue,
+    transcripts,
+    copies,
+    search,
+    decisions,
+    locks,
+    changed,
+    eraser,
+  })
 
   const left = await endLeftWalls(place.data)
   if (left) log.warn('what the last daemon left running behind its walls was ended', { processes: left })
   await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load()])
-  for (const conversation of await queue.load()) if (!conversations.known(conversation.id)) conversations.open(conversation)
+  for (const conversation of await queue.load())
+    if (!conversations.known(conversation.id)) conversations.open(conversation)
 
   host.boot('Turns of the last run', async () => {
     await Promise.all([copies.sweep(), networks.sweep()])
@@ -137,19 +235,31 @@ export const activate = async (host: Host): Promise<void> => {
     await recoverRewinds(rewinding)
     await forks.recover()
     await restart({
-      engine, conversations, queue, cards, journal, log,
-      resumes: () => setting('autoResumeOnRestart'), sweep: (id, paths) => environment.sweep(conversations.get(id), paths),
+      engine,
+      conversations,
+      queue,
+      cards,
+      journal,
+      log,
+      resumes: () => setting('autoResumeOnRestart'),
+      sweep: (id, paths) => environment.sweep(conversations.get(id), paths),
       lands: (id, input) => landing.wanted(id, input),
     })
     resumes.begin()
     const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
     await copies.prune(isolated)
-    await pruneHomes(data, conversations.all.map(({ id }) => id), folder => copies.throwAway(folder))
+    await pruneHomes(
+      data,
+      conversations.all.map(({ id }) => id),
+      folder => copies.throwAway(folder),
+    )
     await archive.sweep()
     if (isolated.length) void environment.warm()
   })
   const sweeper = setInterval(() => {
-    Promise.all([sweep({ engine, conversations, journal }), archive.sweep()]).catch(error => log.warn('old frames could not be swept', { error: String(error) }))
+    Promise.all([sweep({ engine, conversations, journal }), archive.sweep()]).catch(error =>
+      log.warn('old frames could not be swept', { error: String(error) }),
+    )
   }, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
   // Once a turn has its processor back: the next private copy is then there at once.
@@ -169,15 +279,32 @@ export const activate = async (host: Host): Promise<void> => {
   host.contribute('system.programs', programs)
   host.contribute('bundle.parts', () => exportConversations(host, conversations.all))
   host.contribute('bundle.takers', () => ['agent'])
-  host.contribute('system.processes', () => [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })))
+  host.contribute('system.processes', () =>
+    [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })),
+  )
 
-  await host.serve(contract, recorded(host, {
-    ...queueCalls({ host, delivery, board }),
-    ...turnCalls({ host, engine, conversations, queue, transcripts, providers, decisions, journal, workspace, look, resumes }),
-    ...cardCalls({ host, cards, conversations, journal, look }),
-    ...conversationCalls({ ...rewinding, engine, host, board, eraser, search, look }),
-    ...providerCalls(providers),
-    ...subagentCalls(archive),
-    ...copyCalls(copies, conversations),
-  }))
+  await host.serve(
+    contract,
+    recorded(host, {
+      ...queueCalls({ host, delivery, board }),
+      ...turnCalls({
+        host,
+        engine,
+        conversations,
+        queue,
+        transcripts,
+        providers,
+        decisions,
+        journal,
+        workspace,
+        look,
+        resumes,
+      }),
+      ...cardCalls({ host, cards, conversations, journal, look }),
+      ...conversationCalls({ ...rewinding, engine, host, board, eraser, search, look }),
+      ...providerCalls(providers),
+      ...subagentCalls(archive),
+      ...copyCalls(copies, conversations),
+    }),
+  )
 }

@@ -1,9 +1,27 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Text } from '../../sdk/types.js'
-import type { ConversationId, Matches, MessageId, QueuedMessage, RunId, TranscriptPage, WaitingMessages } from '../agent/contract.js'
+import type {
+  ConversationId,
+  Matches,
+  MessageId,
+  QueuedMessage,
+  RunId,
+  TranscriptPage,
+  WaitingMessages,
+} from '../agent/contract.js'
 import type { AgentCard, Roster, Cards } from './roster/contract.js'
-import type { AgentChanges, Conflicts, LandChoice, LandMode, LandOutcome, LandPath, LandResult, Synced, TwoSides } from './work/contract.js'
+import type {
+  AgentChanges,
+  Conflicts,
+  LandChoice,
+  LandMode,
+  LandOutcome,
+  LandPath,
+  LandResult,
+  Synced,
+  TwoSides,
+} from './work/contract.js'
 import { examples } from './examples.js'
 
 export type * from './roster/contract.js'
@@ -51,7 +69,10 @@ export interface Agents {
    * A title that fits has no snippet; the person's own oldest line wins otherwise. What a running turn says is found at
    * once. `indexing` says that the index is still being built and the answer can grow.
    */
-  'GET /agents/search'(input: { query: string & tags.MinLength<2> & tags.MaxLength<200>; caseSensitive?: boolean }): Matches
+  'GET /agents/search'(input: {
+    query: string & tags.MinLength<2> & tags.MaxLength<200>
+    caseSensitive?: boolean
+  }): Matches
 
   /**
    * Give one conversation's card, with its standing computed now.
@@ -69,7 +90,11 @@ export interface Agents {
    * - 403: an editor token reads only conversations it opened
    * - 404: no such conversation
    */
-  'GET /agents/{id}/transcript'(input: { id: Text; limit?: number & tags.Type<'uint32'> & tags.Minimum<1>; before?: Count }): TranscriptPage
+  'GET /agents/{id}/transcript'(input: {
+    id: Text
+    limit?: number & tags.Type<'uint32'> & tags.Minimum<1>
+    before?: Count
+  }): TranscriptPage
 
   /**
    * Show everything the conversation changed since its branch left main, per repository, landed or not.
@@ -113,8 +138,8 @@ export interface Agents {
    * Index and HEAD are never touched. Answers `landed: true` with nothing done when nothing is outstanding. A parked
    * turn does not block it; a writing one does unless `force`. `only` lands these paths and leaves the others
    * outstanding; `choices` decide path by path. Mode `merge` puts conflict markers where only the main line moved on;
-   * what is in the way uncommitted, and what git cannot merge, refuses as in mode `check`. Mode `measure` writes nothing
-   * in the tree.
+   * what is in the way uncommitted, and what git cannot merge, refuses as in mode `check`. Mode `measure` writes
+   * nothing in the tree.
    *
    * - 400: a path leads out of the repository or is named twice
    * - 404: no such conversation
@@ -142,7 +167,9 @@ export interface Agents {
    * - 400: an id is given twice
    * - 404: an id is unknown; nothing landed
    */
-  'POST /agents/land'(input: { ids: Text[] & tags.MinItems<1> & tags.MaxItems<100>; mode?: 'check' | 'merge' }): { results: LandOutcome[] }
+  'POST /agents/land'(input: { ids: Text[] & tags.MinItems<1> & tags.MaxItems<100>; mode?: 'check' | 'merge' }): {
+    results: LandOutcome[]
+  }
 
   /**
    * Bring the branch onto today's main line now instead of at the next turn.
@@ -201,7 +228,8 @@ export interface Agents {
   'POST /agents/{id}/auto-land'(input: { id: Text; autoLand: boolean | null }): AgentCard
 
   /**
-   * Choose whether turns of this conversation are run again after an outage of their provider; null follows the setting.
+   * Choose whether turns of this conversation are run again after an outage of their provider; null follows the
+   * setting.
    *
    * Turning it on picks up a turn that died of an outage within the last 60 minutes.
    *
@@ -248,7 +276,10 @@ export interface Agents {
    * - 404: no such conversation, or no such message waits
    * - 409: the message was delivered meanwhile
    */
-  'DELETE /agents/{id}/queue/{messageId}'(input: { id: Text; messageId: Text }): { removed: QueuedMessage; messages: QueuedMessage[] }
+  'DELETE /agents/{id}/queue/{messageId}'(input: { id: Text; messageId: Text }): {
+    removed: QueuedMessage
+    messages: QueuedMessage[]
+  }
 
   /**
    * Put the queue in this order in one step: all ids that wait, each once.
@@ -259,7 +290,11 @@ export interface Agents {
    * - 409: the list is not exactly what waits
    * - 422: `start` with an empty queue
    */
-  'POST /agents/{id}/queue/order'(input: { id: Text; messageIds: MessageId[] & tags.MaxItems<50>; start?: boolean }): OrderedQueue
+  'POST /agents/{id}/queue/order'(input: {
+    id: Text
+    messageIds: MessageId[] & tags.MaxItems<50>
+    start?: boolean
+  }): OrderedQueue
 
   /**
    * Put conversations away: the rest is committed, the private copy goes, the branch is parked, the record is kept.
@@ -289,12 +324,20 @@ export interface Agents {
    */
   'POST /agents/purge'(input: { ids?: Ids }): { removed: ConversationId[]; failed?: Failure[] }
 
-  /** Some cards as they are now, for whoever heard that they may be others; those that are not on the board are gone. */
+  /**
+   * Some cards as they are now, for whoever heard that they may be others; those that are not on the board are gone.
+   */
   'agents.cards'(input: { ids: string[] }): Cards
 }
 
 export interface AgentsEvents {
-  'agent.landed': { agentId: ConversationId; title?: string; branch: string; outcome: 'landed'; repos: { repo: string; from: string; dir: string }[] }
+  'agent.landed': {
+    agentId: ConversationId
+    title?: string
+    branch: string
+    outcome: 'landed'
+    repos: { repo: string; from: string; dir: string }[]
+  }
   'agent.conflict': { agentId: ConversationId; repos: string[] }
   'agent.archived': { agentId: ConversationId }
   'agent.removed': { agentId: ConversationId; how: 'discarded' | 'purged' }

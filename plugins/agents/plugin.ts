@@ -17,7 +17,16 @@ import { LandedEvents } from './roster/landed-events.js'
 import { Retention } from './roster/retention.js'
 import { RosterBook } from './roster/roster.js'
 import { RunNotes } from './work/run-notes.js'
-import { cardFor, cardsFor, changesFor, withAccessView, reportsFor, seesFile, within, type ViewingHandlers } from './roster/access-view.js'
+import {
+  cardFor,
+  cardsFor,
+  changesFor,
+  withAccessView,
+  reportsFor,
+  seesFile,
+  within,
+  type ViewingHandlers,
+} from './roster/access-view.js'
 import { BranchStatuses } from './work/branch-status.js'
 import { Syncing } from './landing/sync.js'
 
@@ -33,8 +42,16 @@ export const activate = async (host: Host): Promise<void> => {
   const notes = new RunNotes(host)
   const turns = new KeyedMutex()
   const fleet = new Fleet({
-    host, notes, workspace, benches, refs, standings, locks: new KeyedMutex(), turns,
-    records: new LandingRecords(host.files), now: Date.now,
+    host,
+    notes,
+    workspace,
+    benches,
+    refs,
+    standings,
+    locks: new KeyedMutex(),
+    turns,
+    records: new LandingRecords(host.files),
+    now: Date.now,
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
   const conversation = (id: string) => host.call('agent.conversation', { id })
@@ -49,7 +66,9 @@ export const activate = async (host: Host): Promise<void> => {
     const branch = withBranch(state, 'there is nothing to compare')
     const { repos } = await host.call('checkouts.repos', { id })
     // What is all on the branch is read there: a copy with many files takes long to look through.
-    const shown = notes.holdsAll(state) ? repos.map(({ copy: _looked, ...repo }): CheckoutRepo => takenOver(repo)) : repos
+    const shown = notes.holdsAll(state)
+      ? repos.map(({ copy: _looked, ...repo }): CheckoutRepo => takenOver(repo))
+      : repos
     return { conversation: state.conversation, branch, repos: shown }
   }
 
@@ -66,8 +85,11 @@ export const activate = async (host: Host): Promise<void> => {
         continue
       }
       try {
-        const { changes, conflict } = await benches.with(repository, bench =>
-          changesOf(bench, repository, workspace, branch, refused.has(checkout.repo)), signal)
+        const { changes, conflict } = await benches.with(
+          repository,
+          bench => changesOf(bench, repository, workspace, branch, refused.has(checkout.repo)),
+          signal,
+        )
         shown.push(changes)
         if (conflict) conflicts.push(conflict)
       } catch (error) {
@@ -78,24 +100,53 @@ export const activate = async (host: Host): Promise<void> => {
     return { repos: shown, ...(conflicts.length > 0 && { conflicts }) }
   }
 
-  const sides = async (id: string, repo: string, path: string, seen: AccessView, signal: AbortSignal): Promise<TwoSides> => {
+  const sides = async (
+    id: string,
+    repo: string,
+    path: string,
+    seen: AccessView,
+    signal: AbortSignal,
+  ): Promise<TwoSides> => {
     const { branch, repos: all } = await work(id)
     const repos = all.filter(known => covers(seen.reach, known.repo) !== 'none')
-    const checkout: CheckoutRepo = repos.find(known => known.repo === repo) ??
-      refuse('not-found', `${id} holds no repository ${repo}: its repositories are ${repos.map(known => known.repo).join(', ')}`)
-    const repository = lookAt(refs, checkout, branch) ?? refuse('not-found', `the repository ${repo} is gone from the workspace`)
+    const checkout: CheckoutRepo =
+      repos.find(known => known.repo === repo)
+      ?? refuse(
+        'not-found',
+        `${id} holds no repository ${repo}: its repositories are ${repos.map(known => known.repo).join(', ')}`,
+      )
+    const repository =
+      lookAt(refs, checkout, branch) ?? refuse('not-found', `the repository ${repo} is gone from the workspace`)
     try {
-      return await benches.with(repository, bench => fileSides(bench, repository, path, at => seesFile(seen, repo, at)), signal)
+      return await benches.with(
+        repository,
+        bench => fileSides(bench, repository, path, at => seesFile(seen, repo, at)),
+        signal,
+      )
     } catch (error) {
       throw asRefusal(error)
     }
   }
 
-  const conflicts = async (id: string, file: { repo: string; path: string } | undefined, seen: AccessView, signal: AbortSignal): Promise<Conflicts> => {
+  const conflicts = async (
+    id: string,
+    file: { repo: string; path: string } | undefined,
+    seen: AccessView,
+    signal: AbortSignal,
+  ): Promise<Conflicts> => {
     const { branch, repos } = await work(id)
-    const repositories = repos.filter(({ repo }) => covers(seen.reach, repo) !== 'none').flatMap(checkout => lookAt(refs, checkout, branch) ?? [])
-    return conflictsOf({ benches, workspace, branch, repositories, signal, inside: (repo, path) => seesFile(seen, repo, path), ...(file && { file }) })
-      .catch(error => Promise.reject(asRefusal(error)))
+    const repositories = repos
+      .filter(({ repo }) => covers(seen.reach, repo) !== 'none')
+      .flatMap(checkout => lookAt(refs, checkout, branch) ?? [])
+    return conflictsOf({
+      benches,
+      workspace,
+      branch,
+      repositories,
+      signal,
+      inside: (repo, path) => seesFile(seen, repo, path),
+      ...(file && { file }),
+    }).catch(error => Promise.reject(asRefusal(error)))
   }
 
   const syncing = new Syncing({ host, turns, benches, refs, standings })
@@ -107,7 +158,9 @@ export const activate = async (host: Host): Promise<void> => {
   /** The ids of those that an asker who names none means; undefined: all. */
   const meant = async (ids: string[] | undefined, seen: AccessView): Promise<string[] | undefined> => {
     if (ids || !seen.reach) return ids
-    return (await within(seen, await conversations(), true)).filter(({ conversation }) => conversation.archivedAt === undefined).map(({ conversation }) => conversation.id)
+    return (await within(seen, await conversations(), true))
+      .filter(({ conversation }) => conversation.archivedAt === undefined)
+      .map(({ conversation }) => conversation.id)
   }
 
   const handlers: ViewingHandlers<Agents> = {
@@ -115,15 +168,21 @@ export const activate = async (host: Host): Promise<void> => {
       const { agents: all, ...rest } = await roster.read()
       return { ...rest, agents: await cardsFor(seen, all) }
     },
-    'GET /agents/{id}': async ({ id }, _context, seen) => shown(seen, roster.card(await host.call('agent.conversation', { id }))),
+    'GET /agents/{id}': async ({ id }, _context, seen) =>
+      shown(seen, roster.card(await host.call('agent.conversation', { id }))),
     'GET /agents/{id}/transcript': async ({ id, limit, before }, { caller }) => {
       checkReader(await host.call('agent.conversation', { id }), caller)
-      return host.call('agent.transcript', { id, ...(limit !== undefined && { limit }), ...(before !== undefined && { before }) })
+      return host.call('agent.transcript', {
+        id,
+        ...(limit !== undefined && { limit }),
+        ...(before !== undefined && { before }),
+      })
     },
     'GET /agents/{id}/diff': async ({ id }, { signal }, seen) => changesFor(seen, await diff(id, signal)),
     'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }, seen) => sides(id, repo, path, seen, signal),
     'GET /agents/{id}/conflicts': ({ id, repo, path }, { signal }, seen) => {
-      if ((repo === undefined) !== (path === undefined)) refuse('invalid', 'expected both repo and path, or neither, found only one of them')
+      if ((repo === undefined) !== (path === undefined))
+        refuse('invalid', 'expected both repo and path, or neither, found only one of them')
       return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, seen, signal)
     },
     'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, context) => {
@@ -144,7 +203,8 @@ export const activate = async (host: Host): Promise<void> => {
       const repos = reportsFor(seen, await syncing.sync(id, signal))
       return { repos, agent: await shown(seen, roster.card(await host.call('agent.conversation', { id }))) }
     },
-    'POST /agents/{id}/discard': ({ id }, context) => recorded.around('agent.discarded', id, context, () => fleet.discard(id, context.signal)),
+    'POST /agents/{id}/discard': ({ id }, context) =>
+      recorded.around('agent.discarded', id, context, () => fleet.discard(id, context.signal)),
     'GET /agents/archived': ({ limit, before }, _context, seen) => archive.list(seen, limit, before),
     'GET /agents/search': async (input, _context, seen) => {
       const found = await host.call('agent.search', input)
@@ -153,7 +213,9 @@ export const activate = async (host: Host): Promise<void> => {
       return { ...found, matches: found.matches.filter(({ id }) => ids.has(id)), scanned: ids.size }
     },
     'POST /agents/{id}/place': ({ id, text }, context) =>
-      recorded.around('agent.placed', id, context, () => host.call('agent.place', { id, text, by: context.caller.actor })),
+      recorded.around('agent.placed', id, context, () =>
+        host.call('agent.place', { id, text, by: context.caller.actor }),
+      ),
     'POST /agents/{id}/rename': ({ id, title }, _context, seen) => shown(seen, marks.rename(id, title)),
     'POST /agents/{id}/seen': ({ id }, _context, seen) => shown(seen, marks.seen(id)),
     'POST /agents/seen': async ({ ids }, _context, seen) => {
@@ -162,7 +224,8 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'POST /agents/{id}/auto-land': ({ id, autoLand }, context) =>
       recorded.around('agent.autoland', id, context, () => marks.autoLand(id, autoLand), { extra: { autoLand } }),
-    'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }, _context, seen) => shown(seen, marks.resumeAfterOutage(id, resumeAfterOutage)),
+    'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }, _context, seen) =>
+      shown(seen, marks.resumeAfterOutage(id, resumeAfterOutage)),
     'POST /agents/{id}/request-land': ({ id }, context, seen) =>
       recorded.around('agent.land_requested', id, context, () => shown(seen, marks.requestLand(id, context.caller))),
     'GET /agents/{id}/queue': ({ id }) => host.call('agent.queue', { id }),
@@ -179,7 +242,8 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'POST /agents/purge': async ({ ids }, context) => {
       const result = await archive.purge(ids)
-      if (result.removed.length > 0) await recorded.did('agent.purged', context, { extra: { count: result.removed.length, ids: result.removed } })
+      if (result.removed.length > 0)
+        await recorded.did('agent.purged', context, { extra: { count: result.removed.length, ids: result.removed } })
       return result
     },
     'agents.cards': ({ ids }) => roster.some(ids),
@@ -187,12 +251,17 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(agents, withAccessView(host, handlers))
   host.on('conversation.gone', ({ conversationId: id, how }) => {
     standings.forget(id)
-    notes.forget(id).catch(error => host.log.warn('a note on a conversation that is gone stays', { conversation: id, error: String(error) }))
+    notes
+      .forget(id)
+      .catch(error =>
+        host.log.warn('a note on a conversation that is gone stays', { conversation: id, error: String(error) }),
+      )
     host.emit('agent.removed', { agentId: id, how })
   })
   host.on('turn.settled', ({ conversationId: id, run, taken }) => {
     // A conversation may be gone by the time its end is heard of.
-    void host.call('agent.conversation', { id })
+    void host
+      .call('agent.conversation', { id })
       .then(state => (taken && state.conversation.lastRun === run ? notes.noteCommitted(id, run) : notes.commit(state)))
       .catch(() => {})
   })

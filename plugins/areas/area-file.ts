@@ -53,10 +53,14 @@ export class AreaFile {
   }
 
   /** Puts an area in the place of the one of its id, and answers the one that was there. */
-  put(id: string, next: (before: StoredArea | undefined) => StoredArea): Promise<{ before?: StoredArea; area: StoredArea }> {
+  put(
+    id: string,
+    next: (before: StoredArea | undefined) => StoredArea,
+  ): Promise<{ before?: StoredArea; area: StoredArea }> {
     return this.alone(async () => {
       const before = this.#areas.get(id)
-      if (!before && this.#areas.size >= MOST) refuse('conflict', `there are ${MOST} areas already: delete one that nobody holds, then write this one`)
+      if (!before && this.#areas.size >= MOST)
+        refuse('conflict', `there are ${MOST} areas already: delete one that nobody holds, then write this one`)
       const area = next(before)
       await this.#keep(new Map(this.#areas).set(id, area))
       return { area, ...(before && { before }) }

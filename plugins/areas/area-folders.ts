@@ -19,7 +19,10 @@ const SHARE = 20
 /** Answered in more than one way since the last look. */
 const MIXED = ''
 
-/** What was answered of the ground of areas, and whether it still holds: folders go and come back without anybody telling. */
+/**
+ * What was answered of the ground of areas, and whether it still holds: folders go and come back without anybody
+ * telling.
+ */
 export class AreaFolders {
   readonly #deps: AreaFoldersDeps
   readonly #answered = new Map<string, string>()

@@ -101,7 +101,8 @@ export interface Areas {
   /**
    * Audit who reaches a path, or what a person reaches, and through which areas.
    *
-   * Exactly one of `path` and `email`. It is decided by what guards every call: an area whose folder is gone grants nothing.
+   * Exactly one of `path` and `email`. It is decided by what guards every call: an area whose folder is gone grants
+   * nothing.
    *
    * - 400: neither or both of `path` and `email`, or `path` is not a workspace path
    * - 404: nothing is at the path, or the person is not on the roster
@@ -109,7 +110,8 @@ export interface Areas {
   'GET /areas/reach'(input: { path?: FolderPath; email?: Text }): ReachReport
 
   /**
-   * Give one area with what it covers now: repositories, folders with their number of files, conversations that start in it.
+   * Give one area with what it covers now: repositories, folders with their number of files, conversations that start
+   * in it.
    *
    * - 404: no such area, or none the caller holds
    */
@@ -161,7 +163,10 @@ export interface Areas {
    */
   'DELETE /areas/{id}'(input: { id: Text }): Ok
 
-  /** What areas reach together now, by the real location of their folders; unknown areas and folders that are gone reach nothing. With `email` only those that the person still holds count. */
+  /**
+   * What areas reach together now, by the real location of their folders; unknown areas and folders that are gone reach
+   * nothing. With `email` only those that the person still holds count.
+   */
   'areas.reach'(input: { areas: string[]; email?: string }): { folders: ReachFolder[] }
   /** Which of these ids name no area. */
   'areas.known'(input: { ids: string[] }): { unknown: string[] }

@@ -20,7 +20,9 @@ export interface Coverage {
 
 /** Looks at what an area covers; groups that are not there count for nothing. */
 export const coverageOf = async (
-  { call, serves, place: { workspace } }: Pick<Host, 'call' | 'serves' | 'place'>, area: StoredArea, context: Context,
+  { call, serves, place: { workspace } }: Pick<Host, 'call' | 'serves' | 'place'>,
+  area: StoredArea,
+  context: Context,
 ): Promise<Coverage> => {
   const { signal } = context
   const [reach, known, states] = await Promise.all([
@@ -41,13 +43,15 @@ export const coverageOf = async (
       return covered === 'none' ? [] : [{ repo, covered }]
     }),
     folders,
-    conversations: starts.filter(start => start !== undefined && reach.some(({ path }) => isWithin(path, start))).length,
+    conversations: starts.filter(start => start !== undefined && reach.some(({ path }) => isWithin(path, start)))
+      .length,
   }
 }
 
 /** The conversations that are there for a caller. */
 const conversationsFor = async (
-  { call, serves }: Pick<Host, 'call' | 'serves'>, context: Context,
+  { call, serves }: Pick<Host, 'call' | 'serves'>,
+  context: Context,
 ): Promise<ConversationState[]> => {
   const { signal } = context
   if (!(await serves('agent.conversations'))) return []
@@ -59,7 +63,9 @@ const conversationsFor = async (
   return conversations.filter(({ conversation }) => there.has(conversation.id))
 }
 
-/** Counts the files below a folder, a breath for others between folders; what belongs to git and to the sandbox is none. */
+/**
+ * Counts the files below a folder, a breath for others between folders; what belongs to git and to the sandbox is none.
+ */
 const filesIn = async (workspace: string, folder: string, signal: AbortSignal): Promise<number> => {
   let files = 0
   const left = [folder === '.' ? '' : folder]

@@ -27,7 +27,10 @@ const folderAt = async (workspace: string, path: string): Promise<string> => {
   }
 }
 
-/** Why a folder of an area grants nothing now; undefined: it does. What another folder or a link stands in the place of has moved away. */
+/**
+ * Why a folder of an area grants nothing now; undefined: it does. What another folder or a link stands in the place of
+ * has moved away.
+ */
 export const problemOf = async (workspace: string, folder: string): Promise<FolderProblem['problem'] | undefined> => {
   const found = await resolvePath(workspace, folder)
   if (found.kind === 'closed') return 'closed'
@@ -36,7 +39,10 @@ export const problemOf = async (workspace: string, folder: string): Promise<Fold
 }
 
 /** The folders of an area that are there, with what may be done in them. */
-export const grantedFolders = async (workspace: string, { folders, access }: Pick<StoredArea, 'folders' | 'access'>): Promise<ReachFolder[]> => {
+export const grantedFolders = async (
+  workspace: string,
+  { folders, access }: Pick<StoredArea, 'folders' | 'access'>,
+): Promise<ReachFolder[]> => {
   const problems = await Promise.all(folders.map(path => problemOf(workspace, path)))
   return folders.filter((_, at) => problems[at] === undefined).map(path => ({ path, access }))
 }

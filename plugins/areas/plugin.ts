@@ -20,12 +20,16 @@ export const activate = async (host: Host): Promise<void> => {
   await file.load()
 
   const standing = new AreaFolders({
-    workspace, signal: host.signal, find: id => file.find(id),
+    workspace,
+    signal: host.signal,
+    find: id => file.find(id),
     moved: async ids => {
       const roster = await people(host)
       await close([...ids].flatMap(id => holdersOf(roster, id)))
     },
-    failed: error => host.signal.aborted || host.log.warn('whether the folders of areas are still there is not known', { error: String(error) }),
+    failed: error =>
+      host.signal.aborted
+      || host.log.warn('whether the folders of areas are still there is not known', { error: String(error) }),
   })
 
   /** Ends what people have open who reach something else now. */
@@ -45,10 +49,15 @@ export const activate = async (host: Host): Promise<void> => {
 
   /** An area as a caller is shown it; who holds it is for maintainers and the owner. */
   const shown = async (area: StoredArea, roster: readonly Person[] | undefined): Promise<Area> => {
-    const looked = await Promise.all(area.folders.map(async folder => ({ folder, problem: await problemOf(workspace, folder) })))
+    const looked = await Promise.all(
+      area.folders.map(async folder => ({ folder, problem: await problemOf(workspace, folder) })),
+    )
     const problems = looked.flatMap(({ folder, problem }) => (problem ? [{ folder, problem }] : []))
     return {
-      ...area, folders: [...area.folders], ...(problems.length > 0 && { problems }), ...(roster && { holders: holdersOf(roster, area.id) }),
+      ...area,
+      folders: [...area.folders],
+      ...(problems.length > 0 && { problems }),
+      ...(roster && { holders: holdersOf(roster, area.id) }),
     }
   }
 
@@ -75,37 +84,67 @@ export const activate = async (host: Host): Promise<void> => {
       }
     },
     'GET /areas/reach': async ({ path, email }) => {
-      if ((path === undefined) === (email === undefined)) refuse('invalid', 'expected one of path and email, found both or neither')
+      if ((path === undefined) === (email === undefined))
+        refuse('invalid', 'expected one of path and email, found both or neither')
       const roster = await people(host)
       const grants = await grantsOf(roster.flatMap(person => person.areas ?? []))
       if (email !== undefined) {
-        const person = roster.find(each => each.email.toLowerCase() === email.toLowerCase()) ??
-          refuse('not-found', `nobody on the roster is ${JSON.stringify(email.slice(0, 254))}`)
-        const folders = foldersReached(person, grants, reachOf((person.areas ?? []).flatMap(id => grants.get(id) ?? [])))
+        const person =
+          roster.find(each => each.email.toLowerCase() === email.toLowerCase())
+          ?? refuse('not-found', `nobody on the roster is ${JSON.stringify(email.slice(0, 254))}`)
+        const folders = foldersReached(
+          person,
+          grants,
+          reachOf((person.areas ?? []).flatMap(id => grants.get(id) ?? [])),
+        )
         const access = folders.some(each => each.access === 'work') ? 'work' : folders.length > 0 ? 'read' : 'none'
-        return { people: [{ email: person.email, role: person.role, access, via: [...new Set(folders.flatMap(({ via }) => via))] }], folders }
+        return {
+          people: [
+            { email: person.email, role: person.role, access, via: [...new Set(folders.flatMap(({ via }) => via))] },
+          ],
+          folders,
+        }
       }
       const found = await resolvePath(workspace, path!)
-      const real = 'path' in found && found.kind !== 'closed' ? found.path : refuse('not-found', `nothing in the workspace is named ${path}`)
+      const real =
+        'path' in found && found.kind !== 'closed'
+          ? found.path
+          : refuse('not-found', `nothing in the workspace is named ${path}`)
       return { path: real, people: roster.map(person => reachAt(person, grants, real)) }
     },
     'GET /areas/{id}': async ({ id }, context) => {
       const { caller } = context
       const limits = limitsOf(caller)
       const area = limits && !limits.includes(id) ? file.missing(id) : file.get(id)
-      const [plain, covered] = await Promise.all([shown(area, await rosterFor(caller)), coverageOf(host, area, context)])
+      const [plain, covered] = await Promise.all([
+        shown(area, await rosterFor(caller)),
+        coverageOf(host, area, context),
+      ])
       return { ...plain, ...covered }
     },
     'POST /areas': async ({ id, label, note, folders: asked, access = 'work' }, context) => {
       const { caller } = context
-      if (RESERVED.has(id)) refuse('invalid', `id: ${id} is a word of other routes; expected another id`, { errors: [{ path: 'id', expected: 'another id' }] })
-      const words = label.trim() || refuse('invalid', 'label: expected words, found blanks only', { errors: [{ path: 'label', expected: 'words' }] })
+      if (RESERVED.has(id))
+        refuse('invalid', `id: ${id} is a word of other routes; expected another id`, {
+          errors: [{ path: 'id', expected: 'another id' }],
+        })
+      const words =
+        label.trim()
+        || refuse('invalid', 'label: expected words, found blanks only', {
+          errors: [{ path: 'label', expected: 'words' }],
+        })
       const folders = await foldersOf(workspace, asked)
       const { before, area } = await file.put(id, known => {
         const now = Date.now()
         return {
-          id, label: words, ...(note && { note }), folders, access,
-          createdAt: known?.createdAt ?? now, updatedAt: Math.max(now, (known?.updatedAt ?? 0) + 1), updatedBy: caller.actor,
+          id,
+          label: words,
+          ...(note && { note }),
+          folders,
+          access,
+          createdAt: known?.createdAt ?? now,
+          updatedAt: Math.max(now, (known?.updatedAt ?? 0) + 1),
+          updatedBy: caller.actor,
         }
       })
       const roster = await people(host)
@@ -117,19 +156,29 @@ export const activate = async (host: Host): Promise<void> => {
       await record(host, { type: 'area.written', extra: { id, folders, access, ...was } }, context)
       return { area: await shown(area, audits(caller) ? roster : undefined), created: before === undefined }
     },
-    'POST /areas/{id}/holders': async ({ id, add = [], remove = [], narrow = false }, context) => file.alone(async (): Promise<{ holders: Holder[] }> => {
-      file.get(id)
-      const changes = given(await people(host), id, { add, remove, narrow })
-      if (changes.length > 0) await host.call('members.setAreas', { people: changes })
-      if (changes.length > 0) await tell(id, true)
-      for (const { email, areas: next } of changes) await record(host, { type: next.includes(id) ? 'area.granted' : 'area.revoked', extra: { id, email } }, context)
-      return { holders: holdersOf(await people(host), id) }
-    }),
+    'POST /areas/{id}/holders': async ({ id, add = [], remove = [], narrow = false }, context) =>
+      file.alone(async (): Promise<{ holders: Holder[] }> => {
+        file.get(id)
+        const changes = given(await people(host), id, { add, remove, narrow })
+        if (changes.length > 0) await host.call('members.setAreas', { people: changes })
+        if (changes.length > 0) await tell(id, true)
+        for (const { email, areas: next } of changes)
+          await record(
+            host,
+            { type: next.includes(id) ? 'area.granted' : 'area.revoked', extra: { id, email } },
+            context,
+          )
+        return { holders: holdersOf(await people(host), id) }
+      }),
     'DELETE /areas/{id}': async ({ id }, context) => {
       await file.remove(id, async () => {
         const holders = holdersOf(await people(host), id)
         if (holders.length === 0) return
-        refuse('conflict', `${holders.map(({ email }) => email).join(', ')} hold ${id}: take it from them, then delete it`, { fields: { holders } })
+        refuse(
+          'conflict',
+          `${holders.map(({ email }) => email).join(', ')} hold ${id}: take it from them, then delete it`,
+          { fields: { holders } },
+        )
       })
       await tell(id, false)
       await record(host, { type: 'area.deleted', extra: { id } }, context)
@@ -153,7 +202,11 @@ const audits = ({ kind, role }: Caller): boolean => kind === 'session' && (role 
 const held = ({ areas: ids = [] }: Caller): string[] => [...ids]
 
 /** Those of the areas that a person may still use: the grant may have shrunk, or be gone. */
-const stillHeld = async ({ call, serves }: Pick<Host, 'call' | 'serves'>, ids: readonly string[], email: string): Promise<string[]> => {
+const stillHeld = async (
+  { call, serves }: Pick<Host, 'call' | 'serves'>,
+  ids: readonly string[],
+  email: string,
+): Promise<string[]> => {
   if (!(await serves('members.get'))) return [...ids]
   const { member } = await call('members.get', { email })
   if (!member) return []

@@ -57,8 +57,8 @@ export interface LogsCalls {
   /**
    * Read whole lines of one log: its end, or from `offset` on.
    *
-   * With `find` or `level` only lines that hold these words, or are at least as grave; at most 64 MiB are looked at, then
-   * `next` says where to go on. What is no UTF-8 is shown with replacement characters.
+   * With `find` or `level` only lines that hold these words, or are at least as grave; at most 64 MiB are looked at,
+   * then `next` says where to go on. What is no UTF-8 is shown with replacement characters.
    *
    * - 400: the name leaves the folder of logs
    * - 404: no such log
@@ -81,7 +81,11 @@ export interface LogsCalls {
    * - 404: no such log
    * - 429: 8 logs are followed already
    */
-  'GET /logs/follow'(input: { name: LogName; from?: Offset; level?: LogLevel }): Stream<LogLine | LogRotated | LogSkipped, { reason: 'removed' }>
+  'GET /logs/follow'(input: {
+    name: LogName
+    from?: Offset
+    level?: LogLevel
+  }): Stream<LogLine | LogRotated | LogSkipped, { reason: 'removed' }>
 }
 
 export const logs: Contract<LogsCalls> = {

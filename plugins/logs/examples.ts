@@ -11,7 +11,13 @@ export const examples = (): Examples<LogsCalls> => ({
   },
   'GET /logs/file': {
     input: { name: NAME, level: 'warn' },
-    output: { name: NAME, sizeBytes: 20480, text: '{"level":40,"msg":"a repository of a conversation is gone"}\n', offset: 18211, truncated: false },
+    output: {
+      name: NAME,
+      sizeBytes: 20480,
+      text: '{"level":40,"msg":"a repository of a conversation is gone"}\n',
+      offset: 18211,
+      truncated: false,
+    },
   },
   'GET /logs/follow': {
     input: { name: NAME, from: 20480 },

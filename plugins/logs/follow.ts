@@ -34,13 +34,15 @@ export interface Following {
 
 /** The lines of a log as they are written, over its rotations, until it is removed or nobody wants them. */
 export async function* follow(
-  catalogue: Pick<Catalogue, 'open' | 'path'>, first: FileHandle | Resumed, { name, from, level, signal, reading }: Following,
+  catalogue: Pick<Catalogue, 'open' | 'path'>,
+  first: FileHandle | Resumed,
+  { name, from, level, signal, reading }: Following,
 ): AsyncGenerator<FollowEvent | Identified<FollowEvent>, { reason: 'removed' } | undefined> {
   const resumed = 'at' in first ? first : undefined
   let file = 'at' in first ? first.file : first
   try {
     const { size } = await file.stat()
-    let at = resumed?.at ?? from ?? await lastLines(file, size)
+    let at = resumed?.at ?? from ?? (await lastLines(file, size))
     if (resumed?.gone || at > size) {
       // What was seen last is in a file that was moved away meanwhile.
       yield ROTATED
@@ -50,7 +52,10 @@ export async function* follow(
     reading(part)
     const pace = new Pace()
     for (let absent = 0; !signal.aborted;) {
-      const current = await catalogue.path(name).then(path => lstat(path)).catch(() => undefined)
+      const current = await catalogue
+        .path(name)
+        .then(path => lstat(path))
+        .catch(() => undefined)
       const { ino } = await file.stat()
       for (let more = true; more && !signal.aborted;) {
         const { lines, next } = await whole(file, at, current?.ino !== ino)
@@ -91,7 +96,11 @@ const ROTATED: Identified<LogRotated> = { 'event-id': '0', event: { kind: 'rotat
 const wait = (signal: AbortSignal): Promise<void> => delay(LOOK, undefined, { signal }).catch(() => {})
 
 /** The file that was begun when another of the same log was moved away. */
-const after = async (catalogue: Pick<Catalogue, 'open'>, name: string, ino: number): Promise<FileHandle | undefined> => {
+const after = async (
+  catalogue: Pick<Catalogue, 'open'>,
+  name: string,
+  ino: number,
+): Promise<FileHandle | undefined> => {
   for (let age = 0; age <= KEPT; age++) {
     const newer = await catalogue.open(older(name, age)).catch(() => undefined)
     if (!newer) continue

@@ -20,20 +20,32 @@ export const activate = async (host: Host): Promise<void> => {
   const leftOff = new ResumePositions()
   tellOfChanges(host, catalogue)
   host.on('daemon.ready', () => {
-    const tidy = () => void sweepLogs(catalogue, Date.now()).catch(error => host.log.warn('old logs could not be removed', { error: String(error) }))
+    const tidy = () =>
+      void sweepLogs(catalogue, Date.now()).catch(error =>
+        host.log.warn('old logs could not be removed', { error: String(error) }),
+      )
     tidy()
     const timer = setInterval(tidy, HOUR).unref()
     host.signal.addEventListener('abort', () => clearInterval(timer), { once: true })
   })
 
-  async function* followed({ name, from, level }: Input<LogsCalls, 'GET /logs/follow'>, { caller, http, signal }: Context) {
+  async function* followed(
+    { name, from, level }: Input<LogsCalls, 'GET /logs/follow'>,
+    { caller, http, signal }: Context,
+  ) {
     const leave = enter(followers, caller)
     try {
       const reader = JSON.stringify([whoOf(caller), name])
       const last = /^\d{1,15}$/.test(http?.lastEventId ?? '') ? Number(http!.lastEventId) : undefined
       // A reader who comes back says so, in the header, beside what was asked for at first.
       const file = last === undefined ? await catalogue.open(name) : await leftOff.resume(catalogue, reader, name, last)
-      return yield* follow(catalogue, file, { name, signal, reading: part => leftOff.reading(reader, part), ...(from !== undefined && { from }), ...(level && { level }) })
+      return yield* follow(catalogue, file, {
+        name,
+        signal,
+        reading: part => leftOff.reading(reader, part),
+        ...(from !== undefined && { from }),
+        ...(level && { level }),
+      })
     } finally {
       leave()
     }
@@ -42,11 +54,15 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(logs, {
     'GET /logs': async ({ kind, query }) => {
       const files = await catalogue.list()
-      return { files: files.filter(file => (kind ?? file.kind) === file.kind && (query === undefined || file.name.includes(query))) }
+      return {
+        files: files.filter(
+          file => (kind ?? file.kind) === file.kind && (query === undefined || file.name.includes(query)),
+        ),
+      }
     },
     'GET /logs/file': async ({ name, ...wanted }) => {
       await using file = await catalogue.open(name)
-      return { name, ...await windowOf(file, wanted) }
+      return { name, ...(await windowOf(file, wanted)) }
     },
     'GET /logs/follow': (asked, context) => followed(asked, context),
   })
@@ -57,7 +73,10 @@ const whoOf = ({ email, actor }: Caller): string => email ?? actor
 const enter = (followers: Map<string, number>, caller: Caller): (() => void) => {
   const who = whoOf(caller)
   const open = followers.get(who) ?? 0
-  if (open >= AT_ONCE) refuse('too-many', `expected at most ${AT_ONCE} logs followed at once by one person; close one first`, { retryAfter: 1 })
+  if (open >= AT_ONCE)
+    refuse('too-many', `expected at most ${AT_ONCE} logs followed at once by one person; close one first`, {
+      retryAfter: 1,
+    })
   followers.set(who, open + 1)
   return () => {
     const now = followers.get(who)! - 1
@@ -70,12 +89,18 @@ const enter = (followers: Map<string, number>, caller: Caller): (() => void) => 
 const tellOfChanges = (host: Host, catalogue: Catalogue): void => {
   let before: string | undefined
   const look = async () => {
-    const names = (await catalogue.list()).map(({ name }) => name).sort().join('\n')
+    const names = (await catalogue.list())
+      .map(({ name }) => name)
+      .sort()
+      .join('\n')
     const changed = before !== undefined && before !== names
     before = names
     if (changed) await host.call('kernel.events.publish', { domain: 'logs' })
   }
-  const timer = setInterval(() => void look().catch(error => host.log.warn('the logs could not be listed', { error: String(error) })), LOOK).unref()
+  const timer = setInterval(
+    () => void look().catch(error => host.log.warn('the logs could not be listed', { error: String(error) })),
+    LOOK,
+  ).unref()
   host.signal.addEventListener('abort', () => clearInterval(timer), { once: true })
   host.on('daemon.ready', () => void look().catch(() => {}))
 }

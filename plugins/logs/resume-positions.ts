@@ -32,8 +32,8 @@ export const identityOf = async (file: FileHandle): Promise<string> => {
 /**
  * Where readers left off.
  *
- * The id of an event is an offset, and a log that was rotated has the same ones again: which file it was in is remembered here for
- * as long as the daemon runs, and after that known by where its lines end.
+ * The id of an event is an offset, and a log that was rotated has the same ones again: which file it was in is
+ * remembered here for as long as the daemon runs, and after that known by where its lines end.
  */
 export class ResumePositions {
   /** By reader and log, whoever began first in front. */
@@ -59,9 +59,13 @@ export class ResumePositions {
         const file = await catalogue.open(older(name, age)).catch(() => undefined)
         if (file) files.push(file)
       }
-      const fits = await Promise.all(files.map(async file => (seen === undefined ? endsLine(file, offset) : await identityOf(file) === seen)))
+      const fits = await Promise.all(
+        files.map(async file => (seen === undefined ? endsLine(file, offset) : (await identityOf(file)) === seen)),
+      )
       // Of a file that is known to be gone everything there is comes later.
-      const [at, file] = fits.includes(true) ? [offset, files[fits.indexOf(true)]!] : [0, seen === undefined ? files[0]! : files.at(-1)!]
+      const [at, file] = fits.includes(true)
+        ? [offset, files[fits.indexOf(true)]!]
+        : [0, seen === undefined ? files[0]! : files.at(-1)!]
       files.splice(files.indexOf(file), 1)
       return { file, at, gone: !fits.includes(true) }
     } finally {

@@ -16,7 +16,11 @@ const DAY = 24 * 60 * 60_000
 export const LOG_LIMITS: LogLimits = { files: 200, bytes: 512 * MIB, idle: 30 * DAY }
 
 /** Removes logs that were idle too long, and the oldest where there are too many; what is being written stays. */
-export const sweepLogs = async (catalogue: Pick<Catalogue, 'list' | 'path'>, now: number, limits = LOG_LIMITS): Promise<void> => {
+export const sweepLogs = async (
+  catalogue: Pick<Catalogue, 'list' | 'path'>,
+  now: number,
+  limits = LOG_LIMITS,
+): Promise<void> => {
   let [count, bytes] = [0, 0]
   for (const file of inOrder(await catalogue.list())) {
     count += 1
@@ -29,4 +33,5 @@ export const sweepLogs = async (catalogue: Pick<Catalogue, 'list' | 'path'>, now
 }
 
 /** Those being written first, then the newest. */
-const inOrder = (files: readonly LogFile[]): LogFile[] => [...files].sort((a, b) => Number(b.live) - Number(a.live) || b.modifiedAt - a.modifiedAt)
+const inOrder = (files: readonly LogFile[]): LogFile[] =>
+  [...files].sort((a, b) => Number(b.live) - Number(a.live) || b.modifiedAt - a.modifiedAt)

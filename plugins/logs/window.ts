@@ -22,8 +22,13 @@ export const windowOf = async (file: FileHandle, wanted: Wanted): Promise<Read> 
   const { size } = await file.stat()
   const { bytes = USUAL, offset, find, level } = wanted
   if (find !== undefined || level !== undefined) {
-    const begin = offset ?? await lineAt(file, Math.max(0, size - MOST_SCANNED), size)
-    return matching(file, { size, begin: Math.min(begin, size), bytes, fits: text => (find === undefined || text.includes(find)) && isGrave(text, level) })
+    const begin = offset ?? (await lineAt(file, Math.max(0, size - MOST_SCANNED), size))
+    return matching(file, {
+      size,
+      begin: Math.min(begin, size),
+      bytes,
+      fits: text => (find === undefined || text.includes(find)) && isGrave(text, level),
+    })
   }
   if (offset !== undefined) return forwards(file, await lineAt(file, Math.min(offset, size), size), bytes, size)
   const begin = Math.max(0, size - bytes)
@@ -40,9 +45,16 @@ const forwards = async (file: FileHandle, begin: number, bytes: number, size: nu
   const end = begin + read.length
   // The end of the log may be a line that is still being written.
   if (end >= size) return { sizeBytes: size, text: utf8(read), offset: begin, truncated: false }
-  if (last > 0) return { sizeBytes: size, text: utf8(read.subarray(0, last)), offset: begin, next: begin + last, truncated: false }
+  if (last > 0)
+    return { sizeBytes: size, text: utf8(read.subarray(0, last)), offset: begin, next: begin + last, truncated: false }
   const next = await lineAt(file, end, size)
-  return { sizeBytes: size, text: `${utf8(read)}${CUT}\n`, offset: begin, ...(next < size && { next }), truncated: true }
+  return {
+    sizeBytes: size,
+    text: `${utf8(read)}${CUT}\n`,
+    offset: begin,
+    ...(next < size && { next }),
+    truncated: true,
+  }
 }
 
 interface Search {
@@ -55,7 +67,13 @@ interface Search {
 const matching = async (file: FileHandle, { size, begin, bytes, fits }: Search): Promise<Read> => {
   const found: string[] = []
   let [length, truncated, first] = [0, false, begin]
-  const answer = (at: number): Read => ({ sizeBytes: size, text: found.join(''), offset: first, ...(at < size && { next: at }), truncated })
+  const answer = (at: number): Read => ({
+    sizeBytes: size,
+    text: found.join(''),
+    offset: first,
+    ...(at < size && { next: at }),
+    truncated,
+  })
   for (let at = begin; at < Math.min(size, begin + MOST_SCANNED);) {
     const read = await readAt(file, at, Math.min(PIECE, size - at))
     if (read.length === 0) return answer(size)
@@ -99,4 +117,5 @@ export const readAt = async (file: FileHandle, offset: number, length: number): 
 }
 
 /** Bytes as text; what is no UTF-8 is shown as that. */
-export const utf8 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+export const utf8 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')

@@ -28,7 +28,11 @@ export const unaccepted = (said: Reaching, accepted: Reaching): string[] => {
   const wide = said.networkAllow.filter(entry => !now.networkAllow.includes(entry))
   return [
     ...(said.network === now.network ? [] : [`network: ${said.network} ${until} (sandbox network ${said.network})`]),
-    ...wide.map(entry => `networkAllow: ${entry.slice(0, 260)} ${until} (sandbox network allow ${entry.slice(0, 260)})`),
-    ...(said.networkOnly === now.networkOnly ? [] : [`networkOnly: ${said.networkOnly} ${until} (sandbox network only off)`]),
+    ...wide.map(
+      entry => `networkAllow: ${entry.slice(0, 260)} ${until} (sandbox network allow ${entry.slice(0, 260)})`,
+    ),
+    ...(said.networkOnly === now.networkOnly
+      ? []
+      : [`networkOnly: ${said.networkOnly} ${until} (sandbox network only off)`]),
   ]
 }

@@ -18,15 +18,16 @@ export interface Settings {
   /** How deep helpers may start helpers of their own, 3 unless set. */
   subagentDepth: number & tags.Minimum<1> & tags.Maximum<10>
   /**
-   * What the programs of a conversation are in, from its next turn: `own` unless set, a network of its own whose ways out
-   * are the daemon's; `shared`: the network of the machine.
+   * What the programs of a conversation are in, from its next turn: `own` unless set, a network of its own whose ways
+   * out are the daemon's; `shared`: the network of the machine.
    */
   network: 'own' | 'shared'
   /**
    * What conversations reach beside public addresses, from the next connection: `host[:port]`, none unless set.
    *
-   * A host is a name, `*.` and a name, an address, or a network such as `10.1.0.0/16`. `localhost:5432` is a port of the
-   * machine, which answers inside at the same port. Other than that nothing of the machine itself is opened by a name.
+   * A host is a name, `*.` and a name, an address, or a network such as `10.1.0.0/16`. `localhost:5432` is a port of
+   * the machine, which answers inside at the same port. Other than that nothing of the machine itself is opened by a
+   * name.
    */
   networkAllow: (string & tags.MinLength<1> & tags.MaxLength<260>)[] & tags.MaxItems<200>
   /** Conversations reach nothing but what `networkAllow` names, from the next connection; off unless set. */
@@ -49,7 +50,8 @@ export interface SettingsCalls {
    * Write the settings whole: a key left out takes its default.
    *
    * With `if-match: <tag of an earlier answer>` nothing is written when the settings have changed since. A turn that
-   * runs keeps what it started with, but for what it may reach. Keys of the file that are no settings here stay as they are.
+   * runs keeps what it started with, but for what it may reach. Keys of the file that are no settings here stay as they
+   * are.
    *
    * - 400: an unknown key, a value that does not fit, or an entry of `networkAllow` that may not
    *   be allowed
@@ -70,7 +72,10 @@ export interface SettingsCalls {
    * - 422: the file of settings cannot be read, or its folder is none
    * - 424: the file of settings could not be written; the message says why
    */
-  'POST /settings/patch'(input: { set?: SettingsGiven; unset?: SettingKey[]; revision?: string }): { settings: Settings; revision: string }
+  'POST /settings/patch'(input: { set?: SettingsGiven; unset?: SettingKey[]; revision?: string }): {
+    settings: Settings
+    revision: string
+  }
 
   /** Read every setting as it holds now: at the start of a turn, and wherever one decides. */
   'settings.get'(): Settings

@@ -39,8 +39,8 @@ export interface SettingsChange {
 }
 
 /**
- * The settings in force. They are read from the file each time, so that what a person writes there counts at once; but for what
- * widens the reach of conversations, which counts once it was saved through a call.
+ * The settings in force. They are read from the file each time, so that what a person writes there counts at once; but
+ * for what widens the reach of conversations, which counts once it was saved through a call.
  */
 export class CurrentSettings {
   readonly #file: Pick<SettingsFile, 'load' | 'save'>
@@ -53,7 +53,9 @@ export class CurrentSettings {
   #told = ''
 
   constructor(
-    file: Pick<SettingsFile, 'load' | 'save'>, store: Pick<Store, 'get' | 'set'>, log: Pick<Host['log'], 'warn'>,
+    file: Pick<SettingsFile, 'load' | 'save'>,
+    store: Pick<Store, 'get' | 'set'>,
+    log: Pick<Host['log'], 'warn'>,
     changed: (what: SettingsEvents['settings.changed']) => void,
   ) {
     this.#file = file
@@ -104,7 +106,8 @@ export class CurrentSettings {
   #inForce(kept: KeptSettings, accepted: Reaching, by?: string): Settings {
     const problems = problemsOf(kept, accepted).map(({ detail }) => detail)
     const told = problems.join('\n')
-    if (told && told !== this.#told) this.#log.warn(`${FILE} holds what does not count`, { problems: problems.slice(0, MOST_TOLD) })
+    if (told && told !== this.#told)
+      this.#log.warn(`${FILE} holds what does not count`, { problems: problems.slice(0, MOST_TOLD) })
     this.#told = told
     const said = fitting(kept)
     const now: Settings = { ...said, ...narrowed(said, accepted) }
@@ -120,20 +123,36 @@ const KEYS = Object.keys(DEFAULTS) as SettingKey[]
 
 /** The contract's own limits, so that the file may hold just what a call may write. */
 const fits = (key: string, value: unknown): boolean =>
-  settings.request({ call: 'POST /settings', input: { [key]: value } }).success && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
+  settings.request({ call: 'POST /settings', input: { [key]: value } }).success
+  && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
 
 /** What the file says, with the defaults where it says nothing that fits. */
-const fitting = ({ keys }: KeptSettings): Settings =>
-  ({ ...DEFAULTS, ...Object.fromEntries(Object.entries(keys).filter(([key, value]) => fits(key, value))) })
+const fitting = ({ keys }: KeptSettings): Settings => ({
+  ...DEFAULTS,
+  ...Object.fromEntries(Object.entries(keys).filter(([key, value]) => fits(key, value))),
+})
 
 const problemsOf = (kept: KeptSettings, accepted: Reaching): ManifestProblem[] => {
   const { keys, wrong } = kept
   if (wrong !== undefined) return [{ kind: 'unreadable', detail: wrong }]
   const wide = unaccepted(fitting(kept), accepted).map((detail): ManifestProblem => ({ kind: 'unaccepted', detail }))
-  return [...wide, ...Object.entries(keys).filter(([key, value]) => !fits(key, value)).map(([key]): ManifestProblem => {
-    const setting = KEYS.find(one => one === key)
-    if (setting) return { kind: 'invalidEntry', detail: `${setting}: its value does not fit, so the default ${JSON.stringify(DEFAULTS[setting])} holds` }
-    const suggestion = nearest(key, KEYS)
-    return { kind: 'unknownKey', detail: `${key.slice(0, 80)}: no setting of this sandbox`, ...(suggestion !== undefined && { suggestion }) }
-  })]
+  return [
+    ...wide,
+    ...Object.entries(keys)
+      .filter(([key, value]) => !fits(key, value))
+      .map(([key]): ManifestProblem => {
+        const setting = KEYS.find(one => one === key)
+        if (setting)
+          return {
+            kind: 'invalidEntry',
+            detail: `${setting}: its value does not fit, so the default ${JSON.stringify(DEFAULTS[setting])} holds`,
+          }
+        const suggestion = nearest(key, KEYS)
+        return {
+          kind: 'unknownKey',
+          detail: `${key.slice(0, 80)}: no setting of this sandbox`,
+          ...(suggestion !== undefined && { suggestion }),
+        }
+      }),
+  ]
 }

@@ -2,8 +2,15 @@ import type { Examples } from '../../sdk/contract.js'
 import type { Settings, SettingsCalls } from './contract.js'
 
 const SETTINGS: Settings = {
-  agentRetentionDays: 3, autoResumeOnRestart: true, resumeAfterOutage: false, subagentsAtOnce: 20, subagentsPerTurn: 200,
-  subagentDepth: 3, network: 'own', networkAllow: ['localhost:5432'], networkOnly: false,
+  agentRetentionDays: 3,
+  autoResumeOnRestart: true,
+  resumeAfterOutage: false,
+  subagentsAtOnce: 20,
+  subagentsPerTurn: 200,
+  subagentDepth: 3,
+  network: 'own',
+  networkAllow: ['localhost:5432'],
+  networkOnly: false,
 }
 
 /** One use of each call. */

@@ -14,12 +14,21 @@ export const activate = async (host: Host): Promise<void> => {
     const { keys, by } = what
     host.emit('settings.changed', what)
     // Without `by` a person wrote the file.
-    void record(host, { type: 'settings.changed', audience: 'viewer', outcome: 'ok', ...(by !== undefined && { actor: by }), extra: { keys } })
-    host.call('kernel.events.publish', { domain: 'settings' })
+    void record(host, {
+      type: 'settings.changed',
+      audience: 'viewer',
+      outcome: 'ok',
+      ...(by !== undefined && { actor: by }),
+      extra: { keys },
+    })
+    host
+      .call('kernel.events.publish', { domain: 'settings' })
       .catch(error => host.log.warn('nobody could be told that the settings changed', { error: String(error) }))
   })
   // What was left behind is in nobody's way, so a sweep that fails must not keep the settings from being read.
-  host.boot('Settings', () => file.sweep().catch(error => host.log.info('leftovers of the settings stay', { error: String(error) })))
+  host.boot('Settings', () =>
+    file.sweep().catch(error => host.log.info('leftovers of the settings stay', { error: String(error) })),
+  )
 
   host.contribute('system.manifestProblems', async () => [{ path: FILE, problems: await current.problems() }])
 
@@ -42,12 +51,16 @@ export const activate = async (host: Host): Promise<void> => {
 }
 
 /** Whether a header names what it finds (RFC 9110, section 13.1.1), with or without the quotes of a tag. */
-const matching = (header = '*') => (revision: string): boolean =>
-  header.split(',').some(tag => ['*', revision, `"${revision}"`].includes(tag.trim()))
+const matching =
+  (header = '*') =>
+  (revision: string): boolean =>
+    header.split(',').some(tag => ['*', revision, `"${revision}"`].includes(tag.trim()))
 
 const checkApart = (set: SettingsGiven, unset: readonly SettingKey[]): void => {
   const both = unset.find(key => set[key] !== undefined)
   if (both) {
-    refuse('invalid', `${both}: expected in set or in unset, found in both`, { errors: [{ path: 'unset', expected: `no ${both}` }] })
+    refuse('invalid', `${both}: expected in set or in unset, found in both`, {
+      errors: [{ path: 'unset', expected: `no ${both}` }],
+    })
   }
 }

@@ -45,7 +45,8 @@ export class SettingsFile {
       const code = codeOf(error) ?? ''
       if (code === 'ENOENT') return NOTHING
       if (code === 'ELOOP') return unusable(`${FILE} is a link: put a file of the workspace itself in its place`)
-      if (CLOSED.has(code)) return unusable(`${FILE} cannot be read (${code}): make it a file that the sandbox may read`)
+      if (CLOSED.has(code))
+        return unusable(`${FILE} cannot be read (${code}): make it a file that the sandbox may read`)
       throw error
     }
   }
@@ -68,13 +69,18 @@ export class SettingsFile {
 
   async #read(): Promise<KeptSettings> {
     // Without blocking, or a pipe under this name would be waited for.
-    const handle = await open(join(this.#workspace, FILE), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const handle = await open(
+      join(this.#workspace, FILE),
+      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+    )
     try {
       const found = await handle.stat()
       if (!found.isFile()) return unusable(`${FILE} is no file: remove what is there`)
       if (found.size > MOST_BYTES) return unusable(`${FILE} has ${found.size} bytes: expected at most ${MOST_BYTES}`)
       const keys = parse(await handle.readFile())
-      return keys ? { keys, mode: found.mode & 0o777 } : unusable(`${FILE} does not hold a JSON object: mend it by hand, or remove it`)
+      return keys
+        ? { keys, mode: found.mode & 0o777 }
+        : unusable(`${FILE} does not hold a JSON object: mend it by hand, or remove it`)
     } finally {
       await handle.close()
     }
@@ -123,9 +129,22 @@ const parse = (bytes: Uint8Array): KeptSettings['keys'] | undefined => {
 
 /** A write that failed, as its caller should see it: a full disk and a closed folder are no bugs. */
 const asRefusal = (error: unknown): unknown => {
-  if (isFull(error)) return new Refusal('too-large', 'the disk is full and the settings stay as they were: make room and try again', { cause: error })
-  if (isClosed(error)) return new Refusal('dependency', `${FILE} could not be written (${codeOf(error)}), so nothing was: open its folder for writing and try again`, { cause: error })
+  if (isFull(error))
+    return new Refusal('too-large', 'the disk is full and the settings stay as they were: make room and try again', {
+      cause: error,
+    })
+  if (isClosed(error))
+    return new Refusal(
+      'dependency',
+      `${FILE} could not be written (${codeOf(error)}), so nothing was: open its folder for writing and try again`,
+      { cause: error },
+    )
   // Its folders are made where they are missing, so what is missing is the workspace.
-  if (codeOf(error) === 'ENOENT') return new Refusal('dependency', `${FILE} could not be written: the workspace is gone; bring it back and try again`, { cause: error })
+  if (codeOf(error) === 'ENOENT')
+    return new Refusal(
+      'dependency',
+      `${FILE} could not be written: the workspace is gone; bring it back and try again`,
+      { cause: error },
+    )
   return error
 }

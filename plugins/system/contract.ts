@@ -25,7 +25,17 @@ export type * from './stream/contract.js'
 export type * from './terminals/contract.js'
 
 export interface System
-  extends AccessCalls, BrowserCalls, BundleCalls, HelperCalls, InfoCalls, MachineCalls, MemberCalls, StreamCalls, TerminalCalls, TicketCalls {}
+  extends
+    AccessCalls,
+    BrowserCalls,
+    BundleCalls,
+    HelperCalls,
+    InfoCalls,
+    MachineCalls,
+    MemberCalls,
+    StreamCalls,
+    TerminalCalls,
+    TicketCalls {}
 
 export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }

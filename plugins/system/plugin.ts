@@ -15,12 +15,12 @@ export const contract = system
 
 /** Says what the sandbox is and who may reach it, and serves what belongs to no other group. */
 export const activate = async (host: Host): Promise<void> => {
-  host.contribute('system.programs', async () => [...await terminalPrograms(), await chromiumProgram()])
+  host.contribute('system.programs', async () => [...(await terminalPrograms()), await chromiumProgram()])
   const bundles = await bundleCalls(host)
   await host.serve(system, {
     ...infoCalls(host),
     ...accessCalls(host, bundles.knows),
-    ...await streamCalls(host),
+    ...(await streamCalls(host)),
     ...browserCalls(host),
     ...terminals(host),
     ...bundles.calls,

@@ -33,7 +33,8 @@ export const activityVerb: Verb = {
   run: (terminal, given) => {
     const [what, file] = given.args
     if (what === undefined) return connected(terminal, given, ({ client }) => show(terminal, given, client))
-    if (what !== 'verify' || file === undefined) misused(`expected activity, or activity verify FILE|-, found activity ${given.args.join(' ')}`)
+    if (what !== 'verify' || file === undefined)
+      misused(`expected activity, or activity verify FILE|-, found activity ${given.args.join(' ')}`)
     return verify(terminal, file!, given.on('json'))
   },
 }
@@ -41,9 +42,17 @@ export const activityVerb: Verb = {
 const show = async (terminal: Terminal, given: GivenArguments, client: Client): Promise<number> => {
   const { signal } = terminal
   const limit = Number(given.text('limit') ?? 20)
-  if (!Number.isInteger(limit) || limit < 1 || limit > 500) misused(`--limit: expected a number from 1 to 500, found ${given.text('limit')}`)
-  const [type, actor, conversationId, query] = ['type', 'actor', 'conversation', 'find'].map(flag => given.text(flag) || undefined)
-  const filter = { ...(type && { type }), ...(actor && { actor }), ...(conversationId && { conversationId }), ...(query && { query }) }
+  if (!Number.isInteger(limit) || limit < 1 || limit > 500)
+    misused(`--limit: expected a number from 1 to 500, found ${given.text('limit')}`)
+  const [type, actor, conversationId, query] = ['type', 'actor', 'conversation', 'find'].map(
+    flag => given.text(flag) || undefined,
+  )
+  const filter = {
+    ...(type && { type }),
+    ...(actor && { actor }),
+    ...(conversationId && { conversationId }),
+    ...(query && { query }),
+  }
   const line = given.on('json') ? jsonLine : lineOf(stylesOf(terminal.colour), terminal.columns)
   const print = async (events: readonly ActivityEvent[]) => {
     for (const event of events.toReversed()) await write(terminal, line(event))
@@ -68,7 +77,11 @@ const show = async (terminal: Terminal, given: GivenArguments, client: Client): 
 const since = async (client: Client, filter: object, from: number, signal: AbortSignal): Promise<ActivityEvent[]> => {
   const events: ActivityEvent[] = []
   for (let before: number | undefined; ;) {
-    const page = await client.call('GET /activity', { ...filter, from, limit: 500, ...(before !== undefined && { before }) }, { signal })
+    const page = await client.call(
+      'GET /activity',
+      { ...filter, from, limit: 500, ...(before !== undefined && { before }) },
+      { signal },
+    )
     events.push(...page.events)
     before = page.next
     if (before === undefined) return events
@@ -76,16 +89,43 @@ const since = async (client: Client, filter: object, from: number, signal: Abort
 }
 
 /** An entry as one line: when, what, who, and what there is to say of it. */
-const lineOf = ({ dim, bold, red }: Styles, columns = 0) => (event: ActivityEvent): string => {
-  const { at, type, actor = 'sandbox', conversationId, title, content, endpoint, method, provider, outcome, error, extra } = event
-  const about = [
-    title ? `“${title}”` : conversationId, [method, endpoint].filter(Boolean).join(' '), provider, content, ...Object.entries(extra ?? {}).map(([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`),
-  ].filter(Boolean).map(text => oneLine(text!)).join(' · ')
-  const begin = `${timeOf(at)}  ${oneLine(type).padEnd(22)}  ${oneLine(actor).padEnd(22)}`
-  const failed = outcome === 'error' ? `  failed${error ? `: ${oneLine(error)}` : ''}` : ''
-  const room = columns ? Math.max(20, columns - begin.length - failed.length - 3) : 200
-  return `${dim(timeOf(at))}  ${bold(oneLine(type).padEnd(22))}  ${oneLine(actor).padEnd(22)}${about ? `  ${short(about, room)}` : ''}${red(failed)}`.trimEnd() + '\n'
-}
+const lineOf =
+  ({ dim, bold, red }: Styles, columns = 0) =>
+  (event: ActivityEvent): string => {
+    const {
+      at,
+      type,
+      actor = 'sandbox',
+      conversationId,
+      title,
+      content,
+      endpoint,
+      method,
+      provider,
+      outcome,
+      error,
+      extra,
+    } = event
+    const about = [
+      title ? `“${title}”` : conversationId,
+      [method, endpoint].filter(Boolean).join(' '),
+      provider,
+      content,
+      ...Object.entries(extra ?? {}).map(
+        ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+      ),
+    ]
+      .filter(Boolean)
+      .map(text => oneLine(text!))
+      .join(' · ')
+    const begin = `${timeOf(at)}  ${oneLine(type).padEnd(22)}  ${oneLine(actor).padEnd(22)}`
+    const failed = outcome === 'error' ? `  failed${error ? `: ${oneLine(error)}` : ''}` : ''
+    const room = columns ? Math.max(20, columns - begin.length - failed.length - 3) : 200
+    return (
+      `${dim(timeOf(at))}  ${bold(oneLine(type).padEnd(22))}  ${oneLine(actor).padEnd(22)}${about ? `  ${short(about, room)}` : ''}${red(failed)}`.trimEnd()
+      + '\n'
+    )
+  }
 
 const timeOf = (at: number): string => {
   const time = new Date(at)
@@ -97,7 +137,11 @@ const verify = async (terminal: Terminal, file: string, json: boolean): Promise<
   const check = new ChainCheck()
   let end: { entries: number; head: string } | undefined
   const source = file === '-' ? terminal.in : createReadStream(file)
-  const failed = new Promise<never>((_, reject) => source.once('error', ({ message }: Error) => reject(new CommandFailure(EXIT.failed, `${file} cannot be read: ${message}`))))
+  const failed = new Promise<never>((_, reject) =>
+    source.once('error', ({ message }: Error) =>
+      reject(new CommandFailure(EXIT.failed, `${file} cannot be read: ${message}`)),
+    ),
+  )
   const read = async () => {
     for await (const line of createInterface({ input: source, crlfDelay: Infinity })) {
       if (!line) continue
@@ -110,10 +154,25 @@ const verify = async (terminal: Terminal, file: string, json: boolean): Promise<
   const { brokenAt, entries, head } = check
   const whole = end !== undefined && end.entries === entries && (entries === 0 || end.head === head?.hash)
   const intact = brokenAt === undefined && whole
-  const words = brokenAt !== undefined ? `broken: entry ${brokenAt} is not what was written`
-    : whole ? `intact: ${entries === 1 ? 'one entry' : `${entries} entries`}` + (head ? `, up to number ${head.seq}, head ${head.hash}` : '')
-      : `cut off: what there is fits, and its end is missing after ${head ? `entry ${head.seq}` : 'nothing'}`
-  await write(terminal, json ? jsonLine({ intact, entries, ...(head && { head: head.hash }), ...(brokenAt !== undefined && { brokenAt }), whole }) : `${words}\n`)
+  const words =
+    brokenAt !== undefined
+      ? `broken: entry ${brokenAt} is not what was written`
+      : whole
+        ? `intact: ${entries === 1 ? 'one entry' : `${entries} entries`}`
+          + (head ? `, up to number ${head.seq}, head ${head.hash}` : '')
+        : `cut off: what there is fits, and its end is missing after ${head ? `entry ${head.seq}` : 'nothing'}`
+  await write(
+    terminal,
+    json
+      ? jsonLine({
+          intact,
+          entries,
+          ...(head && { head: head.hash }),
+          ...(brokenAt !== undefined && { brokenAt }),
+          whole,
+        })
+      : `${words}\n`,
+  )
   return intact ? EXIT.ok : EXIT.failed
 }
 

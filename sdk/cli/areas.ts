@@ -4,7 +4,8 @@ import { SELF } from './own-name.js'
 import { columns, counted, oneLine, plain, short } from './text.js'
 import { CONNECTION, misused, type GivenArguments, type Terminal, type Verb } from './verb.js'
 
-const EXPECTED = 'expected areas, areas show ID, write ID FOLDER…, give ID EMAIL…, take ID EMAIL…, reach EMAIL|PATH or delete ID'
+const EXPECTED =
+  'expected areas, areas show ID, write ID FOLDER…, give ID EMAIL…, take ID EMAIL…, reach EMAIL|PATH or delete ID'
 
 /** Shows, writes and grants the sets of folders that people are limited to. */
 export const areasVerb: Verb = {
@@ -19,9 +20,12 @@ export const areasVerb: Verb = {
     'areas reach ann@example.org',
   ],
   notes: [
-    'An area is a named set of folders; a folder counts with all below it, and . is everything. write replaces an area whole.',
-    'Whoever is given an area reaches it and their other areas, and nothing else; somebody who has the whole workspace loses the',
-    'rest of it, which takes --narrow. reach tells who reaches a path, or what a person reaches, and through which areas.',
+    'An area is a named set of folders; a folder counts with all below it, and . is everything. write replaces an '
+      + 'area whole.',
+    'Whoever is given an area reaches it and their other areas, and nothing else; somebody who has the whole '
+      + 'workspace loses the',
+    'rest of it, which takes --narrow. reach tells who reaches a path, or what a person reaches, and through '
+      + 'which areas.',
   ],
   flags: {
     label: { value: 'LABEL', help: 'write: what people read; left out: as it was, or the id' },
@@ -38,54 +42,113 @@ export const areasVerb: Verb = {
     if (what === 'list' && id === undefined) return listed(terminal, given)
     if (what === 'show' && one) return shown(terminal, given, id)
     if (what === 'write' && id !== undefined && rest.length > 0) return written(terminal, given, id, rest)
-    if ((what === 'give' || what === 'take') && id !== undefined && rest.length > 0) return granted(terminal, given, id, what, rest)
+    if ((what === 'give' || what === 'take') && id !== undefined && rest.length > 0)
+      return granted(terminal, given, id, what, rest)
     if (what === 'reach' && one) return reached(terminal, given, id)
     if (what === 'delete' && one) return deleted(terminal, given, id)
     return misused(`${EXPECTED}, found areas ${given.args.join(' ')}`)
   },
 }
 
-const listed = (terminal: Terminal, given: GivenArguments): Promise<number> => asked(terminal, given, (client, options) => client.call('GET /areas', undefined, options), (found, width) => {
-  const rows = found.areas.map(area => [plain(area.id), area.access, foldersOf(area), peopleOf(area), short(plain(area.label), 60)])
-  const none = found.limited ? 'you hold no area, so you reach nothing' : `no areas: everybody reaches the whole workspace; ${SELF} areas write ID FOLDER makes one`
-  const own = found.limited ? ['', `you reach ${found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`).join(', ') || 'nothing'}`] : []
-  return rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows], width), ...own] : none
-})
+const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
+  asked(
+    terminal,
+    given,
+    (client, options) => client.call('GET /areas', undefined, options),
+    (found, width) => {
+      const rows = found.areas.map(area => [
+        plain(area.id),
+        area.access,
+        foldersOf(area),
+        peopleOf(area),
+        short(plain(area.label), 60),
+      ])
+      const none = found.limited
+        ? 'you hold no area, so you reach nothing'
+        : `no areas: everybody reaches the whole workspace; ${SELF} areas write ID FOLDER makes one`
+      const own = found.limited
+        ? [
+            '',
+            `you reach ${found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`).join(', ') || 'nothing'}`,
+          ]
+        : []
+      return rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows], width), ...own] : none
+    },
+  )
 
 const foldersOf = ({ folders, problems = [] }: Area): string =>
-  folders.map(folder => {
-    const problem = problems.find(each => each.folder === folder)?.problem
-    return problem ? `${oneLine(folder)} (${problem})` : oneLine(folder)
-  }).join(' ')
+  folders
+    .map(folder => {
+      const problem = problems.find(each => each.folder === folder)?.problem
+      return problem ? `${oneLine(folder)} (${problem})` : oneLine(folder)
+    })
+    .join(' ')
 
-const peopleOf = ({ holders }: Pick<Area, 'holders'>): string => (holders ? holders.map(({ email }) => plain(email)).join(' ') || 'nobody' : '')
+const peopleOf = ({ holders }: Pick<Area, 'holders'>): string =>
+  holders ? holders.map(({ email }) => plain(email)).join(' ') || 'nobody' : ''
 
 const shown = (terminal: Terminal, given: GivenArguments, id: string): Promise<number> =>
   asked(terminal, given, (client, options) => client.call('GET /areas/{id}', { id }, options), linesOf)
 
-const linesOf = ({ id, label, note, access, folders, repos, conversations, ...area }: AreaDetail, width: number | undefined): string[] => {
-  const rows = folders.map(({ path, exists, files = 0 }) => [oneLine(path), exists ? counted(files, 'file') : 'is gone: it grants nothing'])
+const linesOf = (
+  { id, label, note, access, folders, repos, conversations, ...area }: AreaDetail,
+  width: number | undefined,
+): string[] => {
+  const rows = folders.map(({ path, exists, files = 0 }) => [
+    oneLine(path),
+    exists ? counted(files, 'file') : 'is gone: it grants nothing',
+  ])
   return [
-    `${plain(label)} (${plain(id)}), for ${access === 'work' ? 'work' : 'reading'}`, ...(note ? [plain(note)] : []), '',
-    ...columns([['FOLDER', 'HOLDS'], ...rows], width), '',
-    ...repos.map(({ repo, covered }) => `repository ${oneLine(repo)}: ${covered === 'all' ? 'the whole of it' : 'some files of it'}`),
-    `${counted(conversations, 'conversation')} start in it`, ...(area.holders ? [`held by ${peopleOf(area)}`] : []),
+    `${plain(label)} (${plain(id)}), for ${access === 'work' ? 'work' : 'reading'}`,
+    ...(note ? [plain(note)] : []),
+    '',
+    ...columns([['FOLDER', 'HOLDS'], ...rows], width),
+    '',
+    ...repos.map(
+      ({ repo, covered }) =>
+        `repository ${oneLine(repo)}: ${covered === 'all' ? 'the whole of it' : 'some files of it'}`,
+    ),
+    `${counted(conversations, 'conversation')} start in it`,
+    ...(area.holders ? [`held by ${peopleOf(area)}`] : []),
   ]
 }
 
-const written = (terminal: Terminal, given: GivenArguments, id: string, folders: string[]): Promise<number> => asked(terminal, given, async (client, options) => {
-  const known = (await client.call('GET /areas', undefined, options)).areas.find(area => area.id === id)
-  const note = given.text('note') ?? known?.note
-  const input = { id, folders, label: given.text('label') ?? known?.label ?? id, access: given.on('read') ? 'read' as const : 'work' as const, ...(note && { note }) }
-  return client.call('POST /areas', input, options)
-}, ({ area, created }) => {
-  const next = created ? [`next: ${SELF} areas give ${plain(id)} EMAIL`] : []
-  return [`${created ? 'made' : 'replaced'} ${plain(id)}: ${foldersOf(area)} (${area.access})`, ...next]
-})
+const written = (terminal: Terminal, given: GivenArguments, id: string, folders: string[]): Promise<number> =>
+  asked(
+    terminal,
+    given,
+    async (client, options) => {
+      const known = (await client.call('GET /areas', undefined, options)).areas.find(area => area.id === id)
+      const note = given.text('note') ?? known?.note
+      const input = {
+        id,
+        folders,
+        label: given.text('label') ?? known?.label ?? id,
+        access: given.on('read') ? ('read' as const) : ('work' as const),
+        ...(note && { note }),
+      }
+      return client.call('POST /areas', input, options)
+    },
+    ({ area, created }) => {
+      const next = created ? [`next: ${SELF} areas give ${plain(id)} EMAIL`] : []
+      return [`${created ? 'made' : 'replaced'} ${plain(id)}: ${foldersOf(area)} (${area.access})`, ...next]
+    },
+  )
 
-const granted = (terminal: Terminal, given: GivenArguments, id: string, what: 'give' | 'take', emails: string[]): Promise<number> => {
+const granted = (
+  terminal: Terminal,
+  given: GivenArguments,
+  id: string,
+  what: 'give' | 'take',
+  emails: string[],
+): Promise<number> => {
   const change = what === 'give' ? { add: emails, narrow: given.on('narrow') } : { remove: emails }
-  return asked(terminal, given, (client, options) => client.call('POST /areas/{id}/holders', { id, ...change }, options), done => `${plain(id)} is held by ${peopleOf(done)}`)
+  return asked(
+    terminal,
+    given,
+    (client, options) => client.call('POST /areas/{id}/holders', { id, ...change }, options),
+    done => `${plain(id)} is held by ${peopleOf(done)}`,
+  )
 }
 
 const reached = (terminal: Terminal, given: GivenArguments, whom: string): Promise<number> => {
@@ -96,9 +159,32 @@ const reached = (terminal: Terminal, given: GivenArguments, whom: string): Promi
 const rowsOf = ({ people, folders }: ReachReport, width: number | undefined): string[] => {
   const through = (via: readonly string[]) => via.map(plain).join(' ') || 'the whole workspace'
   if (folders?.length === 0) return [`${plain(people[0]?.email ?? '')} reaches nothing`]
-  if (folders) return columns([['FOLDER', 'ACCESS', 'THROUGH'], ...folders.map(({ path, access, via }) => [oneLine(path), access, through(via)])], width)
-  return columns([['PERSON', 'ROLE', 'ACCESS', 'THROUGH'], ...people.map(({ email, role, access, via }) => [plain(email), role, access, access === 'none' ? '' : through(via)])], width)
+  if (folders)
+    return columns(
+      [
+        ['FOLDER', 'ACCESS', 'THROUGH'],
+        ...folders.map(({ path, access, via }) => [oneLine(path), access, through(via)]),
+      ],
+      width,
+    )
+  return columns(
+    [
+      ['PERSON', 'ROLE', 'ACCESS', 'THROUGH'],
+      ...people.map(({ email, role, access, via }) => [
+        plain(email),
+        role,
+        access,
+        access === 'none' ? '' : through(via),
+      ]),
+    ],
+    width,
+  )
 }
 
 const deleted = (terminal: Terminal, given: GivenArguments, id: string): Promise<number> =>
-  asked(terminal, given, (client, options) => client.call('DELETE /areas/{id}', { id }, options), () => `deleted ${plain(id)}; its folders and files stay`)
+  asked(
+    terminal,
+    given,
+    (client, options) => client.call('DELETE /areas/{id}', { id }, options),
+    () => `deleted ${plain(id)}; its folders and files stay`,
+  )

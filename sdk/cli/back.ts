@@ -20,7 +20,8 @@ export const rewindVerb: Verb = {
   summary: 'undo a message and all that followed, with the files they changed; left out: the newest conversation',
   examples: ['rewind', 'rewind c-1 --before 4 --yes'],
   notes: [
-    'transcript shows the number of each message. Messages that wait stay, paused. Files return in a private copy only.',
+    'transcript shows the number of each message. Messages that wait '
+      + 'stay, paused. Files return in a private copy only.',
     'It asks first. Without a terminal it takes --yes.',
   ],
   flags: {
@@ -36,10 +37,19 @@ export const rewindVerb: Verb = {
       const conversationId = await conversationOf(terminal, client, given)
       const { index, total, text } = await placeIn(client, conversationId, asked, terminal.signal)
       const what = `message ${index}${text === undefined ? '' : ` "${short(plain(text), 60)}"`} of ${oneLine(conversationId)}`
-      const question = `going back to before ${what} drops ${counted(Math.max(0, total - index), 'message')} and the work that came with ${total - index === 1 ? 'it' : 'them'}: go back?`
+      const question =
+        `going back to before ${what} drops ${counted(Math.max(0, total - index), 'message')} and `
+        + `the work that came with ${total - index === 1 ? 'it' : 'them'}: go back?`
       if (!given.on('yes') && !(await confirmed(terminal, given, question, '--yes'))) return EXIT.failed
-      return told(terminal, given, await client.call('POST /agent/rewind', { conversationId, index }, options), ({ dropped }) =>
-        [`back to before message ${index}: ${counted(dropped, 'message')} dropped`, `next: ${SELF} run --conversation ${quoted(conversationId)} "…"`])
+      return told(
+        terminal,
+        given,
+        await client.call('POST /agent/rewind', { conversationId, index }, options),
+        ({ dropped }) => [
+          `back to before message ${index}: ${counted(dropped, 'message')} dropped`,
+          `next: ${SELF} run --conversation ${quoted(conversationId)} "…"`,
+        ],
+      )
     })
   },
 }
@@ -51,12 +61,18 @@ export const fork: Verb = {
   summary: 'start a conversation that begins with what another one said, and follow its turn; left out: the newest one',
   examples: ['fork "try it the other way"', 'fork c-1 "try it the other way" --before 4 --as other-way'],
   notes: [
-    'PROMPT - reads it from standard input. With --before N it begins with the messages before that one, and with the files as that',
-    'message found them; transcript shows the numbers. Without it, with all messages and the files as they are in the workspace now.',
+    'PROMPT - reads it from standard input. With --before N it begins with the messages before that one, and with '
+      + 'the files as that',
+    'message found them; transcript shows the numbers. Without it, with all messages and the files as they are in '
+      + 'the workspace now.',
   ],
   flags: {
     before: { value: 'N', help: 'begin with the messages before this one' },
-    files: { value: 'WHEN', choices: ['then', 'now'], help: 'the files as the message found them (then), or as they are now' },
+    files: {
+      value: 'WHEN',
+      choices: ['then', 'now'],
+      help: 'the files as the message found them (then), or as they are now',
+    },
     as: { value: 'ID', help: 'the id of the new conversation; left out: a new one' },
     ...TURN,
     ...BEGIN,
@@ -68,7 +84,8 @@ export const fork: Verb = {
     const { before: source, text } = withText(fork, given)
     const before = placeOf(given)
     const files = filesOf(given)
-    if (files === 'then' && before === undefined) misused('--files then: expected --before N as well, the message whose files are meant')
+    if (files === 'then' && before === undefined)
+      misused('--files then: expected --before N as well, the message whose files are meant')
     const conversationId = newConversation(given, 'as')
     checkTurn(given)
     const prompt = await words(terminal, text)
@@ -77,10 +94,17 @@ export const fork: Verb = {
       const { client } = connection
       const from = await conversationOf(terminal, client, source)
       const { branch } = await client.call('GET /agents/{id}', { id: from }, { signal: terminal.signal })
-      const keep = before ?? (await client.call('GET /agents/{id}/transcript', { id: from, limit: 1 }, { signal: terminal.signal })).total
+      const keep =
+        before
+        ?? (await client.call('GET /agents/{id}/transcript', { id: from, limit: 1 }, { signal: terminal.signal })).total
       const when = files ?? (before !== undefined && branch !== undefined ? 'then' : 'now')
       const input = await turnOf(terminal, connection, given, prompt, conversationId)
-      if (!given.on('json')) say(terminal, `begins with ${counted(keep, 'message')} of ${oneLine(from)} and the files ${when === 'then' ? 'of then' : 'as they are now'}\n`)
+      if (!given.on('json'))
+        say(
+          terminal,
+          `begins with ${counted(keep, 'message')} of ${oneLine(from)} and the `
+            + `files ${when === 'then' ? 'of then' : 'as they are now'}\n`,
+        )
       return begin(terminal, connection, given, { ...input, forkOf: { conversationId: from, keep, files: when } })
     })
   },
@@ -88,21 +112,35 @@ export const fork: Verb = {
 
 const filesOf = (given: GivenArguments): 'then' | 'now' | undefined => {
   const files = given.text('files')
-  return files === undefined || files === 'then' || files === 'now' ? files : misused(`--files: expected then or now, found ${plain(files)}`)
+  return files === undefined || files === 'then' || files === 'now'
+    ? files
+    : misused(`--files: expected then or now, found ${plain(files)}`)
 }
 
 const placeOf = (given: GivenArguments): number | undefined => {
   const before = given.text('before')
-  if (before !== undefined && !/^\d{1,9}$/.test(before)) misused(`--before: expected the number of a message, as transcript shows it, found ${plain(before)}`)
+  if (before !== undefined && !/^\d{1,9}$/.test(before))
+    misused(`--before: expected the number of a message, as transcript shows it, found ${plain(before)}`)
   return before === undefined ? undefined : Number(before)
 }
 
-/** Where a message is in the record, and what it says; by default the last one that began a turn, whose files were saved. */
-const placeIn = async (client: Client, id: string, asked: number | undefined, signal: AbortSignal): Promise<{ index: number; total: number; text?: string }> => {
+/**
+ * Where a message is in the record, and what it says; by default the last one that began a turn, whose files were
+ * saved.
+ */
+const placeIn = async (
+  client: Client,
+  id: string,
+  asked: number | undefined,
+  signal: AbortSignal,
+): Promise<{ index: number; total: number; text?: string }> => {
   const page = (before: number | undefined, limit: number) =>
     client.call('GET /agents/{id}/transcript', { id, limit, ...(before !== undefined && { before }) }, { signal })
   if (asked !== undefined) {
-    const { messages: [message], total } = await page(asked + 1, 1)
+    const {
+      messages: [message],
+      total,
+    } = await page(asked + 1, 1)
     return { index: asked, total, ...(message?.index === asked && { text: message.text }) }
   }
   let last: TranscriptMessage | undefined

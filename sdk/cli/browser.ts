@@ -34,11 +34,21 @@ export const browser: Verb = {
     const wrong = () => misused(`expected browser ${USAGE}, found browser ${given.args.join(' ')}`)
     if (what === 'list') {
       if (name !== undefined) return wrong()
-      return asked(terminal, given, (client, options) => client.call('GET /system/browsers', undefined, options), ({ sessions }, width) => tableOf(sessions, width))
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('GET /system/browsers', undefined, options),
+        ({ sessions }, width) => tableOf(sessions, width),
+      )
     }
     if (name === undefined || more.length > 0) return wrong()
     if (what === 'close' && url === undefined) {
-      return asked(terminal, given, (client, options) => client.call('DELETE /system/browsers/{name}', { name }, options), () => `closed ${oneLine(name)}`)
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('DELETE /system/browsers/{name}', { name }, options),
+        () => `closed ${oneLine(name)}`,
+      )
     }
     const action = actionOf(what, url) ?? wrong()
     const pageId = given.text('page')
@@ -48,13 +58,23 @@ export const browser: Verb = {
 }
 
 const actionOf = (what: string, url: string | undefined): BrowserAct['action'] | undefined =>
-  url === undefined ? [...GOES, 'capture' as const].find(known => known === what) : (['open', 'goto'] as const).find(known => known === what)
+  url === undefined
+    ? [...GOES, 'capture' as const].find(known => known === what)
+    : (['open', 'goto'] as const).find(known => known === what)
 
 const done = async (terminal: Terminal, given: GivenArguments, client: Client, act: BrowserAct): Promise<number> => {
   const { session, capture } = await client.call('POST /system/browsers/{name}/page', act, { signal: terminal.signal })
   const out = given.text('out')
   if (capture && out !== undefined) await writeFile(resolve(terminal.cwd, out), Buffer.from(capture.data, 'base64'))
-  if (given.on('json')) await write(terminal, jsonLine(capture && out !== undefined ? { session, capture: { ...capture, data: '' } } : { session, ...(capture && { capture }) }))
+  if (given.on('json'))
+    await write(
+      terminal,
+      jsonLine(
+        capture && out !== undefined
+          ? { session, capture: { ...capture, data: '' } }
+          : { session, ...(capture && { capture }) },
+      ),
+    )
   else await write(terminal, capture ? textOf(capture) : `${tableOf([session], terminal.width).join('\n')}\n`)
   return EXIT.ok
 }
@@ -67,8 +87,14 @@ const tableOf = (sessions: readonly BrowserSession[], width: number | undefined)
   const now = Date.now()
   const rows = sessions.flatMap(({ name, running, activityAt, conversationId = '', pages }) => {
     const about = [oneLine(name), running ? 'running' : 'closed', ago(activityAt, now), oneLine(conversationId)]
-    const lines = pages.map(({ id, active, title, url }) => [`${oneLine(id)}${active ? ' *' : ''}`, short(oneLine(title ? `${title} – ${url}` : url), 100)])
-    return (lines.length > 0 ? lines : [['', '']]).map((line, at) => [...(at === 0 ? about : ['', '', '', '']), ...line])
+    const lines = pages.map(({ id, active, title, url }) => [
+      `${oneLine(id)}${active ? ' *' : ''}`,
+      short(oneLine(title ? `${title} – ${url}` : url), 100),
+    ])
+    return (lines.length > 0 ? lines : [['', '']]).map((line, at) => [
+      ...(at === 0 ? about : ['', '', '', '']),
+      ...line,
+    ])
   })
   return columns([['NAME', 'STATE', 'USED', 'OF', 'PAGE', 'SHOWS'], ...rows], width)
 }

@@ -27,7 +27,8 @@ export const bundle: Verb = {
   summary: 'back the sandbox up into a file, or bring it back from one',
   examples: ['bundle backup.tar.gz', 'bundle list', 'bundle restore backup.tar.gz --check'],
   notes: [
-    'Files that tools make again stay out, and members, sessions and tokens are never packed. The file is named after the moment when left out.',
+    'Files that tools make again stay out, and members, sessions and tokens are never packed. The file is named '
+      + 'after the moment when left out.',
     'restore replaces what is in the workspace; what was there is kept for 7 days. The daemon starts anew by itself.',
     'A passphrase comes from SANDBOX_PASSPHRASE, else it is asked for: an argument could be seen by others.',
   ],
@@ -43,28 +44,54 @@ export const bundle: Verb = {
   run: (terminal, given) => {
     const [what, name] = given.args
     const known = what === 'list' || what === 'remove' || what === 'restore'
-    if (!known && name === undefined) return connected(terminal, given, connection => make(terminal, given, connection, what))
-    if (what === 'list' && name === undefined) return asked(terminal, given, (client, options) => client.call('GET /bundles', undefined, options), ({ exports }, width) => tableOf(exports, width))
+    if (!known && name === undefined)
+      return connected(terminal, given, connection => make(terminal, given, connection, what))
+    if (what === 'list' && name === undefined)
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('GET /bundles', undefined, options),
+        ({ exports }, width) => tableOf(exports, width),
+      )
     if (what === 'remove' && name !== undefined) {
-      return asked(terminal, given, (client, options) => client.call('DELETE /bundles/{name}', { name }, options), () => `removed ${oneLine(name)}`)
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('DELETE /bundles/{name}', { name }, options),
+        () => `removed ${oneLine(name)}`,
+      )
     }
-    if (what === 'restore' && name !== undefined) return connected(terminal, given, connection => restore(terminal, given, connection, name))
+    if (what === 'restore' && name !== undefined)
+      return connected(terminal, given, connection => restore(terminal, given, connection, name))
     return misused(`expected ${FORMS}, found bundle ${given.args.join(' ')}`)
   },
 }
 
-const make = async (terminal: Terminal, given: GivenArguments, { client, url }: Connection, file?: string): Promise<number> => {
+const make = async (
+  terminal: Terminal,
+  given: GivenArguments,
+  { client, url }: Connection,
+  file?: string,
+): Promise<number> => {
   const { signal } = terminal
   const [secrets, repos, since] = [given.on('secrets'), given.all('repo'), given.text('since')]
   const at = since === undefined ? undefined : Date.parse(since)
   if (Number.isNaN(at)) misused(`--since: expected a time such as 2030-01-31, found ${since}`)
   if (file !== undefined) await refuseTaken(resolve(terminal.cwd, file))
   const passphrase = secrets || given.on('encrypt') ? await newPassphrase(terminal) : undefined
-  const { name } = await client.call('POST /bundles', {
-    ...(secrets && { secrets }), ...(repos.length > 0 && { repos: [...repos] }), ...(at !== undefined && { since: at }), ...(passphrase !== undefined && { passphrase }),
-  }, { signal })
+  const { name } = await client.call(
+    'POST /bundles',
+    {
+      ...(secrets && { secrets }),
+      ...(repos.length > 0 && { repos: [...repos] }),
+      ...(at !== undefined && { since: at }),
+      ...(passphrase !== undefined && { passphrase }),
+    },
+    { signal },
+  )
   const made = await followed(terminal, client, name)
-  if (made.state !== 'ready') throw new CommandFailure(EXIT.failed, `it could not be packed: ${oneLine(made.detail ?? 'nobody knows why')}`)
+  if (made.state !== 'ready')
+    throw new CommandFailure(EXIT.failed, `it could not be packed: ${oneLine(made.detail ?? 'nobody knows why')}`)
   const target = resolve(terminal.cwd, file ?? name)
   await download(terminal, client, url, made, target)
   return told(terminal, given, { ...made, file: target }, () => `${oneLine(target)}  ${bytesWords(made.sizeBytes)}`)
@@ -81,7 +108,11 @@ const followed = async (terminal: Terminal, client: Client, name: string): Promi
   const { signal } = terminal
   const left = new AbortController()
   try {
-    for await (const event of await client.call('GET /events', {}, { signal: AbortSignal.any([signal, left.signal]) })) {
+    for await (const event of await client.call(
+      'GET /events',
+      {},
+      { signal: AbortSignal.any([signal, left.signal]) },
+    )) {
       if (event.kind !== 'hello' && !(event.kind === 'runtimeChanged' && event.domains.includes('bundles'))) continue
       const { exports } = await client.call('GET /bundles', undefined, { signal })
       const found = exports.find(each => each.name === name)
@@ -97,11 +128,18 @@ const followed = async (terminal: Terminal, client: Client, name: string): Promi
 }
 
 const refuseTaken = async (target: string): Promise<void> => {
-  if (await stat(target).catch(() => undefined)) throw new CommandFailure(EXIT.failed, `${target} is there already: name another file, or remove it`)
+  if (await stat(target).catch(() => undefined))
+    throw new CommandFailure(EXIT.failed, `${target} is there already: name another file, or remove it`)
 }
 
 /** Fetches a backup into a file that has its name only when it is whole; one that was cut goes on where it was. */
-const download = async (terminal: Terminal, client: Client, url: string, { name, sizeBytes }: Bundle, target: string): Promise<void> => {
+const download = async (
+  terminal: Terminal,
+  client: Client,
+  url: string,
+  { name, sizeBytes }: Bundle,
+  target: string,
+): Promise<void> => {
   await refuseTaken(target)
   const { ticket } = await client.call('POST /system/ws-ticket', { for: 'bundle', name }, { signal: terminal.signal })
   const part = `${target}.part`
@@ -109,7 +147,13 @@ const download = async (terminal: Terminal, client: Client, url: string, { name,
   try {
     for (let tries = 1, done = 0; done < sizeBytes; tries++) {
       const before = done
-      await piece(terminal, `${url}/bundles/download?name=${encodeURIComponent(name)}&ticket=${ticket}`, part, done, sizeBytes).catch(error => {
+      await piece(
+        terminal,
+        `${url}/bundles/download?name=${encodeURIComponent(name)}&ticket=${ticket}`,
+        part,
+        done,
+        sizeBytes,
+      ).catch(error => {
         if (terminal.signal.aborted || error instanceof Refusal || tries >= TRIES) throw error
       })
       done = (await stat(part).catch(() => undefined))?.size ?? 0
@@ -123,35 +167,60 @@ const download = async (terminal: Terminal, client: Client, url: string, { name,
 }
 
 const piece = async (terminal: Terminal, url: string, part: string, from: number, all: number): Promise<void> => {
-  const response = await fetch(url, { signal: terminal.signal, ...(from > 0 && { headers: { range: `bytes=${from}-` } }) })
-  if (!response.ok) throw Refusal.parse(await response.json() as RefusalBody)
+  const response = await fetch(url, {
+    signal: terminal.signal,
+    ...(from > 0 && { headers: { range: `bytes=${from}-` } }),
+  })
+  if (!response.ok) throw Refusal.parse((await response.json()) as RefusalBody)
   let done = response.status === 206 ? from : 0
-  await pipeline(Readable.fromWeb(response.body as never), async function* (bytes: AsyncIterable<Buffer>) {
-    for await (const one of bytes) {
-      done += one.length
-      drawn(terminal, 'fetching', done, all)
-      yield one
-    }
-  }, createWriteStream(part, { flags: response.status === 206 ? 'a' : 'w', mode: 0o600 }))
+  await pipeline(
+    Readable.fromWeb(response.body as never),
+    async function* (bytes: AsyncIterable<Buffer>) {
+      for await (const one of bytes) {
+        done += one.length
+        drawn(terminal, 'fetching', done, all)
+        yield one
+      }
+    },
+    createWriteStream(part, { flags: response.status === 206 ? 'a' : 'w', mode: 0o600 }),
+  )
 }
 
 const tableOf = (exports: readonly Bundle[], width: number | undefined): string[] => {
   const now = Date.now()
   const rows = exports.map(({ name, state, createdAt, sizeBytes, doneBytes, secrets, detail = '' }) => [
-    oneLine(name), state, state === 'packing' ? `${bytesWords(doneBytes ?? 0)} of ${bytesWords(sizeBytes)}` : bytesWords(sizeBytes), ago(createdAt, now), secrets ? 'with secrets' : oneLine(detail),
+    oneLine(name),
+    state,
+    state === 'packing' ? `${bytesWords(doneBytes ?? 0)} of ${bytesWords(sizeBytes)}` : bytesWords(sizeBytes),
+    ago(createdAt, now),
+    secrets ? 'with secrets' : oneLine(detail),
   ])
-  return rows.length > 0 ? columns([['NAME', 'STATE', 'SIZE', 'MADE', ''], ...rows], width) : [`no bundles; make one with ${SELF} bundle`]
+  return rows.length > 0
+    ? columns([['NAME', 'STATE', 'SIZE', 'MADE', ''], ...rows], width)
+    : [`no bundles; make one with ${SELF} bundle`]
 }
 
-const restore = async (terminal: Terminal, given: GivenArguments, { client, daemon }: Connection, file: string): Promise<number> => {
+const restore = async (
+  terminal: Terminal,
+  given: GivenArguments,
+  { client, daemon }: Connection,
+  file: string,
+): Promise<number> => {
   const { signal } = terminal
-  const mode = given.on('check') ? 'check' as const : 'apply' as const
+  const mode = given.on('check') ? ('check' as const) : ('apply' as const)
   const { path, forget } = await placed(terminal, file, daemon?.workspace)
   try {
-    const ask = (passphrase?: string) => client.call('POST /bundles/restore', { path, mode, ...(passphrase !== undefined && { passphrase }) }, { signal })
+    const ask = (passphrase?: string) =>
+      client.call('POST /bundles/restore', { path, mode, ...(passphrase !== undefined && { passphrase }) }, { signal })
     const given_ = terminal.env.SANDBOX_PASSPHRASE
     const report = await ask(given_).catch(async error => {
-      if (given_ !== undefined || !terminal.interactive || !(error instanceof Refusal) || !/give its passphrase/.test(error.message)) throw error
+      if (
+        given_ !== undefined
+        || !terminal.interactive
+        || !(error instanceof Refusal)
+        || !/give its passphrase/.test(error.message)
+      )
+        throw error
       return ask(await askHidden(terminal, 'passphrase: '))
     })
     return await told(terminal, given, report, () => reportLines(report, mode, terminal))
@@ -161,7 +230,11 @@ const restore = async (terminal: Terminal, given: GivenArguments, { client, daem
 }
 
 /** A file as the daemon finds it in its workspace; one from elsewhere is put there for as long as it is read. */
-const placed = async (terminal: Terminal, file: string, workspace: string | undefined): Promise<{ path: string; forget: () => Promise<void> }> => {
+const placed = async (
+  terminal: Terminal,
+  file: string,
+  workspace: string | undefined,
+): Promise<{ path: string; forget: () => Promise<void> }> => {
   // Of a daemon elsewhere the name is one of its workspace already.
   if (workspace === undefined) return { path: file, forget: async () => {} }
   const real = await realpath(resolve(terminal.cwd, file)).catch(() => {
@@ -175,13 +248,19 @@ const placed = async (terminal: Terminal, file: string, workspace: string | unde
   return { path, forget: () => rm(join(workspace, path), { force: true }) }
 }
 
-const reportLines = ({ from, written, skipped, todo, restarting }: RestoreReport, mode: 'check' | 'apply', terminal: Terminal): string[] => {
+const reportLines = (
+  { from, written, skipped, todo, restarting }: RestoreReport,
+  mode: 'check' | 'apply',
+  terminal: Terminal,
+): string[] => {
   const { bold, yellow } = stylesOf(terminal.colour)
   const files = written.filter(({ path }) => !path.startsWith('state/'))
   const kept = written.find(({ path }) => path === 'state/agent')?.files ?? 0
   const sum = files.reduce((all, one) => all + one.files, 0)
   return [
-    bold(`${mode === 'check' ? 'would bring back' : 'brings back'} ${counted(sum, 'file')} and ${counted(kept, 'conversation')} of ${new Date(from.createdAt).toISOString().slice(0, 16).replace('T', ' ')}`),
+    bold(
+      `${mode === 'check' ? 'would bring back' : 'brings back'} ${counted(sum, 'file')} and ${counted(kept, 'conversation')} of ${new Date(from.createdAt).toISOString().slice(0, 16).replace('T', ' ')}`,
+    ),
     ...skipped.map(({ path, reason }) => `${yellow('left out')} ${oneLine(path)}: ${oneLine(reason)}`),
     ...todo.map(what => `to do: ${oneLine(what)}`),
     ...(restarting ? ['the sandbox starts anew now'] : []),
@@ -192,8 +271,13 @@ const LEAST = 12
 
 const newPassphrase = async (terminal: Terminal): Promise<string> => {
   const given = terminal.env.SANDBOX_PASSPHRASE
-  const passphrase = given ?? (terminal.interactive ? await askHidden(terminal, 'passphrase: ') : misused('put the passphrase into SANDBOX_PASSPHRASE'))
+  const passphrase =
+    given
+    ?? (terminal.interactive
+      ? await askHidden(terminal, 'passphrase: ')
+      : misused('put the passphrase into SANDBOX_PASSPHRASE'))
   if (passphrase.length < LEAST) misused(`a passphrase takes at least ${LEAST} characters`)
-  if (given === undefined && (await askHidden(terminal, 'once more: ')) !== passphrase) misused('the two passphrases differ')
+  if (given === undefined && (await askHidden(terminal, 'once more: ')) !== passphrase)
+    misused('the two passphrases differ')
   return passphrase
 }

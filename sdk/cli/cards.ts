@@ -9,7 +9,12 @@ const YES = new Set(['yes', 'y', 'approve', 'ok'])
 const NO = new Set(['no', 'n', 'reject'])
 
 const CARDS: { readonly [kind in Card['kind']]: true } = {
-  plan: true, question: true, permission: true, service_offer: true, capability_offer: true, payment_offer: true,
+  plan: true,
+  question: true,
+  permission: true,
+  service_offer: true,
+  capability_offer: true,
+  payment_offer: true,
 }
 
 /** Whether a frame is a card, which somebody is to answer. */
@@ -35,16 +40,23 @@ export const replyFrom = (card: Card, words: readonly string[]): CardReply => {
   if (card.kind === 'permission') {
     const word = first.toLowerCase()
     const decision = YES.has(word) ? 'once' : NO.has(word) ? 'deny' : word
-    if (decision !== 'once' && decision !== 'always' && decision !== 'deny') return misused(`expected ${choices(card)}, found ${first || 'nothing'}`)
+    if (decision !== 'once' && decision !== 'always' && decision !== 'deny')
+      return misused(`expected ${choices(card)}, found ${first || 'nothing'}`)
     return { kind: 'permission', requestId, decision, ...(feedback && { feedback }) }
   }
   if (card.kind !== 'question') return offerReply(card, words)
-  if (words.length > card.questions.length) misused(`expected ${card.questions.length} answers, found ${words.length}: quote an answer of several words`)
-  const answers = Object.fromEntries(card.questions.flatMap((question, at) => (words[at] ? [[question.question, chosen(question, words[at])]] : [])))
+  if (words.length > card.questions.length)
+    misused(`expected ${card.questions.length} answers, found ${words.length}: quote an answer of several words`)
+  const answers = Object.fromEntries(
+    card.questions.flatMap((question, at) => (words[at] ? [[question.question, chosen(question, words[at])]] : [])),
+  )
   return { kind: 'question', requestId, ...(Object.keys(answers).length && { answers }) }
 }
 
-const offerReply = (card: Exclude<Card, { kind: 'plan' | 'permission' | 'question' }>, words: readonly string[]): CardReply => {
+const offerReply = (
+  card: Exclude<Card, { kind: 'plan' | 'permission' | 'question' }>,
+  words: readonly string[],
+): CardReply => {
   const { kind, requestId } = card
   const word = (words[0] ?? '').toLowerCase()
   if (words.length > 1 || (!YES.has(word) && !NO.has(word))) {
@@ -57,7 +69,10 @@ const offerReply = (card: Exclude<Card, { kind: 'plan' | 'permission' | 'questio
 const chosen = ({ options, multiSelect }: Question, words: string): string | string[] => {
   const one = (word: string) => (/^\d+$/.test(word) ? options[Number(word) - 1]?.label : undefined) ?? word
   if (!multiSelect) return one(words.trim())
-  return words.split(',').map(word => one(word.trim())).filter(Boolean)
+  return words
+    .split(',')
+    .map(word => one(word.trim()))
+    .filter(Boolean)
 }
 
 /** The words that answer a card without thinking; an offer is never taken so. */
@@ -75,7 +90,11 @@ const usual = (card: Card, ofQuestion: (question: Question) => string): string[]
 }
 
 /** The answer nobody had to think about: the first choice there is. */
-export const firstChoice = (card: Card): CardReply => replyFrom(card, usual(card, ({ options }) => (options.length ? '1' : '')))
+export const firstChoice = (card: Card): CardReply =>
+  replyFrom(
+    card,
+    usual(card, ({ options }) => (options.length ? '1' : '')),
+  )
 
 /** The command that answers a card from another terminal. */
 export const answerCommand = (card: Card): string => {
@@ -84,7 +103,11 @@ export const answerCommand = (card: Card): string => {
 }
 
 /** Asks the person at the terminal; undefined when the signal came first or the input ended. */
-export const askPerson = async (terminal: Pick<Terminal, 'in' | 'out'>, card: Card, signal: AbortSignal): Promise<CardReply | undefined> => {
+export const askPerson = async (
+  terminal: Pick<Terminal, 'in' | 'out'>,
+  card: Card,
+  signal: AbortSignal,
+): Promise<CardReply | undefined> => {
   if (signal.aborted) return undefined
   const lines = createInterface({ input: terminal.in, output: terminal.out })
   const typed = lines[Symbol.asyncIterator]()
@@ -116,7 +139,10 @@ export const askPerson = async (terminal: Pick<Terminal, 'in' | 'out'>, card: Ca
 const asked = async (card: Card, ask: (text: string) => Promise<string | undefined>): Promise<string[] | undefined> => {
   if (card.kind !== 'question') {
     const line = await ask(`${choices(card)} > `)
-    return line?.trim().split(/\s+(.*)/s).filter(Boolean)
+    return line
+      ?.trim()
+      .split(/\s+(.*)/s)
+      .filter(Boolean)
   }
   const words: string[] = []
   for (const { header } of card.questions) {

@@ -12,21 +12,31 @@ export const completion = (verbs: () => readonly Verb[]): Verb => ({
     'completion zsh > ~/.zfunc/_sandbox',
     'completion fish > ~/.config/fish/completions/sandbox.fish',
   ],
-  notes: ['In zsh the folder must be in fpath before compinit runs. It completes the name sandbox, as an installed program has it,',
-    'and asks the daemon at hand for the names of its calls.'],
+  notes: [
+    'In zsh the folder must be in fpath before compinit runs. It completes the name sandbox, as an installed '
+      + 'program has it,',
+    'and asks the daemon at hand for the names of its calls.',
+  ],
   flags: { json: CONNECTION.json! },
   least: 1,
   most: 1,
   run: async (terminal, given) => {
     const [shell = ''] = given.args
-    const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell]! : misused(`expected completion bash, zsh or fish, found ${plain(shell)}`)
+    const script = Object.hasOwn(SCRIPTS, shell)
+      ? SCRIPTS[shell]!
+      : misused(`expected completion bash, zsh or fish, found ${plain(shell)}`)
     return told(terminal, given, { shell, script: script(verbs()) }, made => made.script.trimEnd())
   },
 })
 
-/** The words a verb may begin with, as its usage lists them: `[list | back|forward NAME]` has list, back and forward. */
+/**
+ * The words a verb may begin with, as its usage lists them: `[list | back|forward NAME]` has list, back and forward.
+ */
 export const wordsOf = ({ usage }: Pick<Verb, 'usage'>): string[] =>
-  usage.split(/ \| |\[/).flatMap(form => /^\S*/.exec(form.trim())![0].replace(/\]$/, '').split('|')).filter(word => /^[a-z][a-z-]*$/.test(word))
+  usage
+    .split(/ \| |\[/)
+    .flatMap(form => /^\S*/.exec(form.trim())![0].replace(/\]$/, '').split('|'))
+    .filter(word => /^[a-z][a-z-]*$/.test(word))
 
 const isPath = ({ value }: Flag): boolean => value === 'FILE' || value === 'DIR'
 
@@ -37,9 +47,22 @@ const inQuotes = (text: string): string => text.replaceAll("'", "'\\''")
 const CALLS_OF = 'sandbox 2>/dev/null calls --names'
 
 const bash = (verbs: readonly Verb[]): string => {
-  const before = Object.entries(CONNECTION).filter(([, { value }]) => value).map(([flag]) => `--${flag}`).join('|')
-  const values = verbs.flatMap(({ name, flags }) => Object.entries(flags).flatMap(([flag, { choices }]) => (choices ? [`    '${name} --${flag}') words='${choices.join(' ')}' ;;`] : [])))
-  const paths = [...new Set(verbs.flatMap(({ flags }) => Object.entries(flags).flatMap(([flag, its]) => (isPath(its) ? [`*' --${flag}'`] : []))))]
+  const before = Object.entries(CONNECTION)
+    .filter(([, { value }]) => value)
+    .map(([flag]) => `--${flag}`)
+    .join('|')
+  const values = verbs.flatMap(({ name, flags }) =>
+    Object.entries(flags).flatMap(([flag, { choices }]) =>
+      choices ? [`    '${name} --${flag}') words='${choices.join(' ')}' ;;`] : [],
+    ),
+  )
+  const paths = [
+    ...new Set(
+      verbs.flatMap(({ flags }) =>
+        Object.entries(flags).flatMap(([flag, its]) => (isPath(its) ? [`*' --${flag}'`] : [])),
+      ),
+    ),
+  ]
   return `# bash completion of sandbox
 _sandbox() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]} verb='' words='' i
@@ -74,7 +97,12 @@ const zsh = (verbs: readonly Verb[]): string => {
   const values = (flag: Flag) => (flag.choices ? `(${flag.choices.join(' ')})` : isPath(flag) ? '_files' : ' ')
   const option = (name: string, flag: Flag) =>
     `'${flag.multiple ? '*' : ''}--${name}[${told(flag.help)}]${flag.value ? `:${told(flag.value)}:${values(flag)}` : ''}'`
-  const words = (verb: Verb) => (verb.group ? [`'1:what:{compadd -- ${wordsOf(verb).join(' ')} $(${CALLS_OF} ${verb.name})}'`, "'*:file:_files'"] : wordsOf(verb).length ? [`'1:what:(${wordsOf(verb).join(' ')})'`, "'*:file:_files'"] : ["'*:file:_files'"])
+  const words = (verb: Verb) =>
+    verb.group
+      ? [`'1:what:{compadd -- ${wordsOf(verb).join(' ')} $(${CALLS_OF} ${verb.name})}'`, "'*:file:_files'"]
+      : wordsOf(verb).length
+        ? [`'1:what:(${wordsOf(verb).join(' ')})'`, "'*:file:_files'"]
+        : ["'*:file:_files'"]
   return `#compdef sandbox
 _sandbox() {
   local -a verbs=(
@@ -99,7 +127,8 @@ if [ "$funcstack[1]" = _sandbox ]; then _sandbox "$@"; else compdef _sandbox san
 
 const fish = (verbs: readonly Verb[]): string => {
   const told = (text: string) => text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")
-  const takes = (flag: Flag) => (flag.choices ? ` -x -a '${flag.choices.join(' ')}'` : isPath(flag) ? ' -r -F' : flag.value ? ' -x' : '')
+  const takes = (flag: Flag) =>
+    flag.choices ? ` -x -a '${flag.choices.join(' ')}'` : isPath(flag) ? ' -r -F' : flag.value ? ' -x' : ''
   return [
     '# fish completion of sandbox',
     ...verbs.flatMap(verb => {
@@ -107,7 +136,10 @@ const fish = (verbs: readonly Verb[]): string => {
       return [
         `complete -c sandbox -n __fish_use_subcommand -f -a ${verb.name} -d '${told(verb.summary)}'`,
         ...(wordsOf(verb).length ? [`${seen} -a '${wordsOf(verb).join(' ')}'`] : []),
-        ...Object.entries(verb.flags).map(([name, flag]) => `${seen} -l ${name}${flag.short ? ` -s ${flag.short}` : ''}${takes(flag)} -d '${told(flag.help)}'`),
+        ...Object.entries(verb.flags).map(
+          ([name, flag]) =>
+            `${seen} -l ${name}${flag.short ? ` -s ${flag.short}` : ''}${takes(flag)} -d '${told(flag.help)}'`,
+        ),
       ]
     }),
     `complete -c sandbox -n __fish_use_subcommand -f -a '(${CALLS_OF})'`,

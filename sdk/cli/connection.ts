@@ -12,13 +12,23 @@ export interface Connection {
   readonly daemon?: Running
 }
 
-/** Finds the daemon the command line means, with the token given, else a session of its owner that ends with the work. */
-export const connected = async <T>(terminal: Terminal, given: GivenArguments, work: (connection: Connection) => Promise<T>): Promise<T> => {
+/**
+ * Finds the daemon the command line means, with the token given, else a session of its owner that ends with the work.
+ */
+export const connected = async <T>(
+  terminal: Terminal,
+  given: GivenArguments,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> => {
   const { url, daemon } = await whichDaemon(terminal, given)
   const token = await tokenOf(terminal, given)
   if (token) return work({ client: signed(createClient({ url, token }), terminal), url, ...(daemon && { daemon }) })
   if (!daemon)
-    throw new CommandFailure(EXIT.failed, `no credential for ${url}: it is no daemon of this user on this machine, so put a control token into SANDBOX_TOKEN`)
+    throw new CommandFailure(
+      EXIT.failed,
+      `no credential for ${url}: it is no daemon of this user on this machine, so put a control token into `
+        + 'SANDBOX_TOKEN',
+    )
   return asOwner(daemon, terminal, work)
 }
 
@@ -26,28 +36,46 @@ export const connected = async <T>(terminal: Terminal, given: GivenArguments, wo
 const tokenOf = async (terminal: Terminal, given: GivenArguments): Promise<string | undefined> => {
   const file = given.text('token-file')
   if (file === undefined) return terminal.env.SANDBOX_TOKEN
-  return (await inputText(terminal, file, '--token-file')).trim() || misused(`--token-file: expected a control token, found nothing in ${file}`)
+  return (
+    (await inputText(terminal, file, '--token-file')).trim()
+    || misused(`--token-file: expected a control token, found nothing in ${file}`)
+  )
 }
 
 /** Acts as the owner of a daemon of this machine while the work lasts. */
-export const asOwner = async <T>(daemon: Running, terminal: Pick<Terminal, 'signal' | 'sign'>, work: (connection: Connection) => Promise<T>): Promise<T> => {
-  const open = async () => (await askLogin<{ token: string }>(daemon, { do: 'session', device: 'sandbox cli' }, terminal.signal)).token
+export const asOwner = async <T>(
+  daemon: Running,
+  terminal: Pick<Terminal, 'signal' | 'sign'>,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> => {
+  const open = async () =>
+    (await askLogin<{ token: string }>(daemon, { do: 'session', device: 'sandbox cli' }, terminal.signal)).token
   // Such a session ends with the daemon; a stream that outlives a restart needs another.
   const client = signed(createClient({ url: daemon.url, session: await open(), renew: open }), terminal)
   try {
     return await work({ client, url: daemon.url, daemon })
   } finally {
-    await client.call('POST /system/sessions/revoke', { current: true }, { signal: AbortSignal.timeout(1000) }).catch(() => {})
+    await client
+      .call('POST /system/sessions/revoke', { current: true }, { signal: AbortSignal.timeout(1000) })
+      .catch(() => {})
   }
 }
 
 /** A client whose calls show that the program is at work while they take long. */
 const signed = (client: Client, { sign }: Pick<Terminal, 'sign'>): Client =>
-  (sign ? { call: (...asked) => sign.during(() => client.call(...asked)) } : client)
+  sign ? { call: (...asked) => sign.during(() => client.call(...asked)) } : client
 
 /** Asks a daemon's login socket; throws the refusal it answers, or `Unreached`. */
-export const askLogin = async <T extends object>({ socket, url }: Running, request: SocketRequest, signal: AbortSignal): Promise<T> => {
-  if (!socket) throw new CommandFailure(EXIT.failed, `the daemon at ${url} has its local sign-in switched off: put a control token into SANDBOX_TOKEN`)
+export const askLogin = async <T extends object>(
+  { socket, url }: Running,
+  request: SocketRequest,
+  signal: AbortSignal,
+): Promise<T> => {
+  if (!socket)
+    throw new CommandFailure(
+      EXIT.failed,
+      `the daemon at ${url} has its local sign-in switched off: put a control token into SANDBOX_TOKEN`,
+    )
   try {
     return await askSocket<T>(socket, request, signal)
   } catch (error) {
@@ -56,14 +84,18 @@ export const askLogin = async <T extends object>({ socket, url }: Running, reque
 }
 
 /** The daemon the command line means, on this machine or by its address. */
-export const whichDaemon = async (terminal: Terminal, given: GivenArguments): Promise<{ url: string; daemon?: Running }> => {
+export const whichDaemon = async (
+  terminal: Terminal,
+  given: GivenArguments,
+): Promise<{ url: string; daemon?: Running }> => {
   const data = given.text('data')
   const url = given.text('url') || (data ? undefined : terminal.env.SANDBOX_URL)
   if (!url) {
     const daemon = await findDaemon(terminal, data || terminal.env.SANDBOX_DATA)
     return { url: daemon.url, daemon }
   }
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) misused(`expected an address such as http://127.0.0.1:8787, found ${url}`)
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    misused(`expected an address such as http://127.0.0.1:8787, found ${url}`)
   const daemon = await daemonAt(terminal, url)
   return { url, ...(daemon && { daemon }) }
 }

@@ -17,7 +17,10 @@ export const steerVerb: Verb = {
   usage: '[CONVERSATION] "TEXT"',
   summary: 'say something into the running turn without stopping it; without a conversation: the newest one',
   examples: ['steer "use tabs"', 'steer c-1 "look at this" --attach notes.txt'],
-  notes: ['TEXT - reads it from standard input. It never starts a turn and never waits for one: that is what run --conversation does.'],
+  notes: [
+    'TEXT - reads it from standard input. It never starts a turn and never waits for one: that is what run '
+      + '--conversation does.',
+  ],
   flags: { ...ATTACH, ...CONNECTION },
   least: 1,
   most: Infinity,
@@ -29,7 +32,11 @@ export const steerVerb: Verb = {
       const attachments = await attachmentsOf(terminal, connection, given.all('attach'))
       const conversationId = await conversationOf(terminal, connection.client, before)
       const input = { conversationId, text, ...(attachments.length && { attachments }) }
-      const said = await connection.client.call('POST /agent/steer', input, { signal: terminal.signal }).catch(error => { throw inWords(error, conversationId) })
+      const said = await connection.client
+        .call('POST /agent/steer', input, { signal: terminal.signal })
+        .catch(error => {
+          throw inWords(error, conversationId)
+        })
       return told(terminal, given, said, () => `said to ${oneLine(conversationId)}`)
     })
   },
@@ -39,7 +46,11 @@ export const steerVerb: Verb = {
 const inWords = (error: unknown, conversation: string): unknown => {
   const found = inFlags(error)
   if (!(found instanceof Refusal)) return found
-  return new Refusal(found.reason, found.message.replaceAll('POST /agent', `${SELF} run --conversation ${quoted(conversation)} "…"`), found.detail)
+  return new Refusal(
+    found.reason,
+    found.message.replaceAll('POST /agent', `${SELF} run --conversation ${quoted(conversation)} "…"`),
+    found.detail,
+  )
 }
 
 /** Gives a conversation a title. */
@@ -55,8 +66,12 @@ export const rename: Verb = {
     const { before, text: title } = withText(rename, given)
     return connected(terminal, given, async ({ client }) => {
       const id = await conversationOf(terminal, client, before)
-      return told(terminal, given, await client.call('POST /agents/{id}/rename', { id, title }, { signal: terminal.signal }),
-        card => `${oneLine(id)} is called ${oneLine(card.title ?? title)}`)
+      return told(
+        terminal,
+        given,
+        await client.call('POST /agents/{id}/rename', { id, title }, { signal: terminal.signal }),
+        card => `${oneLine(id)} is called ${oneLine(card.title ?? title)}`,
+      )
     })
   },
 }
@@ -67,7 +82,10 @@ export const archive: Verb = {
   usage: '[CONVERSATION…] | --finished | --list | --restore CONVERSATION…',
   summary: 'put conversations away; their work and words are kept; left out: the newest one',
   examples: ['archive c-1', 'archive --finished', 'archive --list', 'archive --restore c-1'],
-  notes: ['What is not committed is committed on the branch, the private copy goes, and the next turn after --restore makes it again.'],
+  notes: [
+    'What is not committed is committed on the branch, the private copy goes, and the next turn after --restore '
+      + 'makes it again.',
+  ],
   flags: {
     finished: { help: 'put away every conversation that is finished' },
     list: { help: 'list what was put away' },
@@ -77,25 +95,47 @@ export const archive: Verb = {
   most: 500,
   run: (terminal, given) => {
     const chosen = ['finished', 'list', 'restore'].filter(flag => given.on(flag))
-    if (chosen.length > 1) misused(`expected one of --finished, --list and --restore, found --${chosen.join(' and --')}`)
+    if (chosen.length > 1)
+      misused(`expected one of --finished, --list and --restore, found --${chosen.join(' and --')}`)
     if (given.on('list') || given.on('finished')) {
-      if (given.args.length > 0) misused(`expected no conversation with --${chosen[0]}, found ${given.args.map(plain).join(' ')}`)
+      if (given.args.length > 0)
+        misused(`expected no conversation with --${chosen[0]}, found ${given.args.map(plain).join(' ')}`)
       return given.on('list') ? listed(terminal, given) : archived(terminal, given, undefined)
     }
     if (!given.on('restore')) return archived(terminal, given, [...given.args])
-    if (given.args.length === 0) misused(`expected a conversation to bring back, found none; ${SELF} archive --list shows them`)
-    return asked(terminal, given, (client, options) => client.call('POST /agents/unarchive', { ids: [...given.args] }, options),
-      ({ moved }) => moved.map(({ id }) => `brought back ${oneLine(id)}`))
+    if (given.args.length === 0)
+      misused(`expected a conversation to bring back, found none; ${SELF} archive --list shows them`)
+    return asked(
+      terminal,
+      given,
+      (client, options) => client.call('POST /agents/unarchive', { ids: [...given.args] }, options),
+      ({ moved }) => moved.map(({ id }) => `brought back ${oneLine(id)}`),
+    )
   },
 }
 
 const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
-  asked(terminal, given, (client, options) => client.call('GET /agents/archived', {}, options), ({ agents }, width) => tableOf(agents, width))
+  asked(
+    terminal,
+    given,
+    (client, options) => client.call('GET /agents/archived', {}, options),
+    ({ agents }, width) => tableOf(agents, width),
+  )
 
 const tableOf = (cards: readonly AgentCard[], width: number | undefined): string[] => {
   if (cards.length === 0) return ['nothing was put away']
   const now = Date.now()
-  return columns([['CONVERSATION', 'PUT AWAY', 'TITLE'], ...cards.map(({ id, archivedAt = now, title = '' }) => [oneLine(id), ago(archivedAt, now), short(plain(title), 60)])], width)
+  return columns(
+    [
+      ['CONVERSATION', 'PUT AWAY', 'TITLE'],
+      ...cards.map(({ id, archivedAt = now, title = '' }) => [
+        oneLine(id),
+        ago(archivedAt, now),
+        short(plain(title), 60),
+      ]),
+    ],
+    width,
+  )
 }
 
 /** Without ids every finished one. */
@@ -104,8 +144,12 @@ const archived = (terminal: Terminal, given: GivenArguments, named: string[] | u
     const ids = named?.length === 0 ? [await conversationOf(terminal, client, given)] : named
     const done = await client.call('POST /agents/archive', ids ? { ids } : {}, { signal: terminal.signal })
     const { moved, failed = [] } = done
-    if (!given.on('json')) for (const { id, message } of failed) say(terminal, `sandbox: ${oneLine(id)} was not put away: ${plain(message)}\n`)
+    if (!given.on('json'))
+      for (const { id, message } of failed)
+        say(terminal, `sandbox: ${oneLine(id)} was not put away: ${plain(message)}\n`)
     const back = moved.length === 1 ? `; ${SELF} archive --restore ${quoted(moved[0]!.id)} brings it back` : ''
-    await told(terminal, given, done, () => (moved.length ? moved.map(({ id }) => `put away ${oneLine(id)}${back}`) : ['nothing was put away']))
+    await told(terminal, given, done, () =>
+      moved.length ? moved.map(({ id }) => `put away ${oneLine(id)}${back}`) : ['nothing was put away'],
+    )
     return failed.length ? EXIT.failed : EXIT.ok
   })

@@ -4,8 +4,16 @@ import { join } from 'node:path'
 import type { Terminal } from './verb.js'
 
 /** Starts the daemon program of this installation; it stops when this program is gone, however it went. */
-export const startDaemonProcess = ({ root, env, cwd }: Terminal, args: readonly string[], stdio: 'inherit' | readonly ['ignore', 'pipe', 'pipe']): ChildProcess =>
-  spawn(process.execPath, [join(root, 'kernel', 'main.js'), ...args], { cwd, env: { ...env, SANDBOX_PARENT: String(process.pid) }, stdio: stdio === 'inherit' ? stdio : [...stdio] })
+export const startDaemonProcess = (
+  { root, env, cwd }: Terminal,
+  args: readonly string[],
+  stdio: 'inherit' | readonly ['ignore', 'pipe', 'pipe'],
+): ChildProcess =>
+  spawn(process.execPath, [join(root, 'kernel', 'main.js'), ...args], {
+    cwd,
+    env: { ...env, SANDBOX_PARENT: String(process.pid) },
+    stdio: stdio === 'inherit' ? stdio : [...stdio],
+  })
 
 /** Waits for a daemon's end, asks it to stop when this program is told to, and answers its exit code. */
 export const ended = (child: ChildProcess, { signal }: Pick<Terminal, 'signal'>): Promise<number> =>
@@ -26,4 +34,5 @@ export const ended = (child: ChildProcess, { signal }: Pick<Terminal, 'signal'>)
     signal.addEventListener('abort', stop, { once: true })
   })
 
-const codeOf = ({ exitCode, signalCode }: ChildProcess): number => exitCode ?? 128 + (signalCode ? constants.signals[signalCode] : 0)
+const codeOf = ({ exitCode, signalCode }: ChildProcess): number =>
+  exitCode ?? 128 + (signalCode ? constants.signals[signalCode] : 0)

@@ -37,7 +37,9 @@ export const findDaemon = async (terminal: Surroundings, data: string | undefine
   }
   const found = await running(terminal)
   const here = await realpath(terminal.cwd)
-  const holding = found.filter(({ workspace }) => within(workspace, here)).sort((a, b) => b.workspace.length - a.workspace.length)
+  const holding = found
+    .filter(({ workspace }) => within(workspace, here))
+    .sort((a, b) => b.workspace.length - a.workspace.length)
   if (holding[0]) return holding[0]
   if (found.length === 1) return found[0]!
   if (found.length === 0) none(`no daemon is running; start one with "${SELF} serve"`)
@@ -69,10 +71,12 @@ const running = async ({ env, signal }: Surroundings): Promise<Running[]> => {
 }
 
 const live = async (folders: readonly string[], signal: AbortSignal): Promise<Running[]> => {
-  const daemons = await Promise.all(folders.map(async folder => {
-    const daemon = described(folder, await readFile(join(folder, 'daemon.json'), 'utf8').catch(() => ''))
-    return daemon && alive(daemon.pid) && (await answers(daemon.url, signal)) ? [daemon] : []
-  }))
+  const daemons = await Promise.all(
+    folders.map(async folder => {
+      const daemon = described(folder, await readFile(join(folder, 'daemon.json'), 'utf8').catch(() => ''))
+      return daemon && alive(daemon.pid) && (await answers(daemon.url, signal)) ? [daemon] : []
+    }),
+  )
   return daemons.flat()
 }
 
@@ -80,7 +84,16 @@ const described = (data: string, text: string): Running | undefined => {
   try {
     const { url, pid, socket, workspace, grants } = JSON.parse(text) as { [key: string]: unknown }
     if (typeof url !== 'string' || typeof pid !== 'number' || typeof workspace !== 'string') return undefined
-    return URL.canParse(url) && Number.isInteger(pid) && pid > 0 ? { url, pid, workspace, data, ...(isGrants(grants) && { grants }), ...(typeof socket === 'string' && { socket }) } : undefined
+    return URL.canParse(url) && Number.isInteger(pid) && pid > 0
+      ? {
+          url,
+          pid,
+          workspace,
+          data,
+          ...(isGrants(grants) && { grants }),
+          ...(typeof socket === 'string' && { socket }),
+        }
+      : undefined
   } catch {
     return undefined
   }
@@ -99,7 +112,10 @@ const alive = (pid: number): boolean => {
 
 const answers = async (url: string, signal: AbortSignal): Promise<boolean> => {
   try {
-    const response = await fetch(new URL('/health', url), { redirect: 'error', signal: AbortSignal.any([signal, AbortSignal.timeout(HEALTH_MS)]) })
+    const response = await fetch(new URL('/health', url), {
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(HEALTH_MS)]),
+    })
     await response.body?.cancel()
     return response.ok
   } catch {

@@ -1,4 +1,11 @@
-import type { AgentsEvent, AttentionEvent, HelloEvent, PresenceUser, RuntimeChangedEvent, SystemEvent } from '../../plugins/system/contract.js'
+import type {
+  AgentsEvent,
+  AttentionEvent,
+  HelloEvent,
+  PresenceUser,
+  RuntimeChangedEvent,
+  SystemEvent,
+} from '../../plugins/system/contract.js'
 import type { AgentCard } from '../../plugins/agents/contract.js'
 import { connected } from './connection.js'
 import { jsonLine, plain, short, stylesOf, type Styles } from './text.js'
@@ -11,7 +18,9 @@ export const events: Verb = {
   usage: '',
   summary: 'follow what happens in the sandbox, until it stops or Ctrl-C',
   examples: ['events', 'events --json'],
-  notes: ['A connection that is cut is taken up again where it was. With --json every event is printed, heartbeats too.'],
+  notes: [
+    'A connection that is cut is taken up again where it was. With --json every event is printed, heartbeats too.',
+  ],
   flags: CONNECTION,
   most: 0,
   run: (terminal, given) =>
@@ -44,10 +53,22 @@ export const createEventLines = (styles: Styles): ((event: SystemEvent) => strin
       case 'hello': {
         const first = !known
         known = true
-        return first ? greeting(event) : event.resumed ? [] : [styles.yellow('begun anew: what happened in between is not shown')]
+        return first
+          ? greeting(event)
+          : event.resumed
+            ? []
+            : [styles.yellow('begun anew: what happened in between is not shown')]
       }
       case 'boot':
-        return news('boot', styles.dim(event.ready ? 'the start is over' : `starting: ${plain(event.steps.find(({ state }) => state === 'running')?.label ?? 'waiting')}`), '')
+        return news(
+          'boot',
+          styles.dim(
+            event.ready
+              ? 'the start is over'
+              : `starting: ${plain(event.steps.find(({ state }) => state === 'running')?.label ?? 'waiting')}`,
+          ),
+          '',
+        )
       case 'runtimeChanged':
         return [changed(event)]
       case 'presence':
@@ -74,23 +95,32 @@ export const createEventLines = (styles: Styles): ((event: SystemEvent) => strin
   }
 }
 
-const greeting = ({ me, boot }: HelloEvent): string[] =>
-  [`watching as ${plain(me.actor)} (${plain(me.scope ?? me.role)})${boot.ready ? '' : '; the sandbox is starting'}`]
+const greeting = ({ me, boot }: HelloEvent): string[] => [
+  `watching as ${plain(me.actor)} (${plain(me.scope ?? me.role)})${boot.ready ? '' : '; the sandbox is starting'}`,
+]
 
 const changed = ({ domains, keys }: RuntimeChangedEvent): string =>
   `changed: ${domains.map(plain).join(', ')}${keys?.length ? ` (${short(keys.map(plain).join(', '), 80)})` : ''}`
 
 const here = (users: readonly PresenceUser[]): string =>
-  users.length ? `here: ${users.map(({ email, name, view, idle }) => plain(name ?? email) + (view ? ` in ${short(plain(view), 40)}` : '') + (idle ? ', idle' : '')).join('; ')}` : 'nobody is here'
+  users.length
+    ? `here: ${users.map(({ email, name, view, idle }) => plain(name ?? email) + (view ? ` in ${short(plain(view), 40)}` : '') + (idle ? ', idle' : '')).join('; ')}`
+    : 'nobody is here'
 
 const COUNTED: readonly (readonly [field: keyof Omit<AttentionEvent, 'kind'>, one: string, many: string])[] = [
-  ['cards', 'card to answer', 'cards to answer'], ['approvals', 'approval', 'approvals'], ['needs', 'need', 'needs'],
-  ['land', 'landing to allow', 'landings to allow'], ['ci', 'broken pipeline', 'broken pipelines'], ['issues', 'issue', 'issues'],
+  ['cards', 'card to answer', 'cards to answer'],
+  ['approvals', 'approval', 'approvals'],
+  ['needs', 'need', 'needs'],
+  ['land', 'landing to allow', 'landings to allow'],
+  ['ci', 'broken pipeline', 'broken pipelines'],
+  ['issues', 'issue', 'issues'],
   ['offload', 'lost run', 'lost runs'],
 ]
 
 const waits = (event: AttentionEvent): string => {
-  const parts = COUNTED.flatMap(([field, one, many]) => (event[field] ? [`${event[field]} ${event[field] === 1 ? one : many}`] : []))
+  const parts = COUNTED.flatMap(([field, one, many]) =>
+    event[field] ? [`${event[field]} ${event[field] === 1 ? one : many}`] : [],
+  )
   return parts.length ? `waits for you: ${parts.join(', ')}` : 'nothing waits for you'
 }
 
@@ -102,6 +132,10 @@ const fleet = ({ agents }: AgentsEvent): string => {
 
 const card = ({ id, status, title, activity, failure }: AgentCard, { bold, dim, red }: Styles): string => {
   const doing = activity?.todo ?? [activity?.tool, activity?.target].filter(Boolean).join(' ')
-  const words = [title && short(plain(title), 60), doing && dim(short(plain(doing), 60)), failure && red(short(plain(failure), 100))].filter(Boolean)
+  const words = [
+    title && short(plain(title), 60),
+    doing && dim(short(plain(doing), 60)),
+    failure && red(short(plain(failure), 100)),
+  ].filter(Boolean)
   return `${bold(plain(id))} ${plain(status)}${words.length ? `  ${words.join('  ')}` : ''}`
 }

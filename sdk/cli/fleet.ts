@@ -22,7 +22,12 @@ export const agentsVerb: Verb = {
   flags: CONNECTION,
   most: 0,
   run: (terminal, given) =>
-    asked(terminal, given, (client, options) => client.call('GET /agents', undefined, options), (roster, width) => table(roster.agents, Date.now(), width)),
+    asked(
+      terminal,
+      given,
+      (client, options) => client.call('GET /agents', undefined, options),
+      (roster, width) => table(roster.agents, Date.now(), width),
+    ),
 }
 
 const table = (cards: readonly AgentCard[], now: number, width: number | undefined): string[] => {
@@ -30,11 +35,20 @@ const table = (cards: readonly AgentCard[], now: number, width: number | undefin
   const rows = cards.map(card => [
     oneLine(card.id),
     oneLine(card.status),
-    card.diff ? `${counted(card.diff.files, 'file')} +${card.diff.insertions} -${card.diff.deletions}` : card.branch ? '' : 'shared tree',
+    card.diff
+      ? `${counted(card.diff.files, 'file')} +${card.diff.insertions} -${card.diff.deletions}`
+      : card.branch
+        ? ''
+        : 'shared tree',
     ago(card.updatedAt, now),
     short(plain(card.title ?? ''), 50),
   ])
-  const waiting = cards.flatMap(({ id, cards = [] }) => cards.map(card => `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (${SELF} answer ${quoted(oneLine(card.requestId))} …)`))
+  const waiting = cards.flatMap(({ id, cards = [] }) =>
+    cards.map(
+      card =>
+        `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (${SELF} answer ${quoted(oneLine(card.requestId))} …)`,
+    ),
+  )
   return [...columns([['CONVERSATION', 'STATUS', 'CHANGES', 'UPDATED', 'TITLE'], ...rows], width), ...waiting]
 }
 
@@ -48,7 +62,10 @@ export const diff: Verb = {
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
-      await showDiff(terminal, client, await conversationOf(terminal, client, given), { json: given.on('json'), stat: given.on('stat') })
+      await showDiff(terminal, client, await conversationOf(terminal, client, given), {
+        json: given.on('json'),
+        stat: given.on('stat'),
+      })
       return EXIT.ok
     }),
 }
@@ -91,8 +108,14 @@ export const discard: Verb = {
       const { signal } = terminal
       const id = await conversationOf(terminal, client, given)
       const lost = given.on('yes') ? undefined : await wouldBeLost(client, id, signal)
-      if (lost !== undefined && !(await confirmed(terminal, given, `${lost}: throw it away?`, '--yes'))) return EXIT.failed
-      return told(terminal, given, await client.call('POST /agents/{id}/discard', { id }, { signal }), () => `discarded ${oneLine(id)}`)
+      if (lost !== undefined && !(await confirmed(terminal, given, `${lost}: throw it away?`, '--yes')))
+        return EXIT.failed
+      return told(
+        terminal,
+        given,
+        await client.call('POST /agents/{id}/discard', { id }, { signal }),
+        () => `discarded ${oneLine(id)}`,
+      )
     }),
 }
 
@@ -103,13 +126,27 @@ const wouldBeLost = async (client: Client, id: string, signal: AbortSignal): Pro
   if (branch === undefined) return undefined
   const { repos } = await client.call('GET /agents/{id}/diff', { id }, { signal })
   const owed = repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed).length
-  return owed > 0 ? `${counted(owed, 'file')} of ${oneLine(id)} ${owed === 1 ? 'is' : 'are'} not in the workspace` : undefined
+  return owed > 0
+    ? `${counted(owed, 'file')} of ${oneLine(id)} ${owed === 1 ? 'is' : 'are'} not in the workspace`
+    : undefined
 }
 
-const LETTER: { readonly [status: string]: string } = { added: 'A', modified: 'M', deleted: 'D', renamed: 'R', 'type-changed': 'T', conflicted: 'C' }
+const LETTER: { readonly [status: string]: string } = {
+  added: 'A',
+  modified: 'M',
+  deleted: 'D',
+  renamed: 'R',
+  'type-changed': 'T',
+  conflicted: 'C',
+}
 
 /** Prints a conversation's changes, as a list or with every file's hunks. */
-export const showDiff = async (terminal: Terminal, client: Client, id: string, { json = false, stat = false } = {}): Promise<void> => {
+export const showDiff = async (
+  terminal: Terminal,
+  client: Client,
+  id: string,
+  { json = false, stat = false } = {},
+): Promise<void> => {
   const { signal } = terminal
   const changes = await client.call('GET /agents/{id}/diff', { id }, { signal })
   if (json) return write(terminal, jsonLine(changes))
@@ -120,16 +157,30 @@ export const showDiff = async (terminal: Terminal, client: Client, id: string, {
     await write(terminal, `${headOf(repo, change, styles)}\n`)
     if (stat || change.tooLarge !== undefined) continue
     const sides = await client.call('GET /agents/{id}/{repo}/file-diff', { id, repo, path: change.path }, { signal })
-    const lines = sides.binary ? ['binary'] : hunks(compare(sides.before ?? '', sides.after ?? '')).map(line => coloured(plain(line), styles))
+    const lines = sides.binary
+      ? ['binary']
+      : hunks(compare(sides.before ?? '', sides.after ?? '')).map(line => coloured(plain(line), styles))
     await write(terminal, [...lines, ...(sides.truncated ? ['… cut short'] : [])].map(line => `${line}\n`).join(''))
   }
-  if (changes.conflicts) await write(terminal, `${[styles.yellow('does not land today:'), ...conflictLines(changes.conflicts)].join('\n')}\n`)
+  if (changes.conflicts)
+    await write(
+      terminal,
+      `${[styles.yellow('does not land today:'), ...conflictLines(changes.conflicts)].join('\n')}\n`,
+    )
 }
 
-const headOf = (repo: string, { path, from, status, additions, deletions, landed, tooLarge }: AgentChange, { bold, dim, green, red }: Styles): string => {
+const headOf = (
+  repo: string,
+  { path, from, status, additions, deletions, landed, tooLarge }: AgentChange,
+  { bold, dim, green, red }: Styles,
+): string => {
   const name = `${repo === 'root' ? '' : `${oneLine(repo)}/`}${from ? `${oneLine(from)} -> ` : ''}${oneLine(path)}`
-  if (tooLarge !== undefined) return `${LETTER[status] ?? '?'} ${bold(name)}  ${bytesWords(tooLarge)}: too large to be shown or to land`
-  const counts = additions === undefined && deletions === undefined ? 'binary' : `${green(`+${additions ?? 0}`)} ${red(`-${deletions ?? 0}`)}`
+  if (tooLarge !== undefined)
+    return `${LETTER[status] ?? '?'} ${bold(name)}  ${bytesWords(tooLarge)}: too large to be shown or to land`
+  const counts =
+    additions === undefined && deletions === undefined
+      ? 'binary'
+      : `${green(`+${additions ?? 0}`)} ${red(`-${deletions ?? 0}`)}`
   return `${LETTER[status] ?? '?'} ${bold(name)}  ${counts}${landed ? dim('  landed') : ''}`
 }
 
@@ -138,7 +189,11 @@ const coloured = (line: string, { green, red, dim }: Styles): string =>
 
 /** Lands, and says what came of it; conflicts are an answer with an exit code of their own. */
 export const landWork = async (
-  terminal: Terminal, client: Client, id: string, how: { force?: boolean; span?: 'cumulative'; mode?: 'merge' }, json: boolean,
+  terminal: Terminal,
+  client: Client,
+  id: string,
+  how: { force?: boolean; span?: 'cumulative'; mode?: 'merge' },
+  json: boolean,
 ): Promise<number> => {
   const { signal } = terminal
   const outstanding = json ? 0 : await waiting(client, id, signal)
@@ -149,19 +204,30 @@ export const landWork = async (
 
 const waiting = async (client: Client, id: string, signal: AbortSignal): Promise<number> => {
   const { repos } = await client.call('GET /agents/{id}/diff', { id }, { signal })
-  return repos.flatMap(({ changes }) => changes).filter(({ landed, tooLarge }) => !landed && tooLarge === undefined).length
+  return repos.flatMap(({ changes }) => changes).filter(({ landed, tooLarge }) => !landed && tooLarge === undefined)
+    .length
 }
 
-const outcome = ({ landed, conflicts = [], resolving = [], tooLarge = [] }: LandResult, outstanding: number, colour: boolean): string[] => {
+const outcome = (
+  { landed, conflicts = [], resolving = [], tooLarge = [] }: LandResult,
+  outstanding: number,
+  colour: boolean,
+): string[] => {
   const { green, yellow } = stylesOf(colour)
   const large = tooLarge.map(({ reason }) => yellow(`  ${oneLine(reason)}`))
   if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts), ...large]
   if (outstanding === 0 && large.length > 0) return [yellow('nothing landed:'), ...large]
   if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace has it all')]
   return [
-    green(`landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as uncommitted changes`),
+    green(
+      `landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as `
+        + 'uncommitted changes',
+    ),
     ...resolving.flatMap(({ repo, paths }) =>
-      paths.map(path => yellow(`  ${repo === 'root' ? '' : `${oneLine(repo)}/`}${oneLine(path)}: holds conflict markers, resolve them`))),
+      paths.map(path =>
+        yellow(`  ${repo === 'root' ? '' : `${oneLine(repo)}/`}${oneLine(path)}: holds conflict markers, resolve them`),
+      ),
+    ),
     ...large,
   ]
 }

@@ -33,8 +33,15 @@ export const followRun = (terminal: Terminal, client: Client, options: FollowOpt
   return terminal.sign ? terminal.sign.during(follow) : follow()
 }
 
-const followed = async (terminal: Terminal, client: Client, { json, onCard, ...what }: FollowOptions): Promise<Followed> => {
-  const render = createRender({ colour: terminal.colour, ...(terminal.columns !== undefined && { columns: terminal.columns }) })
+const followed = async (
+  terminal: Terminal,
+  client: Client,
+  { json, onCard, ...what }: FollowOptions,
+): Promise<Followed> => {
+  const render = createRender({
+    colour: terminal.colour,
+    ...(terminal.columns !== undefined && { columns: terminal.columns }),
+  })
   const cards = new OpenCards(terminal, client, onCard)
   let found: Followed = {}
   let known = 0
@@ -83,7 +90,10 @@ class OpenCards {
   raise(): void {
     for (const card of this.#waiting.values()) {
       const stop = new AbortController()
-      this.#asked.set(card.requestId, { stop, over: this.#ask(card, AbortSignal.any([stop.signal, this.#terminal.signal])) })
+      this.#asked.set(card.requestId, {
+        stop,
+        over: this.#ask(card, AbortSignal.any([stop.signal, this.#terminal.signal])),
+      })
     }
     this.#waiting.clear()
   }
@@ -97,7 +107,8 @@ class OpenCards {
     try {
       this.#terminal.sign?.pause()
       const reply = await this.#onCard(card, signal)
-      if (reply && !signal.aborted) await this.#client.call('POST /agent/reply', reply, { signal: this.#terminal.signal })
+      if (reply && !signal.aborted)
+        await this.#client.call('POST /agent/reply', reply, { signal: this.#terminal.signal })
     } catch (error) {
       if (signal.aborted) return
       const words = error instanceof Refusal ? error.message : String(error)
@@ -106,13 +117,16 @@ class OpenCards {
   }
 }
 
-/** Cards as `run` and `attach` answer them: the answers given, then the person, else the command that answers is shown. */
+/**
+ * Cards as `run` and `attach` answer them: the answers given, then the person, else the command that answers is shown.
+ */
 export const answering = (terminal: Terminal, json: boolean, answers: readonly string[]): OnCard => {
   const left = [...answers]
   return async (card, signal) => {
     const count = card.kind === 'question' ? card.questions.length : 1
     const given = left.splice(0, count)
-    if (given.length) return replyFrom(card, card.kind === 'question' ? given : given[0]!.split(/\s+(.*)/s).filter(Boolean))
+    if (given.length)
+      return replyFrom(card, card.kind === 'question' ? given : given[0]!.split(/\s+(.*)/s).filter(Boolean))
     const reply = terminal.interactive && !json ? await askPerson(terminal, card, signal) : undefined
     if (reply || signal.aborted) return reply
     const line = `to answer: ${oneLine(answerCommand(card))}`

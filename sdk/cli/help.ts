@@ -6,33 +6,57 @@ import type { Flag, Verb } from './verb.js'
 const BESIDE = 24
 
 /** What the program can do, for a terminal of some width; without one every sentence is one line. */
-export const programHelp = (verbs: readonly Verb[], width = Infinity): string => [
-  ...wrapped('sandbox: the daemon coding agents run behind, and its client', width),
-  '',
-  ...wrapped(`usage: ${SELF} VERB [ARGUMENTS] [OPTIONS]`, width),
-  '',
-  ...aligned(verbs.map(({ name, summary }) => [name, summary]), width),
-  '',
-  ...wrapped(`${SELF} VERB --help says more about one of them; --version prints the version.`, width),
-  ...wrapped(`Every call of the daemon is a command too, ${SELF} GROUP CALL: ${SELF} calls lists them.`, width),
-  '',
-  ...wrapped('The daemon is the one named by --url, else the one whose workspace holds the current folder, else the only one running.', width),
-  ...wrapped('Its owner needs no credential on the machine it runs on; elsewhere a control token in SANDBOX_TOKEN.', width),
-  '',
-  ...wrapped('exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon, 4 the turn failed or the work does not land, 130 interrupted', width),
-].join('\n')
+export const programHelp = (verbs: readonly Verb[], width = Infinity): string =>
+  [
+    ...wrapped('sandbox: the daemon coding agents run behind, and its client', width),
+    '',
+    ...wrapped(`usage: ${SELF} VERB [ARGUMENTS] [OPTIONS]`, width),
+    '',
+    ...aligned(
+      verbs.map(({ name, summary }) => [name, summary]),
+      width,
+    ),
+    '',
+    ...wrapped(`${SELF} VERB --help says more about one of them; --version prints the version.`, width),
+    ...wrapped(`Every call of the daemon is a command too, ${SELF} GROUP CALL: ${SELF} calls lists them.`, width),
+    '',
+    ...wrapped(
+      'The daemon is the one named by --url, else the one whose workspace holds the current folder, else the only '
+        + 'one running.',
+      width,
+    ),
+    ...wrapped(
+      'Its owner needs no credential on the machine it runs on; elsewhere a control token in SANDBOX_TOKEN.',
+      width,
+    ),
+    '',
+    ...wrapped(
+      'exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon, 4 the turn failed or the work does '
+        + 'not land, 130 interrupted',
+      width,
+    ),
+  ].join('\n')
 
 /** How a verb is used, with examples to copy. */
-export const verbHelp = ({ name, usage, summary, examples, notes = [], flags }: Verb, width = Infinity): string => [
-  ...wrapped(`usage: ${SELF} ${name} ${usage}`.trimEnd(), width),
-  '',
-  ...wrapped(summary, width),
-  ...(notes.length ? ['', ...notes.flatMap(note => wrapped(note, width))] : []),
-  ...(Object.keys(flags).length ? ['', ...aligned(Object.entries(flags).map(([flag, its]) => [optionOf(flag, its), its.help]), width)] : []),
-  '',
-  'examples:',
-  ...examples.map(example => `  ${SELF} ${example}`),
-].join('\n')
+export const verbHelp = ({ name, usage, summary, examples, notes = [], flags }: Verb, width = Infinity): string =>
+  [
+    ...wrapped(`usage: ${SELF} ${name} ${usage}`.trimEnd(), width),
+    '',
+    ...wrapped(summary, width),
+    ...(notes.length ? ['', ...notes.flatMap(note => wrapped(note, width))] : []),
+    ...(Object.keys(flags).length
+      ? [
+          '',
+          ...aligned(
+            Object.entries(flags).map(([flag, its]) => [optionOf(flag, its), its.help]),
+            width,
+          ),
+        ]
+      : []),
+    '',
+    'examples:',
+    ...examples.map(example => `  ${SELF} ${example}`),
+  ].join('\n')
 
 const optionOf = (name: string, { value, multiple, short }: Flag): string =>
   `${short ? `-${short}, ` : ''}--${name}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`
@@ -40,6 +64,9 @@ const optionOf = (name: string, { value, multiple, short }: Flag): string =>
 const aligned = (rows: readonly (readonly [left: string, right: string])[], width: number): string[] => {
   const widest = Math.max(...rows.map(([left]) => left.length))
   const room = width - widest - 4
-  if (room < BESIDE) return rows.flatMap(([left, right]) => [`  ${left}`, ...wrapped(right, width - 6).map(line => `      ${line}`)])
-  return rows.flatMap(([left, right]) => wrapped(right, room).map((line, at) => `  ${(at === 0 ? left : '').padEnd(widest)}  ${line}`))
+  if (room < BESIDE)
+    return rows.flatMap(([left, right]) => [`  ${left}`, ...wrapped(right, width - 6).map(line => `      ${line}`)])
+  return rows.flatMap(([left, right]) =>
+    wrapped(right, room).map((line, at) => `  ${(at === 0 ? left : '').padEnd(widest)}  ${line}`),
+  )
 }

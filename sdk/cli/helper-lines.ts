@@ -31,8 +31,10 @@ export class HelperLines {
     const indent = '  '.repeat(depth - 1)
     if (status === 'blocked') return [dim(`${indent}helper ${name} asks:`)]
     if (!background) return []
-    if (status === 'completed') return [`${indent}${green('✓')} helper ${name}${summary ? dim(`: ${short(plain(summary), 200)}`) : ''}`]
-    if (status === 'failed') return [`${indent}${red('✗')} helper ${name}${error ? dim(`: ${short(plain(error), 200)}`) : ''}`]
+    if (status === 'completed')
+      return [`${indent}${green('✓')} helper ${name}${summary ? dim(`: ${short(plain(summary), 200)}`) : ''}`]
+    if (status === 'failed')
+      return [`${indent}${red('✗')} helper ${name}${error ? dim(`: ${short(plain(error), 200)}`) : ''}`]
     return status === 'killed' ? [yellow(`${indent}helper ${name} was stopped`)] : []
   }
 
@@ -55,6 +57,6 @@ export class HelperLines {
   }
 
   #depth(parent: string | undefined): number {
-    return parent === undefined ? 0 : this.#helpers.get(parent)?.depth ?? 1
+    return parent === undefined ? 0 : (this.#helpers.get(parent)?.depth ?? 1)
   }
 }

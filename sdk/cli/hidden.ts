@@ -4,7 +4,10 @@ import type { Terminal } from './verb.js'
 import { say } from './write.js'
 
 /** Asks a person at the terminal for a line that is not shown as it is typed. */
-export const askHidden = async (terminal: Pick<Terminal, 'in' | 'err' | 'signal'>, question: string): Promise<string> => {
+export const askHidden = async (
+  terminal: Pick<Terminal, 'in' | 'err' | 'signal'>,
+  question: string,
+): Promise<string> => {
   const nowhere = new Writable({ write: (_bytes, _encoding, done) => done() })
   const lines = createInterface({ input: terminal.in, output: nowhere, terminal: true })
   try {

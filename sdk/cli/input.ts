@@ -4,7 +4,13 @@ import { text } from 'node:stream/consumers'
 import { misused, type Terminal } from './verb.js'
 
 /** The text of a file, `-` for standard input; `what` begins the sentence when it cannot be read. */
-export const inputText = async ({ cwd, in: input }: Pick<Terminal, 'cwd' | 'in'>, file: string, what: string): Promise<string> => {
+export const inputText = async (
+  { cwd, in: input }: Pick<Terminal, 'cwd' | 'in'>,
+  file: string,
+  what: string,
+): Promise<string> => {
   if (file === '-') return text(input)
-  return readFile(resolve(cwd, file), 'utf8').catch((error: NodeJS.ErrnoException) => misused(`${what}: ${file} cannot be read (${error.code})`))
+  return readFile(resolve(cwd, file), 'utf8').catch((error: NodeJS.ErrnoException) =>
+    misused(`${what}: ${file} cannot be read (${error.code})`),
+  )
 }

@@ -13,7 +13,8 @@ export const login: Verb = {
   most: 0,
   run: async (terminal, given) => {
     const { url, daemon } = await whichDaemon(terminal, given)
-    if (!daemon) throw new CommandFailure(EXIT.failed, `${url} is no daemon of this user on this machine: sign in where it runs`)
+    if (!daemon)
+      throw new CommandFailure(EXIT.failed, `${url} is no daemon of this user on this machine: sign in where it runs`)
     return told(terminal, given, { url: await loginLink(daemon, terminal.signal) }, link => link.url)
   },
 }

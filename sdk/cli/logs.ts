@@ -27,10 +27,17 @@ export const logsVerb: Verb = {
   run: (terminal, given) => {
     const [name] = given.args
     const level = given.text('level')
-    if (level !== undefined && !LEVELS.includes(level)) misused(`--level: expected ${LEVELS.join(', ')}, found ${level}`)
-    if (name === undefined && (given.on('follow') || level !== undefined)) misused(`expected the name of a log; ${SELF} logs lists them`)
-    return connected(terminal, given, ({ client }) => (name === undefined ? list(terminal, given, client)
-      : given.on('follow') ? follow(terminal, given, client, name) : show(terminal, given, client, name)))
+    if (level !== undefined && !LEVELS.includes(level))
+      misused(`--level: expected ${LEVELS.join(', ')}, found ${level}`)
+    if (name === undefined && (given.on('follow') || level !== undefined))
+      misused(`expected the name of a log; ${SELF} logs lists them`)
+    return connected(terminal, given, ({ client }) =>
+      name === undefined
+        ? list(terminal, given, client)
+        : given.on('follow')
+          ? follow(terminal, given, client, name)
+          : show(terminal, given, client, name),
+    )
   },
 }
 
@@ -38,15 +45,29 @@ const list = async (terminal: Terminal, given: GivenArguments, client: Client): 
   const query = given.text('find')
   const { files } = await client.call('GET /logs', query ? { query } : {}, { signal: terminal.signal })
   if (given.on('json')) await write(terminal, jsonLine({ files }))
-  else await write(terminal, files.length ? `${columns([['NAME', 'KIND', 'SIZE', 'CHANGED'], ...files.map(row)], terminal.width).join('\n')}\n` : 'there are no logs\n')
+  else
+    await write(
+      terminal,
+      files.length
+        ? `${columns([['NAME', 'KIND', 'SIZE', 'CHANGED'], ...files.map(row)], terminal.width).join('\n')}\n`
+        : 'there are no logs\n',
+    )
   return EXIT.ok
 }
 
-const row = ({ name, kind, sizeBytes, modifiedAt, live }: LogFile): string[] =>
-  [oneLine(name), kind, sizeOf(sizeBytes), `${ago(modifiedAt, Date.now())}${live ? ', being written' : ''}`]
+const row = ({ name, kind, sizeBytes, modifiedAt, live }: LogFile): string[] => [
+  oneLine(name),
+  kind,
+  sizeOf(sizeBytes),
+  `${ago(modifiedAt, Date.now())}${live ? ', being written' : ''}`,
+]
 
 const sizeOf = (bytes: number): string =>
-  bytes < KIB ? `${bytes} B` : bytes < KIB * KIB ? `${Math.round(bytes / KIB)} KiB` : `${(bytes / KIB / KIB).toFixed(1)} MiB`
+  bytes < KIB
+    ? `${bytes} B`
+    : bytes < KIB * KIB
+      ? `${Math.round(bytes / KIB)} KiB`
+      : `${(bytes / KIB / KIB).toFixed(1)} MiB`
 
 const show = async (terminal: Terminal, given: GivenArguments, client: Client, name: string): Promise<number> => {
   const [find, level] = [given.text('find'), given.text('level') as LogLevel | undefined]
@@ -65,11 +86,16 @@ const follow = async (terminal: Terminal, given: GivenArguments, client: Client,
   const [find, level] = [given.text('find'), given.text('level') as LogLevel | undefined]
   const styles = stylesOf(terminal.colour)
   const line = lineOf(given, styles)
-  for await (const event of await client.call('GET /logs/follow', { name, ...(level && { level }) }, { signal: terminal.signal })) {
+  for await (const event of await client.call(
+    'GET /logs/follow',
+    { name, ...(level && { level }) },
+    { signal: terminal.signal },
+  )) {
     if ('text' in event) {
       if (find === undefined || event.text.includes(find)) await write(terminal, line(event.text))
     } else if (given.on('json')) await write(terminal, jsonLine(event))
-    else if (event.kind === 'skipped') await write(terminal, styles.yellow(`${event.lines} lines came too quickly and are left out`) + '\n')
+    else if (event.kind === 'skipped')
+      await write(terminal, styles.yellow(`${event.lines} lines came too quickly and are left out`) + '\n')
   }
   return EXIT.ok
 }
@@ -82,20 +108,37 @@ interface Structured {
 }
 
 /** A line as a person reads it: when, how grave, which group, what, and then what else it says. */
-const lineOf = (given: GivenArguments, { dim, red, yellow, bold }: Styles) => (text: string): string => {
-  const structured = given.on('json') ? undefined : parsed(text)
-  if (!structured) return `${oneLine(text)}\n`
-  const { level, at, message, group, pid, err, ...rest } = structured as Structured & { pid?: unknown; err?: { stack?: string } }
-  const colour = level === 'error' || level === 'fatal' ? red : level === 'warn' ? yellow : (word: string) => word
-  const more = Object.entries(rest).map(([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`).join('')
-  const stack = err?.stack ? `\n${err.stack.split('\n').map(one => dim(`  ${oneLine(one)}`)).join('\n')}` : ''
-  return `${dim(new Date(at).toISOString().slice(11, 23))} ${colour(oneLine(level).padEnd(5))} ${group ? `${bold(oneLine(group))} ` : ''}${oneLine(message)}${dim(oneLine(more))}${stack}\n`
-}
+const lineOf =
+  (given: GivenArguments, { dim, red, yellow, bold }: Styles) =>
+  (text: string): string => {
+    const structured = given.on('json') ? undefined : parsed(text)
+    if (!structured) return `${oneLine(text)}\n`
+    const { level, at, message, group, pid, err, ...rest } = structured as Structured & {
+      pid?: unknown
+      err?: { stack?: string }
+    }
+    const colour = level === 'error' || level === 'fatal' ? red : level === 'warn' ? yellow : (word: string) => word
+    const more = Object.entries(rest)
+      .map(([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+      .join('')
+    const stack = err?.stack
+      ? `\n${err.stack
+          .split('\n')
+          .map(one => dim(`  ${oneLine(one)}`))
+          .join('\n')}`
+      : ''
+    return `${dim(new Date(at).toISOString().slice(11, 23))} ${colour(oneLine(level).padEnd(5))} ${group ? `${bold(oneLine(group))} ` : ''}${oneLine(message)}${dim(oneLine(more))}${stack}\n`
+  }
 
 const parsed = (text: string): Structured | undefined => {
   try {
     const value = JSON.parse(text) as Partial<Structured>
-    return typeof value.level === 'string' && typeof value.at === 'number' && Number.isFinite(new Date(value.at).getTime()) && typeof value.message === 'string' ? (value as Structured) : undefined
+    return typeof value.level === 'string'
+      && typeof value.at === 'number'
+      && Number.isFinite(new Date(value.at).getTime())
+      && typeof value.message === 'string'
+      ? (value as Structured)
+      : undefined
   } catch {
     return undefined
   }

@@ -22,8 +22,10 @@ export const members: Verb = {
   ],
   notes: [
     'Roles: viewer (reads), collaborator (runs turns), maintainer (lands, reads logs), owner (decides who comes in).',
-    'add grants the person who signs in with that e-mail, or gives a known one another role; owner hands the sandbox over.',
-    'invite prints a link and nothing else on standard output: whoever opens it first has the role. It is shown this once.',
+    'add grants the person who signs in with that e-mail, or gives a known one another role; owner hands the '
+      + 'sandbox over.',
+    'invite prints a link and nothing else on standard output: whoever opens it first has the role. It is shown '
+      + 'this once.',
   ],
   flags: {
     role: { value: 'ROLE', choices: ROLES, help: 'viewer, collaborator, maintainer or owner' },
@@ -41,17 +43,35 @@ export const members: Verb = {
     if (what === 'add' && name) {
       const input = { email: name, ...grantOf(given) }
       const row = ({ members }: MemberList) => members.find(({ email }) => email === name.toLowerCase())
-      return asked(terminal, given, async (client, options) => row(await client.call('POST /members', input, options)),
-        member => `${oneLine(name)} is ${input.role}${member?.bound ? '' : ', from the first sign-in on'}`)
+      return asked(
+        terminal,
+        given,
+        async (client, options) => row(await client.call('POST /members', input, options)),
+        member => `${oneLine(name)} is ${input.role}${member?.bound ? '' : ', from the first sign-in on'}`,
+      )
     }
     if (what === 'invite' && name === undefined) {
       const [note, expires] = [given.text('note'), given.text('expires')]
-      const input = { ...grantOf(given), ...(note && { note }), ...(expires && { expiresAt: timeOf(expires, Date.now()) }) }
-      return asked(terminal, given, async (client, options) => (await client.call('POST /members', input, options)).invitation!, made => invited(terminal, made))
+      const input = {
+        ...grantOf(given),
+        ...(note && { note }),
+        ...(expires && { expiresAt: timeOf(expires, Date.now()) }),
+      }
+      return asked(
+        terminal,
+        given,
+        async (client, options) => (await client.call('POST /members', input, options)).invitation!,
+        made => invited(terminal, made),
+      )
     }
     if (what === 'remove' && name) {
       const who = name.includes('@') ? { email: name } : { invitation: name }
-      return asked(terminal, given, (client, options) => client.call('DELETE /members', who, options), () => `removed ${oneLine(name)}`)
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('DELETE /members', who, options),
+        () => `removed ${oneLine(name)}`,
+      )
     }
     return misused(`expected members ${members.usage}, found members ${given.args.join(' ')}`)
   },
@@ -60,7 +80,10 @@ export const members: Verb = {
 const grantOf = (given: GivenArguments): { role: Role; areas?: string[] } => {
   const role = given.text('role') ?? ''
   if (!ROLES.includes(role)) misused(`expected --role ${ROLES.join('|')}, found ${role || 'none'}`)
-  const areas = (given.text('areas') ?? '').split(',').map(id => id.trim()).filter(Boolean)
+  const areas = (given.text('areas') ?? '')
+    .split(',')
+    .map(id => id.trim())
+    .filter(Boolean)
   return { role: role as Role, ...(areas.length && { areas }) }
 }
 
@@ -72,13 +95,31 @@ const invited = (terminal: Terminal, { url, id, expiresAt }: MadeInvitation): st
 
 const tableOf = ({ members: people, invitations }: MemberList, width: number | undefined): string[] => {
   const now = Date.now()
-  return columns([['WHO', 'ROLE', 'AREAS', 'SEEN', 'GRANTED BY'], ...people.map(one => personRow(one, now)), ...invitations.map(invitationRow)], width)
+  return columns(
+    [
+      ['WHO', 'ROLE', 'AREAS', 'SEEN', 'GRANTED BY'],
+      ...people.map(one => personRow(one, now)),
+      ...invitations.map(invitationRow),
+    ],
+    width,
+  )
 }
 
-const areasIn = (areas: readonly string[] | undefined): string => (areas ? short(areas.map(oneLine).join(', '), 40) || 'none' : 'all')
+const areasIn = (areas: readonly string[] | undefined): string =>
+  areas ? short(areas.map(oneLine).join(', '), 40) || 'none' : 'all'
 
-const personRow = ({ email, role, areas, lastSeenAt, grantedBy }: Member, now: number): string[] =>
-  [oneLine(email), role, areasIn(areas), lastSeenAt === undefined ? 'never' : ago(lastSeenAt, now), oneLine(grantedBy)]
+const personRow = ({ email, role, areas, lastSeenAt, grantedBy }: Member, now: number): string[] => [
+  oneLine(email),
+  role,
+  areasIn(areas),
+  lastSeenAt === undefined ? 'never' : ago(lastSeenAt, now),
+  oneLine(grantedBy),
+]
 
-const invitationRow = ({ id, role, areas, expiresAt, createdBy, note }: Invitation): string[] =>
-  [`invitation ${oneLine(id)}${note ? ` (${short(oneLine(note), 40)})` : ''}`, role, areasIn(areas), `until ${dayOfTime(expiresAt)}`, oneLine(createdBy)]
+const invitationRow = ({ id, role, areas, expiresAt, createdBy, note }: Invitation): string[] => [
+  `invitation ${oneLine(id)}${note ? ` (${short(oneLine(note), 40)})` : ''}`,
+  role,
+  areasIn(areas),
+  `until ${dayOfTime(expiresAt)}`,
+  oneLine(createdBy),
+]

@@ -6,7 +6,9 @@ import { SELF } from './own-name.js'
 import { plain } from './text.js'
 import { CONNECTION, misused, type GivenArguments, type Terminal, type Verb } from './verb.js'
 
-const EXPECTED = 'expected network, network allow HOST[:PORT]…, network remove HOST[:PORT]…, network only on|off, network own or network shared'
+const EXPECTED =
+  'expected network, network allow HOST[:PORT]…, network remove HOST[:PORT]…, network only on|off, network own or '
+  + 'network shared'
 const TRIES = 5
 
 type Reached = Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'>
@@ -19,9 +21,12 @@ export const network: Verb = {
   summary: 'show and change what conversations reach of the network',
   examples: ['network', 'network allow localhost:5432', 'network only on'],
   notes: [
-    'Each conversation has a network of its own: two may serve the same port. Beyond it they reach public addresses, and what is',
-    'allowed: a name, *.name, an address, a network such as 10.1.0.0/16, each with :PORT or without, or localhost:PORT, which then',
-    'answers inside at the same port. What is allowed counts for the next connection, own and shared (the network of the machine)',
+    'Each conversation has a network of its own: two may serve the same port. Beyond it they reach public '
+      + 'addresses, and what is',
+    'allowed: a name, *.name, an address, a network such as 10.1.0.0/16, each with :PORT or without, or '
+      + 'localhost:PORT, which then',
+    'answers inside at the same port. What is allowed counts for the next connection, own and shared (the network '
+      + 'of the machine)',
     'for the next turn. The daemon itself and the addresses where clouds tell a machine its secrets are never reached.',
   ],
   flags: CONNECTION,
@@ -30,16 +35,32 @@ export const network: Verb = {
   run: (terminal, given) => {
     const [what, ...rest] = given.args
     const [switched] = rest
-    if (what === undefined) return asked(terminal, given, (client, options) => client.call('GET /settings', undefined, options).then(reachedOf), linesOf)
-    if (what === 'allow' && rest.length > 0) return changed(terminal, given, ({ networkAllow }) => ({ networkAllow: [...new Set([...networkAllow, ...rest])] }))
-    if (what === 'remove' && rest.length > 0) return changed(terminal, given, ({ networkAllow }) => ({ networkAllow: without(networkAllow, rest) }))
-    if (what === 'only' && rest.length === 1 && (switched === 'on' || switched === 'off')) return changed(terminal, given, () => ({ networkOnly: switched === 'on' }))
-    if ((what === 'own' || what === 'shared') && rest.length === 0) return changed(terminal, given, () => ({ network: what }))
+    if (what === undefined)
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('GET /settings', undefined, options).then(reachedOf),
+        linesOf,
+      )
+    if (what === 'allow' && rest.length > 0)
+      return changed(terminal, given, ({ networkAllow }) => ({
+        networkAllow: [...new Set([...networkAllow, ...rest])],
+      }))
+    if (what === 'remove' && rest.length > 0)
+      return changed(terminal, given, ({ networkAllow }) => ({ networkAllow: without(networkAllow, rest) }))
+    if (what === 'only' && rest.length === 1 && (switched === 'on' || switched === 'off'))
+      return changed(terminal, given, () => ({ networkOnly: switched === 'on' }))
+    if ((what === 'own' || what === 'shared') && rest.length === 0)
+      return changed(terminal, given, () => ({ network: what }))
     return misused(`${EXPECTED}, found network ${given.args.map(plain).join(' ')}`)
   },
 }
 
-const reachedOf = ({ network: kind, networkAllow, networkOnly }: Settings): Reached => ({ network: kind, networkAllow, networkOnly })
+const reachedOf = ({ network: kind, networkAllow, networkOnly }: Settings): Reached => ({
+  network: kind,
+  networkAllow,
+  networkOnly,
+})
 
 const without = (allowed: readonly string[], gone: readonly string[]): string[] => {
   const missing = gone.find(entry => !allowed.includes(entry))
@@ -48,25 +69,39 @@ const without = (allowed: readonly string[], gone: readonly string[]): string[] 
 }
 
 /** Changes the list as it is when it is written, so that two changes at once are both kept. */
-const changed = (terminal: Terminal, given: GivenArguments, change: Change): Promise<number> => asked(terminal, given, async (client, options) => {
-  for (let left = TRIES; ; left--) {
-    const { settings, revision } = await client.call('POST /settings/patch', {}, options)
-    const written = await write(client, change(reachedOf(settings)), revision, options).catch((error: unknown) => {
-      if (left > 0 && error instanceof Refusal && error.reason === 'conflict') return undefined
-      throw error
-    })
-    if (written) return written
-  }
-}, linesOf)
+const changed = (terminal: Terminal, given: GivenArguments, change: Change): Promise<number> =>
+  asked(
+    terminal,
+    given,
+    async (client, options) => {
+      for (let left = TRIES; ; left--) {
+        const { settings, revision } = await client.call('POST /settings/patch', {}, options)
+        const written = await write(client, change(reachedOf(settings)), revision, options).catch((error: unknown) => {
+          if (left > 0 && error instanceof Refusal && error.reason === 'conflict') return undefined
+          throw error
+        })
+        if (written) return written
+      }
+    },
+    linesOf,
+  )
 
-const write = async (client: Client, set: Partial<Reached>, revision: string, options: { readonly signal: AbortSignal }): Promise<Reached> =>
-  reachedOf((await client.call('POST /settings/patch', { set, revision }, options)).settings)
+const write = async (
+  client: Client,
+  set: Partial<Reached>,
+  revision: string,
+  options: { readonly signal: AbortSignal },
+): Promise<Reached> => reachedOf((await client.call('POST /settings/patch', { set, revision }, options)).settings)
 
 /** What holds, in words. */
 export const linesOf = ({ network: kind, networkAllow, networkOnly }: Reached): string[] => [
   kind === 'own'
     ? 'each conversation has a network of its own (own)'
     : 'conversations have the network of the machine, from their next turn, and reach all it reaches (shared)',
-  ...(kind === 'own' ? [networkOnly ? 'it reaches only what is allowed' : 'it reaches public addresses, and what is allowed'] : []),
-  ...(networkAllow.length ? ['allowed:', ...networkAllow.map(entry => `  ${plain(entry)}`)] : [`nothing is allowed beside; ${SELF} network allow HOST[:PORT] allows it`]),
+  ...(kind === 'own'
+    ? [networkOnly ? 'it reaches only what is allowed' : 'it reaches public addresses, and what is allowed']
+    : []),
+  ...(networkAllow.length
+    ? ['allowed:', ...networkAllow.map(entry => `  ${plain(entry)}`)]
+    : [`nothing is allowed beside; ${SELF} network allow HOST[:PORT] allows it`]),
 ]

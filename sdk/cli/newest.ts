@@ -16,8 +16,14 @@ export const conversationOf = async (terminal: Terminal, client: Client, given: 
   return found.id
 }
 
-/** The text of `[CONVERSATION] "TEXT"`, and what was given before it. A single word is the text: no text is taken for a conversation. */
-export const withText = ({ name, usage }: Pick<Verb, 'name' | 'usage'>, given: GivenArguments): { before: GivenArguments; text: string } => {
+/**
+ * The text of `[CONVERSATION] "TEXT"`, and what was given before it. A single word is the text: no text is taken for a
+ * conversation.
+ */
+export const withText = (
+  { name, usage }: Pick<Verb, 'name' | 'usage'>,
+  given: GivenArguments,
+): { before: GivenArguments; text: string } => {
   const { args } = given
   if (args.length > 2) misused(`expected sandbox ${name} ${usage}, found ${args.length} words; put the text in quotes`)
   return { before: { ...given, args: args.slice(0, -1) }, text: args.at(-1) ?? '' }

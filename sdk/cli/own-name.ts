@@ -16,10 +16,14 @@ const real = (path: string): string | undefined => {
 export const OF_NPM = /node_modules[/\\](?:\.bin|.*node-gyp-bin)$/
 
 /**
- * What a person types to run this program again where they are: its name where it is on PATH, `npx sandbox` within its own
- * package or one that has it installed, else the whole command.
+ * What a person types to run this program again where they are: its name where it is on PATH, `npx sandbox` within its
+ * own package or one that has it installed, else the whole command.
  */
-export const programName = ({ PATH = '' }: { readonly PATH?: string | undefined }, cwd: string, program: string): string => {
+export const programName = (
+  { PATH = '' }: { readonly PATH?: string | undefined },
+  cwd: string,
+  program: string,
+): string => {
   const found = real(program)
   const isIt = (folder: string) => found !== undefined && real(join(folder, 'sandbox')) === found
   if (PATH.split(delimiter).some(folder => folder !== '' && !OF_NPM.test(folder) && isIt(folder))) return 'sandbox'

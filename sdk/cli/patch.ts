@@ -21,11 +21,17 @@ export const compare = (before: string, after: string): PatchLine[] => {
   let tail = 0
   while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++
   const kept = (lines: string[]) => lines.map((text): PatchLine => ({ mark: ' ', text }))
-  return [...kept(a.slice(0, head)), ...middle(a.slice(head, a.length - tail), b.slice(head, b.length - tail)), ...kept(a.slice(a.length - tail))]
+  return [
+    ...kept(a.slice(0, head)),
+    ...middle(a.slice(head, a.length - tail), b.slice(head, b.length - tail)),
+    ...kept(a.slice(a.length - tail)),
+  ]
 }
 
-const replaced = (a: readonly string[], b: readonly string[]): PatchLine[] =>
-  [...a.map((text): PatchLine => ({ mark: '-', text })), ...b.map((text): PatchLine => ({ mark: '+', text }))]
+const replaced = (a: readonly string[], b: readonly string[]): PatchLine[] => [
+  ...a.map((text): PatchLine => ({ mark: '-', text })),
+  ...b.map((text): PatchLine => ({ mark: '+', text })),
+]
 
 /** The shortest way by Myers' greedy search, walked back through the furthest points of each round. */
 const middle = (a: readonly string[], b: readonly string[]): PatchLine[] => {
@@ -59,7 +65,8 @@ const walked = (a: readonly string[], b: readonly string[], rounds: readonly Map
   for (let edits = rounds.length - 1; edits >= 0; edits--) {
     const diagonal = x - y
     const from = rounds[edits]!
-    const down = diagonal === -edits || (diagonal !== edits && (from.get(diagonal - 1) ?? -1) < (from.get(diagonal + 1) ?? -1))
+    const down =
+      diagonal === -edits || (diagonal !== edits && (from.get(diagonal - 1) ?? -1) < (from.get(diagonal + 1) ?? -1))
     const before = down ? diagonal + 1 : diagonal - 1
     const beforeX = edits === 0 ? 0 : from.get(before)!
     const beforeY = edits === 0 ? 0 : beforeX - before
@@ -92,8 +99,14 @@ export const hunks = (lines: readonly PatchLine[], around = 3): string[] => {
     }
     end = Math.min(lines.length, end + 1 + around)
     const hunk = lines.slice(start, end)
-    const [removed, added] = [hunk.filter(line => line.mark !== '+').length, hunk.filter(line => line.mark !== '-').length]
-    shown.push(`@@ -${removed ? before : before - 1},${removed} +${added ? after : after - 1},${added} @@`, ...hunk.map(line => line.mark + line.text))
+    const [removed, added] = [
+      hunk.filter(line => line.mark !== '+').length,
+      hunk.filter(line => line.mark !== '-').length,
+    ]
+    shown.push(
+      `@@ -${removed ? before : before - 1},${removed} +${added ? after : after - 1},${added} @@`,
+      ...hunk.map(line => line.mark + line.text),
+    )
     before += removed
     after += added
     at = end

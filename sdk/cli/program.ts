@@ -36,9 +36,41 @@ import { say, write } from './write.js'
 
 /** Everything the program can do, as help lists it. */
 export const VERBS: readonly Verb[] = [
-  serve, service, login, runVerb, attachVerb, answer, steerVerb, queue, stop, agentsVerb, events, transcript, diff, land, discard, rewindVerb, fork, rename, archive, members, areasVerb, sessions,
-  token, terminal, browser, activityVerb, logsVerb, usage, wall, network, bundle, call, calls,
-  completion(() => VERBS), scriptAgentVerb,
+  serve,
+  service,
+  login,
+  runVerb,
+  attachVerb,
+  answer,
+  steerVerb,
+  queue,
+  stop,
+  agentsVerb,
+  events,
+  transcript,
+  diff,
+  land,
+  discard,
+  rewindVerb,
+  fork,
+  rename,
+  archive,
+  members,
+  areasVerb,
+  sessions,
+  token,
+  terminal,
+  browser,
+  activityVerb,
+  logsVerb,
+  usage,
+  wall,
+  network,
+  bundle,
+  call,
+  calls,
+  completion(() => VERBS),
+  scriptAgentVerb,
 ]
 
 /** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */
@@ -56,8 +88,13 @@ export const runProgram = async (args: readonly string[], terminal: Terminal): P
 const dispatch = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   const [name, ...rest] = verbFirst(args)
   if (name === '--version' || name === '-v') return said(terminal, terminal.version)
-  if (name === undefined || name === '--help' || name === '-h') return said(terminal, programHelp(VERBS, terminal.width))
-  if (name === 'help') return said(terminal, rest[0] === undefined ? programHelp(VERBS, terminal.width) : verbHelp(verbNamed(rest[0]), terminal.width))
+  if (name === undefined || name === '--help' || name === '-h')
+    return said(terminal, programHelp(VERBS, terminal.width))
+  if (name === 'help')
+    return said(
+      terminal,
+      rest[0] === undefined ? programHelp(VERBS, terminal.width) : verbHelp(verbNamed(rest[0]), terminal.width),
+    )
   const verb = (await commandNamed(terminal, name, rest)) ?? verbNamed(name)
   const given = parsed(verb, verb.name === name ? rest : without(rest, verb.name.slice(name.length + 1)))
   return given.on('help') ? said(terminal, verbHelp(verb, terminal.width)) : verb.run(terminal, checked(verb, given))
@@ -83,29 +120,47 @@ const without = (args: readonly string[], word: string): readonly string[] => ar
 const commandNamed = async (terminal: Terminal, name: string, rest: readonly string[]): Promise<Verb | undefined> => {
   const verb = VERBS.find(verb => verb.name === name || verb.also === name)
   const word = firstWord(rest)
-  if (!/^[a-z][a-z-]*$/.test(name) || (verb && (!verb.group || word === undefined || !/^[a-z][a-z-]*$/.test(word) || wordsOf(verb).includes(word)))) return undefined
-  const given = parsed(calls, rest.filter((arg, at) => flagOf(arg) || flagOf(rest[at - 1])?.value !== undefined))
-  const all = await operations(terminal, given).catch((error: unknown) => (verb ? [] : Promise.reject(verbUnknown(name, error))))
+  if (
+    !/^[a-z][a-z-]*$/.test(name)
+    || (verb && (!verb.group || word === undefined || !/^[a-z][a-z-]*$/.test(word) || wordsOf(verb).includes(word)))
+  )
+    return undefined
+  const given = parsed(
+    calls,
+    rest.filter((arg, at) => flagOf(arg) || flagOf(rest[at - 1])?.value !== undefined),
+  )
+  const all = await operations(terminal, given).catch((error: unknown) =>
+    verb ? [] : Promise.reject(verbUnknown(name, error)),
+  )
   const group = all.filter(each => each.group === name)
   const found = group.find(each => each.name === word)
   if (found) return commandOf(found)
   if (verb) return undefined
   if (!group.length) verbNamed(name)
-  return misused(`expected a call of ${name} (${group.map(each => each.name).join(', ')}), found ${word === undefined ? 'none' : plain(word)}; ${SELF} calls ${name} says what they do`)
+  return misused(
+    `expected a call of ${name} (${group.map(each => each.name).join(', ')}), `
+      + `found ${word === undefined ? 'none' : plain(word)}; ${SELF} calls ${name} says what they do`,
+  )
 }
 
 /** Without a daemon nothing is known of its calls: what is left is that the word is no verb. */
 const verbUnknown = (name: string, error: unknown): unknown =>
-  new CommandFailure(EXIT.usage, `no verb ${plain(name)}; ${SELF} --help lists them, and ${SELF} calls the calls of a daemon (${plain(String((error as Error).message))})`)
+  new CommandFailure(
+    EXIT.usage,
+    `no verb ${plain(name)}; ${SELF} --help lists them, and ${SELF} calls the calls of a daemon `
+      + `(${plain(String((error as Error).message))})`,
+  )
 
 /** The options of every verb may also come before it. */
 const verbFirst = (args: readonly string[]): readonly string[] => {
   let at = 0
-  for (let flag = flagOf(args[at]); flag; flag = flagOf(args[at])) at += flag.value === undefined || args[at]!.includes('=') ? 1 : 2
+  for (let flag = flagOf(args[at]); flag; flag = flagOf(args[at]))
+    at += flag.value === undefined || args[at]!.includes('=') ? 1 : 2
   return at > 0 && at < args.length ? [args[at]!, ...args.slice(0, at), ...args.slice(at + 1)] : args
 }
 
-const flagOf = (arg: string | undefined) => (arg?.startsWith('--') ? CONNECTION[arg.slice(2).split('=')[0]!] : undefined)
+const flagOf = (arg: string | undefined) =>
+  arg?.startsWith('--') ? CONNECTION[arg.slice(2).split('=')[0]!] : undefined
 
 /** Whether failures are printed as JSON. */
 const wantsJson = (args: readonly string[]): boolean => {
@@ -115,7 +170,11 @@ const wantsJson = (args: readonly string[]): boolean => {
 
 const verbNamed = (name: string): Verb =>
   VERBS.find(verb => verb.name === name || verb.also === name)
-    ?? misused(name.startsWith('-') ? `expected a verb first, found ${plain(name)}` : `no verb ${plain(name)}; ${SELF} --help lists them`)
+  ?? misused(
+    name.startsWith('-')
+      ? `expected a verb first, found ${plain(name)}`
+      : `no verb ${plain(name)}; ${SELF} --help lists them`,
+  )
 
 const said = async (terminal: Terminal, text: string): Promise<number> => {
   await write(terminal, `${text}\n`)
@@ -127,14 +186,25 @@ const refuseSecrets = (verb: Verb, args: readonly string[]): void => {
   const end = args.indexOf('--')
   const given = (end < 0 ? args : args.slice(0, end)).some(arg => /^--token(=|$)/.test(arg))
   if (given && 'token-file' in verb.flags) {
-    misused(`${verb.name}: a token as an argument is seen by all who list processes: put it into SANDBOX_TOKEN, or into a file for --token-file FILE (- is standard input)`)
+    misused(
+      `${verb.name}: a token as an argument is seen by all who list processes: put it into SANDBOX_TOKEN, or into `
+        + 'a file for --token-file FILE (- is standard input)',
+    )
   }
 }
 
 const parsed = (verb: Verb, args: readonly string[]): GivenArguments => {
   refuseSecrets(verb, args)
-  const options = Object.fromEntries(Object.entries({ ...verb.flags, help: { help: '', short: 'h' } }).map(([name, flag]) =>
-    [name, { type: 'value' in flag ? 'string' as const : 'boolean' as const, multiple: 'multiple' in flag, ...('short' in flag && { short: flag.short! }) }]))
+  const options = Object.fromEntries(
+    Object.entries({ ...verb.flags, help: { help: '', short: 'h' } }).map(([name, flag]) => [
+      name,
+      {
+        type: 'value' in flag ? ('string' as const) : ('boolean' as const),
+        multiple: 'multiple' in flag,
+        ...('short' in flag && { short: flag.short! }),
+      },
+    ]),
+  )
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     return {
@@ -152,23 +222,37 @@ const parsed = (verb: Verb, args: readonly string[]): GivenArguments => {
 const checked = (verb: Verb, given: GivenArguments): GivenArguments => {
   const { least = 0, most = 0 } = verb
   const found = given.args.length
-  if (found < least || found > most) misused(`expected sandbox ${verb.name} ${verb.usage}`.trimEnd() + `; ${SELF} ${verb.name} --help says more`)
+  if (found < least || found > most)
+    misused(`expected sandbox ${verb.name} ${verb.usage}`.trimEnd() + `; ${SELF} ${verb.name} --help says more`)
   return given
 }
 
 /** What a failure is called where its words are for a program. */
-const REASON: { readonly [code: number]: string } = { [EXIT.usage]: 'usage', [EXIT.noDaemon]: 'no-daemon', [EXIT.turn]: 'turn' }
+const REASON: { readonly [code: number]: string } = {
+  [EXIT.usage]: 'usage',
+  [EXIT.noDaemon]: 'no-daemon',
+  [EXIT.turn]: 'turn',
+}
 
 const failureOf = (error: unknown): { code: number; message: string; reason: string } => {
-  if (error instanceof CommandFailure) return { code: error.code, message: error.message, reason: REASON[error.code] ?? 'failed' }
+  if (error instanceof CommandFailure)
+    return { code: error.code, message: error.message, reason: REASON[error.code] ?? 'failed' }
   if (error instanceof Unreached) return { code: EXIT.noDaemon, message: oneLine(error.message), reason: 'no-daemon' }
   if (error instanceof Refusal) {
     const { errors = [], retryAfter } = error.detail
-    const fields = errors.slice(1).map(({ path, expected }) => `; ${path}: expected ${expected}`).join('')
-    return { code: EXIT.failed, message: oneLine(`${error.message}${fields}${retryAfter === undefined ? '' : ` (ask again in ${retryAfter} s)`}`), reason: error.reason }
+    const fields = errors
+      .slice(1)
+      .map(({ path, expected }) => `; ${path}: expected ${expected}`)
+      .join('')
+    return {
+      code: EXIT.failed,
+      message: oneLine(`${error.message}${fields}${retryAfter === undefined ? '' : ` (ask again in ${retryAfter} s)`}`),
+      reason: error.reason,
+    }
   }
   const { message } = (error ?? {}) as { message?: string }
   return { code: EXIT.failed, message: plain(String(message ?? error).split('\n')[0]!), reason: 'failed' }
 }
 
-const interrupted = (reason: unknown): number => (reason === 'SIGTERM' ? 143 : reason === 'SIGHUP' ? 129 : EXIT.interrupted)
+const interrupted = (reason: unknown): number =>
+  reason === 'SIGTERM' ? 143 : reason === 'SIGHUP' ? 129 : EXIT.interrupted

@@ -36,26 +36,48 @@ export const queue: Verb = {
   most: 1,
   run: (terminal, given) => {
     const [messageId, first, start] = [given.text('remove'), given.all('first'), given.on('start')]
-    if (messageId !== undefined && (first.length > 0 || start)) misused('expected --remove alone, or --first and --start')
+    if (messageId !== undefined && (first.length > 0 || start))
+      misused('expected --remove alone, or --first and --start')
     return connected(terminal, given, async ({ client }) => {
       const options = { signal: terminal.signal }
       const id = await conversationOf(terminal, client, given)
       if (messageId !== undefined) {
-        return told(terminal, given, await client.call('DELETE /agents/{id}/queue/{messageId}', { id, messageId }, options),
-          ({ removed }) => `took back ${oneLine(removed.messageId)}: ${plain(removed.text)}`)
+        return told(
+          terminal,
+          given,
+          await client.call('DELETE /agents/{id}/queue/{messageId}', { id, messageId }, options),
+          ({ removed }) => `took back ${oneLine(removed.messageId)}: ${plain(removed.text)}`,
+        )
       }
-      if (first.length > 0 || start) return told(terminal, given, await ordered(client, id, first, start, options), (waiting, width) => linesOf(id, waiting, width))
-      return told(terminal, given, await client.call('GET /agents/{id}/queue', { id }, options), (waiting, width) => linesOf(id, waiting, width))
+      if (first.length > 0 || start)
+        return told(terminal, given, await ordered(client, id, first, start, options), (waiting, width) =>
+          linesOf(id, waiting, width),
+        )
+      return told(terminal, given, await client.call('GET /agents/{id}/queue', { id }, options), (waiting, width) =>
+        linesOf(id, waiting, width),
+      )
     })
   },
 }
 
 /** Orders what waits when it is written, so that a message that comes meanwhile is neither lost nor in the way. */
-const ordered = async (client: Client, id: string, first: readonly string[], start: boolean, options: { readonly signal: AbortSignal }) => {
+const ordered = async (
+  client: Client,
+  id: string,
+  first: readonly string[],
+  start: boolean,
+  options: { readonly signal: AbortSignal },
+) => {
   for (let left = TRIES; ; left--) {
-    const waiting = (await client.call('GET /agents/{id}/queue', { id }, options)).messages.map(({ messageId }) => messageId)
+    const waiting = (await client.call('GET /agents/{id}/queue', { id }, options)).messages.map(
+      ({ messageId }) => messageId,
+    )
     const missing = first.find(message => !waiting.includes(message))
-    if (missing !== undefined) throw new CommandFailure(EXIT.failed, `--first: no message ${plain(missing)} waits in ${plain(id)}; ${SELF} queue ${quoted(id)} lists what waits`)
+    if (missing !== undefined)
+      throw new CommandFailure(
+        EXIT.failed,
+        `--first: no message ${plain(missing)} waits in ${plain(id)}; ${SELF} queue ${quoted(id)} lists what waits`,
+      )
     const messageIds = [...new Set([...first, ...waiting])]
     try {
       return await client.call('POST /agents/{id}/queue/order', { id, messageIds, ...(start && { start }) }, options)
@@ -65,13 +87,24 @@ const ordered = async (client: Client, id: string, first: readonly string[], sta
   }
 }
 
-const linesOf = (id: string, { messages, paused, run }: WaitingMessages & { readonly run?: string }, width: number | undefined): string[] => {
+const linesOf = (
+  id: string,
+  { messages, paused, run }: WaitingMessages & { readonly run?: string },
+  width: number | undefined,
+): string[] => {
   const now = Date.now()
-  const rows = messages.map((message: QueuedMessage) =>
-    [oneLine(message.messageId), oneLine(message.by), ago(message.at, now), WHY[message.why] ?? oneLine(message.why), short(plain(message.text), 60)])
+  const rows = messages.map((message: QueuedMessage) => [
+    oneLine(message.messageId),
+    oneLine(message.by),
+    ago(message.at, now),
+    WHY[message.why] ?? oneLine(message.why),
+    short(plain(message.text), 60),
+  ])
   return [
     ...(run === undefined ? [] : [`started run ${oneLine(run)}; ${SELF} attach ${quoted(id)} follows it`]),
-    ...(rows.length ? columns([['MESSAGE', 'BY', 'SENT', 'WAITS BECAUSE', 'WORDS'], ...rows], width) : ['nothing waits']),
+    ...(rows.length
+      ? columns([['MESSAGE', 'BY', 'SENT', 'WAITS BECAUSE', 'WORDS'], ...rows], width)
+      : ['nothing waits']),
     ...(paused ? [`paused; ${SELF} queue ${quoted(id)} --start goes on`] : []),
   ]
 }

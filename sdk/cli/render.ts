@@ -1,4 +1,14 @@
-import type { AttachData, Card, CardReply, Frame, LandConflict, SubagentFrame, TodoItem, ToolCallFrame, ToolContent } from '../../plugins/agent/contract.js'
+import type {
+  AttachData,
+  Card,
+  CardReply,
+  Frame,
+  LandConflict,
+  SubagentFrame,
+  TodoItem,
+  ToolCallFrame,
+  ToolContent,
+} from '../../plugins/agent/contract.js'
 import { HelperLines } from './helper-lines.js'
 import { compare } from './patch.js'
 import { oneLine, plain, short, stylesOf, type Styles } from './text.js'
@@ -38,11 +48,20 @@ const DRAW_OVER = '\r\u001b[K'
 /** A fresh drawing of one run. */
 export const createRender = ({ colour = false, columns }: RenderOptions = {}): Render => {
   const styles = stylesOf(colour)
-  const pen: Pen = { styles, tools: new Map(), helpers: new HelperLines(styles), ...(columns !== undefined && { columns }) }
+  const pen: Pen = {
+    styles,
+    tools: new Map(),
+    helpers: new HelperLines(styles),
+    ...(columns !== undefined && { columns }),
+  }
   return event => {
     if (event.kind === 'frame') return safelyDrawn(pen, event.event)
     if (event.kind === 'attached') return ''
-    if (event.kind === 'end') return closed(pen) + (event.next ? `${pen.styles.dim(`next: run ${oneLine(event.next)} starts with a waiting message`)}\n` : '')
+    if (event.kind === 'end')
+      return (
+        closed(pen)
+        + (event.next ? `${pen.styles.dim(`next: run ${oneLine(event.next)} starts with a waiting message`)}\n` : '')
+      )
     return closed(pen) + unknown(pen, event)
   }
 }
@@ -77,7 +96,11 @@ const drawn = (pen: Pen, frame: Frame): string => {
 const flows = ({ open }: Pen, kind: Prose['kind'], parent: string | undefined): boolean =>
   open?.kind === kind && open.parent === parent
 
-const flowing = (pen: Pen, kind: Prose['kind'], { text, parentToolUseId: parent }: { readonly text: string; readonly parentToolUseId?: string }): string => {
+const flowing = (
+  pen: Pen,
+  kind: Prose['kind'],
+  { text, parentToolUseId: parent }: { readonly text: string; readonly parentToolUseId?: string },
+): string => {
   const indent = pen.helpers.indent(parent)
   const before = flows(pen, kind, parent) ? '' : closed(pen) + indent + pen.helpers.speaker(parent)
   pen.open = { kind, ...(parent !== undefined && { parent }) }
@@ -91,7 +114,10 @@ const helperShown = (pen: Pen, frame: SubagentFrame): string => {
   return pen.open?.kind === 'tool_call' ? closed(pen) : ''
 }
 
-const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 'text_end' | 'tool_call' | 'tool_call_update' | 'subagent' }>): string[] => {
+const linesOf = (
+  pen: Pen,
+  frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 'text_end' | 'tool_call' | 'tool_call_update' | 'subagent' }>,
+): string[] => {
   const { dim, red, green, yellow } = pen.styles
   switch (frame.kind) {
     case 'session':
@@ -109,31 +135,59 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'preamble':
       return [dim(`told the agent first: ${frame.notes.map(note => short(plain(note.title), 60)).join(', ')}`)]
     case 'init':
-      return [dim(['model', oneLine(frame.model), ...(frame.provider ? ['of', oneLine(frame.provider)] : [])].join(' '))]
+      return [
+        dim(['model', oneLine(frame.model), ...(frame.provider ? ['of', oneLine(frame.provider)] : [])].join(' ')),
+      ]
     case 'switched':
-      return [yellow(`goes on with ${frame.model === undefined ? '' : `model ${oneLine(frame.model)} of `}${oneLine(frame.provider)}${frame.kept === 'record' ? ', from the record' : ''}`)]
+      return [
+        yellow(
+          `goes on with ${frame.model === undefined ? '' : `model ${oneLine(frame.model)} of `}${oneLine(frame.provider)}${frame.kept === 'record' ? ', from the record' : ''}`,
+        ),
+      ]
     case 'resumed':
-      return [yellow(`taken up again after ${frame.reason === 'auth' ? 'a new sign-in' : frame.reason === 'outage' ? 'an outage' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`)]
+      return [
+        yellow(
+          'taken up again '
+            + `after ${frame.reason === 'auth' ? 'a new sign-in' : frame.reason === 'outage' ? 'an outage' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`,
+        ),
+      ]
     case 'mode':
       return [dim(`permission mode ${oneLine(frame.mode)}`)]
     case 'rate_limit_info':
       return [limit(pen.styles, frame)]
     case 'account_usage':
-      return [dim(`limits: ${frame.windows.map(({ kind, label, utilization }) => `${oneLine(label ?? kind)} ${utilization} %`).join(', ') || 'none'}`)]
+      return [
+        dim(
+          `limits: ${frame.windows.map(({ kind, label, utilization }) => `${oneLine(label ?? kind)} ${utilization} %`).join(', ') || 'none'}`,
+        ),
+      ]
     case 'fast_mode':
       return [dim(`fast mode ${oneLine(frame.state)}${frame.reason ? `: ${plain(frame.reason)}` : ''}`)]
     case 'provider_retry':
-      return [yellow(`the provider is asked again (attempt ${frame.attempt}${frame.maxAttempts === undefined ? '' : ` of ${frame.maxAttempts}`})`)]
+      return [
+        yellow(
+          'the provider is asked again '
+            + `(attempt ${frame.attempt}${frame.maxAttempts === undefined ? '' : ` of ${frame.maxAttempts}`})`,
+        ),
+      ]
     case 'context_usage':
       return [dim(`context: ${frame.tokens} of ${frame.contextWindow} tokens`)]
     case 'compact':
       return [dim(`the context was made shorter${compacted(frame)}`)]
     case 'service_event':
-      return [dim(frame.event.event === 'status' ? `service: ${plain(frame.event.text)}` : `service result: ${short(plain(JSON.stringify(frame.event.data)), 200)}`)]
+      return [
+        dim(
+          frame.event.event === 'status'
+            ? `service: ${plain(frame.event.text)}`
+            : `service result: ${short(plain(JSON.stringify(frame.event.data)), 200)}`,
+        ),
+      ]
     case 'service_receipt':
       return [dim(`service: ${oneLine(frame.outcome)}, ${frame.credits} credits${simulated(frame)}`)]
     case 'capability_outcome':
-      return [dim(frame.outcome === 'connected' ? `connected${frame.id ? `: ${oneLine(frame.id)}` : ''}` : 'not connected')]
+      return [
+        dim(frame.outcome === 'connected' ? `connected${frame.id ? `: ${oneLine(frame.id)}` : ''}` : 'not connected'),
+      ]
     case 'payment_receipt':
       return [dim(`payment of $${oneLine(frame.amountUsd)}: ${oneLine(frame.outcome)}${simulated(frame)}`)]
     case 'steer':
@@ -152,19 +206,36 @@ const linesOf = (pen: Pen, frame: Exclude<Frame, { kind: 'delta' | 'thinking' | 
     case 'payment_offer':
       return cardLines(frame, pen.styles)
     case 'resolved':
-      return [dim(`${frame.reply ? `answered: ${plain(answerWords(frame.reply))}` : 'nobody answered'}${frame.by ? ` (${oneLine(frame.by)})` : ''}`)]
+      return [
+        dim(
+          `${frame.reply ? `answered: ${plain(answerWords(frame.reply))}` : 'nobody answered'}${frame.by ? ` (${oneLine(frame.by)})` : ''}`,
+        ),
+      ]
     case 'queue':
-      return [dim(`${frame.messages.length} ${frame.messages.length === 1 ? 'message waits' : 'messages wait'}${frame.paused ? ', paused' : ''}`)]
+      return [
+        dim(
+          `${frame.messages.length} ${frame.messages.length === 1 ? 'message waits' : 'messages wait'}${frame.paused ? ', paused' : ''}`,
+        ),
+      ]
     case 'notice':
       return [frame.level === 'warning' ? yellow(`warning: ${plain(frame.text)}`) : dim(`note: ${plain(frame.text)}`)]
     case 'error':
       return [
         red(`error: ${plain(frame.message)}`),
-        ...(frame.outage ? [yellow(`the turn is taken up again by itself (try ${frame.outage.attempt} of ${frame.outage.maxAttempts})`)] : []),
+        ...(frame.outage
+          ? [
+              yellow(
+                `the turn is taken up again by itself (try ${frame.outage.attempt} of ${frame.outage.maxAttempts})`,
+              ),
+            ]
+          : []),
       ]
     case 'landed':
-      return frame.landed ? [green('landed: the work is in the workspace')]
-        : frame.held ? [yellow('not landed: held back')] : [yellow('not landed:'), ...conflictLines(frame.conflicts ?? [])]
+      return frame.landed
+        ? [green('landed: the work is in the workspace')]
+        : frame.held
+          ? [yellow('not landed: held back')]
+          : [yellow('not landed:'), ...conflictLines(frame.conflicts ?? [])]
     case 'done':
       return [frame.reason === 'completed' ? green('done') : red(`ended: ${oneLine(frame.reason)}`)]
     default:
@@ -203,7 +274,10 @@ const toolMoved = (pen: Pen, { id, status, content }: Frame & { kind: 'tool_call
   return (pen.columns === undefined ? '' : DRAW_OVER) + toolLines(pen, call)
 }
 
-const headOf = ({ styles: { green, red, dim }, helpers, columns = 200 }: Pen, { status, name, target, parentToolUseId }: ToolCallFrame): string => {
+const headOf = (
+  { styles: { green, red, dim }, helpers, columns = 200 }: Pen,
+  { status, name, target, parentToolUseId }: ToolCallFrame,
+): string => {
   const mark = status === 'completed' ? green('✓') : status === 'failed' ? red('✗') : dim('▸')
   const indent = helpers.indent(parentToolUseId)
   const words = short(plain(`${name}${target ? ` ${target}` : ''}`), Math.max(20, columns - 5 - indent.length))
@@ -213,18 +287,28 @@ const headOf = ({ styles: { green, red, dim }, helpers, columns = 200 }: Pen, { 
 /** A list the agent keeps for itself is told by the frame of its kind, not by the tool that wrote it. */
 const toolLines = (pen: Pen, call: ToolCallFrame): string => {
   const content = call.category === 'think' && call.status === 'completed' ? [] : (call.content ?? [])
-  const lines = content.flatMap(one => contentLines(one, pen.styles)).map(line => `${pen.helpers.indent(call.parentToolUseId)}  ${line}`)
+  const lines = content
+    .flatMap(one => contentLines(one, pen.styles))
+    .map(line => `${pen.helpers.indent(call.parentToolUseId)}  ${line}`)
   return [headOf(pen, call), ...lines].map(line => `${line}\n`).join('')
 }
 
 const contentLines = (content: ToolContent, styles: Styles): string[] => {
-  if (content.type === 'diff') return changeLines(content.path, content.oldText, content.newText, styles, content.truncated)
+  if (content.type === 'diff')
+    return changeLines(content.path, content.oldText, content.newText, styles, content.truncated)
   if (content.type === 'image') return [styles.dim(`picture ${oneLine(content.path)}`)]
-  if (content.type === 'text') return cut(plain(content.text).replace(/\n$/, '').split('\n'), TEXT_LINES).map(styles.dim)
+  if (content.type === 'text')
+    return cut(plain(content.text).replace(/\n$/, '').split('\n'), TEXT_LINES).map(styles.dim)
   return [styles.dim(short(plain(JSON.stringify(content)), 200))]
 }
 
-const changeLines = (path: string, before: string | undefined, after: string, styles: Styles, truncated?: boolean): string[] => {
+const changeLines = (
+  path: string,
+  before: string | undefined,
+  after: string,
+  styles: Styles,
+  truncated?: boolean,
+): string[] => {
   const changed = compare(before ?? '', after).filter(line => line.mark !== ' ')
   const lines = changed.map(({ mark, text }) => (mark === '+' ? styles.green : styles.red)(`${mark} ${plain(text)}`))
   const head = `${oneLine(path)}${before === undefined ? ' (new)' : ''}${truncated ? ' (cut short)' : ''}`
@@ -235,8 +319,11 @@ const cut = (lines: string[], most: number): string[] =>
   lines.length > most + 1 ? [...lines.slice(0, most), `… ${lines.length - most} more lines`] : lines
 
 const todo = ({ dim, green, yellow }: Styles, { content, status, activeForm }: TodoItem): string =>
-  status === 'completed' ? `${green('[x]')} ${dim(plain(content))}`
-    : status === 'in_progress' ? `${yellow('[~]')} ${plain(activeForm ?? content)}` : `[ ] ${plain(content)}`
+  status === 'completed'
+    ? `${green('[x]')} ${dim(plain(content))}`
+    : status === 'in_progress'
+      ? `${yellow('[~]')} ${plain(activeForm ?? content)}`
+      : `[ ] ${plain(content)}`
 
 const usage = ({ inputTokens, outputTokens, costUsd, durationMs }: Frame & { kind: 'usage' }): string =>
   `usage: ${[
@@ -244,13 +331,20 @@ const usage = ({ inputTokens, outputTokens, costUsd, durationMs }: Frame & { kin
     outputTokens !== undefined && `${outputTokens} out`,
     costUsd !== undefined && costUsd > 0 && `$${costUsd.toFixed(4)}`,
     durationMs !== undefined && `${(durationMs / 1000).toFixed(1)} s`,
-  ].filter(Boolean).join(', ')}`
+  ]
+    .filter(Boolean)
+    .join(', ')}`
 
-const limit = ({ dim, yellow, red }: Styles, { status, utilization, resetsAt }: Frame & { kind: 'rate_limit_info' }): string => {
+const limit = (
+  { dim, yellow, red }: Styles,
+  { status, utilization, resetsAt }: Frame & { kind: 'rate_limit_info' },
+): string => {
   const used = utilization === undefined ? '' : `, ${utilization} % used`
   const renews = resetsAt === undefined ? '' : `, renews ${new Date(resetsAt).toISOString()}`
   const colour = status === 'rejected' ? red : status === 'allowed_warning' ? yellow : dim
-  return colour(`limit: ${status === 'rejected' ? 'spent' : status === 'allowed_warning' ? 'nearly spent' : 'fine'}${used}${renews}`)
+  return colour(
+    `limit: ${status === 'rejected' ? 'spent' : status === 'allowed_warning' ? 'nearly spent' : 'fine'}${used}${renews}`,
+  )
 }
 
 const compacted = ({ preTokens, postTokens }: Frame & { kind: 'compact' }): string => {
@@ -262,15 +356,27 @@ const simulated = (receipt: { simulated?: boolean }): string => (receipt.simulat
 
 /** A card as a person reads it. */
 export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
-  if (card.kind === 'plan') return [bold('The agent asks whether to follow this plan:'), ...plain(card.text).split('\n').map(line => `  ${line}`)]
+  if (card.kind === 'plan')
+    return [
+      bold('The agent asks whether to follow this plan:'),
+      ...plain(card.text)
+        .split('\n')
+        .map(line => `  ${line}`),
+    ]
   if (card.kind === 'permission') {
     const what = plain(card.title ?? card.displayName ?? card.toolName)
-    return [bold(`The agent asks for permission: ${what}`), ...[card.description, card.path, card.reason].flatMap(line => (line ? [dim(`  ${plain(line)}`)] : []))]
+    return [
+      bold(`The agent asks for permission: ${what}`),
+      ...[card.description, card.path, card.reason].flatMap(line => (line ? [dim(`  ${plain(line)}`)] : [])),
+    ]
   }
   if (card.kind !== 'question') return offerLines(card, bold, dim)
   return card.questions.flatMap(({ question, options, multiSelect }) => [
     bold(`The agent asks: ${plain(question)}${multiSelect ? ' (any number of these)' : ''}`),
-    ...options.map(({ label, description }, at) => `  ${at + 1}. ${oneLine(label)}${description ? dim(`  ${plain(description)}`) : ''}`),
+    ...options.map(
+      ({ label, description }, at) =>
+        `  ${at + 1}. ${oneLine(label)}${description ? dim(`  ${plain(description)}`) : ''}`,
+    ),
   ])
 }
 
@@ -279,10 +385,24 @@ type Offer = Exclude<Card, { kind: 'plan' | 'permission' | 'question' }>
 const offerLines = (card: Offer, bold: Styles['bold'], dim: Styles['dim']): string[] => {
   const { kind, offer } = card
   const [head, ...more] =
-    kind === 'service_offer' ? [`run the service ${offer.name} of ${offer.publisher} for ${offer.creditsPerRun} credits`, offer.description, offer.request]
-      : kind === 'capability_offer' ? [`connect ${offer.name}`]
-        : [`pay $${offer.amountUsd} to ${offer.payTo}`, offer.url, offer.description, `${offer.assetName} on ${offer.network}; today $${offer.spentTodayUsd} of $${offer.dailyCapUsd}`]
-  return [bold(`The agent asks to ${oneLine(head!)}`), ...[...more, offer.why].flatMap(line => (line ? [dim(`  ${oneLine(line)}`)] : []))]
+    kind === 'service_offer'
+      ? [
+          `run the service ${offer.name} of ${offer.publisher} for ${offer.creditsPerRun} credits`,
+          offer.description,
+          offer.request,
+        ]
+      : kind === 'capability_offer'
+        ? [`connect ${offer.name}`]
+        : [
+            `pay $${offer.amountUsd} to ${offer.payTo}`,
+            offer.url,
+            offer.description,
+            `${offer.assetName} on ${offer.network}; today $${offer.spentTodayUsd} of $${offer.dailyCapUsd}`,
+          ]
+  return [
+    bold(`The agent asks to ${oneLine(head!)}`),
+    ...[...more, offer.why].flatMap(line => (line ? [dim(`  ${oneLine(line)}`)] : [])),
+  ]
 }
 
 /** An answer in a few words. */
@@ -292,14 +412,21 @@ export const answerWords = (reply: CardReply): string => {
   if (reply.kind === 'capability_offer') return reply.connect ? 'yes' : 'no'
   if (reply.kind !== 'question') return reply.approve ? 'yes' : 'no'
   if (reply.cancelled) return 'cancelled'
-  return Object.values(reply.answers ?? {}).flat().join(', ') || 'skipped'
+  return (
+    Object.values(reply.answers ?? {})
+      .flat()
+      .join(', ') || 'skipped'
+  )
 }
 
 /** What a landing left out, path by path, with what stands in its way. */
 export const conflictLines = (conflicts: readonly LandConflict[]): string[] =>
   conflicts.flatMap(({ repo, paths, clean, mainBranch }) => [
-    `${oneLine(repo)}: ${paths.length === 0 && clean === 0 ? 'its main checkout is gone'
-      : `${paths.length} of ${paths.length + clean} paths do not fit${mainBranch ? ` on ${oneLine(mainBranch)}` : ''}`}`,
+    `${oneLine(repo)}: ${
+      paths.length === 0 && clean === 0
+        ? 'its main checkout is gone'
+        : `${paths.length} of ${paths.length + clean} paths do not fit${mainBranch ? ` on ${oneLine(mainBranch)}` : ''}`
+    }`,
     ...paths.map(({ path, reason }) => `  ${oneLine(path)}: ${WHY[reason] ?? oneLine(String(reason))}`),
   ])
 

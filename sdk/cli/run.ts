@@ -9,12 +9,24 @@ import { SELF } from './own-name.js'
 import { answerWords } from './render.js'
 import { jsonLine, plain, stylesOf } from './text.js'
 import { checkTurn, newConversation, startTurn, TURN, turnOf } from './turn.js'
-import { CONNECTION, EXIT, CommandFailure, type Flag, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
+import {
+  CONNECTION,
+  EXIT,
+  CommandFailure,
+  type Flag,
+  type GivenArguments,
+  misused,
+  type Terminal,
+  type Verb,
+} from './verb.js'
 import { WATCH, watched } from './watch.js'
 import { write } from './write.js'
 
 /** The options of a verb that starts a turn: whether and how it is followed. */
-export const BEGIN: { readonly [name: string]: Flag } = { ...WATCH, detach: { help: 'print the conversation and leave' } }
+export const BEGIN: { readonly [name: string]: Flag } = {
+  ...WATCH,
+  detach: { help: 'print the conversation and leave' },
+}
 
 /** Says something to an agent and shows what it does. */
 export const runVerb: Verb = {
@@ -28,9 +40,11 @@ export const runVerb: Verb = {
     'run - --detach < task.md',
   ],
   notes: [
-    'Where the workspace is a git repository the turn works in a private copy, which you read with diff and bring in with land.',
+    'Where the workspace is a git repository the turn works in a private copy, which you read with diff and bring '
+      + 'in with land.',
     'PROMPT - reads it from standard input. Ctrl-C stops watching, not the turn.',
-    'Without a terminal it leaves with code 4 when the turn waits for an answer, and prints the card and the command that answers it.',
+    'Without a terminal it leaves with code 4 when the turn waits for an answer, and prints the card and the '
+      + 'command that answers it.',
   ],
   flags: {
     conversation: { value: 'ID', help: 'say it in this conversation; left out: a new one' },
@@ -45,18 +59,30 @@ export const runVerb: Verb = {
     const conversationId = newConversation(given, 'conversation')
     checkTurn(given)
     return connected(terminal, given, async connection =>
-      begin(terminal, connection, given, await turnOf(terminal, connection, given, prompt, conversationId)))
+      begin(terminal, connection, given, await turnOf(terminal, connection, given, prompt, conversationId)),
+    )
   },
 }
 
 /** Starts a turn and follows it to its end, unless it is to be left alone. */
-export const begin = async (terminal: Terminal, connection: Connection, given: GivenArguments, input: TurnInput): Promise<number> => {
+export const begin = async (
+  terminal: Terminal,
+  connection: Connection,
+  given: GivenArguments,
+  input: TurnInput,
+): Promise<number> => {
   const started = await startTurn(connection, input)
   const json = given.on('json')
   if (json) await write(terminal, jsonLine(started))
-  else await write(terminal, `${stylesOf(terminal.colour).bold(`conversation ${started.conversationId}`)}${started.delivery === 'started' ? '' : `, ${started.delivery}`}\n`)
+  else
+    await write(
+      terminal,
+      `${stylesOf(terminal.colour).bold(`conversation ${started.conversationId}`)}${started.delivery === 'started' ? '' : `, ${started.delivery}`}\n`,
+    )
   if (given.on('detach')) return EXIT.ok
-  return watched(terminal, connection.client, given, started, { leaves: !terminal.interactive && given.text('timeout') === undefined })
+  return watched(terminal, connection.client, given, started, {
+    leaves: !terminal.interactive && given.text('timeout') === undefined,
+  })
 }
 
 /** The words of a message; `-` reads them from standard input. */
@@ -80,7 +106,8 @@ export const attachVerb: Verb = {
     connected(terminal, given, async ({ client }) => {
       const conversationId = await conversationOf(terminal, client, given)
       const after = given.text('after')
-      if (after !== undefined && !/^\d+$/.test(after)) misused(`--after: expected a whole number from 0, found ${after}`)
+      if (after !== undefined && !/^\d+$/.test(after))
+        misused(`--after: expected a whole number from 0, found ${after}`)
       const from = { ...(given.text('run') && { run: given.text('run')! }), ...(after && { after: Number(after) }) }
       return watched(terminal, client, given, { conversationId, ...from }, { onward: true })
     }),
@@ -94,7 +121,8 @@ export const answer: Verb = {
   examples: ['answer c-1 yes', 'answer q-1 2 "my own words"', 'answer c-1 --cancel'],
   notes: [
     'CARD is the id that run printed, or the conversation when only one card waits there.',
-    'A question takes a number, a label or your own words for each question; a plan yes, or no and what to change; a permission once, always or deny; an offer yes or no.',
+    'A question takes a number, a label or your own words for each question; a plan yes, or no and what to '
+      + 'change; a permission once, always or deny; an offer yes or no.',
   ],
   flags: {
     conversation: { value: 'ID', help: 'where the card is, for a token that may not read the fleet' },
@@ -107,10 +135,18 @@ export const answer: Verb = {
     connected(terminal, given, async ({ client }) => {
       const [id = '', ...said] = given.args
       const card = await waitingCard(client, id, given.text('conversation'), terminal.signal)
-      if (given.on('cancel') && card.kind !== 'question') misused('only a question can be cancelled; answer this one, or stop the conversation')
+      if (given.on('cancel') && card.kind !== 'question')
+        misused('only a question can be cancelled; answer this one, or stop the conversation')
       if (given.on('cancel') === said.length > 0) misused('expected an answer or --cancel')
-      const reply = given.on('cancel') ? ({ kind: 'question', requestId: card.requestId, cancelled: true } as const) : replyFrom(card, said)
-      return told(terminal, given, await client.call('POST /agent/reply', reply, { signal: terminal.signal }), () => `answered: ${plain(answerWords(reply))}`)
+      const reply = given.on('cancel')
+        ? ({ kind: 'question', requestId: card.requestId, cancelled: true } as const)
+        : replyFrom(card, said)
+      return told(
+        terminal,
+        given,
+        await client.call('POST /agent/reply', reply, { signal: terminal.signal }),
+        () => `answered: ${plain(answerWords(reply))}`,
+      )
     }),
 }
 
@@ -125,12 +161,24 @@ export const stop: Verb = {
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
       const conversationId = await conversationOf(terminal, client, given)
-      return told(terminal, given, await client.call('POST /agent/stop', { conversationId }, { signal: terminal.signal }), () => `stopped ${plain(conversationId)}`)
+      return told(
+        terminal,
+        given,
+        await client.call('POST /agent/stop', { conversationId }, { signal: terminal.signal }),
+        () => `stopped ${plain(conversationId)}`,
+      )
     }),
 }
 
-const waitingCard = async (client: Client, id: string, conversation: string | undefined, signal: AbortSignal): Promise<Card> => {
-  const { conversationId, requestId } = conversation ? { conversationId: conversation, requestId: id } : await located(client, id, signal)
+const waitingCard = async (
+  client: Client,
+  id: string,
+  conversation: string | undefined,
+  signal: AbortSignal,
+): Promise<Card> => {
+  const { conversationId, requestId } = conversation
+    ? { conversationId: conversation, requestId: id }
+    : await located(client, id, signal)
   let known = 0
   for await (const event of await client.call('POST /agent/attach', { conversationId }, { signal })) {
     if (event.kind === 'attached') known = event.seq
@@ -141,10 +189,25 @@ const waitingCard = async (client: Client, id: string, conversation: string | un
   throw new CommandFailure(EXIT.failed, `no card ${plain(requestId)} in conversation ${plain(conversationId)}`)
 }
 
-const located = async (client: Client, id: string, signal: AbortSignal): Promise<{ conversationId: string; requestId: string }> => {
+const located = async (
+  client: Client,
+  id: string,
+  signal: AbortSignal,
+): Promise<{ conversationId: string; requestId: string }> => {
   const { agents } = await client.call('GET /agents', undefined, { signal })
-  const open = agents.flatMap(agent => (agent.cards ?? []).map(({ requestId }) => ({ conversationId: agent.id, requestId })))
+  const open = agents.flatMap(agent =>
+    (agent.cards ?? []).map(({ requestId }) => ({ conversationId: agent.id, requestId })),
+  )
   const found = open.filter(card => card.requestId === id || card.conversationId === id)
-  if (found.length > 1) throw new CommandFailure(EXIT.usage, `${found.length} cards wait there; name one of ${found.map(card => plain(card.requestId)).join(', ')}`)
-  return found[0] ?? Promise.reject(new CommandFailure(EXIT.failed, `no card waits under ${plain(id)}; ${SELF} agents shows what waits`))
+  if (found.length > 1)
+    throw new CommandFailure(
+      EXIT.usage,
+      `${found.length} cards wait there; name one of ${found.map(card => plain(card.requestId)).join(', ')}`,
+    )
+  return (
+    found[0]
+    ?? Promise.reject(
+      new CommandFailure(EXIT.failed, `no card waits under ${plain(id)}; ${SELF} agents shows what waits`),
+    )
+  )
 }

@@ -24,7 +24,11 @@ const WARNING = 40
 /** Runs a daemon on the sample workspace, shows its main job once, and stays until it is told to stop. */
 export const startSample = async (terminal: Terminal, flags: readonly string[]): Promise<number> => {
   const workspace = await sampleWorkspace(terminal.env)
-  const child = startDaemonProcess(terminal, [...flags, `--workspace=${workspace}`, '--json'], ['ignore', 'pipe', 'pipe'])
+  const child = startDaemonProcess(
+    terminal,
+    [...flags, `--workspace=${workspace}`, '--json'],
+    ['ignore', 'pipe', 'pipe'],
+  )
   const over = ended(child, terminal)
   const logs = shownLogs(terminal, child)
   const url = await Promise.race([readyAt(child), over.then(() => undefined)])
@@ -36,7 +40,8 @@ export const startSample = async (terminal: Terminal, flags: readonly string[]):
   const { bold } = stylesOf(terminal.colour)
   await write(terminal, `${bold(`the daemon runs at ${url}`)}\nworkspace ${workspace}\n\n`)
   const shown = show(terminal, url, flags).catch(error => {
-    if (!terminal.signal.aborted) say(terminal, `sandbox: the demonstration stopped: ${plain((error as Error).message)}\n`)
+    if (!terminal.signal.aborted)
+      say(terminal, `sandbox: the demonstration stopped: ${plain((error as Error).message)}\n`)
   })
   await Promise.race([shown, over])
   if (child.exitCode === null && !terminal.signal.aborted) await write(terminal, await nextSteps(terminal, url, flags))
@@ -71,12 +76,20 @@ const shownLogs = (terminal: Terminal, child: ChildProcess): { ready(): void; re
     if (typeof level !== 'number') return void say(terminal, `${plain(line)}\n`)
     if (level >= WARNING) say(terminal, `${ready ? 'the daemon logs: ' : 'sandbox: '}${plain(String(msg))}\n`)
   })
-  return { ready: () => { ready = true }, closed: once(lines, 'close') }
+  return {
+    ready: () => {
+      ready = true
+    },
+    closed: once(lines, 'close'),
+  }
 }
 
 const own = async (terminal: Terminal, url: string, flags: readonly string[]): Promise<Running> => {
   const data = flags.find(flag => flag.startsWith('--data='))?.slice('--data='.length) ?? terminal.env.SANDBOX_DATA
-  return (await (data ? findDaemon(terminal, data) : daemonAt(terminal, url))) ?? Promise.reject(new CommandFailure(EXIT.noDaemon, `the daemon at ${url} left no note of itself`))
+  return (
+    (await (data ? findDaemon(terminal, data) : daemonAt(terminal, url)))
+    ?? Promise.reject(new CommandFailure(EXIT.noDaemon, `the daemon at ${url} left no note of itself`))
+  )
 }
 
 const show = async (terminal: Terminal, url: string, flags: readonly string[]): Promise<void> => {
@@ -96,7 +109,11 @@ const show = async (terminal: Terminal, url: string, flags: readonly string[]): 
 
 const demo = async (terminal: Terminal, connection: Connection, conversationId: string) => {
   await startTurn(connection, { prompt: '/demo', conversationId, isolated: true, title: 'The demonstration' })
-  return followRun(terminal, connection.client, { conversationId, json: false, onCard: (card, signal) => answered(terminal, card, signal) })
+  return followRun(terminal, connection.client, {
+    conversationId,
+    json: false,
+    onCard: (card, signal) => answered(terminal, card, signal),
+  })
 }
 
 /** The person's answer, or the first choice when nobody begins to type for a while, or there is no terminal. */
@@ -114,7 +131,10 @@ const answered = async (terminal: Terminal, card: Card, signal: AbortSignal): Pr
     await write(terminal, `(answers itself after ${PATIENCE_MS / 1000} s)\n`)
     const reply = await askPerson(terminal, card, AbortSignal.any([signal, patience.signal]))
     if (reply || !patience.signal.aborted) return reply
-    await write(terminal, `\nnobody answered for ${PATIENCE_MS / 1000} s, so this answers itself: ${plain(answerWords(self))}\n`)
+    await write(
+      terminal,
+      `\nnobody answered for ${PATIENCE_MS / 1000} s, so this answers itself: ${plain(answerWords(self))}\n`,
+    )
     return self
   } finally {
     clearTimeout(timer)
@@ -125,7 +145,11 @@ const answered = async (terminal: Terminal, card: Card, signal: AbortSignal): Pr
 const nextSteps = async (terminal: Terminal, url: string, flags: readonly string[]): Promise<string> => {
   const { bold } = stylesOf(terminal.colour)
   // A login link is a secret: it is shown to a person, never left in a file that output is kept in.
-  const link = terminal.interactive ? await own(terminal, url, flags).then(daemon => loginLink(daemon, terminal.signal)).catch(() => undefined) : undefined
+  const link = terminal.interactive
+    ? await own(terminal, url, flags)
+        .then(daemon => loginLink(daemon, terminal.signal))
+        .catch(() => undefined)
+    : undefined
   const rows = [
     [`${SELF} run "/demo"`, 'the same again, from a second terminal'],
     [`${SELF} agents`, 'the conversations'],

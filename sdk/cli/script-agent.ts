@@ -9,7 +9,10 @@ export const scriptAgentVerb: Verb = {
   usage: '',
   summary: 'be an agent program that runs scripts, for clients of the Agent Client Protocol',
   examples: ['script-agent'],
-  notes: ['It speaks the protocol on standard input and output, in the place of a model; a client starts it, a person has no use for it by hand.'],
+  notes: [
+    'It speaks the protocol on standard input and output, in the place of a model; a client starts it, a person '
+      + 'has no use for it by hand.',
+  ],
   flags: {},
   run: (terminal, _given) => {
     const { root, cwd, env } = terminal

@@ -9,8 +9,13 @@ export const SERVE: { readonly [name: string]: Flag } = {
   host: { value: 'HOST', help: 'the address to listen on; left out: 127.0.0.1 (SANDBOX_HOST)' },
   port: { value: 'PORT', help: 'the port; left out: 8787, 0 picks a free one (SANDBOX_PORT)' },
   store: { value: 'URL', help: 'the document store; left out: a file in the data folder (SANDBOX_STORE)' },
-  'public-url': { value: 'URL', help: 'the address that sign-in links and invitations name, where it is not the one listened on (SANDBOX_PUBLIC_URL)' },
-  config: { value: 'FILE', help: 'the deployment\'s own settings (SANDBOX_CONFIG)' },
+  'public-url': {
+    value: 'URL',
+    help:
+      'the address that sign-in links and invitations name, where it is not the one listened on '
+      + '(SANDBOX_PUBLIC_URL)',
+  },
+  config: { value: 'FILE', help: "the deployment's own settings (SANDBOX_CONFIG)" },
 }
 
 /** Runs a daemon in the foreground. */
@@ -19,7 +24,10 @@ export const serve: Verb = {
   usage: '',
   summary: 'run a daemon on a folder',
   examples: ['serve', 'serve --workspace ~/code --port 0', 'serve --sample'],
-  notes: ['SIGTERM and Ctrl-C stop it cleanly. With --sample and no workspace named, it runs on a sample workspace and shows one turn there.'],
+  notes: [
+    'SIGTERM and Ctrl-C stop it cleanly. With --sample and no workspace named, it runs on a sample workspace and '
+      + 'shows one turn there.',
+  ],
   flags: {
     ...SERVE,
     json: { help: 'one JSON line when ready, JSON logs on standard error' },

@@ -37,7 +37,11 @@ type Surroundings = Pick<Terminal, 'env' | 'signal'>
 export const managerOf = (platform: NodeJS.Platform, terminal: Surroundings, command: readonly string[]): Manager => {
   if (platform === 'linux') return systemd(terminal)
   if (platform === 'darwin') return launchd(terminal)
-  throw new CommandFailure(EXIT.failed, `expected Linux with systemd or macOS, found ${platform}: have a process manager of your own run ${shellOf(command)}`)
+  throw new CommandFailure(
+    EXIT.failed,
+    `expected Linux with systemd or macOS, found ${platform}: have a process manager of your own `
+      + `run ${shellOf(command)}`,
+  )
 }
 
 const shellOf = (command: readonly string[]): string => command.map(quoted).join(' ')
@@ -49,13 +53,18 @@ interface Ran {
   readonly why: string
 }
 
-const runner = (program: string, { env, signal }: Surroundings) => (...args: string[]): Promise<Ran> =>
-  new Promise(resolve => {
-    execFile(program, args, { env, signal, timeout: 30_000, encoding: 'utf8' }, (error, out, err) => {
-      const why = (error as NodeJS.ErrnoException | null)?.code === 'ENOENT' ? `${program} is not installed` : plain(err.trim().split('\n')[0] || error?.message || '')
-      resolve({ ok: error === null, out: out.trim(), why })
+const runner =
+  (program: string, { env, signal }: Surroundings) =>
+  (...args: string[]): Promise<Ran> =>
+    new Promise(resolve => {
+      execFile(program, args, { env, signal, timeout: 30_000, encoding: 'utf8' }, (error, out, err) => {
+        const why =
+          (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
+            ? `${program} is not installed`
+            : plain(err.trim().split('\n')[0] || error?.message || '')
+        resolve({ ok: error === null, out: out.trim(), why })
+      })
     })
-  })
 
 const must = (ran: Ran, what: string): void => {
   if (!ran.ok) throw new CommandFailure(EXIT.failed, `${what} failed: ${ran.why}`)
@@ -69,7 +78,8 @@ const write = async (file: string, text: string): Promise<void> => {
 }
 
 /** Whether services of the user go on without anybody signed in. */
-const lingers = ({ env }: Surroundings): boolean => env.USER !== undefined && existsSync(join('/var/lib/systemd/linger', basename(env.USER)))
+const lingers = ({ env }: Surroundings): boolean =>
+  env.USER !== undefined && existsSync(join('/var/lib/systemd/linger', basename(env.USER)))
 
 const systemd = (terminal: Surroundings): Manager => {
   const systemctl = runner('systemctl', terminal)
@@ -85,7 +95,11 @@ const systemd = (terminal: Surroundings): Manager => {
     check: async command => {
       const { ok, why } = await user('show-environment')
       if (!ok) {
-        throw new CommandFailure(EXIT.failed, `expected a systemd that runs services of this user, found none (${why}): have a process manager of your own run ${shellOf(command)}`)
+        throw new CommandFailure(
+          EXIT.failed,
+          `expected a systemd that runs services of this user, found none (${why}): have a process manager of `
+            + `your own run ${shellOf(command)}`,
+        )
       }
     },
     install: async service => {
@@ -96,7 +110,10 @@ const systemd = (terminal: Surroundings): Manager => {
       must(await user('restart', name), `systemctl --user restart ${name}`)
     },
     state: async workspace => {
-      const [active, enabled] = await Promise.all([user('is-active', unit(workspace)), user('is-enabled', unit(workspace))])
+      const [active, enabled] = await Promise.all([
+        user('is-active', unit(workspace)),
+        user('is-enabled', unit(workspace)),
+      ])
       return { active: active.out === 'active', enabled: enabled.out === 'enabled' }
     },
     remove: async workspace => {
@@ -110,14 +127,20 @@ const systemd = (terminal: Surroundings): Manager => {
 const launchd = (terminal: Surroundings): Manager => {
   const launchctl = runner('launchctl', terminal)
   const domain = `gui/${process.getuid?.() ?? 0}`
-  const file = (workspace: string) => join(homeOf(terminal), 'Library', 'LaunchAgents', `${serviceName(workspace)}.plist`)
+  const file = (workspace: string) =>
+    join(homeOf(terminal), 'Library', 'LaunchAgents', `${serviceName(workspace)}.plist`)
   const target = (workspace: string) => `${domain}/${serviceName(workspace)}`
   return {
     file,
     text: launchdPlist,
     check: async command => {
       const { ok, why } = await launchctl('print', domain)
-      if (!ok) throw new CommandFailure(EXIT.failed, `expected a launchd that runs programs of this user, found none (${why}): have a process manager of your own run ${shellOf(command)}`)
+      if (!ok)
+        throw new CommandFailure(
+          EXIT.failed,
+          `expected a launchd that runs programs of this user, found none (${why}): have a process manager of `
+            + `your own run ${shellOf(command)}`,
+        )
     },
     install: async service => {
       const path = file(service.workspace)

@@ -12,8 +12,14 @@ export interface Service {
 
 /** The name of a workspace's service: readable, and another one for every workspace. */
 export const serviceName = (workspace: string): string => {
-  const words = basename(workspace).toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '').slice(0, 40)
-  return ['sandbox', ...(words ? [words] : []), createHash('sha256').update(workspace).digest('hex').slice(0, 8)].join('-')
+  const words = basename(workspace)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, 40)
+  return ['sandbox', ...(words ? [words] : []), createHash('sha256').update(workspace).digest('hex').slice(0, 8)].join(
+    '-',
+  )
 }
 
 /**
@@ -26,7 +32,9 @@ Description=Sandbox daemon of ${specifiers(oneLineOnly(workspace))}
 
 [Service]
 Type=exec
-${Object.entries(env).map(([name, value]) => `Environment=${systemdWord(`${name}=${value}`)}\n`).join('')}ExecStart=:${startable(command).map(systemdWord).join(' ')}
+${Object.entries(env)
+  .map(([name, value]) => `Environment=${systemdWord(`${name}=${value}`)}\n`)
+  .join('')}ExecStart=:${startable(command).map(systemdWord).join(' ')}
 Restart=on-failure
 RestartSec=2
 TimeoutStopSec=20
@@ -38,10 +46,12 @@ WantedBy=default.target
 
 /** systemd takes no program whose path holds a quote or a backslash; a shell does. */
 const startable = (command: readonly string[]): readonly string[] =>
-  (/["'\\]/.test(command[0] ?? '') ? ['/bin/sh', '-c', 'exec "$0" "$@"', ...command] : command)
+  /["'\\]/.test(command[0] ?? '') ? ['/bin/sh', '-c', 'exec "$0" "$@"', ...command] : command
 
 const oneLineOnly = (text: string): string =>
-  (/[\u0000-\u001f\u007f]/.test(text) ? misused(`expected text without control characters for a service, found ${JSON.stringify(text)}`) : text)
+  /[\u0000-\u001f\u007f]/.test(text)
+    ? misused(`expected text without control characters for a service, found ${JSON.stringify(text)}`)
+    : text
 
 const specifiers = (text: string): string => text.replaceAll('%', '%%')
 
@@ -60,7 +70,9 @@ export const launchdPlist = ({ workspace, command, env }: Service): string => `<
 ${command.map(word => `    ${string(word)}\n`).join('')}  </array>
   <key>EnvironmentVariables</key>
   <dict>
-${Object.entries(env).map(([name, value]) => `    <key>${escaped(name)}</key>\n    ${string(value)}\n`).join('')}  </dict>
+${Object.entries(env)
+  .map(([name, value]) => `    <key>${escaped(name)}</key>\n    ${string(value)}\n`)
+  .join('')}  </dict>
   <key>WorkingDirectory</key>
   ${string(workspace)}
   <key>RunAtLoad</key>
@@ -76,6 +88,7 @@ ${Object.entries(env).map(([name, value]) => `    <key>${escaped(name)}</key>\n 
 </plist>
 `
 
-const escaped = (text: string): string => oneLineOnly(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+const escaped = (text: string): string =>
+  oneLineOnly(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
 const string = (text: string): string => `<string>${escaped(text)}</string>`

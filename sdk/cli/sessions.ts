@@ -10,7 +10,10 @@ export const sessions: Verb = {
   usage: '[list | revoke ID|EMAIL | revoke --all]',
   summary: 'show who is signed in, and end sessions',
   examples: ['sessions', 'sessions revoke s-1', 'sessions revoke --all'],
-  notes: ['revoke ends one session by its id, or every session of a person by their e-mail; what they have open closes within a second.'],
+  notes: [
+    'revoke ends one session by its id, or every session of a person by their e-mail; what they have open closes '
+      + 'within a second.',
+  ],
   flags: {
     all: { help: 'with revoke: end every session of the sandbox' },
     ...CONNECTION,
@@ -20,17 +23,36 @@ export const sessions: Verb = {
     const [what = 'list', name] = given.args
     const all = given.on('all')
     if (what === 'list' && name === undefined && !all) {
-      return asked(terminal, given, (client, options) => client.call('GET /system/sessions', undefined, options), (found, width) => tableOf(found.sessions, width))
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('GET /system/sessions', undefined, options),
+        (found, width) => tableOf(found.sessions, width),
+      )
     }
-    if (what !== 'revoke' || all === (name !== undefined)) return misused(`expected sessions ${sessions.usage}, found sessions ${given.args.join(' ')}`)
+    if (what !== 'revoke' || all === (name !== undefined))
+      return misused(`expected sessions ${sessions.usage}, found sessions ${given.args.join(' ')}`)
     const which = name === undefined ? {} : name.includes('@') ? { email: name } : { id: name }
-    return asked(terminal, given, (client, options) => client.call('POST /system/sessions/revoke', which, options), ({ revoked }) => `ended ${counted(revoked, 'session')}`)
+    return asked(
+      terminal,
+      given,
+      (client, options) => client.call('POST /system/sessions/revoke', which, options),
+      ({ revoked }) => `ended ${counted(revoked, 'session')}`,
+    )
   },
 }
 
 const tableOf = (rows: readonly AccessSession[], width: number | undefined): string[] => {
   const now = Date.now()
-  const lines = rows.map(({ id, email, role, via, device = '', lastSeenAt, expiresAt, address = '', current }) =>
-    [oneLine(id), oneLine(email), role, via, ago(lastSeenAt, now), dayOfTime(expiresAt), oneLine(address), `${short(oneLine(device), 40)}${current ? ' (this one)' : ''}`])
+  const lines = rows.map(({ id, email, role, via, device = '', lastSeenAt, expiresAt, address = '', current }) => [
+    oneLine(id),
+    oneLine(email),
+    role,
+    via,
+    ago(lastSeenAt, now),
+    dayOfTime(expiresAt),
+    oneLine(address),
+    `${short(oneLine(device), 40)}${current ? ' (this one)' : ''}`,
+  ])
   return columns([['ID', 'WHO', 'ROLE', 'VIA', 'SEEN', 'EXPIRES', 'FROM', 'DEVICE'], ...lines], width)
 }

@@ -14,8 +14,8 @@ export interface SignOptions {
 }
 
 /**
- * Tells somebody at a terminal that a silent program is at work: after 3 s without output "still working, 3 s" stands behind
- * the last line, is rewritten every second, and goes with the next output.
+ * Tells somebody at a terminal that a silent program is at work: after 3 s without output "still working, 3 s" stands
+ * behind the last line, is rewritten every second, and goes with the next output.
  */
 export class StillWorking {
   readonly #options: SignOptions
@@ -84,7 +84,11 @@ export class StillWorking {
     const used = this.#line.replace(STYLE, '')
     const gap = used ? '  ' : ''
     // Behind a line that fills the terminal, or whose width is not known, it would be drawn into the next one.
-    if (used.length + gap.length + words.length >= columns || /[^\u0020-\u02ff\u2500-\u25ff\u2026\u2713\u2717]/.test(used)) return
+    if (
+      used.length + gap.length + words.length >= columns
+      || /[^\u0020-\u02ff\u2500-\u25ff\u2026\u2713\u2717]/.test(used)
+    )
+      return
     out.write(`${DRAW_OVER}${this.#line}${gap}${stylesOf(colour).dim(words)}`)
     this.#shown = words
   }

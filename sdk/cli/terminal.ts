@@ -22,7 +22,8 @@ export const terminal: Verb = {
   summary: 'open a shell in the workspace, or attach to one',
   examples: ['terminal', 'terminal web-1', 'terminal list', 'terminal close web-1'],
   notes: [
-    'Without a name a new one is opened. Ctrl-] detaches: the shell goes on, also when the daemon is started again (with tmux installed).',
+    'Without a name a new one is opened. Ctrl-] detaches: the shell goes on, also when the daemon is started '
+      + 'again (with tmux installed).',
     'The exit code is that of the shell; 0 after detaching.',
   ],
   flags: {
@@ -34,14 +35,32 @@ export const terminal: Verb = {
     const [what, name] = given.args
     if (what === 'close') {
       if (!name) return misused('expected terminal close NAME')
-      return asked(seen, given, (client, options) => closed(client, whole(name), options), () => `closed ${plain(whole(name))}`)
+      return asked(
+        seen,
+        given,
+        (client, options) => closed(client, whole(name), options),
+        () => `closed ${plain(whole(name))}`,
+      )
     }
-    if (name !== undefined) return misused(`expected terminal, terminal NAME, terminal list or terminal close NAME, found terminal ${given.args.join(' ')}`)
+    if (name !== undefined)
+      return misused(
+        'expected terminal, terminal NAME, terminal list or terminal close NAME, found '
+          + `terminal ${given.args.join(' ')}`,
+      )
     if (what === 'list') {
-      return asked(seen, given, (client, options) => client.call('GET /system/terminals', undefined, options), ({ sessions }, width) => tableOf(sessions, width))
+      return asked(
+        seen,
+        given,
+        (client, options) => client.call('GET /system/terminals', undefined, options),
+        ({ sessions }, width) => tableOf(sessions, width),
+      )
     }
     if (!seen.interactive || !seen.in.isTTY) {
-      throw new CommandFailure(EXIT.usage, 'expected a person at a terminal on standard input and output, found a pipe or a file; terminal list and terminal close work there')
+      throw new CommandFailure(
+        EXIT.usage,
+        'expected a person at a terminal on standard input and output, found a pipe or a file; terminal list and '
+          + 'terminal close work there',
+      )
     }
     return connected(seen, given, connection => opened(connection, seen, given, what))
   },
@@ -49,7 +68,8 @@ export const terminal: Verb = {
 
 const closed = async (client: Client, name: string, options: { readonly signal: AbortSignal }): Promise<unknown> => {
   const { sessions } = await client.call('GET /system/terminals', undefined, options)
-  if (!sessions.some(session => session.name === name)) throw new CommandFailure(EXIT.failed, `no terminal is called ${plain(name)}; ${SELF} terminal list shows them`)
+  if (!sessions.some(session => session.name === name))
+    throw new CommandFailure(EXIT.failed, `no terminal is called ${plain(name)}; ${SELF} terminal list shows them`)
   return client.call('DELETE /system/terminals/{name}', { name }, options)
 }
 
@@ -59,8 +79,13 @@ const tableOf = (sessions: readonly TerminalSession[], width: number | undefined
   if (sessions.length === 0) return [`no terminals; open one with ${SELF} terminal`]
   const now = Date.now()
   const rows = sessions.map(({ name, running, exitCode, attached, activityAt, command, label, cwd }) => [
-    plain(name), running ? 'running' : `ended ${exitCode ?? ''}`.trim(), String(attached), activityAt ? ago(activityAt, now) : '',
-    short(plain(command ?? ''), 30), plain(cwd ?? '.'), plain(label ?? ''),
+    plain(name),
+    running ? 'running' : `ended ${exitCode ?? ''}`.trim(),
+    String(attached),
+    activityAt ? ago(activityAt, now) : '',
+    short(plain(command ?? ''), 30),
+    plain(cwd ?? '.'),
+    plain(label ?? ''),
   ])
   return columns([['NAME', 'STATE', 'ATTACHED', 'ACTIVE', 'RUNS', 'IN', 'LABEL'], ...rows], width)
 }
@@ -71,19 +96,37 @@ const sizeOf = ({ out }: Terminal): { cols: number; rows: number } => {
   return { cols: Math.min(Math.max(cols, 20), MOST_COLUMNS), rows: Math.min(Math.max(rows, 5), MOST_ROWS) }
 }
 
-const opened = async ({ client, url }: Connection, seen: Terminal, given: GivenArguments, named: string | undefined): Promise<number> => {
+const opened = async (
+  { client, url }: Connection,
+  seen: Terminal,
+  given: GivenArguments,
+  named: string | undefined,
+): Promise<number> => {
   const { signal } = seen
   const cwd = given.text('cwd')
   const known = named === undefined ? undefined : whole(named)
-  const name = known !== undefined && !known.startsWith('web-') ? known
-    : (await client.call('POST /system/terminals', { ...sizeOf(seen), ...(known && { name: known }), ...(cwd && { cwd }) }, { signal })).name
+  const name =
+    known !== undefined && !known.startsWith('web-')
+      ? known
+      : (
+          await client.call(
+            'POST /system/terminals',
+            { ...sizeOf(seen), ...(known && { name: known }), ...(cwd && { cwd }) },
+            { signal },
+          )
+        ).name
   const { ticket } = await client.call('POST /system/ws-ticket', { for: 'terminal', name }, { signal })
   const { cols, rows } = sizeOf(seen)
   const query = new URLSearchParams({ session: name, ticket, cols: String(cols), rows: String(rows) })
   const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/system/terminal?${query}`)
   socket.addEventListener('open', () => say(seen, `sandbox: attached to ${name}; Ctrl-] detaches\n`))
   const { code, detached } = await follow(socket, seen)
-  say(seen, detached ? `\nsandbox: detached; ${SELF} terminal ${name} attaches again\n` : `sandbox: ${name} ended with ${code}\n`)
+  say(
+    seen,
+    detached
+      ? `\nsandbox: detached; ${SELF} terminal ${name} attaches again\n`
+      : `sandbox: ${name} ended with ${code}\n`,
+  )
   return code
 }
 
@@ -127,6 +170,11 @@ const follow = (socket: WebSocket, seen: Terminal): Promise<{ code: number; deta
       over()
       if (ended !== undefined) return resolve({ code: ended, detached: false })
       if (detached || signal.aborted) return resolve({ code: EXIT.ok, detached: true })
-      reject(new CommandFailure(EXIT.failed, `the terminal was cut off: ${plain(reason) || `the connection closed with ${code}`}`))
+      reject(
+        new CommandFailure(
+          EXIT.failed,
+          `the terminal was cut off: ${plain(reason) || `the connection closed with ${code}`}`,
+        ),
+      )
     })
   })

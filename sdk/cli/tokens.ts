@@ -15,7 +15,8 @@ export const token: Verb = {
   summary: 'manage the control tokens of programs',
   examples: ['token list', 'token create --label ci --scope read --expires 30d', 'token revoke t-1'],
   notes: [
-    'Scopes: editor (run and follow its own conversations), read, drive (read and run anywhere), land (drive, land and discard).',
+    'Scopes: editor (run and follow its own conversations), read, drive (read and run anywhere), land (drive, '
+      + 'land and discard).',
     'create prints the token and nothing else on standard output; it is shown this once.',
   ],
   flags: {
@@ -28,16 +29,36 @@ export const token: Verb = {
   run: async (terminal, given) => {
     const [what = 'list', id] = given.args
     if (what === 'create') {
-      const { label, scope, expires } = { label: given.text('label'), scope: given.text('scope'), expires: given.text('expires') }
-      if (id !== undefined || !label || !scope || !SCOPES.includes(scope)) misused(`expected token create --label LABEL --scope ${SCOPES.join('|')}`)
+      const { label, scope, expires } = {
+        label: given.text('label'),
+        scope: given.text('scope'),
+        expires: given.text('expires'),
+      }
+      if (id !== undefined || !label || !scope || !SCOPES.includes(scope))
+        misused(`expected token create --label LABEL --scope ${SCOPES.join('|')}`)
       const input = { label: label!, scope: scope as Scope, ...(expires && { expiresAt: timeOf(expires, Date.now()) }) }
-      return asked(terminal, given, (client, options) => client.call('POST /system/control/tokens', input, options), minted => minted.token)
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('POST /system/control/tokens', input, options),
+        minted => minted.token,
+      )
     }
     if (what === 'list' && id === undefined) {
-      return asked(terminal, given, (client, options) => client.call('GET /system/control/tokens', undefined, options), ({ tokens }, width) => tableOf(tokens, width))
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('GET /system/control/tokens', undefined, options),
+        ({ tokens }, width) => tableOf(tokens, width),
+      )
     }
     if (what === 'revoke' && id) {
-      return asked(terminal, given, (client, options) => client.call('DELETE /system/control/tokens/{id}', { id }, options), () => `revoked ${plain(id)}`)
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('DELETE /system/control/tokens/{id}', { id }, options),
+        () => `revoked ${plain(id)}`,
+      )
     }
     return misused(`expected token create, token list or token revoke ID, found token ${given.args.join(' ')}`)
   },
@@ -45,7 +66,12 @@ export const token: Verb = {
 
 const tableOf = (tokens: readonly TokenRow[], width: number | undefined): string[] => {
   const now = Date.now()
-  const rows = tokens.map(({ id, scope, expiresAt, lastUsedAt, label }) =>
-    [plain(id), scope, expiresAt === undefined ? 'never' : dayOfTime(expiresAt), lastUsedAt === undefined ? 'never' : ago(lastUsedAt, now), plain(label)])
+  const rows = tokens.map(({ id, scope, expiresAt, lastUsedAt, label }) => [
+    plain(id),
+    scope,
+    expiresAt === undefined ? 'never' : dayOfTime(expiresAt),
+    lastUsedAt === undefined ? 'never' : ago(lastUsedAt, now),
+    plain(label),
+  ])
   return columns([['ID', 'SCOPE', 'EXPIRES', 'USED', 'LABEL'], ...rows], width)
 }

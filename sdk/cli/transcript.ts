@@ -13,7 +13,9 @@ export const transcript: Verb = {
   usage: '[CONVERSATION]',
   summary: 'show what was said and done in a conversation; left out: the newest one',
   examples: ['transcript', 'transcript c-1 --limit 10'],
-  notes: ['Each message has its number, which rewind and fork take. A turn under way is not in it yet: attach shows that.'],
+  notes: [
+    'Each message has its number, which rewind and fork take. A turn under way is not in it yet: attach shows that.',
+  ],
   flags: {
     limit: { value: 'N', help: 'only the last N messages' },
     before: { value: 'N', help: 'only messages before this one' },
@@ -40,17 +42,28 @@ const countOf = (given: GivenArguments, flag: string): number | undefined => {
 const linesOf = (id: string, { messages }: TranscriptPage, limit: number | undefined, styles: Styles): string[] => {
   const [first] = messages
   if (!first) return ['nothing was said yet']
-  const earlier = first.index === 0 ? []
-    : [styles.dim(`… ${counted(first.index, 'earlier message')}; ${SELF} transcript ${quoted(id)} --before ${first.index}${limit === undefined ? '' : ` --limit ${limit}`} shows ${first.index === 1 ? 'it' : 'them'}`)]
+  const earlier =
+    first.index === 0
+      ? []
+      : [
+          styles.dim(
+            `… ${counted(first.index, 'earlier message')}; ${SELF} transcript ${quoted(id)} --before ${first.index}${limit === undefined ? '' : ` --limit ${limit}`} shows ${first.index === 1 ? 'it' : 'them'}`,
+          ),
+        ]
   const now = Date.now()
   return [...earlier, ...messages.flatMap(message => messageLines(message, now, styles))]
 }
 
-const WHO: { readonly [role in TranscriptMessage['role']]: string } = { user: 'a person', assistant: 'agent', notice: 'sandbox' }
+const WHO: { readonly [role in TranscriptMessage['role']]: string } = {
+  user: 'a person',
+  assistant: 'agent',
+  notice: 'sandbox',
+}
 
 const messageLines = (message: TranscriptMessage, now: number, styles: Styles): string[] => {
   const { index, role, by, sentAt, text, attachments = [], tools = [], cards = [], placed } = message
-  const who = role === 'user' ? oneLine(by ?? WHO.user) : `${WHO[role] ?? oneLine(role)}${placed ? ', in words of a person' : ''}`
+  const who =
+    role === 'user' ? oneLine(by ?? WHO.user) : `${WHO[role] ?? oneLine(role)}${placed ? ', in words of a person' : ''}`
   const head = `${index}  ${styles.bold(who)}${sentAt === undefined ? '' : styles.dim(`, ${ago(sentAt, now)}`)}`
   const body = [
     ...tools.flatMap(tool => toolLines(tool, '', styles)),
@@ -69,5 +82,7 @@ const toolLines = ({ name, status, target, children = [] }: ToolCard, indent: st
   ]
 }
 
-const answered = ({ card, reply, by }: AnsweredCard, styles: Styles): string[] =>
-  [...cardLines(card, styles), styles.dim(`${reply ? `answered: ${plain(answerWords(reply))}` : 'nobody answered'}${by ? ` (${oneLine(by)})` : ''}`)]
+const answered = ({ card, reply, by }: AnsweredCard, styles: Styles): string[] => [
+  ...cardLines(card, styles),
+  styles.dim(`${reply ? `answered: ${plain(answerWords(reply))}` : 'nobody answered'}${by ? ` (${oneLine(by)})` : ''}`),
+]

@@ -18,9 +18,13 @@ const HARNESSES: readonly string[] = ['native', 'vendor-code'] satisfies Harness
 export const TURN: { readonly [name: string]: Flag } = {
   isolated: { help: 'work in a private copy' },
   shared: { help: 'work in the workspace itself' },
-  agent: { value: 'PROVIDER', help: 'the provider; left out: the conversation\'s, else the default one' },
+  agent: { value: 'PROVIDER', help: "the provider; left out: the conversation's, else the default one" },
   model: { value: 'MODEL', help: 'the model' },
-  harness: { value: 'HARNESS', choices: HARNESSES, help: 'what runs the agent: native, or vendor-code for the provider\'s own program' },
+  harness: {
+    value: 'HARNESS',
+    choices: HARNESSES,
+    help: "what runs the agent: native, or vendor-code for the provider's own program",
+  },
   mode: { value: 'MODE', choices: MODES, help: 'permission mode: default, acceptEdits, plan or bypassPermissions' },
   title: { value: 'TITLE', help: 'the title of a new conversation' },
   ...ATTACH,
@@ -28,7 +32,13 @@ export const TURN: { readonly [name: string]: Flag } = {
 
 /** What of a turn the command line says in other words than the call, whose refusals name its own fields. */
 const FLAG_OF: { readonly [field: string]: string } = {
-  attachments: '--attach', permissionMode: '--mode', conversationId: '--conversation', agent: '--agent', harness: '--harness', model: '--model', title: '--title',
+  attachments: '--attach',
+  permissionMode: '--mode',
+  conversationId: '--conversation',
+  agent: '--agent',
+  harness: '--harness',
+  model: '--model',
+  title: '--title',
   isolated: '--isolated',
 }
 
@@ -49,7 +59,8 @@ export const checkTurn = (given: GivenArguments): void => {
 }
 
 const oneOf = (flag: string, choices: readonly string[], found: string | undefined): void => {
-  if (found !== undefined && !choices.includes(found)) misused(`${flag}: expected ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}, found ${plain(found)}`)
+  if (found !== undefined && !choices.includes(found))
+    misused(`${flag}: expected ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}, found ${plain(found)}`)
 }
 
 /** The value of a flag that names a conversation to be; refused where it can be none. */
@@ -62,14 +73,24 @@ export const newConversation = (given: GivenArguments, flag: string): string => 
 }
 
 /** The message the command line means. */
-export const turnOf = async (terminal: Terminal, connection: Connection, given: GivenArguments, prompt: string, conversationId: string): Promise<TurnInput> => {
+export const turnOf = async (
+  terminal: Terminal,
+  connection: Connection,
+  given: GivenArguments,
+  prompt: string,
+  conversationId: string,
+): Promise<TurnInput> => {
   const optional = {
-    agent: given.text('agent'), model: given.text('model'), harness: given.text('harness') as Harness | undefined, title: given.text('title'),
+    agent: given.text('agent'),
+    model: given.text('model'),
+    harness: given.text('harness') as Harness | undefined,
+    title: given.text('title'),
     permissionMode: given.text('mode') as PermissionMode | undefined,
   }
   const attachments = await attachmentsOf(terminal, connection, given.all('attach'))
   return {
-    prompt, conversationId,
+    prompt,
+    conversationId,
     ...((await isolated(given, connection)) && { isolated: true }),
     ...(attachments.length && { attachments }),
     ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),

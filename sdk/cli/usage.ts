@@ -17,22 +17,71 @@ export const usage: Verb = {
   examples: ['usage', 'usage --json'],
   flags: CONNECTION,
   most: 0,
-  run: (terminal, given) => asked(terminal, given, (client, options) => client.call('GET /system/usage', { history: '1' }, options),
-    ({ machine }, width) => linesOf(machine, stylesOf(terminal.colour), width)),
+  run: (terminal, given) =>
+    asked(
+      terminal,
+      given,
+      (client, options) => client.call('GET /system/usage', { history: '1' }, options),
+      ({ machine }, width) => linesOf(machine, stylesOf(terminal.colour), width),
+    ),
 }
 
-const linesOf = ({ cpus, cpuPct, load, memory, disks, daemon, processes, recent }: MachineUse, styles: Styles, width = Infinity): string[] => {
+const linesOf = (
+  { cpus, cpuPct, load, memory, disks, daemon, processes, recent }: MachineUse,
+  styles: Styles,
+  width = Infinity,
+): string[] => {
   const most = memory.limitBytes ?? memory.totalBytes
   const room = [
-    gauge('processors', cpuPct / 100, `${cpuPct.toFixed(0)} % of ${cpus}, load ${load.map(each => each.toFixed(2)).join(' ')}`, styles, width),
-    gauge('memory', memory.usedBytes / most, `${bytesWords(memory.usedBytes)} of ${bytesWords(most)}${memory.limitBytes === undefined ? '' : ' allowed'}`, styles, width),
-    ...disks.map(({ label, totalBytes, freeBytes }) => gauge(`${label} disk`, 1 - freeBytes / totalBytes, `${bytesWords(freeBytes)} free of ${bytesWords(totalBytes)}`, styles, width)),
+    gauge(
+      'processors',
+      cpuPct / 100,
+      `${cpuPct.toFixed(0)} % of ${cpus}, load ${load.map(each => each.toFixed(2)).join(' ')}`,
+      styles,
+      width,
+    ),
+    gauge(
+      'memory',
+      memory.usedBytes / most,
+      `${bytesWords(memory.usedBytes)} of ${bytesWords(most)}${memory.limitBytes === undefined ? '' : ' allowed'}`,
+      styles,
+      width,
+    ),
+    ...disks.map(({ label, totalBytes, freeBytes }) =>
+      gauge(
+        `${label} disk`,
+        1 - freeBytes / totalBytes,
+        `${bytesWords(freeBytes)} free of ${bytesWords(totalBytes)}`,
+        styles,
+        width,
+      ),
+    ),
   ]
-  const history = recent.length > 1 ? [`${'last hour'.padEnd(width < WIDE ? 0 : 15)}  ${recent.slice(width < WIDE ? 13 - width : 0).map(({ cpuPct }) => SPARKS[Math.min(7, Math.floor(cpuPct / 12.5))]).join('')}${width < WIDE ? '' : '  processors'}`] : []
-  const rows = processes.map(({ pid, name, origin, session, conversationId, cpuPct, rssBytes }) =>
-    [String(pid), `${cpuPct.toFixed(0)} %`, bytesWords(rssBytes), `${origin}${conversationId || session ? ` ${oneLine(conversationId ?? session ?? '')}` : ''}`, oneLine(name)])
+  const history =
+    recent.length > 1
+      ? [
+          `${'last hour'.padEnd(width < WIDE ? 0 : 15)}  ${recent
+            .slice(width < WIDE ? 13 - width : 0)
+            .map(({ cpuPct }) => SPARKS[Math.min(7, Math.floor(cpuPct / 12.5))])
+            .join('')}${width < WIDE ? '' : '  processors'}`,
+        ]
+      : []
+  const rows = processes.map(({ pid, name, origin, session, conversationId, cpuPct, rssBytes }) => [
+    String(pid),
+    `${cpuPct.toFixed(0)} %`,
+    bytesWords(rssBytes),
+    `${origin}${conversationId || session ? ` ${oneLine(conversationId ?? session ?? '')}` : ''}`,
+    oneLine(name),
+  ])
   return [
-    ...room, ...history, ...wrapped(`${width < WIDE ? 'daemon:' : 'daemon'.padEnd(16)} ${bytesWords(daemon.rssBytes)}, ${daemon.loopLagMs} ms late, process ${daemon.pid}`, width), '',
+    ...room,
+    ...history,
+    ...wrapped(
+      `${width < WIDE ? 'daemon:' : 'daemon'.padEnd(16)} ${bytesWords(daemon.rssBytes)}, ${daemon.loopLagMs} ms `
+        + `late, process ${daemon.pid}`,
+      width,
+    ),
+    '',
     ...columns([['PID', 'CPU', 'MEMORY', 'OF', 'PROGRAM'], ...rows], width),
   ]
 }
@@ -40,5 +89,7 @@ const linesOf = ({ cpus, cpuPct, load, memory, disks, daemon, processes, recent 
 const gauge = (what: string, share: number, words: string, { red, yellow }: Styles, width: number): string => {
   const drawn = bar(share, BAR)
   const coloured = share >= 0.95 ? red(drawn) : share >= 0.8 ? yellow(drawn) : drawn
-  return width < WIDE ? [...wrapped(`${what}: ${words}`, width), `  ${coloured}`].join('\n') : `${what.padEnd(15)}  ${coloured}  ${words}`
+  return width < WIDE
+    ? [...wrapped(`${what}: ${words}`, width), `  ${coloured}`].join('\n')
+    : `${what.padEnd(15)}  ${coloured}  ${words}`
 }

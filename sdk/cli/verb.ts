@@ -32,7 +32,9 @@ export interface Terminal {
   readonly colour: boolean
   /** The width of the terminal the output goes to; absent for a pipe or a file. */
   readonly columns?: number
-  /** The width that tables and help are made for: of the terminal, or what COLUMNS says; absent: lines of any length. */
+  /**
+   * The width that tables and help are made for: of the terminal, or what COLUMNS says; absent: lines of any length.
+   */
   readonly width?: number
   /** Tells a person that a silent program is at work; absent where nobody looks on. */
   readonly sign?: StillWorking
@@ -67,7 +69,10 @@ export interface Verb {
   readonly name: string
   /** Another word for it that people try. */
   readonly also?: string
-  /** The name is a group of the document too: `sandbox NAME CALL` makes a call of it, where that is no word of this verb. */
+  /**
+   * The name is a group of the document too: `sandbox NAME CALL` makes a call of it, where that is no word of this
+   * verb.
+   */
   readonly group?: true
   /** What follows the name, as help shows it. */
   readonly usage: string
@@ -85,6 +90,9 @@ export interface Verb {
 export const CONNECTION: { readonly [name: string]: Flag } = {
   url: { value: 'URL', help: 'the daemon to talk to (SANDBOX_URL)' },
   data: { value: 'DIR', help: 'the data folder of the daemon to talk to (SANDBOX_DATA)' },
-  'token-file': { value: 'FILE', help: 'a file with a control token, - for standard input (SANDBOX_TOKEN holds one itself)' },
+  'token-file': {
+    value: 'FILE',
+    help: 'a file with a control token, - for standard input (SANDBOX_TOKEN holds one itself)',
+  },
   json: { help: 'print JSON, one value a line' },
 }

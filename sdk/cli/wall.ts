@@ -18,7 +18,13 @@ interface Row {
 }
 
 const NONE: WallGrants = { read: [], write: [] }
-const ACCESS: { readonly [operation: string]: Row['access'] } = { show: 'read', link: 'read', bind: 'write', empty: 'closed', hide: 'closed' }
+const ACCESS: { readonly [operation: string]: Row['access'] } = {
+  show: 'read',
+  link: 'read',
+  bind: 'write',
+  empty: 'closed',
+  hide: 'closed',
+}
 const WALLS = { bwrap: 'bubblewrap', unshare: 'unshare', none: 'no wall' } as const
 const TEMPORARY = new Set(['/tmp', '/var/tmp'])
 
@@ -29,19 +35,23 @@ export const wall: Verb = {
   summary: 'show what turns and terminals can read and write on this machine',
   examples: ['wall'],
   notes: [
-    'Whatever is not in the list is not there for them. A turn in a private copy has the copy in the place of the workspace.',
+    'Whatever is not in the list is not there for them. A turn in a private copy has the copy in the place of the '
+      + 'workspace.',
     `What turns reach of the network: ${SELF} network.`,
   ],
   flags: CONNECTION,
   most: 0,
   run: async (terminal, given) => {
     const { url, daemon } = await whichDaemon(terminal, given)
-    if (!daemon) throw new CommandFailure(EXIT.failed, `${url} is no daemon of this user on this machine: ask for its wall there`)
+    if (!daemon)
+      throw new CommandFailure(EXIT.failed, `${url} is no daemon of this user on this machine: ask for its wall there`)
     const { workspace, data, grants = NONE } = daemon
     declareTurnWritable([workspace, data, ...grants.write])
     const spec = { workspace, data, grants, cwd: workspace, env: {}, home: await homeOfPeople(data) }
     const [kind, mounts] = await Promise.all([wallKind(), mountsOf(spec)])
-    return told(terminal, given, { wall: kind, rows: mounts.flatMap(rowOf) }, ({ rows }, width) => linesOf(kind, rows, width))
+    return told(terminal, given, { wall: kind, rows: mounts.flatMap(rowOf) }, ({ rows }, width) =>
+      linesOf(kind, rows, width),
+    )
   },
 }
 
@@ -56,10 +66,12 @@ const linesOf = (kind: keyof typeof WALLS, rows: readonly Row[], width: number |
   const sorted = order.flatMap(access => rows.filter(row => row.access === access))
   return [
     kind === 'none'
-      ? 'there is no wall: turns and terminals have the rights of the user who runs the daemon (apt-get install bubblewrap)'
+      ? 'there is no wall: turns and terminals have the rights of the user who runs the daemon (apt-get install '
+        + 'bubblewrap)'
       : `behind ${WALLS[kind]}, this is there and nothing else:`,
     '',
     ...columns([['ACCESS', 'PATH', 'WHAT'], ...sorted.map(({ access, path, why }) => [access, path, why])], width),
-    '', `what turns reach of the network: ${SELF} network; terminals have that of the machine`,
+    '',
+    `what turns reach of the network: ${SELF} network; terminals have that of the machine`,
   ]
 }

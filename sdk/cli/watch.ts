@@ -8,21 +8,35 @@ import { say, write } from './write.js'
 
 /** The options of a verb that follows a run: how its cards are answered, and how long it is watched. */
 export const WATCH: { readonly [name: string]: Flag } = {
-  answer: { value: 'WORDS', multiple: true, help: 'answer the next card so (once per question); more than one in their order' },
+  answer: {
+    value: 'WORDS',
+    multiple: true,
+    help: 'answer the next card so (once per question); more than one in their order',
+  },
   timeout: { value: 'TIME', help: 'watch no longer than this, such as 90s or 10m; the turn goes on' },
   'no-input': { help: 'leave with code 4 at the first card that no --answer is for, as without a terminal' },
 }
 
-/** Follows a run, and with `onward` those that start after it, and says what to type next; `leaves`: at a card that nobody answers here. */
+/**
+ * Follows a run, and with `onward` those that start after it, and says what to type next; `leaves`: at a card that
+ * nobody answers here.
+ */
 export const watched = async (
-  terminal: Terminal, client: Client, given: GivenArguments, what: { conversationId: string; run?: string; after?: number },
+  terminal: Terminal,
+  client: Client,
+  given: GivenArguments,
+  what: { conversationId: string; run?: string; after?: number },
   { onward = false, leaves = false } = {},
 ): Promise<number> => {
   const json = given.on('json')
   const { conversationId } = what
   const left = new AbortController()
   const noInput = given.on('no-input')
-  const seen = { ...terminal, interactive: terminal.interactive && !noInput, signal: AbortSignal.any([terminal.signal, left.signal]) }
+  const seen = {
+    ...terminal,
+    interactive: terminal.interactive && !noInput,
+    signal: AbortSignal.any([terminal.signal, left.signal]),
+  }
   const answer = answering(seen, json, given.all('answer'))
   const onCard: OnCard = async (card, signal) => {
     const reply = await answer(card, signal)
@@ -33,13 +47,20 @@ export const watched = async (
   const timer = patience === undefined ? undefined : setTimeout(() => left.abort(), durationOf(patience, '--timeout'))
   try {
     let followed = await followRun(seen, client, { json, onCard, ...pick(what) })
-    while (onward && followed.next) followed = await followRun(seen, client, { json, onCard, conversationId, run: followed.next })
+    while (onward && followed.next)
+      followed = await followRun(seen, client, { json, onCard, conversationId, run: followed.next })
     if (!json) await write(terminal, nextSteps(conversationId, followed, what.after !== undefined, terminal.colour))
     return followed.end === 'completed' ? EXIT.ok : EXIT.turn
   } catch (error) {
     if (!seen.signal.aborted) throw error
-    const message = `the turn goes on: ${SELF} attach ${conversationId} follows it, ${SELF} stop ${conversationId} stops it`
-    say(terminal, json ? jsonLine({ message, reason: 'turn', conversationId }) : `${terminal.signal.aborted ? '\n' : ''}${message}\n`)
+    const message =
+      `the turn goes on: ${SELF} attach ${conversationId} follows ` + `it, ${SELF} stop ${conversationId} stops it`
+    say(
+      terminal,
+      json
+        ? jsonLine({ message, reason: 'turn', conversationId })
+        : `${terminal.signal.aborted ? '\n' : ''}${message}\n`,
+    )
     if (terminal.signal.aborted) throw error
     return EXIT.turn
   } finally {
@@ -47,8 +68,11 @@ export const watched = async (
   }
 }
 
-const pick = ({ conversationId, run, after }: { conversationId: string; run?: string; after?: number }) =>
-  ({ conversationId, ...(run !== undefined && { run }), ...(after !== undefined && { after }) })
+const pick = ({ conversationId, run, after }: { conversationId: string; run?: string; after?: number }) => ({
+  conversationId,
+  ...(run !== undefined && { run }),
+  ...(after !== undefined && { after }),
+})
 
 /** Only what works: work in the workspace itself is neither shown as a change nor landed. */
 const nextSteps = (conversation: string, { end, copy }: Followed, later: boolean, colour: boolean): string => {
@@ -56,6 +80,10 @@ const nextSteps = (conversation: string, { end, copy }: Followed, later: boolean
   const id = quoted(conversation)
   const again = `${SELF} run --conversation ${id} "…"`
   const isolated = copy || later
-  const lines = !isolated ? [again] : end === 'completed' ? [`${SELF} diff ${id}`, `${SELF} land ${id}`] : [again, `${SELF} diff ${id}`]
+  const lines = !isolated
+    ? [again]
+    : end === 'completed'
+      ? [`${SELF} diff ${id}`, `${SELF} land ${id}`]
+      : [again, `${SELF} diff ${id}`]
   return `${dim(`next: ${lines.join('  or  ')}`)}\n`
 }

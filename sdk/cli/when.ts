@@ -6,7 +6,8 @@ const UNIT: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_
 export const timeOf = (text: string, now: number): number => {
   const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
   const at = count ? now + Number(count) * UNIT[unit!]! * 1000 : Date.parse(text)
-  if (Number.isNaN(at) || at <= now) misused(`--expires: expected a time to come such as 12h, 30d or 2030-01-31, found ${text}`)
+  if (Number.isNaN(at) || at <= now)
+    misused(`--expires: expected a time to come such as 12h, 30d or 2030-01-31, found ${text}`)
   return at
 }
 
@@ -14,7 +15,9 @@ export const timeOf = (text: string, now: number): number => {
 export const durationOf = (text: string, flag: string): number => {
   const [, count, unit = 's'] = /^(\d{1,6})([smhd]?)$/.exec(text) ?? []
   const ms = Number(count) * (UNIT[unit || 's'] ?? NaN) * 1000
-  return ms > 0 && ms < 2 ** 31 ? ms : misused(`${flag}: expected a time such as 90s, 10m or 2h, of at most 24 days, found ${text}`)
+  return ms > 0 && ms < 2 ** 31
+    ? ms
+    : misused(`${flag}: expected a time such as 90s, 10m or 2h, of at most 24 days, found ${text}`)
 }
 
 /** A moment as a day. */

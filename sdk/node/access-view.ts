@@ -15,7 +15,11 @@ export interface AccessView {
 }
 
 /** The ids of the areas a caller is limited to; undefined: it reaches everything. */
-export const limitsOf = ({ kind, role, areas }: Pick<Caller, 'kind' | 'role' | 'areas'>): readonly string[] | undefined =>
+export const limitsOf = ({
+  kind,
+  role,
+  areas,
+}: Pick<Caller, 'kind' | 'role' | 'areas'>): readonly string[] | undefined =>
   kind === 'token' || role === 'maintainer' || role === 'owner' ? undefined : areas
 
 /** What somebody with a reach sees. */
@@ -27,7 +31,8 @@ export const accessViewWith = (workspace: string, reach: Reach): AccessView => {
     return place === undefined ? undefined : accessTo(reach, place)
   }
   const sight: AccessView = {
-    reach, access,
+    reach,
+    access,
     sees: async path => (await access(path)) !== undefined,
     within: folders => (folders ? accessViewWith(workspace, commonReach(reach, folders)) : sight),
   }

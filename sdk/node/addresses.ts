@@ -24,7 +24,11 @@ export interface NetworkReach {
 /** The first kind whose ranges hold an address is its kind. */
 const RANGES: readonly (readonly [kind: AddressKind, ranges: string])[] = [
   // Where clouds tell a machine its own secrets, beside the link-local ones.
-  ['metadata', '169.254.169.254/32 169.254.170.2/32 169.254.170.23/32 100.100.100.200/32 192.0.0.192/32 168.63.129.16/32 fd00:ec2::/32 fd20:ce::254/128'],
+  [
+    'metadata',
+    '169.254.169.254/32 169.254.170.2/32 169.254.170.23/32 100.100.100.200/32 192.0.0.192/32 168.63.129.16/32 '
+      + 'fd00:ec2::/32 fd20:ce::254/128',
+  ],
   ['link-local', '169.254.0.0/16 fe80::/10'],
   ['loopback', '127.0.0.0/8 0.0.0.0/8 ::1/128 ::/128'],
   ['private', '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 192.0.0.0/24 198.18.0.0/15 fc00::/7 fec0::/10'],
@@ -42,7 +46,9 @@ const LISTS = RANGES.map(([kind, ranges]) => {
 })
 
 /** The networks of IPv4 that are not public, but for a machine's own loopback. */
-export const NEAR_NETWORKS: readonly string[] = RANGES.flatMap(([, ranges]) => ranges.split(' ')).filter(range => !range.includes(':') && range !== '127.0.0.0/8')
+export const NEAR_NETWORKS: readonly string[] = RANGES.flatMap(([, ranges]) => ranges.split(' ')).filter(
+  range => !range.includes(':') && range !== '127.0.0.0/8',
+)
 
 /** The eight groups of an IPv6 address. */
 const groupsOf = (address: string): number[] => {
@@ -88,8 +94,7 @@ export const ownAddresses = (): string[] =>
   Object.values(networkInterfaces()).flatMap(all => all?.flatMap(({ address }) => plainAddress(address) ?? []) ?? [])
 
 /** Whether an address, in its plain form, is one of this machine's. */
-export const isHere = (plain: string): boolean =>
-  addressKind(plain) === 'loopback' || ownAddresses().includes(plain)
+export const isHere = (plain: string): boolean => addressKind(plain) === 'loopback' || ownAddresses().includes(plain)
 
 /** Why an address must not be asked for somebody else; undefined: it may be. */
 export const barred = (address: string, port: number, { near, listeners }: NetworkReach): string | undefined => {

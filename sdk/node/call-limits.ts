@@ -37,7 +37,9 @@ export class CallLimits {
     }
     use.calls += 1
     use.open += 1
-    return once(() => { use.open -= 1 })
+    return once(() => {
+      use.open -= 1
+    })
   }
 
   /** Counts an open stream of a credential; call what it answers when the stream has ended. */
@@ -48,7 +50,9 @@ export class CallLimits {
       refuse('too-many', message, { retryAfter: 1 })
     }
     use.streams += 1
-    return once(() => { use.streams -= 1 })
+    return once(() => {
+      use.streams -= 1
+    })
   }
 
   #use(id: string): Use {

@@ -15,12 +15,15 @@ export const BEGINNING = '0'.repeat(64)
 /**
  * A JSON value in one form only, whoever writes it: keys in the order of their UTF-16 units, no blanks (RFC 8785).
  *
- * Numbers and texts are as ECMAScript writes them, which is what the standard asks for; a text must be well-formed Unicode.
+ * Numbers and texts are as ECMAScript writes them, which is what the standard asks for; a text must be well-formed
+ * Unicode.
  */
 export const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(one => canonical(one === undefined ? null : one)).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const fields = Object.entries(value).filter(([, inner]) => inner !== undefined).sort(([a], [b]) => (a < b ? -1 : 1))
+  const fields = Object.entries(value)
+    .filter(([, inner]) => inner !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${fields.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner)}`).join(',')}}`
 }
 
@@ -61,7 +64,8 @@ export class ChainCheck {
       this.#unread = 0
     }
     this.#last = entry
-    if (entry && entry.seq === before.seq + 1 && entry.prev === before.hash && hashOfEntry(entry) === entry.hash) return entry
+    if (entry && entry.seq === before.seq + 1 && entry.prev === before.hash && hashOfEntry(entry) === entry.hash)
+      return entry
     const seq = before.seq + 1
     this.brokenAt ??= seq
     // What follows is held against what this line says of itself, so that one wrong entry counts once.
@@ -75,12 +79,17 @@ export class ChainCheck {
   }
 }
 
-const beforeOf = ({ seq, prev }: ChainLink): Pick<ChainLink, 'seq' | 'hash'> => ({ seq: seq - 1, hash: seq === 1 ? BEGINNING : prev })
+const beforeOf = ({ seq, prev }: ChainLink): Pick<ChainLink, 'seq' | 'hash'> => ({
+  seq: seq - 1,
+  hash: seq === 1 ? BEGINNING : prev,
+})
 
 const parsed = (line: string): ChainLink | undefined => {
   try {
     const entry = JSON.parse(line) as ChainLink
-    return Number.isSafeInteger(entry.seq) && typeof entry.prev === 'string' && typeof entry.hash === 'string' ? entry : undefined
+    return Number.isSafeInteger(entry.seq) && typeof entry.prev === 'string' && typeof entry.hash === 'string'
+      ? entry
+      : undefined
   } catch {
     return undefined
   }

@@ -1,6 +1,13 @@
-/** What a file system may take for the same name: it may fold case or composition, drop invisible characters or ignore trailing dots. */
+/**
+ * What a file system may take for the same name: it may fold case or composition, drop invisible characters or ignore
+ * trailing dots.
+ */
 export const foldedName = (segment: string): string =>
-  segment.normalize('NFKC').replace(/[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}]/gu, '').toLowerCase().replace(/[. ]{1,255}$/, '')
+  segment
+    .normalize('NFKC')
+    .replace(/[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}]/gu, '')
+    .toLowerCase()
+    .replace(/[. ]{1,255}$/, '')
 
 /** The git folder, also by the short names under which some file systems know it. */
 const GIT = /^(?:\.git|git~\d+)(?::.*)?$/

@@ -2,7 +2,9 @@ import { accessTo, allows, type Access, type ReachFolder } from '../reach.js'
 import type { WorkspacePaths } from './workspace-paths.js'
 import type { AccessView } from './access-view.js'
 
-/** Where a conversation works: where its turns start, and the folders they are kept to; left out: the whole workspace. */
+/**
+ * Where a conversation works: where its turns start, and the folders they are kept to; left out: the whole workspace.
+ */
 export interface ConversationPlace {
   readonly startIn?: string
   readonly folders?: readonly ReachFolder[]
@@ -23,12 +25,16 @@ export const worksEverywhere = ({ reach }: Pick<AccessView, 'reach'>, folders = 
  *
  * Whatever its turns could see may stand in it, so it takes reach of every folder they are kept to.
  */
-export const accessToConversation = async (seen: AccessView, conversation: ConversationPlace): Promise<Access | undefined> =>
+export const accessToConversation = async (
+  seen: AccessView,
+  conversation: ConversationPlace,
+): Promise<Access | undefined> =>
   reachesAll(seen, conversation.folders) ? seen.access(conversation.startIn) : undefined
 
 /** The places of which somebody must reach all for a conversation to exist for them; undefined: it starts nowhere. */
 export const placesOfConversation = async (
-  places: Pick<WorkspacePaths, 'of'>, { startIn, folders = WHOLE }: ConversationPlace,
+  places: Pick<WorkspacePaths, 'of'>,
+  { startIn, folders = WHOLE }: ConversationPlace,
 ): Promise<string[] | undefined> => {
   const start = await places.of(startIn)
   return start === undefined ? undefined : [...new Set([start, ...folders.map(({ path }) => path)])]

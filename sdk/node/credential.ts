@@ -19,7 +19,10 @@ const ONCE = new Set(['host', 'origin', 'content-type', ...KINDS.keys()])
 const FIRST = new Set(['last-event-id'])
 const LENGTHS = new Set(['content-length', 'transfer-encoding'])
 
-/** The headers that decide, and where a cut stream goes on, by their lower-case names; refuses a head that two readers could read differently. */
+/**
+ * The headers that decide, and where a cut stream goes on, by their lower-case names; refuses a head that two readers
+ * could read differently.
+ */
 export type CredentialHead = ReadonlyMap<string, string>
 
 /** Reads the raw list, since a server joins or drops doubles. */

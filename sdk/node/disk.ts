@@ -72,7 +72,9 @@ export const replaceFile = async (path: string, bytes: Uint8Array): Promise<void
 
 /** The names of the files below a root that begin with a prefix, without their extension, sorted. */
 export const namesBelow = async (
-  root: string, prefix: string, extension: (name: string) => string,
+  root: string,
+  prefix: string,
+  extension: (name: string) => string,
 ): Promise<string[]> => {
   const folder = prefixFolder(prefix)
   const found: string[] = []

@@ -50,7 +50,9 @@ export const flushFolders = async (path: string): Promise<void> => {
 
 /** Replaces a file in one step: readers see the old bytes or the new ones, also after `kill -9`. */
 export const writeAtomic = async (
-  path: string, data: string | Uint8Array, options: WriteOptions = {},
+  path: string,
+  data: string | Uint8Array,
+  options: WriteOptions = {},
 ): Promise<void> => {
   const folder = dirname(path)
   const temporary = join(folder, TEMPORARY + randomBytes(9).toString('hex'))
@@ -79,7 +81,11 @@ export const isTemporary = (name: string): boolean => name.startsWith(TEMPORARY)
 export const sweepTemporary = (folder: string): Promise<void> => sweepOld(folder, isTemporary)
 
 /** Removes the files of a folder that fit and are older than this process, or than a moment. */
-export const sweepOld = async (folder: string, fits: (name: string) => boolean, before = performance.timeOrigin): Promise<void> => {
+export const sweepOld = async (
+  folder: string,
+  fits: (name: string) => boolean,
+  before = performance.timeOrigin,
+): Promise<void> => {
   for (const name of await readdir(folder).catch(() => [] as string[])) {
     if (!fits(name)) continue
     const path = join(folder, name)

@@ -12,7 +12,11 @@ const NO_ACCESS = 1008
 const FAILED = 1011
 /** A frame does not fit (the codes of a close: RFC 6455, section 7.4.1). */
 export const UNFIT = 1007
-const CODE: { readonly [reason in Reason]?: number } = { invalid: UNFIT, unauthenticated: NO_ACCESS, forbidden: NO_ACCESS }
+const CODE: { readonly [reason in Reason]?: number } = {
+  invalid: UNFIT,
+  unauthenticated: NO_ACCESS,
+  forbidden: NO_ACCESS,
+}
 
 /** An open WebSocket, as far as it is used here. */
 interface Wire {
@@ -49,7 +53,10 @@ export class FrameSocket {
     this.#deps = deps
     const silent = setTimeout(() => this.#close(LEAVING, `nothing was heard for ${silence / 1000} s`), silence).unref()
     const heard = () => void silent.refresh()
-    const leave = () => (ended.signal.reason instanceof Refusal ? this.#refuse(ended.signal.reason) : this.#close(LEAVING, 'the sandbox is stopping'))
+    const leave = () =>
+      ended.signal.reason instanceof Refusal
+        ? this.#refuse(ended.signal.reason)
+        : this.#close(LEAVING, 'the sandbox is stopping')
     for (const event of ['ping', 'pong'] as const) ws.on(event, heard)
     ws.on('error', () => this.#cut())
     ws.on('message', (data, binary) => {
@@ -110,7 +117,9 @@ export class FrameSocket {
 }
 
 const frameIn = (data: unknown, binary: boolean): object =>
-  binary ? refuse('invalid', 'expected a frame of text that holds JSON, found one of bytes') : parseObject(data as Buffer)
+  binary
+    ? refuse('invalid', 'expected a frame of text that holds JSON, found one of bytes')
+    : parseObject(data as Buffer)
 
 /** A reason has room for 123 bytes (RFC 6455, section 5.5). */
 const short = (text: string): string => {

@@ -55,17 +55,43 @@ const TIMEOUT_MS = 300_000
 
 /** Faults of old tools that harm nobody, by git's names for them: whole histories hold them (git-fsck(1)). */
 export const FORGIVEN: readonly string[] = [
-  'zeroPaddedFilemode', 'badTimezone', 'missingSpaceBeforeDate', 'missingSpaceBeforeEmail', 'badDate', 'badDateOverflow', 'missingEmail',
+  'zeroPaddedFilemode',
+  'badTimezone',
+  'missingSpaceBeforeDate',
+  'missingSpaceBeforeEmail',
+  'badDate',
+  'badDateOverflow',
+  'missingEmail',
 ]
 
 /** Settings that a repository cannot override: none of them lets git run a program that the repository names. */
 const SETTINGS = [
-  'core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.pager=cat', 'core.editor=true', 'core.askPass=true',
-  'core.sshCommand=false', 'core.gitProxy=', 'core.alternateRefsCommand=true', 'core.attributesFile=/dev/null',
-  'core.quotePath=false', 'credential.helper=', 'commit.gpgSign=false', 'tag.gpgSign=false', 'push.gpgSign=false',
-  'log.showSignature=false', 'merge.verifySignatures=false', 'gpg.program=false', 'sequence.editor=true',
-  'protocol.ext.allow=never', 'submodule.recurse=false', 'fetch.recurseSubmodules=false', 'gc.auto=0',
-  'maintenance.auto=false', 'safe.directory=*', 'advice.detachedHead=false', 'color.ui=false',
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.pager=cat',
+  'core.editor=true',
+  'core.askPass=true',
+  'core.sshCommand=false',
+  'core.gitProxy=',
+  'core.alternateRefsCommand=true',
+  'core.attributesFile=/dev/null',
+  'core.quotePath=false',
+  'credential.helper=',
+  'commit.gpgSign=false',
+  'tag.gpgSign=false',
+  'push.gpgSign=false',
+  'log.showSignature=false',
+  'merge.verifySignatures=false',
+  'gpg.program=false',
+  'sequence.editor=true',
+  'protocol.ext.allow=never',
+  'submodule.recurse=false',
+  'fetch.recurseSubmodules=false',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'safe.directory=*',
+  'advice.detachedHead=false',
+  'color.ui=false',
 ].flatMap(setting => ['-c', setting])
 
 /** Commands that would run a diff program or a text converter of the repository unless told not to. */
@@ -100,7 +126,10 @@ const ENV = {
 }
 
 const identityEnv = ({ name, email }: Identity): Env => ({
-  GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email,
+  GIT_AUTHOR_NAME: name,
+  GIT_AUTHOR_EMAIL: email,
+  GIT_COMMITTER_NAME: name,
+  GIT_COMMITTER_EMAIL: email,
 })
 
 /**
@@ -111,7 +140,16 @@ const identityEnv = ({ name, email }: Identity): Env => ({
  * cannot be switched off, so every command that touches an index or a working tree needs `wall`.
  */
 export const git = async (dir: string, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
-  const { signal, input, to, maxBytes = to ? KEPT_BYTES : MAX_BYTES, timeoutMs = TIMEOUT_MS, ok = [0], identity, wall } = options
+  const {
+    signal,
+    input,
+    to,
+    maxBytes = to ? KEPT_BYTES : MAX_BYTES,
+    timeoutMs = TIMEOUT_MS,
+    ok = [0],
+    identity,
+    wall,
+  } = options
   const ceiling = dirname(wall ? dir : await realpath(dir))
   const by = identity && identityEnv(identity)
   const own = { ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env }

@@ -10,7 +10,10 @@ const GENERAL = Object.entries({
   vary: 'Origin',
 }).flat()
 
-/** The header lines of one answer, written with its first bytes: setting them one by one on the response costs several times that. */
+/**
+ * The header lines of one answer, written with its first bytes: setting them one by one on the response costs several
+ * times that.
+ */
 export class Lines {
   readonly #lines = [...GENERAL]
 
@@ -38,4 +41,6 @@ export class Lines {
 
 /** The head of a JSON answer on a connection that no request came on, and that ends with it. */
 export const headOf = (status: number, bytes: number): string =>
-  new Lines().setAll({ 'content-type': 'application/json; charset=utf-8', 'content-length': bytes, connection: 'close' }).text(status)
+  new Lines()
+    .setAll({ 'content-type': 'application/json; charset=utf-8', 'content-length': bytes, connection: 'close' })
+    .text(status)

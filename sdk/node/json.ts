@@ -6,7 +6,10 @@ export const CLOSED_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The object that a stranger's bytes hold as JSON; refuses what is not UTF-8, nested deeper than 64 levels, or names a key of every object. */
+/**
+ * The object that a stranger's bytes hold as JSON; refuses what is not UTF-8, nested deeper than 64 levels, or names a
+ * key of every object.
+ */
 export const parseObject = (bytes: Buffer): object => {
   let text: string
   try {
@@ -19,10 +22,17 @@ export const parseObject = (bytes: Buffer): object => {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    return refuse('invalid', `the body is not JSON: ${(error as Error).message.replace(/[\0-\x1f\x7f]+/g, ' ').slice(0, 120)}`)
+    return refuse(
+      'invalid',
+      `the body is not JSON: ${(error as Error).message.replace(/[\0-\x1f\x7f]+/g, ' ').slice(0, 120)}`,
+    )
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return refuse('invalid', `expected a JSON object as body, found ${Array.isArray(value) ? 'a list' : value === null ? 'null' : `a ${typeof value}`}`)
+    return refuse(
+      'invalid',
+      'expected a JSON object as body, '
+        + `found ${Array.isArray(value) ? 'a list' : value === null ? 'null' : `a ${typeof value}`}`,
+    )
   }
   if (/__proto__|constructor|prototype|\\u/.test(text)) refuseClosedKeys(value)
   return value

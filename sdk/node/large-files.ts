@@ -12,10 +12,15 @@ const BATCH = 256
 
 /** What is said of a file that is larger. */
 export const tooLarge = (path: string, size: number): string =>
-  `${path} has ${bytesWords(size)}, and files of a private copy are committed up to ${bytesWords(LARGEST_FILE)}: it stays in the copy and does not land`
+  `${path} has ${bytesWords(size)}, and files of a private copy are committed up to ${bytesWords(LARGEST_FILE)}: `
+  + 'it stays in the copy and does not land'
 
 /** The plain files among these paths of a folder that are larger than so many bytes; nothing is read. */
-export const largeFiles = async (folder: string, paths: readonly string[], most = LARGEST_FILE): Promise<Map<string, Stats>> => {
+export const largeFiles = async (
+  folder: string,
+  paths: readonly string[],
+  most = LARGEST_FILE,
+): Promise<Map<string, Stats>> => {
   const found = new Map<string, Stats>()
   for (const [at, path] of paths.entries()) {
     if (at % BATCH === BATCH - 1) await new Promise<void>(resolve => setImmediate(resolve))

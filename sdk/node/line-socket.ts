@@ -31,7 +31,9 @@ export interface LineExchange {
  * where something else lies at the path, and where another process answers there.
  */
 export const openLineSocket = async (
-  path: string, begin: () => LineExchange, failed: (error: unknown) => void,
+  path: string,
+  begin: () => LineExchange,
+  failed: (error: unknown) => void,
 ): Promise<LineSocket> => {
   if (Buffer.byteLength(path) > LONGEST_PATH) {
     refuse('unavailable', `${path}: expected a socket path of at most ${LONGEST_PATH} bytes`)
@@ -62,10 +64,11 @@ export const openLineSocket = async (
   server.on('error', failed)
   return {
     path,
-    close: () => new Promise(resolve => {
-      server.close(() => resolve())
-      for (const socket of open) socket.destroy()
-    }),
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        for (const socket of open) socket.destroy()
+      }),
   }
 }
 
@@ -74,9 +77,13 @@ const ownFolder = async (folder: string): Promise<void> => {
     if (error.code !== 'EEXIST') throw error
   })
   const found = await lstat(folder)
-  const wrong = !found.isDirectory() ? 'something else'
-    : found.uid !== process.getuid!() ? 'one of another user'
-      : (found.mode & 0o077) !== 0 ? `mode ${(found.mode & 0o777).toString(8)}` : undefined
+  const wrong = !found.isDirectory()
+    ? 'something else'
+    : found.uid !== process.getuid!()
+      ? 'one of another user'
+      : (found.mode & 0o077) !== 0
+        ? `mode ${(found.mode & 0o777).toString(8)}`
+        : undefined
   if (!wrong) return
   const remedy = 'remove it or set XDG_RUNTIME_DIR'
   refuse('unavailable', `${folder}: expected a folder of this user with mode 700, found ${wrong}; ${remedy}`)
@@ -119,9 +126,10 @@ const listening = (server: Server, path: string): Promise<void> =>
 const converse = async (socket: Socket, reply: (line: string) => Promise<object>): Promise<void> => {
   socket.on('error', () => socket.destroy())
   const line = await firstLine(socket)
-  const answered = line === undefined
-    ? new Refusal('invalid', `expected one line of at most ${LONGEST_LINE} bytes`)
-    : await reply(line).catch(error => Refusal.from(error))
+  const answered =
+    line === undefined
+      ? new Refusal('invalid', `expected one line of at most ${LONGEST_LINE} bytes`)
+      : await reply(line).catch(error => Refusal.from(error))
   socket.end(`${JSON.stringify(answered instanceof Refusal ? answered.body : answered)}\n`)
   if (answered instanceof Refusal && answered.detail.cause) throw answered.detail.cause
 }

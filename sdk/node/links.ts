@@ -24,7 +24,9 @@ export const linkOnDisk = async (path: string): Promise<string | undefined> => {
  * @param linkAt What the link at an absolute path holds; undefined: there is no link.
  */
 export async function* wayOf(
-  path: string, target: string, linkAt: (path: string) => Promise<string | undefined>,
+  path: string,
+  target: string,
+  linkAt: (path: string) => Promise<string | undefined>,
 ): AsyncGenerator<string | undefined> {
   let left = target.split('/')
   let at = target.startsWith('/') ? '/' : dirname(path)
@@ -36,11 +38,11 @@ export async function* wayOf(
     const next = segment === '..' ? dirname(at) : join(at, segment)
     const link = segment === '..' ? undefined : await linkAt(next)
     if (link === undefined) {
-      yield at = next
+      yield (at = next)
       continue
     }
     if (++followed > MOST_LINKS) return yield undefined
     left = [...link.split('/'), ...left]
-    if (link.startsWith('/')) yield at = '/'
+    if (link.startsWith('/')) yield (at = '/')
   }
 }

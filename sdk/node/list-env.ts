@@ -6,13 +6,27 @@ export interface Env {
 }
 
 const INHERITED = [
-  'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TERM', 'COLORTERM', 'TZ',
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'LANG',
+  'LANGUAGE',
+  'LC_ALL',
+  'LC_CTYPE',
+  'TERM',
+  'COLORTERM',
+  'TZ',
   'TMPDIR',
 ] as const
 
 let judged = { key: '', path: '' }
 
-/** The folders of the daemon's PATH that no turn can write: nor those npm adds, which lie in projects, nor relative ones. */
+/**
+ * The folders of the daemon's PATH that no turn can write: nor those npm adds, which lie in projects, nor relative
+ * ones.
+ */
 const pathForTurns = (path: string): string => {
   const key = `${declarations()}:${path}`
   if (judged.key !== key) judged = { key, path: path.split(':').filter(isForTurns).join(':') }
@@ -20,9 +34,14 @@ const pathForTurns = (path: string): string => {
 }
 
 const isForTurns = (folder: string): boolean =>
-  folder.startsWith('/') && !folder.endsWith('/node_modules/.bin') && !isTurnWritable(folder) && !isTurnWritable(realOf(folder))
+  folder.startsWith('/')
+  && !folder.endsWith('/node_modules/.bin')
+  && !isTurnWritable(folder)
+  && !isTurnWritable(realOf(folder))
 
-/** The environment of a child behind a wall: a fixed list of the daemon's own variables and what is added, nothing else. */
+/**
+ * The environment of a child behind a wall: a fixed list of the daemon's own variables and what is added, nothing else.
+ */
 export const listEnv = (extra: { readonly [name: string]: string | undefined } = {}): Env => {
   const env: { [name: string]: string } = { PATH: '/usr/local/bin:/usr/bin:/bin' }
   for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name]

@@ -9,7 +9,8 @@ const KNOWN: { readonly [code: string]: readonly [status: number, message: strin
 }
 
 /**
- * Answers what is no request that could be served in a sentence as well: by itself Node answers such with a status alone, or not at all.
+ * Answers what is no request that could be served in a sentence as well: by itself Node answers such with a status
+ * alone, or not at all.
  *
  * @param head The head of an answer with a JSON body of so many bytes.
  */
@@ -22,12 +23,22 @@ export const answerMalformedRequest = (server: Server, head: (status: number, by
   server.on('request', ({ socket }, res) => answering.set(socket, res))
   server.on('clientError', (error: NodeJS.ErrnoException & { reason?: string }, socket) => {
     const begun = answering.get(socket)
-    if (!socket.writable || error.code === 'ECONNRESET' || (begun?.headersSent && !begun.writableEnded)) return void socket.destroy()
+    if (!socket.writable || error.code === 'ECONNRESET' || (begun?.headersSent && !begun.writableEnded))
+      return void socket.destroy()
     if (begun?.headersSent && !begun.shouldKeepAlive) return void socket.end()
     // What was whole is carried out, so its answer is the last one here.
     if (begun && !begun.headersSent && begun.req.complete) return void (begun.shouldKeepAlive = false)
-    const [status, message] = KNOWN[error.code ?? ''] ?? [400, `expected a request of HTTP/1.1, found what cannot be read as one: ${error.reason ?? error.code}`]
+    const [status, message] = KNOWN[error.code ?? ''] ?? [
+      400,
+      `expected a request of HTTP/1.1, found what cannot be read as one: ${error.reason ?? error.code}`,
+    ]
     last(socket, status, message)
   })
-  server.on('connect', (_, socket) => last(socket.on('error', () => {}), 405, 'this sandbox is no proxy: expected a call of its own, found the method CONNECT'))
+  server.on('connect', (_, socket) =>
+    last(
+      socket.on('error', () => {}),
+      405,
+      'this sandbox is no proxy: expected a call of its own, found the method CONNECT',
+    ),
+  )
 }

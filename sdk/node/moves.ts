@@ -24,10 +24,14 @@ export interface Moves {
   readonly root?: string
 }
 
-const there = (path: string): Promise<boolean> => lstat(path).then(() => true, error => {
-  if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return false
-  throw error
-})
+const there = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    error => {
+      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return false
+      throw error
+    },
+  )
 
 /** Writes down moves that the next start carries out: when this returns they happen, whatever comes. */
 export const planMoves = (plan: string, moves: Omit<Moves, 'version'>): Promise<void> =>
@@ -37,13 +41,14 @@ export const planMoves = (plan: string, moves: Omit<Moves, 'version'>): Promise<
 export type Carried = 'none' | 'done' | { readonly undone: unknown }
 
 /**
- * Carries out what was written down, from wherever an earlier start was killed in it; where something stands in the way,
- * everything goes back to where it was.
+ * Carries out what was written down, from wherever an earlier start was killed in it; where something stands in the
+ * way, everything goes back to where it was.
  */
 export const carryOut = async (plan: string): Promise<Carried> => {
   const moves = await readJson<Moves>(plan)
   if (!moves) return 'none'
-  if (moves.version !== 1) throw new Error(`${plan}: expected version 1, found ${moves.version}; start the daemon that wrote it`)
+  if (moves.version !== 1)
+    throw new Error(`${plan}: expected version 1, found ${moves.version}; start the daemon that wrote it`)
   const { root } = moves
   try {
     for (const { from, to } of moves.away) {
@@ -102,7 +107,9 @@ const forget = async (plan: string): Promise<void> => {
   await flushFolder(dirname(plan))
 }
 
-/** What a group hands over lies in its folder, and what comes back to it in a folder of the daemon's, until it is taken. */
+/**
+ * What a group hands over lies in its folder, and what comes back to it in a folder of the daemon's, until it is taken.
+ */
 const HANDED = 'handed-over'
 const RETURNED = 'returned'
 
@@ -118,7 +125,11 @@ export const handOverFolder = async (groupFolder: string): Promise<string> => {
 export const returnedFolder = (data: string, group: string): string => join(data, RETURNED, group)
 
 /** Lets a group take in what came back to it; until that is whole, the next start begins it again. */
-export const takeReturned = async (data: string, group: string, take: (folder: string, names: readonly string[]) => Promise<void>): Promise<boolean> => {
+export const takeReturned = async (
+  data: string,
+  group: string,
+  take: (folder: string, names: readonly string[]) => Promise<void>,
+): Promise<boolean> => {
   const folder = returnedFolder(data, group)
   if (!(await there(folder))) return false
   await take(folder, (await readdir(folder)).sort())

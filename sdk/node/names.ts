@@ -8,7 +8,9 @@ const RESERVED = /\.(events|jsonl|json)$/
 /** The parts of a stored thing's name, or the refusal that says what is wrong with it. */
 export const segments = (name: string, least = 1): string[] => {
   const parts = name.split('/')
-  const fits = parts.length >= least && parts.length <= 8
+  const fits =
+    parts.length >= least
+    && parts.length <= 8
     && parts.every((part, i) => SEGMENT.test(part) && (i === parts.length - 1 || !RESERVED.test(part)))
   if (fits) return parts
   const rule = 'letters, digits, "_", "." and "-", at most 128 each, none but the last ending like a file of the daemon'

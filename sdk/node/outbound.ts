@@ -54,7 +54,8 @@ export const webAddress = (text: string, base?: URL): URL => {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     refuse('invalid', `url: expected an http or https address, found one of ${url.protocol.slice(0, 40)}`)
   }
-  if (url.username || url.password) refuse('invalid', 'url: expected an address without a name and password in it; send them as a header')
+  if (url.username || url.password)
+    refuse('invalid', 'url: expected an address without a name and password in it; send them as a header')
   return url
 }
 
@@ -68,16 +69,22 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
   const late = AbortSignal.timeout(timeoutMs)
   const over = signal ? AbortSignal.any([signal, late]) : late
   let hop: Hop = {
-    url: webAddress(asked.url), method: asked.method ?? 'GET', headers: asked.headers ?? {},
+    url: webAddress(asked.url),
+    method: asked.method ?? 'GET',
+    headers: asked.headers ?? {},
     ...(asked.body !== undefined && { body: asked.body }),
   }
   try {
     for (let redirects = 0; ; redirects++) {
       const addresses = await addressesOf(hop.url, asked.reach, over)
-      const own = addresses[0] && isOwnLoopback(addresses[0].address, asked.reach) ? await asked.reach.own!.dial(portOf(hop.url)) : undefined
+      const own =
+        addresses[0] && isOwnLoopback(addresses[0].address, asked.reach)
+          ? await asked.reach.own!.dial(portOf(hop.url))
+          : undefined
       const answer = await send(hop, addresses, over, own)
       const { location } = answer.headers
-      if (!REDIRECTS.has(answer.statusCode ?? 0) || location === undefined) return await read(answer, hop.url, asked.maxBytes)
+      if (!REDIRECTS.has(answer.statusCode ?? 0) || location === undefined)
+        return await read(answer, hop.url, asked.maxBytes)
       answer.destroy()
       if (redirects === most) refuse('dependency', `${asked.url.slice(0, 200)} redirects more than ${most} times`)
       hop = redirected(hop, answer.statusCode!, webAddress(location, hop.url))
@@ -87,15 +94,22 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
     if (late.aborted) return refuse('dependency', `${hop.url.host} did not answer within ${timeoutMs} ms`)
     if (error instanceof Refusal) throw error
     const { code, message } = error as NodeJS.ErrnoException
-    return refuse('dependency', `${hop.url.host} could not be asked: ${SENTENCES[code ?? ''] ?? code ?? message}`, { cause: error })
+    return refuse('dependency', `${hop.url.host} could not be asked: ${SENTENCES[code ?? ''] ?? code ?? message}`, {
+      cause: error,
+    })
   }
 }
 
 /** What codes of failed connections mean, in words. */
 export const SENTENCES: { readonly [code: string]: string } = {
-  ENOTFOUND: 'no such name', EAI_AGAIN: 'names cannot be looked up now', ECONNREFUSED: 'nothing is listening there',
-  ECONNRESET: 'it closed the connection', ETIMEDOUT: 'it does not answer', EHOSTUNREACH: 'there is no way to it',
-  ENETUNREACH: 'there is no way to it', HPE_HEADER_OVERFLOW: `its headers are over ${MOST_HEADERS} bytes`,
+  ENOTFOUND: 'no such name',
+  EAI_AGAIN: 'names cannot be looked up now',
+  ECONNREFUSED: 'nothing is listening there',
+  ECONNRESET: 'it closed the connection',
+  ETIMEDOUT: 'it does not answer',
+  EHOSTUNREACH: 'there is no way to it',
+  ENETUNREACH: 'there is no way to it',
+  HPE_HEADER_OVERFLOW: `its headers are over ${MOST_HEADERS} bytes`,
 }
 
 /** The addresses a host stands for, only those that may be asked. */
@@ -105,9 +119,14 @@ export const addressesOf = async (url: URL, reach: NetworkReach, signal: AbortSi
   const family = isIP(host)
   const all = family ? [{ address: host, family }] : await named(host, signal)
   const loopback = all[0] !== undefined && isOwnLoopback(all[0].address, reach)
-  const open = all.filter(({ address }) => isOwnLoopback(address, reach) === loopback && refusalOf(host, address, port, reach) === undefined)
+  const open = all.filter(
+    ({ address }) => isOwnLoopback(address, reach) === loopback && refusalOf(host, address, port, reach) === undefined,
+  )
   if (open.length > 0) return open
-  const why = all[0] === undefined ? `${url.host} is not asked: it stands for no address` : refusalOf(host, all[0].address, port, reach)!
+  const why =
+    all[0] === undefined
+      ? `${url.host} is not asked: it stands for no address`
+      : refusalOf(host, all[0].address, port, reach)!
   reach.own?.refused({ host, port }, why)
   return refuse('forbidden', why)
 }
@@ -115,7 +134,8 @@ export const addressesOf = async (url: URL, reach: NetworkReach, signal: AbortSi
 const portOf = (url: URL): number => Number(url.port || (url.protocol === 'https:' ? 443 : 80))
 
 /** Whether an address is the conversation's own loopback, not that of the machine. */
-const isOwnLoopback = (address: string, { own }: NetworkReach): boolean => own !== undefined && addressKind(address) === 'loopback'
+const isOwnLoopback = (address: string, { own }: NetworkReach): boolean =>
+  own !== undefined && addressKind(address) === 'loopback'
 
 /** The sentence of an address that must not be asked. */
 const refusalOf = (host: string, address: string, port: number, reach: NetworkReach): string | undefined => {
@@ -141,16 +161,26 @@ const named = (host: string, signal: AbortSignal): Promise<LookupAddress[]> =>
   })
 
 const send = (
-  { url, method, headers, body }: Hop, addresses: readonly LookupAddress[], signal: AbortSignal, own?: Socket,
+  { url, method, headers, body }: Hop,
+  addresses: readonly LookupAddress[],
+  signal: AbortSignal,
+  own?: Socket,
 ): Promise<IncomingMessage> =>
   new Promise((answered, failed) => {
     // The name was looked up and checked: looked up again it might stand for something else.
     const lookup: LookupFunction = (_, { all }, found) =>
       all ? found(null, [...addresses]) : found(null, addresses[0]!.address, addresses[0]!.family)
     const secure = url.protocol === 'https:'
-    const connection = own && { createConnection: () => (secure ? secured({ socket: own, servername: isIP(url.hostname) ? '' : url.hostname }) : own) }
+    const connection = own && {
+      createConnection: () =>
+        secure ? secured({ socket: own, servername: isIP(url.hostname) ? '' : url.hostname }) : own,
+    }
     const request = (secure ? secureRequest : plainRequest)(url, {
-      method, lookup, signal, maxHeaderSize: MOST_HEADERS, ...(connection ?? { agent: false }),
+      method,
+      lookup,
+      signal,
+      maxHeaderSize: MOST_HEADERS,
+      ...(connection ?? { agent: false }),
       headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'sandbox', ...headers },
     })
     // It came paused, so that nothing of it is lost.
@@ -171,14 +201,22 @@ const read = async (answer: IncomingMessage, url: URL, maxBytes: number): Promis
   }
   answer.destroy()
   const { statusCode = 0, statusMessage = '', headers } = answer
-  return { url: url.href, status: statusCode, statusText: statusMessage, headers, body: Buffer.concat(pieces), truncated: bytes > maxBytes }
+  return {
+    url: url.href,
+    status: statusCode,
+    statusText: statusMessage,
+    headers,
+    body: Buffer.concat(pieces),
+    truncated: bytes > maxBytes,
+  }
 }
 
 /** What a redirect asks for; what was private to the one server does not go to another. */
 const redirected = (hop: Hop, status: number, url: URL): Hop => {
   const again = status === 307 || status === 308
   const method = again || hop.method === 'GET' || hop.method === 'HEAD' ? hop.method : 'GET'
-  const keeps = (name: string) => (url.origin === hop.url.origin || !PRIVATE.test(name)) && (again || !/^content-/i.test(name))
+  const keeps = (name: string) =>
+    (url.origin === hop.url.origin || !PRIVATE.test(name)) && (again || !/^content-/i.test(name))
   const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => keeps(name)))
   return { url, method, headers, ...(again && hop.body !== undefined && { body: hop.body }) }
 }

@@ -9,13 +9,27 @@ import { declarations, isTurnWritable, realOf } from './turn-writable.js'
 
 /** The Debian package of a program whose package has another name. */
 const PACKAGES: { readonly [program: string]: string } = {
-  bwrap: 'bubblewrap', unshare: 'util-linux', setpriv: 'util-linux', prlimit: 'util-linux', nsenter: 'util-linux',
-  ip: 'iproute2', rg: 'ripgrep', node: 'nodejs', sh: 'dash', pdftotext: 'poppler-utils',
+  bwrap: 'bubblewrap',
+  unshare: 'util-linux',
+  setpriv: 'util-linux',
+  prlimit: 'util-linux',
+  nsenter: 'util-linux',
+  ip: 'iproute2',
+  rg: 'ripgrep',
+  node: 'nodejs',
+  sh: 'dash',
+  pdftotext: 'poppler-utils',
 }
 
 /** Where systems keep their programs; those of the PATH come after them. */
 const SYSTEM = [
-  '/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin', '/run/current-system/sw/bin', '/nix/var/nix/profiles/default/bin',
+  '/usr/local/bin',
+  '/usr/bin',
+  '/bin',
+  '/usr/sbin',
+  '/sbin',
+  '/run/current-system/sw/bin',
+  '/nix/var/nix/profiles/default/bin',
   '/opt/homebrew/bin',
 ]
 
@@ -30,10 +44,14 @@ const MOST_LINKS = 40
 const TURNS = 'where turns can write'
 const OTHERS = 'where others than the superuser can write'
 
-/** The superuser's number; in a user namespace that does not know it, the one that everything of the system then shows. */
+/**
+ * The superuser's number; in a user namespace that does not know it, the one that everything of the system then shows.
+ */
 const superuser = (async () => {
   const map = await readFile('/proc/self/uid_map', 'utf8').catch(() => '0 ')
-  return map.split('\n').some(line => line.trim().startsWith('0 ')) ? 0 : Number(await readFile('/proc/sys/kernel/overflowuid', 'utf8'))
+  return map.split('\n').some(line => line.trim().startsWith('0 '))
+    ? 0
+    : Number(await readFile('/proc/sys/kernel/overflowuid', 'utf8'))
 })()
 
 /** How far a program may be trusted. */
@@ -56,8 +74,8 @@ const inHome = (path: string): boolean =>
 /**
  * Why the daemon does not start a program or take one from a folder, as the end of a sentence; undefined where it does.
  *
- * Each folder on the way there, through every link, belongs to the superuser or to the daemon's own user, and nobody else
- * can write to it; none lies in the home folder, or where turns can write.
+ * Each folder on the way there, through every link, belongs to the superuser or to the daemon's own user, and nobody
+ * else can write to it; none lies in the home folder, or where turns can write.
  *
  * @throws Where nothing is there.
  */
@@ -93,31 +111,42 @@ let search: Search | undefined
 /** What was found holds as long as the PATH does, and what turns can write. */
 const searchNow = (): Search => {
   const [path, declared] = [process.env.PATH, declarations()]
-  if (search?.path !== path || search?.declared !== declared) search = { path, declared, found: new Map(), folders: trustedFolders(path ?? '') }
+  if (search?.path !== path || search?.declared !== declared)
+    search = { path, declared, found: new Map(), folders: trustedFolders(path ?? '') }
   return search!
 }
 
 /** The folders of programs as they are called, those of the system first; not those npm adds, which lie in projects. */
-const candidates = (path: string): string[] =>
-  [...new Set([...SYSTEM, ...path.split(':').filter(folder => folder.startsWith('/') && !folder.endsWith('/node_modules/.bin'))])]
+const candidates = (path: string): string[] => [
+  ...new Set([
+    ...SYSTEM,
+    ...path.split(':').filter(folder => folder.startsWith('/') && !folder.endsWith('/node_modules/.bin')),
+  ]),
+]
 
 const trustedFolders = async (path: string): Promise<string[]> => {
-  const each = await Promise.all(candidates(path).map(async folder => {
-    const wrong = await distrust(folder).catch(() => 'nothing is there')
-    return wrong === undefined ? [await realpath(folder)] : []
-  }))
+  const each = await Promise.all(
+    candidates(path).map(async folder => {
+      const wrong = await distrust(folder).catch(() => 'nothing is there')
+      return wrong === undefined ? [await realpath(folder)] : []
+    }),
+  )
   return [...new Set(each.flat())]
 }
 
-const isExecutable = (path: string): Promise<boolean> => access(path, constants.X_OK).then(() => true, () => false)
+const isExecutable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
 
 /** Whether there is a program at a path that the daemon may start. */
 export const isOwnProgram = async (path: string, options?: TrustOptions): Promise<boolean> =>
   (await isExecutable(path)) && (await distrust(path, options).catch(() => 'nothing is there')) === undefined
 
 /**
- * The absolute path of a program the daemon itself runs, the system's first, and the same one for as long as it runs: from
- * folders no turn can write. Undefined when there is none.
+ * The absolute path of a program the daemon itself runs, the system's first, and the same one for as long as it runs:
+ * from folders no turn can write. Undefined when there is none.
  */
 export const ownProgram = (name: string): Promise<string | undefined> => {
   const { found, folders } = searchNow()
@@ -145,7 +174,9 @@ export const missingProgram = async (program: string, others: readonly string[] 
   const name = program.split('/').at(-1) ?? program
   const how = `install it (Debian: apt-get install ${PACKAGES[name] ?? name})`
   const folders = candidates(process.env.PATH ?? '')
-  for (const path of [name, ...others].flatMap(each => (each.startsWith('/') ? [each] : folders.map(folder => `${folder}/${each}`)))) {
+  for (const path of [name, ...others].flatMap(each =>
+    each.startsWith('/') ? [each] : folders.map(folder => `${folder}/${each}`),
+  )) {
     const wrong = (await isExecutable(path)) ? await distrust(path).catch(() => undefined) : undefined
     if (wrong) return refuse('missing-program', `expected the program ${name} and found ${path}, ${wrong}: ${how}`)
   }
@@ -155,11 +186,13 @@ export const missingProgram = async (program: string, others: readonly string[] 
 const KEPT = ['USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TZ'] as const
 
 /**
- * The environment of a program the daemon starts outside a wall: folders of programs and a shell no turn can write, and no
- * home folder, whose settings a turn could have written once.
+ * The environment of a program the daemon starts outside a wall: folders of programs and a shell no turn can write, and
+ * no home folder, whose settings a turn could have written once.
  */
 export const ownEnv = async (extra: Env = {}): Promise<Env> => {
-  const kept = Object.fromEntries(KEPT.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])))
+  const kept = Object.fromEntries(
+    KEPT.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  )
   return { ...kept, PATH: await ownPath(), HOME: '/nonexistent', SHELL: '/bin/sh', ...extra }
 }
 

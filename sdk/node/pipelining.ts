@@ -11,8 +11,12 @@ export const limitPipelining = (): ((req: IncomingMessage, res: ServerResponse) 
   const last = new WeakMap<Socket, { res: ServerResponse; waits?: Promise<boolean> }>()
   return ({ socket }, res) => {
     const before = last.get(socket)
-    const waits = before === undefined || before.res.writableFinished ? undefined
-      : Promise.resolve(before.waits).then(() => taken(before.res, socket)).then(() => !socket.destroyed)
+    const waits =
+      before === undefined || before.res.writableFinished
+        ? undefined
+        : Promise.resolve(before.waits)
+            .then(() => taken(before.res, socket))
+            .then(() => !socket.destroyed)
     last.set(socket, { res, ...(waits && { waits }) })
     return waits
   }

@@ -7,7 +7,8 @@ export const TURN_NICENESS = 10
 /**
  * Lets this process, and what a person runs, go before a program that was just started and all that it starts.
  *
- * Linux may weigh sessions rather than processes (sched(7), "The autogroup feature"): the session of the program yields as well.
+ * Linux may weigh sessions rather than processes (sched(7), "The autogroup feature"): the session of the program yields
+ * as well.
  */
 export const lowerPriority = (pid: number): void => {
   try {

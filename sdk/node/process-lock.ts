@@ -9,10 +9,14 @@ interface Holder {
 
 const TRIES = 3
 
-/** Takes a lock file for this process, from a holder that is dead too; answers the process that has it, or its release. */
+/**
+ * Takes a lock file for this process, from a holder that is dead too; answers the process that has it, or its release.
+ */
 export const lockFile = (lock: string): { holder: number } | { release: () => void } => {
   const mine = `${lock}.${process.pid}`
-  writeFileSync(mine, JSON.stringify({ pid: process.pid, started: startOf(process.pid) } satisfies Holder), { mode: 0o600 })
+  writeFileSync(mine, JSON.stringify({ pid: process.pid, started: startOf(process.pid) } satisfies Holder), {
+    mode: 0o600,
+  })
   try {
     for (let tries = 1; ; tries++) {
       try {

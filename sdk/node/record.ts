@@ -12,10 +12,18 @@ export type Happened = Pick<Told, 'type'> & Partial<Told>
  *
  * It has happened when this is asked: a record that cannot be written is told to the log and undoes nothing.
  */
-export const record = async (host: Pick<Host, 'call' | 'serves' | 'log'>, happened: Happened, context?: Context): Promise<void> => {
+export const record = async (
+  host: Pick<Host, 'call' | 'serves' | 'log'>,
+  happened: Happened,
+  context?: Context,
+): Promise<void> => {
   try {
     if (!(await host.serves('activity.record'))) return
-    await host.call('activity.record', { direction: 'system', audience: 'maintainer', ...happened }, context ? { as: context } : {})
+    await host.call(
+      'activity.record',
+      { direction: 'system', audience: 'maintainer', ...happened },
+      context ? { as: context } : {},
+    )
   } catch (error) {
     host.log.error('what was done could not be written down', { type: happened.type, error: String(error) })
   }

@@ -2,20 +2,52 @@
 export const REDACTED = '[redacted]'
 
 const NAMES = [
-  'authorization', 'proxy-authorization', 'cookie', 'set-cookie', 'x-api-key', 'x-sandbox-control', 'x-sandbox-turn', 'x-sandbox-extension',
-  'x-sandbox-run', 'ticket', 'token', 'visitor', 'sentry_key', 'secret', 'password', 'passphrase', 'api_key', 'api-key', 'apikey', 'access_token',
-  'refresh_token', 'id_token', 'client_secret', 'private_key', 'privatekey',
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'set-cookie',
+  'x-api-key',
+  'x-sandbox-control',
+  'x-sandbox-turn',
+  'x-sandbox-extension',
+  'x-sandbox-run',
+  'ticket',
+  'token',
+  'visitor',
+  'sentry_key',
+  'secret',
+  'password',
+  'passphrase',
+  'api_key',
+  'api-key',
+  'apikey',
+  'access_token',
+  'refresh_token',
+  'id_token',
+  'client_secret',
+  'private_key',
+  'privatekey',
 ]
-const QUERY = 'ticket|token|visitor|state|code|sentry_key|key|api_?key|access_token|refresh_token|id_token|client_secret|secret|password|sig|signature'
+const QUERY =
+  'ticket|token|visitor|state|code|sentry_key|key|api_?key|access_token|refresh_token|id_token|client_secret|secret|password|sig|signature'
 
 /** Forms that give a credential away wherever they stand; what tells it from others stays. */
 const FORMS: readonly (readonly [form: RegExp, instead: string])[] = [
   [/\bsb([a-z])_[\w-]{8,}(?:\.[\w-]*)?/g, `sb$1_${REDACTED}`],
   [/\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?/g, REDACTED],
-  [/\b(?:(?:sk|rk|pk)[-_][\w-]{16,}|gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AKIA[0-9A-Z]{16})/g, REDACTED],
+  [
+    /\b(?:(?:sk|rk|pk)[-_][\w-]{16,}|gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AKIA[0-9A-Z]{16})/g,
+    REDACTED,
+  ],
   [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1-----|$)/g, REDACTED],
-  [/\b((?:proxy-)?authorization)((?:\\?")?\s*[:=]\s*(?:\\?")?)(?:(?:bearer|basic|digest|negotiate|token)\s+)?[^\s"',;\\]+/gi, `$1$2${REDACTED}`],
-  [/\b((?:set-)?cookie|x-sandbox-(?:control|turn|extension|run)|x-api-key)((?:\\?")?\s*[:=]\s*(?:\\?")?)[^"\r\n\\]+/gi, `$1$2${REDACTED}`],
+  [
+    /\b((?:proxy-)?authorization)((?:\\?")?\s*[:=]\s*(?:\\?")?)(?:(?:bearer|basic|digest|negotiate|token)\s+)?[^\s"',;\\]+/gi,
+    `$1$2${REDACTED}`,
+  ],
+  [
+    /\b((?:set-)?cookie|x-sandbox-(?:control|turn|extension|run)|x-api-key)((?:\\?")?\s*[:=]\s*(?:\\?")?)[^"\r\n\\]+/gi,
+    `$1$2${REDACTED}`,
+  ],
   [/\b(bearer)\s+[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],
   [new RegExp(`([?&;#]|%3f|%26)(${QUERY})(=|%3d)[^&#\\s"'\\\\]*`, 'gi'), `$1$2$3${REDACTED}`],
   [/:\/\/[^\s/?#"'@]+@/g, `://${REDACTED}@`],
@@ -33,7 +65,10 @@ const KEY_LINE = /-----(BEGIN|END) [A-Z ]*PRIVATE KEY-----/g
 const OF_KEY = /^\s*(?:[\w+/=]*|[A-Z][\w-]*: [\w ,-]*)\s*$/
 const LONGEST_KEY = 400
 
-/** Replaces credentials in lines that come piece by piece, so that a private key is known also where a piece ends within it. */
+/**
+ * Replaces credentials in lines that come piece by piece, so that a private key is known also where a piece ends within
+ * it.
+ */
 export const redactedPieces = (): ((lines: readonly string[]) => string[]) => {
   /** Lines that may still be of a key that has begun. */
   let left = 0
@@ -62,13 +97,26 @@ const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g
 /** Joiners stay: letters and signs of many languages are made with them. */
 const UNSEEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}]/gu
 
-/** Text from outside as data of one field: one line, without control and direction characters, and no longer than so much. */
+/**
+ * Text from outside as data of one field: one line, without control and direction characters, and no longer than so
+ * much.
+ */
 export const asData = (text: string, most: number): string => {
-  const clean = redacted(text.slice(0, 8 * most).toWellFormed().replace(BREAKS, ' ').replace(UNSEEN, ''))
+  const clean = redacted(
+    text
+      .slice(0, 8 * most)
+      .toWellFormed()
+      .replace(BREAKS, ' ')
+      .replace(UNSEEN, ''),
+  )
   return clean.length > most ? `${clean.slice(0, most - 1).toWellFormed()}…` : clean
 }
 
 const STEERS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
 
-/** Lines in which whatever could steer a terminal, or reorder a line, is written as its number; JSON stays the same JSON. */
-export const visible = (text: string): string => text.replace(STEERS, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
+/**
+ * Lines in which whatever could steer a terminal, or reorder a line, is written as its number; JSON stays the same
+ * JSON.
+ */
+export const visible = (text: string): string =>
+  text.replace(STEERS, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)

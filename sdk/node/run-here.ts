@@ -99,7 +99,8 @@ export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
 /**
  * Ends a program behind a wall with everything in it, also while the wall is still being built.
  *
- * Until then the process inside hears no SIGTERM, does not end with its parent yet, and may have left the group already.
+ * Until then the process inside hears no SIGTERM, does not end with its parent yet, and may have left the group
+ * already.
  */
 export const killWalled = (pid: number): void => {
   let children: string[] = []
@@ -123,13 +124,19 @@ export const runHere = async (program: string, args: readonly string[], options:
   const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES, onOutput, onStart } = options
   signal?.throwIfAborted()
   const child: ChildProcess = spawn(program, args, {
-    cwd, env: { ...env }, detached: true, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    cwd,
+    env: { ...env },
+    detached: true,
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   })
   const { pid } = child
   if (pid !== undefined && walled) lowerPriority(pid)
   const out = new Kept(maxBytes)
   const err = new Kept(maxBytes)
-  for (const [from, kept] of [['stdout', out], ['stderr', err]] as const) {
+  for (const [from, kept] of [
+    ['stdout', out],
+    ['stderr', err],
+  ] as const) {
     const stream = child[from]!
     stream.on('data', (piece: Buffer) => {
       kept.add(piece)
@@ -151,10 +158,13 @@ export const runHere = async (program: string, args: readonly string[], options:
     else signalGroup(pid, 'SIGTERM')
     killer = setTimeout(kill, GRACE_MS)
   }
-  const late = timeoutMs === undefined ? undefined : setTimeout(() => {
-    timedOut = true
-    stop()
-  }, timeoutMs)
+  const late =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => {
+          timedOut = true
+          stop()
+        }, timeoutMs)
   signal?.addEventListener('abort', stop, { once: true })
 
   const { promise, resolve, reject } = Promise.withResolvers<[number | null, NodeJS.Signals | null]>()

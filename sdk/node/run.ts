@@ -17,7 +17,10 @@ const failedStart = async (error: unknown, program: string, cwd: string): Promis
 
 let starts = Promise.resolve()
 
-/** One start for each turn of the loop: it stands still until a program is there, and many that start at once would hold it up for long. */
+/**
+ * One start for each turn of the loop: it stands still until a program is there, and many that start at once would hold
+ * it up for long.
+ */
 const inTurn = (): Promise<void> => (starts = starts.then(() => new Promise(resolve => setImmediate(resolve))))
 
 /**

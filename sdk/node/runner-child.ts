@@ -11,18 +11,28 @@ let untold = 0
 
 const tell = (told: Told, bytes = 0): Promise<void> => {
   untold += bytes
-  return new Promise(resolve => process.send!(told, () => {
-    untold -= bytes
-    resolve()
-  }))
+  return new Promise(resolve =>
+    process.send!(told, () => {
+      untold -= bytes
+      resolve()
+    }),
+  )
 }
 
-const start = async ({ id, program, args, options, tellsStart, tellsOutput }: Exclude<Asked, { stop: number }>): Promise<void> => {
+const start = async ({
+  id,
+  program,
+  args,
+  options,
+  tellsStart,
+  tellsOutput,
+}: Exclude<Asked, { stop: number }>): Promise<void> => {
   const stop = new AbortController()
   stops.set(id, stop)
   try {
     const result = await runHere(program, args, {
-      ...options, signal: stop.signal,
+      ...options,
+      signal: stop.signal,
       ...(tellsStart && { onStart: pid => void tell({ id, pid }) }),
       ...(tellsOutput && {
         onOutput: (piece, from) => {
@@ -35,7 +45,10 @@ const start = async ({ id, program, args, options, tellsStart, tellsOutput }: Ex
   } catch (error) {
     const { message, syscall } = error as NodeJS.ErrnoException
     const code = codeOf(error)
-    await tell({ id, failed: { message, ...(code !== undefined && { code }), ...(syscall !== undefined && { syscall }) } })
+    await tell({
+      id,
+      failed: { message, ...(code !== undefined && { code }), ...(syscall !== undefined && { syscall }) },
+    })
   } finally {
     stops.delete(id)
   }

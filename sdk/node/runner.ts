@@ -5,7 +5,14 @@ import type { RunOptions, RunResult } from './run-here.js'
 
 /** What the process that starts programs is asked: to run one, or to stop that. */
 export type Asked =
-  | { readonly id: number; readonly program: string; readonly args: readonly string[]; readonly options: FarOptions; readonly tellsStart: boolean; readonly tellsOutput: boolean }
+  | {
+      readonly id: number
+      readonly program: string
+      readonly args: readonly string[]
+      readonly options: FarOptions
+      readonly tellsStart: boolean
+      readonly tellsOutput: boolean
+    }
   | { readonly stop: number }
 
 /** What of the options another process can be told. */
@@ -17,7 +24,10 @@ export type Told =
   | { readonly id: number; readonly pid: number }
   | { readonly id: number; readonly piece: Uint8Array; readonly from: 'stdout' | 'stderr' }
   | { readonly id: number; readonly result: RunResult }
-  | { readonly id: number; readonly failed: { readonly message: string; readonly code?: string; readonly syscall?: string } }
+  | {
+      readonly id: number
+      readonly failed: { readonly message: string; readonly code?: string; readonly syscall?: string }
+    }
 
 /** The program of that process, by which it is known among processes. */
 export const RUNNER = 'runner-child.js'
@@ -47,12 +57,17 @@ export class Runner {
   /** @param ended Told when it is there no more. */
   constructor(ended: () => void) {
     this.#child = fork(join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/node', RUNNER), [], {
-      serialization: 'advanced', env: {}, execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'], detached: true,
+      serialization: 'advanced',
+      env: {},
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      detached: true,
     })
     this.#child.on('message', (told: Told) => this.#hear(told))
     const over = () => {
       this.#ready = false
-      for (const { reject } of this.#waiting.values()) reject(new Error('the process that starts programs has ended: ask again'))
+      for (const { reject } of this.#waiting.values())
+        reject(new Error('the process that starts programs has ended: ask again'))
       this.#waiting.clear()
       ended()
     }
@@ -66,13 +81,22 @@ export class Runner {
   }
 
   /** Runs a program as `runHere` does. */
-  async run(program: string, args: readonly string[], { signal, onOutput, onStart, ...options }: RunOptions): Promise<RunResult> {
+  async run(
+    program: string,
+    args: readonly string[],
+    { signal, onOutput, onStart, ...options }: RunOptions,
+  ): Promise<RunResult> {
     const id = ++this.#next
     const stop = () => void this.#say({ stop: id })
     signal?.addEventListener('abort', stop, { once: true })
     const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
     const over = promise.catch(() => {})
-    this.#waiting.set(id, { resolve, reject, ...(onOutput && { onOutput }), ...(onStart && { started: pid => onStart(pid, over) }) })
+    this.#waiting.set(id, {
+      resolve,
+      reject,
+      ...(onOutput && { onOutput }),
+      ...(onStart && { started: pid => onStart(pid, over) }),
+    })
     this.#child.ref()
     this.#child.channel?.ref()
     try {
@@ -127,7 +151,10 @@ const startLater = (): void => {
   lookAt = performance.now() + AGAIN_MS
 }
 
-/** The process that starts programs, once this one holds so much memory that it is worth one; without it this one starts them. */
+/**
+ * The process that starts programs, once this one holds so much memory that it is worth one; without it this one starts
+ * them.
+ */
 export const runner = (): Runner | undefined => {
   const now = performance.now()
   if (!kept && now >= lookAt) {

@@ -87,19 +87,22 @@ const readKey = async (file: string): Promise<Buffer> => {
 /** Removes keys that nobody uses: of first starts that were killed while they made one. */
 const sweepKeys = async (file: string): Promise<void> => {
   for (const name of await readdir(dirname(file))) {
-    const [, pid] = name.startsWith(`${basename(file)}.`) ? /\.(\d+)\.[0-9a-f]{8}\.tmp$/.exec(name) ?? [] : []
+    const [, pid] = name.startsWith(`${basename(file)}.`) ? (/\.(\d+)\.[0-9a-f]{8}\.tmp$/.exec(name) ?? []) : []
     if (pid && !isAlive(Number(pid))) await rm(join(dirname(file), name), { force: true })
   }
 }
 
-const stored = (file: string): Promise<Buffer | undefined> => readFile(file).catch((error): undefined => {
-  if (codeOf(error) === 'ENOENT') return
-  const sentence = `the machine key ${file} cannot be read (${codeOf(error)}): let the daemon's user read it`
-  throw new Error(sentence, { cause: error })
-})
+const stored = (file: string): Promise<Buffer | undefined> =>
+  readFile(file).catch((error): undefined => {
+    if (codeOf(error) === 'ENOENT') return
+    const sentence = `the machine key ${file} cannot be read (${codeOf(error)}): let the daemon's user read it`
+    throw new Error(sentence, { cause: error })
+  })
 
 const checked = (file: string, key: Buffer | undefined): Buffer => {
   if (key?.length === KEY_BYTES) return key
-  throw new Error(`the machine key ${file} is broken: expected ${KEY_BYTES} bytes, found ${key?.length ?? 0}; `
-    + 'restore it from a backup, or remove it together with what was sealed under it')
+  throw new Error(
+    `the machine key ${file} is broken: expected ${KEY_BYTES} bytes, found ${key?.length ?? 0}; `
+      + 'restore it from a backup, or remove it together with what was sealed under it',
+  )
 }

@@ -19,7 +19,9 @@ export type SocketRequest = { do: 'login' } | { do: 'session'; device: string }
  * The socket may ask this process to take another name meanwhile, so requests are made one after the other.
  */
 export const askSocket = async <T extends object>(
-  path: string, request: SocketRequest, signal?: AbortSignal,
+  path: string,
+  request: SocketRequest,
+  signal?: AbortSignal,
 ): Promise<T> => {
   const mine = last.then(() => exchange(path, request, signal))
   last = mine.catch(() => {})

@@ -14,7 +14,10 @@ export const stateFolder = (env: NodeJS.ProcessEnv): string => {
 /** Below the state folder: a file for each data folder that lies elsewhere. */
 const ELSEWHERE = 'elsewhere'
 
-/** Notes a data folder that lies elsewhere, so that the command line finds its daemon; those that are gone are forgotten. */
+/**
+ * Notes a data folder that lies elsewhere, so that the command line finds its daemon; those that are gone are
+ * forgotten.
+ */
 export const noteDataFolder = (env: NodeJS.ProcessEnv, data: string): void => {
   const state = stateFolder(env)
   if (dirname(data) === state) return
@@ -35,7 +38,9 @@ export const noteDataFolder = (env: NodeJS.ProcessEnv, data: string): void => {
 export const dataFolders = (state: string): string[] => {
   const below = (folder: string): string[] => {
     try {
-      return readdirSync(folder).filter(name => /^[0-9a-f]{16}$/.test(name)).map(name => join(folder, name))
+      return readdirSync(folder)
+        .filter(name => /^[0-9a-f]{16}$/.test(name))
+        .map(name => join(folder, name))
     } catch {
       return []
     }

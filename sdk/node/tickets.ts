@@ -8,7 +8,10 @@ const SECOND = 1000
 const UNREDEEMED = 32
 const HELD = 2_000
 
-/** How long a ticket is good that may be shown often: a download asks for many ranges, and a browser connects to events again. */
+/**
+ * How long a ticket is good that may be shown often: a download asks for many ranges, and a browser connects to events
+ * again.
+ */
 const OFTEN: { readonly [purpose in TicketPurpose]?: number } = { bundle: 3600 * SECOND, events: 12 * 3600 * SECOND }
 const ONCE = 30 * SECOND
 
@@ -41,20 +44,33 @@ export class Tickets {
     this.#now = now
   }
 
-  mint({ purpose, name }: Pick<Held, 'purpose' | 'name'>, { kind, sessionId, email, actor }: Caller): { ticket: string; expiresAt: number } {
-    if (kind !== 'session' || sessionId === undefined) return refuse('forbidden', `a ticket stands for a signed-in person, found a caller of kind ${kind}`)
+  mint(
+    { purpose, name }: Pick<Held, 'purpose' | 'name'>,
+    { kind, sessionId, email, actor }: Caller,
+  ): { ticket: string; expiresAt: number } {
+    if (kind !== 'session' || sessionId === undefined)
+      return refuse('forbidden', `a ticket stands for a signed-in person, found a caller of kind ${kind}`)
     const person = email ?? actor
     const now = this.#now()
     for (const [hash, { expiresAt }] of this.#held) if (expiresAt <= now) this.#held.delete(hash)
     const own = [...this.#held].filter(([, held]) => held.person === person)
     if (own.filter(([, { shown }]) => !shown).length >= UNREDEEMED) {
-      refuse('too-many', `expected at most ${UNREDEEMED} tickets of one person that were not used; use one, or ask again in 30 s`, { retryAfter: 30 })
+      refuse(
+        'too-many',
+        `expected at most ${UNREDEEMED} tickets of one person that were not used; use one, or ask again in 30 s`,
+        { retryAfter: 30 },
+      )
     }
     if (own.length >= HELD) this.#held.delete(own[0]![0])
     const ticket = randomBytes(32).toString('base64url')
     const expiresAt = now + ((purpose && OFTEN[purpose]) ?? ONCE)
     this.#held.set(hashOf(ticket), {
-      person, sessionId, expiresAt, shown: false, ...(purpose && { purpose }), ...(name !== undefined && { name }),
+      person,
+      sessionId,
+      expiresAt,
+      shown: false,
+      ...(purpose && { purpose }),
+      ...(name !== undefined && { name }),
     })
     return { ticket, expiresAt }
   }
@@ -73,6 +89,7 @@ export class Tickets {
 
   /** Drops the tickets of a session that is over, or of a person who reaches less than before. */
   end({ sessionId, email }: { sessionId?: string; email?: string }): void {
-    for (const [hash, held] of this.#held) if (held.sessionId === sessionId || held.person === email) this.#held.delete(hash)
+    for (const [hash, held] of this.#held)
+      if (held.sessionId === sessionId || held.person === email) this.#held.delete(hash)
   }
 }

@@ -12,20 +12,31 @@ const own = (access: (typeof ROUTED)[number]['access']): boolean => 'open' in ac
 const lines = new Map((JSON.parse(readFileSync(accessLinesFile, 'utf8')) as AccessLine[]).map(line => [line.id, line]))
 const served = ROUTED.map(routed => ({ ...routed, line: lines.get(routed.access.id)! }))
 
-const context = { caller: { kind: 'session', actor: 'x', role: 'owner' }, signal: new AbortController().signal, trusted: true } as const
+const context = {
+  caller: { kind: 'session', actor: 'x', role: 'owner' },
+  signal: new AbortController().signal,
+  trusted: true,
+} as const
 
 /** A session of somebody with a role. */
 const sessionOf = async ({ auth }: Guarded, role: Role): Promise<string> => {
   if (role === 'owner') return auth.openLocal('matrix').token
   const { code } = await auth.handlers['kernel.members.invite']({ role, by: 'x' }, context)
-  const { session } = await auth.handlers['kernel.session.open']({ invite: code, name: role, device: 'matrix', address: '127.0.0.1' }, context)
+  const { session } = await auth.handlers['kernel.session.open'](
+    { invite: code, name: role, device: 'matrix', address: '127.0.0.1' },
+    context,
+  )
   return session.token
 }
 
-const asked = async (daemon: Guarded, { method, path }: (typeof ROUTED)[number], headers: { [name: string]: string }) => {
+const asked = async (
+  daemon: Guarded,
+  { method, path }: (typeof ROUTED)[number],
+  headers: { [name: string]: string },
+) => {
   const body = method === 'GET' ? {} : { body: '{}', headers: { 'content-type': 'application/json', ...headers } }
   const response = await fetch(daemon.url + path, { method, headers, ...body })
-  const { message } = await response.json() as { message: string }
+  const { message } = (await response.json()) as { message: string }
   return { status: response.status, message, reached: daemon.reached() }
 }
 
@@ -47,7 +58,8 @@ t.test('each role reaches exactly the calls whose floor it has, and is told whic
     for (const routed of served.filter(({ access }) => !own(access))) {
       const { floor } = routed.line
       const { status, message, reached } = await asked(daemon, routed, headers)
-      if (floor === 'open' || ROLES.indexOf(floor) <= rank) t.same([status, reached], [409, [routed.call]], `${role} ${routed.call}`)
+      if (floor === 'open' || ROLES.indexOf(floor) <= rank)
+        t.same([status, reached], [409, [routed.call]], `${role} ${routed.call}`)
       else {
         t.same([status, reached], [403, []], `${role} ${routed.call}`)
         t.match(message, `takes role ${floor}, found role ${role}`)
@@ -56,21 +68,24 @@ t.test('each role reaches exactly the calls whose floor it has, and is told whic
   }
 })
 
-t.test('each scope reaches exactly the calls whose token line names it, and is told which would, or that none does', async t => {
-  const daemon = await guarded(t)
-  for (const scope of SCOPES) {
-    const { token } = await daemon.token(scope)
-    for (const routed of served.filter(({ access }) => !own(access))) {
-      const { tokens } = routed.line
-      const { status, message, reached } = await asked(daemon, routed, { 'x-sandbox-control': token })
-      if (tokens.includes(scope)) t.same([status, reached], [409, [routed.call]], `${scope} ${routed.call}`)
-      else {
-        t.same([status, reached], [403, []], `${scope} ${routed.call}`)
-        for (const one of tokens.length ? tokens : ['no control token reaches', 'a signed-in']) t.match(message, one)
+t.test(
+  'each scope reaches exactly the calls whose token line names it, and is told which would, or that none does',
+  async t => {
+    const daemon = await guarded(t)
+    for (const scope of SCOPES) {
+      const { token } = await daemon.token(scope)
+      for (const routed of served.filter(({ access }) => !own(access))) {
+        const { tokens } = routed.line
+        const { status, message, reached } = await asked(daemon, routed, { 'x-sandbox-control': token })
+        if (tokens.includes(scope)) t.same([status, reached], [409, [routed.call]], `${scope} ${routed.call}`)
+        else {
+          t.same([status, reached], [403, []], `${scope} ${routed.call}`)
+          for (const one of tokens.length ? tokens : ['no control token reaches', 'a signed-in']) t.match(message, one)
+        }
       }
     }
-  }
-})
+  },
+)
 
 t.test('without a credential only what is open is heard', async t => {
   const daemon = await guarded(t)
@@ -78,7 +93,8 @@ t.test('without a credential only what is open is heard', async t => {
     const { status, reached } = await asked(daemon, routed, {})
     if (!own(routed.access)) t.same([status, reached], [401, []], routed.call)
     // A download wants its ticket first, a socket to be asked for as one.
-    else if ('ticket' in routed.access) t.ok((status === 401 || status === 426) && !reached.length, `${routed.call}: ${status}`)
+    else if ('ticket' in routed.access)
+      t.ok((status === 401 || status === 426) && !reached.length, `${routed.call}: ${status}`)
     else t.same([status, reached], [409, [routed.call]], routed.call)
   }
 })

@@ -17,10 +17,24 @@ export const accessLinesFile = fileURLToPath(new URL('../../../test/fixtures/acc
 const HEADING = /^### ((?:GET|POST|PUT|PATCH|DELETE|ANY) \/\S*) — `([\w.]+)`\n+floor: (\w+)[^\n]*? · token: ([^·\n]+)/gm
 
 /** Copies the lines out of a folder of the written contract. */
-const copyLines = (folder: string): AccessLine[] => readdirSync(folder).filter(name => name.endsWith('.md')).flatMap(name =>
-  [...readFileSync(join(folder, name), 'utf8').matchAll(HEADING)].map(([, call = '', id = '', floor = '', token = '']): AccessLine => ({
-    call, id, floor: floor as AccessLine['floor'], tokens: token.replace(/\(.*?\)/g, '').trim().split(/[\s,]+/).filter(scope => scope !== 'none'),
-  }))).sort((a, b) => (a.call < b.call ? -1 : 1))
+const copyLines = (folder: string): AccessLine[] =>
+  readdirSync(folder)
+    .filter(name => name.endsWith('.md'))
+    .flatMap(name =>
+      [...readFileSync(join(folder, name), 'utf8').matchAll(HEADING)].map(
+        ([, call = '', id = '', floor = '', token = '']): AccessLine => ({
+          call,
+          id,
+          floor: floor as AccessLine['floor'],
+          tokens: token
+            .replace(/\(.*?\)/g, '')
+            .trim()
+            .split(/[\s,]+/)
+            .filter(scope => scope !== 'none'),
+        }),
+      ),
+    )
+    .sort((a, b) => (a.call < b.call ? -1 : 1))
 
 const [, program, folder] = process.argv
 if (program === fileURLToPath(import.meta.url) && folder !== undefined) {

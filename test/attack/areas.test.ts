@@ -21,7 +21,12 @@ const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 20_261)
 const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 40)
 
 const FILES = {
-  'README.md': `# ${CONTENT}\n`, 'docs/a.md': 'one\n', 'docs/deep/b.md': 'two\n', [`src/${NAME}.ts`]: `${CONTENT}\n`, [`${NAME}/index.ts`]: `${CONTENT}\n`, 'docs-old/c.md': `${CONTENT}\n`,
+  'README.md': `# ${CONTENT}\n`,
+  'docs/a.md': 'one\n',
+  'docs/deep/b.md': 'two\n',
+  [`src/${NAME}.ts`]: `${CONTENT}\n`,
+  [`${NAME}/index.ts`]: `${CONTENT}\n`,
+  'docs-old/c.md': `${CONTENT}\n`,
 }
 
 interface World {
@@ -41,37 +46,99 @@ const openWorld = async (t: Test): Promise<World> => {
   await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
   await client.call('POST /areas', { id: NAME, label: NAME, folders: [NAME], note: CONTENT })
   await joined(daemon, PERSON, 'viewer', [NAME])
-  const people = await Promise.all(['ann', 'bob', 'cyd'].map((name, at) => joined(daemon, name, at === 0 ? 'collaborator' : 'viewer', ['docs'])))
+  const people = await Promise.all(
+    ['ann', 'bob', 'cyd'].map((name, at) => joined(daemon, name, at === 0 ? 'collaborator' : 'viewer', ['docs'])),
+  )
 
   const out = { title: NAME, isolated: true }
-  await runTurn(client, `root-${NAME}`, `write src/${NAME}.ts\n| changed ${CONTENT}\nsay ${CONTENT}\nhelper ${CONTENT}\n| say ${CONTENT}`, out)
+  await runTurn(
+    client,
+    `root-${NAME}`,
+    `write src/${NAME}.ts\n| changed ${CONTENT}\nsay ${CONTENT}\nhelper ${CONTENT}\n| say ${CONTENT}`,
+    out,
+  )
   await runTurn(client, `src-${NAME}`, `say ${CONTENT}`, { ...out, startIn: 'src' })
   await client.call('POST /agents/{id}/land', { id: `root-${NAME}` })
   await runTurn(client, `tree-${NAME}`, `write ${NAME}/new.ts\n| ${CONTENT}`, { title: NAME, startIn: NAME })
   await runTurn(client, `away-${NAME}`, `write src/x.ts\n| ${CONTENT}`, out)
   await client.call('POST /agents/archive', { ids: [`away-${NAME}`] })
-  await client.call('POST /agent', { conversationId: `live-${NAME}`, prompt: `ask ${CONTENT}?\n| yes: x`, ...out, messageId: `m-${NAME}` })
+  await client.call('POST /agent', {
+    conversationId: `live-${NAME}`,
+    prompt: `ask ${CONTENT}?\n| yes: x`,
+    ...out,
+    messageId: `m-${NAME}`,
+  })
   await framesOf(client, `live-${NAME}`).until(({ kind }) => kind === 'question')
   await client.call('POST /agent', { conversationId: `live-${NAME}`, prompt: `say ${CONTENT}` })
   await client.call('POST /agent', { conversationId: `busy-${NAME}`, prompt: 'run while :; do :; done', ...out })
   await framesOf(client, `busy-${NAME}`).until(({ kind }) => kind === 'tool_call')
-  await client.call('POST /system/terminals', { name: `web-${NAME}`, label: CONTENT, cwd: NAME }).catch(error => (error.reason === 'missing-program' ? undefined : Promise.reject(error)))
-  await runTurn(client, `wide-${NAME}`, `read src/${NAME}.ts\nsay ${CONTENT}\nhelper ${CONTENT}\n| say ${CONTENT}`, { ...out, startIn: 'docs' })
+  await client
+    .call('POST /system/terminals', { name: `web-${NAME}`, label: CONTENT, cwd: NAME })
+    .catch(error => (error.reason === 'missing-program' ? undefined : Promise.reject(error)))
+  await runTurn(client, `wide-${NAME}`, `read src/${NAME}.ts\nsay ${CONTENT}\nhelper ${CONTENT}\n| say ${CONTENT}`, {
+    ...out,
+    startIn: 'docs',
+  })
   const [ann] = people
   await runTurn(ann!.client, 'in', 'write docs/new.md\n| new', { startIn: 'docs' })
   await runTurn(ann!.client, 'in-wide', 'say here', { startIn: 'docs/deep' })
-  await runTurn(client, 'in-wide', 'run cat ../src/* ../../src/* ../../README.md\nhelper look\n| run cat ../src/* ../../src/*')
+  await runTurn(
+    client,
+    'in-wide',
+    'run cat ../src/* ../../src/* ../../README.md\nhelper look\n| run cat ../src/* ../../src/*',
+  )
   const { agents } = await client.call('GET /agents')
   const runs = agents.filter(({ folders }) => !folders).flatMap(({ run }) => run ?? [])
-  const sessions = (await client.call('GET /system/subagents', {})).sessions.filter(({ conversationId }) => conversationId !== 'in-wide')
+  const sessions = (await client.call('GET /system/subagents', {})).sessions.filter(
+    ({ conversationId }) => conversationId !== 'in-wide',
+  )
   t.ok(sessions.length > 0, 'there is a helper outside')
-  t.teardown(() => Promise.all(['live', 'busy'].map(name => client.call('POST /agent/stop', { conversationId: `${name}-${NAME}` }).catch(() => {}))))
-  return { daemon, people, inside: ['in', 'in-wide', 'docs', 'root'], outside: [...agents.map(({ id }) => id).filter(id => id.includes(NAME)), `away-${NAME}`, NAME, `m-${NAME}`, `${NAME}-repo`, `web-${NAME}`, ...runs, ...sessions.map(({ id }) => id)] }
+  t.teardown(() =>
+    Promise.all(
+      ['live', 'busy'].map(name =>
+        client.call('POST /agent/stop', { conversationId: `${name}-${NAME}` }).catch(() => {}),
+      ),
+    ),
+  )
+  return {
+    daemon,
+    people,
+    inside: ['in', 'in-wide', 'docs', 'root'],
+    outside: [
+      ...agents.map(({ id }) => id).filter(id => id.includes(NAME)),
+      `away-${NAME}`,
+      NAME,
+      `m-${NAME}`,
+      `${NAME}-repo`,
+      `web-${NAME}`,
+      ...runs,
+      ...sessions.map(({ id }) => id),
+    ],
+  }
 }
 
 const PATHS = [
-  'README.md', '.', `src/${NAME}.ts`, 'src', `${NAME}/index.ts`, NAME, 'docs-old/c.md', 'docs-old', 'docs/way', 'DOCS/a.md', `docs/../src/${NAME}.ts`, `../${NAME}`,
-  `docs/../../${NAME}`, '.git/HEAD', '.sandbox', `${NAME}-repo/a.md`, `docs/a.md/../../README.md`, `/etc/passwd`, 'docs//../README.md', 'docs\\..\\README.md', 'docs/%2e%2e/README.md',
+  'README.md',
+  '.',
+  `src/${NAME}.ts`,
+  'src',
+  `${NAME}/index.ts`,
+  NAME,
+  'docs-old/c.md',
+  'docs-old',
+  'docs/way',
+  'DOCS/a.md',
+  `docs/../src/${NAME}.ts`,
+  `../${NAME}`,
+  `docs/../../${NAME}`,
+  '.git/HEAD',
+  '.sandbox',
+  `${NAME}-repo/a.md`,
+  `docs/a.md/../../README.md`,
+  `/etc/passwd`,
+  'docs//../README.md',
+  'docs\\..\\README.md',
+  'docs/%2e%2e/README.md',
 ]
 
 /** Values that lie outside, for a parameter by its name. */
@@ -84,60 +151,105 @@ const outsideFor = (name: string, { outside }: World): fc.Arbitrary<string> => {
 
 /** A request of a read call that asks for something outside. */
 const requestOf = (operation: Operation, world: World): fc.Arbitrary<{ target: string; body?: object }> => {
-  const value = (name: string) => fc.oneof({ weight: 4, arbitrary: outsideFor(name, world) }, { weight: 1, arbitrary: fc.constantFrom(...world.inside, 'docs/a.md', 'docs') })
+  const value = (name: string) =>
+    fc.oneof(
+      { weight: 4, arbitrary: outsideFor(name, world) },
+      { weight: 1, arbitrary: fc.constantFrom(...world.inside, 'docs/a.md', 'docs') },
+    )
   const parameters = operation.parameters.filter(({ in: place }) => place !== 'header')
-  return fc.record({
-    values: fc.tuple(...parameters.map(({ name }) => value(name))), chosen: fc.tuple(...parameters.map(({ required, in: place }) => (required || place === 'path' ? fc.constant(true) : fc.boolean()))),
-    conversationId: value('conversationId'),
-  }).map(({ values, chosen, conversationId }) => {
-    let { path } = operation
-    const query = new URLSearchParams()
-    for (const [at, { name, in: place, schema }] of parameters.entries()) {
-      if (place === 'path') path = path.replace(`{${name}}`, encodeURIComponent(values[at]!))
-      else if (chosen[at] && schema.type !== 'integer' && schema.type !== 'number') query.set(name, values[at]!)
-    }
-    return { target: query.size ? `${path}?${query}` : path, ...(operation.method === 'POST' && { body: { conversationId } }) }
-  })
+  return fc
+    .record({
+      values: fc.tuple(...parameters.map(({ name }) => value(name))),
+      chosen: fc.tuple(
+        ...parameters.map(({ required, in: place }) =>
+          required || place === 'path' ? fc.constant(true) : fc.boolean(),
+        ),
+      ),
+      conversationId: value('conversationId'),
+    })
+    .map(({ values, chosen, conversationId }) => {
+      let { path } = operation
+      const query = new URLSearchParams()
+      for (const [at, { name, in: place, schema }] of parameters.entries()) {
+        if (place === 'path') path = path.replace(`{${name}}`, encodeURIComponent(values[at]!))
+        else if (chosen[at] && schema.type !== 'integer' && schema.type !== 'number') query.set(name, values[at]!)
+      }
+      return {
+        target: query.size ? `${path}?${query}` : path,
+        ...(operation.method === 'POST' && { body: { conversationId } }),
+      }
+    })
 }
 
 /** What an answer says beside the words of the request: those it may say again. */
 const said = (text: string, { target, body }: { target: string; body?: object }): string => {
-  const asked = [target.split('?')[0]!, ...decodeURIComponent(target.replaceAll('+', ' ').replaceAll(/%(?![0-9a-f]{2})/gi, '')).split(/[?&=]/), ...Object.values(body ?? {}) as string[]]
+  const asked = [
+    target.split('?')[0]!,
+    ...decodeURIComponent(target.replaceAll('+', ' ').replaceAll(/%(?![0-9a-f]{2})/gi, '')).split(/[?&=]/),
+    ...(Object.values(body ?? {}) as string[]),
+  ]
   const words = asked.flatMap(each => [each, ...each.split('/')]).filter(each => WORDS.test(each))
-  return words.toSorted((one, other) => other.length - one.length).reduce((left, word) => left.replaceAll(word, ''), text)
+  return words
+    .toSorted((one, other) => other.length - one.length)
+    .reduce((left, word) => left.replaceAll(word, ''), text)
 }
 
-const READS = OPERATIONS.filter(({ call, method }) => (method === 'GET' && call !== 'GET /events') || call === 'POST /agent/attach')
+const READS = OPERATIONS.filter(
+  ({ call, method }) => (method === 'GET' && call !== 'GET /events') || call === 'POST /agent/attach',
+)
 
 t.test('a walk over every read call with what lies outside shows nothing of it', walled(), async t => {
   const world = await openWorld(t)
   const { daemon, people } = world
   let [asked, turn] = [0, 0]
-  const owned = async (client: Joined['client']) => (await client.call('GET /system/usage', {})).machine.processes.some(({ conversationId }) => conversationId === `busy-${NAME}`)
+  const owned = async (client: Joined['client']) =>
+    (await client.call('GET /system/usage', {})).machine.processes.some(
+      ({ conversationId }) => conversationId === `busy-${NAME}`,
+    )
   while (!(await owned(daemon.client))) await new Promise(resolve => setTimeout(resolve, 200))
   t.notOk(await owned(people[0]!.client), 'a process of a conversation outside is not there')
   await daemon.client.call('POST /agent/stop', { conversationId: `busy-${NAME}` })
-  const watching = await Promise.all(['delta', 'snapshot'].map(roster => openEvents(t, { url: daemon.url, session: people[0]!.session }, `?roster=${roster}`)))
+  const watching = await Promise.all(
+    ['delta', 'snapshot'].map(roster =>
+      openEvents(t, { url: daemon.url, session: people[0]!.session }, `?roster=${roster}`),
+    ),
+  )
   const statuses = new Map<string, Map<number, number>>()
   for (const operation of READS) {
     const found = statuses.set(operation.call, new Map()).get(operation.call)!
-    await fc.assert(fc.asyncProperty(requestOf(operation, world), async request => {
-      const { session } = people[turn++ % people.length]!
-      const stop = AbortSignal.timeout(10_000)
-      const response = await fetch(daemon.url + request.target, {
-        method: operation.method, signal: stop, headers: { authorization: `Bearer ${session}`, ...(request.body && { 'content-type': 'application/json' }) },
-        ...(request.body && { body: JSON.stringify(request.body) }),
-      })
-      const text = /event-stream/.test(response.headers.get('content-type') ?? '') ? Buffer.from((await response.body!.getReader().read()).value ?? []).toString() : await response.text()
-      asked += 1
-      found.set(response.status, (found.get(response.status) ?? 0) + 1)
-      const left = said(text, request)
-      if (WORDS.test(left)) throw new Error(`${operation.method} ${request.target} ${JSON.stringify(request.body)} answered ${response.status}: ${left.slice(0, 2000)}`)
-      if (response.status >= 500 && response.status !== 501) throw new Error(`${request.target} answered ${response.status}: ${text.slice(0, 500)}`)
-    }), { seed: SEED, numRuns: operation.parameters.length || operation.method === 'POST' ? RUNS : 2 })
+    await fc.assert(
+      fc.asyncProperty(requestOf(operation, world), async request => {
+        const { session } = people[turn++ % people.length]!
+        const stop = AbortSignal.timeout(10_000)
+        const response = await fetch(daemon.url + request.target, {
+          method: operation.method,
+          signal: stop,
+          headers: { authorization: `Bearer ${session}`, ...(request.body && { 'content-type': 'application/json' }) },
+          ...(request.body && { body: JSON.stringify(request.body) }),
+        })
+        const text = /event-stream/.test(response.headers.get('content-type') ?? '')
+          ? Buffer.from((await response.body!.getReader().read()).value ?? []).toString()
+          : await response.text()
+        asked += 1
+        found.set(response.status, (found.get(response.status) ?? 0) + 1)
+        const left = said(text, request)
+        if (WORDS.test(left))
+          throw new Error(
+            `${operation.method} ${request.target} ${JSON.stringify(request.body)} answered ${response.status}: ${left.slice(0, 2000)}`,
+          )
+        if (response.status >= 500 && response.status !== 501)
+          throw new Error(`${request.target} answered ${response.status}: ${text.slice(0, 500)}`)
+      }),
+      { seed: SEED, numRuns: operation.parameters.length || operation.method === 'POST' ? RUNS : 2 },
+    )
   }
   t.ok(asked > READS.length, `${asked} requests to ${READS.length} calls`)
-  t.ok([...statuses].some(([call, found]) => call === 'GET /agents/{id}' && (found.get(404) ?? 0) > 5 && (found.get(200) ?? 0) > 0), 'what lies inside was found, and what lies outside was not')
+  t.ok(
+    [...statuses].some(
+      ([call, found]) => call === 'GET /agents/{id}' && (found.get(404) ?? 0) > 5 && (found.get(200) ?? 0) > 0,
+    ),
+    'what lies inside was found, and what lies outside was not',
+  )
 
   await daemon.client.call('POST /agent/stop', { conversationId: `live-${NAME}` })
   await runTurn(daemon.client, `more-${NAME}`, `say ${CONTENT}`, { title: NAME })
@@ -156,88 +268,150 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
 
 t.test('a thousand paths and ids outside are not found by who asks for one of them by name', walled(), async t => {
   const { daemon, people, outside } = await openWorld(t)
-  const made = fc.sample(fc.tuple(fc.constantFrom(...outside), fc.constantFrom('', '/', '/..', '%00', '.', ' ', '?', '-1'), fc.constantFrom('', NAME, 'src/', '../')), { seed: SEED, numRuns: 1000 })
-  const calls = ['', '/transcript', '/diff', '/conflicts', '/queue', `/${encodeURIComponent('root')}/file-diff?path=docs/a.md`, `/${NAME}-repo/file-diff?path=a.md`]
+  const made = fc.sample(
+    fc.tuple(
+      fc.constantFrom(...outside),
+      fc.constantFrom('', '/', '/..', '%00', '.', ' ', '?', '-1'),
+      fc.constantFrom('', NAME, 'src/', '../'),
+    ),
+    { seed: SEED, numRuns: 1000 },
+  )
+  const calls = [
+    '',
+    '/transcript',
+    '/diff',
+    '/conflicts',
+    '/queue',
+    `/${encodeURIComponent('root')}/file-diff?path=docs/a.md`,
+    `/${NAME}-repo/file-diff?path=a.md`,
+  ]
   const wrong: string[] = []
   for (const [at, [id, end, before]] of made.entries()) {
     const target = `/agents/${encodeURIComponent(before + id + end)}${calls[at % calls.length]}`
-    const response = await fetch(daemon.url + target, { headers: { authorization: `Bearer ${people[at % people.length]!.session}` } })
+    const response = await fetch(daemon.url + target, {
+      headers: { authorization: `Bearer ${people[at % people.length]!.session}` },
+    })
     const text = said(await response.text(), { target })
     if (response.status !== 404 || WORDS.test(text)) wrong.push(`${target}: ${response.status} ${text.slice(0, 200)}`)
   }
   t.same(wrong, [])
 })
 
-t.test('what a turn of the owner read elsewhere is nowhere for somebody limited, though its conversation starts inside', walled(), async t => {
-  const daemon = await daemonWith(t, [], { files: FILES })
-  const { client } = daemon
-  await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
-  const ann = (await joined(daemon, 'ann', 'collaborator', ['docs'])).client
-  const { run } = await client.call('POST /agent', { conversationId: 'owners', messageId: 'm-owners', prompt: `read src/${NAME}.ts\nask Go on?\n| yes: x`, startIn: 'docs', isolated: true })
-  const watched = framesOf(client, 'owners')
-  const { requestId } = await watched.until(({ kind }) => kind === 'question')
-  const asks: { readonly [what: string]: (id: string) => Promise<unknown> } = {
-    attach: async id => { for await (const _ of await ann.call('POST /agent/attach', { conversationId: id })) continue },
-    'attach to its run': async id => { for await (const _ of await ann.call('POST /agent/attach', { conversationId: id, run })) continue },
-    say: id => ann.call('POST /agent', { conversationId: id, prompt: 'say what did you read?', startIn: 'docs' }),
-    steer: id => ann.call('POST /agent/steer', { conversationId: id, text: 'x' }),
-    stop: id => ann.call('POST /agent/stop', { conversationId: id }),
-    rewind: id => ann.call('POST /agent/rewind', { conversationId: id, index: 0 }),
-    fork: id => ann.call('POST /agent', { conversationId: 'mine', prompt: 'say x', startIn: 'docs', forkOf: { conversationId: id, keep: 1, files: 'now' } }),
-    card: id => ann.call('GET /agents/{id}', { id }),
-    transcript: id => ann.call('GET /agents/{id}/transcript', { id }),
-    diff: id => ann.call('GET /agents/{id}/diff', { id }),
-    'file-diff': id => ann.call('GET /agents/{id}/{repo}/file-diff', { id, repo: 'root', path: 'docs/a.md' }),
-    conflicts: id => ann.call('GET /agents/{id}/conflicts', { id }),
-    queue: id => ann.call('GET /agents/{id}/queue', { id }),
-    archive: id => ann.call('POST /agents/archive', { ids: [id] }),
-  }
-  const hidden = async (moment: string) => {
-    for (const [what, ask] of Object.entries(asks)) t.match(await refusalOf(() => ask('owners')), { status: 404 }, `${moment}: ${what}`)
-    const lists = [
-      await ann.call('GET /agents'), await ann.call('GET /agents/archived', {}), await ann.call('GET /agents/search', { query: CONTENT }), await ann.call('GET /agents/search', { query: 'owners' }),
-      await ann.call('GET /activity', {}), await ann.call('GET /system/subagents', {}),
-    ]
-    t.notMatch(JSON.stringify(lists), /owners|quartzite/, `${moment}: no list`)
-    t.match([(lists[2] as { scanned: number }).scanned, (await ann.call('GET /areas/{id}', { id: 'docs' })).conversations], exactly(0, 0), `${moment}: no count`)
-  }
-  await hidden('parked')
-  t.match(await refusalOf(() => ann.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })), { status: 404 })
-  t.match(await refusalOf(() => ann.call('POST /agent', { prompt: 'say x', messageId: 'm-owners' })), { status: 409 })
-  await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
-  await watched.all()
-  await hidden('settled')
-  await client.call('POST /agents/archive', { ids: ['owners'] })
-  await hidden('archived')
-  await client.call('POST /agents/unarchive', { ids: ['owners'] })
-  await client.call('POST /agents/{id}/discard', { id: 'owners' })
-  t.match(await refusalOf(() => ann.call('POST /agent', { conversationId: 'owners', prompt: 'say x', startIn: 'docs' })), { status: 404 }, 'its words do not come back with its id')
-})
+t.test(
+  'what a turn of the owner read elsewhere is nowhere for somebody limited, though its conversation starts inside',
+  walled(),
+  async t => {
+    const daemon = await daemonWith(t, [], { files: FILES })
+    const { client } = daemon
+    await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
+    const ann = (await joined(daemon, 'ann', 'collaborator', ['docs'])).client
+    const { run } = await client.call('POST /agent', {
+      conversationId: 'owners',
+      messageId: 'm-owners',
+      prompt: `read src/${NAME}.ts\nask Go on?\n| yes: x`,
+      startIn: 'docs',
+      isolated: true,
+    })
+    const watched = framesOf(client, 'owners')
+    const { requestId } = await watched.until(({ kind }) => kind === 'question')
+    const asks: { readonly [what: string]: (id: string) => Promise<unknown> } = {
+      attach: async id => {
+        for await (const _ of await ann.call('POST /agent/attach', { conversationId: id })) continue
+      },
+      'attach to its run': async id => {
+        for await (const _ of await ann.call('POST /agent/attach', { conversationId: id, run })) continue
+      },
+      say: id => ann.call('POST /agent', { conversationId: id, prompt: 'say what did you read?', startIn: 'docs' }),
+      steer: id => ann.call('POST /agent/steer', { conversationId: id, text: 'x' }),
+      stop: id => ann.call('POST /agent/stop', { conversationId: id }),
+      rewind: id => ann.call('POST /agent/rewind', { conversationId: id, index: 0 }),
+      fork: id =>
+        ann.call('POST /agent', {
+          conversationId: 'mine',
+          prompt: 'say x',
+          startIn: 'docs',
+          forkOf: { conversationId: id, keep: 1, files: 'now' },
+        }),
+      card: id => ann.call('GET /agents/{id}', { id }),
+      transcript: id => ann.call('GET /agents/{id}/transcript', { id }),
+      diff: id => ann.call('GET /agents/{id}/diff', { id }),
+      'file-diff': id => ann.call('GET /agents/{id}/{repo}/file-diff', { id, repo: 'root', path: 'docs/a.md' }),
+      conflicts: id => ann.call('GET /agents/{id}/conflicts', { id }),
+      queue: id => ann.call('GET /agents/{id}/queue', { id }),
+      archive: id => ann.call('POST /agents/archive', { ids: [id] }),
+    }
+    const hidden = async (moment: string) => {
+      for (const [what, ask] of Object.entries(asks))
+        t.match(await refusalOf(() => ask('owners')), { status: 404 }, `${moment}: ${what}`)
+      const lists = [
+        await ann.call('GET /agents'),
+        await ann.call('GET /agents/archived', {}),
+        await ann.call('GET /agents/search', { query: CONTENT }),
+        await ann.call('GET /agents/search', { query: 'owners' }),
+        await ann.call('GET /activity', {}),
+        await ann.call('GET /system/subagents', {}),
+      ]
+      t.notMatch(JSON.stringify(lists), /owners|quartzite/, `${moment}: no list`)
+      t.match(
+        [(lists[2] as { scanned: number }).scanned, (await ann.call('GET /areas/{id}', { id: 'docs' })).conversations],
+        exactly(0, 0),
+        `${moment}: no count`,
+      )
+    }
+    await hidden('parked')
+    t.match(
+      await refusalOf(() =>
+        ann.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } }),
+      ),
+      { status: 404 },
+    )
+    t.match(await refusalOf(() => ann.call('POST /agent', { prompt: 'say x', messageId: 'm-owners' })), { status: 409 })
+    await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
+    await watched.all()
+    await hidden('settled')
+    await client.call('POST /agents/archive', { ids: ['owners'] })
+    await hidden('archived')
+    await client.call('POST /agents/unarchive', { ids: ['owners'] })
+    await client.call('POST /agents/{id}/discard', { id: 'owners' })
+    t.match(
+      await refusalOf(() => ann.call('POST /agent', { conversationId: 'owners', prompt: 'say x', startIn: 'docs' })),
+      { status: 404 },
+      'its words do not come back with its id',
+    )
+  },
+)
 
-t.test('a conversation from before anybody wrote down what its turns could see is not there for somebody limited', walled(), async t => {
-  const folder = folderOf(t)
-  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
-  makeWorkspace(where.workspace, FILES)
-  let session = ''
-  await t.test('before', async t => {
-    const daemon = await daemonWith(t, [], where)
-    await daemon.client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
-    const ann = await joined(daemon, 'ann', 'collaborator', ['docs'])
-    session = ann.session
-    for (const id of ['old', 'new']) await runTurn(ann.client, id, 'say x', { startIn: 'docs' })
-    t.same((await ann.client.call('GET /agents')).agents.map(({ id }) => id).sort(), ['new', 'old'])
-    await daemon.stop()
-  })
-  await t.test('what an older daemon would have left', async () => {
-    const store = openStore(`sqlite://${join(where.data, 'store.sqlite')}`)
-    const { folders: _folders, ...old } = (await store.of('agent').get<{ folders: unknown }>('c/old'))!
-    await store.of('agent').set('c/old', old)
-    await store.close()
-  })
-  await t.test('after', async t => {
-    const daemon = await daemonWith(t, [], where)
-    const ann = createClient({ url: daemon.url, session })
-    t.same((await ann.call('GET /agents')).agents.map(({ id }) => id), ['new'])
-    t.match(await refusalOf(() => ann.call('GET /agents/{id}/transcript', { id: 'old' })), { status: 404 })
-  })
-})
+t.test(
+  'a conversation from before anybody wrote down what its turns could see is not there for somebody limited',
+  walled(),
+  async t => {
+    const folder = folderOf(t)
+    const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+    makeWorkspace(where.workspace, FILES)
+    let session = ''
+    await t.test('before', async t => {
+      const daemon = await daemonWith(t, [], where)
+      await daemon.client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
+      const ann = await joined(daemon, 'ann', 'collaborator', ['docs'])
+      session = ann.session
+      for (const id of ['old', 'new']) await runTurn(ann.client, id, 'say x', { startIn: 'docs' })
+      t.same((await ann.client.call('GET /agents')).agents.map(({ id }) => id).sort(), ['new', 'old'])
+      await daemon.stop()
+    })
+    await t.test('what an older daemon would have left', async () => {
+      const store = openStore(`sqlite://${join(where.data, 'store.sqlite')}`)
+      const { folders: _folders, ...old } = (await store.of('agent').get<{ folders: unknown }>('c/old'))!
+      await store.of('agent').set('c/old', old)
+      await store.close()
+    })
+    await t.test('after', async t => {
+      const daemon = await daemonWith(t, [], where)
+      const ann = createClient({ url: daemon.url, session })
+      t.same(
+        (await ann.call('GET /agents')).agents.map(({ id }) => id),
+        ['new'],
+      )
+      t.match(await refusalOf(() => ann.call('GET /agents/{id}/transcript', { id: 'old' })), { status: 404 })
+    })
+  },
+)

@@ -1,4 +1,7 @@
-/** Everything a page can do to a server of another origin, as the source of a function of the page: `(base, token) => Promise<read[]>`. */
+/**
+ * Everything a page can do to a server of another origin, as the source of a function of the page: `(base, token) =>
+ * Promise<read[]>`.
+ */
 export const ATTEMPTS = String.raw`async (base, token) => {
   const read = []
   const later = promise => Promise.race([promise, new Promise(done => setTimeout(done, 4000))]).catch(() => {})

@@ -14,8 +14,12 @@ import { bytesOf } from './support.js'
 /** A browser of a person's machine, as it comes: nothing between it and the network but names that it knows. */
 const browserOf = async (t: Pick<Test, 'teardown'>): Promise<Browser> => {
   const browser = await chromium.launch({
-    executablePath: (await findChromium())!, chromiumSandbox: process.getuid?.() !== 0,
-    args: ['--host-resolver-rules=MAP *.evil.example 127.0.0.1', '--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable'],
+    executablePath: (await findChromium())!,
+    chromiumSandbox: process.getuid?.() !== 0,
+    args: [
+      '--host-resolver-rules=MAP *.evil.example 127.0.0.1',
+      '--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable',
+    ],
   })
   t.teardown(() => browser.close())
   return browser
@@ -23,7 +27,8 @@ const browserOf = async (t: Pick<Test, 'teardown'>): Promise<Browser> => {
 
 const PAGES = {
   '/': '<!doctype html><title>Evil</title><body>',
-  '/worker.js': (_: unknown, response: ServerResponse) => void response.writeHead(200, { 'content-type': 'text/javascript' }).end(WORKER),
+  '/worker.js': (_: unknown, response: ServerResponse) =>
+    void response.writeHead(200, { 'content-type': 'text/javascript' }).end(WORKER),
 }
 
 /** What a page of an address reads of a server when it tries everything. */
@@ -31,7 +36,7 @@ const tries = async (browser: Browser, address: string, base: string, token = 's
   const context = await browser.newContext()
   const page = await context.newPage()
   await page.goto(address)
-  const read = await page.evaluate(`(${ATTEMPTS})(${JSON.stringify(base)}, ${JSON.stringify(token)})`) as string[]
+  const read = (await page.evaluate(`(${ATTEMPTS})(${JSON.stringify(base)}, ${JSON.stringify(token)})`)) as string[]
   await context.close()
   return read
 }
@@ -42,7 +47,7 @@ const stateOf = async (daemon: Support) => ({
   tokens: await daemon.client.call('GET /system/control/tokens'),
   browsers: await daemon.client.call('GET /system/browsers'),
   sessions: (await daemon.client.call('GET /system/sessions')).sessions.map(({ id }) => id),
-  claimed: (await (await fetch(`${daemon.url}/system/sign-in`)).json() as { claimed: boolean }).claimed,
+  claimed: ((await (await fetch(`${daemon.url}/system/sign-in`)).json()) as { claimed: boolean }).claimed,
 })
 
 t.test('a page of another origin reads nothing of the sandbox and changes nothing', withChromium(), async t => {
@@ -61,16 +66,30 @@ t.test('a page of another origin reads nothing of the sandbox and changes nothin
 
   const open = createServer((request, response) => {
     const { origin = '*' } = request.headers
-    response.writeHead(200, { 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true', 'access-control-allow-headers': '*' }).end('all of it')
+    response
+      .writeHead(200, {
+        'access-control-allow-origin': origin,
+        'access-control-allow-credentials': 'true',
+        'access-control-allow-headers': '*',
+      })
+      .end('all of it')
   }).listen(0, '127.0.0.1')
   await once(open, 'listening')
   t.teardown(() => void (open.closeAllConnections(), open.close()))
   const heard = await tries(browser, site.url, `http://127.0.0.1:${(open.address() as AddressInfo).port}`)
-  for (const kind of ['get', 'worker', 'service worker']) t.ok(heard.some(line => line.startsWith(kind)), `${kind}: a server that lets everybody in is read`)
+  for (const kind of ['get', 'worker', 'service worker'])
+    t.ok(
+      heard.some(line => line.startsWith(kind)),
+      `${kind}: a server that lets everybody in is read`,
+    )
 
   for (const address of [site.url, `http://www.evil.example:${site.port}`]) {
     t.same(await tries(browser, address, daemon.url, daemon.session), [], `${address}, though it knew a session`)
-    t.same(await tries(browser, address, `http://localhost:${new URL(daemon.url).port}`), [], `${address}, by another name`)
+    t.same(
+      await tries(browser, address, `http://localhost:${new URL(daemon.url).port}`),
+      [],
+      `${address}, by another name`,
+    )
   }
   t.ok(requests.filter(method => method === 'POST').length > 40, 'though it was asked to, in every way there is')
   t.same(await stateOf(daemon), before, 'nothing is other than it was')
@@ -87,18 +106,30 @@ t.test('a name of theirs that stands for the sandbox makes no page of its origin
     const answer = await page.goto(rebound + path)
     t.equal(answer?.status(), 403, path)
   }
-  t.match(await (await page.goto(`${rebound}/health`))?.json(), { ok: true, sandboxId: undefined }, 'that something lives there is all it learns')
-  const inside = await page.evaluate(`Promise.all(['/info', '/system/sign-in', '/system/session'].flatMap(path => ['GET', 'POST'].map(method =>
+  t.match(
+    await (await page.goto(`${rebound}/health`))?.json(),
+    { ok: true, sandboxId: undefined },
+    'that something lives there is all it learns',
+  )
+  const inside =
+    await page.evaluate(`Promise.all(['/info', '/system/sign-in', '/system/session'].flatMap(path => ['GET', 'POST'].map(method =>
     fetch(path, { method, ...(method === 'POST' && { body: '{}', headers: { 'content-type': 'application/json' } }) }).then(answer => answer.status, () => 0))))`)
   t.same(inside, Array(6).fill(403), 'from within that origin too')
 })
 
 t.test('only a page of an origin that may come in is told that it may reach a machine near it', async t => {
   const daemon = await daemonWith(t, ['system'], { deployment: { http: { origins: ['https://app.example'] } } })
-  const asked = async (origin: string) => (await fetch(`${daemon.url}/info`, {
-    method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'GET', 'access-control-request-private-network': 'true' },
-  })).headers
+  const asked = async (origin: string) =>
+    (
+      await fetch(`${daemon.url}/info`, {
+        method: 'OPTIONS',
+        headers: { origin, 'access-control-request-method': 'GET', 'access-control-request-private-network': 'true' },
+      })
+    ).headers
   t.equal((await asked('https://app.example')).get('access-control-allow-private-network'), 'true')
   const evil = await asked('https://evil.example')
-  t.same([...evil.keys()].filter(name => name.startsWith('access-control')), [])
+  t.same(
+    [...evil.keys()].filter(name => name.startsWith('access-control')),
+    [],
+  )
 })

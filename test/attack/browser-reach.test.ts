@@ -17,7 +17,10 @@ const namesOf = (t: Pick<Test, 'teardown'>, names: { readonly [name: string]: ()
   const lie = (name: string, options: object, found: (error: Error | null, addresses: LookupAddress[]) => void) => {
     const said = names[name]
     if (!said) return lookup(name, { ...options, all: true }, found)
-    found(null, said().map(address => ({ address, family: address.includes(':') ? 6 : 4 })))
+    found(
+      null,
+      said().map(address => ({ address, family: address.includes(':') ? 6 : 4 })),
+    )
   }
   dns.lookup = lie as never
   syncBuiltinESMExports()
@@ -38,10 +41,16 @@ const connectionsTo = (t: Pick<Test, 'teardown'>, port: number): { count: number
   return seen
 }
 
-const throughGate = (gate: Gate, url: string, headers: { [name: string]: string } = {}): Promise<{ status: number; body: string } | undefined> =>
+const throughGate = (
+  gate: Gate,
+  url: string,
+  headers: { [name: string]: string } = {},
+): Promise<{ status: number; body: string } | undefined> =>
   new Promise(answered => {
-    const asked = request({ host: '127.0.0.1', port: gate.port, path: url, headers: { host: URL.parse(url)?.host ?? 'x', ...headers } }, async answer =>
-      answered({ status: answer.statusCode!, body: await text(answer) }))
+    const asked = request(
+      { host: '127.0.0.1', port: gate.port, path: url, headers: { host: URL.parse(url)?.host ?? 'x', ...headers } },
+      async answer => answered({ status: answer.statusCode!, body: await text(answer) }),
+    )
     asked.on('error', () => answered(undefined)).end()
   })
 
@@ -70,15 +79,27 @@ t.test('the gate connects to addresses that were checked, whatever a name says t
     'secrets.example': () => ['169.254.169.254'],
   })
   const far = await gateOf(t, { near: false, listeners: [] })
-  t.equal(await far.barred(new URL(`http://rebound.example:${site.port}`)), undefined, 'at the first look it is a public one')
+  t.equal(
+    await far.barred(new URL(`http://rebound.example:${site.port}`)),
+    undefined,
+    'at the first look it is a public one',
+  )
   for (const name of ['rebound', 'both', 'mapped', 'secrets']) {
     t.equal(await throughGate(far, `http://${name}.example:${site.port}/`), undefined, name)
     t.match(far.failure(new URL(`http://${name}.example:${site.port}`)), { barred: true, why: /is not asked/ })
-    t.equal(await rawTo(far, `CONNECT ${name}.example:${site.port} HTTP/1.1\r\nhost: x\r\n\r\n`), '', `a tunnel to ${name}`)
+    t.equal(
+      await rawTo(far, `CONNECT ${name}.example:${site.port} HTTP/1.1\r\nhost: x\r\n\r\n`),
+      '',
+      `a tunnel to ${name}`,
+    )
   }
   t.equal(seen.count, 0)
   const near = await gateOf(t, { near: true, listeners: [] })
-  t.match(await throughGate(near, `http://both.example:${site.port}/`), { status: 200, body: 'inside' }, 'the same is open where addresses near are')
+  t.match(
+    await throughGate(near, `http://both.example:${site.port}/`),
+    { status: 200, body: 'inside' },
+    'the same is open where addresses near are',
+  )
 })
 
 t.test('the address that was checked is the one that is connected to, by a request and by a tunnel', async t => {
@@ -89,36 +110,94 @@ t.test('the address that was checked is the one that is connected to, by a reque
   const gate = await gateOf(t, { near: true, listeners: [] })
   t.match(await throughGate(gate, `http://moved.example:${site.port}/`), { status: 200, body: 'inside' })
   turn = 0
-  t.match(await rawTo(gate, `CONNECT moved.example:${site.port} HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`), /200 OK[^]*inside/)
+  t.match(
+    await rawTo(
+      gate,
+      `CONNECT moved.example:${site.port} HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\nconnection: `
+        + `close\r\n\r\n`,
+    ),
+    /200 OK[^]*inside/,
+  )
 })
 
 t.test('the gate asks nothing for whom is no browser of ours, and tells a server nothing of itself', async t => {
   const heard: string[][] = []
-  const site = await siteOf(t, { '/': (request, response) => void (heard.push(request.rawHeaders), response.end('hello')) })
+  const site = await siteOf(t, {
+    '/': (request, response) => void (heard.push(request.rawHeaders), response.end('hello')),
+  })
   const gate = await gateOf(t, { near: true, listeners: [{ host: '127.0.0.1', port: 9 }] })
-  t.equal(await rawTo(gate, `GET / HTTP/1.1\r\nhost: 127.0.0.1:${gate.port}\r\n\r\n`), '', 'a page of a browser of the machine cannot name a whole address')
-  for (const target of ['ftp://127.0.0.1/', 'file:///etc/passwd', `http://127.0.0.1:9/`, '127.0.0.1']) t.equal(await throughGate(gate, target), undefined, target)
-  for (const target of ['127.0.0.1:9', 'user@127.0.0.1:9', '127.0.0.1:9/x', ':80', '[::ffff:127.0.0.1]:9', '127.1:9', '0x7f000001:9', '0.0.0.0:9']) {
+  t.equal(
+    await rawTo(gate, `GET / HTTP/1.1\r\nhost: 127.0.0.1:${gate.port}\r\n\r\n`),
+    '',
+    'a page of a browser of the machine cannot name a whole address',
+  )
+  for (const target of ['ftp://127.0.0.1/', 'file:///etc/passwd', `http://127.0.0.1:9/`, '127.0.0.1'])
+    t.equal(await throughGate(gate, target), undefined, target)
+  for (const target of [
+    '127.0.0.1:9',
+    'user@127.0.0.1:9',
+    '127.0.0.1:9/x',
+    ':80',
+    '[::ffff:127.0.0.1]:9',
+    '127.1:9',
+    '0x7f000001:9',
+    '0.0.0.0:9',
+  ]) {
     t.equal(await rawTo(gate, `CONNECT ${target} HTTP/1.1\r\nhost: x\r\n\r\n`), '', target)
   }
-  t.match(await throughGate(gate, `${site.url}/`, { 'proxy-authorization': 'Basic eA==', 'proxy-connection': 'keep-alive', 'x-own': 'kept', connection: 'x-hop', 'x-hop': '1' }), { body: 'hello' })
+  t.match(
+    await throughGate(gate, `${site.url}/`, {
+      'proxy-authorization': 'Basic eA==',
+      'proxy-connection': 'keep-alive',
+      'x-own': 'kept',
+      connection: 'x-hop',
+      'x-hop': '1',
+    }),
+    { body: 'hello' },
+  )
   const names = heard[0]!.filter((_, at) => at % 2 === 0)
   t.same(names.map(name => name.toLowerCase()).sort(), ['connection', 'host', 'x-own'])
-  t.match(await rawTo(gate, `CONNECT 127.0.0.1:${site.port} HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`), /^HTTP\/1\.1 200 Connection Established\r\n\r\nHTTP\/1\.1 200 OK.*hello$/s)
+  t.match(
+    await rawTo(
+      gate,
+      `CONNECT 127.0.0.1:${site.port} HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\nconnection: `
+        + `close\r\n\r\n`,
+    ),
+    /^HTTP\/1\.1 200 Connection Established\r\n\r\nHTTP\/1\.1 200 OK.*hello$/s,
+  )
 })
 
-t.test('no page of a browser reaches the sandbox or what tells a machine its secrets, in whatever way it asks', withChromium(), async t => {
-  const daemon = await daemonWith(t, ['system'])
-  const { port } = new URL(daemon.url)
-  const seen = connectionsTo(t, Number(port))
-  let turn = 0
-  namesOf(t, { 'rebound.example': () => [turn++ % 2 ? '127.0.0.1' : '::1'], 'secrets.example': () => ['169.254.169.254'] })
-  const other = await siteOf(t, { '/health': (_, response) => void response.writeHead(200, { 'access-control-allow-origin': '*' }).end('near') })
-  const bases = ['127.0.0.1', 'localhost', 'app.localhost', '[::1]', '[::ffff:127.0.0.1]', '127.1', '2130706433', '0x7f.1', '0.0.0.0', 'rebound.example'].map(host => `http://${host}:${port}`)
-  const leads = bases.map(base => `<iframe src="${base}/health"></iframe><img src="${base}/health">`).join('')
-  const done = Promise.withResolvers<string[]>()
-  const pages: { [path: string]: Page } = {
-    '/': `<!doctype html><title>Evil</title><body>${leads}
+t.test(
+  'no page of a browser reaches the sandbox or what tells a machine its secrets, in whatever way it asks',
+  withChromium(),
+  async t => {
+    const daemon = await daemonWith(t, ['system'])
+    const { port } = new URL(daemon.url)
+    const seen = connectionsTo(t, Number(port))
+    let turn = 0
+    namesOf(t, {
+      'rebound.example': () => [turn++ % 2 ? '127.0.0.1' : '::1'],
+      'secrets.example': () => ['169.254.169.254'],
+    })
+    const other = await siteOf(t, {
+      '/health': (_, response) => void response.writeHead(200, { 'access-control-allow-origin': '*' }).end('near'),
+    })
+    const bases = [
+      '127.0.0.1',
+      'localhost',
+      'app.localhost',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      '127.1',
+      '2130706433',
+      '0x7f.1',
+      '0.0.0.0',
+      'rebound.example',
+    ].map(host => `http://${host}:${port}`)
+    const leads = bases.map(base => `<iframe src="${base}/health"></iframe><img src="${base}/health">`).join('')
+    const done = Promise.withResolvers<string[]>()
+    const pages: { [path: string]: Page } = {
+      '/': `<!doctype html><title>Evil</title><body>${leads}
       <script type="module">
         const attempts = ${ATTEMPTS}
         const read = []
@@ -131,27 +210,42 @@ t.test('no page of a browser reaches the sandbox or what tells a machine its sec
         await fetch(${JSON.stringify(`${other.url}/health`)}).then(async answer => read.push(await answer.text())).catch(error => read.push(String(error)))
         await fetch('/done', { method: 'POST', body: JSON.stringify(read) })
       </script>`,
-    '/worker.js': (_, response) => void response.writeHead(200, { 'content-type': 'text/javascript' }).end(WORKER),
-    '/to': (asked, response) => {
-      const query = new URL(asked.url!, 'http://x').searchParams
-      response.writeHead(Number(query.get('status')), { location: query.get('url')! }).end()
-    },
-    '/done': async (asked, response) => {
-      done.resolve(JSON.parse(await text(asked)) as string[])
-      response.end()
-    },
-  }
-  const evil = await siteOf(t, pages)
-  await between(daemon, 'browsers.open', { name: 'web-a', url: evil.url })
-  t.same(await done.promise, ['near'], 'a server of the person on the same machine is all it reads')
-  for (const base of [...bases, 'http://169.254.169.254', 'http://100.100.100.200', 'http://[fd00:ec2::254]', 'http://secrets.example']) {
-    await t.rejects(between(daemon, 'browsers.page', { name: 'web-a', action: 'goto', url: `${base}/health` }), { reason: 'unprocessable', message: /is not asked/ }, base)
-  }
-  for (const base of bases) {
-    const url = `${evil.url}/to?${String(new URLSearchParams({ status: '302', url: `${base}/health` }))}`
-    await t.rejects(between(daemon, 'browsers.page', { name: 'web-a', action: 'goto', url }), { reason: 'unprocessable', message: /is not asked/ }, `led to ${base}`)
-  }
-  t.equal(seen.count, 0, 'the sandbox heard nothing of it')
-  await fetch(`${daemon.url}/health`)
-  t.equal(seen.count, 1, 'which it would have')
-})
+      '/worker.js': (_, response) => void response.writeHead(200, { 'content-type': 'text/javascript' }).end(WORKER),
+      '/to': (asked, response) => {
+        const query = new URL(asked.url!, 'http://x').searchParams
+        response.writeHead(Number(query.get('status')), { location: query.get('url')! }).end()
+      },
+      '/done': async (asked, response) => {
+        done.resolve(JSON.parse(await text(asked)) as string[])
+        response.end()
+      },
+    }
+    const evil = await siteOf(t, pages)
+    await between(daemon, 'browsers.open', { name: 'web-a', url: evil.url })
+    t.same(await done.promise, ['near'], 'a server of the person on the same machine is all it reads')
+    for (const base of [
+      ...bases,
+      'http://169.254.169.254',
+      'http://100.100.100.200',
+      'http://[fd00:ec2::254]',
+      'http://secrets.example',
+    ]) {
+      await t.rejects(
+        between(daemon, 'browsers.page', { name: 'web-a', action: 'goto', url: `${base}/health` }),
+        { reason: 'unprocessable', message: /is not asked/ },
+        base,
+      )
+    }
+    for (const base of bases) {
+      const url = `${evil.url}/to?${String(new URLSearchParams({ status: '302', url: `${base}/health` }))}`
+      await t.rejects(
+        between(daemon, 'browsers.page', { name: 'web-a', action: 'goto', url }),
+        { reason: 'unprocessable', message: /is not asked/ },
+        `led to ${base}`,
+      )
+    }
+    t.equal(seen.count, 0, 'the sandbox heard nothing of it')
+    await fetch(`${daemon.url}/health`)
+    t.equal(seen.count, 1, 'which it would have')
+  },
+)

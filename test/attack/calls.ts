@@ -22,18 +22,37 @@ const fill = (path: string): string => path.replace(/\{(\w+)\}/g, (_, name: stri
 /** Every routed call, as the manifests say it. */
 export const ROUTED: readonly Routed[] = readdirSync(join(root, '..', 'manifests'))
   .filter(file => file.endsWith('.json') && file !== 'schema.json')
-  .flatMap(file => Object.entries((JSON.parse(readFileSync(join(root, '..', 'manifests', file), 'utf8')) as { routes: { [call: string]: CallAccess } }).routes))
+  .flatMap(file =>
+    Object.entries(
+      (
+        JSON.parse(readFileSync(join(root, '..', 'manifests', file), 'utf8')) as {
+          routes: { [call: string]: CallAccess }
+        }
+      ).routes,
+    ),
+  )
   .filter(([call]) => call.includes(' '))
   .map(([call, access]) => ({ call, method: call.split(' ')[0]!, path: fill(call.split(' ')[1]!), access }))
 
 /** Every method some route takes at a path, a word of one route being the parameter of another. */
 export const methodsAt = (path: string): ReadonlySet<string> =>
-  new Set(ROUTED.filter(({ call }) => new RegExp(`^${call.split(' ')[1]!.replace(/\{\w+\}/g, '[^/]+')}$`).test(path)).map(({ method }) => method))
+  new Set(
+    ROUTED.filter(({ call }) => new RegExp(`^${call.split(' ')[1]!.replace(/\{\w+\}/g, '[^/]+')}$`).test(path)).map(
+      ({ method }) => method,
+    ),
+  )
 
-/** Whether another route has a parameter where a call has a word: another word leads there, and by that route's access. */
+/**
+ * Whether another route has a parameter where a call has a word: another word leads there, and by that route's access.
+ */
 export const isShadow = ({ call, path, method }: Routed): boolean =>
-  ROUTED.some(other => other.call !== call && other.method === method && methodsAt(path).has(method)
-    && new RegExp(`^${other.call.split(' ')[1]!.replace(/\{\w+\}/g, '[^/]+')}$`).test(path))
+  ROUTED.some(
+    other =>
+      other.call !== call
+      && other.method === method
+      && methodsAt(path).has(method)
+      && new RegExp(`^${other.call.split(' ')[1]!.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
+  )
 
 /** The scopes that reach a call; an open one asks for none. */
 export const scopesOf = ({ access }: Routed): readonly Scope[] | 'open' => ('open' in access ? 'open' : access.tokens)
@@ -58,7 +77,7 @@ export const guarded = async (t: Test): Promise<Guarded> => {
     seen.push(call)
     return refuse('conflict', 'reached')
   }
-  return { ...daemon, reached: () => [seen, seen = []][0]! }
+  return { ...daemon, reached: () => [seen, (seen = [])][0]! }
 }
 
 /** A fresh session of the owner: one credential may ask only so often a minute. */

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** Loaded into a daemon before anything else: its clock on the wall is as far off as the file says, from one look to the next. */
+/**
+ * Loaded into a daemon before anything else: its clock on the wall is as far off as the file says, from one look to the
+ * next.
+ */
 const file = process.env.SANDBOX_TEST_CLOCK
 const real = Date.now
 
@@ -16,6 +19,6 @@ if (file) {
   const now = (): number => real() + offset()
   globalThis.Date = new Proxy(Date, {
     construct: (target, given, made) => Reflect.construct(target, given.length === 0 ? [now()] : given, made) as Date,
-    get: (target, name) => (name === 'now' ? now : Reflect.get(target, name) as unknown),
+    get: (target, name) => (name === 'now' ? now : (Reflect.get(target, name) as unknown)),
   })
 }

@@ -8,9 +8,12 @@ import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.j
 import { made } from '../plugins/system/bundles-made.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
-const MOUNTS = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0
+const MOUNTS =
+  process.getuid?.() === 0
+  && spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0
 /** A pipeline has to prove it; elsewhere who may mount nothing is told what was not proven. */
-const skip = MOUNTS || process.env.CI ? {} : { skip: 'only the administrator of a machine may mount the small disk this takes' }
+const skip =
+  MOUNTS || process.env.CI ? {} : { skip: 'only the administrator of a machine may mount the small disk this takes' }
 
 /** A disk of two MiB that goes with the test. */
 const smallDisk = (t: Test, at: string, limits = 'size=2m'): string => {
@@ -58,108 +61,172 @@ interface Refused {
   readonly status?: number
   readonly message?: string
 }
-const refused = async (asked: Promise<unknown>): Promise<Refused> => asked.then(() => ({}), (error: Refused) => ({ status: error.status!, message: error.message! }))
+const refused = async (asked: Promise<unknown>): Promise<Refused> =>
+  asked.then(
+    () => ({}),
+    (error: Refused) => ({ status: error.status!, message: error.message! }),
+  )
 
-for (const [what, { limits, take }] of Object.entries(DISKS)) t.test(`on a disk ${what} what was acknowledged stays, what is refused is told, and with room everything works again`, skip, async t => {
-  const folder = folderOf(t)
-  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'), limits)]
-  makeWorkspace(workspace)
-  const first = await spawnDaemon(t, { workspace, data })
-  const { token } = await first.client.call('POST /system/control/tokens', { label: 'before', scope: 'land' })
-  const land = createClient({ url: first.url, token })
-  await runTurn(land, 'said', 'say before')
-  await land.call('POST /agent', { conversationId: 'asks', prompt: 'ask still there?\n| yes: y\nsay went on' })
-  await framesOf(land, 'asks').until(({ kind }) => kind === 'question')
-  const acknowledged = new Map<string, string>()
-  const free = take(data)
+for (const [what, { limits, take }] of Object.entries(DISKS))
+  t.test(
+    `on a disk ${what} what was acknowledged stays, what is refused is told, and with room everything works again`,
+    skip,
+    async t => {
+      const folder = folderOf(t)
+      const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'), limits)]
+      makeWorkspace(workspace)
+      const first = await spawnDaemon(t, { workspace, data })
+      const { token } = await first.client.call('POST /system/control/tokens', { label: 'before', scope: 'land' })
+      const land = createClient({ url: first.url, token })
+      await runTurn(land, 'said', 'say before')
+      await land.call('POST /agent', { conversationId: 'asks', prompt: 'ask still there?\n| yes: y\nsay went on' })
+      await framesOf(land, 'asks').until(({ kind }) => kind === 'question')
+      const acknowledged = new Map<string, string>()
+      const free = take(data)
 
-  const attempts: Refused[] = []
-  let title: string | undefined
-  for (let at = 0; at < 12; at++) {
-    const messageId = `m-full-${at}`
-    attempts.push(await refused(land.call('POST /agent', { conversationId: `full-${at}`, prompt: `say ${'x'.repeat(5000)}`, messageId }).then(({ run }) => acknowledged.set(messageId, run))))
-    attempts.push(await refused(first.client.call('POST /system/control/tokens', { label: `full-${at}`, scope: 'read' })))
-    const wanted = `full ${at} ${'y'.repeat(60)}`
-    attempts.push(await refused(land.call('POST /agents/{id}/rename', { id: 'said', title: wanted }).then(() => (title = wanted))))
-    attempts.push(await refused(land.call('POST /agent', { conversationId: 'asks', prompt: 'z'.repeat(20_000), messageId: `m-wait-${at}` }).then(({ run }) => acknowledged.set(`m-wait-${at}`, run))))
-  }
-  const told = attempts.filter(({ status }) => status !== undefined)
-  t.ok(told.length > 10 && acknowledged.size > 0, `${told.length} of ${attempts.length} were refused, ${acknowledged.size} messages were taken`)
-  t.same(told.filter(({ status, message }) => status !== 413 || !/disk.*full|full.*disk/.test(message!)), [], 'each with its reason')
-  const { agents } = await land.call('GET /agents')
-  const shown = agents.find(({ id }) => id === 'said')?.title
-  t.equal(shown?.startsWith('full') ? shown : undefined, title, 'reading goes on, and what was refused did not happen')
-  t.equal((await fetch(`${first.url}/health`)).status, 200)
+      const attempts: Refused[] = []
+      let title: string | undefined
+      for (let at = 0; at < 12; at++) {
+        const messageId = `m-full-${at}`
+        attempts.push(
+          await refused(
+            land
+              .call('POST /agent', { conversationId: `full-${at}`, prompt: `say ${'x'.repeat(5000)}`, messageId })
+              .then(({ run }) => acknowledged.set(messageId, run)),
+          ),
+        )
+        attempts.push(
+          await refused(first.client.call('POST /system/control/tokens', { label: `full-${at}`, scope: 'read' })),
+        )
+        const wanted = `full ${at} ${'y'.repeat(60)}`
+        attempts.push(
+          await refused(
+            land.call('POST /agents/{id}/rename', { id: 'said', title: wanted }).then(() => (title = wanted)),
+          ),
+        )
+        attempts.push(
+          await refused(
+            land
+              .call('POST /agent', { conversationId: 'asks', prompt: 'z'.repeat(20_000), messageId: `m-wait-${at}` })
+              .then(({ run }) => acknowledged.set(`m-wait-${at}`, run)),
+          ),
+        )
+      }
+      const told = attempts.filter(({ status }) => status !== undefined)
+      t.ok(
+        told.length > 10 && acknowledged.size > 0,
+        `${told.length} of ${attempts.length} were refused, ${acknowledged.size} messages were taken`,
+      )
+      t.same(
+        told.filter(({ status, message }) => status !== 413 || !/disk.*full|full.*disk/.test(message!)),
+        [],
+        'each with its reason',
+      )
+      const { agents } = await land.call('GET /agents')
+      const shown = agents.find(({ id }) => id === 'said')?.title
+      t.equal(
+        shown?.startsWith('full') ? shown : undefined,
+        title,
+        'reading goes on, and what was refused did not happen',
+      )
+      t.equal((await fetch(`${first.url}/health`)).status, 200)
 
-  free()
-  t.equal((await runTurn(land, 'said', 'say there is room')).at(-1)?.kind, 'done')
-  const { id } = await first.client.call('POST /system/control/tokens', { label: 'after', scope: 'read' })
-  await first.kill9()
+      free()
+      t.equal((await runTurn(land, 'said', 'say there is room')).at(-1)?.kind, 'done')
+      const { id } = await first.client.call('POST /system/control/tokens', { label: 'after', scope: 'read' })
+      await first.kill9()
 
-  const second = await spawnDaemon(t, { workspace, data })
-  const again = createClient({ url: second.url, token })
-  const listed = (await second.client.call('GET /system/control/tokens')).tokens
-  t.ok(listed.some(one => one.id === id))
-  t.match(await again.call('GET /agents/{id}', { id: 'asks' }), { status: 'awaiting' })
-  const { messages } = await again.call('GET /agents/{id}/transcript', { id: 'said' })
-  t.match(JSON.stringify(messages), /before.*there is room/s)
-  for (const [messageId, run] of acknowledged) {
-    const conversationId = messageId.replace(/^m-full/, 'full').replace(/^m-wait-.*/, 'asks')
-    t.equal((await again.call('POST /agent', { conversationId, prompt: 'say x', messageId })).run, run, `${messageId} is known`)
-  }
-})
+      const second = await spawnDaemon(t, { workspace, data })
+      const again = createClient({ url: second.url, token })
+      const listed = (await second.client.call('GET /system/control/tokens')).tokens
+      t.ok(listed.some(one => one.id === id))
+      t.match(await again.call('GET /agents/{id}', { id: 'asks' }), { status: 'awaiting' })
+      const { messages } = await again.call('GET /agents/{id}/transcript', { id: 'said' })
+      t.match(JSON.stringify(messages), /before.*there is room/s)
+      for (const [messageId, run] of acknowledged) {
+        const conversationId = messageId.replace(/^m-full/, 'full').replace(/^m-wait-.*/, 'asks')
+        t.equal(
+          (await again.call('POST /agent', { conversationId, prompt: 'say x', messageId })).run,
+          run,
+          `${messageId} is known`,
+        )
+      }
+    },
+  )
 
-t.test('a turn whose log finds no room ends as failed and says why, and the next one runs when there is room', skip, async t => {
-  const folder = folderOf(t)
-  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
-  makeWorkspace(workspace)
-  const { client, url } = await spawnDaemon(t, { workspace, data })
-  await client.call('POST /agent', { conversationId: 'long', prompt: `wait words\nrepeat 200 say ${'x'.repeat(20_000)}` })
-  const frames = framesOf(client, 'long')
-  await frames.until(({ kind }) => kind !== 'worktree')
-  const free = fill(data)
-  await client.call('POST /agent/steer', { conversationId: 'long', text: 'go on' }).catch(error => t.match(error, { status: 413 }))
-  await client.call('POST /agent/stop', { conversationId: 'long' }).catch(() => {})
-  t.equal((await fetch(`${url}/health`)).status, 200)
-  free()
-  for (;;) {
-    const { status } = await client.call('GET /agents/{id}', { id: 'long' })
-    if (!['running', 'awaiting', 'stopping'].includes(status)) break
-    await new Promise(resolve => setTimeout(resolve, 100))
-  }
-  t.equal((await runTurn(client, 'next', 'say there is room')).at(-1)?.kind, 'done')
-  t.equal((await runTurn(client, 'long', 'say again')).at(-1)?.kind, 'done', 'the conversation goes on too')
-})
-
-t.test('without room nothing is packed or restored, each says what it takes, and nothing half-made stays', skip, async t => {
-  const folder = folderOf(t)
-  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
-  makeWorkspace(workspace, { 'large.bin': randomBytes(1_500_000).toString('latin1') })
-  const { client } = await spawnDaemon(t, { workspace, data })
-  await client.call('GET /agents')
-  const whole = await refused(client.call('POST /bundles', {}))
-  t.match(whole, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
-  t.same((await client.call('GET /bundles')).exports, [])
-  await made(join(workspace, 'restored'), [{ path: 'state/agent/c.json', text: randomBytes(1_600_000).toString('hex') }], { groups: [{ group: 'agent', version: 1 }] })
-  const back = await refused(client.call('POST /bundles/restore', { path: 'restored', mode: 'apply' }))
-  t.match(back, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
-  t.same([readdirSync(join(data, 'system', 'staged')), readdirSync(join(workspace, '.sandbox', 'restored'))], [[], ['.gitignore']])
-  rmSync(join(workspace, 'restored'))
-
-  // Room enough for what is weighed, and not for what it then takes.
-  rmSync(join(workspace, 'large.bin'))
-  inGit(workspace, 'commit', '-qam', 'without it')
-  writeFileSync(join(workspace, 'middle.bin'), randomBytes(300_000))
-  const free = fill(data, 400_000)
-  const asked = await refused(client.call('POST /bundles', { repos: ['root'] }))
-  if (asked.status === undefined) {
+t.test(
+  'a turn whose log finds no room ends as failed and says why, and the next one runs when there is room',
+  skip,
+  async t => {
+    const folder = folderOf(t)
+    const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+    makeWorkspace(workspace)
+    const { client, url } = await spawnDaemon(t, { workspace, data })
+    await client.call('POST /agent', {
+      conversationId: 'long',
+      prompt: `wait words\nrepeat 200 say ${'x'.repeat(20_000)}`,
+    })
+    const frames = framesOf(client, 'long')
+    await frames.until(({ kind }) => kind !== 'worktree')
+    const free = fill(data)
+    await client
+      .call('POST /agent/steer', { conversationId: 'long', text: 'go on' })
+      .catch(error => t.match(error, { status: 413 }))
+    await client.call('POST /agent/stop', { conversationId: 'long' }).catch(() => {})
+    t.equal((await fetch(`${url}/health`)).status, 200)
+    free()
     for (;;) {
-      const { exports: [one] } = await client.call('GET /bundles')
-      if (one?.state === 'packing') continue
-      t.match(one, { state: 'failed', detail: /disk is full/ })
-      break
+      const { status } = await client.call('GET /agents/{id}', { id: 'long' })
+      if (!['running', 'awaiting', 'stopping'].includes(status)) break
+      await new Promise(resolve => setTimeout(resolve, 100))
     }
-  } else t.match(asked, { status: 413 })
-  t.same([readdirSync(join(data, 'system', 'exports')), existsSync(join(data, 'system', 'making'))], [[], false])
-  free()
-})
+    t.equal((await runTurn(client, 'next', 'say there is room')).at(-1)?.kind, 'done')
+    t.equal((await runTurn(client, 'long', 'say again')).at(-1)?.kind, 'done', 'the conversation goes on too')
+  },
+)
+
+t.test(
+  'without room nothing is packed or restored, each says what it takes, and nothing half-made stays',
+  skip,
+  async t => {
+    const folder = folderOf(t)
+    const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+    makeWorkspace(workspace, { 'large.bin': randomBytes(1_500_000).toString('latin1') })
+    const { client } = await spawnDaemon(t, { workspace, data })
+    await client.call('GET /agents')
+    const whole = await refused(client.call('POST /bundles', {}))
+    t.match(whole, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
+    t.same((await client.call('GET /bundles')).exports, [])
+    await made(
+      join(workspace, 'restored'),
+      [{ path: 'state/agent/c.json', text: randomBytes(1_600_000).toString('hex') }],
+      { groups: [{ group: 'agent', version: 1 }] },
+    )
+    const back = await refused(client.call('POST /bundles/restore', { path: 'restored', mode: 'apply' }))
+    t.match(back, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
+    t.same(
+      [readdirSync(join(data, 'system', 'staged')), readdirSync(join(workspace, '.sandbox', 'restored'))],
+      [[], ['.gitignore']],
+    )
+    rmSync(join(workspace, 'restored'))
+
+    // Room enough for what is weighed, and not for what it then takes.
+    rmSync(join(workspace, 'large.bin'))
+    inGit(workspace, 'commit', '-qam', 'without it')
+    writeFileSync(join(workspace, 'middle.bin'), randomBytes(300_000))
+    const free = fill(data, 400_000)
+    const asked = await refused(client.call('POST /bundles', { repos: ['root'] }))
+    if (asked.status === undefined) {
+      for (;;) {
+        const {
+          exports: [one],
+        } = await client.call('GET /bundles')
+        if (one?.state === 'packing') continue
+        t.match(one, { state: 'failed', detail: /disk is full/ })
+        break
+      }
+    } else t.match(asked, { status: 413 })
+    t.same([readdirSync(join(data, 'system', 'exports')), existsSync(join(data, 'system', 'making'))], [[], false])
+    free()
+  },
+)

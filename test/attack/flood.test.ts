@@ -34,20 +34,39 @@ const plainCall = async (url: string): Promise<number> => {
   return performance.now() - began
 }
 
-const deep = (open: string, close: string, levels: number, inner = '1'): string => open.repeat(levels) + inner + close.repeat(levels)
+const deep = (open: string, close: string, levels: number, inner = '1'): string =>
+  open.repeat(levels) + inner + close.repeat(levels)
 
 /** Bodies made to hurt whoever reads them, with the only answers there may be. */
-const BODIES: { readonly [what: string]: { readonly body: string | Buffer; readonly status: readonly number[]; readonly headers?: { [name: string]: string } } } = {
+const BODIES: {
+  readonly [what: string]: {
+    readonly body: string | Buffer
+    readonly status: readonly number[]
+    readonly headers?: { [name: string]: string }
+  }
+} = {
   'objects 100,000 deep': { body: deep('{"a":', '}', 100_000), status: [400] },
   'lists 100,000 deep': { body: `{"a":${deep('[', ']', 100_000)}}`, status: [400] },
   'lists 100,000 deep that never end': { body: `{"a":${'['.repeat(100_000)}`, status: [400] },
   'objects 65 deep': { body: deep('{"a":', '}', 65), status: [400] },
   __proto__: { body: '{"__proto__":{"polluted":true,"isAdmin":true},"prompt":"say x"}', status: [400] },
-  '__proto__ in another spelling': { body: '{"\\u005f_proto\\u005f_":{"polluted":true},"prompt":"say x"}', status: [400] },
-  '__proto__ inside': { body: '{"prompt":"say x","set":{"__proto__":{"polluted":true}},"editorContext":{"file":"a","__proto__":{"polluted":true}}}', status: [400] },
+  '__proto__ in another spelling': {
+    body: '{"\\u005f_proto\\u005f_":{"polluted":true},"prompt":"say x"}',
+    status: [400],
+  },
+  '__proto__ inside': {
+    body:
+      '{"prompt":"say '
+      + 'x","set":{"__proto__":{"polluted":true}},"editorContext":{"file":"a","__proto__":{"polluted":true}}}',
+    status: [400],
+  },
   constructor: { body: '{"set":{"constructor":{"prototype":{"polluted":true}}},"prompt":"x"}', status: [400] },
   prototype: { body: '{"a":[[[{"prototype":{"polluted":true}}]]]}', status: [400] },
-  'a bomb of gzip': { body: gzipSync(Buffer.alloc(64 * MIB)), status: [400, 413, 415], headers: { 'content-encoding': 'gzip' } },
+  'a bomb of gzip': {
+    body: gzipSync(Buffer.alloc(64 * MIB)),
+    status: [400, 413, 415],
+    headers: { 'content-encoding': 'gzip' },
+  },
   'bytes that are not UTF-8': { body: Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]), status: [400] },
   'a list': { body: '[]', status: [400] },
   null: { body: 'null', status: [400] },
@@ -61,9 +80,18 @@ t.test('a body made to hurt is refused by every call, at once, and nothing is re
     if (method === 'GET') continue
     const session = freshSession(daemon)
     for (const [what, { body, status, headers = {} }] of Object.entries(BODIES)) {
-      const all = { host, authorization: `Bearer ${session}`, 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }
+      const all = {
+        host,
+        authorization: `Bearer ${session}`,
+        'content-type': 'application/json',
+        'content-length': String(Buffer.byteLength(body)),
+        ...headers,
+      }
       const began = performance.now()
-      const answer = await rawRequest(daemon.url, Buffer.concat([Buffer.from(head(method, path, Object.entries(all))), Buffer.from(body)]))
+      const answer = await rawRequest(
+        daemon.url,
+        Buffer.concat([Buffer.from(head(method, path, Object.entries(all))), Buffer.from(body)]),
+      )
       t.ok(status.includes(answer.status), `${call}, ${what}: ${answer.status}`)
       t.ok(inTime(began, 2000), `${call}, ${what}: at once`)
       t.match(JSON.parse(answer.body), { message: String })
@@ -79,7 +107,11 @@ t.test('a body made to hurt is refused by every call, at once, and nothing is re
     t.equal((await daemon.fetch(`${path}?limit=1&limit=2`)).status, 400, 'a key given twice')
   }
   t.equal(({} as { polluted?: true }).polluted, undefined)
-  t.equal((await daemon.fetch('/agent', { method: 'POST', body: '{"prompt":"say x"}' })).status, 409, 'a body that means well reaches the call')
+  t.equal(
+    (await daemon.fetch('/agent', { method: 'POST', body: '{"prompt":"say x"}' })).status,
+    409,
+    'a body that means well reaches the call',
+  )
 })
 
 t.test('headers that come slowly are given up after 10 s and keep nobody waiting', async t => {
@@ -99,7 +131,10 @@ t.test('headers that come slowly are given up after 10 s and keep nobody waiting
   await Promise.all(gone)
   // A byte that arrives after the end resets the connection, and what was not read by then is lost.
   t.ok(answers.some(answer => answer.startsWith('HTTP/1.1 408')))
-  t.same(answers.filter(answer => answer && !answer.startsWith('HTTP/1.1 408')), [])
+  t.same(
+    answers.filter(answer => answer && !answer.startsWith('HTTP/1.1 408')),
+    [],
+  )
   const took = performance.now() - began
   t.ok(took > 9000 && tookLess(took, 15_000), `they are gone after ${Math.round(took)} ms`)
 })
@@ -107,7 +142,11 @@ t.test('headers that come slowly are given up after 10 s and keep nobody waiting
 t.test('bodies that come slowly keep nobody waiting, and without a credential none is waited for', async t => {
   const { url, client } = await spawned(t)
   const { host } = new URL(url)
-  const sized = [['host', host], ['content-type', 'application/json'], ['content-length', '1000']] as const
+  const sized = [
+    ['host', host],
+    ['content-type', 'application/json'],
+    ['content-length', '1000'],
+  ] as const
   const refused = await rawRequest(url, `${head('POST', '/agent', sized)}{`)
   t.equal(refused.status, 401, 'refused before its body came')
   const slow: Socket[] = []
@@ -129,12 +168,23 @@ t.test('a credential has so many streams, dead ones give their places back, and 
   const body = '{"conversationId":"c-1"}'
   const opened = async (token: string): Promise<{ socket: Socket; status: number }> => {
     const socket = await connected(t, url)
-    socket.write(head('POST', '/agent/attach', [['host', host], ['x-sandbox-control', token], ['content-type', 'application/json'], ['content-length', String(body.length)]]) + body)
+    socket.write(
+      head('POST', '/agent/attach', [
+        ['host', host],
+        ['x-sandbox-control', token],
+        ['content-type', 'application/json'],
+        ['content-length', String(body.length)],
+      ]) + body,
+    )
     const [first] = (await once(socket, 'data')) as [Buffer]
     socket.pause()
     return { socket, status: Number(/^HTTP\/1\.1 (\d+)/.exec(first.toString())?.[1]) }
   }
-  const tokens = await Promise.all(Array.from({ length: 8 }, (_, at) => client.call('POST /system/control/tokens', { label: `t${at}`, scope: 'read' })))
+  const tokens = await Promise.all(
+    Array.from({ length: 8 }, (_, at) =>
+      client.call('POST /system/control/tokens', { label: `t${at}`, scope: 'read' }),
+    ),
+  )
   const before = memoryOf(pid).now
   for (let round = 0; round < 4; round++) {
     const open = await Promise.all(tokens.flatMap(({ token }) => Array.from({ length: 20 }, () => opened(token))))
@@ -145,7 +195,10 @@ t.test('a credential has so many streams, dead ones give their places back, and 
     t.ok(tookLess(await plainCall(url), 1000))
     await freed(url, tokens[0]!.token)
   }
-  t.ok(memoryOf(pid).now - before < 64 * MIB, `${Math.round((memoryOf(pid).now - before) / MIB)} MiB more after 512 streams`)
+  t.ok(
+    memoryOf(pid).now - before < 64 * MIB,
+    `${Math.round((memoryOf(pid).now - before) / MIB)} MiB more after 512 streams`,
+  )
   await client.call('POST /agent/steer', { conversationId: 'c-1', text: 'go on' })
   t.equal((await framesOf(client, 'c-1').all()).at(-1)?.event.kind, 'done')
 })
@@ -155,10 +208,14 @@ const freed = async (url: string, token: string): Promise<void> => {
   const client = createClient({ url, token })
   for (let tries = 0; tries < 100; tries++) {
     const stop = new AbortController()
-    const streams = await Promise.allSettled(Array.from({ length: 16 }, async () => {
-      const events = (await client.call('POST /agent/attach', { conversationId: 'c-1' }, { signal: stop.signal }))[Symbol.asyncIterator]()
-      await events.next()
-    }))
+    const streams = await Promise.allSettled(
+      Array.from({ length: 16 }, async () => {
+        const events = (await client.call('POST /agent/attach', { conversationId: 'c-1' }, { signal: stop.signal }))[
+          Symbol.asyncIterator
+        ]()
+        await events.next()
+      }),
+    )
     stop.abort()
     if (streams.every(({ status }) => status === 'fulfilled')) return
     await new Promise(resolve => setImmediate(resolve))
@@ -167,7 +224,10 @@ const freed = async (url: string, token: string): Promise<void> => {
 }
 
 const sizeOf = (folder: string): number =>
-  (readdirSync(folder, { recursive: true }) as string[]).reduce((sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0), 0)
+  (readdirSync(folder, { recursive: true }) as string[]).reduce(
+    (sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  )
 
 const LARGE = `repeat 100 say ${'x'.repeat(MIB / 2)}`
 
@@ -175,13 +235,26 @@ t.test('a reader that reads nothing neither slows a turn that writes 50 MiB nor 
   const { url, client, pid, data } = await spawned(t, { NODE_OPTIONS: '--max-old-space-size=256' })
   const { host } = new URL(url)
   const timed = async (conversation: string, readers: number): Promise<number> => {
-    const session = createClient({ url, token: (await client.call('POST /system/control/tokens', { label: conversation, scope: 'drive' })).token })
+    const session = createClient({
+      url,
+      token: (await client.call('POST /system/control/tokens', { label: conversation, scope: 'drive' })).token,
+    })
     await session.call('POST /agent', { conversationId: conversation, prompt: `wait words\n${LARGE}` })
-    const { token } = await client.call('POST /system/control/tokens', { label: `${conversation} readers`, scope: 'read' })
+    const { token } = await client.call('POST /system/control/tokens', {
+      label: `${conversation} readers`,
+      scope: 'read',
+    })
     const body = JSON.stringify({ conversationId: conversation })
     for (let n = 0; n < readers; n++) {
       const socket = await connected(t, url)
-      socket.write(head('POST', '/agent/attach', [['host', host], ['x-sandbox-control', token], ['content-type', 'application/json'], ['content-length', String(body.length)]]) + body)
+      socket.write(
+        head('POST', '/agent/attach', [
+          ['host', host],
+          ['x-sandbox-control', token],
+          ['content-type', 'application/json'],
+          ['content-length', String(body.length)],
+        ]) + body,
+      )
       await once(socket, 'readable')
       socket.pause()
     }
@@ -199,7 +272,11 @@ t.test('a reader that reads nothing neither slows a turn that writes 50 MiB nor 
   const before = memoryOf(pid)
   const watched = await timed('watched', 16)
   const after = memoryOf(pid)
-  t.comment(`alone ${Math.round(alone)} ms, watched ${Math.round(watched)} ms, ${Math.round(before.now / MIB)} to ${Math.round(after.now / MIB)} MiB, most ${Math.round(before.most / MIB)} to ${Math.round(after.most / MIB)} MiB`)
+  t.comment(
+    `alone ${Math.round(alone)} ms, `
+      + `watched ${Math.round(watched)} ms, ${Math.round(before.now / MIB)} to ${Math.round(after.now / MIB)} MiB, `
+      + `most ${Math.round(before.most / MIB)} to ${Math.round(after.most / MIB)} MiB`,
+  )
   t.ok(sizeOf(join(data, 'journals')) > 3 * 50 * MIB, 'what was written is on the disk')
   t.ok(watched < alone * 2 + 1000, 'the turn takes as long as without them')
   t.ok(after.now - before.most < 64 * MIB, 'memory is what it was')

@@ -10,8 +10,17 @@ const FILES = { 'README.md': '# work\n', 'src/a.txt': 'one\n', '.gitignore': '*.
 /** What the daemon takes over of a turn: objects that are sound, its own branch, and that branch's log. */
 const TAKEN_OVER = /^(objects|refs\/heads\/agent|logs\/refs\/heads\/agent)(\/|$)|^(logs\/refs|logs\/refs\/heads)$/
 
-/** A daemon on a repository of a person, with somewhere to escape to and a wire that only an escaped program can trip. */
-export const placeWith = async (t: Test, { files = FILES, prepare, ...options }: SupportOptions & { prepare?: (workspace: string, wire: ReturnType<typeof tripwire>) => void } = {}) => {
+/**
+ * A daemon on a repository of a person, with somewhere to escape to and a wire that only an escaped program can trip.
+ */
+export const placeWith = async (
+  t: Test,
+  {
+    files = FILES,
+    prepare,
+    ...options
+  }: SupportOptions & { prepare?: (workspace: string, wire: ReturnType<typeof tripwire>) => void } = {},
+) => {
   const folder = folderOf(t)
   const [workspace, data, elsewhere] = [join(folder, 'workspace'), join(folder, 'data'), join(folder, 'elsewhere')]
   makeWorkspace(workspace, files)
@@ -28,7 +37,13 @@ export type Place = Awaited<ReturnType<typeof placeWith>>
 /** Everything the daemon does with the work of a conversation. */
 export const useAll = async ({ client }: Place, id: string): Promise<string[]> => {
   const told: string[] = []
-  const tell = async (what: string, work: Promise<unknown>) => told.push(`${what}: ${await work.then(() => 'ok', (error: Error) => error.message)}`)
+  const tell = async (what: string, work: Promise<unknown>) =>
+    told.push(
+      `${what}: ${await work.then(
+        () => 'ok',
+        (error: Error) => error.message,
+      )}`,
+    )
   await tell('roster', client.call('GET /agents'))
   await tell('card', client.call('GET /agents/{id}', { id }))
   await tell('diff', client.call('GET /agents/{id}/diff', { id }))
@@ -40,9 +55,11 @@ export const useAll = async ({ client }: Place, id: string): Promise<string[]> =
   return told
 }
 
-
 const refsOf = (workspace: string): string[] =>
-  inGit(workspace, 'for-each-ref', '--format=%(refname) %(objectname)').trim().split('\n').filter(line => !line.startsWith('refs/heads/agent/'))
+  inGit(workspace, 'for-each-ref', '--format=%(refname) %(objectname)')
+    .trim()
+    .split('\n')
+    .filter(line => !line.startsWith('refs/heads/agent/'))
 
 /** All that an isolated turn must leave as it is: refs, git folder, and what lies beside the workspace. */
 export const stateOf = ({ workspace, common, elsewhere }: Place) => ({
@@ -51,4 +68,3 @@ export const stateOf = ({ workspace, common, elsewhere }: Place) => ({
   git: bytesOf(common, TAKEN_OVER),
   elsewhere: bytesOf(elsewhere),
 })
-

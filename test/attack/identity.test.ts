@@ -15,20 +15,32 @@ import { framesOf } from '../support/turns.js'
 import { ROUTED } from './calls.js'
 import { inTime } from '../support/in-time.js'
 
-const context = { caller: { kind: 'session', actor: 'x', role: 'owner' }, signal: new AbortController().signal, trusted: true } as const
+const context = {
+  caller: { kind: 'session', actor: 'x', role: 'owner' },
+  signal: new AbortController().signal,
+  trusted: true,
+} as const
 
 /** Somebody with a role, as an invitation makes them. */
 const somebody = async ({ auth }: Support, role: Exclude<Role, 'owner'>) => {
   const { code } = await auth.handlers['kernel.members.invite']({ role, by: 'x' }, context)
-  return (await auth.handlers['kernel.session.open']({ invite: code, name: role, device: 'test', address: '127.0.0.1' }, context)).session
+  return (
+    await auth.handlers['kernel.session.open'](
+      { invite: code, name: role, device: 'test', address: '127.0.0.1' },
+      context,
+    )
+  ).session
 }
 
 /** A request under a Host of somebody's choice. */
 const under = (url: string, host: string, body: object): Promise<{ status?: number | undefined; body: string }> =>
   new Promise((resolve, reject) => {
     const headers = { host, 'content-type': 'application/json' }
-    request(`${url}/system/session`, { method: 'POST', headers }, async response => resolve({ status: response.statusCode, body: await text(response) }))
-      .on('error', reject).end(JSON.stringify(body))
+    request(`${url}/system/session`, { method: 'POST', headers }, async response =>
+      resolve({ status: response.statusCode, body: await text(response) }),
+    )
+      .on('error', reject)
+      .end(JSON.stringify(body))
   })
 
 t.test('a login code or an invitation sent under another host is not looked at', async t => {
@@ -36,7 +48,8 @@ t.test('a login code or an invitation sent under another host is not looked at',
   const login = await daemon.auth.mintLogin()
   const { code } = await daemon.auth.handlers['kernel.members.invite']({ role: 'viewer', by: 'x' }, context)
   for (const host of ['evil.example', '127.0.0.1.evil.example', 'sandbox.local']) {
-    for (const body of [{ login }, { invite: code, name: 'x' }]) t.match(await under(daemon.url, host, body), { status: 403, body: /not known as/ }, host)
+    for (const body of [{ login }, { invite: code, name: 'x' }])
+      t.match(await under(daemon.url, host, body), { status: 403, body: /not known as/ }, host)
   }
   t.equal((await ask(daemon.url, 'POST /system/session', { login })).status, 200)
   t.equal((await ask(daemon.url, 'POST /system/session', { invite: code, name: 'x' })).status, 200)
@@ -52,7 +65,11 @@ t.test('no answer ever sets a cookie, and none is read', async t => {
     const body = call.startsWith('GET') ? undefined : {}
     const path = call.replace(/\{\w+\}/g, 'x')
     if (path === 'GET /events' || path === 'POST /system/sessions/revoke') continue
-    for (const headers of [{}, bearer(token!), { cookie: `session=${token}; token=${token}; authorization=Bearer ${token}` }] as { [name: string]: string }[]) {
+    for (const headers of [
+      {},
+      bearer(token!),
+      { cookie: `session=${token}; token=${token}; authorization=Bearer ${token}` },
+    ] as { [name: string]: string }[]) {
       const answer = await ask(daemon.url, path, body, headers)
       t.notOk(answer.headers.has('set-cookie'), call)
       if (headers.cookie && path === 'GET /info') t.equal(answer.status, 401)
@@ -64,15 +81,23 @@ t.test('a thousand wrong sessions from one address are turned away while a good 
   const daemon = await daemonWith(t, ['system'])
   const statuses: number[] = []
   for (let round = 0; round < 40; round++) {
-    const all = await Promise.all(Array.from({ length: 25 }, () => ask(daemon.url, 'GET /info', undefined, bearer(newSecret('sbs').text))))
+    const all = await Promise.all(
+      Array.from({ length: 25 }, () => ask(daemon.url, 'GET /info', undefined, bearer(newSecret('sbs').text))),
+    )
     statuses.push(...all.map(({ status }) => status))
     t.equal((await daemon.fetch('/info')).status, 200)
   }
-  t.same([statuses.filter(status => status === 401).length, statuses.filter(status => status === 429).length], [30, 970])
+  t.same(
+    [statuses.filter(status => status === 401).length, statuses.filter(status => status === 429).length],
+    [30, 970],
+  )
 })
 
 t.test('a socket and a ticket of a person whose role shrinks are over within a second', async t => {
-  const daemon = await daemonWith(t, ['echo'], { manifests: join(root, '..', 'test', 'support', 'sockets', 'manifests'), git: false })
+  const daemon = await daemonWith(t, ['echo'], {
+    manifests: join(root, '..', 'test', 'support', 'sockets', 'manifests'),
+    git: false,
+  })
   const { handlers } = daemon.auth
   const bob = await somebody(daemon, 'maintainer')
   const other = await somebody(daemon, 'collaborator')
@@ -90,7 +115,11 @@ t.test('a socket and a ticket of a person whose role shrinks are over within a s
   left.say({ type: 'say', text: 'still here' })
   await left.until(({ text }) => text === 'still here')
   t.match(await turnedAway(t, `${daemon.url}/echo/by-ticket?session=x&ticket=${before}`), { status: 401 })
-  t.match(await turnedAway(t, `${daemon.url}/echo/by-ticket?session=x&ticket=${await ticket()}`), { status: 403 }, 'and a new one is too little')
+  t.match(
+    await turnedAway(t, `${daemon.url}/echo/by-ticket?session=x&ticket=${await ticket()}`),
+    { status: 403 },
+    'and a new one is too little',
+  )
   t.match(await turnedAway(t, `${daemon.url}/echo/kitchen`, { headers: bearer(bob.token) }), { status: 403 })
   await handlers['kernel.members.remove']({ email: other.email }, context)
   t.match(await left.closed, { code: 1008 })
@@ -103,13 +132,17 @@ t.test('a stream of frames is cut where its reader is removed, and the turn they
   t.equal((await asBob('POST /agent', { conversationId: 'c', prompt: 'ask Which?\n| a\nsay $answer' })).status, 200)
   const { requestId } = await framesOf(daemon.client, 'c').until(frame => frame.kind === 'question')
   const response = await fetch(`${daemon.url}/agent/attach`, {
-    method: 'POST', body: JSON.stringify({ conversationId: 'c' }), headers: { ...bearer(bob.token), 'content-type': 'application/json' },
+    method: 'POST',
+    body: JSON.stringify({ conversationId: 'c' }),
+    headers: { ...bearer(bob.token), 'content-type': 'application/json' },
   })
   const reader = response.body!.getReader()
   await reader.read()
   const from = performance.now()
   await daemon.client.call('DELETE /members', { email: bob.email })
-  await (async () => { while (!(await reader.read()).done) continue })().catch(() => {})
+  await (async () => {
+    while (!(await reader.read()).done) continue
+  })().catch(() => {})
   t.ok(inTime(from, 1000))
   t.equal((await asBob('POST /agent/reply', { kind: 'question', requestId, answers: { 'Which?': 'a' } })).status, 401)
   await daemon.client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Which?': 'a' } })
@@ -121,7 +154,9 @@ const counted = async (work: () => unknown): Promise<{ hashes: number; compared:
   const [hash, equal] = [mock.method(crypto, 'hash'), mock.method(crypto, 'timingSafeEqual')]
   syncBuiltinESMExports()
   try {
-    await Promise.resolve().then(work).catch(() => {})
+    await Promise.resolve()
+      .then(work)
+      .catch(() => {})
     return { hashes: hash.mock.callCount(), compared: equal.mock.callCount() }
   } finally {
     mock.restoreAll()
@@ -137,14 +172,19 @@ t.test('an unknown id and a known one with a wrong secret take the same work, an
   const { auth } = daemon
   const { token: control } = await daemon.token('read')
   const { token: session } = await somebody(daemon, 'viewer')
-  const work = (kind: 'bearer' | 'token', value: string) => counted(() => auth.authenticate({ kind, value }, '127.0.0.1'))
-  for (const [kind, good, unknown] of [['bearer', session, newSecret('sbs').text], ['token', control, newSecret('sbc').text]] as const) {
+  const work = (kind: 'bearer' | 'token', value: string) =>
+    counted(() => auth.authenticate({ kind, value }, '127.0.0.1'))
+  for (const [kind, good, unknown] of [
+    ['bearer', session, newSecret('sbs').text],
+    ['token', control, newSecret('sbc').text],
+  ] as const) {
     const first = await work(kind, unknown)
     t.match(first, { hashes: 1, compared: 1 }, `${kind} of nobody`)
     t.same(await work(kind, wrongSecret(good)), first, `${kind} with a wrong secret`)
     t.same(await work(kind, good), first, `${kind} that is right`)
   }
-  const redeem = (login: string) => counted(() => auth.handlers['kernel.session.open']({ login, device: 'x', address: '127.0.0.1' }, context))
+  const redeem = (login: string) =>
+    counted(() => auth.handlers['kernel.session.open']({ login, device: 'x', address: '127.0.0.1' }, context))
   const codes = [await auth.mintLogin(), await auth.mintLogin(), await auth.mintLogin()]
   const none = await redeem('x'.repeat(43))
   t.match(none, { compared: 3 })
@@ -153,14 +193,34 @@ t.test('an unknown id and a known one with a wrong secret take the same work, an
 
 t.test('what a token says of itself beside who it is of gives nothing', async (t: Test) => {
   const issuer = await startIssuer(t)
-  const daemon = await daemonWith(t, ['system'], { deployment: { identity: { providers: [issuer.provider], claim: 'code' } } })
-  const { body: { nonce } } = await ask(daemon.url, 'GET /system/sign-in')
-  const claims = { email: 'eve@example.org', role: 'owner', roles: ['owner'], groups: ['owner'], admin: true, areas: [], scope: 'land', __proto__: { role: 'owner' }, nonce }
+  const daemon = await daemonWith(t, ['system'], {
+    deployment: { identity: { providers: [issuer.provider], claim: 'code' } },
+  })
+  const {
+    body: { nonce },
+  } = await ask(daemon.url, 'GET /system/sign-in')
+  const claims = {
+    email: 'eve@example.org',
+    role: 'owner',
+    roles: ['owner'],
+    groups: ['owner'],
+    admin: true,
+    areas: [],
+    scope: 'land',
+    __proto__: { role: 'owner' },
+    nonce,
+  }
   const token = await issuer.token(claims)
   t.equal((await ask(daemon.url, 'POST /system/session', { claim: '' }, bearer(token))).status, 400)
   t.equal((await ask(daemon.url, 'POST /system/session', { role: 'owner' }, bearer(token))).status, 409)
   await ask(daemon.url, 'POST /system/session', { login: await daemon.auth.mintLogin() })
-  t.equal((await ask(daemon.url, 'POST /system/session', { role: 'owner', invite: undefined }, bearer(token))).status, 403)
+  t.equal(
+    (await ask(daemon.url, 'POST /system/session', { role: 'owner', invite: undefined }, bearer(token))).status,
+    403,
+  )
   await daemon.client.call('POST /members', { email: 'eve@example.org', role: 'viewer' })
-  t.match(await ask(daemon.url, 'POST /system/session', { role: 'owner' }, bearer(token)), { status: 200, body: { role: 'viewer' } })
+  t.match(await ask(daemon.url, 'POST /system/session', { role: 'owner' }, bearer(token)), {
+    status: 200,
+    body: { role: 'viewer' },
+  })
 })

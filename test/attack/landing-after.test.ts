@@ -9,7 +9,11 @@ import { framesOf, runTurn } from '../support/turns.js'
 import { autoLands, isHeld, landings, parked, worldOf, WRITES } from './landing-world.js'
 
 t.test('what a person landed lands by itself again, until somebody else speaks', async t => {
-  const { daemon: { workspace }, owner, other } = await worldOf(t, 'collaborator')
+  const {
+    daemon: { workspace },
+    owner,
+    other,
+  } = await worldOf(t, 'collaborator')
   const there = (file: string) => existsSync(join(workspace, file))
   t.same(landings(await autoLands(owner, 'c')), [])
   await runTurn(owner, 'c', 'write one.txt\n| 1')
@@ -25,28 +29,59 @@ t.test('what a person landed lands by itself again, until somebody else speaks',
 })
 
 t.test('going back to a state that was never landed does not make it land', async t => {
-  const { daemon: { workspace }, owner, other } = await worldOf(t, 'collaborator')
+  const {
+    daemon: { workspace },
+    owner,
+    other,
+  } = await worldOf(t, 'collaborator')
   await autoLands(owner, 'c')
   await runTurn(other, 'c', WRITES)
   await runTurn(owner, 'c', 'delete theirs.txt\nwrite good.txt\n| x')
   await owner.call('POST /agents/{id}/land', { id: 'c' })
   t.notOk(existsSync(join(workspace, 'theirs.txt')))
   const { messages } = await owner.call('GET /agents/{id}/transcript', { id: 'c' })
-  await other.call('POST /agent/rewind', { conversationId: 'c', index: messages.findLastIndex(({ role }) => role === 'user') })
+  await other.call('POST /agent/rewind', {
+    conversationId: 'c',
+    index: messages.findLastIndex(({ role }) => role === 'user'),
+  })
   t.same(landings(await runTurn(owner, 'c', 'say on')), [{ kind: 'landed', landed: false, held: true }])
   t.notOk(existsSync(join(workspace, 'theirs.txt')))
 })
 
 t.test('who may not land does not make anything land by itself', async t => {
   const { daemon, owner, other } = await worldOf(t, 'collaborator')
-  t.match(await refusalOf(() => other.call('POST /agent', { conversationId: 'c', prompt: WRITES, isolated: true, autoLand: true })), { status: 403, message: /agents\.land takes role maintainer, found role collaborator/ })
+  t.match(
+    await refusalOf(() =>
+      other.call('POST /agent', { conversationId: 'c', prompt: WRITES, isolated: true, autoLand: true }),
+    ),
+    { status: 403, message: /agents\.land takes role maintainer, found role collaborator/ },
+  )
   await runTurn(owner, 'c', 'say x', { isolated: true })
-  t.match(await refusalOf(() => other.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })), { status: 403 })
+  t.match(await refusalOf(() => other.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })), {
+    status: 403,
+  })
   for (const scope of ['drive', 'editor'] as const)
-    t.match(await refusalOf(async () => (await daemon.token(scope)).client.call('POST /agent', { conversationId: 'd', prompt: WRITES, isolated: true, autoLand: true })), { status: 403 })
+    t.match(
+      await refusalOf(async () =>
+        (await daemon.token(scope)).client.call('POST /agent', {
+          conversationId: 'd',
+          prompt: WRITES,
+          isolated: true,
+          autoLand: true,
+        }),
+      ),
+      { status: 403 },
+    )
   const maintainer = (await joined(daemon, 'mae', 'maintainer')).client
-  t.same(landings(await runTurn(maintainer, 'm', 'write m.txt\n| m', { isolated: true, autoLand: true })), [{ kind: 'landed', landed: true }])
-  t.same(landings(await runTurn((await daemon.token('land')).client, 'l', 'write l.txt\n| l', { isolated: true, autoLand: true })), [{ kind: 'landed', landed: true }])
+  t.same(landings(await runTurn(maintainer, 'm', 'write m.txt\n| m', { isolated: true, autoLand: true })), [
+    { kind: 'landed', landed: true },
+  ])
+  t.same(
+    landings(
+      await runTurn((await daemon.token('land')).client, 'l', 'write l.txt\n| l', { isolated: true, autoLand: true }),
+    ),
+    [{ kind: 'landed', landed: true }],
+  )
 })
 
 t.test('a restart forgets neither who spoke nor whose work waits', async t => {
@@ -71,7 +106,12 @@ t.test('a restart forgets neither who spoke nor whose work waits', async t => {
     const run = framesOf(owner, 'said')
     await run.until(({ kind }) => kind === 'question')
     await owner.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
-    isHeld(t, world, (await run.all()).map(({ event }) => event), 'words that were said before it')
+    isHeld(
+      t,
+      world,
+      (await run.all()).map(({ event }) => event),
+      'words that were said before it',
+    )
     isHeld(t, world, await runTurn(owner, 'waits', 'say on'), 'work that waited before it')
   })
 })
@@ -92,12 +132,20 @@ t.test('a run, a record and a conversation from before anybody wrote down who sp
     const journals = new JournalStore(join(where.data, 'journals'))
     const [first, ...more] = await journals.read<{ message: { lands?: boolean } }>(`agent/runs/${run}`)
     t.ok(first!.message.lands, 'it is written down now')
-    await journals.rewrite(`agent/runs/${run}`, [{ ...first, message: { ...first!.message, lands: undefined }, ending: 'completed' }, ...more])
+    await journals.rewrite(`agent/runs/${run}`, [
+      { ...first, message: { ...first!.message, lands: undefined }, ending: 'completed' },
+      ...more,
+    ])
     await journals.shutdown()
   })
   await t.test('after', async t => {
     const world = await worldOf(t, 'token', where)
-    isHeld(t, world, (await framesOf(world.owner, 'c', { run }).all()).map(({ event }) => event), 'a run')
+    isHeld(
+      t,
+      world,
+      (await framesOf(world.owner, 'c', { run }).all()).map(({ event }) => event),
+      'a run',
+    )
     isHeld(t, world, await runTurn(world.owner, 'c', 'say on'), 'and the one after it')
   })
 })

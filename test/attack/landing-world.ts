@@ -21,7 +21,10 @@ export interface World {
 /** A conversation of the owner whose work lands by itself, and those who may not land. */
 export const worldOf = async (t: Test, who: 'collaborator' | 'token', where = {}): Promise<World> => {
   const daemon = await daemonWith(t, GROUPS, where)
-  const other = who === 'collaborator' ? (await joined(daemon, 'cole', 'collaborator')).client : (await daemon.token('drive')).client
+  const other =
+    who === 'collaborator'
+      ? (await joined(daemon, 'cole', 'collaborator')).client
+      : (await daemon.token('drive')).client
   return { daemon, owner: daemon.client, other }
 }
 
@@ -36,7 +39,8 @@ export const parked = async (owner: Client, conversationId: string) => {
   await owner.call('POST /agent', { conversationId, prompt: ASKS })
   const watched = framesOf(owner, conversationId)
   const { requestId } = await watched.until(({ kind }) => kind === 'question')
-  const answer = (client: Client) => client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
+  const answer = (client: Client) =>
+    client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': 'yes' } })
   return { watched, answer, all: async () => (await watched.all()).map(({ event }) => event) }
 }
 
@@ -45,6 +49,10 @@ export const landings = (frames: readonly Frame[]) => frames.filter(({ kind }) =
 export const isHeld = (t: Test, { daemon: { workspace } }: World, frames: readonly Frame[], why: string) => {
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' }, why)
   t.same(landings(frames), [{ kind: 'landed', landed: false, held: true }], why)
-  t.ok(frames.some(frame => frame.kind === 'notice' && /may not land.*POST \/agents\/\{id\}\/land/.test(frame.text)), `${why}: the run says so`)
-  for (const file of ['theirs.txt', 'mine.txt', 'later.txt']) t.notOk(existsSync(join(workspace, file)), `${why}: ${file} is not in the tree`)
+  t.ok(
+    frames.some(frame => frame.kind === 'notice' && /may not land.*POST \/agents\/\{id\}\/land/.test(frame.text)),
+    `${why}: the run says so`,
+  )
+  for (const file of ['theirs.txt', 'mine.txt', 'later.txt'])
+    t.notOk(existsSync(join(workspace, file)), `${why}: ${file} is not in the tree`)
 }

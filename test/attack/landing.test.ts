@@ -3,7 +3,10 @@ import type { Frame } from '../../plugins/agent/contract.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { autoLands, isHeld, parked, worldOf, WRITES, type World } from './landing-world.js'
 
-/** Every way in which words of somebody else come into work that lands by itself; each answers the run in which it would. */
+/**
+ * Every way in which words of somebody else come into work that lands by itself; each answers the run in which it
+ * would.
+ */
 const WAYS: { readonly [way: string]: (world: World) => Promise<readonly Frame[]> } = {
   'a turn of theirs': async ({ owner, other }) => {
     await autoLands(owner, 'c')
@@ -74,7 +77,11 @@ const WAYS: { readonly [way: string]: (world: World) => Promise<readonly Frame[]
     await autoLands(owner, 'c')
     await runTurn(other, 'c', 'say theirs')
     await runTurn(owner, 'fork', 'say x', { forkOf: { conversationId: 'c', keep: 4, files: 'now' } })
-    return runTurn(owner, 'again', 'write later.txt\n| x', { forkOf: { conversationId: 'fork', keep: 5, files: 'now' }, isolated: true, autoLand: true })
+    return runTurn(owner, 'again', 'write later.txt\n| x', {
+      forkOf: { conversationId: 'fork', keep: 5, files: 'now' },
+      isolated: true,
+      autoLand: true,
+    })
   },
   'the record of a conversation that is gone': async ({ owner, other }) => {
     await autoLands(owner, 'c')

@@ -17,7 +17,7 @@ const ATTACKS: { readonly [name: string]: { readonly command: string; readonly s
     says: /^expected at most 200 processes and threads in a turn, found [\d,]+: the programs of the turn were ended; wall\.limits\.processes in the file of --config/,
   },
   'a fork bomb of sessions': {
-    command: 'perl -e \'use POSIX; for (1..9) { setsid() unless fork } sleep 60\'',
+    command: "perl -e 'use POSIX; for (1..9) { setsid() unless fork } sleep 60'",
     says: /^expected at most 200 processes and threads in a turn, found [\d,]+: /,
   },
   'a memory hog': {
@@ -32,9 +32,18 @@ const ATTACKS: { readonly [name: string]: { readonly command: string; readonly s
     command: 'for n in 1 2 3 4 5 6 7 8 9; do head -c 50000000 /dev/zero > /dev/shm/$n; done; sleep 60',
     says: /^expected at most 300 MiB of memory in a turn, found \d+ MiB: /,
   },
-  'a file of 100 GiB without content': { command: 'truncate -s 100G big', says: /^expected at most 64\.0 MiB in one file, found more: .*wall\.limits\.fileSize/ },
-  'a file that grows': { command: 'dd if=/dev/zero of=big bs=1M count=200; echo went on', says: /^expected at most 64\.0 MiB in one file, found more: / },
-  'a file of a program that ignores the signal': { command: 'node -e \'fs.truncateSync("README.md", 1e11)\'', says: /^expected at most 64\.0 MiB in one file, / },
+  'a file of 100 GiB without content': {
+    command: 'truncate -s 100G big',
+    says: /^expected at most 64\.0 MiB in one file, found more: .*wall\.limits\.fileSize/,
+  },
+  'a file that grows': {
+    command: 'dd if=/dev/zero of=big bs=1M count=200; echo went on',
+    says: /^expected at most 64\.0 MiB in one file, found more: /,
+  },
+  'a file of a program that ignores the signal': {
+    command: 'node -e \'fs.truncateSync("README.md", 1e11)\'',
+    says: /^expected at most 64\.0 MiB in one file, /,
+  },
   'open files': {
     command: 'perl -e \'while (open(my $f, "<", "/dev/null")) { push @k, $f } sleep 60\'',
     says: /^expected at most 4,096 open files in a turn, found [\d,]+: .*wall\.limits\.openFiles/,
@@ -42,7 +51,10 @@ const ATTACKS: { readonly [name: string]: { readonly command: string; readonly s
 }
 
 /** The real program with small limits, in folders that this user may write to. */
-export const limited = async (t: Test, { starter = [], user }: { starter?: readonly string[]; user?: number } = {}): Promise<RunningDaemon> => {
+export const limited = async (
+  t: Test,
+  { starter = [], user }: { starter?: readonly string[]; user?: number } = {},
+): Promise<RunningDaemon> => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -55,12 +67,22 @@ export const limited = async (t: Test, { starter = [], user }: { starter?: reado
     chownSync(folder, user, user)
   }
   const home = user === undefined ? {} : { HOME: folder, XDG_RUNTIME_DIR: folder, XDG_STATE_HOME: folder }
-  return spawnDaemon(t, { ...where, starter, env: home, args: ['--config', config], ...(user !== undefined && { user }) })
+  return spawnDaemon(t, {
+    ...where,
+    starter,
+    env: home,
+    args: ['--config', config],
+    ...(user !== undefined && { user }),
+  })
 }
 
 /** Attacks one after the other, in the conversation `attacker`, while another turn works. */
 export const attack = async (t: Test, { client, url, data }: RunningDaemon): Promise<void> => {
-  await client.call('POST /agent', { conversationId: 'other', prompt: `${runs('until [ -e stop ]; do sleep 0.05; done; echo worked')}\nsay done`, isolated: true })
+  await client.call('POST /agent', {
+    conversationId: 'other',
+    prompt: `${runs('until [ -e stop ]; do sleep 0.05; done; echo worked')}\nsay done`,
+    isolated: true,
+  })
   const other = framesOf(client, 'other')
   await other.until(({ kind }) => kind === 'tool_call')
   for (const [name, { command, says }] of Object.entries(ATTACKS)) {
@@ -92,13 +114,24 @@ export const attack = async (t: Test, { client, url, data }: RunningDaemon): Pro
   }
   for (const name of ['a memory hog', 'a file of 100 GiB without content']) {
     const { command, says } = ATTACKS[name]!
-    const frames = await runTurn(client, 'program', `${runs(command)}\nsay not reached`, { isolated: true, harness: 'vendor-code' })
-    t.match(frames.filter(({ kind }) => kind === 'error'), exactly({ message: says }), `${name} of an agent program`)
+    const frames = await runTurn(client, 'program', `${runs(command)}\nsay not reached`, {
+      isolated: true,
+      harness: 'vendor-code',
+    })
+    t.match(
+      frames.filter(({ kind }) => kind === 'error'),
+      exactly({ message: says }),
+      `${name} of an agent program`,
+    )
     t.match(frames.at(-1), { kind: 'done', reason: 'failed' })
   }
   const [last] = answersOf(await runTurn(client, 'program', 'run echo here again', { harness: 'vendor-code' }))
   t.match(last, { ok: true, text: /here again/ }, 'the agent program goes on in the next turn')
-  t.match(answersOf(await runTurn(client, 'attacker', 'run echo here again')), exactly({ ok: true, text: 'here again' }), 'the conversation goes on')
+  t.match(
+    answersOf(await runTurn(client, 'attacker', 'run echo here again')),
+    exactly({ ok: true, text: 'here again' }),
+    'the conversation goes on',
+  )
   await runTurn(client, 'friend', 'run echo friend', { isolated: true })
   writeFileSync(join(data, 'agent/checkouts/other/stop'), '')
   const frames = (await other.all()).map(({ event }) => event)

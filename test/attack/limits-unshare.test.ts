@@ -4,10 +4,19 @@ import { attack, limited } from './limits-attack.js'
 
 /** Takes a program away, for the daemon alone. */
 const without = (program: string): string[] => [
-  'unshare', '--mount', 'sh', '-c',
-  `for p in /usr/local/bin /usr/bin /bin; do [ ! -e $p/${program} ] || mount --bind /dev/null $p/${program} || exit; done; exec "$@"`, 'sh',
+  'unshare',
+  '--mount',
+  'sh',
+  '-c',
+  `for p in /usr/local/bin /usr/bin /bin; do [ ! -e $p/${program} ] || mount --bind /dev/null $p/${program} || `
+    + 'exit; done; exec "$@"',
+  'sh',
 ]
-const works = ([program = '', ...args]: readonly string[]): boolean => process.getuid?.() === 0 && spawnSync(program, [...args, 'true']).status === 0
+const works = ([program = '', ...args]: readonly string[]): boolean =>
+  process.getuid?.() === 0 && spawnSync(program, [...args, 'true']).status === 0
 
-t.test('a turn over a limit ends with a sentence, also without bubblewrap', { skip: !works(without('bwrap')) && 'only the superuser takes programs from others' }, async t =>
-  attack(t, await limited(t, { starter: without('bwrap') })))
+t.test(
+  'a turn over a limit ends with a sentence, also without bubblewrap',
+  { skip: !works(without('bwrap')) && 'only the superuser takes programs from others' },
+  async t => attack(t, await limited(t, { starter: without('bwrap') })),
+)

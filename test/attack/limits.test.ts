@@ -2,4 +2,6 @@ import t from 'tap'
 import { attack, limited } from './limits-attack.js'
 import { walled } from './support.js'
 
-t.test('a turn over a limit ends with a sentence, and nobody else notices', walled(), async t => attack(t, await limited(t)))
+t.test('a turn over a limit ends with a sentence, and nobody else notices', walled(), async t =>
+  attack(t, await limited(t)),
+)

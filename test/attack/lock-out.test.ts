@@ -9,7 +9,9 @@ import { talkTo } from '../support/sockets/client.js'
 import { bytesOf, connected, head, rawRequest } from './support.js'
 
 const UPGRADE = [
-  'connection: upgrade', 'upgrade: websocket', 'sec-websocket-version: 13',
+  'connection: upgrade',
+  'upgrade: websocket',
+  'sec-websocket-version: 13',
   'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==',
 ]
 
@@ -31,13 +33,19 @@ const flooding = (t: Test, url: string, openings = OPENINGS(new URL(url).host)) 
   const { hostname, port } = new URL(url)
   const sockets: Socket[] = []
   t.teardown(() => sockets.forEach(socket => socket.destroy()))
-  const one = (at: number): Promise<void> => new Promise(resolve => {
-    const socket = createConnection(Number(port), hostname, () => {
-      socket.write(openings[at % openings.length]!)
-      resolve()
+  const one = (at: number): Promise<void> =>
+    new Promise(resolve => {
+      const socket = createConnection(Number(port), hostname, () => {
+        socket.write(openings[at % openings.length]!)
+        resolve()
+      })
+      sockets.push(
+        socket
+          .on('error', () => {})
+          .on('close', () => resolve())
+          .resume(),
+      )
     })
-    sockets.push(socket.on('error', () => {}).on('close', () => resolve()).resume())
-  })
   return async (connections: number): Promise<void> => {
     for (let at = 0; at < connections; at += 100) await Promise.all(Array.from({ length: 100 }, (_, n) => one(n)))
   }
@@ -48,7 +56,12 @@ const eventsOf = async (t: Test, url: string, session: string) => {
   const socket = await connected(t, url)
   let said = ''
   socket.setEncoding('utf8').on('data', piece => (said += String(piece)))
-  socket.write(head('GET', '/events', [['host', new URL(url).host], ['authorization', `Bearer ${session}`]]))
+  socket.write(
+    head('GET', '/events', [
+      ['host', new URL(url).host],
+      ['authorization', `Bearer ${session}`],
+    ]),
+  )
   const until = async (word: RegExp): Promise<void> => {
     const ended = once(socket, 'close').then(() => Promise.reject(new Error(`the stream ended: ${said}`)))
     while (!word.test(said)) await Promise.race([once(socket, 'data'), ended])
@@ -62,7 +75,10 @@ t.test('thousands of local connections without a credential lock nobody out and 
   makeWorkspace(join(folder, 'workspace'))
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   const { url, session, client } = await spawnDaemon(t, where)
-  const asked = head('GET', '/info', [['host', new URL(url).host], ['authorization', `Bearer ${session}`]])
+  const asked = head('GET', '/info', [
+    ['host', new URL(url).host],
+    ['authorization', `Bearer ${session}`],
+  ])
   const events = await eventsOf(t, url, session)
   const flood = flooding(t, url)
   await flood(3_000)

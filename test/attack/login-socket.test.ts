@@ -88,15 +88,17 @@ require('node:readline').createInterface(process.stdin).once('line', async line 
 
 /** The number under which this process namespace knows a program, by the last word of its command line. */
 const outerPid = (word: string): number => {
-  const found = readdirSync('/proc').filter(name => /^\d+$/.test(name)).find(pid => {
-    try {
-      const inner = /^NSpid:.*$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![0].split('\t').length > 2
-      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-      return inner && command[0] === process.execPath && command.at(-2) === word
-    } catch {
-      return false
-    }
-  })
+  const found = readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .find(pid => {
+      try {
+        const inner = /^NSpid:.*$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![0].split('\t').length > 2
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+        return inner && command[0] === process.execPath && command.at(-2) === word
+      } catch {
+        return false
+      }
+    })
   return Number(found)
 }
 
@@ -117,7 +119,12 @@ const attack = async (user: User, wrapper: readonly string[], daemon: Awaited<Re
 const wallsOf = (user: User): { readonly [name: string]: readonly string[] } => ({
   bubblewrap: ['bwrap', '--dev-bind', '/', '/', '--proc', '/proc', '--unshare-pid'],
   unshare: [
-    'unshare', ...(user.uid === 0 ? [] : ['--user', '--map-root-user']), '--pid', '--fork', '--mount', '--mount-proc',
+    'unshare',
+    ...(user.uid === 0 ? [] : ['--user', '--map-root-user']),
+    '--pid',
+    '--fork',
+    '--mount',
+    '--mount-proc',
   ],
 })
 
@@ -152,7 +159,11 @@ for (const user of USERS) {
     t.match(answers['own session'], /"token":"sbs_/)
     const good = Object.keys(answers).filter(way => /"code"|"token"/.test(answers[way]!))
     if (process.platform === 'linux') t.same(good, ['own login', 'own session'], 'and in no other way')
-    const runs = [[['login'], /\/#login=[\w-]{43}\n$/], [['agents'], /^/], [['run', 'say hello'], /hello/]] as const
+    const runs = [
+      [['login'], /\/#login=[\w-]{43}\n$/],
+      [['agents'], /^/],
+      [['run', 'say hello'], /hello/],
+    ] as const
     for (const [args, printed] of runs) {
       const child = start(user, process.execPath, [CLI, ...args, '--data', daemon.data], daemon.folder)
       child.stdin!.end()

@@ -93,7 +93,10 @@ const serving = async (host: string, answer = CANARY, location?: string): Promis
 const attempt = async (kind: WallKind, base: string): Promise<NetworkLeaks> => {
   const [workspace, data] = [join(base, 'w'), join(base, 'd')]
   for (const folder of [workspace, data]) mkdirSync(folder, { recursive: true })
-  const machine = Object.values(networkInterfaces()).flatMap(all => all ?? []).filter(({ internal, family }) => !internal && family === 'IPv4').map(({ address }) => address)
+  const machine = Object.values(networkInterfaces())
+    .flatMap(all => all ?? [])
+    .filter(({ internal, family }) => !internal && family === 'IPv4')
+    .map(({ address }) => address)
   const everywhere = await serving('0.0.0.0')
   const six = await serving('::1').catch(() => undefined)
   const own = await serving('127.0.0.1')
@@ -104,36 +107,80 @@ const attempt = async (kind: WallKind, base: string): Promise<NetworkLeaks> => {
   const [resolver] = [join(base, 'resolv.conf')]
   writeFileSync(resolver, 'nameserver 192.0.2.3\n')
   const rules = {
-    allow: allowedOf([`localhost:${allowed.port}`, `localhost:${leads.port}`, `localhost:${own.port}`, '*.example', 'localtest']), only: false,
+    allow: allowedOf([
+      `localhost:${allowed.port}`,
+      `localhost:${leads.port}`,
+      `localhost:${own.port}`,
+      '*.example',
+      'localtest',
+    ]),
+    only: false,
     listeners: [{ host: '127.0.0.1', port: own.port }],
   }
   const networks = new Networks({
-    log: { warn: () => {} }, busy: () => true,
-    owner: () => ({ rules: async () => rules, refused: ({ host, port }) => void refused.push(`${host}:${port}`), taken: () => {}, resolver: async () => resolver }),
+    log: { warn: () => {} },
+    busy: () => true,
+    owner: () => ({
+      rules: async () => rules,
+      refused: ({ host, port }) => void refused.push(`${host}:${port}`),
+      taken: () => {},
+      resolver: async () => resolver,
+    }),
   })
   const specOf = async (id: string): Promise<WallSpec> => ({
-    workspace, data, cwd: workspace, env: listEnv(), home: await homeOfConversation(data, id), network: { enter: () => networks.enter(id) },
+    workspace,
+    data,
+    cwd: workspace,
+    env: listEnv(),
+    home: await homeOfConversation(data, id),
+    network: { enter: () => networks.enter(id) },
   })
   const spec = await specOf('one')
   const run = async (script: string, args: readonly string[], within = spec) => {
-    const { stdout, stderr } = await runWalled(within, process.execPath, ['-e', script, ...args], { timeoutMs: 120_000 }, kind)
+    const { stdout, stderr } = await runWalled(
+      within,
+      process.execPath,
+      ['-e', script, ...args],
+      { timeoutMs: 120_000 },
+      kind,
+    )
     return [...stdout.toString().split('\n'), ...(stderr ? [stderr] : [])].filter(Boolean)
   }
   try {
-    const hosts = ['127.0.0.1', '127.9.8.7', '0.0.0.0', 'localhost', 'localhost.', '::ffff:127.0.0.1', hostname(), ...machine]
+    const hosts = [
+      '127.0.0.1',
+      '127.9.8.7',
+      '0.0.0.0',
+      'localhost',
+      'localhost.',
+      '::ffff:127.0.0.1',
+      hostname(),
+      ...machine,
+    ]
     const targets = [
-      ...hosts.flatMap(host => [`${host}:${everywhere.port}`, `${host}:${own.port}`]), ...(six ? [`::1:${six.port}`, `localhost:${six.port}`] : []),
-      '169.254.169.254:80', '100.100.100.200:80', '10.255.255.1:80',
+      ...hosts.flatMap(host => [`${host}:${everywhere.port}`, `${host}:${own.port}`]),
+      ...(six ? [`::1:${six.port}`, `localhost:${six.port}`] : []),
+      '169.254.169.254:80',
+      '100.100.100.200:80',
+      '10.255.255.1:80',
     ]
     const reached = await run(ASKS, [CANARY, '18999', ...targets])
-    const redirected = await runWalled(spec, 'curl', ['-sSL', '-m', '5', '--noproxy', '', `http://localhost:${leads.port}/`], {}, kind)
+    const redirected = await runWalled(
+      spec,
+      'curl',
+      ['-sSL', '-m', '5', '--noproxy', '', `http://localhost:${leads.port}/`],
+      {},
+      kind,
+    )
     if (redirected.stdout.toString().includes(CANARY)) reached.push('by a redirect')
     reached.push(...(await run(ABSTRACT, [CANARY])))
     const [other, shared] = [await specOf('two'), { ...spec } as { network?: unknown } & WallSpec]
     delete (shared as { network?: unknown }).network
     const who = async (within: WallSpec) => (await runWalled(within, 'id', [], {}, kind)).stdout.toString().trim()
     return {
-      reached, changed: await run(CHANGES, []), refused,
+      reached,
+      changed: await run(CHANGES, []),
+      refused,
       pages: (await Promise.all([run(PAGE, ['one']), run(PAGE, ['two'], other)])).flat(),
       allowed: await run(ASKS, [CANARY, '18999', `127.0.0.1:${allowed.port}`]),
       user: [await who(spec), await who(shared)],
@@ -151,9 +198,14 @@ if (process.argv[1]?.endsWith('network-attempts.js')) {
   const place = { workspace: join(base, 'w'), data: join(base, 'd'), cwd: '/', env: listEnv() }
   for (const folder of [place.workspace, place.data]) mkdirSync(folder, { recursive: true })
   const { enforced } = await walled(place, 'true', [], kind as WallKind)
-  const own = new Networks({ log: { warn: () => {} }, busy: () => false, owner: () => { throw new Error('unused') } })
+  const own = new Networks({
+    log: { warn: () => {} },
+    busy: () => false,
+    owner: () => {
+      throw new Error('unused')
+    },
+  })
   const possible = enforced && (await own.possible())
   own.close()
   console.log(JSON.stringify(possible ? await attempt(kind as WallKind, join(base, 'place')) : 'none'))
 }
-

@@ -26,7 +26,9 @@ const ip = (...args: string[]): void => void execFileSync('ip', args, { stdio: [
 
 /** A host of the outside: a network of its own at the other end of a wire. */
 const host = async () => {
-  const child = spawn('unshare', ['--net', '--', process.execPath, fileURLToPath(import.meta.url), 'host'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn('unshare', ['--net', '--', process.execPath, fileURLToPath(import.meta.url), 'host'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   await once(child.stdout!, 'data')
   ip('link', 'add', 'v0', 'type', 'veth', 'peer', 'name', 'v1', 'netns', String(child.pid))
   for (const address of [`${MACHINE}/24`, '10.77.0.1/24']) ip('addr', 'add', address, 'dev', 'v0')
@@ -36,7 +38,10 @@ const host = async () => {
   return child
 }
 
-/** The program of that host: serves its page on port 80, and leads to whatever port of the asker's loopback it is asked for. */
+/**
+ * The program of that host: serves its page on port 80, and leads to whatever port of the asker's loopback it is asked
+ * for.
+ */
 const serve = async (): Promise<void> => {
   console.log('there')
   await once(process.stdin, 'data')
@@ -66,19 +71,30 @@ const world = async (kind: WallKind, base: string): Promise<Outside> => {
   const { port } = service.address() as AddressInfo
   const now = { allow: [] as string[], only: false }
   const networks = new Networks({
-    log: { warn: console.error }, busy: () => true,
+    log: { warn: console.error },
+    busy: () => true,
     owner: () => ({
-      rules: async () => ({ allow: allowedOf(now.allow), only: now.only, listeners: [] }), refused: () => {}, taken: () => {}, resolver: async () => resolver,
+      rules: async () => ({ allow: allowedOf(now.allow), only: now.only, listeners: [] }),
+      refused: () => {},
+      taken: () => {},
+      resolver: async () => resolver,
     }),
   })
   const spec: WallSpec = {
-    workspace, data, cwd: workspace, env: listEnv(), home: await homeOfConversation(data, 'c'), network: { enter: () => networks.enter('c') },
+    workspace,
+    data,
+    cwd: workspace,
+    env: listEnv(),
+    home: await homeOfConversation(data, 'c'),
+    network: { enter: () => networks.enter('c') },
   }
   const found: { [what: string]: string } = {}
   const ask = async (what: string, url: string, ...more: string[]) => {
     const { stdout, stderr } = await runWalled(spec, 'curl', ['-sSL', '-m', '5', ...more, url], {}, kind)
     const text = stdout.toString()
-    const why = text.includes('is not reached from this conversation') ? 'not reached' : /\((\d+)\)/.exec(stderr)?.[0] ?? text.slice(0, 40)
+    const why = text.includes('is not reached from this conversation')
+      ? 'not reached'
+      : (/\((\d+)\)/.exec(stderr)?.[0] ?? text.slice(0, 40))
     found[what] = text === PAGE ? 'page' : text === CANARY ? 'canary' : why
   }
   const direct = ['--noproxy', '*']

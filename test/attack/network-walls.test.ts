@@ -2,16 +2,32 @@ import t from 'tap'
 import type { NetworkLeaks } from './network-attempts.js'
 import { attempted, USERS } from './users.js'
 
-for (const kind of ['bwrap', 'unshare'] as const) for (const [user, uid] of USERS) {
-  t.test(`${user} behind ${kind}: nothing of the machine answers in a network of its own, in whatever way it is asked`, async t => {
-    const found = attempted<NetworkLeaks>(t, './network-attempts.js', kind, uid)
-    if (!found) return
-    const { reached, changed, pages, allowed, refused, user: [own, shared] } = found
-    t.strictSame(reached, [], 'reached')
-    t.strictSame(changed, [], 'changed')
-    t.strictSame(pages, ['one', 'two'], 'each conversation has its own port 3000')
-    t.strictSame(allowed.map(line => line.split(' ')[1]), ['direct', 'forward', 'connect', 'socks'], 'what is allowed answers in every way')
-    for (const target of ['169.254.169.254:80', '10.255.255.1:80']) t.ok(refused.includes(target), `told of ${target}`)
-    t.equal(own, shared, 'a program is the same user as in the network of the machine')
-  })
-}
+for (const kind of ['bwrap', 'unshare'] as const)
+  for (const [user, uid] of USERS) {
+    t.test(
+      `${user} behind ${kind}: nothing of the machine answers in a network of its own, in whatever way it is asked`,
+      async t => {
+        const found = attempted<NetworkLeaks>(t, './network-attempts.js', kind, uid)
+        if (!found) return
+        const {
+          reached,
+          changed,
+          pages,
+          allowed,
+          refused,
+          user: [own, shared],
+        } = found
+        t.strictSame(reached, [], 'reached')
+        t.strictSame(changed, [], 'changed')
+        t.strictSame(pages, ['one', 'two'], 'each conversation has its own port 3000')
+        t.strictSame(
+          allowed.map(line => line.split(' ')[1]),
+          ['direct', 'forward', 'connect', 'socks'],
+          'what is allowed answers in every way',
+        )
+        for (const target of ['169.254.169.254:80', '10.255.255.1:80'])
+          t.ok(refused.includes(target), `told of ${target}`)
+        t.equal(own, shared, 'a program is the same user as in the network of the machine')
+      },
+    )
+  }

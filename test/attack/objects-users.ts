@@ -6,11 +6,14 @@ import { attempted, USERS } from './users.js'
 /** Tests that objects are safe from turns behind a wall of this kind, for every user a test can be. */
 export const objectsHold = (kind: WallKind): void => {
   for (const [user, uid] of USERS) {
-    t.test(`${user}: whatever a turn does to objects, the repository is as it was, and takes over only what is sound`, async t => {
-      const found = attempted<Faults[]>(t, './objects-attempts.js', kind, uid)
-      if (!found) return
-      t.ok(found.length > 10)
-      for (const { attempt, faults } of found) t.strictSame(faults, [], attempt)
-    })
+    t.test(
+      `${user}: whatever a turn does to objects, the repository is as it was, and takes over only what is sound`,
+      async t => {
+        const found = attempted<Faults[]>(t, './objects-attempts.js', kind, uid)
+        if (!found) return
+        t.ok(found.length > 10)
+        for (const { attempt, faults } of found) t.strictSame(faults, [], attempt)
+      },
+    )
   }
 }

@@ -9,86 +9,137 @@ import { placeWith, stateOf } from './git-place.js'
 import { BYTES } from './objects-attempts.js'
 import { bytesOf, runs, shellTurn, walled } from './support.js'
 
-const MALFORMED = `b=$(echo x | git hash-object -w --stdin); { printf "100644 .git\\0"; ${BYTES} $b; } > /tmp/t; `
-  + 'git update-ref refs/heads/agent/c-1 $(git commit-tree -m x -p HEAD $(git hash-object -t tree -w --literally /tmp/t)); rm -f /tmp/t; git reset -q'
+const MALFORMED =
+  `b=$(echo x | git hash-object -w --stdin); { printf "100644 .git\\0"; ${BYTES} $b; } > /tmp/t; `
+  + 'git update-ref refs/heads/agent/c-1 $(git commit-tree -m x -p HEAD $(git hash-object -t tree -w --literally '
+  + '/tmp/t)); rm -f /tmp/t; git reset -q'
 
-t.test('a malformed commit is told in the run, is not taken over, and cannot land, be put away or change the diffs of others', walled(), async t => {
-  const here = await placeWith(t)
-  const { client, workspace, common } = here
-  await shellTurn(client, 'victim', ['echo theirs > theirs.txt'], { isolated: true })
-  await shellTurn(client, 'c-1', ['echo sound > sound.txt'], { isolated: true })
-  const others = () => client.call('GET /agents/{id}/diff', { id: 'victim' })
-  const [state, before, objects, diff] = [stateOf(here), inGit(workspace, 'rev-parse', 'agent/c-1'), bytesOf(join(common, 'objects')), await others()]
-  const frames = await runTurn(client, 'c-1', runs(MALFORMED))
-  t.match(frames.find(({ kind }) => kind === 'notice'), { level: 'warning', source: 'copies', text: /does not pass git's checks and stays out of the repository \(.*\.git/ })
-  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
-  t.match(await refusalOf(() => client.call('POST /agents/{id}/land', { id: 'c-1' })), { status: 409, message: /does not pass git's checks .*: have the agent take that commit back, then land again/ })
-  t.match(await client.call('POST /agents/archive', { ids: ['c-1'] }), { failed: exactly({ id: 'c-1' }) })
-  await client.call('GET /agents')
-  await client.call('GET /agents/{id}/diff', { id: 'c-1' })
-  t.same(stateOf(here), state)
-  t.same(bytesOf(join(common, 'objects')), objects)
-  t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), before)
-  t.equal(inGit(workspace, 'fsck', '--strict', '--no-dangling'), '')
-  t.same(await others(), diff)
-  await shellTurn(client, 'c-1', ['git reset -q main && echo two >> sound.txt'])
-  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
-  t.equal(readFileSync(join(workspace, 'sound.txt'), 'utf8'), 'sound\ntwo\n', 'what is sound lands afterwards')
-})
+t.test(
+  'a malformed commit is told in the run, is not taken over, and cannot land, be put away or change the diffs of '
+    + 'others',
+  walled(),
+  async t => {
+    const here = await placeWith(t)
+    const { client, workspace, common } = here
+    await shellTurn(client, 'victim', ['echo theirs > theirs.txt'], { isolated: true })
+    await shellTurn(client, 'c-1', ['echo sound > sound.txt'], { isolated: true })
+    const others = () => client.call('GET /agents/{id}/diff', { id: 'victim' })
+    const [state, before, objects, diff] = [
+      stateOf(here),
+      inGit(workspace, 'rev-parse', 'agent/c-1'),
+      bytesOf(join(common, 'objects')),
+      await others(),
+    ]
+    const frames = await runTurn(client, 'c-1', runs(MALFORMED))
+    t.match(
+      frames.find(({ kind }) => kind === 'notice'),
+      {
+        level: 'warning',
+        source: 'copies',
+        text: /does not pass git's checks and stays out of the repository \(.*\.git/,
+      },
+    )
+    t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+    t.match(await refusalOf(() => client.call('POST /agents/{id}/land', { id: 'c-1' })), {
+      status: 409,
+      message: /does not pass git's checks .*: have the agent take that commit back, then land again/,
+    })
+    t.match(await client.call('POST /agents/archive', { ids: ['c-1'] }), { failed: exactly({ id: 'c-1' }) })
+    await client.call('GET /agents')
+    await client.call('GET /agents/{id}/diff', { id: 'c-1' })
+    t.same(stateOf(here), state)
+    t.same(bytesOf(join(common, 'objects')), objects)
+    t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), before)
+    t.equal(inGit(workspace, 'fsck', '--strict', '--no-dangling'), '')
+    t.same(await others(), diff)
+    await shellTurn(client, 'c-1', ['git reset -q main && echo two >> sound.txt'])
+    t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+    t.equal(readFileSync(join(workspace, 'sound.txt'), 'utf8'), 'sound\ntwo\n', 'what is sound lands afterwards')
+  },
+)
 
-t.test('before a turn has settled nothing of it is in the repository, and its diff is read from its own folders', walled(), async t => {
-  const here = await placeWith(t)
-  const { client, common, workspace } = here
-  await runTurn(client, 'c-1', 'say here', { isolated: true })
-  const before = bytesOf(common)
-  const prompt = [runs('echo committed > committed.txt && git add -A && git commit -qm own && echo staged > staged.txt && git add staged.txt && echo loose > loose.txt'), 'ask On?\n| yes'].join('\n')
-  await client.call('POST /agent', { conversationId: 'c-1', prompt })
-  const asked = async (): Promise<string> => {
-    for (;;) {
-      const { cards } = (await client.call('GET /agents/{id}', { id: 'c-1' })) as { cards?: { requestId: string }[] }
-      if (cards?.[0]) return cards[0].requestId
-      await new Promise(resolve => setTimeout(resolve, 20))
+t.test(
+  'before a turn has settled nothing of it is in the repository, and its diff is read from its own folders',
+  walled(),
+  async t => {
+    const here = await placeWith(t)
+    const { client, common, workspace } = here
+    await runTurn(client, 'c-1', 'say here', { isolated: true })
+    const before = bytesOf(common)
+    const prompt = [
+      runs(
+        'echo committed > committed.txt && git add -A && git commit -qm own && echo staged > staged.txt && git '
+          + 'add staged.txt && echo loose > loose.txt',
+      ),
+      'ask On?\n| yes',
+    ].join('\n')
+    await client.call('POST /agent', { conversationId: 'c-1', prompt })
+    const asked = async (): Promise<string> => {
+      for (;;) {
+        const { cards } = (await client.call('GET /agents/{id}', { id: 'c-1' })) as { cards?: { requestId: string }[] }
+        if (cards?.[0]) return cards[0].requestId
+        await new Promise(resolve => setTimeout(resolve, 20))
+      }
     }
-  }
-  const requestId = await asked().catch(() => '')
-  const { repos } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
-  t.same(repos[0]?.changes.map(({ path }) => path).sort(), ['committed.txt', 'loose.txt', 'staged.txt'])
-  t.same(bytesOf(common), before)
-  await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'On?': 'yes' } })
-  await runTurn(client, 'c-1', 'say done')
-  t.equal(inGit(workspace, 'show', 'agent/c-1:committed.txt', 'agent/c-1:staged.txt', 'agent/c-1:loose.txt'), 'committed\nstaged\nloose\n')
-  t.match(inGit(workspace, 'reflog', 'agent/c-1'), /commit: own/, 'its log came with it')
-  t.equal(inGit(workspace, 'fsck', '--strict', '--no-dangling'), '')
-})
+    const requestId = await asked().catch(() => '')
+    const { repos } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
+    t.same(repos[0]?.changes.map(({ path }) => path).sort(), ['committed.txt', 'loose.txt', 'staged.txt'])
+    t.same(bytesOf(common), before)
+    await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'On?': 'yes' } })
+    await runTurn(client, 'c-1', 'say done')
+    t.equal(
+      inGit(workspace, 'show', 'agent/c-1:committed.txt', 'agent/c-1:staged.txt', 'agent/c-1:loose.txt'),
+      'committed\nstaged\nloose\n',
+    )
+    t.match(inGit(workspace, 'reflog', 'agent/c-1'), /commit: own/, 'its log came with it')
+    t.equal(inGit(workspace, 'fsck', '--strict', '--no-dangling'), '')
+  },
+)
 
-t.test('through links and alternates of its own making a turn reads no object of another repository into a diff or the repository', walled(), async t => {
-  const here = await placeWith(t)
-  const { client, common, workspace, data, elsewhere } = here
-  const folder = join(elsewhere, 'private')
-  makeWorkspace(folder, { 'secret.txt': 'the secret of another repository\n' })
-  const id = inGit(folder, 'rev-parse', 'HEAD:secret.txt').trim()
-  const there = join(folder, '.git/objects')
-  await shellTurn(client, 'c-1', ['echo a > a.txt'], { isolated: true })
-  const objects = bytesOf(join(common, 'objects'))
-  const own = '"$(git rev-parse --git-dir)/objects"'
-  const steps = [
-    `rm -rf ${own}/${id.slice(0, 2)} && ln -s ${there}/${id.slice(0, 2)} ${own}/${id.slice(0, 2)}; rm -rf ${own}/pack && ln -s ${there}/pack ${own}/pack; echo ${there} > ${own}/info/alternates; echo ${there} > ${own}/info/http-alternates`,
-    `git update-ref refs/heads/agent/c-1 $(git commit-tree -m x -p HEAD $(printf '100644 blob ${id}\\tsecret.txt\\n' | git mktree --missing))`, 'git symbolic-ref HEAD refs/heads/agent/c-1; git read-tree HEAD',
-  ]
-  const frames = await runTurn(client, 'c-1', steps.map(runs).join('\n'))
-  // As if it had got out of its wall for that.
-  const note = JSON.parse(readFileSync(join(data, 'agent/made/c-1.json'), 'utf8')) as { repos: { gitdir: string }[] }
-  writeFileSync(join(note.repos[0]!.gitdir, 'objects/info/alternates'), `${there}\n`)
-  t.ok(frames.some(frame => frame.kind === 'notice' && frame.source === 'copies'), JSON.stringify(frames.slice(-3)))
-  const told = JSON.stringify([
-    await client.call('GET /agents/{id}/diff', { id: 'c-1' }), await client.call('GET /agents/{id}/{repo}/file-diff', { id: 'c-1', repo: 'root', path: 'secret.txt' }).catch(String),
-    await client.call('POST /agents/{id}/land', { id: 'c-1' }).catch(String), await client.call('GET /agents/{id}/conflicts', { id: 'c-1' }).catch(String),
-  ])
-  t.notMatch(told, /the secret of another/)
-  t.match(told, /stays out of the repository/)
-  t.notOk(existsSync(join(workspace, 'secret.txt')))
-  t.same(bytesOf(join(common, 'objects')), objects)
-})
+t.test(
+  'through links and alternates of its own making a turn reads no object of another repository into a diff or the '
+    + 'repository',
+  walled(),
+  async t => {
+    const here = await placeWith(t)
+    const { client, common, workspace, data, elsewhere } = here
+    const folder = join(elsewhere, 'private')
+    makeWorkspace(folder, { 'secret.txt': 'the secret of another repository\n' })
+    const id = inGit(folder, 'rev-parse', 'HEAD:secret.txt').trim()
+    const there = join(folder, '.git/objects')
+    await shellTurn(client, 'c-1', ['echo a > a.txt'], { isolated: true })
+    const objects = bytesOf(join(common, 'objects'))
+    const own = '"$(git rev-parse --git-dir)/objects"'
+    const steps = [
+      `rm -rf ${own}/${id.slice(0, 2)} && ln -s ${there}/${id.slice(0, 2)} ${own}/${id.slice(0, 2)}; rm `
+        + `-rf ${own}/pack && ln -s ${there}/pack ${own}/pack; echo ${there} > ${own}/info/alternates; `
+        + `echo ${there} > ${own}/info/http-alternates`,
+      `git update-ref refs/heads/agent/c-1 $(git commit-tree -m x -p HEAD $(printf '100644 `
+        + `blob ${id}\\tsecret.txt\\n' | git mktree --missing))`,
+      'git symbolic-ref HEAD refs/heads/agent/c-1; git read-tree HEAD',
+    ]
+    const frames = await runTurn(client, 'c-1', steps.map(runs).join('\n'))
+    // As if it had got out of its wall for that.
+    const note = JSON.parse(readFileSync(join(data, 'agent/made/c-1.json'), 'utf8')) as { repos: { gitdir: string }[] }
+    writeFileSync(join(note.repos[0]!.gitdir, 'objects/info/alternates'), `${there}\n`)
+    t.ok(
+      frames.some(frame => frame.kind === 'notice' && frame.source === 'copies'),
+      JSON.stringify(frames.slice(-3)),
+    )
+    const told = JSON.stringify([
+      await client.call('GET /agents/{id}/diff', { id: 'c-1' }),
+      await client
+        .call('GET /agents/{id}/{repo}/file-diff', { id: 'c-1', repo: 'root', path: 'secret.txt' })
+        .catch(String),
+      await client.call('POST /agents/{id}/land', { id: 'c-1' }).catch(String),
+      await client.call('GET /agents/{id}/conflicts', { id: 'c-1' }).catch(String),
+    ])
+    t.notMatch(told, /the secret of another/)
+    t.match(told, /stays out of the repository/)
+    t.notOk(existsSync(join(workspace, 'secret.txt')))
+    t.same(bytesOf(join(common, 'objects')), objects)
+  },
+)
 
 t.test('what a turn says an object is, is believed in no other conversation', walled(), async t => {
   const { client, workspace } = await placeWith(t)
@@ -105,7 +156,15 @@ t.test('what a turn says an object is, is believed in no other conversation', wa
     }`
   await runTurn(client, 'c-1', 'say here', { isolated: true })
   writeFileSync(join(workspace, 'forge.cjs'), script)
-  await runTurn(client, 'c-1', `write forge.cjs\n${script.trim().split('\n').map(line => `| ${line}`).join('\n')}\n${runs(`echo x > x; git add -A; git commit -qm x; ${process.execPath} forge.cjs`)}`)
+  await runTurn(
+    client,
+    'c-1',
+    `write forge.cjs\n${script
+      .trim()
+      .split('\n')
+      .map(line => `| ${line}`)
+      .join('\n')}\n${runs(`echo x > x; git add -A; git commit -qm x; ${process.execPath} forge.cjs`)}`,
+  )
   for (const id of ['c-1', 'victim']) await client.call('GET /agents/{id}/diff', { id })
   t.same(await client.call('GET /agents/{id}/diff', { id: 'victim' }), diff)
   t.equal(inGit(workspace, 'fsck', '--strict', '--no-dangling'), '')
@@ -120,7 +179,11 @@ t.test('a branch that something else moved in the repository is told and never l
   for (const [id, ref] of Object.entries(refs)) {
     const tip = inGit(workspace, 'rev-parse', ref).trim()
     inGit(workspace, 'update-ref', ref, foreign)
-    t.match(await refusalOf(() => client.call('POST /agents/{id}/land', { id })), { status: 409, message: /was moved in the repository by something other than its conversation/ }, id)
+    t.match(
+      await refusalOf(() => client.call('POST /agents/{id}/land', { id })),
+      { status: 409, message: /was moved in the repository by something other than its conversation/ },
+      id,
+    )
     t.notOk(existsSync(join(workspace, `${id}.txt`)))
     inGit(workspace, 'update-ref', ref, tip)
     t.match(await client.call('POST /agents/{id}/land', { id }), { landed: true }, id)
@@ -131,7 +194,9 @@ t.test('a huge object is taken over piece by piece', walled(), async t => {
   const { client, workspace } = await placeWith(t)
   await runTurn(client, 'c-1', 'say here', { isolated: true })
   const before = process.memoryUsage.rss()
-  await shellTurn(client, 'c-1', ['truncate -s 300M big.bin && git add big.bin && git -c core.bigFileThreshold=1m commit -qm big'])
+  await shellTurn(client, 'c-1', [
+    'truncate -s 300M big.bin && git add big.bin && git -c core.bigFileThreshold=1m commit -qm big',
+  ])
   t.equal(inGit(workspace, 'cat-file', '-s', 'agent/c-1:big.bin').trim(), String(300 * 1024 * 1024))
   t.ok(process.memoryUsage.rss() - before < 150 * 1024 * 1024)
 })

@@ -13,8 +13,12 @@ const PIPES: { readonly [conversation: string]: string } = {
   'in-branch': `cd ${OWN}/refs/heads/agent && rm -f in-branch && mkfifo in-branch`,
   'in-head': `cd ${OWN} && rm -f HEAD && mkfifo HEAD`,
   'in-index': `cd ${OWN} && rm -f index && mkfifo index`,
-  'in-logs': `cd ${OWN}/logs && rm -f HEAD && mkfifo HEAD && mkdir -p refs/heads/agent && cd refs/heads/agent && rm -f in-logs && mkfifo in-logs`,
-  'in-other': `cd ${OWN} && mkdir -p logs/refs/heads/agent && mkfifo refs/heads/agent/next-other logs/refs/heads/agent/next-other`,
+  'in-logs':
+    `cd ${OWN}/logs && rm -f HEAD && mkfifo HEAD && mkdir -p refs/heads/agent && cd refs/heads/agent && `
+    + 'rm -f in-logs && mkfifo in-logs',
+  'in-other':
+    `cd ${OWN} && mkdir -p logs/refs/heads/agent && mkfifo refs/heads/agent/next-other `
+    + 'logs/refs/heads/agent/next-other',
   'in-pointer': 'mkdir p && mkfifo p/.git',
 }
 
@@ -23,7 +27,9 @@ const SOON = 15_000
 
 const soon = async <T>(what: string, work: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new Error(`${what} was held up`)), SOON)))
+  const late = new Promise<never>(
+    (_, reject) => (timer = setTimeout(() => reject(new Error(`${what} was held up`)), SOON)),
+  )
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
@@ -32,17 +38,37 @@ t.test('a pipe that a turn puts where git keeps a file holds up nobody', walled(
   const { client } = here
   await runTurn(client, 'bystander', 'write src/b.txt\n| two', { isolated: true })
   for (const [id, command] of Object.entries(PIPES)) {
-    const [, told] = await shellTurn(client, id, [`echo ${id} > src/${id}.txt`, `${command} && echo MADE`], { isolated: true })
+    const [, told] = await shellTurn(client, id, [`echo ${id} > src/${id}.txt`, `${command} && echo MADE`], {
+      isolated: true,
+    })
     t.match(told, 'MADE', id)
   }
   t.equal((await soon('the roster', client.call('GET /agents'))).agents.length, Object.keys(PIPES).length + 1)
   for (const id of Object.keys(PIPES)) {
-    await soon(`the diff of ${id}`, client.call('GET /agents/{id}/diff', { id }).catch(() => {}))
-    await soon(`the landing of ${id}`, client.call('POST /agents/{id}/land', { id }).catch(() => {}))
-    t.ok((await soon(`the next turn of ${id}`, runTurn(client, id, 'say again'))).some(({ kind }) => kind === 'done'), id)
-    t.ok((await soon(`a new conversation after ${id}`, runTurn(client, id.replace('in-', 'next-'), 'run git log -1', { isolated: true }))).length > 0)
+    await soon(
+      `the diff of ${id}`,
+      client.call('GET /agents/{id}/diff', { id }).catch(() => {}),
+    )
+    await soon(
+      `the landing of ${id}`,
+      client.call('POST /agents/{id}/land', { id }).catch(() => {}),
+    )
+    t.ok(
+      (await soon(`the next turn of ${id}`, runTurn(client, id, 'say again'))).some(({ kind }) => kind === 'done'),
+      id,
+    )
+    t.ok(
+      (
+        await soon(
+          `a new conversation after ${id}`,
+          runTurn(client, id.replace('in-', 'next-'), 'run git log -1', { isolated: true }),
+        )
+      ).length > 0,
+    )
   }
-  t.match(await soon('the landing of a bystander', client.call('POST /agents/{id}/land', { id: 'bystander' })), { landed: true })
+  t.match(await soon('the landing of a bystander', client.call('POST /agents/{id}/land', { id: 'bystander' })), {
+    landed: true,
+  })
   for (const id of Object.keys(PIPES)) await soon(`discarding ${id}`, client.call('POST /agents/{id}/discard', { id }))
   t.equal((await client.call('GET /agents')).agents.filter(({ id }) => id.startsWith('in-')).length, 0)
 })
@@ -57,10 +83,17 @@ t.test('a link that a turn puts where git keeps a file is written through by nob
   for (const [at, target] of targets.entries()) {
     const id = `links-${at}`
     const link = (place: string) => `rm -rf ${place}; ln -s ${target} ${place}`
-    await shellTurn(client, id, [
-      'echo x > src/x.txt', `cd ${OWN}/logs && mkdir -p refs/heads/agent && cd refs/heads/agent && ${link(`after-${at}`)}; ${link(id)}`,
-      `cd ${OWN}/refs/heads/agent && ${link(`after-${at}`)}; ${link(`before-${at}`)}`, `cd ${OWN} && ${link('logs/HEAD')}; ${link('ORIG_HEAD')}; ${link('index')}; ${link('COMMIT_EDITMSG')}`,
-    ], { isolated: true })
+    await shellTurn(
+      client,
+      id,
+      [
+        'echo x > src/x.txt',
+        `cd ${OWN}/logs && mkdir -p refs/heads/agent && cd refs/heads/agent && ${link(`after-${at}`)}; ${link(id)}`,
+        `cd ${OWN}/refs/heads/agent && ${link(`after-${at}`)}; ${link(`before-${at}`)}`,
+        `cd ${OWN} && ${link('logs/HEAD')}; ${link('ORIG_HEAD')}; ${link('index')}; ${link('COMMIT_EDITMSG')}`,
+      ],
+      { isolated: true },
+    )
     await client.call('GET /agents/{id}/diff', { id }).catch(() => {})
     await client.call('POST /agents/{id}/land', { id }).catch(() => {})
     await runTurn(client, id, 'say again')
@@ -80,7 +113,10 @@ t.test('pipes in the git folder that all share hold up what needs git, and nothi
   const { client, common } = here
   await runTurn(client, 'c-1', 'write src/b.txt\n| two', { isolated: true })
   const places = ['HEAD', 'index', 'packed-refs', 'MERGE_HEAD', 'info/exclude', 'refs/heads/main']
-  await shellTurn(client, 'shared', [...places.map(each => `rm -f .git/${each}; mkfifo .git/${each}`), 'rm README.md && mkfifo README.md'])
+  await shellTurn(client, 'shared', [
+    ...places.map(each => `rm -f .git/${each}; mkfifo .git/${each}`),
+    'rm README.md && mkfifo README.md',
+  ])
   t.teardown(() => {
     // Whoever waits at a pipe goes on once somebody opens it both ways, and finds no other to wait at.
     const open = places.filter(each => existsSync(join(common, each))).map(each => openSync(join(common, each), 'r+'))
@@ -88,6 +124,9 @@ t.test('pipes in the git folder that all share hold up what needs git, and nothi
     for (const file of open) closeSync(file)
   })
   t.equal((await soon('the roster', client.call('GET /agents'))).agents.length, 2)
-  t.match(answersOf(await soon('a turn in the shared tree', runTurn(client, 'shared', 'read README.md\nread src/a.txt'))), exactly({ ok: false }, { ok: true, text: 'one' }))
+  t.match(
+    answersOf(await soon('a turn in the shared tree', runTurn(client, 'shared', 'read README.md\nread src/a.txt'))),
+    exactly({ ok: false }, { ok: true, text: 'one' }),
+  )
   t.ok((await soon('the transcript', client.call('GET /agents/{id}/transcript', { id: 'c-1' }))).total > 0)
 })

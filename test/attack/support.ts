@@ -14,31 +14,54 @@ import { noWall } from '../support/walls.js'
 
 const NO_WALL = noWall((await wallKind()) !== 'none')
 
-/** The options of a test that needs a wall, a new object each: where none can be built there is nothing to attack, but a pipeline has to build one. */
+/**
+ * The options of a test that needs a wall, a new object each: where none can be built there is nothing to attack, but a
+ * pipeline has to build one.
+ */
 export const walled = (): { skip?: string } => (NO_WALL === false ? {} : { skip: NO_WALL })
 
 /** What each call of a turn answered, in order, with whether it went well. */
 export const answersOf = (frames: readonly Frame[]): { ok: boolean; text: string }[] =>
-  frames.flatMap(frame => frame.kind !== 'tool_call_update' || (frame.status !== 'completed' && frame.status !== 'failed') ? [] : [{
-    ok: frame.status === 'completed',
-    text: (frame.content ?? []).map(part => (part.type === 'text' ? part.text : '')).join('').trim(),
-  }])
+  frames.flatMap(frame =>
+    frame.kind !== 'tool_call_update' || (frame.status !== 'completed' && frame.status !== 'failed')
+      ? []
+      : [
+          {
+            ok: frame.status === 'completed',
+            text: (frame.content ?? [])
+              .map(part => (part.type === 'text' ? part.text : ''))
+              .join('')
+              .trim(),
+          },
+        ],
+  )
 
 /** The line of a script that runs a command as it stands: a dollar sign is the shell's. */
 export const runs = (command: string): string => `run ${command.replaceAll('$', '$$$$')}`
 
 /** Runs commands as one turn, each in a shell of its own, and answers what each printed. */
-export const shellTurn = async (client: Client, conversation: string, commands: readonly string[], options: object = {}): Promise<string[]> => {
+export const shellTurn = async (
+  client: Client,
+  conversation: string,
+  commands: readonly string[],
+  options: object = {},
+): Promise<string[]> => {
   const frames = await runTurn(client, conversation, commands.map(runs).join('\n'), options)
   const answers = answersOf(frames)
-  if (answers.length !== commands.length) throw new Error(`${answers.length} of ${commands.length} commands ran: ${JSON.stringify(frames.slice(-3))}`)
+  if (answers.length !== commands.length)
+    throw new Error(`${answers.length} of ${commands.length} commands ran: ${JSON.stringify(frames.slice(-3))}`)
   return answers.map(({ text }) => text)
 }
 
 /** Runs a command as the user of the machine, with no wall around it. */
 export const outside = (command: string, cwd: string): string => {
   try {
-    return execFileSync('sh', ['-c', `${command}`], { cwd, encoding: 'utf8', env: listEnv(), stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+    return execFileSync('sh', ['-c', `${command}`], {
+      cwd,
+      encoding: 'utf8',
+      env: listEnv(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }).trim()
   } catch (error) {
     return `${(error as { stdout?: string }).stdout ?? ''}${(error as { stderr?: string }).stderr ?? ''}`.trim()
   }
@@ -53,7 +76,8 @@ export const bytesOf = (folder: string, skip = /^$/, below = ''): { [path: strin
     const path = join(folder, name)
     const stat = lstatSync(path)
     if (stat.isSymbolicLink()) found[name] = `link ${readlinkSync(path)}`
-    else if (stat.isFile()) found[name] = `${stat.mode & 0o777} ${createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 16)}`
+    else if (stat.isFile())
+      found[name] = `${stat.mode & 0o777} ${createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 16)}`
     else if (stat.isDirectory()) Object.assign(found, { [name]: 'folder' }, bytesOf(folder, skip, name))
     else found[name] = 'special'
   }
@@ -95,7 +119,10 @@ const answerIn = (text: string): RawAnswer => {
   return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0), headers: head, body: rest.join('\r\n\r\n') }
 }
 
-/** Sends bytes as they are, from an address of this machine, and answers what came until the far end closed; status 0: nothing. */
+/**
+ * Sends bytes as they are, from an address of this machine, and answers what came until the far end closed; status 0:
+ * nothing.
+ */
 export const rawRequest = (url: string, bytes: string | Buffer, localAddress = '127.0.0.1'): Promise<RawAnswer> =>
   new Promise(resolve => {
     const { hostname, port } = new URL(url)
@@ -109,4 +136,10 @@ export const rawRequest = (url: string, bytes: string | Buffer, localAddress = '
 
 /** One request head as it goes over the wire; `close` so that the answer ends with the connection. */
 export const head = (method: string, target: string, headers: readonly (readonly [string, string])[]): string =>
-  [`${method} ${target} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`), 'connection: close', '', ''].join('\r\n')
+  [
+    `${method} ${target} HTTP/1.1`,
+    ...headers.map(([name, value]) => `${name}: ${value}`),
+    'connection: close',
+    '',
+    '',
+  ].join('\r\n')

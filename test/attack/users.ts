@@ -10,7 +10,13 @@ const NOBODY = 65534
 const ME = process.getuid?.() ?? 0
 
 /** Every user a test can be. */
-export const USERS = ME === 0 ? [['the superuser', ME], ['an ordinary user', NOBODY]] as const : [['an ordinary user', ME]] as const
+export const USERS =
+  ME === 0
+    ? ([
+        ['the superuser', ME],
+        ['an ordinary user', NOBODY],
+      ] as const)
+    : ([['an ordinary user', ME]] as const)
 
 /**
  * What a program of attempts prints as JSON, run by a user in folders of its own.
@@ -22,7 +28,11 @@ export const attempted = <T>(t: Test, program: string, kind: WallKind, uid: numb
   mkdirSync(join(base, 'place'))
   for (const folder of [base, join(base, 'place')]) chownSync(folder, uid, uid)
   const printed = execFileSync(process.execPath, [fileURLToPath(new URL(program, import.meta.url)), kind, base], {
-    encoding: 'utf8', cwd: '/', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'inherit'], ...(uid !== ME && { uid, gid: uid }),
+    encoding: 'utf8',
+    cwd: '/',
+    maxBuffer: 64 * 1024 * 1024,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    ...(uid !== ME && { uid, gid: uid }),
     env: { PATH: process.env.PATH, HOME: join(base, 'place/home'), _TAPJS_PROCESSINFO_CWD_: base },
   })
   const found = JSON.parse(printed) as T | 'none'

@@ -70,10 +70,20 @@ for (const line of fs.readFileSync('/proc/self/mountinfo', 'utf8').split('\\n'))
 
 const ancestorsOf = (path: string): string[] => (path === '/' ? [] : [path, ...ancestorsOf(dirname(path))])
 
-const git = (cwd: string, ...args: string[]) => execFileSync('git', args, {
-  cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'],
-  env: { ...listEnv(), GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@b.c', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@b.c', GIT_CONFIG_GLOBAL: '/dev/null' },
-})
+const git = (cwd: string, ...args: string[]) =>
+  execFileSync('git', args, {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...listEnv(),
+      GIT_AUTHOR_NAME: 'A',
+      GIT_AUTHOR_EMAIL: 'a@b.c',
+      GIT_COMMITTER_NAME: 'A',
+      GIT_COMMITTER_EMAIL: 'a@b.c',
+      GIT_CONFIG_GLOBAL: '/dev/null',
+    },
+  })
 
 const written = (path: string): string => {
   mkdirSync(dirname(path), { recursive: true })
@@ -81,16 +91,32 @@ const written = (path: string): string => {
   return path
 }
 
-/** The usual layout: the person's home folder with the workspace, the daemon's state, what programs of the person run later, and other daemons. */
+/**
+ * The usual layout: the person's home folder with the workspace, the daemon's state, what programs of the person run
+ * later, and other daemons.
+ */
 const layout = async (base: string) => {
   const home = join(base, 'home')
   const state = join(home, '.local/state/sandbox')
   const [workspace, data] = [join(home, 'code/project'), join(state, '0123456789abcdef')]
   const secrets = [
-    join(data, 'machine.key'), join(data, 'files/sessions.json'), join(data, 'journals/runs/1'), join(state, 'compiled/x'), join(state, 'fedcba9876543210/machine.key'),
-    join(base, 'other-data/machine.key'), join(base, 'run/login.sock.d/s'), join(base, 'program/dist/kernel/main.js'), join(home, '.bashrc'),
-    join(home, '.ssh/authorized_keys'), join(home, '.gitconfig.secret'), join(home, '.config/systemd/user/x.service'), join(home, '.config/sandbox.json'),
-    join(home, '.local/bin-of-others/x'), join(home, 'code/other/file'), join(data, 'agent/checkouts/c-2/file'), join(data, 'homes/conversations/c-2/home/file'),
+    join(data, 'machine.key'),
+    join(data, 'files/sessions.json'),
+    join(data, 'journals/runs/1'),
+    join(state, 'compiled/x'),
+    join(state, 'fedcba9876543210/machine.key'),
+    join(base, 'other-data/machine.key'),
+    join(base, 'run/login.sock.d/s'),
+    join(base, 'program/dist/kernel/main.js'),
+    join(home, '.bashrc'),
+    join(home, '.ssh/authorized_keys'),
+    join(home, '.gitconfig.secret'),
+    join(home, '.config/systemd/user/x.service'),
+    join(home, '.config/sandbox.json'),
+    join(home, '.local/bin-of-others/x'),
+    join(home, 'code/other/file'),
+    join(data, 'agent/checkouts/c-2/file'),
+    join(data, 'homes/conversations/c-2/home/file'),
   ].map(written)
   mkdirSync(join(workspace, 'src/deep'), { recursive: true })
   mkdirSync(join(workspace, 'docs'))
@@ -111,32 +137,81 @@ const layout = async (base: string) => {
 export const attempt = async (kind: WallKind, base: string): Promise<Leaks[]> => {
   const { home, workspace, data, copy, gitdirs, secrets } = await layout(base)
   const own = await homeOfConversation(data, 'c-1')
-  const plain: WallSpec = { workspace, data, cwd: workspace, env: listEnv({ HOME: home }), home: own, hide: [join(home, '.config/sandbox.json')] }
-  const isolated = { ...plain, copy: { dir: copy, gitdirs }, shown: [{ from: join(workspace, 'packages/one/node_modules'), to: join(workspace, 'packages/one/node_modules') }] }
+  const plain: WallSpec = {
+    workspace,
+    data,
+    cwd: workspace,
+    env: listEnv({ HOME: home }),
+    home: own,
+    hide: [join(home, '.config/sandbox.json')],
+  }
+  const isolated = {
+    ...plain,
+    copy: { dir: copy, gitdirs },
+    shown: [{ from: join(workspace, 'packages/one/node_modules'), to: join(workspace, 'packages/one/node_modules') }],
+  }
   const forms: { [form: string]: WallSpec } = {
     'the shared tree': plain,
     'a private copy': isolated,
     'git of the engine in a private copy': { ...isolated, ownSandbox: true },
     'a terminal': { ...plain, terminal: true },
-    'some folders': { ...isolated, only: [{ path: 'src', access: 'work' }, { path: 'src/deep', access: 'read' }, { path: 'docs', access: 'read' }] },
+    'some folders': {
+      ...isolated,
+      only: [
+        { path: 'src', access: 'work' },
+        { path: 'src/deep', access: 'read' },
+        { path: 'docs', access: 'read' },
+      ],
+    },
     'a folder of the workspace is closed': { ...plain, hide: [join(workspace, 'src/deep')] },
-    'the deployment shows the home folder': { ...plain, grants: { read: [join(home, 'code')], write: [join(base, 'shared/space')] } },
+    'the deployment shows the home folder': {
+      ...plain,
+      grants: { read: [join(home, 'code')], write: [join(base, 'shared/space')] },
+    },
   }
   mkdirSync(join(base, 'shared/space'), { recursive: true })
-  const skip = new RegExp(`^(home/code/project(/|$)|home/\\.local/state/sandbox/0123456789abcdef/(homes/conversations/c-1|caches|wall|agent/checkouts/c-1|agent/git/1)(/|$)|shared/space(/|$))`)
+  const skip = new RegExp(
+    `^(home/code/project(/|$)|home/\\.local/state/sandbox/0123456789abcdef/(homes/conversations/c-1|caches|wall|agent/checkouts/c-1|agent/git/1)(/|$)|shared/space(/|$))`,
+  )
   const leaks: Leaks[] = []
   for (const [form, spec] of Object.entries(forms)) {
     const visible = (path: string) => form.startsWith('the deployment') && path.startsWith(join(home, 'code/other'))
     const before = bytesOf(base, skip)
     const inSandbox = bytesOf(join(workspace, '.sandbox'))
-    const paths = [...new Set([...secrets.filter(path => !visible(path)).flatMap(ancestorsOf), ...ancestorsOf(dirname(workspace)), ...ancestorsOf(data), ...ancestorsOf(process.execPath)])]
+    const paths = [
+      ...new Set([
+        ...secrets.filter(path => !visible(path)).flatMap(ancestorsOf),
+        ...ancestorsOf(dirname(workspace)),
+        ...ancestorsOf(data),
+        ...ancestorsOf(process.execPath),
+      ]),
+    ]
     const run = async (script: string, args: readonly string[]) => {
-      const { stdout, stderr, code } = await runWalled(spec, process.execPath, ['-e', script, ...args], { timeoutMs: 60_000 }, kind)
-      return code === 0 ? stdout.toString().split('\n').filter(line => line.startsWith('DONE')) : [`the attempts ended with ${code}: ${stderr}`]
+      const { stdout, stderr, code } = await runWalled(
+        spec,
+        process.execPath,
+        ['-e', script, ...args],
+        { timeoutMs: 60_000 },
+        kind,
+      )
+      return code === 0
+        ? stdout
+            .toString()
+            .split('\n')
+            .filter(line => line.startsWith('DONE'))
+        : [`the attempts ended with ${code}: ${stderr}`]
     }
-    const done = [...(await run(MOUNTS, [])), ...(await run(ATTEMPTS, paths.filter(path => path !== '/tmp')))]
+    const done = [
+      ...(await run(MOUNTS, [])),
+      ...(await run(
+        ATTEMPTS,
+        paths.filter(path => path !== '/tmp'),
+      )),
+    ]
     const after = bytesOf(base, skip)
-    const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(name => before[name] !== after[name])
+    const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+      name => before[name] !== after[name],
+    )
     if (JSON.stringify(bytesOf(join(workspace, '.sandbox'))) !== JSON.stringify(inSandbox)) changed.push('.sandbox')
     leaks.push({ form, done: done.filter(line => !visible(line.split(' ').at(-1)!)), changed })
   }

@@ -19,7 +19,9 @@ export interface World {
 }
 
 const OWNER = {
-  caller: { kind: 'session', actor: 'owner@sandbox.local', role: 'owner' }, signal: new AbortController().signal, trusted: true,
+  caller: { kind: 'session', actor: 'owner@sandbox.local', role: 'owner' },
+  signal: new AbortController().signal,
+  trusted: true,
 } as const
 
 /** Each conversation the sandbox always has, and how it comes to be. */
@@ -27,7 +29,11 @@ const SEEDS: { readonly [id: string]: (client: Client, id: string) => Promise<un
   changed: (client, id) => runTurn(client, id, 'write changed.txt\n| changed\nsay done', { isolated: true }),
   talked: (client, id) => runTurn(client, id, 'say hello'),
   asked: async (client, id) => {
-    await client.call('POST /agent', { conversationId: id, prompt: 'ask which?\n| one: first\n| two: second', isolated: true })
+    await client.call('POST /agent', {
+      conversationId: id,
+      prompt: 'ask which?\n| one: first\n| two: second',
+      isolated: true,
+    })
     await framesOf(client, id).until(({ kind }) => kind === 'question')
     await client.call('POST /agent', { conversationId: id, prompt: 'say later' })
   },
@@ -41,7 +47,9 @@ const LIVE = new Set(['running', 'awaiting', 'stopping', 'resuming'])
 const forget = async (client: Client, id: string): Promise<void> => {
   const ids = [id as Text]
   await client.call('POST /agent/stop', { conversationId: ids[0]! })
-  await framesOf(client, id).all().catch(() => {})
+  await framesOf(client, id)
+    .all()
+    .catch(() => {})
   await client.call('POST /agents/archive', { ids })
   await client.call('POST /agents/purge', { ids })
 }
@@ -49,7 +57,8 @@ const forget = async (client: Client, id: string): Promise<void> => {
 /** A daemon with every group and the conversations of the seeds. */
 export const openWorld = async (t: Test): Promise<World> => {
   const daemon = await daemonWith(t, [], { files: { 'README.md': '# work\n', 'changed.txt': 'old\n' } })
-  const ask = <T>(call: string, input: object = {}): Promise<T> => daemon.kernel.calls.answer(call, input, OWNER) as Promise<T>
+  const ask = <T>(call: string, input: object = {}): Promise<T> =>
+    daemon.kernel.calls.answer(call, input, OWNER) as Promise<T>
   const cards = async (): Promise<AgentCard[]> => (await ask<{ agents: AgentCard[] }>('GET /agents')).agents
   const store = async (): Promise<AgentCard[]> => (await ask<{ agents: AgentCard[] }>('GET /agents/archived')).agents
 
@@ -58,21 +67,37 @@ export const openWorld = async (t: Test): Promise<World> => {
     known: async () => {
       const all = [...(await cards()), ...(await store())]
       const { tokens } = await ask<{ tokens: { id: string }[] }>('GET /system/control/tokens')
-      const { messages: queue } = await ask<{ messages: { messageId: string }[] }>('GET /agents/{id}/queue', { id: 'asked' })
+      const { messages: queue } = await ask<{ messages: { messageId: string }[] }>('GET /agents/{id}/queue', {
+        id: 'asked',
+      })
       const ids = Object.keys(SEEDS)
       const waiting = queue.map(({ messageId }) => messageId)
       const runs = all.flatMap(({ run }) => run ?? [])
       return {
-        id: [...ids, ...tokens.map(token => token.id)], conversationId: ids, ids, run: runs, requestId: all.flatMap(card => card.cards?.map(({ requestId }) => requestId) ?? []),
-        messageId: waiting, messageIds: waiting, path: ['changed.txt', 'README.md', 'gone.txt', '../README.md'], repo: ['root', 'other'], agent: ['script'],
-        prompt: ['say hello', 'say a\nsay b', 'x'], revision: ['x'],
+        id: [...ids, ...tokens.map(token => token.id)],
+        conversationId: ids,
+        ids,
+        run: runs,
+        requestId: all.flatMap(card => card.cards?.map(({ requestId }) => requestId) ?? []),
+        messageId: waiting,
+        messageIds: waiting,
+        path: ['changed.txt', 'README.md', 'gone.txt', '../README.md'],
+        repo: ['root', 'other'],
+        agent: ['script'],
+        prompt: ['say hello', 'say a\nsay b', 'x'],
+        revision: ['x'],
       }
     },
     state: async () => {
       const [roster, archived, settings, tokens] = await Promise.all([
-        cards(), store(), ask<object>('GET /settings'), ask<object>('GET /system/control/tokens'),
+        cards(),
+        store(),
+        ask<object>('GET /settings'),
+        ask<object>('GET /system/control/tokens'),
       ])
-      const queues = await Promise.all(roster.filter(({ waiting }) => waiting).map(({ id }) => ask<object>('GET /agents/{id}/queue', { id })))
+      const queues = await Promise.all(
+        roster.filter(({ waiting }) => waiting).map(({ id }) => ask<object>('GET /agents/{id}/queue', { id })),
+      )
       return JSON.stringify({ roster, archived, settings, tokens, queues }, undefined, 1)
     },
     settle: async () => {

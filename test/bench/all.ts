@@ -1,4 +1,5 @@
-// Runs every bench one after another, or those named, and ends with a table of the targets: `npm run bench [-- name …]`.
+// Runs every bench one after another, or those named, and ends with a table of the targets: `npm run bench [-- name
+// …]`.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism, loadavg } from 'node:os'
@@ -22,12 +23,15 @@ for (const name of BENCHES.filter(bench => asked.length === 0 || asked.includes(
   console.log(`\n${name}, load ${load()}`)
   const child = fork(fileURLToPath(new URL(`${name}.js`, import.meta.url)), quick ? ['--quick'] : [])
   child.on('message', verdict => verdicts.push(verdict as Verdict))
-  const [code] = await once(child, 'exit') as [number | null]
+  const [code] = (await once(child, 'exit')) as [number | null]
   if (code !== 0) failed.push(name)
 }
 
-console.log(`\nload ${before} at the beginning, ${load()} at the end\n\n| What | Figure | Target | |\n| --- | --- | --- | --- |`)
-for (const { what, figure, target, reached } of verdicts) console.log(`| ${what} | ${figure} | ${target} | ${reached ? 'reached' : 'missed'} |`)
+console.log(
+  `\nload ${before} at the beginning, ${load()} at the end\n\n| What | Figure | Target | |\n| --- | --- | --- | --- |`,
+)
+for (const { what, figure, target, reached } of verdicts)
+  console.log(`| ${what} | ${figure} | ${target} | ${reached ? 'reached' : 'missed'} |`)
 for (const name of failed) console.error(`${name} failed`)
 // A target that is missed is a figure, not a failure: a shared machine decides too much of it.
 process.exit(failed.length > 0 ? 1 : 0)

@@ -1,6 +1,16 @@
-// What a private copy costs beside git's own worktrees: `node dist/test/bench/copies.js [files …]`. Only the ratios count.
+// What a private copy costs beside git's own worktrees: `node dist/test/bench/copies.js [files …]`. Only the ratios
+// count.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -10,7 +20,10 @@ import { asked, inTurns, median, ms, print, quick, timed, verdict } from './meas
 
 const SIZES = asked.length > 0 ? asked.map(Number) : quick ? [300] : [6_700, 50_000]
 /** What is to be reached: a copy visible and a discard, in ms. */
-const TARGETS: { readonly [files: number]: readonly [visible: number, discard: number] } = { 6_700: [30, 20], 50_000: [100, 20] }
+const TARGETS: { readonly [files: number]: readonly [visible: number, discard: number] } = {
+  6_700: [30, 20],
+  50_000: [100, 20],
+}
 const ROUNDS = quick ? 1 : 5
 const FILES_A_FOLDER = 12
 const DEPENDENCIES = 200
@@ -21,7 +34,13 @@ const endings: (() => unknown)[] = []
 const row = (what: string, times: readonly number[], against: number): void =>
   print(what, ms(median(times)), `best ${ms(Math.min(...times))}, ${(median(times) / against).toFixed(3)}x`)
 /** A row whose figure has a target at this size. */
-const wanted = (what: string, files: number, times: readonly number[], against: number, most: number | undefined): void => {
+const wanted = (
+  what: string,
+  files: number,
+  times: readonly number[],
+  against: number,
+  most: number | undefined,
+): void => {
   row(what, times, against)
   if (most !== undefined) verdict(`copies: ${what}, ${files} files`, median(times), { most, as: ms })
 }
@@ -37,7 +56,10 @@ const makeRepository = (workspace: string, files: number): void => {
   mkdirSync(workspace, { recursive: true })
   inGit(workspace, 'init', '-q', '-b', 'main')
   const file = (name: string, body: string) => `M 100644 inline ${name}\ndata ${body.length}\n${body}\n`
-  const stream = ['commit refs/heads/main\ncommitter Ada <ada@example.org> 1700000000 +0000\ndata 5\nfirst\n', file('.gitignore', 'node_modules/\n')]
+  const stream = [
+    'commit refs/heads/main\ncommitter Ada <ada@example.org> 1700000000 +0000\ndata 5\nfirst\n',
+    file('.gitignore', 'node_modules/\n'),
+  ]
   for (let seed = 0; seed < files - 1; seed++) stream.push(file(nameOf(seed), text(seed)))
   execFileSync('git', ['fast-import', '--quiet'], { cwd: workspace, input: stream.join(''), maxBuffer: 1 << 30 })
   inGit(workspace, 'reset', '-q', '--hard')
@@ -75,7 +97,10 @@ const quiet = async ({ data, workspace }: RunningDaemon): Promise<void> => {
     const note = join(data, 'agent', 'made', '.spare.json')
     const trash = join(data, 'agent', 'trash')
     if (existsSync(trash) && readdirSync(trash).length > 0) return false
-    return existsSync(note) && (JSON.parse(readFileSync(note, 'utf8')) as { repos: { head: string }[] }).repos[0]?.head === head
+    return (
+      existsSync(note)
+      && (JSON.parse(readFileSync(note, 'utf8')) as { repos: { head: string }[] }).repos[0]?.head === head
+    )
   }
   for (let waited = 0; !ready() && waited < 20_000; waited += 50) await setTimeout(50)
   await setTimeout(quick ? 0 : 300)
@@ -111,15 +136,18 @@ const change = (workspace: string, files: number, seed: number): void => {
 const reads = async ({ client, data, workspace }: RunningDaemon, id: string): Promise<void> => {
   const path = nameOf(0)
   await runTurn(client, id, `write ${path}\n| export const changed = true\nwrite new.txt\n| new`)
-  const { repos } = await client.call('GET /agents/{id}/diff', { id }) as { repos: readonly { repo: string }[] }
+  const { repos } = (await client.call('GET /agents/{id}/diff', { id })) as { repos: readonly { repo: string }[] }
   if (repos.length !== 1) throw new Error(`expected the work of one repository, found ${repos.length}`)
-  const times = await inTurns({
-    status: () => timed(() => inGit(join(data, 'agent/checkouts', id), 'status', '--porcelain')),
-    diff: () => timed(() => client.call('GET /agents/{id}/diff', { id })),
-    show: () => timed(() => inGit(workspace, 'show', `HEAD:${path}`)),
-    file: () => timed(() => client.call('GET /agents/{id}/{repo}/file-diff', { id, repo: repos[0]!.repo, path })),
-    info: () => timed(() => client.call('GET /info')),
-  }, quick ? 1 : 15)
+  const times = await inTurns(
+    {
+      status: () => timed(() => inGit(join(data, 'agent/checkouts', id), 'status', '--porcelain')),
+      diff: () => timed(() => client.call('GET /agents/{id}/diff', { id })),
+      show: () => timed(() => inGit(workspace, 'show', `HEAD:${path}`)),
+      file: () => timed(() => client.call('GET /agents/{id}/{repo}/file-diff', { id, repo: repos[0]!.repo, path })),
+      info: () => timed(() => client.call('GET /info')),
+    },
+    quick ? 1 : 15,
+  )
   row('git status in a private copy (baseline)', times.status, median(times.status))
   row('what a conversation changed (GET /agents/{id}/diff)', times.diff, median(times.status))
   row('git show of one file (baseline)', times.show, median(times.show))
@@ -132,7 +160,9 @@ const measure = async (files: number): Promise<void> => {
   makeRepository(workspace, files)
   const git = await baselines(workspace)
   const [visible, discard] = TARGETS[files] ?? []
-  console.log(`${files} files: git worktree add ${ms(git.add)}, git worktree remove ${ms(git.remove)}, rm -rf ${ms(git.delete)}`)
+  console.log(
+    `${files} files: git worktree add ${ms(git.add)}, git worktree remove ${ms(git.remove)}, rm -rf ${ms(git.delete)}`,
+  )
 
   const cold = await many(quick ? 1 : 2, async round => {
     const daemon = await start(workspace, `cold-${files}-${round}`)
@@ -144,32 +174,58 @@ const measure = async (files: number): Promise<void> => {
     rmSync(join(workspace, '.git', 'worktrees'), { recursive: true, force: true })
     return turn
   })
-  row('first turn without a spare, until the agent speaks', cold.map(({ spoken }) => spoken), git.add)
+  row(
+    'first turn without a spare, until the agent speaks',
+    cold.map(({ spoken }) => spoken),
+    git.add,
+  )
 
   const daemon = await start(workspace, `warm-${files}`)
   const first = await firstTurn(daemon)
   await daemon.client.call('POST /agents/{id}/discard', { id: first.conversationId })
   const made: string[] = []
-  const turns = async (before: (round: number) => void | Promise<void>) => many(ROUNDS, async round => {
-    await quiet(daemon)
-    await before(round)
-    const turn = await firstTurn(daemon)
-    made.push(turn.conversationId)
-    return turn
-  })
+  const turns = async (before: (round: number) => void | Promise<void>) =>
+    many(ROUNDS, async round => {
+      await quiet(daemon)
+      await before(round)
+      const turn = await firstTurn(daemon)
+      made.push(turn.conversationId)
+      return turn
+    })
   const shown = (what: string, found: readonly { told: number; spoken: number }[]) => {
-    row(`${what}, worktree told`, found.map(({ told }) => told), git.add)
-    row(`${what}, until the agent speaks`, found.map(({ spoken }) => spoken), git.add)
+    row(
+      `${what}, worktree told`,
+      found.map(({ told }) => told),
+      git.add,
+    )
+    row(
+      `${what}, until the agent speaks`,
+      found.map(({ spoken }) => spoken),
+      git.add,
+    )
   }
   const spare = await turns(() => {})
-  wanted('private copy visible from the spare', files, spare.map(({ told }) => told), git.add, visible)
-  row('first turn from the spare, until the agent speaks', spare.map(({ spoken }) => spoken), git.add)
+  wanted(
+    'private copy visible from the spare',
+    files,
+    spare.map(({ told }) => told),
+    git.add,
+    visible,
+  )
+  row(
+    'first turn from the spare, until the agent speaks',
+    spare.map(({ spoken }) => spoken),
+    git.add,
+  )
   shown('HEAD moved by 1 file just before', await turns(round => change(workspace, 1, round)))
   shown('HEAD moved by 100 files just before', await turns(round => change(workspace, 100, round)))
-  shown('HEAD moved by 100 files, spare had time to follow', await turns(async round => {
-    change(workspace, 100, 100 + round)
-    await quiet(daemon)
-  }))
+  shown(
+    'HEAD moved by 100 files, spare had time to follow',
+    await turns(async round => {
+      change(workspace, 100, 100 + round)
+      await quiet(daemon)
+    }),
+  )
 
   const discarded = async (id: string) => timed(() => daemon.client.call('POST /agents/{id}/discard', { id }))
   const calm = await many(ROUNDS, async () => {

@@ -15,9 +15,13 @@ const main = async (): Promise<void> => {
   const sessions = Math.ceil(READERS / STREAMS)
   const daemon = await start('events', sessions + MOVERS)
   const ofMover = (mover: number) => daemon.headers((sessions + mover) * STREAMS)
-  const movers = await Promise.all(Array.from({ length: MOVERS }, (_, mover) => watch(`${daemon.url}/events?clientId=m${mover}`, ofMover(mover))))
+  const movers = await Promise.all(
+    Array.from({ length: MOVERS }, (_, mover) => watch(`${daemon.url}/events?clientId=m${mover}`, ofMover(mover))),
+  )
   await daemon.mark()
-  const seen = await Promise.all(Array.from({ length: READERS }, (_, reader) => watch(`${daemon.url}/events`, daemon.headers(reader))))
+  const seen = await Promise.all(
+    Array.from({ length: READERS }, (_, reader) => watch(`${daemon.url}/events`, daemon.headers(reader))),
+  )
   await setTimeout(500)
   await daemon.mark()
   const idleLoop = await besides()
@@ -26,13 +30,19 @@ const main = async (): Promise<void> => {
   const took: number[] = []
   const began = clock()
   for (let event = 0; event < PACE * SECONDS; event++) {
-    const wait = began + event * 1000 / PACE - clock()
+    const wait = began + (event * 1000) / PACE - clock()
     if (wait > 0) await setTimeout(wait)
     const mover = event % MOVERS
     const at = clock()
-    sent.push(fetch(`${daemon.url}/system/presence`, {
-      method: 'POST', headers: ofMover(mover), body: JSON.stringify({ clientId: `m${mover}`, idle: false, view: `view ${event}` }),
-    }).then(answer => answer.json()).then(() => took.push(clock() - at)))
+    sent.push(
+      fetch(`${daemon.url}/system/presence`, {
+        method: 'POST',
+        headers: ofMover(mover),
+        body: JSON.stringify({ clientId: `m${mover}`, idle: false, view: `view ${event}` }),
+      })
+        .then(answer => answer.json())
+        .then(() => took.push(clock() - at)),
+    )
   }
   await Promise.all(sent)
   await setTimeout(500)
@@ -41,10 +51,21 @@ const main = async (): Promise<void> => {
   const most = highWater(daemon.pid)
   for (const one of [...seen, ...movers]) one.stop()
   const { late, held, processor } = await daemon.end()
-  print(`${READERS} readers of events: ${PACE} a second for ${SECONDS} s`, `${arrived} arrived`, `${ms(processor)} of the daemon's processor, ${(processor / arrived * 1000).toFixed(1)} µs each`)
-  print(`${READERS} readers of events: the call that moved them`, `p50 ${ms(quantile(took, 0.5))}`, `p99 ${ms(quantile(took, 0.99))}`)
+  print(
+    `${READERS} readers of events: ${PACE} a second for ${SECONDS} s`,
+    `${arrived} arrived`,
+    `${ms(processor)} of the daemon's processor, ${((processor / arrived) * 1000).toFixed(1)} µs each`,
+  )
+  print(
+    `${READERS} readers of events: the call that moved them`,
+    `p50 ${ms(quantile(took, 0.5))}`,
+    `p99 ${ms(quantile(took, 0.99))}`,
+  )
   shownLate(`${READERS} readers of events`, late, idleLate)
-  verdict('a reader of events, idle', (held[1]! - held[0]!) / READERS / 1024, { most: 32, as: kib => `${kib.toFixed(1)} KiB` })
+  verdict('a reader of events, idle', (held[1]! - held[0]!) / READERS / 1024, {
+    most: 32,
+    as: kib => `${kib.toFixed(1)} KiB`,
+  })
   print(`${READERS} readers of events: memory's high water`, mib(most))
 }
 

@@ -31,7 +31,8 @@ export const ms = (time: number): string => `${time.toFixed(time < 10 ? 1 : 0)} 
 export const x = (ratio: number): string => `${ratio.toFixed(2)}x`
 export const mib = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`
 
-export const print = (what: string, figure: string, more = ''): void => console.log(`  ${what.padEnd(66)} ${figure.padStart(18)}  ${more}`)
+export const print = (what: string, figure: string, more = ''): void =>
+  console.log(`  ${what.padEnd(66)} ${figure.padStart(18)}  ${more}`)
 
 interface Wanted {
   readonly most?: number
@@ -56,7 +57,10 @@ export type Rounds<Name extends string> = { readonly [name in Name]: number[] }
  *
  * The rounds of two works are pairs: on a shared machine their ratio says more than the best or the mean of either.
  */
-export const inTurns = async <Name extends string>(works: { readonly [name in Name]: () => number | Promise<number> }, rounds: number): Promise<Rounds<Name>> => {
+export const inTurns = async <Name extends string>(
+  works: { readonly [name in Name]: () => number | Promise<number> },
+  rounds: number,
+): Promise<Rounds<Name>> => {
   const names = Object.keys(works) as Name[]
   const found = Object.fromEntries(names.map(name => [name, []])) as unknown as Rounds<Name>
   for (let round = 0; round < rounds; round++) {
@@ -66,4 +70,5 @@ export const inTurns = async <Name extends string>(works: { readonly [name in Na
 }
 
 /** The median of what one is of the other, round by round. */
-export const ratio = (of: readonly number[], to: readonly number[]): number => median(of.map((value, round) => value / (to[round] ?? NaN)))
+export const ratio = (of: readonly number[], to: readonly number[]): number =>
+  median(of.map((value, round) => value / (to[round] ?? NaN)))

@@ -1,4 +1,5 @@
-// Loaded before a daemon (`--import`): when it wrote each frame, and how late its event loop was. Written down at its exit.
+// Loaded before a daemon (`--import`): when it wrote each frame, and how late its event loop was. Written down at its
+// exit.
 import fs, { readFileSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -55,7 +56,12 @@ export class Lateness {
   found(): Late {
     const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - INTERVAL)
     const own = [...this.#own].sort((one, other) => one - other)[Math.floor(this.#own.length * 0.99)] ?? 0
-    return { p50: late(this.#delays.percentile(50)), p99: late(this.#delays.percentile(99)), max: late(this.#delays.max), own }
+    return {
+      p50: late(this.#delays.percentile(50)),
+      p99: late(this.#delays.percentile(99)),
+      max: late(this.#delays.max),
+      own,
+    }
   }
 }
 
@@ -77,7 +83,10 @@ if (BENCH_PROBE !== undefined && process.argv[1]?.endsWith('main.js') === true) 
     const [, bytes] = args as unknown as [number, unknown]
     if (!(bytes instanceof Uint8Array) || bytes[0] !== 0x69) return wrote
     const at = clock()
-    for (const [, id = ''] of Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1').matchAll(IDS)) written[id] = at
+    for (const [, id = ''] of Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+      .toString('latin1')
+      .matchAll(IDS))
+      written[id] = at
     return wrote
   }) as typeof writeSync
   syncBuiltinESMExports()

@@ -1,4 +1,5 @@
-// What a board of a thousand conversations costs: `node dist/test/bench/roster.js [conversations …]`. Only the ratios count.
+// What a board of a thousand conversations costs: `node dist/test/bench/roster.js [conversations …]`. Only the ratios
+// count.
 import { fork, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
@@ -42,18 +43,19 @@ const processorOf = (pid: number): number => {
 const bareTimes = async (roster: Roster): Promise<number[]> => {
   const child = fork(fileURLToPath(import.meta.url), ['bare'])
   child.send(roster)
-  const [port] = await once(child, 'message') as [number]
+  const [port] = (await once(child, 'message')) as [number]
   const times = await many(ROUNDS, async () => (await fetch(`http://127.0.0.1:${port}/agents`)).json())
   child.kill()
   return times
 }
 
-const asBare = (): void => void process.once('message', (roster: Roster) => {
-  const server = createServer((_, res) => {
-    const body = Buffer.from(JSON.stringify(roster))
-    res.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body)
-  }).listen(0, '127.0.0.1', () => process.send!((server.address() as AddressInfo).port))
-})
+const asBare = (): void =>
+  void process.once('message', (roster: Roster) => {
+    const server = createServer((_, res) => {
+      const body = Buffer.from(JSON.stringify(roster))
+      res.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body)
+    }).listen(0, '127.0.0.1', () => process.send!((server.address() as AddressInfo).port))
+  })
 
 const start = ({ workspace, data }: Fleet, env: NodeJS.ProcessEnv): Promise<RunningDaemon> =>
   spawnDaemon({ teardown: ending => void endings.push(ending as () => unknown) }, { workspace, data, env })
@@ -61,7 +63,9 @@ const start = ({ workspace, data }: Fleet, env: NodeJS.ProcessEnv): Promise<Runn
 /** Watches the sandbox's events as a client does, until it is called off. */
 const watch = async ({ client }: RunningDaemon): Promise<() => void> => {
   const stop = new AbortController()
-  const events = (await client.call('GET /events', { roster: 'delta' }, { signal: stop.signal })) as AsyncIterable<{ kind: string }>
+  const events = (await client.call('GET /events', { roster: 'delta' }, { signal: stop.signal })) as AsyncIterable<{
+    kind: string
+  }>
   const first = Promise.withResolvers<void>()
   void (async () => {
     for await (const { kind } of events) if (kind === 'agents') first.resolve()
@@ -84,10 +88,20 @@ const eventCost = async (daemon: RunningDaemon, event: (round: number) => unknow
 const commit = (workspace: string, branch: string, path: string): void => {
   const index = { GIT_INDEX_FILE: join(workspace, '.git', 'bench-index') }
   const by = ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org']
-  const run = (...args: string[]) => execFileSync('git', [...by, ...args], { cwd: workspace, encoding: 'utf8', env: { ...process.env, ...index } }).trim()
+  const run = (...args: string[]) =>
+    execFileSync('git', [...by, ...args], {
+      cwd: workspace,
+      encoding: 'utf8',
+      env: { ...process.env, ...index },
+    }).trim()
   run('read-tree', branch)
   writeFileSync(join(workspace, '.git', 'bench-file'), `${performance.now()}\n`)
-  run('update-index', '--add', '--cacheinfo', `100644,${run('hash-object', '-w', join(workspace, '.git', 'bench-file'))},${path}`)
+  run(
+    'update-index',
+    '--add',
+    '--cacheinfo',
+    `100644,${run('hash-object', '-w', join(workspace, '.git', 'bench-file'))},${path}`,
+  )
   run('update-ref', branch, run('commit-tree', '-p', branch, '-m', 'more', run('write-tree')))
 }
 

@@ -24,7 +24,7 @@ const read = ({ port, sockets, stalled }: Task): void => {
       held.push(socket.pause())
       continue
     }
-    socket.on('data', piece => bytes += piece.length)
+    socket.on('data', piece => (bytes += piece.length))
     socket.on('close', () => {
       if (--open > 0) return
       process.send?.({ bytes })
@@ -54,7 +54,10 @@ export interface Spent {
 }
 
 /** Serves watchers and measures from the beginning of the work until all had everything. */
-export const serve = async (child: ChildProcess, { sockets, stalled = 0, attach, settled, work }: Serving): Promise<Spent> => {
+export const serve = async (
+  child: ChildProcess,
+  { sockets, stalled = 0, attach, settled, work }: Serving,
+): Promise<Spent> => {
   let here = 0
   const all = Promise.withResolvers<void>()
   const server = createServer({ noDelay: true }, (req, res) => {

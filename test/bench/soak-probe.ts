@@ -1,4 +1,5 @@
-// Loaded before a daemon (`--import`): on SIGUSR2 it writes down what the daemon holds, and how late its loop was since the last time.
+// Loaded before a daemon (`--import`): on SIGUSR2 it writes down what the daemon holds, and how late its loop was since
+// the last time.
 import { renameSync, writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

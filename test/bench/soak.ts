@@ -1,4 +1,5 @@
-// A daemon under mixed work for a long time, with what it holds over time: `npm run soak [-- minutes]`. It ends with 1 when that grows.
+// A daemon under mixed work for a long time, with what it holds over time: `npm run soak [-- minutes]`. It ends with 1
+// when that grows.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
@@ -26,10 +27,15 @@ const goesOn = (): boolean => performance.now() < end
 const done = { turns: 0, landings: 0, streams: 0, calls: 0 }
 const wrong: string[] = []
 
-const script = (seed: number): string => [
-  ...Array.from({ length: 20 }, (_, step) => `think step ${step} of turn ${seed}`),
-  `write made/${seed % 40}.txt`, `| what turn ${seed} made`, `read made/${seed % 40}.txt`, `run wc -c made/${seed % 40}.txt`, 'say $out',
-].join('\n')
+const script = (seed: number): string =>
+  [
+    ...Array.from({ length: 20 }, (_, step) => `think step ${step} of turn ${seed}`),
+    `write made/${seed % 40}.txt`,
+    `| what turn ${seed} made`,
+    `read made/${seed % 40}.txt`,
+    `run wc -c made/${seed % 40}.txt`,
+    'say $out',
+  ].join('\n')
 
 /** Opens, works, lands or discards, and starts again: what a conversation leaves behind is taken away in the end. */
 const works = async (client: Client, worker: number): Promise<void> => {
@@ -37,14 +43,22 @@ const works = async (client: Client, worker: number): Promise<void> => {
     const conversationId = `w-${worker}-${round}`
     const isolated = round % 2 === 0
     for (let turn = 0; turn < 4 && goesOn(); turn++) {
-      const { run } = await client.call('POST /agent', { conversationId, prompt: script(worker + turn * 10), ...(turn === 0 && { isolated }) })
+      const { run } = await client.call('POST /agent', {
+        conversationId,
+        prompt: script(worker + turn * 10),
+        ...(turn === 0 && { isolated }),
+      })
       const frames = await framesOf(client, conversationId, { run }).all()
       const last = frames.at(-1)?.event
-      if (last?.kind !== 'done' || last.reason !== 'completed') wrong.push(`${conversationId} ended with ${JSON.stringify(last)}`)
+      if (last?.kind !== 'done' || last.reason !== 'completed')
+        wrong.push(`${conversationId} ended with ${JSON.stringify(last)}`)
       done.turns++
     }
     if (isolated) {
-      await client.call('POST /agents/{id}/land', { id: conversationId }).then(() => done.landings++, () => {})
+      await client.call('POST /agents/{id}/land', { id: conversationId }).then(
+        () => done.landings++,
+        () => {},
+      )
       await client.call('POST /agents/{id}/discard', { id: conversationId })
     } else {
       await client.call('POST /agents/archive', { ids: [conversationId] })
@@ -56,17 +70,36 @@ const works = async (client: Client, worker: number): Promise<void> => {
 /** Watchers that come all at once, read a little or nothing, and are gone without a word. */
 const storms = async (client: Client, { url }: RunningDaemon): Promise<void> => {
   const { hostname, port } = new URL(url)
-  await client.call('POST /agent', { conversationId: 'watched', prompt: `repeat 2000 say ${'words '.repeat(20)}\nwait words` })
+  await client.call('POST /agent', {
+    conversationId: 'watched',
+    prompt: `repeat 2000 say ${'words '.repeat(20)}\nwait words`,
+  })
   const body = JSON.stringify({ conversationId: 'watched' })
   while (goesOn()) {
-    const tokens = await Promise.all(Array.from({ length: STORM / 12 }, (_, at) => client.call('POST /system/control/tokens', { label: `storm ${at}`, scope: 'read' })))
-    const sockets = await Promise.all(tokens.flatMap(({ token }) => Array.from({ length: 12 }, () => new Promise<Socket>(resolve => {
-      const socket = connect(Number(port), hostname, () => {
-        socket.write(`POST /agent/attach HTTP/1.1\r\nhost: ${hostname}:${port}\r\nx-sandbox-control: ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
-        if (Math.random() < 0.5) socket.resume()
-        resolve(socket)
-      }).on('error', () => {})
-    }))))
+    const tokens = await Promise.all(
+      Array.from({ length: STORM / 12 }, (_, at) =>
+        client.call('POST /system/control/tokens', { label: `storm ${at}`, scope: 'read' }),
+      ),
+    )
+    const sockets = await Promise.all(
+      tokens.flatMap(({ token }) =>
+        Array.from(
+          { length: 12 },
+          () =>
+            new Promise<Socket>(resolve => {
+              const socket = connect(Number(port), hostname, () => {
+                socket.write(
+                  'POST /agent/attach '
+                    + `HTTP/1.1\r\nhost: ${hostname}:${port}\r\nx-sandbox-control: ${token}\r\ncontent-type: `
+                    + `application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+                )
+                if (Math.random() < 0.5) socket.resume()
+                resolve(socket)
+              }).on('error', () => {})
+            }),
+        ),
+      ),
+    )
     done.streams += sockets.length
     await setTimeout(2_000)
     for (const socket of sockets) socket.resetAndDestroy()
@@ -80,7 +113,8 @@ const storms = async (client: Client, { url }: RunningDaemon): Promise<void> => 
 const asks = async (client: Client): Promise<void> => {
   const stop = new AbortController()
   const hears = (async () => {
-    for await (const _ of (await client.call('GET /events', {}, { signal: stop.signal })) as AsyncIterable<unknown>) done.calls++
+    for await (const _ of (await client.call('GET /events', {}, { signal: stop.signal })) as AsyncIterable<unknown>)
+      done.calls++
   })().catch(error => stop.signal.aborted || wrong.push(`the events ended: ${error}`))
   for (let round = 0; goesOn(); round++) {
     await client.call('GET /agents')
@@ -102,7 +136,8 @@ interface Sample extends Held {
 
 const sizeOf = (folder: string): number => {
   let size = 0
-  for (const name of readdirSync(folder, { recursive: true }) as string[]) size += statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0
+  for (const name of readdirSync(folder, { recursive: true }) as string[])
+    size += statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0
   return size
 }
 
@@ -119,7 +154,13 @@ const sample = async ({ pid, process: child }: RunningDaemon): Promise<Sample> =
     }
   }
   const resident = Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
-  return { ...held, resident, files: readdirSync(`/proc/${pid}/fd`).length, journals: sizeOf(join(data, 'journals')), turns: done.turns }
+  return {
+    ...held,
+    resident,
+    files: readdirSync(`/proc/${pid}/fd`).length,
+    journals: sizeOf(join(data, 'journals')),
+    turns: done.turns,
+  }
 }
 
 /** The most that the last third may hold beside the middle one, where the daemon has long been warm. */
@@ -131,33 +172,66 @@ const ALLOWED: { readonly [what in 'used' | 'resident' | 'files' | 'journals']: 
 }
 
 const main = async (): Promise<boolean> => {
-  makeWorkspace(workspace, Object.fromEntries(Array.from({ length: 300 }, (_, file) => [`src/p${file % 20}/file-${file}.ts`, `export const v = ${file}\n`.repeat(30)])))
+  makeWorkspace(
+    workspace,
+    Object.fromEntries(
+      Array.from({ length: 300 }, (_, file) => [
+        `src/p${file % 20}/file-${file}.ts`,
+        `export const v = ${file}\n`.repeat(30),
+      ]),
+    ),
+  )
   mkdirSync(data, { mode: 0o700 })
-  const daemon = await spawnDaemon({ teardown: ending => void endings.push(ending as () => unknown) }, {
-    workspace, data, env: { SOAK_PROBE: probe, NODE_OPTIONS: `--import=${pathToFileURL(join(root, 'test', 'bench', 'soak-probe.js')).href}` },
-  })
+  const daemon = await spawnDaemon(
+    { teardown: ending => void endings.push(ending as () => unknown) },
+    {
+      workspace,
+      data,
+      env: {
+        SOAK_PROBE: probe,
+        NODE_OPTIONS: `--import=${pathToFileURL(join(root, 'test', 'bench', 'soak-probe.js')).href}`,
+      },
+    },
+  )
   const { token } = await daemon.client.call('POST /system/control/tokens', { label: 'soak', scope: 'land' })
   const worker = createClient({ url: daemon.url, token })
-  const work = Promise.all([...Array.from({ length: WORKERS }, (_, at) => works(worker, at)), storms(daemon.client, daemon), asks(daemon.client)])
+  const work = Promise.all([
+    ...Array.from({ length: WORKERS }, (_, at) => works(worker, at)),
+    storms(daemon.client, daemon),
+    asks(daemon.client),
+  ])
   work.catch(() => {})
-  console.log(`${availableParallelism()} cores, Node ${process.versions.node}, load ${loadavg()[0]!.toFixed(1)}, ${MINUTES} minutes\n`)
-  console.log('| min | in use | resident | files | journals | loop p99 | loop max | turns |\n| --- | --- | --- | --- | --- | --- | --- | --- |')
+  console.log(
+    `${availableParallelism()} cores, Node ${process.versions.node}, `
+      + `load ${loadavg()[0]!.toFixed(1)}, ${MINUTES} minutes\n`,
+  )
+  console.log(
+    '| min | in use | resident | files | journals | loop p99 | loop max | turns |\n| --- | --- | --- | --- | --- '
+      + '| --- | --- | --- |',
+  )
   const samples: Sample[] = []
   for (let at = 1; at <= SAMPLES; at++) {
     const due = end - MINUTES * 60_000 * (1 - at / SAMPLES)
     await Promise.race([setTimeout(Math.max(0, due - performance.now())), work])
     const one = await sample(daemon)
     samples.push(one)
-    console.log(`| ${(MINUTES * at / SAMPLES).toFixed(1)} | ${mib(one.used)} | ${mib(one.resident)} | ${one.files} | ${mib(one.journals)} | ${ms(one.p99)} | ${ms(one.max)} | ${one.turns} |`)
+    console.log(
+      `| ${((MINUTES * at) / SAMPLES).toFixed(1)} | ${mib(one.used)} | ${mib(one.resident)} | ${one.files} | ${mib(one.journals)} | ${ms(one.p99)} | ${ms(one.max)} | ${one.turns} |`,
+    )
   }
   await work
-  if (inGit(workspace, 'for-each-ref', 'refs/heads/agent').trim() !== '') wrong.push('branches of discarded conversations are left')
+  if (inGit(workspace, 'for-each-ref', 'refs/heads/agent').trim() !== '')
+    wrong.push('branches of discarded conversations are left')
   const third = Math.floor(SAMPLES / 3)
   for (const [what, allowed] of Object.entries(ALLOWED) as [keyof typeof ALLOWED, (before: number) => number][]) {
-    const [before, after] = [samples.slice(third, -third), samples.slice(-third)].map(part => median(part.map(one => one[what])))
+    const [before, after] = [samples.slice(third, -third), samples.slice(-third)].map(part =>
+      median(part.map(one => one[what])),
+    )
     if (after! > allowed(before!)) wrong.push(`${what} grew from ${Math.round(before!)} to ${Math.round(after!)}`)
   }
-  console.log(`\n${done.turns} turns, ${done.landings} landings, ${done.streams} streams cut, ${done.calls} calls and events`)
+  console.log(
+    `\n${done.turns} turns, ${done.landings} landings, ${done.streams} streams cut, ${done.calls} calls and events`,
+  )
   for (const what of wrong.slice(0, 20)) console.log(what)
   console.log(wrong.length > 0 ? 'NOT FLAT' : 'flat')
   return wrong.length === 0

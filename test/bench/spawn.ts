@@ -1,4 +1,5 @@
-// What starting a program costs a process that holds much: `node dist/test/bench/spawn.js`. The daemon starts its own the same way.
+// What starting a program costs a process that holds much: `node dist/test/bench/spawn.js`. The daemon starts its own
+// the same way.
 import { spawnSync } from 'node:child_process'
 import { listEnv, run } from '../../sdk/node/run.js'
 import { runner } from '../../sdk/node/runner.js'
@@ -31,12 +32,16 @@ for (const size of quick ? [64] : [0, 512, 1536]) {
   }
   // From much memory a small process starts programs, once it is there.
   while (process.memoryUsage.rss() > 160 * MIB && !runner()) await new Promise(resolve => setTimeout(resolve, 50))
-  const found = await inTurns({
-    bare: () => timed(() => spawnSync('true')),
-    run: () => timed(async () => {
-      stands.push(await longestTurn(run('true', [], options)))
-    }),
-  }, ROUNDS)
+  const found = await inTurns(
+    {
+      bare: () => timed(() => spawnSync('true')),
+      run: () =>
+        timed(async () => {
+          stands.push(await longestTurn(run('true', [], options)))
+        }),
+    },
+    ROUNDS,
+  )
   const by = `spawn: \`true\` from ${Math.round(process.memoryUsage().rss / MIB / 50) * 50} MiB`
   print(`${by}, spawnSync (baseline)`, ms(median(found.bare)))
   print(`${by}, until it has ended`, ms(median(found.run)), `best ${ms(Math.min(...found.run))}`)

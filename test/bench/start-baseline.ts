@@ -11,6 +11,8 @@ const listener = async (): Promise<RequestListener> => {
 }
 
 const server = createServer(await listener()).listen(0, '127.0.0.1', () => {
-  process.stdout.write(`${JSON.stringify({ ready: true, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })}\n`)
+  process.stdout.write(
+    `${JSON.stringify({ ready: true, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })}\n`,
+  )
 })
 process.on('SIGTERM', () => process.exit(0))

@@ -1,8 +1,21 @@
-// What a start costs, and a daemon with nothing to do: `node dist/test/bench/start.js`. Against bare node:http and Koa alone.
+// What a start costs, and a daemon with nothing to do: `node dist/test/bench/start.js`. Against bare node:http and Koa
+// alone.
 import { build } from 'esbuild'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -34,12 +47,18 @@ interface Started {
   readonly pss: number
 }
 
-const figure = (text: string, name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) * 1024
+const figure = (text: string, name: string): number =>
+  Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) * 1024
 
 /** The processor time of every thread of a process so far, in ms. */
 const processorOf = (pid: number): number => {
   const tasks = `/proc/${pid}/task`
-  return readdirSync(tasks).reduce((sum, task) => sum + Number(readFileSync(join(tasks, task, 'schedstat'), 'utf8').split(' ')[0]), 0) / 1e6
+  return (
+    readdirSync(tasks).reduce(
+      (sum, task) => sum + Number(readFileSync(join(tasks, task, 'schedstat'), 'utf8').split(' ')[0]),
+      0,
+    ) / 1e6
+  )
 }
 
 /** Starts a program, waits for its line, and ends it again. */
@@ -47,7 +66,10 @@ const started = async ({ args, env }: Program, idle = 0): Promise<Started> => {
   const before = performance.now()
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } })
   const exited = once(child, 'exit')
-  await Promise.race([once(child.stdout, 'data'), exited.then(() => Promise.reject(new Error(`${args.join(' ')} ended before it was ready`)))])
+  await Promise.race([
+    once(child.stdout, 'data'),
+    exited.then(() => Promise.reject(new Error(`${args.join(' ')} ended before it was ready`))),
+  ])
   const wall = performance.now() - before
   const cpu = processorOf(child.pid!)
   await setTimeout(idle)
@@ -79,9 +101,16 @@ const baseline = (file: string, kind: 'bare' | 'koa', more?: NodeJS.ProcessEnv):
 const bundled = async (): Promise<string> => {
   const outfile = join(top, 'baseline', 'start-baseline.mjs')
   await build({
-    entryPoints: [join(root, 'test', 'bench', 'start-baseline.js')], outfile,
-    bundle: true, format: 'esm', platform: 'node', target: 'node24', logLevel: 'error',
-    banner: { js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);" },
+    entryPoints: [join(root, 'test', 'bench', 'start-baseline.js')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    logLevel: 'error',
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    },
   })
   return outfile
 }
@@ -93,7 +122,8 @@ const withGroups = (name: string, keep: (manifest: string) => boolean): Program 
   cpSync(join(PACKAGE, 'package.json'), join(folder, 'package.json'))
   symlinkSync(realpathSync(join(PACKAGE, 'node_modules')), join(folder, 'node_modules'))
   mkdirSync(join(folder, 'manifests'))
-  for (const manifest of readdirSync(join(PACKAGE, 'manifests')).filter(keep)) cpSync(join(PACKAGE, 'manifests', manifest), join(folder, 'manifests', manifest))
+  for (const manifest of readdirSync(join(PACKAGE, 'manifests')).filter(keep))
+    cpSync(join(PACKAGE, 'manifests', manifest), join(folder, 'manifests', manifest))
   return daemon(join(folder, 'dist', 'bundle', 'kernel', 'main.js'))
 }
 
@@ -105,50 +135,112 @@ const forget = (files: readonly string[]): void => {
 const filesBelow = (folder: string): string[] => globSync(join(folder, '**')).filter(file => statSync(file).isFile())
 
 /** Runs programs in turns and keeps everything that was measured of each. */
-const compare = async <Name extends string>(programs: { readonly [name in Name]: Program }, rounds: number, before: () => void = () => {}, idle = 0) => {
+const compare = async <Name extends string>(
+  programs: { readonly [name in Name]: Program },
+  rounds: number,
+  before: () => void = () => {},
+  idle = 0,
+) => {
   const names = Object.keys(programs) as Name[]
   const found = Object.fromEntries(names.map(name => [name, []])) as unknown as { readonly [name in Name]: Started[] }
-  const works = Object.fromEntries(names.map(name => [name, async () => {
-    before()
-    found[name].push(await started(programs[name], idle))
-    return 0
-  }])) as unknown as { readonly [name in Name]: () => Promise<number> }
+  const works = Object.fromEntries(
+    names.map(name => [
+      name,
+      async () => {
+        before()
+        found[name].push(await started(programs[name], idle))
+        return 0
+      },
+    ]),
+  ) as unknown as { readonly [name in Name]: () => Promise<number> }
   await inTurns(works, rounds)
-  return { of: (name: Name, part: keyof Started): number[] => found[name].map(one => one[part]), least: (name: Name, part: keyof Started) => Math.min(...found[name].map(one => one[part])) }
+  return {
+    of: (name: Name, part: keyof Started): number[] => found[name].map(one => one[part]),
+    least: (name: Name, part: keyof Started) => Math.min(...found[name].map(one => one[part])),
+  }
 }
 
 /** Starts each until what it compiled is kept: a program writes that down when it ends, and the next start finds it. */
 const keepCompiled = async (programs: readonly Program[]): Promise<void> => {
-  for (const program of programs) for (let start = 0; start < (quick ? 0 : 2); start++) await started(program, IDLE_MS / 3)
+  for (const program of programs)
+    for (let start = 0; start < (quick ? 0 : 2); start++) await started(program, IDLE_MS / 3)
 }
 
 const warm = async (main: string, file: string): Promise<void> => {
   const unbundled = join(root, 'test', 'bench', 'start-baseline.js')
-  const programs = { bare: baseline(file, 'bare'), modules: baseline(unbundled, 'koa'), koa: baseline(file, 'koa'), daemon: daemon(main) }
+  const programs = {
+    bare: baseline(file, 'bare'),
+    modules: baseline(unbundled, 'koa'),
+    koa: baseline(file, 'koa'),
+    daemon: daemon(main),
+  }
   await keepCompiled(Object.values(programs))
   const { of, least } = await compare(programs, ROUNDS)
-  const shown = { bare: 'node:http (baseline)', modules: 'Koa alone, as it is installed', koa: 'Koa alone, bundled (baseline)', daemon: 'the daemon' }
-  for (const name of ['bare', 'modules', 'koa', 'daemon'] as const) {
-    print(`start, warm: ${shown[name]}`, ms(median(of(name, 'wall'))), `best ${ms(least(name, 'wall'))}, ${ms(median(of(name, 'cpu')))} of processor`)
+  const shown = {
+    bare: 'node:http (baseline)',
+    modules: 'Koa alone, as it is installed',
+    koa: 'Koa alone, bundled (baseline)',
+    daemon: 'the daemon',
   }
-  for (const [part, by] of [['wall', 'by the clock'], ['cpu', 'by the processor']] as const) {
-    verdict(`start, warm: the daemon to Koa alone as installed, ${by}`, ratio(of('daemon', part), of('modules', part)), { most: 1.75, as: x })
-    verdict(`start, warm: the daemon to Koa alone, bundled too, ${by}`, ratio(of('daemon', part), of('koa', part)), { most: 1.75, as: x })
+  for (const name of ['bare', 'modules', 'koa', 'daemon'] as const) {
+    print(
+      `start, warm: ${shown[name]}`,
+      ms(median(of(name, 'wall'))),
+      `best ${ms(least(name, 'wall'))}, ${ms(median(of(name, 'cpu')))} of processor`,
+    )
+  }
+  for (const [part, by] of [
+    ['wall', 'by the clock'],
+    ['cpu', 'by the processor'],
+  ] as const) {
+    verdict(
+      `start, warm: the daemon to Koa alone as installed, ${by}`,
+      ratio(of('daemon', part), of('modules', part)),
+      { most: 1.75, as: x },
+    )
+    verdict(`start, warm: the daemon to Koa alone, bundled too, ${by}`, ratio(of('daemon', part), of('koa', part)), {
+      most: 1.75,
+      as: x,
+    })
   }
   verdict('start, warm: ready', median(of('daemon', 'wall')), { most: 400, as: ms })
 }
 
 const cold = async (main: string, file: string): Promise<void> => {
-  const programs = { bare: baseline(file, 'bare', NEVER_COMPILED), koa: baseline(file, 'koa', NEVER_COMPILED), daemon: daemon(main, NEVER_COMPILED) }
+  const programs = {
+    bare: baseline(file, 'bare', NEVER_COMPILED),
+    koa: baseline(file, 'koa', NEVER_COMPILED),
+    daemon: daemon(main, NEVER_COMPILED),
+  }
   const never = await compare(programs, COLD_ROUNDS)
-  print('start, nothing compiled: node:http, Koa alone', `${ms(median(never.of('bare', 'wall')))}, ${ms(median(never.of('koa', 'wall')))}`)
-  print('start, nothing compiled: the daemon', ms(median(never.of('daemon', 'wall'))), `${x(ratio(never.of('daemon', 'wall'), never.of('koa', 'wall')))} of Koa alone`)
+  print(
+    'start, nothing compiled: node:http, Koa alone',
+    `${ms(median(never.of('bare', 'wall')))}, ${ms(median(never.of('koa', 'wall')))}`,
+  )
+  print(
+    'start, nothing compiled: the daemon',
+    ms(median(never.of('daemon', 'wall'))),
+    `${x(ratio(never.of('daemon', 'wall'), never.of('koa', 'wall')))} of Koa alone`,
+  )
   const warmed = { bare: baseline(file, 'bare'), koa: baseline(file, 'koa'), daemon: daemon(main) }
   await keepCompiled(Object.values(warmed))
-  const files = [...filesBelow(join(root, 'bundle')), ...filesBelow(join(PACKAGE, 'node_modules', 'sqlite3', 'build', 'Release')), ...filesBelow(join(PACKAGE, 'manifests')), file]
+  const files = [
+    ...filesBelow(join(root, 'bundle')),
+    ...filesBelow(join(PACKAGE, 'node_modules', 'sqlite3', 'build', 'Release')),
+    ...filesBelow(join(PACKAGE, 'manifests')),
+    file,
+  ]
   const disk = await compare(warmed, COLD_ROUNDS, () => forget([...files, ...filesBelow(top)]))
-  print('start, files not in memory: node:http, Koa alone', `${ms(median(disk.of('bare', 'wall')))}, ${ms(median(disk.of('koa', 'wall')))}`, 'Node itself stays in memory')
-  print('start, files not in memory: the daemon', ms(median(disk.of('daemon', 'wall'))), `${x(ratio(disk.of('daemon', 'wall'), disk.of('koa', 'wall')))} of Koa alone`)
+  print(
+    'start, files not in memory: node:http, Koa alone',
+    `${ms(median(disk.of('bare', 'wall')))}, ${ms(median(disk.of('koa', 'wall')))}`,
+    'Node itself stays in memory',
+  )
+  print(
+    'start, files not in memory: the daemon',
+    ms(median(disk.of('daemon', 'wall'))),
+    `${x(ratio(disk.of('daemon', 'wall'), disk.of('koa', 'wall')))} of Koa alone`,
+  )
   verdict('start, files not in memory: ready', median(disk.of('daemon', 'wall')), { most: 400, as: ms })
 }
 
@@ -157,8 +249,16 @@ const idle = async (main: string): Promise<void> => {
   const programs = { bare: baseline(unbundled, 'bare'), koa: baseline(unbundled, 'koa'), daemon: daemon(main) }
   await keepCompiled(Object.values(programs))
   const { of } = await compare(programs, quick ? 1 : 5, () => {}, IDLE_MS)
-  for (const [name, shown] of [['bare', 'node:http (baseline)'], ['koa', 'Koa alone (baseline)'], ['daemon', 'the daemon']] as const) {
-    print(`idle memory: ${shown}`, mib(median(of(name, 'rss'))), `${mib(median(of(name, 'pss')))} with shared pages divided`)
+  for (const [name, shown] of [
+    ['bare', 'node:http (baseline)'],
+    ['koa', 'Koa alone (baseline)'],
+    ['daemon', 'the daemon'],
+  ] as const) {
+    print(
+      `idle memory: ${shown}`,
+      mib(median(of(name, 'rss'))),
+      `${mib(median(of(name, 'pss')))} with shared pages divided`,
+    )
   }
   verdict('idle memory: the daemon to Koa alone', ratio(of('daemon', 'rss'), of('koa', 'rss')), { most: 1.3, as: x })
   print('idle memory: the same with shared pages divided', x(ratio(of('daemon', 'pss'), of('koa', 'pss'))))
@@ -168,16 +268,26 @@ const idle = async (main: string): Promise<void> => {
 /** What each group adds to a start, in the order in which they start: each needs those before it. */
 const groups = async (): Promise<void> => {
   const names = inOrder(await readManifests(join(PACKAGE, 'manifests'))).map(({ name }) => name)
-  const upTo = (count: number) => withGroups(`groups-${count}`, file => names.slice(0, count).some(name => file === `${name}.json`))
+  const upTo = (count: number) =>
+    withGroups(`groups-${count}`, file => names.slice(0, count).some(name => file === `${name}.json`))
   const programs = Object.fromEntries(['', ...names].map((name, count) => [name, upTo(count)]))
   await keepCompiled(Object.values(programs))
   const { of } = await compare(programs, ROUNDS)
   const last = names.at(-1)!
-  const added = (part: 'wall' | 'cpu', name: string, before: string) => median(of(name, part).map((time, round) => time - of(before, part)[round]!))
+  const added = (part: 'wall' | 'cpu', name: string, before: string) =>
+    median(of(name, part).map((time, round) => time - of(before, part)[round]!))
   print('start: with no group', ms(median(of('', 'wall'))), `${ms(median(of('', 'cpu')))} of processor`)
   // By the processor: the clock of a shared machine hides a few milliseconds.
-  for (const [at, name] of names.entries()) print(`start: the group ${name} adds`, ms(added('cpu', name, names[at - 1] ?? '')), `by the clock ${ms(added('wall', name, names[at - 1] ?? ''))}`)
-  verdict(`start: a plugin, the mean of ${names.length}, by the processor`, added('cpu', last, '') / names.length, { most: 1.5, as: time => `${time.toFixed(2)} ms` })
+  for (const [at, name] of names.entries())
+    print(
+      `start: the group ${name} adds`,
+      ms(added('cpu', name, names[at - 1] ?? '')),
+      `by the clock ${ms(added('wall', name, names[at - 1] ?? ''))}`,
+    )
+  verdict(`start: a plugin, the mean of ${names.length}, by the processor`, added('cpu', last, '') / names.length, {
+    most: 1.5,
+    as: time => `${time.toFixed(2)} ms`,
+  })
 }
 
 try {

@@ -7,10 +7,19 @@ import { checkLanded, daemonFor, runProgram, typeFaults } from './client-turn.js
 const COMMAND = 'npx orval@8 --config test/fixtures/clients/orval.config.mjs'
 
 t.test('the functions checked in are those of the calls as they are now', t => {
-  const text = globSync('test/fixtures/clients/orval/**/*.ts').map(file => readFileSync(file, 'utf8')).join('\n')
-  const calls = { agentRun: 'POST /agent', agentsGet: 'GET /agents/{id}', agentReply: 'POST /agent/reply', agentsLand: 'POST /agents/{id}/land' }
+  const text = globSync('test/fixtures/clients/orval/**/*.ts')
+    .map(file => readFileSync(file, 'utf8'))
+    .join('\n')
+  const calls = {
+    agentRun: 'POST /agent',
+    agentsGet: 'GET /agents/{id}',
+    agentReply: 'POST /agent/reply',
+    agentsLand: 'POST /agents/{id}/land',
+  }
   for (const [name, call] of Object.entries(calls)) {
-    const made = [...text.matchAll(new RegExp(`^export type ${name}Response(\\d{3}|Default) =`, 'gm'))].map(([, status]) => status!.toLowerCase())
+    const made = [...text.matchAll(new RegExp(`^export type ${name}Response(\\d{3}|Default) =`, 'gm'))].map(
+      ([, status]) => status!.toLowerCase(),
+    )
     const { responses } = OPERATIONS.find(operation => operation.call === call)!
     t.same(made.toSorted(), Object.keys(responses).toSorted(), `${call}: run ${COMMAND}`)
   }

@@ -29,14 +29,21 @@ const PAGE = `async ([url, session, turn]) => {
   return { reason, landed, from: location.origin }
 }`
 
-t.test('a page on another origin that the deployment names does a turn with a card and lands it', withChromium(), async t => {
-  const site = await siteOf(t, { '/': '<!doctype html><title>Console</title>' })
-  const daemon = await daemonFor(t, { deployment: { http: { origins: [site.url] } } })
-  const browser = await chromium.launch({ executablePath: (await findChromium())!, chromiumSandbox: process.getuid?.() !== 0 })
-  t.teardown(() => browser.close())
-  const page = await browser.newPage()
-  await page.goto(site.url)
-  const did = await page.evaluate(`(${PAGE})(${JSON.stringify([daemon.url, daemon.session, TURN])})`)
-  t.same(did, { reason: 'completed', landed: true, from: site.url })
-  await checkLanded(t, daemon)
-})
+t.test(
+  'a page on another origin that the deployment names does a turn with a card and lands it',
+  withChromium(),
+  async t => {
+    const site = await siteOf(t, { '/': '<!doctype html><title>Console</title>' })
+    const daemon = await daemonFor(t, { deployment: { http: { origins: [site.url] } } })
+    const browser = await chromium.launch({
+      executablePath: (await findChromium())!,
+      chromiumSandbox: process.getuid?.() !== 0,
+    })
+    t.teardown(() => browser.close())
+    const page = await browser.newPage()
+    await page.goto(site.url)
+    const did = await page.evaluate(`(${PAGE})(${JSON.stringify([daemon.url, daemon.session, TURN])})`)
+    t.same(did, { reason: 'completed', landed: true, from: site.url })
+    await checkLanded(t, daemon)
+  },
+)

@@ -4,9 +4,21 @@ import t, { type Test } from 'tap'
 import { daemonWith, type Support } from '../support/daemon.js'
 import { misfits, OPERATIONS } from '../support/schema.js'
 
-/** Follows a stream as any client of server-sent events would, each event held to the document; answers their types at its end. */
-const follow = async (t: Test, daemon: Support, call: string, path: string, headers: { [name: string]: string }, heard: () => unknown): Promise<string[]> => {
-  const { schema } = OPERATIONS.find(operation => operation.call === call)!.responses[200]!.content!['text/event-stream']!
+/**
+ * Follows a stream as any client of server-sent events would, each event held to the document; answers their types at
+ * its end.
+ */
+const follow = async (
+  t: Test,
+  daemon: Support,
+  call: string,
+  path: string,
+  headers: { [name: string]: string },
+  heard: () => unknown,
+): Promise<string[]> => {
+  const { schema } = OPERATIONS.find(operation => operation.call === call)!.responses[200]!.content![
+    'text/event-stream'
+  ]!
   const answer = await fetch(daemon.url + path, { headers })
   t.equal(answer.status, 200)
   const seen: string[] = []
@@ -28,15 +40,23 @@ const follow = async (t: Test, daemon: Support, call: string, path: string, head
 t.test('the events of a stream are as the document says, to the failure or the end that closes it', async t => {
   const daemon = await daemonWith(t, ['system', 'agent', 'agents', 'settings', 'logs'])
   const { token, id } = await daemon.token('read')
-  const cut = await follow(t, daemon, 'GET /events', '/events', { 'x-sandbox-control': token }, () =>
-    void daemon.client.call('DELETE /system/control/tokens/{id}', { id }))
+  const cut = await follow(
+    t,
+    daemon,
+    'GET /events',
+    '/events',
+    { 'x-sandbox-control': token },
+    () => void daemon.client.call('DELETE /system/control/tokens/{id}', { id }),
+  )
   t.equal(cut.at(-1), 'error', 'a token that was revoked')
 
   const log = join(daemon.data, 'logs', 'daemon.log')
   mkdirSync(join(daemon.data, 'logs'), { recursive: true })
   writeFileSync(log, '{"level":30,"msg":"one"}\n')
   const signedIn = { authorization: `Bearer ${daemon.session}` }
-  const removed = await follow(t, daemon, 'GET /logs/follow', '/logs/follow?name=daemon.log', signedIn, () => rmSync(log))
+  const removed = await follow(t, daemon, 'GET /logs/follow', '/logs/follow?name=daemon.log', signedIn, () =>
+    rmSync(log),
+  )
   t.equal(removed.at(-1), 'done', 'a log that was removed')
 
   let stopped: Promise<unknown> | undefined

@@ -27,7 +27,13 @@ const place = async (t: Test): Promise<Place> => {
   writeFileSync(config, JSON.stringify({ identity: { providers: [issuer.provider] } }))
   return {
     issuer,
-    start: point => spawnDaemon(t, { workspace, data, args: ['--config', config], ...(point !== undefined && { env: { SANDBOX_FAILPOINT: point } }) }),
+    start: point =>
+      spawnDaemon(t, {
+        workspace,
+        data,
+        args: ['--config', config],
+        ...(point !== undefined && { env: { SANDBOX_FAILPOINT: point } }),
+      }),
   }
 }
 
@@ -47,7 +53,11 @@ for (const point of ['access.opened', ...WRITES]) {
   t.test(`a claim by an identity, killed at ${point}, makes one owner or none`, { buffered: true }, async t => {
     const { issuer, start } = await place(t)
     const first = await start(point).catch(() => undefined)
-    const answers = first && await cut(first, () => Promise.all([ADA, BOB].map(email => signInAs(first, issuer, email).catch(() => undefined))))
+    const answers =
+      first
+      && (await cut(first, () =>
+        Promise.all([ADA, BOB].map(email => signInAs(first, issuer, email).catch(() => undefined))),
+      ))
     const next = await start()
     const before = await listOf(next)
     const owners = before.members.filter(({ role }) => role === 'owner')
@@ -63,27 +73,36 @@ for (const point of ['access.opened', ...WRITES]) {
     await next.terminate()
   })
 
-  t.test(`an invitation that many redeem, killed at ${point}, lets in one or stays open`, { buffered: true }, async t => {
-    const { issuer, start } = await place(t)
-    const first = await start()
-    await signInAs(first, issuer, ADA)
-    const { invitation } = await first.client.call('POST /members', { role: 'collaborator' })
-    await first.kill9()
-    const second = await start(point).catch(() => undefined)
-    const invite = invitation!.code
-    const people = ['p0', 'p1', 'p2'].map(name => `${name}@example.org`)
-    const answers = second && await cut(second, () => Promise.all(people.map(email => signInAs(second, issuer, email, { invite }).catch(() => undefined))))
-    const next = await start()
-    const { members, invitations } = await listOf(next)
-    const joined = members.filter(({ role }) => role === 'collaborator')
-    t.equal(joined.length + invitations.length, 1, 'it let somebody in, or it is still there')
-    const told = answers?.find(answer => answer?.status === 200)
-    if (told) t.equal((await ask(next.url, 'GET /info', undefined, bearer(told.body.token))).status, 200)
-    const again = await signInAs(next, issuer, 'late@example.org', { invite })
-    t.equal(again.status, invitations.length ? 200 : 401)
-    if (joined[0]) t.match(await signInAs(next, issuer, joined[0].email), { status: 200, body: { role: 'collaborator' } })
-    await next.terminate()
-  })
+  t.test(
+    `an invitation that many redeem, killed at ${point}, lets in one or stays open`,
+    { buffered: true },
+    async t => {
+      const { issuer, start } = await place(t)
+      const first = await start()
+      await signInAs(first, issuer, ADA)
+      const { invitation } = await first.client.call('POST /members', { role: 'collaborator' })
+      await first.kill9()
+      const second = await start(point).catch(() => undefined)
+      const invite = invitation!.code
+      const people = ['p0', 'p1', 'p2'].map(name => `${name}@example.org`)
+      const answers =
+        second
+        && (await cut(second, () =>
+          Promise.all(people.map(email => signInAs(second, issuer, email, { invite }).catch(() => undefined))),
+        ))
+      const next = await start()
+      const { members, invitations } = await listOf(next)
+      const joined = members.filter(({ role }) => role === 'collaborator')
+      t.equal(joined.length + invitations.length, 1, 'it let somebody in, or it is still there')
+      const told = answers?.find(answer => answer?.status === 200)
+      if (told) t.equal((await ask(next.url, 'GET /info', undefined, bearer(told.body.token))).status, 200)
+      const again = await signInAs(next, issuer, 'late@example.org', { invite })
+      t.equal(again.status, invitations.length ? 200 : 401)
+      if (joined[0])
+        t.match(await signInAs(next, issuer, joined[0].email), { status: 200, body: { role: 'collaborator' } })
+      await next.terminate()
+    },
+  )
 }
 
 const member = async ({ issuer }: Place, daemon: RunningDaemon): Promise<OpenedSession> => {
@@ -113,7 +132,10 @@ t.test('a person who was removed, killed at access.removed, is gone with every s
   t.equal(await cut(second, () => second.once.call('DELETE /members', { email: BOB })), undefined)
   const next = await where.start()
   t.equal((await ask(next.url, 'GET /info', undefined, bearer(bob.token))).status, 401)
-  t.same((await listOf(next)).members.map(({ email }) => email), [ADA])
+  t.same(
+    (await listOf(next)).members.map(({ email }) => email),
+    [ADA],
+  )
   t.equal((await signInAs(next, where.issuer, BOB)).status, 403)
   await next.terminate()
 })

@@ -15,23 +15,30 @@ t.test('a kill during appends loses no entry that somebody was told of, and the 
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
   let daemon = await spawnDaemon(t, where)
-  for (let writer = 0; writer < WRITERS; writer++) await runTurn(daemon.client, `c-${writer}`, 'say hello', { isolated: true })
+  for (let writer = 0; writer < WRITERS; writer++)
+    await runTurn(daemon.client, `c-${writer}`, 'say hello', { isolated: true })
   let told = 0
   for (const moment of MOMENTS) {
     const { once: client } = daemon
-    const writing = Promise.allSettled(Array.from({ length: WRITERS }, async (_, writer) => {
-      for (let on = true; ; on = !on) {
-        await client.call('POST /agents/{id}/auto-land', { id: `c-${writer}`, autoLand: on })
-        told += 1
-      }
-    }))
+    const writing = Promise.allSettled(
+      Array.from({ length: WRITERS }, async (_, writer) => {
+        for (let on = true; ; on = !on) {
+          await client.call('POST /agents/{id}/auto-land', { id: `c-${writer}`, autoLand: on })
+          told += 1
+        }
+      }),
+    )
     await delay(moment)
     await daemon.kill9()
     await writing
     const days = join(where.data, 'activity', 'days')
-    if (moment !== MOMENTS[0]) for (const name of readdirSync(days)) appendFileSync(join(days, name), '{"seq":99999,"at":1')
+    if (moment !== MOMENTS[0])
+      for (const name of readdirSync(days)) appendFileSync(join(days, name), '{"seq":99999,"at":1')
     daemon = await spawnDaemon(t, where)
-    t.ok(stored({ data: where.data }).filter(({ type }) => type === 'agent.autoland').length >= told, `${moment} ms: all ${told} are there`)
+    t.ok(
+      stored({ data: where.data }).filter(({ type }) => type === 'agent.autoland').length >= told,
+      `${moment} ms: all ${told} are there`,
+    )
     const { chain } = await daemon.client.call('GET /activity/status')
     t.match(chain, { intact: true, brokenAt: undefined }, `${moment} ms`)
     await daemon.client.call('POST /agents/{id}/auto-land', { id: 'c-0', autoLand: false })

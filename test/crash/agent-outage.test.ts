@@ -16,7 +16,10 @@ const folders = (t: Test) => {
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)
   mkdirSync(join(workspace, '.sandbox', 'config'), { recursive: true })
-  writeFileSync(join(workspace, '.sandbox', 'config', 'settings.json'), '{"resumeAfterOutage":true,"autoResumeOnRestart":true}\n')
+  writeFileSync(
+    join(workspace, '.sandbox', 'config', 'settings.json'),
+    '{"resumeAfterOutage":true,"autoResumeOnRestart":true}\n',
+  )
   return { workspace, data }
 }
 
@@ -38,16 +41,26 @@ t.test('what is planned survives a kill, and is resumed once', async t => {
   t.equal((await second.client.call('GET /agents/{id}', { id: 'c' })).status, 'resuming')
   await second.kill9()
   const third = await spawnDaemon(t, where)
-  t.equal((await third.client.call('POST /agent', { conversationId: 'c', messageId: 'm', prompt: WORK })).run, run, 'the message is known and drops nothing')
+  t.equal(
+    (await third.client.call('POST /agent', { conversationId: 'c', messageId: 'm', prompt: WORK })).run,
+    run,
+    'the message is known and drops nothing',
+  )
   await answered(third)
   const frames = events(await framesOf(third.client, 'c').all())
-  t.match([frames[0], frames.at(-1)], exactly({ kind: 'resumed', reason: 'outage', attempt: 2, resumedFrom: run }, { kind: 'done', reason: 'completed' }))
+  t.match(
+    [frames[0], frames.at(-1)],
+    exactly({ kind: 'resumed', reason: 'outage', attempt: 2, resumedFrom: run }, { kind: 'done', reason: 'completed' }),
+  )
   await third.kill9()
   const fourth = await spawnDaemon(t, where)
   await answered(fourth)
   t.equal(readFileSync(join(where.workspace, 'log.txt'), 'utf8'), 'once\nafter\n')
   const { messages } = await fourth.client.call('GET /agents/{id}/transcript', { id: 'c' })
-  t.same(messages.map(({ role }) => role), ['user', 'assistant', 'notice', 'notice', 'assistant', 'assistant'])
+  t.same(
+    messages.map(({ role }) => role),
+    ['user', 'assistant', 'notice', 'notice', 'assistant', 'assistant'],
+  )
   await fourth.terminate()
 })
 
@@ -67,32 +80,35 @@ t.test('what was dropped stays dropped after a kill', async t => {
   await next.terminate()
 })
 
-t.test('a kill at any moment of the failing run, or of the beginning of the next, loses and doubles nothing', async t => {
-  const where = folders(t)
-  let daemon = await spawnDaemon(t, where)
-  const log = (id: string) => readFileSync(join(where.workspace, `${id}.txt`), 'utf8')
-  for (const moment of MOMENTS) {
-    const ids = [`fails-${moment}`, `goes-on-${moment}`] as const
-    const prompt = (id: string) => WORK.replaceAll('log.txt', `${id}.txt`)
-    await runTurn(daemon.client, ids[1], prompt(ids[1]))
-    await daemon.client.call('POST /agent', { conversationId: ids[0], prompt: prompt(ids[0]) })
-    await delay(moment)
-    const answers = runTurn(daemon.once, 'other', 'say here').catch(() => {})
-    await delay(moment)
-    await daemon.kill9()
-    await answers
-    daemon = await spawnDaemon(t, where)
-    for (const id of ids) {
-      // Until the provider answers, a turn that failed waits, and one that was begun goes on.
-      await framesOf(daemon.client, id).all()
-      await answered(daemon)
-      const frames = events(await framesOf(daemon.client, id).all())
-      t.match(frames.at(-1), { kind: 'done', reason: 'completed' }, `${id} ended well`)
-      t.equal(log(id), 'once\nafter\n', `${id} did everything once`)
-      const { messages } = await daemon.client.call('GET /agents/{id}/transcript', { id })
-      t.equal(messages.filter(({ role }) => role === 'user').length, 1, `${id} has its words once`)
-      t.equal(messages.filter(({ text }) => text.trim() === 'done').length, 1, `${id} said it once`)
+t.test(
+  'a kill at any moment of the failing run, or of the beginning of the next, loses and doubles nothing',
+  async t => {
+    const where = folders(t)
+    let daemon = await spawnDaemon(t, where)
+    const log = (id: string) => readFileSync(join(where.workspace, `${id}.txt`), 'utf8')
+    for (const moment of MOMENTS) {
+      const ids = [`fails-${moment}`, `goes-on-${moment}`] as const
+      const prompt = (id: string) => WORK.replaceAll('log.txt', `${id}.txt`)
+      await runTurn(daemon.client, ids[1], prompt(ids[1]))
+      await daemon.client.call('POST /agent', { conversationId: ids[0], prompt: prompt(ids[0]) })
+      await delay(moment)
+      const answers = runTurn(daemon.once, 'other', 'say here').catch(() => {})
+      await delay(moment)
+      await daemon.kill9()
+      await answers
+      daemon = await spawnDaemon(t, where)
+      for (const id of ids) {
+        // Until the provider answers, a turn that failed waits, and one that was begun goes on.
+        await framesOf(daemon.client, id).all()
+        await answered(daemon)
+        const frames = events(await framesOf(daemon.client, id).all())
+        t.match(frames.at(-1), { kind: 'done', reason: 'completed' }, `${id} ended well`)
+        t.equal(log(id), 'once\nafter\n', `${id} did everything once`)
+        const { messages } = await daemon.client.call('GET /agents/{id}/transcript', { id })
+        t.equal(messages.filter(({ role }) => role === 'user').length, 1, `${id} has its words once`)
+        t.equal(messages.filter(({ text }) => text.trim() === 'done').length, 1, `${id} said it once`)
+      }
     }
-  }
-  await daemon.terminate()
-})
+    await daemon.terminate()
+  },
+)

@@ -17,7 +17,13 @@ const folders = (t: Test, { goesOn = false } = {}) => {
 }
 
 /** Watches until a frame fits, then kills the daemon and starts the next one. */
-const killedAt = async (t: Test, where: { workspace: string; data: string }, daemon: RunningDaemon, id: string, fits: (frame: Frame) => boolean) => {
+const killedAt = async (
+  t: Test,
+  where: { workspace: string; data: string },
+  daemon: RunningDaemon,
+  id: string,
+  fits: (frame: Frame) => boolean,
+) => {
   const watched = framesOf(daemon.once, id)
   const frame = await watched.until(fits)
   await daemon.kill9()
@@ -25,13 +31,18 @@ const killedAt = async (t: Test, where: { workspace: string; data: string }, dae
   return { seen: watched.seen, frame, next: await spawnDaemon(t, where) }
 }
 
-const texts = (frames: readonly { event: Frame }[]) => frames.flatMap(({ event }) => (event.kind === 'delta' ? [event.text] : []))
-const done = (frames: readonly { event: Frame }[]) => frames.filter(({ event }) => event.kind === 'done').map(({ event }) => event)
+const texts = (frames: readonly { event: Frame }[]) =>
+  frames.flatMap(({ event }) => (event.kind === 'delta' ? [event.text] : []))
+const done = (frames: readonly { event: Frame }[]) =>
+  frames.filter(({ event }) => event.kind === 'done').map(({ event }) => event)
 
 t.test('where turns go on, a kill in a wait continues the same run', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 'w', prompt: 'say before\nwait 1500\nsay after' })
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'w',
+    prompt: 'say before\nwait 1500\nsay after',
+  })
   const { seen, next } = await killedAt(t, where, daemon, 'w', ({ kind }) => kind === 'text_end')
   const rest = await framesOf(next.client, 'w', { run, after: seen.length }).all()
   t.equal(rest[0]?.seq, seen.length + 1)
@@ -39,29 +50,42 @@ t.test('where turns go on, a kill in a wait continues the same run', async t => 
   t.same(texts([...seen, ...rest]), ['before', 'after'])
   t.same(done(rest), [{ kind: 'done', reason: 'completed' }])
   const { messages } = await next.client.call('GET /agents/{id}/transcript', { id: 'w' })
-  t.match(messages.map(({ role }) => role), exactly('user', 'assistant', 'notice', 'assistant'))
+  t.match(
+    messages.map(({ role }) => role),
+    exactly('user', 'assistant', 'notice', 'assistant'),
+  )
 })
 
-t.test('where they do not, the run ends as interrupted, what waits is held back, and the words are in the record', async t => {
-  const where = folders(t)
-  const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 'w', prompt: 'say before\nwait 60000' })
-  const held = await daemon.client.call('POST /agent', { conversationId: 'w', prompt: 'say held', errand: 'ci-fix' })
-  const { next } = await killedAt(t, where, daemon, 'w', ({ kind }) => kind === 'text_end')
-  const frames = await framesOf(next.client, 'w', { run }).all()
-  t.same(done(frames), [{ kind: 'done', reason: 'interrupted' }])
-  t.match(frames.findLast(({ event }) => event.kind === 'queue')?.event, { paused: true, messages: exactly({ run: held.run }) })
-  const { messages } = await next.client.call('GET /agents/{id}/transcript', { id: 'w' })
-  t.match(messages, exactly({ role: 'user' }, { role: 'assistant', text: 'before' }))
-  const last = framesOf(next.client, 'w', { run: held.run })
-  t.match(await next.client.call('POST /agent', { conversationId: 'w', prompt: 'say on' }), { delivery: 'started' })
-  t.same(texts(await last.all()), ['held'])
-})
+t.test(
+  'where they do not, the run ends as interrupted, what waits is held back, and the words are in the record',
+  async t => {
+    const where = folders(t)
+    const daemon = await spawnDaemon(t, where)
+    const { run } = await daemon.client.call('POST /agent', { conversationId: 'w', prompt: 'say before\nwait 60000' })
+    const held = await daemon.client.call('POST /agent', { conversationId: 'w', prompt: 'say held', errand: 'ci-fix' })
+    const { next } = await killedAt(t, where, daemon, 'w', ({ kind }) => kind === 'text_end')
+    const frames = await framesOf(next.client, 'w', { run }).all()
+    t.same(done(frames), [{ kind: 'done', reason: 'interrupted' }])
+    t.match(frames.findLast(({ event }) => event.kind === 'queue')?.event, {
+      paused: true,
+      messages: exactly({ run: held.run }),
+    })
+    const { messages } = await next.client.call('GET /agents/{id}/transcript', { id: 'w' })
+    t.match(messages, exactly({ role: 'user' }, { role: 'assistant', text: 'before' }))
+    const last = framesOf(next.client, 'w', { run: held.run })
+    t.match(await next.client.call('POST /agent', { conversationId: 'w', prompt: 'say on' }), { delivery: 'started' })
+    t.same(texts(await last.all()), ['held'])
+  },
+)
 
 t.test('a question survives two kills, and its answer continues the turn', async t => {
   const where = folders(t)
   const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 'q', isolated: true, prompt: 'append a.txt\n| one\nask which?\n| red: r\n| blue: b\nappend a.txt\n| $answer\nrun cat a.txt\nsay $out' })
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'q',
+    isolated: true,
+    prompt: 'append a.txt\n| one\nask which?\n| red: r\n| blue: b\nappend a.txt\n| $answer\nrun cat a.txt\nsay $out',
+  })
   const first = await killedAt(t, where, daemon, 'q', ({ kind }) => kind === 'question')
   await first.next.kill9()
   const next = await spawnDaemon(t, where)
@@ -72,17 +96,29 @@ t.test('a question survives two kills, and its answer continues the turn', async
   const rest = await watched.all()
   t.match(texts(rest), exactly('one\nblue'))
   t.same(done(rest), [{ kind: 'done', reason: 'completed' }])
-  t.equal([...first.seen, ...rest].filter(({ event }) => event.kind === 'question').length, 1, 'the card was raised once')
+  t.equal(
+    [...first.seen, ...rest].filter(({ event }) => event.kind === 'question').length,
+    1,
+    'the card was raised once',
+  )
   await next.kill9()
   const last = await spawnDaemon(t, where)
-  t.same(await last.client.call('POST /agent/reply', reply), { ok: true }, 'the same answer is as good after another kill')
+  t.same(
+    await last.client.call('POST /agent/reply', reply),
+    { ok: true },
+    'the same answer is as good after another kill',
+  )
   await last.terminate()
 })
 
 t.test('a held call is asked again by nobody: the restored card decides', async t => {
   const where = folders(t)
   const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 'p', permissionMode: 'default', prompt: 'write a.txt\n| x\nsay written' })
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'p',
+    permissionMode: 'default',
+    prompt: 'write a.txt\n| x\nsay written',
+  })
   const { frame, seen, next } = await killedAt(t, where, daemon, 'p', ({ kind }) => kind === 'permission')
   const { requestId } = frame as Extract<Frame, { kind: 'permission' }>
   const watched = framesOf(next.client, 'p', { run, after: seen.length })
@@ -98,10 +134,22 @@ t.test('a held call is asked again by nobody: the restored card decides', async 
 t.test('a command under way when the daemon died is closed as failed and not run again', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 'c', prompt: 'run echo x >> count.txt; sleep 60\nsay on' })
-  const { next } = await killedAt(t, where, daemon, 'c', frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'c',
+    prompt: 'run echo x >> count.txt; sleep 60\nsay on',
+  })
+  const { next } = await killedAt(
+    t,
+    where,
+    daemon,
+    'c',
+    frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress',
+  )
   const frames = await framesOf(next.client, 'c', { run }).all()
-  t.match(frames.findLast(({ event }) => event.kind === 'tool_call_update')?.event, { status: 'failed', content: exactly({ text: /interrupted by a restart/ }) })
+  t.match(frames.findLast(({ event }) => event.kind === 'tool_call_update')?.event, {
+    status: 'failed',
+    content: exactly({ text: /interrupted by a restart/ }),
+  })
   t.same(texts(frames), ['on'])
 })
 
@@ -121,7 +169,10 @@ t.test('an accepted message is answered the same after a kill, and is there once
 t.test('words said into a turn are heard after a kill', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 's', prompt: 'say begun\nwait 1000\nwait words\nsay $words' })
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 's',
+    prompt: 'say begun\nwait 1000\nwait words\nsay $words',
+  })
   const watched = framesOf(daemon.once, 's')
   await watched.until(({ kind }) => kind === 'text_end')
   t.match(await daemon.client.call('POST /agent', { conversationId: 's', prompt: 'left' }), { delivery: 'said', run })
@@ -136,7 +187,10 @@ t.test('words said into a turn are heard after a kill', async t => {
 t.test('a clean end leaves the turn to the next start, by the same rules as a kill', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 'e', prompt: 'say before\nwait 1500\nrun echo x >> count.txt\nsay after' })
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'e',
+    prompt: 'say before\nwait 1500\nrun echo x >> count.txt\nsay after',
+  })
   const watched = framesOf(daemon.once, 'e')
   await watched.until(({ kind }) => kind === 'text_end')
   const over = watched.all().catch(() => {})
@@ -152,11 +206,17 @@ t.test('a clean end leaves the turn to the next start, by the same rules as a ki
 t.test('a turn that was stopping is stopped, and a run that goes on once does not go on twice', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 'x', prompt: 'run trap "" TERM; echo $$; sleep 60' })
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'x',
+    prompt: 'run trap "" TERM; echo $$; sleep 60',
+  })
   const watched = framesOf(daemon.once, 'x')
   await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
   const stopping = daemon.once.call('POST /agent/stop', { conversationId: 'x' }).catch(() => {})
-  while (!readFileSync(join(where.data, 'journals', 'agent', 'runs', `${run}.jsonl`), 'utf8').includes('"stopping":true')) await new Promise(resolve => setImmediate(resolve))
+  while (
+    !readFileSync(join(where.data, 'journals', 'agent', 'runs', `${run}.jsonl`), 'utf8').includes('"stopping":true')
+  )
+    await new Promise(resolve => setImmediate(resolve))
   await daemon.kill9()
   await stopping
   const next = await spawnDaemon(t, where)
@@ -165,7 +225,9 @@ t.test('a turn that was stopping is stopped, and a run that goes on once does no
   const again = await next.client.call('POST /agent', { conversationId: 'y', prompt: 'say a\nwait 60000' })
   const second = await killedAt(t, where, next, 'y', ({ kind }) => kind === 'text_end')
   const third = await killedAt(t, where, second.next, 'y', ({ kind }) => kind === 'resumed')
-  t.same(done(await framesOf(third.next.client, 'y', { run: again.run }).all()), [{ kind: 'done', reason: 'interrupted' }])
+  t.same(done(await framesOf(third.next.client, 'y', { run: again.run }).all()), [
+    { kind: 'done', reason: 'interrupted' },
+  ])
 })
 
 t.test('an entry that cannot be read is kept aside, and the start goes on', async t => {
@@ -211,25 +273,49 @@ t.test('an entry that was begun and never written means the message is still to 
   t.same(texts(await framesOf(next.client, 'e', { run }).all()), ['once'])
 })
 
-t.test('an offer does not survive a kill: it is taken back with a notice, and the script goes on without it', async t => {
-  const where = folders(t, { goesOn: true })
-  const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 'o', prompt: 'offer service translate 3\nsay took $answer' })
-  const { frame, seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'service_offer')
-  const { requestId } = frame as Extract<Frame, { kind: 'service_offer' }>
-  const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
-  t.match(rest.slice(0, 3).map(({ event }) => event), exactly({ kind: 'resolved', requestId, reply: undefined }, { kind: 'notice', level: 'warning' }, { kind: 'resumed', attempt: 2 }))
-  t.equal(rest.filter(({ event }) => event.kind === 'service_offer').length, 0)
-  t.same(texts(rest), ['took no'])
-  const late = await next.client.call('POST /agent/reply', { kind: 'service_offer', requestId, approve: true }).catch((error: unknown) => error)
-  t.match(late, { status: 409 })
-})
+t.test(
+  'an offer does not survive a kill: it is taken back with a notice, and the script goes on without it',
+  async t => {
+    const where = folders(t, { goesOn: true })
+    const daemon = await spawnDaemon(t, where)
+    const { run } = await daemon.client.call('POST /agent', {
+      conversationId: 'o',
+      prompt: 'offer service translate 3\nsay took $answer',
+    })
+    const { frame, seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'service_offer')
+    const { requestId } = frame as Extract<Frame, { kind: 'service_offer' }>
+    const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
+    t.match(
+      rest.slice(0, 3).map(({ event }) => event),
+      exactly(
+        { kind: 'resolved', requestId, reply: undefined },
+        { kind: 'notice', level: 'warning' },
+        { kind: 'resumed', attempt: 2 },
+      ),
+    )
+    t.equal(rest.filter(({ event }) => event.kind === 'service_offer').length, 0)
+    t.same(texts(rest), ['took no'])
+    const late = await next.client
+      .call('POST /agent/reply', { kind: 'service_offer', requestId, approve: true })
+      .catch((error: unknown) => error)
+    t.match(late, { status: 409 })
+  },
+)
 
-t.test('an offer that was up in a turn that does not go on is taken back, and the turn ends as interrupted', async t => {
-  const where = folders(t)
-  const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 'o', prompt: 'offer payment https://shop.example/a 1\nsay never' })
-  const { seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'payment_offer')
-  const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
-  t.match(rest.map(({ event }) => event), exactly({ kind: 'resolved' }, { kind: 'notice' }, { kind: 'done', reason: 'interrupted' }))
-})
+t.test(
+  'an offer that was up in a turn that does not go on is taken back, and the turn ends as interrupted',
+  async t => {
+    const where = folders(t)
+    const daemon = await spawnDaemon(t, where)
+    const { run } = await daemon.client.call('POST /agent', {
+      conversationId: 'o',
+      prompt: 'offer payment https://shop.example/a 1\nsay never',
+    })
+    const { seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'payment_offer')
+    const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
+    t.match(
+      rest.map(({ event }) => event),
+      exactly({ kind: 'resolved' }, { kind: 'notice' }, { kind: 'done', reason: 'interrupted' }),
+    )
+  },
+)

@@ -10,11 +10,16 @@ import { framesOf } from '../support/turns.js'
 const LOST = 'interrupted by a restart'
 
 /** Runs a script until a frame fits, ends the daemon there, and starts the next one on the same folders. */
-const killed = async (t: Test, prompt: string, fits: (frame: Frame) => boolean, {
-  goesOn = true,
-  before = async (_: Client, _frames: readonly Frame[]) => {},
-  end = (daemon: RunningDaemon): Promise<unknown> => daemon.kill9(),
-} = {}) => {
+const killed = async (
+  t: Test,
+  prompt: string,
+  fits: (frame: Frame) => boolean,
+  {
+    goesOn = true,
+    before = async (_: Client, _frames: readonly Frame[]) => {},
+    end = (daemon: RunningDaemon): Promise<unknown> => daemon.kill9(),
+  } = {},
+) => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)
@@ -24,49 +29,78 @@ const killed = async (t: Test, prompt: string, fits: (frame: Frame) => boolean, 
   const { run } = await daemon.client.call('POST /agent', { conversationId: 'h', prompt })
   const watched = framesOf(daemon.once, 'h')
   await watched.until(fits)
-  await before(daemon.client, watched.seen.map(({ event }) => event))
+  await before(
+    daemon.client,
+    watched.seen.map(({ event }) => event),
+  )
   await end(daemon)
   await watched.all().catch(() => {})
   const next = await spawnDaemon(t, { workspace, data })
   return { next, run, frames: async () => (await framesOf(next.client, 'h', { run }).all()).map(({ event }) => event) }
 }
 
-const begun = (id: string) => (frame: Frame) => frame.kind === 'tool_call_update' && frame.id === id && frame.status === 'in_progress'
+const begun = (id: string) => (frame: Frame) =>
+  frame.kind === 'tool_call_update' && frame.id === id && frame.status === 'in_progress'
 const ends = (frames: readonly Frame[]) =>
-  frames.flatMap(frame => (frame.kind === 'subagent_update' && frame.status && !['running', 'blocked'].includes(frame.status) ? [frame] : []))
-const textOf = (frames: readonly Frame[]) => frames.flatMap(frame => (frame.kind === 'delta' && !frame.parentToolUseId ? [frame.text] : [])).join('')
+  frames.flatMap(frame =>
+    frame.kind === 'subagent_update' && frame.status && !['running', 'blocked'].includes(frame.status) ? [frame] : [],
+  )
+const textOf = (frames: readonly Frame[]) =>
+  frames.flatMap(frame => (frame.kind === 'delta' && !frame.parentToolUseId ? [frame.text] : [])).join('')
 const openCalls = (frames: readonly Frame[]) => {
   const open = new Set<string>()
   for (const frame of frames) {
     if (frame.kind === 'tool_call') open.add(frame.id)
-    if (frame.kind === 'tool_call_update' && (frame.status === 'completed' || frame.status === 'failed')) open.delete(frame.id)
+    if (frame.kind === 'tool_call_update' && (frame.status === 'completed' || frame.status === 'failed'))
+      open.delete(frame.id)
   }
   return [...open]
 }
 
 t.test('a helper under way when the daemon died has failed, is not repeated, and the script goes on', async t => {
-  const { next, frames: rest } = await killed(t, 'helper works\n| run sleep 60\n| say no\nsay it said $out', begun('c1:c1'))
+  const { next, frames: rest } = await killed(
+    t,
+    'helper works\n| run sleep 60\n| say no\nsay it said $out',
+    begun('c1:c1'),
+  )
   const frames = await rest()
   t.match(ends(frames), exactly({ id: 'c1', status: 'failed', error: LOST }))
-  for (const id of ['c1', 'c1:c1']) t.match(frames.findLast(frame => frame.kind === 'tool_call_update' && frame.id === id), { status: 'failed', content: exactly({ text: LOST }) }, id)
+  for (const id of ['c1', 'c1:c1'])
+    t.match(
+      frames.findLast(frame => frame.kind === 'tool_call_update' && frame.id === id),
+      { status: 'failed', content: exactly({ text: LOST }) },
+      id,
+    )
   t.same(openCalls(frames), [])
   t.equal(textOf(frames), `it said ${LOST}`)
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
   t.equal(frames.filter(({ kind }) => kind === 'subagent').length, 1)
   const { messages } = await next.client.call('GET /agents/{id}/transcript', { id: 'h' })
-  t.match(messages[1]?.tools, exactly({ id: 'c1', status: 'failed', children: exactly({ id: 'c1:c1', status: 'failed' }) }))
+  t.match(
+    messages[1]?.tools,
+    exactly({ id: 'c1', status: 'failed', children: exactly({ id: 'c1:c1', status: 'failed' }) }),
+  )
 })
 
 t.test('helpers in the background are gone after a restart, and join says so', async t => {
-  const { frames: rest } = await killed(t, 'helper& one\n| helper two\n| | run sleep 60\nwait 1500\njoin\nsay $out', begun('c1:c1:c1'))
+  const { frames: rest } = await killed(
+    t,
+    'helper& one\n| helper two\n| | run sleep 60\nwait 1500\njoin\nsay $out',
+    begun('c1:c1:c1'),
+  )
   const frames = await rest()
-  t.match(ends(frames), exactly({ id: 'c1:c1', status: 'failed', error: LOST }, { id: 'c1', status: 'failed', error: LOST }))
+  t.match(
+    ends(frames),
+    exactly({ id: 'c1:c1', status: 'failed', error: LOST }, { id: 'c1', status: 'failed', error: LOST }),
+  )
   t.same(openCalls(frames), [])
   t.equal(textOf(frames), `c1 (one): failed: ${LOST}`)
 })
 
 t.test('a clean end leaves a helper to the next start, by the same rules as a kill', async t => {
-  const { frames: rest } = await killed(t, 'helper works\n| run sleep 60\nsay it said $out', begun('c1:c1'), { end: daemon => daemon.terminate() })
+  const { frames: rest } = await killed(t, 'helper works\n| run sleep 60\nsay it said $out', begun('c1:c1'), {
+    end: daemon => daemon.terminate(),
+  })
   const frames = await rest()
   t.match(ends(frames), exactly({ id: 'c1', status: 'failed', error: LOST }))
   t.same(openCalls(frames), [])
@@ -74,7 +108,9 @@ t.test('a clean end leaves a helper to the next start, by the same rules as a ki
 })
 
 t.test('where turns do not go on, the helper ends with its run', async t => {
-  const { frames: rest } = await killed(t, 'helper works\n| wait 60000', ({ kind }) => kind === 'subagent', { goesOn: false })
+  const { frames: rest } = await killed(t, 'helper works\n| wait 60000', ({ kind }) => kind === 'subagent', {
+    goesOn: false,
+  })
   const frames = await rest()
   t.match(ends(frames), exactly({ id: 'c1', status: 'failed', error: LOST }))
   t.same(openCalls(frames), [])
@@ -87,12 +123,16 @@ const bothAsked = () => {
   return (frame: Frame) => frame.kind === 'question' && ++questions === 2
 }
 const asked = (frames: readonly Frame[], question: string) =>
-  frames.flatMap(frame => (frame.kind === 'question' && frame.questions[0]?.question === question ? [frame.requestId] : []))[0]!
+  frames.flatMap(frame =>
+    frame.kind === 'question' && frame.questions[0]?.question === question ? [frame.requestId] : [],
+  )[0]!
 const answer = (client: Client, requestId: string, question: string, words: string) =>
   client.call('POST /agent/reply', { kind: 'question', requestId, answers: { [question]: words } })
 
 t.test('what a helper asked before the restart is taken back, and what the turn asked is up again', async t => {
-  const { next, run } = await killed(t, 'helper& asks\n| ask helper?\nask mine?\nsay $answer', bothAsked(), { goesOn: false })
+  const { next, run } = await killed(t, 'helper& asks\n| ask helper?\nask mine?\nsay $answer', bothAsked(), {
+    goesOn: false,
+  })
   const watched = framesOf(next.client, 'h', { run })
   await watched.until(({ kind }) => kind === 'notice')
   const before = watched.seen.map(({ event }) => event)
@@ -102,15 +142,25 @@ t.test('what a helper asked before the restart is taken back, and what the turn 
   t.match(ends(frames), exactly({ id: 'c1', status: 'failed', error: LOST }))
   t.equal(textOf(frames), 'yes')
   for (const question of ['mine?', 'helper?']) {
-    t.equal(frames.filter(event => event.kind === 'resolved' && event.requestId === asked(frames, question)).length, 1, question)
+    t.equal(
+      frames.filter(event => event.kind === 'resolved' && event.requestId === asked(frames, question)).length,
+      1,
+      question,
+    )
   }
 })
 
 t.test('an answer given to a helper is not taken for the answer of the turn after a restart', async t => {
-  const { next, run, frames: rest } = await killed(t, 'helper& asks\n| ask same?\n| wait 60000\nask same?\nsay $answer', bothAsked(), {
+  const {
+    next,
+    run,
+    frames: rest,
+  } = await killed(t, 'helper& asks\n| ask same?\n| wait 60000\nask same?\nsay $answer', bothAsked(), {
     goesOn: false,
     before: async (client, frames) => {
-      const theirs = frames.flatMap(frame => (frame.kind === 'question' && /\.h\d+$/.test(frame.requestId) ? [frame.requestId] : []))[0]!
+      const theirs = frames.flatMap(frame =>
+        frame.kind === 'question' && /\.h\d+$/.test(frame.requestId) ? [frame.requestId] : [],
+      )[0]!
       await answer(client, theirs, 'same?', 'theirs')
     },
   })

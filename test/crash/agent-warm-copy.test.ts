@@ -26,7 +26,8 @@ const placeIn = (t: Test) => {
   mkdirSync(join(workspace, '.git/info'), { recursive: true })
   inGit(workspace, 'config', 'filter.f.smudge', path)
   return {
-    where, later,
+    where,
+    later,
     // Not in the git folder itself: the spare looks after the main line when anything there is touched.
     stick: () => writeFileSync(join(workspace, '.git/info/attributes'), 'b.txt filter=f\n'),
     stuck: reached,
@@ -43,13 +44,23 @@ const spareReady = async ({ client }: RunningDaemon, { data }: Where): Promise<v
 const wholeOn = async (t: Test, { client, data, workspace }: Support, head: string) => {
   const { run } = await client.call('POST /agent', INPUT)
   const frames = (await framesOf(client, 'c', { run }).all()).map(({ event }) => event)
-  t.match(frames.find(({ kind }) => kind === 'worktree'), { base: head })
+  t.match(
+    frames.find(({ kind }) => kind === 'worktree'),
+    { base: head },
+  )
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
   const copy = join(data, 'agent/checkouts/c')
-  t.same(['a.txt', 'b.txt', 'new.txt', 'log.txt'].map(name => readFileSync(join(copy, name), 'utf8')), ['two\n', 'two\n', 'two\n', 'once\n'])
+  t.same(
+    ['a.txt', 'b.txt', 'new.txt', 'log.txt'].map(name => readFileSync(join(copy, name), 'utf8')),
+    ['two\n', 'two\n', 'two\n', 'once\n'],
+  )
   t.equal(inGit(copy, 'status', '--porcelain').trim(), '')
   t.equal(inGit(workspace, 'rev-parse', 'agent/c~1').trim(), head)
-  t.equal(inGit(workspace, 'show', '--name-only', '--format=', 'agent/c').trim(), 'log.txt', 'the repository has what the turn left')
+  t.equal(
+    inGit(workspace, 'show', '--name-only', '--format=', 'agent/c').trim(),
+    'log.txt',
+    'the repository has what the turn left',
+  )
 }
 
 t.test('killed while the spare follows the main line, the next daemon hands on no half of it', async t => {
@@ -70,10 +81,13 @@ t.test('killed while the spare follows the main line, the next daemon hands on n
 })
 
 /**
- * A message taken up while git waits at a file of its copy. The warm copy may also follow the main line by itself just then: on a
- * loaded machine it is sometimes first, and the case is tried anew.
+ * A message taken up while git waits at a file of its copy. The warm copy may also follow the main line by itself just
+ * then: on a loaded machine it is sometimes first, and the case is tried anew.
  */
-const takenUp = async (t: Test, tries = 5): Promise<ReturnType<typeof placeIn> & { daemon: RunningDaemon; sent: Started }> => {
+const takenUp = async (
+  t: Test,
+  tries = 5,
+): Promise<ReturnType<typeof placeIn> & { daemon: RunningDaemon; sent: Started }> => {
   const place = placeIn(t)
   const { where, later, stick, stuck, loosen } = place
   const daemon = await spawnDaemon(t, where)
@@ -91,14 +105,17 @@ const takenUp = async (t: Test, tries = 5): Promise<ReturnType<typeof placeIn> &
   return takenUp(t, tries - 1)
 }
 
-t.test('killed while a copy made of the warm one is brought up to date, the message is not lost and its copy is whole', async t => {
-  const { where, later, loosen, daemon, sent } = await takenUp(t)
-  t.notOk(existsSync(join(where.data, 'agent/checkouts/.spare')), 'the warm copy was taken')
-  t.notOk(existsSync(join(where.data, 'agent/made/c.json')), 'and is no copy yet')
-  await daemon.kill9()
-  loosen()
-  await after(t, where, async next => {
-    t.same(await next.client.call('POST /agent', INPUT), sent)
-    await wholeOn(t, next, later)
-  })
-})
+t.test(
+  'killed while a copy made of the warm one is brought up to date, the message is not lost and its copy is whole',
+  async t => {
+    const { where, later, loosen, daemon, sent } = await takenUp(t)
+    t.notOk(existsSync(join(where.data, 'agent/checkouts/.spare')), 'the warm copy was taken')
+    t.notOk(existsSync(join(where.data, 'agent/made/c.json')), 'and is no copy yet')
+    await daemon.kill9()
+    loosen()
+    await after(t, where, async next => {
+      t.same(await next.client.call('POST /agent', INPUT), sent)
+      await wholeOn(t, next, later)
+    })
+  },
+)

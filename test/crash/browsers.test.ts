@@ -28,20 +28,30 @@ t.test('a browser runs behind the wall, in one of its own where it can, and open
   t.same(outside(join(daemon.data, 'machine.key')), [], 'the data folder is not there')
   t.same(outside(join(daemon.workspace, 'README.md')), [], 'nor the workspace')
   const renderers = processesWith('--type=renderer').filter(pid => pids.includes(pid) || inner.includes(pid))
-  if (pids.some(pid => /--no-sandbox/.test(commandOf(pid)))) t.comment('this machine lets no program make namespaces: chromium runs without a wall of its own')
-  else t.ok(renderers.every(pid => /^Seccomp:\s+2$/m.test(statusOf(pid))), 'its pages are in a sandbox of its own too')
+  if (pids.some(pid => /--no-sandbox/.test(commandOf(pid))))
+    t.comment('this machine lets no program make namespaces: chromium runs without a wall of its own')
+  else
+    t.ok(
+      renderers.every(pid => /^Seccomp:\s+2$/m.test(statusOf(pid))),
+      'its pages are in a sandbox of its own too',
+    )
 })
 
 t.test('a browser that crashes is not running, and leaves nothing', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
   const site = await siteOf(t, PAGES)
   await act(daemon, 'open', { url: site.url })
-  const [main] = processesWith(freshOf(daemon)).filter(pid => realOf(pid, 'ns/pid') !== realOf(process.pid, 'ns/pid') && !/--type=/.test(commandOf(pid)))
+  const [main] = processesWith(freshOf(daemon)).filter(
+    pid => realOf(pid, 'ns/pid') !== realOf(process.pid, 'ns/pid') && !/--type=/.test(commandOf(pid)),
+  )
   const waiting = act(daemon, 'goto', { url: 'http://127.0.0.1:9/' }).catch(() => {})
   process.kill(main!, 'SIGKILL')
   await waiting
   await until(() => processesWith(freshOf(daemon)).length === 0 && readdirSync(freshOf(daemon)).length === 0)
-  t.match((await daemon.client.call('GET /system/browsers')).sessions, exactly({ running: false, pages: exactly({ id: 'p1' }) }))
+  t.match(
+    (await daemon.client.call('GET /system/browsers')).sessions,
+    exactly({ running: false, pages: exactly({ id: 'p1' }) }),
+  )
   await t.rejects(act(daemon, 'capture'), { reason: 'conflict', message: /not running/ })
   t.equal(statusOf(main!), '', 'no zombie')
 })

@@ -22,48 +22,67 @@ export const packing = async (t: Test, point: string): Promise<void> => {
     const { exports } = await client.call('GET /bundles')
     const files = globSync('system/exports/*', { cwd: where.data })
     if (exports[0]?.state === 'ready') t.same(files, [`system/exports/${exports[0].name}`])
-    else t.match([exports, files], exactly(exactly({ state: 'failed', detail: /stopped while it was packed/ }), { length: 0 }))
-    t.same(LEFT.filter(name => existsSync(join(where.data, name))), [])
+    else
+      t.match(
+        [exports, files],
+        exactly(exactly({ state: 'failed', detail: /stopped while it was packed/ }), { length: 0 }),
+      )
+    t.same(
+      LEFT.filter(name => existsSync(join(where.data, name))),
+      [],
+    )
   })
 }
 
 /** A sandbox that is brought back, with other work in it than what was packed: all of it happens, or nothing. */
-export const restoring = (counts: boolean, ...next: string[]) => async (t: Test, point: string): Promise<void> => {
-  const where = whereIn(t, { 'kept/a.txt': 'packed\n' })
-  const { workspace, data } = where
-  const first = await spawnDaemon(t, where)
-  await runTurn(first.client, 'one', 'write b.txt\n| b', { isolated: true })
-  const { name } = await packed(t, first)
-  const commits = inGit(workspace, 'rev-parse', 'HEAD', 'agent/one')
-  await runTurn(first.client, 'other', 'write c.txt\n| c', { isolated: true })
-  await first.terminate()
-  writeFileSync(join(workspace, 'kept/a.txt'), 'changed\n')
-  writeFileSync(join(workspace, 'stray.txt'), 'stray\n')
-  rmSync(join(workspace, 'README.md'))
-  const path = brought(first, where, name)
-  const before = treeOf(workspace)
-  await dies(t, where, point, ({ once: client }) => client.call('POST /bundles/restore', { path, mode: 'apply' }))
-  for (const again of next) await dies(t, where, again, () => Promise.resolve())
-  await after(t, where, async ({ client }) => {
-    // Any call waits until the start has ended what was cut off.
-    await client.call('GET /agents')
-    const tree = treeOf(workspace)
-    const restored = !existsSync(join(workspace, 'stray.txt'))
-    t.equal(restored, counts, 'whether it counted')
-    t.equal(inGit(workspace, 'rev-parse', 'HEAD', 'agent/one'), commits)
-    t.ok(inGit(workspace, 'rev-list', '--objects', 'HEAD', 'agent/one'), 'every object is there')
-    if (restored) {
-      t.same([readFileSync(join(workspace, 'kept/a.txt'), 'utf8'), readFileSync(join(workspace, 'README.md'), 'utf8')], ['packed\n', '# work\n'])
-      t.equal((await client.call('GET /agents/{id}/transcript', { id: 'one' })).messages.length, 2)
-      t.match(await refusal(client.call('GET /agents/{id}', { id: 'other' })), { status: 404 })
-      t.equal(globSync('.sandbox/restored/*/before/stray.txt', { cwd: workspace }).length, 1, 'what was there is kept')
-      t.equal(globSync('system/restore-points/*/agent/other.json', { cwd: data }).length, 1)
-    } else {
-      const { '.sandbox/restored/': _folder, '.sandbox/restored/.gitignore': _ignore, ...rest } = tree
-      t.same(rest, before)
-      t.match(await client.call('GET /agents/{id}', { id: 'other' }), { id: 'other' })
-    }
-    t.same(globSync('.sandbox/restored/*/new', { cwd: workspace }), [])
-    t.same(LEFT.filter(name => existsSync(join(data, name))), [])
-  })
-}
+export const restoring =
+  (counts: boolean, ...next: string[]) =>
+  async (t: Test, point: string): Promise<void> => {
+    const where = whereIn(t, { 'kept/a.txt': 'packed\n' })
+    const { workspace, data } = where
+    const first = await spawnDaemon(t, where)
+    await runTurn(first.client, 'one', 'write b.txt\n| b', { isolated: true })
+    const { name } = await packed(t, first)
+    const commits = inGit(workspace, 'rev-parse', 'HEAD', 'agent/one')
+    await runTurn(first.client, 'other', 'write c.txt\n| c', { isolated: true })
+    await first.terminate()
+    writeFileSync(join(workspace, 'kept/a.txt'), 'changed\n')
+    writeFileSync(join(workspace, 'stray.txt'), 'stray\n')
+    rmSync(join(workspace, 'README.md'))
+    const path = brought(first, where, name)
+    const before = treeOf(workspace)
+    await dies(t, where, point, ({ once: client }) => client.call('POST /bundles/restore', { path, mode: 'apply' }))
+    for (const again of next) await dies(t, where, again, () => Promise.resolve())
+    await after(t, where, async ({ client }) => {
+      // Any call waits until the start has ended what was cut off.
+      await client.call('GET /agents')
+      const tree = treeOf(workspace)
+      const restored = !existsSync(join(workspace, 'stray.txt'))
+      t.equal(restored, counts, 'whether it counted')
+      t.equal(inGit(workspace, 'rev-parse', 'HEAD', 'agent/one'), commits)
+      t.ok(inGit(workspace, 'rev-list', '--objects', 'HEAD', 'agent/one'), 'every object is there')
+      if (restored) {
+        t.same(
+          [readFileSync(join(workspace, 'kept/a.txt'), 'utf8'), readFileSync(join(workspace, 'README.md'), 'utf8')],
+          ['packed\n', '# work\n'],
+        )
+        t.equal((await client.call('GET /agents/{id}/transcript', { id: 'one' })).messages.length, 2)
+        t.match(await refusal(client.call('GET /agents/{id}', { id: 'other' })), { status: 404 })
+        t.equal(
+          globSync('.sandbox/restored/*/before/stray.txt', { cwd: workspace }).length,
+          1,
+          'what was there is kept',
+        )
+        t.equal(globSync('system/restore-points/*/agent/other.json', { cwd: data }).length, 1)
+      } else {
+        const { '.sandbox/restored/': _folder, '.sandbox/restored/.gitignore': _ignore, ...rest } = tree
+        t.same(rest, before)
+        t.match(await client.call('GET /agents/{id}', { id: 'other' }), { id: 'other' })
+      }
+      t.same(globSync('.sandbox/restored/*/new', { cwd: workspace }), [])
+      t.same(
+        LEFT.filter(name => existsSync(join(data, name))),
+        [],
+      )
+    })
+  }

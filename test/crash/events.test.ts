@@ -13,7 +13,11 @@ t.test('after a kill the stream begins anew in another epoch, and holds what had
   const before = await openEvents(t, first, '?roster=delta&clientId=ada')
   t.equal((await before.until('hello')).resumed, false)
   t.match(await before.until('presence'), { users: exactly({ clientId: 'ada' }) })
-  const { run } = await first.client.call('POST /agent', { conversationId: 'c', isolated: true, prompt: 'write a.txt\n| a\nask Go on?\n| yes' })
+  const { run } = await first.client.call('POST /agent', {
+    conversationId: 'c',
+    isolated: true,
+    prompt: 'write a.txt\n| a\nask Go on?\n| yes',
+  })
   await before.until('agent', ({ agent }) => agent?.status === 'awaiting')
   const cut = before.end()
   await first.kill9()
@@ -27,7 +31,9 @@ t.test('after a kill the stream begins anew in another epoch, and holds what had
     const hello = await after.until('hello')
     t.equal(hello.resumed, false)
     t.not(hello.epoch, before.last.split('-')[0])
-    t.match(await after.until('agents'), { agents: exactly({ id: 'c', status: 'awaiting', run, cards: exactly({ kind: 'question' }) }) })
+    t.match(await after.until('agents'), {
+      agents: exactly({ id: 'c', status: 'awaiting', run, cards: exactly({ kind: 'question' }) }),
+    })
     t.same((await after.until('presence')).users, [], 'nobody watches any more')
     t.match(await after.until('attention'), { cards: 1 })
     await after.close()

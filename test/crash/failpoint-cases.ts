@@ -34,19 +34,29 @@ export const runCases = (t: Test, file: (typeof FILES)[number]): void => {
   })
 }
 
-const texts = (rows: readonly { role: string; text: string }[]) => rows.filter(({ role }) => role === 'assistant').map(({ text }) => text)
-const userRows = (rows: readonly { role: string; messageId?: string }[]) => rows.filter(({ role }) => role === 'user').map(({ messageId }) => messageId)
+const texts = (rows: readonly { role: string; text: string }[]) =>
+  rows.filter(({ role }) => role === 'assistant').map(({ text }) => text)
+const userRows = (rows: readonly { role: string; messageId?: string }[]) =>
+  rows.filter(({ role }) => role === 'user').map(({ messageId }) => messageId)
 const copyOf = ({ data }: Where, id: string) => join(data, 'agent', 'checkouts', id)
-const rowsOf = async ({ client }: Support, id: string) => (await client.call('GET /agents/{id}/transcript', { id })).messages
+const rowsOf = async ({ client }: Support, id: string) =>
+  (await client.call('GET /agents/{id}/transcript', { id })).messages
 const gone = (error: { status?: number }) => (error.status === 404 ? undefined : Promise.reject(error))
 
 // Turns and their queue -----------------------------------------------------------------------------------------------
 
 const FIRST = {
-  conversationId: 'c', messageId: 'm-1', isolated: true,
+  conversationId: 'c',
+  messageId: 'm-1',
+  isolated: true,
   prompt: 'append log.txt\n| one\nsay first\nask Which?\n| a\n| b\nappend log.txt\n| two\nsay after $answer',
 }
-const SECOND = { conversationId: 'c', messageId: 'm-2', errand: 'ci-fix', prompt: 'append log.txt\n| three\nsay second' } as const
+const SECOND = {
+  conversationId: 'c',
+  messageId: 'm-2',
+  errand: 'ci-fix',
+  prompt: 'append log.txt\n| three\nsay second',
+} as const
 const answer = (run: string) => ({ kind: 'question', requestId: `${run}.1`, answers: { 'Which?': 'b' } }) as const
 
 const IMPORT = ['checked', 'taken', 'noted', 'logged', 'moved'].map(name => `agent.import.${name}`)
@@ -59,7 +69,8 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
   await dies(t, where, point, async ({ once: client }) => {
     if (warm) {
       await runTurn(client, 'w', 'say warm', { isolated: true })
-      while (!existsSync(join(where.data, 'agent/made/.spare.json'))) await new Promise(resolve => setImmediate(resolve))
+      while (!existsSync(join(where.data, 'agent/made/.spare.json')))
+        await new Promise(resolve => setImmediate(resolve))
     }
     acknowledged.push(await client.call('POST /agent', FIRST))
     const { run } = acknowledged[0]!
@@ -79,15 +90,31 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
     const [{ run }, second] = again
     const newest = framesOf(client, 'c', { run: second.run }).all()
     if (!answered) {
-      await framesOf(client, 'c', { run }).until(({ kind }) => kind === 'question').catch(() => {})
+      await framesOf(client, 'c', { run })
+        .until(({ kind }) => kind === 'question')
+        .catch(() => {})
       await client.call('POST /agent/reply', answer(run)).catch(gone)
     }
     await newest
     const rows = await rowsOf(daemon, 'c')
     t.same(userRows(rows), ['m-1', 'm-2'], 'each message is there once')
-    t.same(texts(rows).map(text => text.trim()).filter(Boolean), ['first', 'after b', 'second'], 'each sentence was said once')
-    t.same(rows.flatMap(({ cards = [] }) => cards.map(({ reply }) => reply)), [answer(run)], 'the card was answered once')
-    t.equal(readFileSync(join(copyOf(where, 'c'), 'log.txt'), 'utf8'), 'one\ntwo\nthree\n', 'each line was written once')
+    t.same(
+      texts(rows)
+        .map(text => text.trim())
+        .filter(Boolean),
+      ['first', 'after b', 'second'],
+      'each sentence was said once',
+    )
+    t.same(
+      rows.flatMap(({ cards = [] }) => cards.map(({ reply }) => reply)),
+      [answer(run)],
+      'the card was answered once',
+    )
+    t.equal(
+      readFileSync(join(copyOf(where, 'c'), 'log.txt'), 'utf8'),
+      'one\ntwo\nthree\n',
+      'each line was written once',
+    )
     await kept(t, daemon, run, seen)
     await kept(t, daemon, second.run)
     t.equal(inGit(where.workspace, 'status', '--porcelain'), '', 'the shared tree was not touched')
@@ -97,62 +124,116 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
   })
 }
 
-cases('a turn and a message behind it', [
-  'agent.queue.accepted', 'agent.queue.accepted:2', 'agent.turn.entered', 'agent.turn.saved:3', 'agent.card.parked',
-  'agent.card.resolved', 'agent.card.answered', 'agent.turn.ending', 'agent.turn.taken', 'agent.turn.recorded', 'agent.turn.counted', 'agent.turn.done',
-  'agent.queue.ended', 'agent.turn.removed', 'agent.turn.entered:2', 'agent.turn.done:2',
-  'agent.copy.registered', 'agent.copy.added', 'agent.copy.filled', 'agent.copy.made',
-  'journal.append:2', 'journal.append:9', 'journal.append.torn', 'journal.append.torn:4', 'journal.append.torn:15',
-  'journal.append.written', 'journal.append.written:5', 'journal.append.written:18', 'journal.flushed', 'journal.flushed:3',
-], turns(false))
+cases(
+  'a turn and a message behind it',
+  [
+    'agent.queue.accepted',
+    'agent.queue.accepted:2',
+    'agent.turn.entered',
+    'agent.turn.saved:3',
+    'agent.card.parked',
+    'agent.card.resolved',
+    'agent.card.answered',
+    'agent.turn.ending',
+    'agent.turn.taken',
+    'agent.turn.recorded',
+    'agent.turn.counted',
+    'agent.turn.done',
+    'agent.queue.ended',
+    'agent.turn.removed',
+    'agent.turn.entered:2',
+    'agent.turn.done:2',
+    'agent.copy.registered',
+    'agent.copy.added',
+    'agent.copy.filled',
+    'agent.copy.made',
+    'journal.append:2',
+    'journal.append:9',
+    'journal.append.torn',
+    'journal.append.torn:4',
+    'journal.append.torn:15',
+    'journal.append.written',
+    'journal.append.written:5',
+    'journal.append.written:18',
+    'journal.flushed',
+    'journal.flushed:3',
+  ],
+  turns(false),
+)
 
-cases('a turn whose work is taken over', [
-  ...IMPORT, ...IMPORT.map(point => `${point}:2`),
-], turns(false))
+cases('a turn whose work is taken over', [...IMPORT, ...IMPORT.map(point => `${point}:2`)], turns(false))
 
-cases('a turn whose copy is the spare', [
-  'agent.warm.claimed', 'agent.warm.moved', 'agent.warm.pointed', 'agent.branch.locked:2', 'agent.warm.attached',
-], turns(true))
+cases(
+  'a turn whose copy is the spare',
+  ['agent.warm.claimed', 'agent.warm.moved', 'agent.warm.pointed', 'agent.branch.locked:2', 'agent.warm.attached'],
+  turns(true),
+)
 
-cases('a copy of an earlier version that is given folders of its own', ['agent.copy.renewing', 'agent.copy.made'], async (t, point) => {
-  const where = whereIn(t)
-  const input = { conversationId: 'e', messageId: 'm-e', prompt: 'append log.txt\n| two' }
-  const first = await spawnDaemon(t, where)
-  await runTurn(first.client, 'e', 'append log.txt\n| one', { isolated: true })
-  await first.terminate()
-  makeEarlier(join(where.data, 'agent'), 'e')
-  t.match(inGit(where.workspace, 'worktree', 'list'), copyOf(where, 'e'))
-  await dies(t, where, point, async ({ once: client }) => {
-    await client.call('POST /agent', input)
-    await framesOf(client, 'e').all()
-  })
-  await after(t, where, async daemon => {
-    const { run } = await daemon.client.call('POST /agent', input)
-    await framesOf(daemon.client, 'e', { run }).all()
-    t.equal(readFileSync(join(copyOf(where, 'e'), 'log.txt'), 'utf8'), 'one\ntwo\n')
-    t.equal(inGit(where.workspace, 'show', 'agent/e:log.txt'), 'one\ntwo\n')
-    t.equal(inGit(where.workspace, 'fsck', '--strict', '--no-dangling'), '')
-  })
-})
+cases(
+  'a copy of an earlier version that is given folders of its own',
+  ['agent.copy.renewing', 'agent.copy.made'],
+  async (t, point) => {
+    const where = whereIn(t)
+    const input = { conversationId: 'e', messageId: 'm-e', prompt: 'append log.txt\n| two' }
+    const first = await spawnDaemon(t, where)
+    await runTurn(first.client, 'e', 'append log.txt\n| one', { isolated: true })
+    await first.terminate()
+    makeEarlier(join(where.data, 'agent'), 'e')
+    t.match(inGit(where.workspace, 'worktree', 'list'), copyOf(where, 'e'))
+    await dies(t, where, point, async ({ once: client }) => {
+      await client.call('POST /agent', input)
+      await framesOf(client, 'e').all()
+    })
+    await after(t, where, async daemon => {
+      const { run } = await daemon.client.call('POST /agent', input)
+      await framesOf(daemon.client, 'e', { run }).all()
+      t.equal(readFileSync(join(copyOf(where, 'e'), 'log.txt'), 'utf8'), 'one\ntwo\n')
+      t.equal(inGit(where.workspace, 'show', 'agent/e:log.txt'), 'one\ntwo\n')
+      t.equal(inGit(where.workspace, 'fsck', '--strict', '--no-dangling'), '')
+    })
+  },
+)
 
-cases('a turn that asks twice', ['agent.card.parked', 'agent.card.parked:2', 'agent.card.answered'], async (t, point) => {
-  const where = whereIn(t)
-  const input = { conversationId: 'q', messageId: 'm-q', prompt: 'ask First?\n| a\n| b\nask Second?\n| c\n| d\nsay $answer' }
-  const answers: [question: string, answer: string][] = [['First?', 'a'], ['Second?', 'd']]
-  const answer = async (client: RunningDaemon['client'], run: string) => {
-    for (const [at, [question, text]] of answers.entries()) {
-      const requestId = `${run}.${at + 1}`
-      await framesOf(client, 'q', { run }).until(frame => frame.kind === 'question' && frame.requestId === requestId)
-      await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { [question]: text } })
+cases(
+  'a turn that asks twice',
+  ['agent.card.parked', 'agent.card.parked:2', 'agent.card.answered'],
+  async (t, point) => {
+    const where = whereIn(t)
+    const input = {
+      conversationId: 'q',
+      messageId: 'm-q',
+      prompt: 'ask First?\n| a\n| b\nask Second?\n| c\n| d\nsay $answer',
     }
-    return framesOf(client, 'q', { run }).all()
-  }
-  await dies(t, where, point, async ({ once: client }) => void (await answer(client, (await client.call('POST /agent', input)).run)))
-  await after(t, where, async daemon => {
-    await answer(daemon.client, (await daemon.client.call('POST /agent', input)).run)
-    t.same(texts(await rowsOf(daemon, 'q')).map(text => text.trim()).filter(Boolean), ['d'], 'each card has its own answer')
-  })
-})
+    const answers: [question: string, answer: string][] = [
+      ['First?', 'a'],
+      ['Second?', 'd'],
+    ]
+    const answer = async (client: RunningDaemon['client'], run: string) => {
+      for (const [at, [question, text]] of answers.entries()) {
+        const requestId = `${run}.${at + 1}`
+        await framesOf(client, 'q', { run }).until(frame => frame.kind === 'question' && frame.requestId === requestId)
+        await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { [question]: text } })
+      }
+      return framesOf(client, 'q', { run }).all()
+    }
+    await dies(
+      t,
+      where,
+      point,
+      async ({ once: client }) => void (await answer(client, (await client.call('POST /agent', input)).run)),
+    )
+    await after(t, where, async daemon => {
+      await answer(daemon.client, (await daemon.client.call('POST /agent', input)).run)
+      t.same(
+        texts(await rowsOf(daemon, 'q'))
+          .map(text => text.trim())
+          .filter(Boolean),
+        ['d'],
+        'each card has its own answer',
+      )
+    })
+  },
+)
 
 cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
   const where = whereIn(t)
@@ -161,7 +242,9 @@ cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
     await framesOf(client, 's').until(({ kind }) => kind === 'text_end')
     await client.call('POST /agent/stop', { conversationId: 's' })
   })
-  await after(t, where, async daemon => t.match(await state(daemon, 's'), { live: undefined, conversation: { lastEnd: 'stopped' } }))
+  await after(t, where, async daemon =>
+    t.match(await state(daemon, 's'), { live: undefined, conversation: { lastEnd: 'stopped' } }),
+  )
 })
 
 cases('something that is written down', ['activity.recorded:2'], async (t, point) => {
@@ -171,7 +254,10 @@ cases('something that is written down', ['activity.recorded:2'], async (t, point
     await client.call('POST /agents/{id}/auto-land', { id: 'w', autoLand: true })
   })
   await after(t, where, async ({ client }) => {
-    t.match((await client.call('GET /activity')).events.filter(({ type }) => type === 'agent.autoland'), exactly({ conversationId: 'w', extra: { autoLand: true } }))
+    t.match(
+      (await client.call('GET /activity')).events.filter(({ type }) => type === 'agent.autoland'),
+      exactly({ conversationId: 'w', extra: { autoLand: true } }),
+    )
     t.equal((await client.call('GET /activity/status')).chain.intact, true)
   })
 })
@@ -179,7 +265,12 @@ cases('something that is written down', ['activity.recorded:2'], async (t, point
 cases('a queue that gets another order', ['agent.queue.ordered'], async (t, point) => {
   const where = whereIn(t)
   const wait = (client: RunningDaemon['client'], prompt: string) =>
-    client.call('POST /agent', { conversationId: 'o', messageId: prompt, prompt: `append log.txt\n| ${prompt}`, errand: 'ci-fix' })
+    client.call('POST /agent', {
+      conversationId: 'o',
+      messageId: prompt,
+      prompt: `append log.txt\n| ${prompt}`,
+      errand: 'ci-fix',
+    })
   await dies(t, where, point, async ({ once: client }) => {
     await client.call('POST /agent', { conversationId: 'o', messageId: 'first', prompt: 'ask On?\n| yes' })
     const { requestId } = await framesOf(client, 'o').until(({ kind }) => kind === 'question')
@@ -190,34 +281,47 @@ cases('a queue that gets another order', ['agent.queue.ordered'], async (t, poin
   })
   await after(t, where, async daemon => {
     const last = framesOf(daemon.client, 'o', { run: (await wait(daemon.client, 'one')).run })
-    await daemon.client.call('POST /agent/reply', { kind: 'question', requestId: readFileSync(join(where.data, 'card'), 'utf8'), answers: { 'On?': 'yes' } })
+    await daemon.client.call('POST /agent/reply', {
+      kind: 'question',
+      requestId: readFileSync(join(where.data, 'card'), 'utf8'),
+      answers: { 'On?': 'yes' },
+    })
     await last.all()
     t.same(userRows(await rowsOf(daemon, 'o')), ['first', 'two', 'one'])
     t.equal(readFileSync(join(where.workspace, 'log.txt'), 'utf8'), 'two\none\n')
   })
 })
 
-cases('a turn that moves to another model', ['agent.move.told', 'agent.move.shown', 'agent.move.seated'], async (t, point) => {
-  const where = whereIn(t)
-  let [run, seen]: [string, { seq: number; event: object }[]] = ['', []]
-  await dies(t, where, point, async ({ once: client }) => {
-    run = (await client.call('POST /agent', { conversationId: 'c', prompt: 'say begun\nwait words 60000\nsay $words' })).run
-    const watched = framesOf(client, 'c', { run })
-    seen = watched.seen
-    await watched.until(({ kind }) => kind === 'text_end')
-    await client.call('POST /agent/switch-account', { conversationId: 'c', model: 'script-fast' })
-    await watched.all()
-  })
-  await after(t, where, async daemon => {
-    await framesOf(daemon.client, 'c', { run }).until(({ kind }) => kind === 'switched')
-    await daemon.client.call('POST /agent/steer', { conversationId: 'c', text: 'on' })
-    await framesOf(daemon.client, 'c', { run }).all()
-    const frames = await kept(t, daemon, run, seen)
-    t.match(frames.filter(({ kind }) => kind === 'switched'), exactly({ model: 'script-fast', kept: 'session' }))
-    t.same(texts(await rowsOf(daemon, 'c')), ['begun', 'on'])
-    t.match(await state(daemon, 'c'), { conversation: { model: 'script-fast' } })
-  })
-})
+cases(
+  'a turn that moves to another model',
+  ['agent.move.told', 'agent.move.shown', 'agent.move.seated'],
+  async (t, point) => {
+    const where = whereIn(t)
+    let [run, seen]: [string, { seq: number; event: object }[]] = ['', []]
+    await dies(t, where, point, async ({ once: client }) => {
+      run = (
+        await client.call('POST /agent', { conversationId: 'c', prompt: 'say begun\nwait words 60000\nsay $words' })
+      ).run
+      const watched = framesOf(client, 'c', { run })
+      seen = watched.seen
+      await watched.until(({ kind }) => kind === 'text_end')
+      await client.call('POST /agent/switch-account', { conversationId: 'c', model: 'script-fast' })
+      await watched.all()
+    })
+    await after(t, where, async daemon => {
+      await framesOf(daemon.client, 'c', { run }).until(({ kind }) => kind === 'switched')
+      await daemon.client.call('POST /agent/steer', { conversationId: 'c', text: 'on' })
+      await framesOf(daemon.client, 'c', { run }).all()
+      const frames = await kept(t, daemon, run, seen)
+      t.match(
+        frames.filter(({ kind }) => kind === 'switched'),
+        exactly({ model: 'script-fast', kept: 'session' }),
+      )
+      t.same(texts(await rowsOf(daemon, 'c')), ['begun', 'on'])
+      t.match(await state(daemon, 'c'), { conversation: { model: 'script-fast' } })
+    })
+  },
+)
 
 cases('a branch that follows the main line', ['agent.copy.marked', 'agent.copy.rebased'], async (t, point) => {
   const where = whereIn(t)
@@ -237,137 +341,216 @@ cases('a branch that follows the main line', ['agent.copy.marked', 'agent.copy.r
   })
 })
 
-cases('a branch that follows the main line, of a conversation that is discarded then', ['agent.copy.marked', 'agent.copy.rebased'], async (t, point) => {
-  const where = whereIn(t)
-  await dies(t, where, point, async ({ once: client }) => {
-    await runTurn(client, 'b', 'append log.txt\n| one', { isolated: true })
-    writeFileSync(join(where.workspace, 'main.txt'), 'main')
-    inGit(where.workspace, 'add', '-A')
-    inGit(where.workspace, 'commit', '-qm', 'the main line moves')
-    await client.call('POST /agents/{id}/sync', { id: 'b' })
-  })
-  await after(t, where, async ({ client }) => {
-    await client.call('POST /agents/{id}/discard', { id: 'b' })
-    t.same(globSync('agent/rebasing/*', { cwd: where.data }), [], 'nothing is left that a copy of the same name would be put back by')
-  })
-})
+cases(
+  'a branch that follows the main line, of a conversation that is discarded then',
+  ['agent.copy.marked', 'agent.copy.rebased'],
+  async (t, point) => {
+    const where = whereIn(t)
+    await dies(t, where, point, async ({ once: client }) => {
+      await runTurn(client, 'b', 'append log.txt\n| one', { isolated: true })
+      writeFileSync(join(where.workspace, 'main.txt'), 'main')
+      inGit(where.workspace, 'add', '-A')
+      inGit(where.workspace, 'commit', '-qm', 'the main line moves')
+      await client.call('POST /agents/{id}/sync', { id: 'b' })
+    })
+    await after(t, where, async ({ client }) => {
+      await client.call('POST /agents/{id}/discard', { id: 'b' })
+      t.same(
+        globSync('agent/rebasing/*', { cwd: where.data }),
+        [],
+        'nothing is left that a copy of the same name would be put back by',
+      )
+    })
+  },
+)
 
-cases('a file that is being written', ['file.temporary', 'file.temporary:2', 'file.temporary:3', 'file.temporary:4', 'file.temporary:5'], async (t, point) => {
-  const where = whereIn(t)
-  const left = () => [where.workspace, where.data].flatMap(folder => readdirSync(folder, { recursive: true }) as string[])
-    .filter(name => name.includes('.sandbox-write-'))
-  await dies(t, where, point, async ({ once: client }) => {
-    await runTurn(client, 's', 'write new/s.txt\n| s')
-    await runTurn(client, 'i', 'write new/i.txt\n| i', { isolated: true })
-  })
-  const [half, ...more] = left()
-  t.ok(half)
-  t.same(more, [])
-  const next = await spawnDaemon(t, where)
-  // It clears away once its start is complete; what it writes itself meanwhile has other names.
-  for (const end = Date.now() + LATE_MS; left().includes(half!) && Date.now() < end;) await next.client.call('GET /agents')
-  t.notOk(left().includes(half!), 'what was half-written is gone')
-  await next.terminate()
-})
+cases(
+  'a file that is being written',
+  ['file.temporary', 'file.temporary:2', 'file.temporary:3', 'file.temporary:4', 'file.temporary:5'],
+  async (t, point) => {
+    const where = whereIn(t)
+    const left = () =>
+      [where.workspace, where.data]
+        .flatMap(folder => readdirSync(folder, { recursive: true }) as string[])
+        .filter(name => name.includes('.sandbox-write-'))
+    await dies(t, where, point, async ({ once: client }) => {
+      await runTurn(client, 's', 'write new/s.txt\n| s')
+      await runTurn(client, 'i', 'write new/i.txt\n| i', { isolated: true })
+    })
+    const [half, ...more] = left()
+    t.ok(half)
+    t.same(more, [])
+    const next = await spawnDaemon(t, where)
+    // It clears away once its start is complete; what it writes itself meanwhile has other names.
+    for (const end = Date.now() + LATE_MS; left().includes(half!) && Date.now() < end;)
+      await next.client.call('GET /agents')
+    t.notOk(left().includes(half!), 'what was half-written is gone')
+    await next.terminate()
+  },
+)
 
 // Forks, and going back -----------------------------------------------------------------------------------------------
 
-cases('a fork', ['agent.fork.prepared', 'journal.rewrite', 'agent.queue.accepted:3', 'agent.fork.begun'], async (t, point) => {
-  const where = whereIn(t)
-  const input = { conversationId: 'f', messageId: 'm-f', forkOf: { conversationId: 'r', keep: 2, files: 'then' }, prompt: 'append a.txt\n| forked' } as const
-  await dies(t, where, point, async ({ once: client }) => {
-    await runTurn(client, 'r', 'say first\nwrite a.txt\n| one', { isolated: true })
-    await runTurn(client, 'r', 'say second\nappend a.txt\n| two')
-    await client.call('POST /agent', input)
-    await framesOf(client, 'f').all()
-  })
-  await after(t, where, async daemon => {
-    const { run } = await daemon.client.call('POST /agent', input)
-    await framesOf(daemon.client, 'f', { run }).all()
-    t.equal(userRows(await rowsOf(daemon, 'f')).at(-1), 'm-f')
-    t.match((await rowsOf(daemon, 'f')).map(({ role }) => role), exactly('user', 'assistant', 'user', 'assistant'), 'it begins with the rows it kept')
-    t.equal(readFileSync(join(copyOf(where, 'f'), 'a.txt'), 'utf8'), 'one\nforked\n')
-    t.equal((await rowsOf(daemon, 'r')).length, 4)
-  })
-})
+cases(
+  'a fork',
+  ['agent.fork.prepared', 'journal.rewrite', 'agent.queue.accepted:3', 'agent.fork.begun'],
+  async (t, point) => {
+    const where = whereIn(t)
+    const input = {
+      conversationId: 'f',
+      messageId: 'm-f',
+      forkOf: { conversationId: 'r', keep: 2, files: 'then' },
+      prompt: 'append a.txt\n| forked',
+    } as const
+    await dies(t, where, point, async ({ once: client }) => {
+      await runTurn(client, 'r', 'say first\nwrite a.txt\n| one', { isolated: true })
+      await runTurn(client, 'r', 'say second\nappend a.txt\n| two')
+      await client.call('POST /agent', input)
+      await framesOf(client, 'f').all()
+    })
+    await after(t, where, async daemon => {
+      const { run } = await daemon.client.call('POST /agent', input)
+      await framesOf(daemon.client, 'f', { run }).all()
+      t.equal(userRows(await rowsOf(daemon, 'f')).at(-1), 'm-f')
+      t.match(
+        (await rowsOf(daemon, 'f')).map(({ role }) => role),
+        exactly('user', 'assistant', 'user', 'assistant'),
+        'it begins with the rows it kept',
+      )
+      t.equal(readFileSync(join(copyOf(where, 'f'), 'a.txt'), 'utf8'), 'one\nforked\n')
+      t.equal((await rowsOf(daemon, 'r')).length, 4)
+    })
+  },
+)
 
-const rewinds = (...next: string[]) => async (t: Test, point: string) => {
-  const where = whereIn(t)
-  await dies(t, where, point, async ({ once: client }) => {
-    await runTurn(client, 'r', 'say first\nwrite a.txt\n| one', { isolated: true })
-    await runTurn(client, 'r', 'say second\nappend a.txt\n| two\nwrite new/deep.txt\n| new\ndelete README.md')
-    await client.call('POST /agent/rewind', { conversationId: 'r', index: 2 })
-  })
-  for (const again of next) await dies(t, where, again, () => Promise.resolve())
-  await after(t, where, async daemon => {
-    t.match(await rowsOf(daemon, 'r'), { length: 2 }, 'what had begun is complete')
-    t.equal(await daemon.kernel.journals.stat('agent/rewinds/r'), undefined)
-    const files = treeOf(copyOf(where, 'r'))
-    t.same([files['a.txt'], files['README.md'], files['new/deep.txt']], ['file one\n', 'file # work\n', undefined])
-    t.match(await state(daemon, 'r'), { conversation: { session: undefined, lastRun: undefined } })
-    t.match(await daemon.client.call('POST /agent/rewind', { conversationId: 'r', index: 2 }), { dropped: 0 })
-    t.same(texts(await rowsOf(daemon, 'r')).filter(Boolean), ['first'])
-    await runTurn(daemon.client, 'r', 'append a.txt\n| again')
-    t.equal(readFileSync(join(copyOf(where, 'r'), 'a.txt'), 'utf8'), 'one\nagain\n')
-  })
-}
+const rewinds =
+  (...next: string[]) =>
+  async (t: Test, point: string) => {
+    const where = whereIn(t)
+    await dies(t, where, point, async ({ once: client }) => {
+      await runTurn(client, 'r', 'say first\nwrite a.txt\n| one', { isolated: true })
+      await runTurn(client, 'r', 'say second\nappend a.txt\n| two\nwrite new/deep.txt\n| new\ndelete README.md')
+      await client.call('POST /agent/rewind', { conversationId: 'r', index: 2 })
+    })
+    for (const again of next) await dies(t, where, again, () => Promise.resolve())
+    await after(t, where, async daemon => {
+      t.match(await rowsOf(daemon, 'r'), { length: 2 }, 'what had begun is complete')
+      t.equal(await daemon.kernel.journals.stat('agent/rewinds/r'), undefined)
+      const files = treeOf(copyOf(where, 'r'))
+      t.same([files['a.txt'], files['README.md'], files['new/deep.txt']], ['file one\n', 'file # work\n', undefined])
+      t.match(await state(daemon, 'r'), { conversation: { session: undefined, lastRun: undefined } })
+      t.match(await daemon.client.call('POST /agent/rewind', { conversationId: 'r', index: 2 }), { dropped: 0 })
+      t.same(texts(await rowsOf(daemon, 'r')).filter(Boolean), ['first'])
+      await runTurn(daemon.client, 'r', 'append a.txt\n| again')
+      t.equal(readFileSync(join(copyOf(where, 'r'), 'a.txt'), 'utf8'), 'one\nagain\n')
+    })
+  }
 
 const REWIND = ['begun', 'restored', 'cut', 'forgotten', 'paused', 'told', 'over'].map(name => `agent.rewind.${name}`)
 cases('going back', [...REWIND, 'journal.rewrite', 'journal.rewrite:2'], rewinds())
-cases('going back, and killed again in completing it', ['agent.rewind.begun'], rewinds('agent.rewind.restored', 'agent.rewind.cut', 'agent.rewind.told'))
+cases(
+  'going back, and killed again in completing it',
+  ['agent.rewind.begun'],
+  rewinds('agent.rewind.restored', 'agent.rewind.cut', 'agent.rewind.told'),
+)
 
-// Landing, and throwing away -------------------------------------------------------------------------------------------
+// Landing, and throwing away
+// -------------------------------------------------------------------------------------------
 
-const LANDING = ['waiting', 'waiting:3', 'staging', 'staged', 'moving', 'unlinked', 'cleared', 'renamed', 'renamed:2', 'placed', 'applied', 'told', 'over']
+const LANDING = [
+  'waiting',
+  'waiting:3',
+  'staging',
+  'staged',
+  'moving',
+  'unlinked',
+  'cleared',
+  'renamed',
+  'renamed:2',
+  'placed',
+  'applied',
+  'told',
+  'over',
+]
 
-cases('a landing', LANDING.map(name => `agents.landing.${name}`), async (t, point) => {
-  const where = whereIn(t, { 'gone.txt': 'gone\n', 'mine.txt': 'committed\n', 'old/deep.txt': 'old\n' })
-  const { workspace } = where
-  const git = () => readFileSync(join(workspace, '.git/index')).toString('hex') + inGit(workspace, 'rev-parse', 'HEAD')
-  writeFileSync(join(workspace, 'staged.txt'), 'staged\n')
-  inGit(workspace, 'add', 'staged.txt')
-  writeFileSync(join(workspace, 'mine.txt'), 'not committed\n')
-  const [before, index] = [treeOf(workspace), git()]
-  const { 'gone.txt': _gone, 'old/': _old, 'old/deep.txt': _deep, ...stays } = before
-  const landed = { ...stays, 'README.md': 'file # work\nmore\n', 'a.txt': 'file a\n', 'new/': 'folder', 'new/deep/': 'folder', 'new/deep/b.txt': 'file b\n' }
-  await dies(t, where, point, async ({ once: client }) => {
-    await runTurn(client, 'l', 'append README.md\n| more\ndelete gone.txt\ndelete old/deep.txt\nwrite a.txt\n| a\nwrite new/deep/b.txt\n| b', { isolated: true })
-    await client.call('POST /agents/{id}/land', { id: 'l' })
-  })
-  await after(t, where, async ({ client }) => {
-    // Any call waits until the start has ended what was cut off.
-    await client.call('GET /agents/{id}', { id: 'l' })
-    const now = treeOf(workspace)
-    t.same(now, existsSync(join(workspace, 'a.txt')) ? landed : before, 'all of it is there, or nothing')
-    t.equal(git(), index, 'index and HEAD are as they were')
-    t.match(await client.call('POST /agents/{id}/land', { id: 'l' }), { landed: true })
-    t.same(treeOf(workspace), landed)
-    t.equal(git(), index)
-    t.match(await client.call('GET /agents/{id}', { id: 'l' }), { status: 'landed' })
-  })
-})
+cases(
+  'a landing',
+  LANDING.map(name => `agents.landing.${name}`),
+  async (t, point) => {
+    const where = whereIn(t, { 'gone.txt': 'gone\n', 'mine.txt': 'committed\n', 'old/deep.txt': 'old\n' })
+    const { workspace } = where
+    const git = () =>
+      readFileSync(join(workspace, '.git/index')).toString('hex') + inGit(workspace, 'rev-parse', 'HEAD')
+    writeFileSync(join(workspace, 'staged.txt'), 'staged\n')
+    inGit(workspace, 'add', 'staged.txt')
+    writeFileSync(join(workspace, 'mine.txt'), 'not committed\n')
+    const [before, index] = [treeOf(workspace), git()]
+    const { 'gone.txt': _gone, 'old/': _old, 'old/deep.txt': _deep, ...stays } = before
+    const landed = {
+      ...stays,
+      'README.md': 'file # work\nmore\n',
+      'a.txt': 'file a\n',
+      'new/': 'folder',
+      'new/deep/': 'folder',
+      'new/deep/b.txt': 'file b\n',
+    }
+    await dies(t, where, point, async ({ once: client }) => {
+      await runTurn(
+        client,
+        'l',
+        'append README.md\n| more\ndelete gone.txt\ndelete old/deep.txt\nwrite a.txt\n| a\nwrite new/deep/b.txt\n| b',
+        { isolated: true },
+      )
+      await client.call('POST /agents/{id}/land', { id: 'l' })
+    })
+    await after(t, where, async ({ client }) => {
+      // Any call waits until the start has ended what was cut off.
+      await client.call('GET /agents/{id}', { id: 'l' })
+      const now = treeOf(workspace)
+      t.same(now, existsSync(join(workspace, 'a.txt')) ? landed : before, 'all of it is there, or nothing')
+      t.equal(git(), index, 'index and HEAD are as they were')
+      t.match(await client.call('POST /agents/{id}/land', { id: 'l' }), { landed: true })
+      t.same(treeOf(workspace), landed)
+      t.equal(git(), index)
+      t.match(await client.call('GET /agents/{id}', { id: 'l' }), { status: 'landed' })
+    })
+  },
+)
 
 const nothingOf = (t: Test, { workspace, data }: Where, id: string) => {
   t.equal(inGit(workspace, 'for-each-ref', `refs/heads/agent/${id}`, `refs/sandbox/parked/${id}`), '')
   t.same(globSync(`agent/{checkouts,made,branches}/${id}*`, { cwd: data }), [])
 }
 
-cases('a discard', [
-  'agent.erase.meant', 'agent.copy.trashed', 'agent.branch.locked:3', 'agent.copy.dropped', 'agent.copy.forgotten', 'agent.erase.cleared', 'agent.erase.removed',
-  'agent.queue.dropped', 'agent.erase.noted', 'agent.erase.over', 'agents.discard.told',
-], async (t, point) => {
-  const where = whereIn(t)
-  await dies(t, where, point, async ({ once: client }) => {
-    await runTurn(client, 'd', 'write a.txt\n| x', { isolated: true })
-    await client.call('POST /agents/{id}/discard', { id: 'd' })
-  })
-  await after(t, where, async daemon => {
-    t.match(await refusal(daemon.client.call('GET /agents/{id}', { id: 'd' })), { status: 404 })
-    nothingOf(t, where, 'd')
-    t.match(await daemon.kernel.journals.stat('agent/transcripts/d'), { entries: 1 }, 'the words stay')
-    t.same(globSync('journals/agent/frames/*', { cwd: where.data }), [], 'no frames stay')
-  })
-})
+cases(
+  'a discard',
+  [
+    'agent.erase.meant',
+    'agent.copy.trashed',
+    'agent.branch.locked:3',
+    'agent.copy.dropped',
+    'agent.copy.forgotten',
+    'agent.erase.cleared',
+    'agent.erase.removed',
+    'agent.queue.dropped',
+    'agent.erase.noted',
+    'agent.erase.over',
+    'agents.discard.told',
+  ],
+  async (t, point) => {
+    const where = whereIn(t)
+    await dies(t, where, point, async ({ once: client }) => {
+      await runTurn(client, 'd', 'write a.txt\n| x', { isolated: true })
+      await client.call('POST /agents/{id}/discard', { id: 'd' })
+    })
+    await after(t, where, async daemon => {
+      t.match(await refusal(daemon.client.call('GET /agents/{id}', { id: 'd' })), { status: 404 })
+      nothingOf(t, where, 'd')
+      t.match(await daemon.kernel.journals.stat('agent/transcripts/d'), { entries: 1 }, 'the words stay')
+      t.same(globSync('journals/agent/frames/*', { cwd: where.data }), [], 'no frames stay')
+    })
+  },
+)
 
 cases('a message that opens a discarded conversation anew', ['agent.queue.accepted:2'], async (t, point) => {
   const where = whereIn(t)
@@ -383,18 +566,22 @@ cases('a message that opens a discarded conversation anew', ['agent.queue.accept
   })
 })
 
-cases('an archived conversation', ['agent.copy.retiring', 'agent.copy.away', 'agent.copy.detached', 'agent.archive.retired'], async (t, point) => {
-  const where = whereIn(t)
-  await dies(t, where, point, async ({ once: client }) => {
-    await runTurn(client, 'a', 'append log.txt\n| one', { isolated: true })
-    await client.call('POST /agents/archive', { ids: ['a'] })
-  })
-  await after(t, where, async ({ client }) => {
-    t.match(await client.call('POST /agents/archive', { ids: ['a'] }), { moved: exactly({ id: 'a' }) })
-    await runTurn(client, 'a', 'append log.txt\n| two')
-    t.equal(readFileSync(join(copyOf(where, 'a'), 'log.txt'), 'utf8'), 'one\ntwo\n')
-  })
-})
+cases(
+  'an archived conversation',
+  ['agent.copy.retiring', 'agent.copy.away', 'agent.copy.detached', 'agent.archive.retired'],
+  async (t, point) => {
+    const where = whereIn(t)
+    await dies(t, where, point, async ({ once: client }) => {
+      await runTurn(client, 'a', 'append log.txt\n| one', { isolated: true })
+      await client.call('POST /agents/archive', { ids: ['a'] })
+    })
+    await after(t, where, async ({ client }) => {
+      t.match(await client.call('POST /agents/archive', { ids: ['a'] }), { moved: exactly({ id: 'a' }) })
+      await runTurn(client, 'a', 'append log.txt\n| two')
+      t.equal(readFileSync(join(copyOf(where, 'a'), 'log.txt'), 'utf8'), 'one\ntwo\n')
+    })
+  },
+)
 
 cases('a purge', ['agent.erase.meant', 'agent.erase.removed'], async (t, point) => {
   const where = whereIn(t)
@@ -410,25 +597,48 @@ cases('a purge', ['agent.erase.meant', 'agent.erase.removed'], async (t, point) 
   })
 })
 
-// Backups --------------------------------------------------------------------------------------------------------------
+// Backups
+// --------------------------------------------------------------------------------------------------------------
 
 cases('a backup', ['bundle.parts', 'bundle.written', 'bundle.named'], packing)
 cases('a restore before it counts', ['bundle.staged'], restoring(false))
-cases('a restore', ['bundle.planned', 'moves.away', 'moves.away:3', 'moves.in', 'moves.in:3', 'moves.over', 'agent.returned.cleared', 'returned.taken'], restoring(true))
-cases('a restore, and killed again in completing it', ['moves.away:2'], restoring(true, 'moves.in:2', 'agent.returned.cleared'))
+cases(
+  'a restore',
+  [
+    'bundle.planned',
+    'moves.away',
+    'moves.away:3',
+    'moves.in',
+    'moves.in:3',
+    'moves.over',
+    'agent.returned.cleared',
+    'returned.taken',
+  ],
+  restoring(true),
+)
+cases(
+  'a restore, and killed again in completing it',
+  ['moves.away:2'],
+  restoring(true, 'moves.in:2', 'agent.returned.cleared'),
+)
 
 // Areas ---------------------------------------------------------------------------------------------------------------
 
 cases('an area that is written anew', ['areas.kept:2'], async (t, point) => {
   const where = whereIn(t, { 'docs/a.md': 'a\n', 'src/b.ts': 'b\n' })
-  const [one, other] = [{ id: 'a', label: 'one', folders: ['docs'], access: 'read' }, { id: 'a', label: 'other', folders: ['src'], access: 'work' }] as const
+  const [one, other] = [
+    { id: 'a', label: 'one', folders: ['docs'], access: 'read' },
+    { id: 'a', label: 'other', folders: ['src'], access: 'work' },
+  ] as const
   await dies(t, where, point, async ({ once: client }) => {
     await runTurn(client, 'c', 'say x')
     await client.call('POST /areas', { ...one, folders: [...one.folders] })
     await client.call('POST /areas', { ...other, folders: [...other.folders] })
   })
   await after(t, where, async ({ client }) => {
-    const { areas: [area] } = await client.call('GET /areas')
+    const {
+      areas: [area],
+    } = await client.call('GET /areas')
     t.match(area, other, 'it was on the disk')
     t.match(await client.call('POST /areas', { ...one, folders: [...one.folders] }), { created: false, area: one })
   })

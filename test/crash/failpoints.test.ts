@@ -9,5 +9,10 @@ t.test('every failpoint of the source ends a daemon in one of these tests', asyn
   const points = sources.flatMap(text => [...text.matchAll(/\bfailpoint\('([^']+)'/g)].map(([, point]) => point!))
   t.same([...points].sort(), [...new Set(points)].sort(), 'each stands in one place')
   t.same([...reached].sort(), [...points].sort())
-  for (const file of FILES) t.match(readFileSync(`test/crash/${file}.test.ts`, 'utf8'), `runCases(t, '${file}')`, 'each file runs its share of the cases')
+  for (const file of FILES)
+    t.match(
+      readFileSync(`test/crash/${file}.test.ts`, 'utf8'),
+      `runCases(t, '${file}')`,
+      'each file runs its share of the cases',
+    )
 })

@@ -6,7 +6,15 @@ import type { Deployment } from '../../kernel/config.js'
 import type { FrameEvent } from '../../plugins/agent/contract.js'
 import { inner } from '../plugins/agent/support.js'
 import { treeOf } from '../plugins/agents/support.js'
-import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type RunningDaemon, type Support } from '../support/daemon.js'
+import {
+  daemonWith,
+  folderOf,
+  inGit,
+  makeWorkspace,
+  spawnDaemon,
+  type RunningDaemon,
+  type Support,
+} from '../support/daemon.js'
 
 /** A workspace and its data: one daemon after another runs on them. */
 export interface Where {
@@ -26,7 +34,11 @@ export const LATE_MS = 20_000
 export const whereIn = (t: Test, files: { readonly [path: string]: string } = {}, deployment?: Deployment): Where => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
-  makeWorkspace(where.workspace, { '.sandbox/config/settings.json': '{"autoResumeOnRestart":true}\n', 'README.md': '# work\n', ...files })
+  makeWorkspace(where.workspace, {
+    '.sandbox/config/settings.json': '{"autoResumeOnRestart":true}\n',
+    'README.md': '# work\n',
+    ...files,
+  })
   if (!deployment) return where
   const config = join(folder, 'config.json')
   writeFileSync(config, JSON.stringify(deployment))
@@ -34,12 +46,20 @@ export const whereIn = (t: Test, files: { readonly [path: string]: string } = {}
 }
 
 /** Drives the real program until it dies at the point; what is asked of it then fails with it. */
-export const dies = async (t: Test, where: Where, point: string, drive: (daemon: RunningDaemon) => Promise<unknown>): Promise<void> => {
+export const dies = async (
+  t: Test,
+  where: Where,
+  point: string,
+  drive: (daemon: RunningDaemon) => Promise<unknown>,
+): Promise<void> => {
   const daemon = await spawnDaemon(t, { ...where, env: { SANDBOX_FAILPOINT: point } }).catch(() => undefined)
   // Killed in what it does at its start.
   if (!daemon) return
   const died = once(daemon.process, 'exit')
-  const driven = drive(daemon).then(() => undefined, (error: unknown) => error)
+  const driven = drive(daemon).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<'late'>(resolve => void driven.then(() => (timer = setTimeout(resolve, LATE_MS, 'late'))))
   const end = await Promise.race([died, late])
@@ -50,16 +70,32 @@ export const dies = async (t: Test, where: Where, point: string, drive: (daemon:
 }
 
 /** The frames of a run as they lie in its journal: numbered without a gap, `done` at most once and then last. */
-export const kept = async (t: Test, { kernel }: Support, run: string, seen: readonly { seq: number; event: object }[] = []) => {
+export const kept = async (
+  t: Test,
+  { kernel }: Support,
+  run: string,
+  seen: readonly { seq: number; event: object }[] = [],
+) => {
   const frames = await kernel.journals.read<FrameEvent>(`agent/frames/${run}`)
   if (!frames.length) return []
-  t.same(frames.map(({ seq }) => seq), frames.map((_, index) => index + 1), 'positions have no gap')
-  t.same(frames.slice(0, seen.length).map(({ seq, event }) => ({ seq, event })), seen, 'what was seen before is as it was')
+  t.same(
+    frames.map(({ seq }) => seq),
+    frames.map((_, index) => index + 1),
+    'positions have no gap',
+  )
+  t.same(
+    frames.slice(0, seen.length).map(({ seq, event }) => ({ seq, event })),
+    seen,
+    'what was seen before is as it was',
+  )
   t.ok(frames.findIndex(({ event }) => event.kind === 'done') === frames.length - 1, 'done is there once, and last')
   return frames.map(({ event }) => event)
 }
 
-/** Ends a daemon and answers everything a restart could change; frames of older runs are kept a moment only, and go with it. */
+/**
+ * Ends a daemon and answers everything a restart could change; frames of older runs are kept a moment only, and go with
+ * it.
+ */
 const endOf = async (daemon: Support) => {
   const { workspace, data, client } = daemon
   const { conversations } = await inner(daemon, 'agent.conversations', {} as never)
@@ -69,11 +105,14 @@ const endOf = async (daemon: Support) => {
   // A spare copy that is being made is whole after this.
   await daemon.stop()
   return {
-    agents, archived,
+    agents,
+    archived,
     tree: treeOf(workspace),
     refs: inGit(workspace, 'for-each-ref') + readFileSync(join(workspace, '.git/HEAD'), 'utf8'),
     gitdirs: gitdirsOf(data).length,
-    journals: Object.entries(treeOf(join(data, 'journals'))).filter(([name]) => !name.startsWith('agent/frames/r-') || newest.has(name)),
+    journals: Object.entries(treeOf(join(data, 'journals'))).filter(
+      ([name]) => !name.startsWith('agent/frames/r-') || newest.has(name),
+    ),
   }
 }
 
@@ -82,14 +121,24 @@ const halfDone = ({ workspace, data }: Where): string[] => [
   ...globSync('{.git/**/*.lock,**/.sandbox-write-*}', { cwd: workspace }),
   ...['rewinds', 'forks', 'runs', 'bad'].flatMap(name => globSync(`journals/agent/${name}/*`, { cwd: data })),
   ...globSync(['files/agents/landings/*', 'agent/rebasing/*', 'agents/benches/*'], { cwd: data }),
-  ...folders(join(data, 'agent', 'git')).filter(name => !gitdirsOf(data).includes(join(data, 'agent', 'git', name.replace(/\.seen$/, '')))),
+  ...folders(join(data, 'agent', 'git')).filter(
+    name => !gitdirsOf(data).includes(join(data, 'agent', 'git', name.replace(/\.seen$/, ''))),
+  ),
   ...globSync('.git/{worktrees/*,objects/tmp_*}', { cwd: workspace }),
-  ...folders(join(data, 'agent', 'checkouts')).filter(id => id !== '.spare' && !existsSync(join(data, 'agent', 'made', `${id}.json`))),
+  ...folders(join(data, 'agent', 'checkouts')).filter(
+    id => id !== '.spare' && !existsSync(join(data, 'agent', 'made', `${id}.json`)),
+  ),
 ]
 
 /** The git dirs that the notes of copies name. */
-const gitdirsOf = (data: string): string[] => folders(join(data, 'agent', 'made')).filter(name => name.endsWith('.json'))
-  .flatMap(name => (JSON.parse(readFileSync(join(data, 'agent', 'made', name), 'utf8')) as { repos: { gitdir: string }[] }).repos.map(({ gitdir }) => gitdir))
+const gitdirsOf = (data: string): string[] =>
+  folders(join(data, 'agent', 'made'))
+    .filter(name => name.endsWith('.json'))
+    .flatMap(name =>
+      (
+        JSON.parse(readFileSync(join(data, 'agent', 'made', name), 'utf8')) as { repos: { gitdir: string }[] }
+      ).repos.map(({ gitdir }) => gitdir),
+    )
 
 const folders = (path: string): string[] => (existsSync(path) ? readdirSync(path) : [])
 

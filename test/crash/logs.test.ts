@@ -18,9 +18,18 @@ t.test('what a command was that ran when the daemon was killed is in the log, wh
   const second = await spawnDaemon(t, where)
   await runTurn(second.client, 'long', 'run echo after')
   t.equal(await second.terminate(), 0)
-  const lines = readFileSync(path, 'utf8').trimEnd().split('\n').map(line => JSON.parse(line) as { message: string; command: string; exit?: number })
-  t.same(lines.map(({ message, command, exit }) => [message, command, exit]), [
-    ['a command begins', 'echo before', undefined], ['a command has ended', 'echo before', 0], ['a command begins', 'sleep 612', undefined],
-    ['a command begins', 'echo after', undefined], ['a command has ended', 'echo after', 0],
-  ])
+  const lines = readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as { message: string; command: string; exit?: number })
+  t.same(
+    lines.map(({ message, command, exit }) => [message, command, exit]),
+    [
+      ['a command begins', 'echo before', undefined],
+      ['a command has ended', 'echo before', 0],
+      ['a command begins', 'sleep 612', undefined],
+      ['a command begins', 'echo after', undefined],
+      ['a command has ended', 'echo after', 0],
+    ],
+  )
 })

@@ -43,16 +43,29 @@ const withJournals = async <T>(folder: string, work: (journals: Journals) => Pro
 
 const IDS = [1, 2, 3, 4]
 const message = (n: number): RunMessage => ({
-  run: `r-${n}`, conversationId: 'c', messageId: `m-${n}`, input: { prompt: `say ${n}` } as TurnInput, by: 'ada@example.org', attended: true, at: n,
+  run: `r-${n}`,
+  conversationId: 'c',
+  messageId: `m-${n}`,
+  input: { prompt: `say ${n}` } as TurnInput,
+  by: 'ada@example.org',
+  attended: true,
+  at: n,
 })
-const accepted = (n: number, more: Omit<Acceptance, 'row'>): Acceptance =>
-  ({ row: { run: `r-${n}`, messageId: `m-${n}`, conversationId: 'c', delivery: more.said ? 'said' : 'started', at: n }, ...more })
+const accepted = (n: number, more: Omit<Acceptance, 'row'>): Acceptance => ({
+  row: { run: `r-${n}`, messageId: `m-${n}`, conversationId: 'c', delivery: more.said ? 'said' : 'started', at: n },
+  ...more,
+})
 
 /** What a queue is asked, each answered only once a power cut cannot take it back. */
 const ORDERS: readonly ((queue: Queue) => Promise<void>)[] = [
   queue => queue.accept(accepted(1, { message: message(1), opened: { id: 'c', title: 'opened' } as Conversation })),
   ...[2, 3].map(n => (queue: Queue) => queue.accept(accepted(n, { message: { ...message(n), why: 'parked' } }))),
-  queue => queue.accept(accepted(4, { said: { run: 'r-1', messageId: 'm-4', text: 'words', attachments: [], by: 'ada@example.org', at: 4 } })),
+  queue =>
+    queue.accept(
+      accepted(4, {
+        said: { run: 'r-1', messageId: 'm-4', text: 'words', attachments: [], by: 'ada@example.org', at: 4 },
+      }),
+    ),
   queue => queue.order('c', ['m-3', 'm-2'], false),
   queue => queue.pause('c'),
   queue => queue.withdraw('c', 'm-3'),
@@ -65,67 +78,100 @@ const loaded = async (journals: Journals) => {
   const queue = new Queue(journals, async () => {})
   const opened = await queue.load()
   const [waiting, current] = [queue.waiting('c').map(({ run }) => run), queue.current('c')?.run]
-  return [opened, waiting, current, queue.paused('c'), queue.said('c', 'r-1'), queue.resumable('c'), IDS.map(n => queue.known(`m-${n}`))]
+  return [
+    opened,
+    waiting,
+    current,
+    queue.paused('c'),
+    queue.said('c', 'r-1'),
+    queue.resumable('c'),
+    IDS.map(n => queue.known(`m-${n}`)),
+  ]
 }
 
 t.test('a queue', options, async t => {
   const lines: unknown[] = []
-  const memory = { append: async (_: string, entries: readonly unknown[]) => lines.push(...entries), read: async () => [...lines] } as unknown as Journals
+  const memory = {
+    append: async (_: string, entries: readonly unknown[]) => lines.push(...entries),
+    read: async () => [...lines],
+  } as unknown as Journals
   const reference = new Queue(memory, async () => {})
   await cutEverywhere<unknown>(t, {
     first: await loaded(memory),
-    drive: (folder, promised) => withJournals(folder, async journals => {
-      const queue = new Queue(journals, async () => {})
-      await queue.load()
-      for (const order of ORDERS) {
-        await order(reference)
-        await promised.step(await loaded(memory), () => order(queue))
-      }
-    }),
+    drive: (folder, promised) =>
+      withJournals(folder, async journals => {
+        const queue = new Queue(journals, async () => {})
+        await queue.load()
+        for (const order of ORDERS) {
+          await order(reference)
+          await promised.step(await loaded(memory), () => order(queue))
+        }
+      }),
     found: folder => withJournals(folder, loaded),
   })
 })
 
-t.test('a record of what was said', options, t => cutEverywhere<string[]>(t, {
-  first: [],
-  drive: (folder, promised) => withJournals(folder, async journals => {
-    const transcripts = new Transcripts(journals)
-    const row = (text: string): Row => ({ role: 'user', text })
-    await promised.step(['one', 'two'], () => transcripts.add('c', 'r-1', [row('one'), row('two')]))
-    await promised.step(['one', 'two', 'three'], () => transcripts.place('c', row('three')))
-    await promised.step(['one', 'two', 'three', 'four'], () => transcripts.add('c', 'r-2', [row('four')]))
-    await promised.step(['one', 'two'], () => transcripts.cut('c', 2))
+t.test('a record of what was said', options, t =>
+  cutEverywhere<string[]>(t, {
+    first: [],
+    drive: (folder, promised) =>
+      withJournals(folder, async journals => {
+        const transcripts = new Transcripts(journals)
+        const row = (text: string): Row => ({ role: 'user', text })
+        await promised.step(['one', 'two'], () => transcripts.add('c', 'r-1', [row('one'), row('two')]))
+        await promised.step(['one', 'two', 'three'], () => transcripts.place('c', row('three')))
+        await promised.step(['one', 'two', 'three', 'four'], () => transcripts.add('c', 'r-2', [row('four')]))
+        await promised.step(['one', 'two'], () => transcripts.cut('c', 2))
+      }),
+    found: folder =>
+      withJournals(folder, async journals =>
+        (await new Transcripts(journals).page('c')).messages.map(({ text }) => text),
+      ),
   }),
-  found: folder => withJournals(folder, async journals => (await new Transcripts(journals).page('c')).messages.map(({ text }) => text)),
-}))
+)
 
-t.test('states that a conversation can be put back to', options, t => cutEverywhere<string[]>(t, {
-  first: [],
-  drive: (folder, promised) => withJournals(folder, async journals => {
-    const anchors = new Anchors(journals)
-    const keep = (index: number) => anchors.keep('c', { id: `branch:${index}`, run: `r-${index}`, index, repos: [] })
-    await promised.step(['branch:0'], () => keep(0))
-    await promised.step(['branch:0', 'branch:2'], () => keep(2))
-    await promised.step(['branch:0'], () => anchors.cut('c', 1))
-    await promised.step([], () => anchors.forget('c'))
+t.test('states that a conversation can be put back to', options, t =>
+  cutEverywhere<string[]>(t, {
+    first: [],
+    drive: (folder, promised) =>
+      withJournals(folder, async journals => {
+        const anchors = new Anchors(journals)
+        const keep = (index: number) =>
+          anchors.keep('c', { id: `branch:${index}`, run: `r-${index}`, index, repos: [] })
+        await promised.step(['branch:0'], () => keep(0))
+        await promised.step(['branch:0', 'branch:2'], () => keep(2))
+        await promised.step(['branch:0'], () => anchors.cut('c', 1))
+        await promised.step([], () => anchors.forget('c'))
+      }),
+    found: folder =>
+      withJournals(folder, async journals =>
+        [...(await new Anchors(journals).byRun('c')).values()].map(({ id }) => id),
+      ),
   }),
-  found: folder => withJournals(folder, async journals => [...(await new Anchors(journals).byRun('c')).values()].map(({ id }) => id)),
-}))
+)
 
-t.test('frames that people act on', options, t => cutEverywhere<string[]>(t, {
-  first: [],
-  drive: (folder, promised: Promised<string[]>) => withJournals(folder, async journals => {
-    const log = new FrameLog(journals, 'r-1', { onFrame: () => {}, onBroken: error => t.error(error) })
-    const write = (flushed: boolean, kind: string) =>
-      promised[flushed ? 'step' : 'loose']([...promised.last, kind], () => log.write({ kind, text: kind, requestId: 'r-1.1' } as unknown as Frame))
-    await write(false, 'notice')
-    for (const kind of ['question', 'permission', 'plan', 'resolved']) await write(true, kind)
-    await write(false, 'notice')
-    await write(true, 'error')
-    await write(true, 'done')
+t.test('frames that people act on', options, t =>
+  cutEverywhere<string[]>(t, {
+    first: [],
+    drive: (folder, promised: Promised<string[]>) =>
+      withJournals(folder, async journals => {
+        const log = new FrameLog(journals, 'r-1', { onFrame: () => {}, onBroken: error => t.error(error) })
+        const write = (flushed: boolean, kind: string) =>
+          promised[flushed ? 'step' : 'loose']([...promised.last, kind], () =>
+            log.write({ kind, text: kind, requestId: 'r-1.1' } as unknown as Frame),
+          )
+        await write(false, 'notice')
+        for (const kind of ['question', 'permission', 'plan', 'resolved']) await write(true, kind)
+        await write(false, 'notice')
+        await write(true, 'error')
+        await write(true, 'done')
+      }),
+    found: folder =>
+      withJournals(folder, async journals =>
+        (await journals.read<{ event: Frame }>('frames/r-1')).map(({ event }) => event.kind),
+      ),
   }),
-  found: folder => withJournals(folder, async journals => (await journals.read<{ event: Frame }>('frames/r-1')).map(({ event }) => event.kind)),
-}))
+)
 
 t.test('a bundle', options, async t => {
   let whole = ''
@@ -145,10 +191,23 @@ t.test('a bundle', options, async t => {
     },
     drive: async (folder, promised) => {
       const contents = {
-        workspace: join(folder, 'workspace'), data: join(folder, 'data'), files: [{ path: 'a.txt', size: 14, mode: 0o644 }] as never, repositories: [],
-        whole: false, secrets: false, from: { sandboxId: 's', version: '1', createdAt: 1 },
+        workspace: join(folder, 'workspace'),
+        data: join(folder, 'data'),
+        files: [{ path: 'a.txt', size: 14, mode: 0o644 }] as never,
+        repositories: [],
+        whole: false,
+        secrets: false,
+        from: { sandboxId: 's', version: '1', createdAt: 1 },
       }
-      await promised.step('whole', () => pack(contents, { folder: join(folder, 'half'), to: to(folder), parts: async () => [], progress: () => {}, signal: new AbortController().signal }))
+      await promised.step('whole', () =>
+        pack(contents, {
+          folder: join(folder, 'half'),
+          to: to(folder),
+          parts: async () => [],
+          progress: () => {},
+          signal: new AbortController().signal,
+        }),
+      )
       whole = read(folder)
     },
     found: async folder => (read(folder) === whole ? 'whole' : read(folder)),
@@ -171,7 +230,8 @@ t.test('going back writes down that it began before anything is another', option
     back += 1
     const image = disk.moment().image('gone', () => 0)
     const lines = (name: string) => (image.get(name) as Buffer | undefined)?.toString().split('\n').length ?? 0
-    if (lines('agent/rewinds/r.jsonl') < 2 && lines('agent/transcripts/r.jsonl') !== 2) lost.push([...image.keys()].join(' '))
+    if (lines('agent/rewinds/r.jsonl') < 2 && lines('agent/transcripts/r.jsonl') !== 2)
+      lost.push([...image.keys()].join(' '))
   }
   await client.call('POST /agent/rewind', { conversationId: 'r', index: 2 })
   disk.end()

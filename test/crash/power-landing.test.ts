@@ -22,15 +22,18 @@ interface Left {
   readonly record?: LandingRecord
 }
 
-const filesOf = (folder: string): Tree => Object.fromEntries(Object.entries(treeOf(folder)).filter(([, what]) => what !== 'folder'))
+const filesOf = (folder: string): Tree =>
+  Object.fromEntries(Object.entries(treeOf(folder)).filter(([, what]) => what !== 'folder'))
 const waits = (path: string) => basename(path).startsWith('.sandbox-write-')
-const same = (one: object, other: object) => JSON.stringify(Object.entries(one).toSorted()) === JSON.stringify(Object.entries(other).toSorted())
+const same = (one: object, other: object) =>
+  JSON.stringify(Object.entries(one).toSorted()) === JSON.stringify(Object.entries(other).toSorted())
 
 /** A branch that changes, adds, removes, links and puts a folder where a file was. */
 const busyBed = (t: Test): Bed => {
   const bed = new Bed(t, main => {
     mkdirSync(join(main, 'old/deep'), { recursive: true })
-    for (const name of ['a', 'b', 'old/one', 'old/deep/two', 'becomes']) writeFileSync(join(main, name), `${name}\n`.repeat(2))
+    for (const name of ['a', 'b', 'old/one', 'old/deep/two', 'becomes'])
+      writeFileSync(join(main, name), `${name}\n`.repeat(2))
   })
   const { copy } = bed
   writeFileSync(join(copy, 'a'), 'agent\n')
@@ -53,7 +56,12 @@ const faultless = ({ tree, waiting, record }: Left, before: Tree, after: Tree, e
   if (record.state === 'staging') return same(tree, before)
   if (record.state === 'applied') return same(tree, after)
   if (record.state === 'undoing') return true
-  return record.moves.every(({ path, temporary }) => temporary === undefined || (tree[path] ?? waiting[temporary]) === after[path] || waiting[temporary] === after[path])
+  return record.moves.every(
+    ({ path, temporary }) =>
+      temporary === undefined
+      || (tree[path] ?? waiting[temporary]) === after[path]
+      || waiting[temporary] === after[path],
+  )
 }
 
 interface Case {
@@ -66,7 +74,9 @@ interface Case {
 const caseOf = (t: Test): Case => {
   const bed = busyBed(t)
   return {
-    bed, before: filesOf(bed.main), after: filesOf(bed.copy),
+    bed,
+    before: filesOf(bed.main),
+    after: filesOf(bed.copy),
     records: folder => new LandingRecords(new FileStore(join(folder, 'files'))),
   }
 }
@@ -76,29 +86,48 @@ const cutIn = (t: Test, { bed, before, after, records }: Case, end: 'before' | '
   cutEverywhere<Left>(t, {
     at: bed.folder,
     // Git and what it is asked with flush by themselves, and nothing of the person's is in there.
-    left: path => basename(path) === '.git' || (path.startsWith(bed.folder) && !/^(?:workspace|files)(?:\/|$)/.test(path.slice(bed.folder.length + 1))),
+    left: path =>
+      basename(path) === '.git'
+      || (path.startsWith(bed.folder) && !/^(?:workspace|files)(?:\/|$)/.test(path.slice(bed.folder.length + 1))),
     first: { tree: before, waiting: {} },
     drive: (_, promised) => promised.step({ tree: end === 'after' ? after : before, waiting: {} }, work),
     found: async folder => {
-      const [files, [record]] = [filesOf(join(folder, 'workspace')), existsSync(join(folder, 'files')) ? await records(folder).open() : []]
-      const pick = (wanted: boolean) => Object.fromEntries(Object.entries(files).filter(([path]) => waits(path) === wanted))
+      const [files, [record]] = [
+        filesOf(join(folder, 'workspace')),
+        existsSync(join(folder, 'files')) ? await records(folder).open() : [],
+      ]
+      const pick = (wanted: boolean) =>
+        Object.fromEntries(Object.entries(files).filter(([path]) => waits(path) === wanted))
       return { tree: pick(false), waiting: pick(true), ...(record && { record }) }
     },
-    fits: (found, allowed) => faultless(found, before, after, allowed.map(({ tree }) => tree)) && (allowed.length > 1 || found.record === undefined),
+    fits: (found, allowed) =>
+      faultless(
+        found,
+        before,
+        after,
+        allowed.map(({ tree }) => tree),
+      )
+      && (allowed.length > 1 || found.record === undefined),
   })
 
 const land = (bed: Bed, records: LandingRecords) =>
-  landRepo({ ...bed.deps, records }, { conversation: 'c-1', branch: bed.branch, span: 'outstanding' }, bed.checkout, bed.tip)
+  landRepo(
+    { ...bed.deps, records },
+    { conversation: 'c-1', branch: bed.branch, span: 'outstanding' },
+    bed.checkout,
+    bed.tip,
+  )
 
 /** The same records, of which each is judged before it is written. */
-const watched = (records: LandingRecords, before: (record: LandingRecord) => Promise<void>): LandingRecords => ({
-  open: () => records.open(),
-  remove: (record: LandingRecord) => records.remove(record),
-  write: async (record: LandingRecord) => {
-    await before(record)
-    await records.write(record)
-  },
-}) as LandingRecords
+const watched = (records: LandingRecords, before: (record: LandingRecord) => Promise<void>): LandingRecords =>
+  ({
+    open: () => records.open(),
+    remove: (record: LandingRecord) => records.remove(record),
+    write: async (record: LandingRecord) => {
+      await before(record)
+      await records.write(record)
+    },
+  }) as LandingRecords
 
 t.test('a landing', options, async t => {
   const world = caseOf(t)
@@ -128,7 +157,8 @@ t.test('a landing that the next start completes', options, async t => {
     await new Promise(() => {})
   })
   void land(world.bed, killed).catch(() => {})
-  while ((await records.open().catch(() => []))[0]?.state !== 'moving') await new Promise(resolve => setImmediate(resolve))
+  while ((await records.open().catch(() => []))[0]?.state !== 'moving')
+    await new Promise(resolve => setImmediate(resolve))
   await cutIn(t, world, 'after', async () => {
     const [record] = await records.open()
     t.same(await endLanding(records, record!), [])

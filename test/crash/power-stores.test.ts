@@ -24,125 +24,156 @@ const entriesIn = async (folder: string, ...names: string[]): Promise<unknown[]>
   }
 }
 
-t.test('appended entries', options, t => cutEverywhere<unknown[]>(t, {
-  first: ['none'],
-  drive: async (folder, promised) => {
-    const store = new JournalStore(join(folder, 'journals'))
-    const states = Array.from({ length: COUNT }, (_, last) => Array.from({ length: last + 1 }, (_, n) => ({ n, text: 'x'.repeat(n * 40) })))
-    const add = (at: number, flush: boolean) => promised[flush ? 'step' : 'loose']([states[at]!], () => store.append('a/deep/log', [states[at]!.at(-1)], { flush }))
-    for (const at of [0, 1]) await add(at, true)
-    await add(2, false)
-    // What is asked while a flush runs waits for the next one.
-    const first = add(3, true)
-    await new Promise(resolve => setImmediate(resolve))
-    await Promise.all([first, ...[4, 5, 6, 7].map(at => add(at, true))])
-    await Promise.all([8, 9, 10, 11].map(at => add(at, at % 2 === 1)))
-    await store.shutdown()
-  },
-  found: folder => entriesIn(folder, 'a/deep/log'),
-}))
+t.test('appended entries', options, t =>
+  cutEverywhere<unknown[]>(t, {
+    first: ['none'],
+    drive: async (folder, promised) => {
+      const store = new JournalStore(join(folder, 'journals'))
+      const states = Array.from({ length: COUNT }, (_, last) =>
+        Array.from({ length: last + 1 }, (_, n) => ({ n, text: 'x'.repeat(n * 40) })),
+      )
+      const add = (at: number, flush: boolean) =>
+        promised[flush ? 'step' : 'loose']([states[at]!], () =>
+          store.append('a/deep/log', [states[at]!.at(-1)], { flush }),
+        )
+      for (const at of [0, 1]) await add(at, true)
+      await add(2, false)
+      // What is asked while a flush runs waits for the next one.
+      const first = add(3, true)
+      await new Promise(resolve => setImmediate(resolve))
+      await Promise.all([first, ...[4, 5, 6, 7].map(at => add(at, true))])
+      await Promise.all([8, 9, 10, 11].map(at => add(at, at % 2 === 1)))
+      await store.shutdown()
+    },
+    found: folder => entriesIn(folder, 'a/deep/log'),
+  }),
+)
 
-t.test('entries of a journal that is closed down', options, t => cutEverywhere<unknown[]>(t, {
-  first: ['none'],
-  drive: async (folder, promised) => {
-    const store = new JournalStore(join(folder, 'journals'))
-    await promised.loose([[1]], () => store.append('a/log', [1]))
-    await promised.step([[1]], () => store.shutdown())
-  },
-  found: folder => entriesIn(folder, 'a/log'),
-}))
+t.test('entries of a journal that is closed down', options, t =>
+  cutEverywhere<unknown[]>(t, {
+    first: ['none'],
+    drive: async (folder, promised) => {
+      const store = new JournalStore(join(folder, 'journals'))
+      await promised.loose([[1]], () => store.append('a/log', [1]))
+      await promised.step([[1]], () => store.shutdown())
+    },
+    found: folder => entriesIn(folder, 'a/log'),
+  }),
+)
 
-t.test('an entry of a journal that was let go before its name was flushed', options, t => cutEverywhere<unknown[]>(t, {
-  first: ['none'],
-  drive: async (folder, promised) => {
-    const store = new JournalStore(join(folder, 'journals'), { open: 1 })
-    await promised.loose([[1]], () => store.append('a/log', [1]))
-    await store.stat('a/other')
-    await promised.step([[1, 2]], () => store.append('a/log', [2], { flush: true }))
-    await store.shutdown()
-  },
-  found: folder => entriesIn(folder, 'a/log'),
-}))
+t.test('an entry of a journal that was let go before its name was flushed', options, t =>
+  cutEverywhere<unknown[]>(t, {
+    first: ['none'],
+    drive: async (folder, promised) => {
+      const store = new JournalStore(join(folder, 'journals'), { open: 1 })
+      await promised.loose([[1]], () => store.append('a/log', [1]))
+      await store.stat('a/other')
+      await promised.step([[1, 2]], () => store.append('a/log', [2], { flush: true }))
+      await store.shutdown()
+    },
+    found: folder => entriesIn(folder, 'a/log'),
+  }),
+)
 
-t.test('journals that are rewritten, renamed and removed', options, t => cutEverywhere<unknown[]>(t, {
-  first: ['none', 'none'],
-  drive: async (folder, promised) => {
-    const store = new JournalStore(join(folder, 'journals'))
-    await promised.step([[1], 'none'], () => store.append('a/one', [1], { flush: true }))
-    await promised.step([[1, 2], 'none'], () => store.append('a/one', [2], { flush: true }))
-    await promised.step([[3], 'none'], () => store.rewrite('a/one', [3]))
-    await promised.step([[3, 4], 'none'], () => store.append('a/one', [4], { flush: true }))
-    await promised.step(['none', [3, 4]], () => store.rename('a/one', 'b/deep/two'))
-    await promised.step([[5], [3, 4]], () => store.rewrite('a/one', [5]))
-    await promised.step([[5], 'none'], () => store.remove('b/deep/two'))
-    await promised.step(['none', [5]], () => store.rename('a/one', 'b/deep/two'))
-    await store.shutdown()
-  },
-  found: folder => entriesIn(folder, 'a/one', 'b/deep/two'),
-}))
+t.test('journals that are rewritten, renamed and removed', options, t =>
+  cutEverywhere<unknown[]>(t, {
+    first: ['none', 'none'],
+    drive: async (folder, promised) => {
+      const store = new JournalStore(join(folder, 'journals'))
+      await promised.step([[1], 'none'], () => store.append('a/one', [1], { flush: true }))
+      await promised.step([[1, 2], 'none'], () => store.append('a/one', [2], { flush: true }))
+      await promised.step([[3], 'none'], () => store.rewrite('a/one', [3]))
+      await promised.step([[3, 4], 'none'], () => store.append('a/one', [4], { flush: true }))
+      await promised.step(['none', [3, 4]], () => store.rename('a/one', 'b/deep/two'))
+      await promised.step([[5], [3, 4]], () => store.rewrite('a/one', [5]))
+      await promised.step([[5], 'none'], () => store.remove('b/deep/two'))
+      await promised.step(['none', [5]], () => store.rename('a/one', 'b/deep/two'))
+      await store.shutdown()
+    },
+    found: folder => entriesIn(folder, 'a/one', 'b/deep/two'),
+  }),
+)
 
-t.test('sealed documents, from the key on', options, t => cutEverywhere<unknown[]>(t, {
-  first: ['none', 'none'],
-  drive: async (folder, promised) => {
-    const files = new FileStore(join(folder, 'files'), await openSeal(join(folder, 'keys', 'machine.key')))
-    const step = (state: unknown[], work: () => Promise<unknown>) => promised.step(state, work)
-    await step([{ n: 1 }, 'none'], () => files.write('a/one', { n: 1 }))
-    await step([{ n: 2 }, 'none'], () => files.write('a/one', { n: 2 }))
-    await step([{ n: 2 }, { n: 3 }], () => files.write('a/deep/two', { n: 3 }))
-    await step(['none', { n: 3 }], () => files.remove('a/one'))
-    await step([{ n: 4 }, { n: 3 }], () => files.write('a/one', { n: 4 }))
-  },
-  found: async folder => {
-    const files = new FileStore(join(folder, 'files'), await openSeal(join(folder, 'keys', 'machine.key')))
-    return [await files.read('a/one') ?? 'none', await files.read('a/deep/two') ?? 'none']
-  },
-}))
+t.test('sealed documents, from the key on', options, t =>
+  cutEverywhere<unknown[]>(t, {
+    first: ['none', 'none'],
+    drive: async (folder, promised) => {
+      const files = new FileStore(join(folder, 'files'), await openSeal(join(folder, 'keys', 'machine.key')))
+      const step = (state: unknown[], work: () => Promise<unknown>) => promised.step(state, work)
+      await step([{ n: 1 }, 'none'], () => files.write('a/one', { n: 1 }))
+      await step([{ n: 2 }, 'none'], () => files.write('a/one', { n: 2 }))
+      await step([{ n: 2 }, { n: 3 }], () => files.write('a/deep/two', { n: 3 }))
+      await step(['none', { n: 3 }], () => files.remove('a/one'))
+      await step([{ n: 4 }, { n: 3 }], () => files.write('a/one', { n: 4 }))
+    },
+    found: async folder => {
+      const files = new FileStore(join(folder, 'files'), await openSeal(join(folder, 'keys', 'machine.key')))
+      return [(await files.read('a/one')) ?? 'none', (await files.read('a/deep/two')) ?? 'none']
+    },
+  }),
+)
 
-t.test('settings, from a workspace without any on', options, t => cutEverywhere<object>(t, {
-  first: {},
-  drive: async (folder, promised) => {
-    const file = new SettingsFile(folder)
-    const save = (keys: { [key: string]: unknown }) => promised.step(keys, () => file.save({ keys, mode: 0o644 }))
-    await save({ one: 1 })
-    await save({ one: 1, two: 'x'.repeat(500) })
-    await save({ three: 3 })
-    await promised.loose({}, async () => rmSync(join(folder, '.sandbox'), { recursive: true }))
-    await save({ four: 4 })
-  },
-  found: async folder => {
-    const file = new SettingsFile(folder)
-    const { keys, wrong } = await file.load()
-    if (wrong) throw new Error(wrong)
-    return keys
-  },
-}))
+t.test('settings, from a workspace without any on', options, t =>
+  cutEverywhere<object>(t, {
+    first: {},
+    drive: async (folder, promised) => {
+      const file = new SettingsFile(folder)
+      const save = (keys: { [key: string]: unknown }) => promised.step(keys, () => file.save({ keys, mode: 0o644 }))
+      await save({ one: 1 })
+      await save({ one: 1, two: 'x'.repeat(500) })
+      await save({ three: 3 })
+      await promised.loose({}, async () => rmSync(join(folder, '.sandbox'), { recursive: true }))
+      await save({ four: 4 })
+    },
+    found: async folder => {
+      const file = new SettingsFile(folder)
+      const { keys, wrong } = await file.load()
+      if (wrong) throw new Error(wrong)
+      return keys
+    },
+  }),
+)
 
 /** What a cut left a hole in is no entry: the record goes on in another segment. */
 const whole = (line: string): boolean => !line.includes('\0')
 
-t.test('segments of the record', options, t => cutEverywhere<unknown>(t, {
-  first: {},
-  drive: async (folder, promised: Promised<unknown>) => {
-    const segments = new Segments(join(folder, 'activity'), 'days')
-    await promised.step({ '2026-01-01': [1] }, () => segments.append('2026-01-01', [1] as never[]))
-    await promised.step({ '2026-01-01': [1, 2] }, () => segments.append('2026-01-01', [2] as never[]))
-    await promised.step({ '2026-01-01': [1, 2], '2026-01-02': [3] }, () => segments.append('2026-01-02', [3] as never[]))
-    await promised.step({ '2026-01-01': [2], '2026-01-02': [3] }, () => segments.replace('2026-01-01', [2] as never[]))
-    await promised.step({ '2026-01-02': [3] }, () => segments.remove('2026-01-01'))
-    await segments.close()
-  },
-  found: async folder => {
-    const segments = new Segments(join(folder, 'activity'), 'days')
-    const found: { [name: string]: unknown[] } = {}
-    for (const name of await segments.names()) {
-      const lines: unknown[] = []
-      for await (const bytes of segments.forwards(name)) lines.push(...bytes.toString().split('\n').slice(0, -1).filter(whole).map(line => JSON.parse(line) as unknown))
-      if (lines.length > 0) found[name] = lines
-    }
-    await segments.close()
-    return found
-  },
-}))
+t.test('segments of the record', options, t =>
+  cutEverywhere<unknown>(t, {
+    first: {},
+    drive: async (folder, promised: Promised<unknown>) => {
+      const segments = new Segments(join(folder, 'activity'), 'days')
+      await promised.step({ '2026-01-01': [1] }, () => segments.append('2026-01-01', [1] as never[]))
+      await promised.step({ '2026-01-01': [1, 2] }, () => segments.append('2026-01-01', [2] as never[]))
+      await promised.step({ '2026-01-01': [1, 2], '2026-01-02': [3] }, () =>
+        segments.append('2026-01-02', [3] as never[]),
+      )
+      await promised.step({ '2026-01-01': [2], '2026-01-02': [3] }, () =>
+        segments.replace('2026-01-01', [2] as never[]),
+      )
+      await promised.step({ '2026-01-02': [3] }, () => segments.remove('2026-01-01'))
+      await segments.close()
+    },
+    found: async folder => {
+      const segments = new Segments(join(folder, 'activity'), 'days')
+      const found: { [name: string]: unknown[] } = {}
+      for (const name of await segments.names()) {
+        const lines: unknown[] = []
+        for await (const bytes of segments.forwards(name))
+          lines.push(
+            ...bytes
+              .toString()
+              .split('\n')
+              .slice(0, -1)
+              .filter(whole)
+              .map(line => JSON.parse(line) as unknown),
+          )
+        if (lines.length > 0) found[name] = lines
+      }
+      await segments.close()
+      return found
+    },
+  }),
+)
 
 t.test('moves that are written down, and carried out', options, async t => {
   const read = (path: string) => {
@@ -152,9 +183,11 @@ t.test('moves that are written down, and carried out', options, async t => {
       return 'none'
     }
   }
-  const plan = (folder: string) => planMoves(join(folder, 'data', 'moves.json'), {
-    away: [{ from: join(folder, 'tree'), to: join(folder, 'old/deep/tree') }], in: [{ from: join(folder, 'new'), to: join(folder, 'tree') }],
-  })
+  const plan = (folder: string) =>
+    planMoves(join(folder, 'data', 'moves.json'), {
+      away: [{ from: join(folder, 'tree'), to: join(folder, 'old/deep/tree') }],
+      in: [{ from: join(folder, 'new'), to: join(folder, 'tree') }],
+    })
   await cutEverywhere<string[]>(t, {
     first: ['before', 'none', 'carried out'],
     before: folder => {
@@ -172,7 +205,11 @@ t.test('moves that are written down, and carried out', options, async t => {
       const text = read(path)
       if (text !== 'none') writeFileSync(path, text.replaceAll('/disk/', '/disk-cut/'))
       await carryOut(path)
-      return [read(join(folder, 'tree/a')), read(join(folder, 'old/deep/tree/a')), text === 'none' ? 'carried out' : 'planned']
+      return [
+        read(join(folder, 'tree/a')),
+        read(join(folder, 'old/deep/tree/a')),
+        text === 'none' ? 'carried out' : 'planned',
+      ]
     },
   })
 })

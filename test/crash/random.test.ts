@@ -2,7 +2,10 @@ import t from 'tap'
 import { together, tooFew, type Counts } from './random/floors.js'
 import { Lane } from './random/lane.js'
 
-/** Another one at each run, unless it is given: a seed repeats what is asked, not the moments at which the machine does it. */
+/**
+ * Another one at each run, unless it is given: a seed repeats what is asked, not the moments at which the machine does
+ * it.
+ */
 const seed = Number(process.env['SANDBOX_CRASH_SEED'] ?? Date.now() % 1_000_000)
 const kills = Number(process.env['SANDBOX_CRASH_KILLS'] ?? 50)
 const LANES = ['a', 'b']
@@ -14,16 +17,24 @@ const again = `SANDBOX_CRASH_SEED=${seed} SANDBOX_CRASH_KILLS=${kills} repeats i
 const lanes = LANES.map(() => Promise.withResolvers<Counts | undefined>())
 
 for (const [index, name] of LANES.entries()) {
-  void t.test(`killed at random moments of a mixed load, everything acknowledged is whole (lane ${name}, seed ${seed}; ${again})`, { buffered: true }, async t => {
-    try {
-      const { faults, counts, kept } = await new Lane(t, { name, seed: seed * LANES.length + index, kills: Math.ceil(kills / LANES.length) }).run()
-      t.comment(JSON.stringify(counts))
-      t.same(faults, [], `nothing is lost, doubled or left${kept === undefined ? '' : `; see ${kept}`}`)
-      if (!faults.length) lanes[index]!.resolve(counts)
-    } finally {
-      lanes[index]!.resolve(undefined)
-    }
-  })
+  void t.test(
+    `killed at random moments of a mixed load, everything acknowledged is whole (lane ${name}, seed ${seed}; ${again})`,
+    { buffered: true },
+    async t => {
+      try {
+        const { faults, counts, kept } = await new Lane(t, {
+          name,
+          seed: seed * LANES.length + index,
+          kills: Math.ceil(kills / LANES.length),
+        }).run()
+        t.comment(JSON.stringify(counts))
+        t.same(faults, [], `nothing is lost, doubled or left${kept === undefined ? '' : `; see ${kept}`}`)
+        if (!faults.length) lanes[index]!.resolve(counts)
+      } finally {
+        lanes[index]!.resolve(undefined)
+      }
+    },
+  )
 }
 
 void t.test(`a run has enough of everything that is to survive (seed ${seed}; ${again})`, async t => {

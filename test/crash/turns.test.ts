@@ -9,8 +9,10 @@ import { framesOf } from '../support/turns.js'
 const LINES = 12
 
 /** Words, waits and changes in turn, so that a kill can fall into each of them. */
-const SCRIPT = Array.from({ length: LINES }, (_, line) =>
-  `append log.txt\n| line ${line}\nsay part ${line} of the work is done\nwait 15\n`).join('')
+const SCRIPT = Array.from(
+  { length: LINES },
+  (_, line) => `append log.txt\n| line ${line}\nsay part ${line} of the work is done\nwait 15\n`,
+).join('')
 
 /** A workspace whose settings let turns go on by themselves after a restart. */
 const workspaceThatGoesOn = (workspace: string): void => {
@@ -23,7 +25,11 @@ const workspaceThatGoesOn = (workspace: string): void => {
 const MOMENTS = [0, 5, 20, 45, 80, 120, 160, 210, 260, 320]
 
 /** What a watcher saw until its stream was cut. */
-const watch = (daemon: RunningDaemon, conversationId: string, run: string): { seen: { seq: number; event: Frame }[]; over: Promise<unknown> } => {
+const watch = (
+  daemon: RunningDaemon,
+  conversationId: string,
+  run: string,
+): { seen: { seq: number; event: Frame }[]; over: Promise<unknown> } => {
   const watched = framesOf(daemon.once, conversationId, { run })
   return { seen: watched.seen, over: watched.all().catch(() => {}) }
 }
@@ -39,21 +45,44 @@ t.test('a kill at any moment of a turn loses and doubles nothing that was acknow
     const said = { conversationId, isolated: true, messageId: `first-${moment}`, prompt: SCRIPT }
     const first = await daemon.client.call('POST /agent', said)
     const before = watch(daemon, conversationId, first.run)
-    const second = await daemon.client.call('POST /agent', { conversationId, messageId: `second-${moment}`, errand: 'verify-nudge', prompt: 'append log.txt\n| last\nsay all done' })
+    const second = await daemon.client.call('POST /agent', {
+      conversationId,
+      messageId: `second-${moment}`,
+      errand: 'verify-nudge',
+      prompt: 'append log.txt\n| last\nsay all done',
+    })
     await delay(moment)
     await daemon.kill9()
     await before.over
     daemon = await spawnDaemon(t, { workspace, data })
 
-    t.same(await daemon.client.call('POST /agent', said), first, `${moment} ms: the same message again has its first answer`)
+    t.same(
+      await daemon.client.call('POST /agent', said),
+      first,
+      `${moment} ms: the same message again has its first answer`,
+    )
     const after = await framesOf(daemon.client, conversationId, { run: second.run }).all()
     t.match(after.at(-1)?.event, { kind: 'done', reason: 'completed' }, `${moment} ms: the waiting message ran too`)
     const rows = (await daemon.client.call('GET /agents/{id}/transcript', { id: conversationId })).messages
-    t.same(rows.filter(({ role }) => role === 'user').map(({ messageId }) => messageId), [`first-${moment}`, `second-${moment}`], `${moment} ms: each message is there once`)
+    t.same(
+      rows.filter(({ role }) => role === 'user').map(({ messageId }) => messageId),
+      [`first-${moment}`, `second-${moment}`],
+      `${moment} ms: each message is there once`,
+    )
     const { repos } = await daemon.client.call('GET /agents/{id}/diff', { id: conversationId })
-    t.same(repos[0]?.changes.map(({ path, additions }) => ({ path, additions })), [{ path: 'log.txt', additions: LINES + 1 }], `${moment} ms: every line was written once`)
-    const words = rows.filter(({ role, run }) => role === 'assistant' && run === first.run).map(({ text }) => text.trim())
-    t.same(words.filter(Boolean), Array.from({ length: LINES }, (_, line) => `part ${line} of the work is done`), `${moment} ms: every sentence was said once`)
+    t.same(
+      repos[0]?.changes.map(({ path, additions }) => ({ path, additions })),
+      [{ path: 'log.txt', additions: LINES + 1 }],
+      `${moment} ms: every line was written once`,
+    )
+    const words = rows
+      .filter(({ role, run }) => role === 'assistant' && run === first.run)
+      .map(({ text }) => text.trim())
+    t.same(
+      words.filter(Boolean),
+      Array.from({ length: LINES }, (_, line) => `part ${line} of the work is done`),
+      `${moment} ms: every sentence was said once`,
+    )
   }
   t.notMatch(readFileSync(join(workspace, 'README.md'), 'utf8'), 'line', 'the shared tree was not touched')
   await daemon.terminate()
@@ -75,8 +104,15 @@ t.test('frames that a watcher saw before a kill are the same after it', async t 
     daemon = await spawnDaemon(t, { workspace, data })
     const after = await framesOf(daemon.client, conversationId, { run }).all()
     t.same(after.slice(0, before.seen.length), before.seen, `${before.seen.length} frames unchanged`)
-    t.same(after.map(({ seq }) => seq), after.map((_, index) => index + 1), 'positions have no gap')
-    t.ok(after.some(({ event }) => event.kind === 'resumed') || before.seen.at(-1)?.event.kind === 'done', 'the same run went on')
+    t.same(
+      after.map(({ seq }) => seq),
+      after.map((_, index) => index + 1),
+      'positions have no gap',
+    )
+    t.ok(
+      after.some(({ event }) => event.kind === 'resumed') || before.seen.at(-1)?.event.kind === 'done',
+      'the same run went on',
+    )
     t.equal(after.filter(({ event }) => event.kind === 'done').length, 1)
   }
   await daemon.terminate()

@@ -11,15 +11,22 @@ t.test('steps run in order and the gate opens behind them', async t => {
   await boot.run()
   await gate
   t.same(ran, ['first', 'second', 'gate'])
-  t.match(boot.progress(), { ready: true, steps: exactly({ key: 'a-1', state: 'done' }, { key: 'b-1', state: 'done' }) })
+  t.match(boot.progress(), {
+    ready: true,
+    steps: exactly({ key: 'a-1', state: 'done' }, { key: 'b-1', state: 'done' }),
+  })
 })
 
 t.test('a step that fails closes its own group only, and its later steps do not run', async t => {
   const failed: string[] = []
   const boot = new Boot((plugin, label) => failed.push(`${plugin} ${label}`))
   let later = false
-  boot.add('a', 'reading', async () => { throw new Error('disk on fire') })
-  boot.add('a', 'sweeping', async () => { later = true })
+  boot.add('a', 'reading', async () => {
+    throw new Error('disk on fire')
+  })
+  boot.add('a', 'sweeping', async () => {
+    later = true
+  })
   boot.add('b', 'reading', async () => {})
   await boot.run()
   t.same(failed, ['a reading'])

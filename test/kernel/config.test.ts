@@ -6,12 +6,30 @@ import { readConfig } from '../../kernel/config.js'
 t.test('flags win over the environment, the environment over defaults', async t => {
   const workspace = realpathSync(t.testdir())
   const env = { SANDBOX_WORKSPACE: workspace, SANDBOX_PORT: '9000', XDG_STATE_HOME: '/state' }
-  t.match(readConfig([], env), { workspace, port: 9000, host: '127.0.0.1', json: false, data: /^\/state\/sandbox\/[0-9a-f]{16}$/ })
-  t.match(readConfig(['--port', '0', '--data', '/elsewhere', '--json'], env), { port: 0, data: '/elsewhere', store: 'sqlite:///elsewhere/store.sqlite', json: true })
+  t.match(readConfig([], env), {
+    workspace,
+    port: 9000,
+    host: '127.0.0.1',
+    json: false,
+    data: /^\/state\/sandbox\/[0-9a-f]{16}$/,
+  })
+  t.match(readConfig(['--port', '0', '--data', '/elsewhere', '--json'], env), {
+    port: 0,
+    data: '/elsewhere',
+    store: 'sqlite:///elsewhere/store.sqlite',
+    json: true,
+  })
 })
 
 t.test('a mistake is one sentence that names it', async t => {
-  const folder = realpathSync(t.testdir({ file: '', 'bad.json': '{', 'wrong.json': '{"identity":{"claim":"maybe"}}', 'limits.json': '{"wall":{"limits":{"memory":"lots"}}}' }))
+  const folder = realpathSync(
+    t.testdir({
+      file: '',
+      'bad.json': '{',
+      'wrong.json': '{"identity":{"claim":"maybe"}}',
+      'limits.json': '{"wall":{"limits":{"memory":"lots"}}}',
+    }),
+  )
   const fails = (args: string[], message: RegExp) => t.throws(() => readConfig(args, {}), { message }, args.join(' '))
   fails(['--workspace', join(folder, 'none')], /cannot be read: ENOENT/)
   fails(['--workspace', join(folder, 'file')], /is not a folder/)
@@ -21,7 +39,10 @@ t.test('a mistake is one sentence that names it', async t => {
   fails(['--nonsense'], /--nonsense/)
   fails(['--workspace', folder, '--data', '/d', '--config', join(folder, 'bad.json')], /is not JSON/)
   fails(['--workspace', folder, '--data', '/d', '--config', join(folder, 'wrong.json')], /identity\.claim: expected/)
-  fails(['--workspace', folder, '--data', '/d', '--config', join(folder, 'limits.json')], /wall\.limits\.memory: expected/)
+  fails(
+    ['--workspace', folder, '--data', '/d', '--config', join(folder, 'limits.json')],
+    /wall\.limits\.memory: expected/,
+  )
 })
 
 t.test('the same workspace has the same data folder, whatever it is called', async t => {

@@ -16,8 +16,11 @@ const folders = (t: Test): { workspace: string; data: string } => {
 /** Starts the program where it cannot start, and answers what it says. */
 const fails = (args: string[]): Promise<{ code: unknown; stderr: string; stdout: string }> =>
   new Promise(resolve => {
-    execFile(process.execPath, [join(root, 'bundle', 'kernel', 'main.js'), '--port', '0', ...args], (error, stdout, stderr) =>
-      resolve({ code: error?.code, stderr, stdout }))
+    execFile(
+      process.execPath,
+      [join(root, 'bundle', 'kernel', 'main.js'), '--port', '0', ...args],
+      (error, stdout, stderr) => resolve({ code: error?.code, stderr, stdout }),
+    )
   })
 
 t.test('it says when it is ready, keeps its data folder to itself, and stops cleanly', async t => {

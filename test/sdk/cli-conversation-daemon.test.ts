@@ -16,7 +16,10 @@ t.test('on a real daemon a turn is steered, taken back, forked, renamed and put 
   }
   await run(['run', 'write one.txt\n| 1', '--conversation', 'a'])
   await run(['run', 'write two.txt\n| 2', '--conversation', 'a', '--attach', 'README.md'])
-  t.match(await run(['transcript']), /^0 {2}\S+.*\n {3}write one\.txt\n.*\n1 {2}agent\n {3}✓ Write one\.txt.*attached: README\.md\n3 {2}agent\n/s)
+  t.match(
+    await run(['transcript']),
+    /^0 {2}\S+.*\n {3}write one\.txt\n.*\n1 {2}agent\n {3}✓ Write one\.txt.*attached: README\.md\n3 {2}agent\n/s,
+  )
   t.match(await run(['fork', 'a', 'say forked', '--before', '2', '--as', 'b']), /forked/)
   t.match(await run(['diff', 'b', '--stat']), /^A one\.txt .*\n$/, 'with the files as the message found them')
   t.match(await run(['rewind', 'a', '--yes']), /^back to before message 2: 2 messages dropped\n/)
@@ -25,7 +28,8 @@ t.test('on a real daemon a turn is steered, taken back, forked, renamed and put 
   while (!(await run(['agents'])).includes('awaiting'));
   t.match(await run(['steer', 'a', '-'], 'say steered'), 'said to a')
   await run(['run', 'say later', '--conversation', 'a', '--detach'])
-  const [, waiting = ''] = /\n(m-\S+) .* the turn waits for an answer {2}say later\n/.exec(await run(['queue', 'a'])) ?? []
+  const [, waiting = ''] =
+    /\n(m-\S+) .* the turn waits for an answer {2}say later\n/.exec(await run(['queue', 'a'])) ?? []
   t.equal(await run(['queue', 'a', '--remove', waiting]), `took back ${waiting}: say later\n`)
   t.equal(await run(['queue', 'a']), 'nothing waits\n')
   await run(['stop', 'a'])

@@ -21,7 +21,13 @@ const served = async (t: Test, args: readonly string[] = []) => {
     const [, url = ''] = await daemon.until(READY)
     return { ...daemon, url }
   }
-  return { state, workspace, env, start, run: (args: readonly string[], options = {}) => sandbox(args, { env, ...options }) }
+  return {
+    state,
+    workspace,
+    env,
+    start,
+    run: (args: readonly string[], options = {}) => sandbox(args, { env, ...options }),
+  }
 }
 
 /** The process of the only daemon there is. */
@@ -38,13 +44,20 @@ t.test('a turn is run, read, landed and thrown away from the command line', asyn
   const turn = await run(['run', '/demo', '--answer', '2'])
   t.same([turn.code, turn.err], [0, ''])
   t.match(turn.out, SAID)
-  t.match(turn.out, /in a private copy on agent\/c-.*✓ Write sandbox-demo\.md\n {2}sandbox-demo\.md \(new\)\n.*answered: Nothing.*done\n/s)
+  t.match(
+    turn.out,
+    /in a private copy on agent\/c-.*✓ Write sandbox-demo\.md\n {2}sandbox-demo\.md \(new\)\n.*answered: Nothing.*done\n/s,
+  )
   const id = conversationOf(turn.out)
 
   t.notOk(existsSync(join(workspace, 'sandbox-demo.md')), 'the workspace is as it was')
   const shown = await run(['diff', id])
   t.match(shown.out, /^A sandbox-demo\.md {2}\+3 -0\n@@ -0,0 \+1,3 @@\n\+# Hello from the sandbox\n/)
-  t.same(await run(['land', id]), { code: 0, out: 'landed: 1 file is in the workspace as uncommitted changes\n', err: '' })
+  t.same(await run(['land', id]), {
+    code: 0,
+    out: 'landed: 1 file is in the workspace as uncommitted changes\n',
+    err: '',
+  })
   t.equal(inGit(workspace, 'status', '--short'), '?? sandbox-demo.md\n')
   t.match((await run(['land', id])).out, 'landed: nothing was outstanding')
 
@@ -59,7 +72,9 @@ t.test('a daemon whose data lies elsewhere is found from its workspace and by it
   const first = await start()
   const other = join(state, 'other')
   makeWorkspace(other)
-  const daemon = going(t, ['serve', '--workspace', other, '--port', '0', '--data', join(state, 'data', 'of-another')], { env })
+  const daemon = going(t, ['serve', '--workspace', other, '--port', '0', '--data', join(state, 'data', 'of-another')], {
+    env,
+  })
   const [, url = ''] = await daemon.until(READY)
   const conversation = async (cwd: string, more: readonly string[] = []) =>
     (await run(['run', 'say hi', '--detach', '--shared', ...more], { cwd })).out
@@ -98,19 +113,32 @@ t.test('work that does not fit is named, with exit code 4, and nothing is writte
   writeFileSync(join(workspace, 'README.md'), '# mine\n')
   const landing = await run(['land', conversationOf(turn.out)])
   t.equal(landing.code, 4)
-  t.match(landing.out, /^not landed:\nroot: 1 of 1 paths do not fit on main\n {2}README\.md: your uncommitted change is in the way\n$/)
+  t.match(
+    landing.out,
+    /^not landed:\nroot: 1 of 1 paths do not fit on main\n {2}README\.md: your uncommitted change is in the way\n$/,
+  )
   t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# mine\n')
   inGit(workspace, 'commit', '-q', '-a', '-m', 'mine')
   const merged = await run(['land', conversationOf(turn.out), '--merge'])
   t.equal(merged.code, 0)
-  t.match(merged.out, /^landed: 1 file is in the workspace as uncommitted changes\n {2}README\.md: holds conflict markers, resolve them\n$/)
-  t.match(readFileSync(join(workspace, 'README.md'), 'utf8'), /^<<<<<<< workspace\n# mine\n=======\n# theirs\n>>>>>>> agent\/c-/)
+  t.match(
+    merged.out,
+    /^landed: 1 file is in the workspace as uncommitted changes\n {2}README\.md: holds conflict markers, resolve them\n$/,
+  )
+  t.match(
+    readFileSync(join(workspace, 'README.md'), 'utf8'),
+    /^<<<<<<< workspace\n# mine\n=======\n# theirs\n>>>>>>> agent\/c-/,
+  )
 })
 
 t.test('a run is followed through the death of the daemon, and its card answered after it', async t => {
   const { start, env, run } = await served(t)
   const first = await start()
-  const watching = going(t, ['run', 'ask Which way?\n| Left: there\n| Right: here\nsay You went $answer.', '--timeout', '2m'], { env })
+  const watching = going(
+    t,
+    ['run', 'ask Which way?\n| Left: there\n| Right: here\nsay You went $answer.', '--timeout', '2m'],
+    { env },
+  )
   const [, card] = await watching.until(/to answer: sandbox answer (\S+) Left/)
   const id = conversationOf(watching.out())
   process.kill(daemonPid(env.XDG_STATE_HOME), 'SIGKILL')
@@ -120,8 +148,16 @@ t.test('a run is followed through the death of the daemon, and its card answered
   t.equal(await watching.ended, 0, watching.err())
   t.match(watching.out(), 'You went Right.')
   const again = await run(['attach', id, '--json'])
-  const seqs = again.out.trim().split('\n').map(line => JSON.parse(line) as { kind: string; seq: number }).filter(({ kind }) => kind === 'frame').map(({ seq }) => seq)
-  t.same(seqs, seqs.map((_, at) => at + 1))
+  const seqs = again.out
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as { kind: string; seq: number })
+    .filter(({ kind }) => kind === 'frame')
+    .map(({ seq }) => seq)
+  t.same(
+    seqs,
+    seqs.map((_, at) => at + 1),
+  )
 })
 
 t.test('a turn is stopped from another terminal', async t => {
@@ -159,15 +195,20 @@ t.test('a login link signs in once', async t => {
   await t.rejects(createClient({ url }).call('POST /system/session', { login: login!, device: 'test' }))
 })
 
-t.test('every call can be made by its name, the kernel\'s own too', async t => {
+t.test("every call can be made by its name, the kernel's own too", async t => {
   const { start, run } = await served(t)
   await start()
   const document = JSON.parse((await run(['call', 'GET /openapi.json'])).out) as { paths: { [path: string]: object } }
   t.ok(document.paths['/agent/attach'])
   t.match((await run(['call', 'GET /reference'])).out, /<html/)
   t.match(JSON.parse((await run(['call', 'GET', '/info'])).out), { me: { role: 'owner' } })
-  const started = JSON.parse((await run(['call', 'POST /agent', 'prompt=say hi', 'conversationId=c-call', '--json'])).out) as { run: string }
-  const events = (await run(['call', 'POST /agent/attach', 'conversationId=c-call'])).out.trim().split('\n').map(line => JSON.parse(line) as { kind: string; run?: string })
+  const started = JSON.parse(
+    (await run(['call', 'POST /agent', 'prompt=say hi', 'conversationId=c-call', '--json'])).out,
+  ) as { run: string }
+  const events = (await run(['call', 'POST /agent/attach', 'conversationId=c-call'])).out
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as { kind: string; run?: string })
   t.equal(events[0]!.run, started.run)
   t.equal(events.at(-1)!.kind, 'end')
   const wrong = await run(['call', 'POST /agent', 'prompt:=5'])
@@ -193,9 +234,15 @@ t.test('the sample shows a turn, its diff and its landing, answers itself, and s
   const env = { XDG_STATE_HOME: state }
   const sample = going(t, ['serve', '--sample', '--port', '0'], { env })
   await sample.until(/What to type next:.*\/reference/s)
-  t.match(sample.out(), /^the daemon runs at http:\S+\nworkspace \S+sandbox\/sample\/workspace\n\n\$ sandbox run "\/demo"\n/)
+  t.match(
+    sample.out(),
+    /^the daemon runs at http:\S+\nworkspace \S+sandbox\/sample\/workspace\n\n\$ sandbox run "\/demo"\n/,
+  )
   t.match(sample.out(), /nobody is at a terminal, so this answers itself: Look at it\n/)
-  t.match(sample.out(), /\$ sandbox diff c-\S+\nA sandbox-demo\.md .*\$ sandbox land c-\S+\nlanded: 1 file is in the workspace/s)
+  t.match(
+    sample.out(),
+    /\$ sandbox diff c-\S+\nA sandbox-demo\.md .*\$ sandbox land c-\S+\nlanded: 1 file is in the workspace/s,
+  )
   t.notMatch(sample.out(), /#login=|\u001b/, 'no login link and no colours where output is kept')
   t.equal((await sandbox(['agents'], { env })).code, 0, 'a second terminal finds it')
   const workspace = join(state, 'sandbox', 'sample', 'workspace')

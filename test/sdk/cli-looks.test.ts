@@ -13,34 +13,90 @@ import { type Answerer, runBytes, streaming } from './wire.js'
 const { Terminal } = createRequire(import.meta.url)('@xterm/headless') as typeof import('@xterm/headless')
 
 /** Runs the program at a terminal, and answers what it printed and what stands on the screen at last. */
-const atTerminal = (t: Test, args: readonly string[], env: { readonly [name: string]: string }, cols = 80): Promise<{ code: number; text: string; screen: string[] }> =>
+const atTerminal = (
+  t: Test,
+  args: readonly string[],
+  env: { readonly [name: string]: string },
+  cols = 80,
+): Promise<{ code: number; text: string; screen: string[] }> =>
   new Promise(resolve => {
     const { PATH = '', HOME = '' } = process.env
-    const child = pty.spawn(process.execPath, [PROGRAM, ...args], { name: 'xterm-256color', cols, rows: 40, cwd: tmpdir(), env: { PATH, HOME, TERM: 'xterm-256color', ...env } })
+    const child = pty.spawn(process.execPath, [PROGRAM, ...args], {
+      name: 'xterm-256color',
+      cols,
+      rows: 40,
+      cwd: tmpdir(),
+      env: { PATH, HOME, TERM: 'xterm-256color', ...env },
+    })
     t.teardown(() => child.kill('SIGKILL'))
     const screen = new Terminal({ cols, rows: 40, allowProposedApi: true })
     let text = ''
-    child.onData(said => { text += said })
-    child.onExit(({ exitCode: code }) => screen.write(text, () => {
-      const lines = Array.from({ length: 40 }, (_, at) => screen.buffer.active.getLine(at)?.translateToString(true) ?? '')
-      resolve({ code, text, screen: lines.filter(Boolean) })
-    }))
+    child.onData(said => {
+      text += said
+    })
+    child.onExit(({ exitCode: code }) =>
+      screen.write(text, () => {
+        const lines = Array.from(
+          { length: 40 },
+          (_, at) => screen.buffer.active.getLine(at)?.translateToString(true) ?? '',
+        )
+        resolve({ code, text, screen: lines.filter(Boolean) })
+      }),
+    )
   })
 
 t.test('colour is as FORCE_COLOR and NO_COLOR say, else as the terminal is', t => {
   t.same([wantsColour({}, true), wantsColour({}, false), wantsColour({ TERM: 'dumb' }, true)], [true, false, false])
   t.same([wantsColour({ NO_COLOR: '1' }, true), wantsColour({ NO_COLOR: '' }, true)], [false, true])
-  t.same([wantsColour({ FORCE_COLOR: '1' }, false), wantsColour({ FORCE_COLOR: '3', NO_COLOR: '1', TERM: 'dumb' }, false)], [true, true])
-  t.same([wantsColour({ FORCE_COLOR: '0' }, true), wantsColour({ FORCE_COLOR: 'false' }, true), wantsColour({ FORCE_COLOR: '' }, true)], [false, false, true])
-  t.same([widthOf({ COLUMNS: '40' }, 80), widthOf({}, 80), widthOf({}, undefined), widthOf({ COLUMNS: 'x' }, undefined), widthOf({ COLUMNS: '0' }, 80)], [40, 80, undefined, undefined, 80])
+  t.same(
+    [wantsColour({ FORCE_COLOR: '1' }, false), wantsColour({ FORCE_COLOR: '3', NO_COLOR: '1', TERM: 'dumb' }, false)],
+    [true, true],
+  )
+  t.same(
+    [
+      wantsColour({ FORCE_COLOR: '0' }, true),
+      wantsColour({ FORCE_COLOR: 'false' }, true),
+      wantsColour({ FORCE_COLOR: '' }, true),
+    ],
+    [false, false, true],
+  )
+  t.same(
+    [
+      widthOf({ COLUMNS: '40' }, 80),
+      widthOf({}, 80),
+      widthOf({}, undefined),
+      widthOf({ COLUMNS: 'x' }, undefined),
+      widthOf({ COLUMNS: '0' }, 80),
+    ],
+    [40, 80, undefined, undefined, 80],
+  )
   t.end()
 })
 
 t.test('a table wraps its last column, and becomes paragraphs where that has too little room', t => {
-  const rows = [['ID', 'STATE', 'WHAT'], ['c-1', 'ready', 'some words that are long'], ['a-long-identifier', '', '']]
-  t.same(columns(rows, undefined), ['ID                 STATE  WHAT', 'c-1                ready  some words that are long', 'a-long-identifier'])
-  t.same(columns(rows, 42), ['ID                 STATE  WHAT', 'c-1                ready  some words that', '                          are long', 'a-long-identifier'])
-  t.same(columns(rows, 30), ['c-1', '  state  ready', '  what   some words that are', '         long', 'a-long-identifier'])
+  const rows = [
+    ['ID', 'STATE', 'WHAT'],
+    ['c-1', 'ready', 'some words that are long'],
+    ['a-long-identifier', '', ''],
+  ]
+  t.same(columns(rows, undefined), [
+    'ID                 STATE  WHAT',
+    'c-1                ready  some words that are long',
+    'a-long-identifier',
+  ])
+  t.same(columns(rows, 42), [
+    'ID                 STATE  WHAT',
+    'c-1                ready  some words that',
+    '                          are long',
+    'a-long-identifier',
+  ])
+  t.same(columns(rows, 30), [
+    'c-1',
+    '  state  ready',
+    '  what   some words that are',
+    '         long',
+    'a-long-identifier',
+  ])
   t.same(wrapped('aaaa bb c', 4), ['aaaa', 'bb c'])
   t.same(wrapped('a-word-that-is-copied x', 8), ['a-word-that-is-copied', 'x'])
   t.end()
@@ -49,30 +105,119 @@ t.test('a table wraps its last column, and becomes paragraphs where that has too
 const hour = Date.now() + 3_600_000
 const ada = 'ada.lovelace@example.org'
 const ANSWERS: { readonly [path: string]: unknown } = {
-  '/agents': { rev: 1, held: [], agents: [
-    { id: 'c-1234567890', status: 'ready', title: 'Fix the parser so that it reads numbers', diff: { files: 12, insertions: 500, deletions: 100 }, branch: 'a', updatedAt: 1 },
-    { id: 'notes', status: 'idle', updatedAt: 1 },
-  ] },
-  '/agents/archived': { agents: [{ id: 'c-1234567890', archivedAt: 1, title: 'Fix the parser so that it reads numbers' }] },
-  '/agents/c-1/queue': { paused: false, messages: [{ messageId: 'm-1234567890', by: ada, at: 1, why: 'parked', text: 'and then do the rest of it' }] },
-  '/system/control/tokens': { tokens: [{ id: 't-1', label: 'the build server of the team', scope: 'read', createdAt: 1, expiresAt: hour }] },
-  '/system/sessions': { sessions: [{ id: 's-1', email: ada, role: 'owner', via: 'oidc', device: 'a laptop of mine', createdAt: 1, lastSeenAt: 1, expiresAt: hour, address: '10.0.0.1', current: true }] },
-  '/system/terminals': { sessions: [{ name: 'web-1', running: true, attached: 1, activityAt: 1, command: 'bash', label: 'the first one there was', cwd: '/srv/code' }] },
-  '/system/browsers': { sessions: [{ name: 'web-1', running: true, activityAt: 1, conversationId: 'c-1', pages: [{ id: 'p-1', active: true, title: 'A page', url: 'http://localhost:3000/a' }] }] },
-  '/bundles': { exports: [{ name: 'sandbox-2030.tar.gz', state: 'ready', createdAt: 1, sizeBytes: 1, secrets: false }] },
+  '/agents': {
+    rev: 1,
+    held: [],
+    agents: [
+      {
+        id: 'c-1234567890',
+        status: 'ready',
+        title: 'Fix the parser so that it reads numbers',
+        diff: { files: 12, insertions: 500, deletions: 100 },
+        branch: 'a',
+        updatedAt: 1,
+      },
+      { id: 'notes', status: 'idle', updatedAt: 1 },
+    ],
+  },
+  '/agents/archived': {
+    agents: [{ id: 'c-1234567890', archivedAt: 1, title: 'Fix the parser so that it reads numbers' }],
+  },
+  '/agents/c-1/queue': {
+    paused: false,
+    messages: [{ messageId: 'm-1234567890', by: ada, at: 1, why: 'parked', text: 'and then do the rest of it' }],
+  },
+  '/system/control/tokens': {
+    tokens: [{ id: 't-1', label: 'the build server of the team', scope: 'read', createdAt: 1, expiresAt: hour }],
+  },
+  '/system/sessions': {
+    sessions: [
+      {
+        id: 's-1',
+        email: ada,
+        role: 'owner',
+        via: 'oidc',
+        device: 'a laptop of mine',
+        createdAt: 1,
+        lastSeenAt: 1,
+        expiresAt: hour,
+        address: '10.0.0.1',
+        current: true,
+      },
+    ],
+  },
+  '/system/terminals': {
+    sessions: [
+      {
+        name: 'web-1',
+        running: true,
+        attached: 1,
+        activityAt: 1,
+        command: 'bash',
+        label: 'the first one there was',
+        cwd: '/srv/code',
+      },
+    ],
+  },
+  '/system/browsers': {
+    sessions: [
+      {
+        name: 'web-1',
+        running: true,
+        activityAt: 1,
+        conversationId: 'c-1',
+        pages: [{ id: 'p-1', active: true, title: 'A page', url: 'http://localhost:3000/a' }],
+      },
+    ],
+  },
+  '/bundles': {
+    exports: [{ name: 'sandbox-2030.tar.gz', state: 'ready', createdAt: 1, sizeBytes: 1, secrets: false }],
+  },
   '/logs': { files: [{ name: 'plugins/agent.log', kind: 'plugin', sizeBytes: 1, modifiedAt: 1, live: false }] },
   '/members': { members: [{ email: ada, role: 'owner', grantedBy: ada, grantedAt: 1, bound: true }], invitations: [] },
-  '/areas': { areas: [{ id: 'docs', access: 'work', folders: ['documents', 'pages'], label: 'The documents', holders: [{ email: ada }] }], limited: false, folders: [] },
+  '/areas': {
+    areas: [
+      {
+        id: 'docs',
+        access: 'work',
+        folders: ['documents', 'pages'],
+        label: 'The documents',
+        holders: [{ email: ada }],
+      },
+    ],
+    limited: false,
+    folders: [],
+  },
   '/areas/reach': { people: [{ email: ada, role: 'viewer', access: 'work', via: ['docs'] }] },
-  '/system/usage': { machine: {
-    cpus: 8, cpuPct: 12, load: [1, 2, 3], memory: { usedBytes: 2 ** 33, totalBytes: 2 ** 35 }, disks: [{ label: 'workspace', totalBytes: 2 ** 40, freeBytes: 2 ** 38 }],
-    daemon: { rssBytes: 2 ** 27, loopLagMs: 1, pid: 4_000_000 }, recent: Array.from({ length: 60 }, () => ({ cpuPct: 50 })),
-    processes: [{ pid: 4_000_000, name: 'node', origin: 'turn', conversationId: 'c-1234567890', cpuPct: 99, rssBytes: 2 ** 30 }],
-  } },
+  '/system/usage': {
+    machine: {
+      cpus: 8,
+      cpuPct: 12,
+      load: [1, 2, 3],
+      memory: { usedBytes: 2 ** 33, totalBytes: 2 ** 35 },
+      disks: [{ label: 'workspace', totalBytes: 2 ** 40, freeBytes: 2 ** 38 }],
+      daemon: { rssBytes: 2 ** 27, loopLagMs: 1, pid: 4_000_000 },
+      recent: Array.from({ length: 60 }, () => ({ cpuPct: 50 })),
+      processes: [
+        { pid: 4_000_000, name: 'node', origin: 'turn', conversationId: 'c-1234567890', cpuPct: 99, rssBytes: 2 ** 30 },
+      ],
+    },
+  },
 }
 const TABLES: readonly (readonly string[])[] = [
-  ['agents'], ['archive', '--list'], ['queue', 'c-1'], ['token'], ['sessions'], ['terminal', 'list'], ['browser'], ['bundle', 'list'], ['logs'], ['members'], ['areas'],
-  ['areas', 'reach', 'documents'], ['usage'],
+  ['agents'],
+  ['archive', '--list'],
+  ['queue', 'c-1'],
+  ['token'],
+  ['sessions'],
+  ['terminal', 'list'],
+  ['browser'],
+  ['bundle', 'list'],
+  ['logs'],
+  ['members'],
+  ['areas'],
+  ['areas', 'reach', 'documents'],
+  ['usage'],
 ]
 
 t.test('every table fits 40 columns, by COLUMNS and at a terminal', async t => {
@@ -80,15 +225,24 @@ t.test('every table fits 40 columns, by COLUMNS and at a terminal', async t => {
   for (const args of TABLES) {
     const { code, out } = await daemon.run(args, { env: { ...daemon.env, COLUMNS: '40' } })
     t.equal(code, 0)
-    t.same(out.split('\n').filter(line => line.length > 40), [], args.join(' '))
+    t.same(
+      out.split('\n').filter(line => line.length > 40),
+      [],
+      args.join(' '),
+    )
   }
   const { screen } = await atTerminal(t, ['agents'], daemon.env, 40)
   t.same(screen.slice(0, 4), ['c-1234567890', '  status   ready', '  changes  12 files +500 -100', screen[3]])
 })
 
 t.test('FORCE_COLOR colours a pipe', async t => {
-  const daemon = await fakeDaemon(t, () => ({ repos: [{ repo: 'root', changes: [{ path: 'a', status: 'added', additions: 1, deletions: 0, landed: false }] }] }))
-  t.match((await daemon.run(['diff', 'c-1', '--stat'], { env: { ...daemon.env, FORCE_COLOR: '1' } })).out, '\u001b[1ma\u001b[22m')
+  const daemon = await fakeDaemon(t, () => ({
+    repos: [{ repo: 'root', changes: [{ path: 'a', status: 'added', additions: 1, deletions: 0, landed: false }] }],
+  }))
+  t.match(
+    (await daemon.run(['diff', 'c-1', '--stat'], { env: { ...daemon.env, FORCE_COLOR: '1' } })).out,
+    '\u001b[1ma\u001b[22m',
+  )
   t.notMatch((await daemon.run(['diff', 'c-1', '--stat'])).out, '\u001b')
   t.notMatch((await atTerminal(t, ['diff', 'c-1', '--stat'], { ...daemon.env, NO_COLOR: '1' })).text, '\u001b[1m')
 })
@@ -101,7 +255,8 @@ const WORK = [
 
 /** A run whose tool takes longer than anybody likes to wait in silence. */
 const slow: Answerer = async ({ path, body }, response) => {
-  if (path === '/agent') return { run: 'r-1', conversationId: body.conversationId, messageId: body.messageId, delivery: 'started' }
+  if (path === '/agent')
+    return { run: 'r-1', conversationId: body.conversationId, messageId: body.messageId, delivery: 'started' }
   if (path !== '/agent/attach') return { ok: true }
   const [head = '', ...rest] = runBytes('r-1', WORK as never).split(/(?<="in_progress"[^\n]*\n\n)/)
   streaming(response).write(head)
@@ -112,7 +267,10 @@ const slow: Answerer = async ({ path, body }, response) => {
 t.test('somebody at a terminal sees that a silent turn is at work, and nothing of that stays', async t => {
   const daemon = await fakeDaemon(t, slow)
   const args = ['run', 'x', '--conversation', 'c-1']
-  const [{ code, text, screen }, piped] = await Promise.all([atTerminal(t, args, { ...daemon.env, NO_COLOR: '1' }), daemon.run(args)])
+  const [{ code, text, screen }, piped] = await Promise.all([
+    atTerminal(t, args, { ...daemon.env, NO_COLOR: '1' }),
+    daemon.run(args),
+  ])
   t.equal(code, 0)
   t.match(text, /▸ Shell npm test {2}still working, 3 s.*\r\u001b\[K▸ Shell npm test {2}still working, 4 s/s)
   t.notMatch(text, /working, [0-2] s/)

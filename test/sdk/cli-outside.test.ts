@@ -8,63 +8,156 @@ import { fakeDaemon, runOf, sandbox } from './cli-process.js'
 import { json, type Answerer } from './wire.js'
 
 /** What steers a terminal, reorders a line or is not seen: C0, DEL, C1, marks of direction, and a style of its own. */
-const NASTY = 'a\u0007\u001b]0;owned\u0007\u001b[2J\r\u007f\u0085\u009b31m\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028z'
+const NASTY =
+  'a\u0007\u001b]0;owned\u0007\u001b[2J\r\u007f\u0085\u009b31m\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028z'
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 /** What the program itself says to a terminal, and the line ends a terminal gets. */
 const OWN = /\u001b\[\d{1,2}m|\r\u001b\[K|\r(?=\n)/g
 
-const card = { id: 'c-1', title: NASTY, status: 'idle', branch: NASTY, repo: NASTY, activityAt: 1, cards: [{ requestId: NASTY, kind: 'plan', title: NASTY }], failure: NASTY }
+const card = {
+  id: 'c-1',
+  title: NASTY,
+  status: 'idle',
+  branch: NASTY,
+  repo: NASTY,
+  activityAt: 1,
+  cards: [{ requestId: NASTY, kind: 'plan', title: NASTY }],
+  failure: NASTY,
+}
 const token = { id: NASTY, scope: 'read', label: NASTY, createdAt: 1 }
 const log = { name: NASTY, kind: 'daemon', sizeBytes: 1, modifiedAt: 1, live: false }
 const answers: { readonly [path: string]: unknown } = {
   '/agents': { agents: [card], rev: 1, held: [] },
-  '/agents/c-1/diff': { files: [{ repo: 'root', path: NASTY, status: 'modified', insertions: 1, deletions: 1 }], rev: 1 },
+  '/agents/c-1/diff': {
+    files: [{ repo: 'root', path: NASTY, status: 'modified', insertions: 1, deletions: 1 }],
+    rev: 1,
+  },
   '/agents/c-1/file-diff': { before: '', after: `${NASTY}\n` },
   '/system/control/tokens': { tokens: [token] },
-  '/system/terminals': { sessions: [{ name: NASTY, running: true, attached: 1, activityAt: 1, command: NASTY, label: NASTY, cwd: NASTY }] },
-  '/bundles': { exports: [{ name: NASTY, state: 'failed', createdAt: 1, sizeBytes: 1, secrets: false, detail: NASTY }] },
+  '/system/terminals': {
+    sessions: [{ name: NASTY, running: true, attached: 1, activityAt: 1, command: NASTY, label: NASTY, cwd: NASTY }],
+  },
+  '/bundles': {
+    exports: [{ name: NASTY, state: 'failed', createdAt: 1, sizeBytes: 1, secrets: false, detail: NASTY }],
+  },
   '/logs': { files: [log] },
   '/logs/file': { text: `${NASTY}\n`, offset: 0 },
-  '/activity': { events: [{ at: 1, type: NASTY, actor: NASTY, title: NASTY, content: NASTY, error: NASTY, extra: { [NASTY]: NASTY } }] },
-  '/areas': { areas: [{ id: NASTY, access: 'work', folders: [NASTY], label: NASTY, holders: [{ email: NASTY }] }], limited: false, folders: [] },
-  '/members': { members: [{ email: NASTY, role: 'owner', grantedBy: NASTY, grantedAt: 1, bound: true }], invitations: [] },
-  '/system/browsers': { sessions: [{ name: NASTY, running: true, activityAt: 1, conversationId: NASTY, pages: [{ id: NASTY, active: true, title: NASTY, url: NASTY }] }] },
+  '/activity': {
+    events: [
+      { at: 1, type: NASTY, actor: NASTY, title: NASTY, content: NASTY, error: NASTY, extra: { [NASTY]: NASTY } },
+    ],
+  },
+  '/areas': {
+    areas: [{ id: NASTY, access: 'work', folders: [NASTY], label: NASTY, holders: [{ email: NASTY }] }],
+    limited: false,
+    folders: [],
+  },
+  '/members': {
+    members: [{ email: NASTY, role: 'owner', grantedBy: NASTY, grantedAt: 1, bound: true }],
+    invitations: [],
+  },
+  '/system/browsers': {
+    sessions: [
+      {
+        name: NASTY,
+        running: true,
+        activityAt: 1,
+        conversationId: NASTY,
+        pages: [{ id: NASTY, active: true, title: NASTY, url: NASTY }],
+      },
+    ],
+  },
 }
 
 const answer: Answerer = (seen, response) => {
-  if (seen.path === '/activity/export') return void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(`${NASTY}\n`)
-  if (seen.path === '/attachments/raw') return void response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(Buffer.from([0xff, 0xfe, 0x1b, 0x9b]))
-  if (seen.path === '/refused') return json(response, 409, { reason: 'conflict', message: NASTY, errors: [{ path: NASTY, expected: NASTY }, { path: NASTY, expected: NASTY }] })
+  if (seen.path === '/activity/export')
+    return void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(`${NASTY}\n`)
+  if (seen.path === '/attachments/raw')
+    return void response
+      .writeHead(200, { 'content-type': 'application/octet-stream' })
+      .end(Buffer.from([0xff, 0xfe, 0x1b, 0x9b]))
+  if (seen.path === '/refused')
+    return json(response, 409, {
+      reason: 'conflict',
+      message: NASTY,
+      errors: [
+        { path: NASTY, expected: NASTY },
+        { path: NASTY, expected: NASTY },
+      ],
+    })
   if (seen.path === '/agent/attach') {
     return runOf([
-      { kind: 'init', model: NASTY }, { kind: 'delta', text: NASTY }, { kind: 'tool_call', id: 't', title: NASTY, status: 'pending', tool: 'run' },
-      { kind: 'notice', level: 'warning', text: NASTY }, { kind: 'error', message: NASTY }, { kind: 'done', reason: 'completed' },
+      { kind: 'init', model: NASTY },
+      { kind: 'delta', text: NASTY },
+      { kind: 'tool_call', id: 't', title: NASTY, status: 'pending', tool: 'run' },
+      { kind: 'notice', level: 'warning', text: NASTY },
+      { kind: 'error', message: NASTY },
+      { kind: 'done', reason: 'completed' },
     ] as never)(seen, response)
   }
   return answers[seen.path] ?? json(response, 404, { reason: 'not-found', message: NASTY })
 }
 
 /** Everything the program printed at a terminal, with its exit code. */
-const atTerminal = (t: Test, args: readonly string[], env: { readonly [name: string]: string }): Promise<{ code: number; text: string }> =>
+const atTerminal = (
+  t: Test,
+  args: readonly string[],
+  env: { readonly [name: string]: string },
+): Promise<{ code: number; text: string }> =>
   new Promise(resolve => {
     const { PATH = '', HOME = '' } = process.env
-    const child = pty.spawn(process.execPath, [join(root, 'bundle/sdk/cli.js'), ...args], { name: 'xterm-256color', cols: 200, rows: 50, cwd: tmpdir(), env: { PATH, HOME, TERM: 'xterm-256color', ...env } })
+    const child = pty.spawn(process.execPath, [join(root, 'bundle/sdk/cli.js'), ...args], {
+      name: 'xterm-256color',
+      cols: 200,
+      rows: 50,
+      cwd: tmpdir(),
+      env: { PATH, HOME, TERM: 'xterm-256color', ...env },
+    })
     t.teardown(() => child.kill('SIGKILL'))
     let text = ''
-    child.onData(said => { text += said })
+    child.onData(said => {
+      text += said
+    })
     child.onExit(({ exitCode }) => resolve({ code: exitCode, text }))
   })
 
 const VERBS: readonly (readonly string[])[] = [
-  ['agents'], ['diff', 'c-1'], ['token'], ['terminal', 'list'], ['bundle', 'list'], ['logs'], ['logs', 'daemon.log'], ['activity'], ['areas'], ['members'],
-  ['browser', 'list'], ['attach', 'c-1'], ['discard', NASTY], ['browser', NASTY],
+  ['agents'],
+  ['diff', 'c-1'],
+  ['token'],
+  ['terminal', 'list'],
+  ['bundle', 'list'],
+  ['logs'],
+  ['logs', 'daemon.log'],
+  ['activity'],
+  ['areas'],
+  ['members'],
+  ['browser', 'list'],
+  ['attach', 'c-1'],
+  ['discard', NASTY],
+  ['browser', NASTY],
 ]
-const CALLS = ['GET /agents', 'GET /activity', 'GET /bundles', 'GET /refused', 'GET /activity/export', 'GET /attachments/raw']
+const CALLS = [
+  'GET /agents',
+  'GET /activity',
+  'GET /bundles',
+  'GET /refused',
+  'GET /activity/export',
+  'GET /attachments/raw',
+]
 
 t.test('what comes from elsewhere steers no terminal, whatever prints it', async t => {
   const daemon = await fakeDaemon(t, answer)
-  const all = [...VERBS, ...CALLS.map(call => ['call', call]), ['activity', '--json'], ['attach', 'c-1', '--json'], ['call', 'GET /agents', '--json']]
-  for (const [args, { text }] of await Promise.all(all.map(async args => [args, await atTerminal(t, args, daemon.env)] as const))) {
+  const all = [
+    ...VERBS,
+    ...CALLS.map(call => ['call', call]),
+    ['activity', '--json'],
+    ['attach', 'c-1', '--json'],
+    ['call', 'GET /agents', '--json'],
+  ]
+  for (const [args, { text }] of await Promise.all(
+    all.map(async args => [args, await atTerminal(t, args, daemon.env)] as const),
+  )) {
     t.ok(text, encodeURI(args.join(' ')))
     t.notMatch(text.replace(OWN, ''), CONTROL, encodeURI(args.join(' ')))
     t.notMatch(text, /\u001b\[2J|\u001b\]0|\u009b/)
@@ -74,7 +167,9 @@ t.test('what comes from elsewhere steers no terminal, whatever prints it', async
 t.test('through a pipe it steers none either, and bytes are as they came', async t => {
   const daemon = await fakeDaemon(t, answer)
   const all = [...VERBS, ...CALLS.slice(0, 4).map(call => ['call', call])]
-  for (const [args, { out, err }] of await Promise.all(all.map(async args => [args, await daemon.run(args)] as const))) {
+  for (const [args, { out, err }] of await Promise.all(
+    all.map(async args => [args, await daemon.run(args)] as const),
+  )) {
     t.notMatch(out + err, CONTROL, encodeURI(args.join(' ')))
   }
   t.equal((await daemon.run(['call', 'GET /activity/export'])).out, `${NASTY}\n`)
@@ -103,7 +198,11 @@ t.test('a token comes from the environment, a file or standard input, and never 
   const file = join(t.testdir(), 'token')
   writeFileSync(file, 'sbc_x\n')
   const args = ['token', '--url', daemon.url]
-  for (const [more, options] of [[[], { env: { SANDBOX_TOKEN: 'sbc_x' } }], [['--token-file', file], {}], [['--token-file=-'], { input: 'sbc_x\n' }]] as const) {
+  for (const [more, options] of [
+    [[], { env: { SANDBOX_TOKEN: 'sbc_x' } }],
+    [['--token-file', file], {}],
+    [['--token-file=-'], { input: 'sbc_x\n' }],
+  ] as const) {
     t.match(await sandbox([...args, ...more], options), { code: 0, out: /^ID/ })
     t.match(daemon.calls().at(-1), { headers: { 'x-sandbox-control': 'sbc_x' } })
   }
@@ -111,12 +210,29 @@ t.test('a token comes from the environment, a file or standard input, and never 
   for (const more of [['--token', 'sbc_x'], ['--token=sbc_x'], ['--token']]) {
     const { code, out, err } = await sandbox([...args, ...more])
     t.same([code, out], [2, ''])
-    t.match(err, /^sandbox: token: a token as an argument is seen by all who list processes: put it into SANDBOX_TOKEN, or into a file for --token-file FILE \(- is standard input\)\n$/)
+    t.match(
+      err,
+      /^sandbox: token: a token as an argument is seen by all who list processes: put it into SANDBOX_TOKEN, or into a file for --token-file FILE \(- is standard input\)\n$/,
+    )
     t.notMatch(err, 'sbc_x')
   }
-  t.match(await sandbox([...args, '--token-file', '-']), { code: 2, err: /expected a control token, found nothing in -/ })
+  t.match(await sandbox([...args, '--token-file', '-']), {
+    code: 2,
+    err: /expected a control token, found nothing in -/,
+  })
   t.match(await sandbox([...args, '--token-file', join(file, 'none')]), { code: 2, err: /cannot be read \(ENOTDIR\)/ })
-  t.notOk(daemon.seen.slice(before).some(({ path }) => path !== '/health'), 'nothing was asked with it')
-  t.match((await sandbox(['call', 'POST /system/session', '--url', daemon.url, 'claim=@-', 'x:=1'], { input: 'the code', env: { SANDBOX_TOKEN: 'sbc_x' } })).code, 1)
+  t.notOk(
+    daemon.seen.slice(before).some(({ path }) => path !== '/health'),
+    'nothing was asked with it',
+  )
+  t.match(
+    (
+      await sandbox(['call', 'POST /system/session', '--url', daemon.url, 'claim=@-', 'x:=1'], {
+        input: 'the code',
+        env: { SANDBOX_TOKEN: 'sbc_x' },
+      })
+    ).code,
+    1,
+  )
   t.match(daemon.calls().at(-1)?.body, { claim: 'the code' })
 })

@@ -21,17 +21,26 @@ t.test('the program is called as it can be typed where the person is', async t =
     mkdirSync(made, { recursive: true })
     return made
   }
-  const [bin, npm, project, elsewhere] = [at('bin'), at('project', 'node_modules', '.bin'), at('project', 'src'), at('elsewhere')]
+  const [bin, npm, project, elsewhere] = [
+    at('bin'),
+    at('project', 'node_modules', '.bin'),
+    at('project', 'src'),
+    at('elsewhere'),
+  ]
   for (const place of [bin, npm]) symlinkSync(PROGRAM, join(place, 'sandbox'))
   const whole = `${process.execPath} ${PROGRAM}`
   t.equal(programName({ PATH: `/nowhere:${bin}` }, elsewhere, PROGRAM), 'sandbox')
-  t.equal(programName({ PATH: npm }, elsewhere, PROGRAM), whole, 'what npm puts into PATH is gone with the next command')
+  t.equal(
+    programName({ PATH: npm }, elsewhere, PROGRAM),
+    whole,
+    'what npm puts into PATH is gone with the next command',
+  )
   t.equal(programName({ PATH: npm }, project, join(npm, 'sandbox')), 'npx sandbox')
   t.equal(programName({}, join(root, '..'), PROGRAM), 'npx sandbox', 'in its own package')
   t.equal(programName({}, elsewhere, PROGRAM), whole)
   const other = at('other')
   symlinkSync(process.execPath, join(other, 'sandbox'))
-  t.equal(programName({ PATH: other }, elsewhere, PROGRAM), whole, 'somebody else\'s program of that name')
+  t.equal(programName({ PATH: other }, elsewhere, PROGRAM), whole, "somebody else's program of that name")
 })
 
 t.test('a hint works as it is printed, outside the package and without an installation', async t => {

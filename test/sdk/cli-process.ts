@@ -34,16 +34,24 @@ export interface RunOptions {
 }
 
 /** Runs the program as a process of its own, away from the daemons of whoever runs the tests. */
-export const sandbox = (args: readonly string[], { env = {}, cwd = tmpdir(), input = '', watch }: RunOptions = {}): Promise<Ran> =>
+export const sandbox = (
+  args: readonly string[],
+  { env = {}, cwd = tmpdir(), input = '', watch }: RunOptions = {},
+): Promise<Ran> =>
   new Promise((resolve, reject) => {
     const { HOME } = process.env
-    const child = spawn(process.execPath, [PROGRAM, ...args], { cwd, env: { PATH, HOME, XDG_STATE_HOME: '/nowhere', ...env } })
+    const child = spawn(process.execPath, [PROGRAM, ...args], {
+      cwd,
+      env: { PATH, HOME, XDG_STATE_HOME: '/nowhere', ...env },
+    })
     let [out, err] = ['', '']
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       out += text
       watch?.(out, signal => child.kill(signal))
     })
-    child.stderr.setEncoding('utf8').on('data', (text: string) => { err += text })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      err += text
+    })
     child.once('error', reject)
     child.once('close', code => resolve({ code, out, err }))
     child.stdin.end(input)
@@ -66,13 +74,28 @@ export interface Going {
 /** Starts the program and leaves it running. */
 export const going = (t: Teardown, args: readonly string[], { env = {}, cwd = tmpdir() }: RunOptions = {}): Going => {
   const { HOME } = process.env
-  const child = spawn(process.execPath, [PROGRAM, ...args], { cwd, env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
+    cwd,
+    env: { PATH, HOME, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let [out, err] = ['', '']
   const heard = new Set<() => void>()
   const hear = () => heard.forEach(listen => listen())
-  child.stdout.setEncoding('utf8').on('data', (text: string) => { out += text; hear() })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => { err += text; hear() })
-  const ended = new Promise<number | null>(resolve => child.once('close', code => { resolve(code); hear() }))
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+    hear()
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+    hear()
+  })
+  const ended = new Promise<number | null>(resolve =>
+    child.once('close', code => {
+      resolve(code)
+      hear()
+    }),
+  )
   t.teardown(async () => {
     child.kill('SIGTERM')
     await ended
@@ -82,18 +105,22 @@ export const going = (t: Teardown, args: readonly string[], { env = {}, cwd = tm
     err: () => err,
     pid: child.pid!,
     ended,
-    until: fits => new Promise((resolve, reject) => {
-      const listen = () => {
-        const found = fits.exec(out)
-        const over = child.exitCode !== null || child.signalCode !== null
-        if (!found && !over) return
-        heard.delete(listen)
-        if (found) resolve(found)
-        else reject(new Error(`it ended with ${child.exitCode ?? child.signalCode} before it printed ${fits}: ${out}${err}`))
-      }
-      heard.add(listen)
-      listen()
-    }),
+    until: fits =>
+      new Promise((resolve, reject) => {
+        const listen = () => {
+          const found = fits.exec(out)
+          const over = child.exitCode !== null || child.signalCode !== null
+          if (!found && !over) return
+          heard.delete(listen)
+          if (found) resolve(found)
+          else
+            reject(
+              new Error(`it ended with ${child.exitCode ?? child.signalCode} before it printed ${fits}: ${out}${err}`),
+            )
+        }
+        heard.add(listen)
+        listen()
+      }),
     end: (signal = 'SIGTERM') => {
       child.kill(signal)
       return ended
@@ -102,7 +129,11 @@ export const going = (t: Teardown, args: readonly string[], { env = {}, cwd = tm
 }
 
 /** A daemon as the program finds it: its note, its login socket, its health, and the calls a test gives it. */
-export const fakeDaemon = async (t: Pick<Test, 'teardown' | 'testdir'>, answer: Answerer, { pid = process.pid } = {}) => {
+export const fakeDaemon = async (
+  t: Pick<Test, 'teardown' | 'testdir'>,
+  answer: Answerer,
+  { pid = process.pid } = {},
+) => {
   const server = await wireServer(t, (seen, response) => {
     if (seen.path === '/health') return { ok: true }
     if (seen.path === '/system/sessions/revoke') return { ok: true, revoked: 1 }
@@ -117,7 +148,15 @@ export const fakeDaemon = async (t: Pick<Test, 'teardown' | 'testdir'>, answer: 
   note(state, '0123456789abcdef', { url: server.url, pid, socket, workspace })
   const env = { XDG_STATE_HOME: state }
   const calls = () => server.seen.filter(({ path }) => path !== '/health' && path !== '/system/sessions/revoke')
-  return { ...server, calls, state, socket, workspace, env, run: (args: readonly string[], options: RunOptions = {}) => sandbox(args, { env, ...options }) }
+  return {
+    ...server,
+    calls,
+    state,
+    socket,
+    workspace,
+    env,
+    run: (args: readonly string[], options: RunOptions = {}) => sandbox(args, { env, ...options }),
+  }
 }
 
 /** Writes what a running daemon writes about itself. */
@@ -131,10 +170,14 @@ const loginSocket = async (t: Teardown, base: string): Promise<string> => {
   const path = join(folder, 's')
   const server = createServer(socket => {
     socket.write('{}\n')
-    socket.on('error', () => {}).once('data', line => {
-      const { do: what } = JSON.parse(String(line)) as { do: string }
-      socket.end(`${JSON.stringify(what === 'login' ? { code: 'abc', url: `${base}/#login=abc` } : { token: 'sbs_cli' })}\n`)
-    })
+    socket
+      .on('error', () => {})
+      .once('data', line => {
+        const { do: what } = JSON.parse(String(line)) as { do: string }
+        socket.end(
+          `${JSON.stringify(what === 'login' ? { code: 'abc', url: `${base}/#login=abc` } : { token: 'sbs_cli' })}\n`,
+        )
+      })
   })
   await new Promise<void>(done => server.listen(path, done))
   t.teardown(() => {
@@ -148,7 +191,8 @@ const loginSocket = async (t: Teardown, base: string): Promise<string> => {
 export const runOf = (frames: readonly Frame[]): Answerer => {
   const waiting: (() => void)[] = []
   return ({ path, body }, response) => {
-    if (path === '/agent') return { run: 'r-1', conversationId: body.conversationId, messageId: body.messageId, delivery: 'started' }
+    if (path === '/agent')
+      return { run: 'r-1', conversationId: body.conversationId, messageId: body.messageId, delivery: 'started' }
     if (path === '/agent/reply') {
       for (const goOn of waiting) goOn()
       return { ok: true }
@@ -157,7 +201,12 @@ export const runOf = (frames: readonly Frame[]): Answerer => {
     const at = frames.findIndex(frame => 'requestId' in frame && frame.kind !== 'resolved')
     streaming(response)
     if (at < 0) return void response.end(all.join(''))
-    response.write(all.slice(0, at + 3).join('').replace(/"seq":\d+/, `"seq":${at + 1}`))
+    response.write(
+      all
+        .slice(0, at + 3)
+        .join('')
+        .replace(/"seq":\d+/, `"seq":${at + 1}`),
+    )
     waiting.push(() => response.end(all.slice(at + 3).join('')))
   }
 }

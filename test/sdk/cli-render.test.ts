@@ -13,74 +13,210 @@ const drawn = (frames: readonly unknown[], colour = false): string => {
   return frames.map((event, at) => render({ kind: 'frame', seq: at + 1, event } as AttachData)).join('')
 }
 
-const service: Card = { kind: 'service_offer', requestId: 'o', offer: {
-  slug: 't', name: 'Translate', publisher: 'Words', description: 'It translates.', creditsPerRun: 3, request: 'one page',
-} }
-const capability: Card = { kind: 'capability_offer', requestId: 'o', offer: { card: 'forge', name: 'The\nforge', why: 'for the issue' } }
-const payment: Card = { kind: 'payment_offer', requestId: 'o', offer: {
-  url: 'https://shop.example', payTo: 'shop', network: 'chain', asset: 'usd', assetName: 'dollars', amountUsd: '1.50', spentTodayUsd: '0', dailyCapUsd: '5',
-} }
+const service: Card = {
+  kind: 'service_offer',
+  requestId: 'o',
+  offer: {
+    slug: 't',
+    name: 'Translate',
+    publisher: 'Words',
+    description: 'It translates.',
+    creditsPerRun: 3,
+    request: 'one page',
+  },
+}
+const capability: Card = {
+  kind: 'capability_offer',
+  requestId: 'o',
+  offer: { card: 'forge', name: 'The\nforge', why: 'for the issue' },
+}
+const payment: Card = {
+  kind: 'payment_offer',
+  requestId: 'o',
+  offer: {
+    url: 'https://shop.example',
+    payTo: 'shop',
+    network: 'chain',
+    asset: 'usd',
+    assetName: 'dollars',
+    amountUsd: '1.50',
+    spentTodayUsd: '0',
+    dailyCapUsd: '5',
+  },
+}
 
 t.test('every frame has its lines', async t => {
   const table: readonly [Frame | Frame[], string][] = [
     [{ kind: 'session', sessionId: 's' }, ''],
     [{ kind: 'checkpoint', id: 'k' }, ''],
     [{ kind: 'commands', items: [] }, ''],
-    [{ kind: 'worktree', branch: 'agent/s', base: 'b'.repeat(40), network: 'shared' }, 'in a private copy on agent/s, from bbbbbbbbbbbb\nin the network of the machine\n'],
-    [{ kind: 'worktree', branch: 'agent/a', base: 'b'.repeat(40), network: 'own', unenforced: true }, 'in a private copy on agent/a, from bbbbbbbbbbbb\nwarning: this machine cannot wall the turn into its copy\n'],
-    [{ kind: 'preamble', notes: [{ title: 'Rules', text: 'x' }, { title: 'Place', text: 'y' }] }, 'told the agent first: Rules, Place\n'],
+    [
+      { kind: 'worktree', branch: 'agent/s', base: 'b'.repeat(40), network: 'shared' },
+      'in a private copy on agent/s, from bbbbbbbbbbbb\nin the network of the machine\n',
+    ],
+    [
+      { kind: 'worktree', branch: 'agent/a', base: 'b'.repeat(40), network: 'own', unenforced: true },
+      'in a private copy on agent/a, from bbbbbbbbbbbb\nwarning: this machine cannot wall the turn into its copy\n',
+    ],
+    [
+      {
+        kind: 'preamble',
+        notes: [
+          { title: 'Rules', text: 'x' },
+          { title: 'Place', text: 'y' },
+        ],
+      },
+      'told the agent first: Rules, Place\n',
+    ],
     [{ kind: 'init', model: 'm' }, 'model m\n'],
-    [{ kind: 'switched', provider: 'script', harness: 'native', model: 'script-fast', kept: 'record' }, 'goes on with model script-fast of script, from the record\n'],
+    [
+      { kind: 'switched', provider: 'script', harness: 'native', model: 'script-fast', kept: 'record' },
+      'goes on with model script-fast of script, from the record\n',
+    ],
     [{ kind: 'resumed', reason: 'restart', attempt: 2 }, 'taken up again after a restart (attempt 2)\n'],
-    [{ kind: 'resumed', reason: 'outage', attempt: 3, resumedFrom: 'r-1' }, 'taken up again after an outage (attempt 3)\n'],
+    [
+      { kind: 'resumed', reason: 'outage', attempt: 3, resumedFrom: 'r-1' },
+      'taken up again after an outage (attempt 3)\n',
+    ],
     [{ kind: 'mode', mode: 'plan' }, 'permission mode plan\n'],
     [{ kind: 'steer', text: 'faster', sentAt: 1, by: 'ada@example.org' }, '> faster (ada@example.org)\n'],
-    [{ kind: 'usage', inputTokens: 5, outputTokens: 6, costUsd: 0.01, durationMs: 1500 }, 'usage: 5 tokens in, 6 out, $0.0100, 1.5 s\n'],
+    [
+      { kind: 'usage', inputTokens: 5, outputTokens: 6, costUsd: 0.01, durationMs: 1500 },
+      'usage: 5 tokens in, 6 out, $0.0100, 1.5 s\n',
+    ],
     [{ kind: 'plan', requestId: 'p', text: 'one\ntwo' }, 'The agent asks whether to follow this plan:\n  one\n  two\n'],
-    [{ kind: 'permission', requestId: 'p', toolName: 'Shell', title: 'Run rm', reason: 'it deletes' }, 'The agent asks for permission: Run rm\n  it deletes\n'],
-    [{ kind: 'rate_limit_info', status: 'allowed_warning', utilization: 85, resetsAt: 0 }, 'limit: nearly spent, 85 % used, renews 1970-01-01T00:00:00.000Z\n'],
+    [
+      { kind: 'permission', requestId: 'p', toolName: 'Shell', title: 'Run rm', reason: 'it deletes' },
+      'The agent asks for permission: Run rm\n  it deletes\n',
+    ],
+    [
+      { kind: 'rate_limit_info', status: 'allowed_warning', utilization: 85, resetsAt: 0 },
+      'limit: nearly spent, 85 % used, renews 1970-01-01T00:00:00.000Z\n',
+    ],
     [{ kind: 'rate_limit_info', status: 'rejected' }, 'limit: spent\n'],
-    [{ kind: 'account_usage', windows: [{ kind: 'day', label: 'a day', utilization: 10, measuredAt: 1 }, { kind: 'week', utilization: 20, measuredAt: 1 }] }, 'limits: a day 10 %, week 20 %\n'],
+    [
+      {
+        kind: 'account_usage',
+        windows: [
+          { kind: 'day', label: 'a day', utilization: 10, measuredAt: 1 },
+          { kind: 'week', utilization: 20, measuredAt: 1 },
+        ],
+      },
+      'limits: a day 10 %, week 20 %\n',
+    ],
     [{ kind: 'account_usage', windows: [] }, 'limits: none\n'],
     [{ kind: 'fast_mode', state: 'cooldown', reason: 'too many' }, 'fast mode cooldown: too many\n'],
-    [{ kind: 'provider_retry', attempt: 2, maxAttempts: 8, status: 529 }, 'the provider is asked again (attempt 2 of 8)\n'],
+    [
+      { kind: 'provider_retry', attempt: 2, maxAttempts: 8, status: 529 },
+      'the provider is asked again (attempt 2 of 8)\n',
+    ],
     [{ kind: 'context_usage', tokens: 900, contextWindow: 1000 }, 'context: 900 of 1000 tokens\n'],
-    [{ kind: 'compact', trigger: 'auto', preTokens: 900, postTokens: 100 }, 'the context was made shorter: 900 tokens before, 100 after\n'],
+    [
+      { kind: 'compact', trigger: 'auto', preTokens: 900, postTokens: 100 },
+      'the context was made shorter: 900 tokens before, 100 after\n',
+    ],
     [{ kind: 'compact', trigger: 'auto' }, 'the context was made shorter\n'],
     [service, 'The agent asks to run the service Translate of Words for 3 credits\n  It translates.\n  one page\n'],
     [{ kind: 'service_event', requestId: 'o', event: { event: 'status', text: 'half' } }, 'service: half\n'],
-    [{ kind: 'service_event', requestId: 'o', event: { event: 'result', data: { a: 1 } } }, 'service result: {"a":1}\n'],
-    [{ kind: 'service_receipt', requestId: 'o', outcome: 'ok', credits: 3, simulated: true }, 'service: ok, 3 credits (simulated)\n'],
+    [
+      { kind: 'service_event', requestId: 'o', event: { event: 'result', data: { a: 1 } } },
+      'service result: {"a":1}\n',
+    ],
+    [
+      { kind: 'service_receipt', requestId: 'o', outcome: 'ok', credits: 3, simulated: true },
+      'service: ok, 3 credits (simulated)\n',
+    ],
     [capability, 'The agent asks to connect The\\nforge\n  for the issue\n'],
     [{ kind: 'capability_outcome', requestId: 'o', outcome: 'connected', id: 'forge' }, 'connected: forge\n'],
     [{ kind: 'capability_outcome', requestId: 'o', outcome: 'unfinished' }, 'not connected\n'],
     [payment, 'The agent asks to pay $1.50 to shop\n  https://shop.example\n  dollars on chain; today $0 of $5\n'],
     [{ kind: 'payment_receipt', requestId: 'o', outcome: 'paid', amountUsd: '1.50' }, 'payment of $1.50: paid\n'],
-    [{ kind: 'resolved', requestId: 'o', reply: { kind: 'payment_offer', requestId: 'o', approve: true } }, 'answered: yes\n'],
-    [{ kind: 'resolved', requestId: 'o', reply: { kind: 'capability_offer', requestId: 'o', connect: false } }, 'answered: no\n'],
+    [
+      { kind: 'resolved', requestId: 'o', reply: { kind: 'payment_offer', requestId: 'o', approve: true } },
+      'answered: yes\n',
+    ],
+    [
+      { kind: 'resolved', requestId: 'o', reply: { kind: 'capability_offer', requestId: 'o', connect: false } },
+      'answered: no\n',
+    ],
     [{ kind: 'resolved', requestId: 'p' }, 'nobody answered\n'],
-    [{ kind: 'resolved', requestId: 'p', reply: { kind: 'permission', requestId: 'p', decision: 'deny', feedback: 'no' } }, 'answered: deny, no\n'],
+    [
+      {
+        kind: 'resolved',
+        requestId: 'p',
+        reply: { kind: 'permission', requestId: 'p', decision: 'deny', feedback: 'no' },
+      },
+      'answered: deny, no\n',
+    ],
     [{ kind: 'queue', messages: [], paused: true }, '0 messages wait, paused\n'],
     [{ kind: 'notice', level: 'info', text: 'a' }, 'note: a\n'],
     [{ kind: 'notice', level: 'warning', text: 'a' }, 'warning: a\n'],
     [{ kind: 'error', message: 'no model' }, 'error: no model\n'],
     [
-      { kind: 'error', message: 'gone', code: 'provider-outage', autoResume: 'scheduled', outage: { retryAt: 1, attempt: 1, maxAttempts: 6 } },
+      {
+        kind: 'error',
+        message: 'gone',
+        code: 'provider-outage',
+        autoResume: 'scheduled',
+        outage: { retryAt: 1, attempt: 1, maxAttempts: 6 },
+      },
       'error: gone\nthe turn is taken up again by itself (try 1 of 6)\n',
     ],
     [{ kind: 'landed', landed: true }, 'landed: the work is in the workspace\n'],
     [{ kind: 'landed', landed: false, held: true }, 'not landed: held back\n'],
-    [{ kind: 'landed', landed: false, conflicts: [{ repo: 'root', paths: [], clean: 0 }] }, 'not landed:\nroot: its main checkout is gone\n'],
-    [{ kind: 'todos', items: [{ content: 'a', status: 'in_progress', activeForm: 'doing a' }, { content: 'b', status: 'pending' }] }, '[~] doing a\n[ ] b\n'],
+    [
+      { kind: 'landed', landed: false, conflicts: [{ repo: 'root', paths: [], clean: 0 }] },
+      'not landed:\nroot: its main checkout is gone\n',
+    ],
+    [
+      {
+        kind: 'todos',
+        items: [
+          { content: 'a', status: 'in_progress', activeForm: 'doing a' },
+          { content: 'b', status: 'pending' },
+        ],
+      },
+      '[~] doing a\n[ ] b\n',
+    ],
     [{ kind: 'done', reason: 'interrupted' }, 'ended: interrupted\n'],
-    [[{ kind: 'thinking', text: 'hm' }, { kind: 'delta', text: 'a' }, { kind: 'delta', text: 'b' }, { kind: 'done', reason: 'completed' }], 'hm\nab\ndone\n'],
-    [{ kind: 'tool_call', id: 't', name: 'Shell', category: 'execute', status: 'failed', target: 'npm\ntest', content: [{ type: 'text', text: 'boom\n' }, { type: 'image', path: 'a.png' }] }, '✗ Shell npm test\n  boom\n  picture a.png\n'],
+    [
+      [
+        { kind: 'thinking', text: 'hm' },
+        { kind: 'delta', text: 'a' },
+        { kind: 'delta', text: 'b' },
+        { kind: 'done', reason: 'completed' },
+      ],
+      'hm\nab\ndone\n',
+    ],
+    [
+      {
+        kind: 'tool_call',
+        id: 't',
+        name: 'Shell',
+        category: 'execute',
+        status: 'failed',
+        target: 'npm\ntest',
+        content: [
+          { type: 'text', text: 'boom\n' },
+          { type: 'image', path: 'a.png' },
+        ],
+      },
+      '✗ Shell npm test\n  boom\n  picture a.png\n',
+    ],
     [{ kind: 'tool_call_update', id: 'unknown', status: 'completed' }, ''],
-    [[
-      { kind: 'tool_call', id: 't', name: 'Edit', category: 'edit', status: 'pending', parentToolUseId: 'h' },
-      { kind: 'tool_call_update', id: 't', status: 'in_progress', content: [{ type: 'text', text: 'replaced' }] },
-      { kind: 'tool_call_update', id: 't', status: 'completed', content: [{ type: 'diff', path: 'a', oldText: '1\n2\n', newText: '1\n3\n' }] },
-    ], '  ✓ Edit\n    a\n    - 2\n    + 3\n'],
+    [
+      [
+        { kind: 'tool_call', id: 't', name: 'Edit', category: 'edit', status: 'pending', parentToolUseId: 'h' },
+        { kind: 'tool_call_update', id: 't', status: 'in_progress', content: [{ type: 'text', text: 'replaced' }] },
+        {
+          kind: 'tool_call_update',
+          id: 't',
+          status: 'completed',
+          content: [{ type: 'diff', path: 'a', oldText: '1\n2\n', newText: '1\n3\n' }],
+        },
+      ],
+      '  ✓ Edit\n    a\n    - 2\n    + 3\n',
+    ],
   ]
   for (const [frames, lines] of table) t.equal(drawn([frames].flat()), lines, JSON.stringify(frames).slice(0, 60))
 })
@@ -89,21 +225,45 @@ const delegated = (id: string, description: string, more: object = {}): object[]
   { kind: 'tool_call', id, name: 'Delegate', category: 'other', status: 'pending', target: description, ...more },
   { kind: 'subagent', id, subagentKind: 'subagent', description, ...('background' in more && { background: true }) },
 ]
-const ended = (id: string, text: string, status = 'completed') => ({ kind: 'tool_call_update', id, status, content: [{ type: 'text', text }] })
+const ended = (id: string, text: string, status = 'completed') => ({
+  kind: 'tool_call_update',
+  id,
+  status,
+  content: [{ type: 'text', text }],
+})
 
 t.test('what a helper says and does stands below the call that started it, deeper for each helper between', async t => {
-  t.equal(drawn([
-    ...delegated('c1', 'look around'),
-    { kind: 'thinking', text: 'hm', parentToolUseId: 'c1' },
-    { kind: 'tool_call', id: 'c1:c1', name: 'Shell', category: 'execute', status: 'pending', target: 'ls', parentToolUseId: 'c1' },
-    { kind: 'subagent_update', id: 'c1', toolUses: 1, lastTool: 'Shell' }, ended('c1:c1', 'a\nb'),
-    ...delegated('c1:c2', 'look deeper', { parentToolUseId: 'c1' }),
-    { kind: 'delta', text: 'found\nnothing', parentToolUseId: 'c1:c2' }, { kind: 'text_end', parentToolUseId: 'c1:c2' },
-    { kind: 'subagent_update', id: 'c1:c2', status: 'completed', summary: 'found\nnothing' }, ended('c1:c2', 'found\nnothing'),
-    { kind: 'delta', text: 'done', parentToolUseId: 'c1' }, { kind: 'text_end', parentToolUseId: 'c1' },
-    { kind: 'subagent_update', id: 'c1', tokens: 2 }, { kind: 'usage', inputTokens: 2 }, { kind: 'subagent_update', id: 'c1', status: 'completed', summary: 'done' }, ended('c1', 'done'),
-    { kind: 'delta', text: 'so it is' }, { kind: 'text_end' }, { kind: 'usage', inputTokens: 1 },
-  ]), `▸ Delegate look around
+  t.equal(
+    drawn([
+      ...delegated('c1', 'look around'),
+      { kind: 'thinking', text: 'hm', parentToolUseId: 'c1' },
+      {
+        kind: 'tool_call',
+        id: 'c1:c1',
+        name: 'Shell',
+        category: 'execute',
+        status: 'pending',
+        target: 'ls',
+        parentToolUseId: 'c1',
+      },
+      { kind: 'subagent_update', id: 'c1', toolUses: 1, lastTool: 'Shell' },
+      ended('c1:c1', 'a\nb'),
+      ...delegated('c1:c2', 'look deeper', { parentToolUseId: 'c1' }),
+      { kind: 'delta', text: 'found\nnothing', parentToolUseId: 'c1:c2' },
+      { kind: 'text_end', parentToolUseId: 'c1:c2' },
+      { kind: 'subagent_update', id: 'c1:c2', status: 'completed', summary: 'found\nnothing' },
+      ended('c1:c2', 'found\nnothing'),
+      { kind: 'delta', text: 'done', parentToolUseId: 'c1' },
+      { kind: 'text_end', parentToolUseId: 'c1' },
+      { kind: 'subagent_update', id: 'c1', tokens: 2 },
+      { kind: 'usage', inputTokens: 2 },
+      { kind: 'subagent_update', id: 'c1', status: 'completed', summary: 'done' },
+      ended('c1', 'done'),
+      { kind: 'delta', text: 'so it is' },
+      { kind: 'text_end' },
+      { kind: 'usage', inputTokens: 1 },
+    ]),
+    `▸ Delegate look around
   hm
   ✓ Shell ls
     a
@@ -120,17 +280,31 @@ t.test('what a helper says and does stands below the call that started it, deepe
   done
 so it is
 usage: 1 tokens in
-`)
+`,
+  )
 })
 
 t.test('a helper in the background says who it is, and is told when it ends', async t => {
-  const begun = (id: string, description: string) => [...delegated(id, description, { background: true }), ended(id, `helper ${id} is at work`)]
-  t.equal(drawn([
-    ...begun('c1', 'one'), ...begun('c2', 'two'),
-    { kind: 'delta', text: 'I ' }, { kind: 'delta', text: 'it', parentToolUseId: 'c1' }, { kind: 'text_end', parentToolUseId: 'c2' }, { kind: 'delta', text: '!', parentToolUseId: 'c1' }, { kind: 'delta', text: 'go on' },
-    { kind: 'subagent_update', id: 'c1', status: 'blocked' }, { kind: 'subagent_update', id: 'c1', status: 'running' },
-    { kind: 'subagent_update', id: 'c1', status: 'failed', error: 'it broke' }, { kind: 'subagent_update', id: 'c2', status: 'killed' }, { kind: 'subagent_update', id: 'c9', status: 'completed', summary: 'x\ny' },
-  ]), `▸ Delegate one
+  const begun = (id: string, description: string) => [
+    ...delegated(id, description, { background: true }),
+    ended(id, `helper ${id} is at work`),
+  ]
+  t.equal(
+    drawn([
+      ...begun('c1', 'one'),
+      ...begun('c2', 'two'),
+      { kind: 'delta', text: 'I ' },
+      { kind: 'delta', text: 'it', parentToolUseId: 'c1' },
+      { kind: 'text_end', parentToolUseId: 'c2' },
+      { kind: 'delta', text: '!', parentToolUseId: 'c1' },
+      { kind: 'delta', text: 'go on' },
+      { kind: 'subagent_update', id: 'c1', status: 'blocked' },
+      { kind: 'subagent_update', id: 'c1', status: 'running' },
+      { kind: 'subagent_update', id: 'c1', status: 'failed', error: 'it broke' },
+      { kind: 'subagent_update', id: 'c2', status: 'killed' },
+      { kind: 'subagent_update', id: 'c9', status: 'completed', summary: 'x\ny' },
+    ]),
+    `▸ Delegate one
 ✓ Delegate one
   helper c1 is at work
 ▸ Delegate two
@@ -143,16 +317,27 @@ helper one asks:
 ✗ helper one: it broke
 helper two was stopped
 ✓ helper c9: x y
-`)
+`,
+  )
 })
 
-const call = (id: string, status: string) => ({ kind: 'tool_call', id, name: 'Shell', category: 'execute', status, target: 'x '.repeat(60) })
+const call = (id: string, status: string) => ({
+  kind: 'tool_call',
+  id,
+  name: 'Shell',
+  category: 'execute',
+  status,
+  target: 'x '.repeat(60),
+})
 
 t.test('a tool that takes its time is told before what comes between, and once when nothing does', async t => {
   const over = (id: string) => ({ kind: 'tool_call_update', id, status: 'completed' })
   const head = short(`Shell ${'x '.repeat(60)}`, 200)
   t.equal(drawn([call('a', 'pending'), over('a')]), `✓ ${head}\n`)
-  t.equal(drawn([call('a', 'pending'), call('b', 'pending'), over('a'), over('b')]), `▸ ${head}\n▸ ${head}\n✓ ${head}\n✓ ${head}\n`)
+  t.equal(
+    drawn([call('a', 'pending'), call('b', 'pending'), over('a'), over('b')]),
+    `▸ ${head}\n▸ ${head}\n✓ ${head}\n✓ ${head}\n`,
+  )
   t.equal(drawn([call('a', 'pending'), { kind: 'done', reason: 'stopped' }]), `▸ ${head}\nended: stopped\n`)
 })
 
@@ -169,26 +354,71 @@ t.test('on a terminal a tool is told at once and its outcome drawn over it, in o
 t.test('a list is told by its own frame, and a private copy once', async t => {
   const copy = { kind: 'worktree', branch: 'agent/a', base: 'b' }
   t.equal(drawn([copy, copy]), 'in a private copy on agent/a, from b\n')
-  t.equal(drawn([{ kind: 'tool_call', id: 't', name: 'Todo', category: 'think', status: 'completed', content: [{ type: 'text', text: '[ ] a' }] }]), '✓ Todo\n')
+  t.equal(
+    drawn([
+      {
+        kind: 'tool_call',
+        id: 't',
+        name: 'Todo',
+        category: 'think',
+        status: 'completed',
+        content: [{ type: 'text', text: '[ ] a' }],
+      },
+    ]),
+    '✓ Todo\n',
+  )
 })
 
 t.test('what a newer daemon sends is shown as it is', async t => {
   t.equal(drawn([{ kind: 'hologram', depth: 3 }]), 'hologram: {"depth":3}\n')
-  t.equal(drawn([{ kind: 'tool_call', id: 't', name: 'X', category: 'zap', status: 'completed', content: [{ type: 'sound', hz: 440 }] }]), '✓ X\n  {"type":"sound","hz":440}\n')
+  t.equal(
+    drawn([
+      {
+        kind: 'tool_call',
+        id: 't',
+        name: 'X',
+        category: 'zap',
+        status: 'completed',
+        content: [{ type: 'sound', hz: 440 }],
+      },
+    ]),
+    '✓ X\n  {"type":"sound","hz":440}\n',
+  )
   t.equal(createRender()({ kind: 'pulse', at: 1 } as unknown as AttachData), 'pulse: {"at":1}\n')
-  t.equal(drawn([{ kind: 'delta', text: 'a' }, { kind: 'todos', entries: 3 }]), 'a\ntodos: {"entries":3}\n')
+  t.equal(
+    drawn([
+      { kind: 'delta', text: 'a' },
+      { kind: 'todos', entries: 3 },
+    ]),
+    'a\ntodos: {"entries":3}\n',
+  )
   for (const frame of [{}, { kind: 'x'.repeat(9999) }, { kind: null }]) t.ok(drawn([frame]).length < 300)
 })
 
 t.test('long output is cut and counted', async t => {
   const text = Array.from({ length: 50 }, (_, i) => `line ${i}`).join('\n')
-  const out = drawn([{ kind: 'tool_call', id: 't', name: 'Shell', category: 'execute', status: 'completed', content: [{ type: 'text', text }] }])
+  const out = drawn([
+    {
+      kind: 'tool_call',
+      id: 't',
+      name: 'Shell',
+      category: 'execute',
+      status: 'completed',
+      content: [{ type: 'text', text }],
+    },
+  ])
   t.equal(out.split('\n').length, 11)
   t.match(out, '… 42 more lines')
 })
 
 t.test('colour is on only where it was asked for', async t => {
-  t.notMatch(drawn([{ kind: 'thinking', text: 'a' }, { kind: 'done', reason: 'completed' }]), '\u001b')
+  t.notMatch(
+    drawn([
+      { kind: 'thinking', text: 'a' },
+      { kind: 'done', reason: 'completed' },
+    ]),
+    '\u001b',
+  )
   t.equal(drawn([{ kind: 'thinking', text: 'a' }], true), '\u001b[2ma\u001b[22m')
   t.equal(stylesOf(true).red('a\n\nb'), '\u001b[31ma\u001b[39m\n\n\u001b[31mb\u001b[39m')
 })
@@ -196,17 +426,55 @@ t.test('colour is on only where it was asked for', async t => {
 t.test('text from elsewhere is made harmless, words are quoted for a shell', async t => {
   t.equal(plain('a\u001b[2J\u0007\tb\r\nc\u202e'), 'a\\u001b[2J\\u0007\tb\nc\\u202e')
   t.equal(oneLine('a\nlanded: all'), 'a\\nlanded: all')
-  t.notMatch(drawn([{ kind: 'landed', landed: false, conflicts: [{ repo: 'root', clean: 0, paths: [{ path: 'a\nlanded: all', reason: 'workspace' }] }] }]), /^landed/m)
+  t.notMatch(
+    drawn([
+      {
+        kind: 'landed',
+        landed: false,
+        conflicts: [{ repo: 'root', clean: 0, paths: [{ path: 'a\nlanded: all', reason: 'workspace' }] }],
+      },
+    ]),
+    /^landed/m,
+  )
   t.equal(jsonLine({ a: '\u009b' }), '{"a":"\\u009b"}\n')
   t.same(JSON.parse(jsonLine({ a: '\u009b\u001b\u202e' })), { a: '\u009b\u001b\u202e' })
   t.same(['a-1', "it's", 'a b', '$(x)', ''].map(quoted), ['a-1', "'it'\\''s'", "'a b'", "'$(x)'", "''"])
-  t.same(columns([['A', 'B'], ['long', '']], undefined), ['A     B', 'long'])
+  t.same(
+    columns(
+      [
+        ['A', 'B'],
+        ['long', ''],
+      ],
+      undefined,
+    ),
+    ['A     B', 'long'],
+  )
 })
 
-const question: QuestionCard = { kind: 'question', requestId: 'q', questions: [
-  { question: 'One?', header: 'One', multiSelect: false, options: [{ label: 'Yes', description: '' }, { label: 'No way', description: '' }] },
-  { question: 'Many?', header: 'Many', multiSelect: true, options: [{ label: 'a', description: '' }, { label: 'b', description: '' }] },
-] }
+const question: QuestionCard = {
+  kind: 'question',
+  requestId: 'q',
+  questions: [
+    {
+      question: 'One?',
+      header: 'One',
+      multiSelect: false,
+      options: [
+        { label: 'Yes', description: '' },
+        { label: 'No way', description: '' },
+      ],
+    },
+    {
+      question: 'Many?',
+      header: 'Many',
+      multiSelect: true,
+      options: [
+        { label: 'a', description: '' },
+        { label: 'b', description: '' },
+      ],
+    },
+  ],
+}
 const plan: Card = { kind: 'plan', requestId: 'p', text: '' }
 const permission: Card = { kind: 'permission', requestId: 'x', toolName: 'Shell', alwaysLabel: 'always allow' }
 
@@ -224,8 +492,17 @@ t.test('words become the reply a card takes', async t => {
     [capability, ['Y'], { connect: true }],
     [payment, ['no'], { approve: false }],
   ]
-  for (const [card, words, reply] of replies) t.same(replyFrom(card, words), { kind: card.kind, requestId: card.requestId, ...reply })
-  for (const [card, words] of [[plan, ['maybe']], [plan, []], [permission, ['never']], [service, []], [payment, ['always']], [payment, ['yes', 'please']], [question, ['1', '2', '3']]] as [Card, string[]][]) {
+  for (const [card, words, reply] of replies)
+    t.same(replyFrom(card, words), { kind: card.kind, requestId: card.requestId, ...reply })
+  for (const [card, words] of [
+    [plan, ['maybe']],
+    [plan, []],
+    [permission, ['never']],
+    [service, []],
+    [payment, ['always']],
+    [payment, ['yes', 'please']],
+    [question, ['1', '2', '3']],
+  ] as [Card, string[]][]) {
     t.throws(() => replyFrom(card, words), { code: 2 })
   }
   t.same(replyFrom(question, []), { kind: 'question', requestId: 'q' }, 'no answer at all skips every question')
@@ -282,7 +559,11 @@ t.test('a comparison rebuilds both texts, whatever they are', async t => {
   for (let round = 0; round < 500; round++) {
     const [before, after] = [text(), text()]
     const lines = compare(before, after)
-    const side = (left: string) => lines.filter(({ mark }) => mark !== left).map(line => `${line.text}\n`).join('')
+    const side = (left: string) =>
+      lines
+        .filter(({ mark }) => mark !== left)
+        .map(line => `${line.text}\n`)
+        .join('')
     if (side('+') !== before || side('-') !== after) t.fail(JSON.stringify([before, after]))
   }
   t.same(compare('', 'a\n'), [{ mark: '+', text: 'a' }])
@@ -295,8 +576,22 @@ t.test('hunks carry three lines around a change, and their numbers', async t => 
   changed[2] = 'x\n'
   changed.splice(14, 1)
   t.same(hunks(compare(numbers(20).join(''), changed.join(''))), [
-    '@@ -1,6 +1,6 @@', ' 1', ' 2', '-3', '+x', ' 4', ' 5', ' 6',
-    '@@ -12,7 +12,6 @@', ' 12', ' 13', ' 14', '-15', ' 16', ' 17', ' 18',
+    '@@ -1,6 +1,6 @@',
+    ' 1',
+    ' 2',
+    '-3',
+    '+x',
+    ' 4',
+    ' 5',
+    ' 6',
+    '@@ -12,7 +12,6 @@',
+    ' 12',
+    ' 13',
+    ' 14',
+    '-15',
+    ' 16',
+    ' 17',
+    ' 18',
   ])
   t.same(hunks(compare('', 'a\n')), ['@@ -0,0 +1,1 @@', '+a'])
 })

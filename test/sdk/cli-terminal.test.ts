@@ -15,8 +15,15 @@ const started = async (t: Test) => {
 
 /** The client in a terminal of its own, as a person has one. */
 const person = (t: Test, data: string, args: string[], size = { cols: 90, rows: 20 }) => {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name, value]) => value !== undefined && !/^(CI|NO_COLOR|SANDBOX_)/.test(name))) as { [name: string]: string }
-  const child = pty.spawn(process.execPath, [PROGRAM, 'terminal', ...args, '--data', data], { name: 'xterm-256color', ...size, cwd: '/', env: { ...env, PATH } })
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name, value]) => value !== undefined && !/^(CI|NO_COLOR|SANDBOX_)/.test(name)),
+  ) as { [name: string]: string }
+  const child = pty.spawn(process.execPath, [PROGRAM, 'terminal', ...args, '--data', data], {
+    name: 'xterm-256color',
+    ...size,
+    cwd: '/',
+    env: { ...env, PATH },
+  })
   let text = ''
   let wake = () => {}
   child.onData(said => {
@@ -26,7 +33,8 @@ const person = (t: Test, data: string, args: string[], size = { cols: 90, rows: 
   const exit = new Promise<number>(resolve => child.onExit(({ exitCode }) => resolve(exitCode)))
   t.teardown(() => void child.kill('SIGKILL'))
   return {
-    child, exit,
+    child,
+    exit,
     shows: async (pattern: RegExp) => {
       while (!pattern.test(text)) await new Promise<void>(resolve => (wake = resolve))
       return text
@@ -34,7 +42,7 @@ const person = (t: Test, data: string, args: string[], size = { cols: 90, rows: 
   }
 }
 
-t.test('a person works in a terminal, leaves it, comes back, and its exit code is the client\'s', async t => {
+t.test("a person works in a terminal, leaves it, comes back, and its exit code is the client's", async t => {
   const { data, client } = await started(t)
   const one = person(t, data, ['build', '--cwd', 'sub'])
   await one.shows(/attached to web-build; Ctrl-\] detaches/)
@@ -67,7 +75,11 @@ t.test('terminals are listed and closed, and without a person there none is open
   t.match(await run('a'), { code: 2, err: /expected a person at a terminal/ })
   t.match(await run('close'), { code: 2, err: /terminal close NAME/ })
   t.match(await run('open', 'x'), { code: 2 })
-  t.same(await run('close', 'nope'), { code: 1, out: '', err: 'sandbox: no terminal is called web-nope; sandbox terminal list shows them\n' })
+  t.same(await run('close', 'nope'), {
+    code: 1,
+    out: '',
+    err: 'sandbox: no terminal is called web-nope; sandbox terminal list shows them\n',
+  })
   t.match(await run('close', 'a'), { code: 0, out: 'closed web-a\n' })
   t.same((await client.call('GET /system/terminals')).sessions, [])
 })

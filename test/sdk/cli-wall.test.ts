@@ -6,24 +6,38 @@ import { sandbox } from './cli-process.js'
 
 t.test('sandbox wall lists what is readable, writable and closed, and why', async t => {
   const folder = realpathSync(folderOf(t))
-  const [workspace, data, tools, config] = ['workspace', 'data', 'tools', 'config.json'].map(name => join(folder, name)) as [string, string, string, string]
+  const [workspace, data, tools, config] = ['workspace', 'data', 'tools', 'config.json'].map(name =>
+    join(folder, name),
+  ) as [string, string, string, string]
   makeWorkspace(workspace)
   mkdirSync(tools)
   writeFileSync(config, JSON.stringify({ wall: { read: [tools, join(folder, 'missing')] } }))
   await spawnDaemon(t, { workspace, data, args: ['--config', config] })
   const { code, out } = await sandbox(['wall'], { env: { SANDBOX_DATA: data } })
   t.equal(code, 0)
-  for (const row of [['write', workspace, 'workspace'], ['write', '/tmp', 'temporary files'], ['read', '/usr', 'system'], ['read', tools, 'wall.read'], ['closed', '/etc/shadow', 'closed to other users']]) {
+  for (const row of [
+    ['write', workspace, 'workspace'],
+    ['write', '/tmp', 'temporary files'],
+    ['read', '/usr', 'system'],
+    ['read', tools, 'wall.read'],
+    ['closed', '/etc/shadow', 'closed to other users'],
+  ]) {
     t.match(out, new RegExp(`^${row.join(' +')}$`, 'm'))
   }
   t.notMatch(out, 'missing')
-  const { rows } = JSON.parse((await sandbox(['wall', '--json'], { env: { SANDBOX_DATA: data } })).out) as { rows: { path: string; access: string }[] }
+  const { rows } = JSON.parse((await sandbox(['wall', '--json'], { env: { SANDBOX_DATA: data } })).out) as {
+    rows: { path: string; access: string }[]
+  }
   t.equal(rows.find(({ path }) => path === workspace)?.access, 'write')
 })
 
 t.test('a deployment cannot open what the sandbox keeps for itself', async t => {
   const folder = realpathSync(folderOf(t))
-  const [workspace, data, config] = ['workspace', 'data', 'config.json'].map(name => join(folder, name)) as [string, string, string]
+  const [workspace, data, config] = ['workspace', 'data', 'config.json'].map(name => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
   makeWorkspace(workspace)
   const start = (wall: object) => {
     writeFileSync(config, JSON.stringify({ wall }))

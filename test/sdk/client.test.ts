@@ -12,8 +12,13 @@ const collect = async <T>(stream: AsyncIterable<T>): Promise<T[]> => {
   return all
 }
 /** What a promise fails with. */
-const failure = (promise: Promise<unknown>): Promise<unknown> => promise.then(() => undefined, error => error)
-const frames = (count: number): Frame[] => Array.from({ length: count }, (_, i) => ({ kind: 'delta', text: `wörd ${i + 1} 🌱` }))
+const failure = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    error => error,
+  )
+const frames = (count: number): Frame[] =>
+  Array.from({ length: count }, (_, i) => ({ kind: 'delta', text: `wörd ${i + 1} 🌱` }))
 const seqs = (events: readonly AttachData[]) => events.flatMap(event => (event.kind === 'frame' ? [event.seq] : []))
 
 t.test('a call is its method and path: parameters in the path, the rest in the query or the body', async t => {
@@ -44,15 +49,23 @@ t.test('a path that would become another one is never sent', async t => {
 
 t.test('a refusal arrives as one: reason, sentence, errors, fields and when to ask again', async t => {
   const { url } = await wireServer(t, (_, response) =>
-    json(response, 409, { message: 'the agent is writing', reason: 'conflict', errors: [{ path: 'a', expected: 'b' }], holders: ['x'] }, { 'retry-after': '7' }))
-  const error = await createClient({ url }).call('GET /agents').catch(error => error)
+    json(
+      response,
+      409,
+      { message: 'the agent is writing', reason: 'conflict', errors: [{ path: 'a', expected: 'b' }], holders: ['x'] },
+      { 'retry-after': '7' },
+    ),
+  )
+  const error = await createClient({ url })
+    .call('GET /agents')
+    .catch(error => error)
   t.ok(error instanceof Refusal)
   t.equal(error.reason, 'conflict')
   t.equal(error.message, 'the agent is writing')
   t.same(error.detail, { errors: [{ path: 'a', expected: 'b' }], fields: { holders: ['x'] }, retryAfter: 7 })
 })
 
-t.test('a failure without the contract\'s body keeps its status', async t => {
+t.test("a failure without the contract's body keeps its status", async t => {
   const { url } = await wireServer(t, ({ path }, response) => {
     if (path === '/info') return void response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>proxy</h1>')
     if (path === '/agents') return json(response, 404, { reason: 'constructor', message: 'x' })
@@ -73,13 +86,19 @@ t.test('nobody there is told apart from a daemon that says no', async t => {
 
 t.test('a redirect is not followed, so no credential leaves', async t => {
   const other = await wireServer(t, () => ({}))
-  const { url } = await wireServer(t, (_, response) => void response.writeHead(302, { location: `${other.url}/agents` }).end())
+  const { url } = await wireServer(
+    t,
+    (_, response) => void response.writeHead(302, { location: `${other.url}/agents` }).end(),
+  )
   await t.rejects(createClient({ url, token: 'sbc_1' }).call('GET /agents'), Unreached)
   t.equal(other.seen.length, 0)
 })
 
 t.test('bytes come with their type', async t => {
-  const { url } = await wireServer(t, (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'))
+  const { url } = await wireServer(
+    t,
+    (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
+  )
   const page = (await createClient({ url }).call('GET /reference' as 'GET /agents')) as unknown as { data: Uint8Array }
   t.equal(new TextDecoder().decode(page.data), '<p>')
 })
@@ -100,10 +119,20 @@ t.test('a run cut at any byte arrives whole: no frame twice, none missing', asyn
   for (let at = 1; at < total; at += 37) {
     cut = at
     const events = await collect(await client.call('POST /agent/attach', { conversationId: 'c-1' }))
-    t.same(events.map(event => event.kind), ['attached', ...all.map(() => 'frame'), 'end'], `cut at ${at}`)
-    t.same(seqs(events), all.map((_, i) => i + 1))
+    t.same(
+      events.map(event => event.kind),
+      ['attached', ...all.map(() => 'frame'), 'end'],
+      `cut at ${at}`,
+    )
+    t.same(
+      seqs(events),
+      all.map((_, i) => i + 1),
+    )
   }
-  t.ok(seen.some(({ body }) => body.run === 'r-1' && body.after === 7), 'it was taken up by run and position')
+  t.ok(
+    seen.some(({ body }) => body.run === 'r-1' && body.after === 7),
+    'it was taken up by run and position',
+  )
 })
 
 t.test('a run cut after every few bytes still arrives whole', async t => {
@@ -117,8 +146,13 @@ t.test('a run cut after every few bytes still arrives whole', async t => {
     if (upTo >= bytes.length) return void response.end(bytes)
     response.write(bytes.subarray(0, upTo), () => setImmediate(() => response.destroy()))
   })
-  const events = await collect(await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' }))
-  t.same(seqs(events), all.map((_, i) => i + 1))
+  const events = await collect(
+    await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' }),
+  )
+  t.same(
+    seqs(events),
+    all.map((_, i) => i + 1),
+  )
 })
 
 t.test('frames a daemon repeats or leaves out are put right', async t => {
@@ -128,7 +162,9 @@ t.test('frames a daemon repeats or leaves out are put right', async t => {
     // The first answer lacks frame 3; the second begins at 1 whatever was asked.
     return void streaming(response).end(lines.filter((_, i) => body.after !== undefined || i !== 4).join(''))
   })
-  const events = await collect(await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' }))
+  const events = await collect(
+    await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' }),
+  )
   t.same(seqs(events), [1, 2, 3, 4, 5, 6])
 })
 
@@ -136,18 +172,33 @@ t.test('a newer run after a cut is told by its head and begins at its first fram
   const { url } = await wireServer(t, ({ body }, response) => {
     streaming(response)
     if (body.run) return void response.end(runBytes('r-2', frames(2)))
-    response.write(runBytes('r-1', frames(5)).split(/(?<=\n\n)/).slice(0, 5).join(''), () => setImmediate(() => response.destroy()))
+    response.write(
+      runBytes('r-1', frames(5))
+        .split(/(?<=\n\n)/)
+        .slice(0, 5)
+        .join(''),
+      () => setImmediate(() => response.destroy()),
+    )
   })
-  const events = await collect(await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' }))
-  t.same(events.flatMap(event => (event.kind === 'attached' ? [event.run] : [])), ['r-1', 'r-2'])
+  const events = await collect(
+    await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' }),
+  )
+  t.same(
+    events.flatMap(event => (event.kind === 'attached' ? [event.run] : [])),
+    ['r-1', 'r-2'],
+  )
   t.same(seqs(events), [1, 2, 3, 1, 2])
 })
 
 t.test('a starting daemon is asked again, a refusal ends the stream', async t => {
   const answers = [
-    (response: Parameters<typeof json>[0]) => void streaming(response).write(wire('message', { kind: 'frame', seq: 1, event: frames(1)[0] }, 'r-1:1'), () => setImmediate(() => response.destroy())),
+    (response: Parameters<typeof json>[0]) =>
+      void streaming(response).write(wire('message', { kind: 'frame', seq: 1, event: frames(1)[0] }, 'r-1:1'), () =>
+        setImmediate(() => response.destroy()),
+      ),
     (response: Parameters<typeof json>[0]) => json(response, 503, { reason: 'unavailable', message: 'still starting' }),
-    (response: Parameters<typeof json>[0]) => json(response, 404, { reason: 'not-found', message: 'no such conversation' }),
+    (response: Parameters<typeof json>[0]) =>
+      json(response, 404, { reason: 'not-found', message: 'no such conversation' }),
   ]
   const { url, seen } = await wireServer(t, (_, response) => answers[Math.min(seen.length, 3) - 1]!(response))
   const stream = await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' })
@@ -157,7 +208,9 @@ t.test('a starting daemon is asked again, a refusal ends the stream', async t =>
 
 t.test('a stream that is only ever cut is given up after the attempts it may have', async t => {
   const { url, seen } = await wireServer(t, (_, response) => {
-    streaming(response).write(wire('message', { kind: 'attached', run: 'r-1', prompt: '', startedAt: 1, seq: 0 }), () => response.socket?.end())
+    streaming(response).write(wire('message', { kind: 'attached', run: 'r-1', prompt: '', startedAt: 1, seq: 0 }), () =>
+      response.socket?.end(),
+    )
   })
   const stream = await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' })
   await t.rejects(collect(stream), Unreached)
@@ -166,7 +219,11 @@ t.test('a stream that is only ever cut is given up after the attempts it may hav
 })
 
 t.test('an error event is thrown as the refusal it describes and is not asked again', async t => {
-  const { url, seen } = await wireServer(t, (_, response) => void streaming(response).end(wire('error', { message: 'your session ended', reason: 'unauthenticated' })))
+  const { url, seen } = await wireServer(
+    t,
+    (_, response) =>
+      void streaming(response).end(wire('error', { message: 'your session ended', reason: 'unauthenticated' })),
+  )
   const stream = await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' })
   t.match(await failure(collect(stream)), { reason: 'unauthenticated', message: 'your session ended' })
   t.equal(seen.length, 1)
@@ -176,18 +233,25 @@ t.test('any other stream is taken up after its last event id', async t => {
   const { url, seen } = await wireServer(t, ({ headers }, response) => {
     streaming(response)
     if (headers['last-event-id'] === 'e:2') return void response.end(`${wire('message', 3, 'e:3')}${wire('done', {})}`)
-    response.write(wire('message', 1, 'e:1') + wire('message', 2, 'e:2') + 'id: e:3\ndata: 3', () => setImmediate(() => response.destroy()))
+    response.write(wire('message', 1, 'e:1') + wire('message', 2, 'e:2') + 'id: e:3\ndata: 3', () =>
+      setImmediate(() => response.destroy()),
+    )
   })
-  const stream = (await createClient({ url, retry: quick }).call('GET /events' as 'GET /agents')) as unknown as AsyncIterable<number>
+  const stream = (await createClient({ url, retry: quick }).call(
+    'GET /events' as 'GET /agents',
+  )) as unknown as AsyncIterable<number>
   t.same(await collect(stream), [1, 2, 3])
   t.equal(seen.length, 2)
 })
 
 t.test('a signal ends a stream that waits, and one that waits to ask again', async t => {
   const { url } = await wireServer(t, ({ body }, response) => {
-    streaming(response).write(wire('message', { kind: 'attached', run: 'r-1', prompt: '', startedAt: 1, seq: 0 }), () => {
-      if (body.conversationId === 'cut') setImmediate(() => response.destroy())
-    })
+    streaming(response).write(
+      wire('message', { kind: 'attached', run: 'r-1', prompt: '', startedAt: 1, seq: 0 }),
+      () => {
+        if (body.conversationId === 'cut') setImmediate(() => response.destroy())
+      },
+    )
   })
   const client = createClient({ url, retry: { first: 60_000, most: 60_000 } })
   for (const conversationId of ['open', 'cut']) {
@@ -204,16 +268,24 @@ t.test('a stream nothing arrives on counts as cut', async t => {
   const { url, seen } = await wireServer(t, ({ body }, response) => {
     streaming(response)
     if (body.after !== undefined) return void response.end(runBytes('r-1', frames(2), 1))
-    response.write(runBytes('r-1', frames(2)).split(/(?<=\n\n)/).slice(0, 3).join(''))
+    response.write(
+      runBytes('r-1', frames(2))
+        .split(/(?<=\n\n)/)
+        .slice(0, 3)
+        .join(''),
+    )
   })
-  const events = await collect(await createClient({ url, retry: { ...quick, silence: 50 } }).call('POST /agent/attach', { conversationId: 'c-1' }))
+  const events = await collect(
+    await createClient({ url, retry: { ...quick, silence: 50 } }).call('POST /agent/attach', { conversationId: 'c-1' }),
+  )
   t.same(seqs(events), [1, 2])
   t.equal(seen.length, 2)
 })
 
 t.test('a session the daemon knows no more is renewed once, for calls and for streams', async t => {
   const { url, seen } = await wireServer(t, ({ headers, body }, response) => {
-    if (headers.authorization !== 'Bearer sbs_2') return json(response, 401, { reason: 'unauthenticated', message: 'expected another session' })
+    if (headers.authorization !== 'Bearer sbs_2')
+      return json(response, 401, { reason: 'unauthenticated', message: 'expected another session' })
     if (body.conversationId) return void streaming(response).end(runBytes('r-1', frames(1)))
     return { agents: [] }
   })
@@ -229,10 +301,17 @@ t.test('a session the daemon knows no more is renewed once, for calls and for st
 
 t.test('a reader who leaves closes the connection', async t => {
   let closed = () => {}
-  const left = new Promise<void>(resolve => { closed = resolve })
+  const left = new Promise<void>(resolve => {
+    closed = resolve
+  })
   const { url } = await wireServer(t, (_, response) => {
     response.on('close', closed)
-    streaming(response).write(runBytes('r-1', frames(2)).split(/(?<=\n\n)/).slice(0, 3).join(''))
+    streaming(response).write(
+      runBytes('r-1', frames(2))
+        .split(/(?<=\n\n)/)
+        .slice(0, 3)
+        .join(''),
+    )
   })
   for await (const _ of await createClient({ url }).call('POST /agent/attach', { conversationId: 'c-1' })) break
   await left

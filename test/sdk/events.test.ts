@@ -20,9 +20,17 @@ const TABLE: readonly [name: string, text: string, events: ServerEvent[]][] = [
   ['returns', 'data: a\r\rdata: b\r\r', [message('a'), message('b')]],
   ['returns with line feeds', 'data: a\r\n\r\ndata: b\r\n\r\n', [message('a'), message('b')]],
   ['mixed ends', 'data: a\r\ndata: b\ndata: c\r\n\r', [message('a\nb\nc')]],
-  ['a byte order mark, once', '\uFEFFdata: a\n\n\uFEFFdata: b\n\ndata: \uFEFFc\n\n', [message('a'), message('\uFEFFc')]],
+  [
+    'a byte order mark, once',
+    '\uFEFFdata: a\n\n\uFEFFdata: b\n\ndata: \uFEFFc\n\n',
+    [message('a'), message('\uFEFFc')],
+  ],
   ['an event type for one event', 'event: done\ndata: 1\n\ndata: 2\n\n', [message('1', '', 'done'), message('2')]],
-  ['an id that stays', 'id: r:1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n', [message('a', 'r:1'), message('b', 'r:1'), message('c')]],
+  [
+    'an id that stays',
+    'id: r:1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n',
+    [message('a', 'r:1'), message('b', 'r:1'), message('c')],
+  ],
   ['an id with NUL is ignored', 'id: 1\ndata: a\n\nid: 2\0\ndata: b\n\n', [message('a', '1'), message('b', '1')]],
   ['an event without data is none, its id counts', 'id: 7\nevent: x\n\ndata: a\n\n', [message('a', '7')]],
   ['an unfinished event is dropped', 'data: a\n\ndata: b\n', [message('a')]],
@@ -37,7 +45,8 @@ t.test('where the bytes are cut makes no difference', async t => {
   for (const [name, text, events] of TABLE) {
     const all = bytes(text)
     t.same(parse([...all].map(byte => Uint8Array.of(byte))), events, `${name}, byte by byte`)
-    for (let cut = 0; cut <= all.length; cut++) t.same(parse([all.subarray(0, cut), all.subarray(cut)]), events, `${name}, cut at ${cut}`)
+    for (let cut = 0; cut <= all.length; cut++)
+      t.same(parse([all.subarray(0, cut), all.subarray(cut)]), events, `${name}, cut at ${cut}`)
   }
 })
 
@@ -73,7 +82,9 @@ t.test('a body is read only as fast as its events are taken, and let go when the
   let cancelled = false
   const body = new ReadableStream<Uint8Array>({
     pull: controller => controller.enqueue(bytes(`data: ${++pulled}\n\n`)),
-    cancel: () => { cancelled = true },
+    cancel: () => {
+      cancelled = true
+    },
   })
   for await (const { data } of readEvents(body)) if (data === '3') break
   t.ok(pulled <= 5, `${pulled} pieces were pulled for 3 events`)

@@ -1,12 +1,30 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { accessTo, allows, commonReach, covers, leads, reachOf, type Access, type ReachFolder } from '../../sdk/reach.js'
+import {
+  accessTo,
+  allows,
+  commonReach,
+  covers,
+  leads,
+  reachOf,
+  type Access,
+  type ReachFolder,
+} from '../../sdk/reach.js'
 
 /** A small tree in which every folder has the same three names, so that areas meet, overlap and lie in one another. */
 const NAMES = ['a', 'b', 'ab']
-const TREE = ['.', ...NAMES.flatMap(one => [one, ...NAMES.flatMap(two => [`${one}/${two}`, ...NAMES.map(three => `${one}/${two}/${three}`)])])]
+const TREE = [
+  '.',
+  ...NAMES.flatMap(one => [
+    one,
+    ...NAMES.flatMap(two => [`${one}/${two}`, ...NAMES.map(three => `${one}/${two}/${three}`)]),
+  ]),
+]
 
-const folders = fc.array(fc.record<ReachFolder>({ path: fc.constantFrom(...TREE), access: fc.constantFrom<Access>('read', 'work') }), { maxLength: 6 })
+const folders = fc.array(
+  fc.record<ReachFolder>({ path: fc.constantFrom(...TREE), access: fc.constantFrom<Access>('read', 'work') }),
+  { maxLength: 6 },
+)
 const place = fc.constantFrom(...TREE)
 
 /** The slow and obvious way: every path with all the folders above it, one by one. */
@@ -23,35 +41,49 @@ const slowly = (given: readonly ReachFolder[], path: string): Access | undefined
 const PROPERTY = { seed: 5, numRuns: 3000 }
 
 t.test('what may be done at a path is the most that any folder around it gives', async t => {
-  fc.assert(fc.property(folders, place, (given, path) => accessTo(given, path) === slowly(given, path)), PROPERTY)
+  fc.assert(
+    fc.property(folders, place, (given, path) => accessTo(given, path) === slowly(given, path)),
+    PROPERTY,
+  )
   t.pass()
 })
 
 t.test('folding changes nothing of what is reached, and leaves no folder that another one gives', async t => {
-  fc.assert(fc.property(folders, given => {
-    const folded = reachOf(given)
-    const same = TREE.every(path => accessTo(folded, path) === slowly(given, path))
-    const least = folded.every((_, at) => TREE.some(path => slowly(folded.toSpliced(at, 1), path) !== slowly(folded, path)))
-    return same && least
-  }), PROPERTY)
+  fc.assert(
+    fc.property(folders, given => {
+      const folded = reachOf(given)
+      const same = TREE.every(path => accessTo(folded, path) === slowly(given, path))
+      const least = folded.every((_, at) =>
+        TREE.some(path => slowly(folded.toSpliced(at, 1), path) !== slowly(folded, path)),
+      )
+      return same && least
+    }),
+    PROPERTY,
+  )
   t.pass()
 })
 
 t.test('a folder leads down when anything at or below it is reached', async t => {
-  fc.assert(fc.property(folders, place, (given, path) => {
-    const below = TREE.some(each => upwards(each).includes(path) && slowly(given, each) !== undefined)
-    return leads(given, path) === below
-  }), PROPERTY)
+  fc.assert(
+    fc.property(folders, place, (given, path) => {
+      const below = TREE.some(each => upwards(each).includes(path) && slowly(given, each) !== undefined)
+      return leads(given, path) === below
+    }),
+    PROPERTY,
+  )
   t.pass()
 })
 
 t.test('a repository is covered whole, in part or not at all', async t => {
-  fc.assert(fc.property(folders, place, (given, path) => {
-    const inIt = TREE.filter(each => upwards(each).includes(path)).map(each => slowly(given, each) !== undefined)
-    const cover = covers(given, path === '.' ? 'root' : path)
-    const around = slowly(given, path) !== undefined
-    return cover === (around ? 'all' : inIt.includes(true) ? 'part' : 'none')
-  }), PROPERTY)
+  fc.assert(
+    fc.property(folders, place, (given, path) => {
+      const inIt = TREE.filter(each => upwards(each).includes(path)).map(each => slowly(given, each) !== undefined)
+      const cover = covers(given, path === '.' ? 'root' : path)
+      const around = slowly(given, path) !== undefined
+      return cover === (around ? 'all' : inIt.includes(true) ? 'part' : 'none')
+    }),
+    PROPERTY,
+  )
   t.pass()
 })
 
@@ -73,7 +105,19 @@ t.test('what two reaches both give is what each of them gives', async t => {
     const [a, b] = [slowly(one, path), slowly(other, path)]
     return a === undefined || b === undefined ? undefined : a === 'work' && b === 'work' ? 'work' : 'read'
   }
-  fc.assert(fc.property(folders, folders, place, (one, other, path) => accessTo(commonReach(one, other), path) === both(one, other, path)), PROPERTY)
+  fc.assert(
+    fc.property(
+      folders,
+      folders,
+      place,
+      (one, other, path) => accessTo(commonReach(one, other), path) === both(one, other, path),
+    ),
+    PROPERTY,
+  )
   const docs: ReachFolder[] = [{ path: 'docs', access: 'read' }]
-  t.same([commonReach(docs, undefined), commonReach(undefined, docs), commonReach(undefined, undefined)], [docs, docs, undefined], 'who is not limited gives all of the other')
+  t.same(
+    [commonReach(docs, undefined), commonReach(undefined, docs), commonReach(undefined, undefined)],
+    [docs, docs, undefined],
+    'who is not limited gives all of the other',
+  )
 })

@@ -15,7 +15,10 @@ export interface Seen {
 
 export type Answerer = (seen: Seen, response: ServerResponse) => unknown
 
-/** A small server that speaks the contract's wire: what a handler returns is the JSON answer, unless it wrote one itself. */
+/**
+ * A small server that speaks the contract's wire: what a handler returns is the JSON answer, unless it wrote one
+ * itself.
+ */
 export const wireServer = async (t: Pick<Test, 'teardown'>, answer: Answerer) => {
   const seen: Seen[] = []
   const server = createServer(async (request, response) => {
@@ -23,7 +26,13 @@ export const wireServer = async (t: Pick<Test, 'teardown'>, answer: Answerer) =>
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const text = Buffer.concat(chunks).toString()
     const [path = '', query = ''] = request.url!.split('?')
-    const one = { method: request.method!, path, query: new URLSearchParams(query), headers: request.headers, body: text ? JSON.parse(text) : {} }
+    const one = {
+      method: request.method!,
+      path,
+      query: new URLSearchParams(query),
+      headers: request.headers,
+      body: text ? JSON.parse(text) : {},
+    }
     seen.push(one)
     const value = await answer(one, response)
     if (value !== undefined) json(response, 200, value)
@@ -34,12 +43,23 @@ export const wireServer = async (t: Pick<Test, 'teardown'>, answer: Answerer) =>
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, close: () => server.closeAllConnections() }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    close: () => server.closeAllConnections(),
+  }
 }
 
 /** Answers with a status and a JSON body. */
-export const json = (response: ServerResponse, status: number, body: unknown, headers: { [name: string]: string } = {}): void => {
-  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers }).end(JSON.stringify(body))
+export const json = (
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: { [name: string]: string } = {},
+): void => {
+  response
+    .writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers })
+    .end(JSON.stringify(body))
 }
 
 /** The wire bytes of one event. */
@@ -47,13 +67,16 @@ export const wire = (event: string, data: unknown, id = ''): string =>
   `${id && `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** The wire bytes of a run watched after a position, to its end. */
-export const runBytes = (run: string, frames: readonly Frame[], after = 0): string => [
-  wire('message', { kind: 'attached', run, prompt: 'p', startedAt: 1, seq: frames.length }),
-  ': \n\n',
-  ...frames.map((event, index) => wire('message', { kind: 'frame', seq: index + 1, event }, `${run}:${index + 1}`)).slice(after),
-  wire('message', { kind: 'end' }),
-  wire('done', { run, reason: 'completed' }),
-].join('')
+export const runBytes = (run: string, frames: readonly Frame[], after = 0): string =>
+  [
+    wire('message', { kind: 'attached', run, prompt: 'p', startedAt: 1, seq: frames.length }),
+    ': \n\n',
+    ...frames
+      .map((event, index) => wire('message', { kind: 'frame', seq: index + 1, event }, `${run}:${index + 1}`))
+      .slice(after),
+    wire('message', { kind: 'end' }),
+    wire('done', { run, reason: 'completed' }),
+  ].join('')
 
 /** Starts an event stream. */
 export const streaming = (response: ServerResponse): ServerResponse =>

@@ -14,7 +14,7 @@ const MISSING = (await findChromium()) === undefined && !process.env.CI
 
 /** The options of a test that needs a real browser: skipped where there is none, but never in a pipeline. */
 export const withChromium = (): { skip?: string } =>
-  (MISSING ? { skip: 'this machine has no chromium (Debian: apt-get install chromium)' } : {})
+  MISSING ? { skip: 'this machine has no chromium (Debian: apt-get install chromium)' } : {}
 
 /** What a server of pages answers: HTML, or whatever a function writes. */
 export type Page = string | ((request: IncomingMessage, response: ServerResponse) => void)
@@ -32,17 +32,24 @@ export const PAGES: { readonly [path: string]: Page } = {
   '/': '<title>Home</title><h1>Hello</h1><p hidden>unseen</p><a href="/two">go</a>',
   '/two': '<title>Two</title>the second page',
   '/hang': '<title>Hang</title><script>setTimeout(() => { for (;;); })</script>',
-  '/file': (_, response) => void response.writeHead(200, { 'content-type': 'application/zip', 'content-disposition': 'attachment' }).end('PK'),
+  '/file': (_, response) =>
+    void response.writeHead(200, { 'content-type': 'application/zip', 'content-disposition': 'attachment' }).end('PK'),
 }
 
 /** A web server with pages by path. */
-export const siteOf = async (t: Pick<Test, 'teardown'>, pages: { readonly [path: string]: Page }, host = '127.0.0.1'): Promise<Site> => {
+export const siteOf = async (
+  t: Pick<Test, 'teardown'>,
+  pages: { readonly [path: string]: Page },
+  host = '127.0.0.1',
+): Promise<Site> => {
   const heard: string[] = []
   const server = createServer((request, response) => {
     heard.push(`${request.method} ${request.url}`)
     const page = pages[URL.parse(request.url ?? '', 'http://x')?.pathname ?? '']
     if (typeof page === 'function') return page(request, response)
-    response.writeHead(page === undefined ? 404 : 200, { 'content-type': 'text/html; charset=utf-8' }).end(page ?? 'nothing here')
+    response
+      .writeHead(page === undefined ? 404 : 200, { 'content-type': 'text/html; charset=utf-8' })
+      .end(page ?? 'nothing here')
   })
   server.listen(0, host)
   await once(server, 'listening')
@@ -55,8 +62,11 @@ export const siteOf = async (t: Pick<Test, 'teardown'>, pages: { readonly [path:
 }
 
 /** Acts on the browser `web-a` as a person does. */
-export const act = ({ client }: Pick<Support, 'client'>, action: BrowserAct['action'], more: Partial<BrowserAct> = {}): Promise<BrowserActed> =>
-  client.call('POST /system/browsers/{name}/page', { name: 'web-a', action, ...more })
+export const act = (
+  { client }: Pick<Support, 'client'>,
+  action: BrowserAct['action'],
+  more: Partial<BrowserAct> = {},
+): Promise<BrowserActed> => client.call('POST /system/browsers/{name}/page', { name: 'web-a', action, ...more })
 
 /** Where the folders of browsers without sign-ins are. */
 export const freshOf = ({ data }: { readonly data: string }): string => join(data, 'system', 'browsers', 'fresh')
@@ -66,33 +76,51 @@ export const until = async (holds: () => boolean | Promise<boolean>): Promise<vo
   while (!(await holds())) await new Promise(resolve => setTimeout(resolve, 20))
 }
 
-const AS = { caller: { kind: 'plugin', actor: 'sandbox:agent', role: 'owner' }, signal: new AbortController().signal, trusted: true } as const
+const AS = {
+  caller: { kind: 'plugin', actor: 'sandbox:agent', role: 'owner' },
+  signal: new AbortController().signal,
+  trusted: true,
+} as const
 
 /** A call as another group makes it. */
-export const between = <C extends `browsers.${string}` & keyof Api>({ kernel }: Pick<Support, 'kernel'>, call: C, input: object = {}): Promise<Reply<Api, C>> =>
-  kernel.calls.answer(call, input, AS) as Promise<Reply<Api, C>>
+export const between = <C extends `browsers.${string}` & keyof Api>(
+  { kernel }: Pick<Support, 'kernel'>,
+  call: C,
+  input: object = {},
+): Promise<Reply<Api, C>> => kernel.calls.answer(call, input, AS) as Promise<Reply<Api, C>>
 
 /** The processes whose command line holds a word, as the machine sees them. */
-export const processesWith = (word: string): number[] => readdirSync('/proc').filter(name => /^\d+$/.test(name)).flatMap(name => {
-  try {
-    return readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(word) ? [Number(name)] : []
-  } catch {
-    return []
-  }
-})
+export const processesWith = (word: string): number[] =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .flatMap(name => {
+      try {
+        return readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(word) ? [Number(name)] : []
+      } catch {
+        return []
+      }
+    })
 
 /** The ports of loopback that a process, or one below it, listens on. */
 export const portsOf = (pids: readonly number[]): number[] => {
-  const sockets = new Set(pids.flatMap(pid => {
-    try {
-      return readdirSync(`/proc/${pid}/fd`).flatMap(fd => /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [])
-    } catch {
-      return []
-    }
-  }))
-  return ['tcp', 'tcp6'].flatMap(table => readFileSync(`/proc/net/${table}`, 'utf8').split('\n').slice(1).flatMap(line => {
-    const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/)
-    return state === '0A' && sockets.has(inode) ? [Number.parseInt(local.split(':')[1]!, 16)] : []
-  }))
+  const sockets = new Set(
+    pids.flatMap(pid => {
+      try {
+        return readdirSync(`/proc/${pid}/fd`).flatMap(
+          fd => /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [],
+        )
+      } catch {
+        return []
+      }
+    }),
+  )
+  return ['tcp', 'tcp6'].flatMap(table =>
+    readFileSync(`/proc/net/${table}`, 'utf8')
+      .split('\n')
+      .slice(1)
+      .flatMap(line => {
+        const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/)
+        return state === '0A' && sockets.has(inode) ? [Number.parseInt(local.split(':')[1]!, 16)] : []
+      }),
+  )
 }
-

@@ -3,11 +3,18 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { layGitdir } from '../../plugins/agent/copies/gitdir.js'
 
-/** Makes a private copy of a repository, with a git dir of its own, as the daemon would; answers what its wall needs to know. */
+/**
+ * Makes a private copy of a repository, with a git dir of its own, as the daemon would; answers what its wall needs to
+ * know.
+ */
 export const copyOf = async (
-  checkout: string, copy: string, own: string, { branch = 'agent/c-1', path = '', common = join(checkout, '.git') } = {},
+  checkout: string,
+  copy: string,
+  own: string,
+  { branch = 'agent/c-1', path = '', common = join(checkout, '.git') } = {},
 ): Promise<{ path: string; common: string; own: string }> => {
-  const git = (cwd: string, ...args: string[]) => execFileSync('git', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+  const git = (cwd: string, ...args: string[]) =>
+    execFileSync('git', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
   const commit = git(checkout, 'rev-parse', 'HEAD')
   git(checkout, 'update-ref', `refs/heads/${branch}`, commit)
   mkdirSync(copy, { recursive: true })

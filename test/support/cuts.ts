@@ -69,7 +69,10 @@ const same = <S>(found: S, allowed: readonly S[]): boolean => {
 }
 
 /** Cuts the power around every flush and after every answer, in every way, and opens what is left each time. */
-export const cutEverywhere = async <S>(t: Test, { at: given, first, before, drive, found, fits = same, left }: Cutting<S>): Promise<void> => {
+export const cutEverywhere = async <S>(
+  t: Test,
+  { at: given, first, before, drive, found, fits = same, left }: Cutting<S>,
+): Promise<void> => {
   const folder = given ?? join(folderOf(t), 'disk')
   const cutTo = `${folder}-cut`
   t.teardown(() => rmSync(cutTo, { recursive: true, force: true }))
@@ -91,14 +94,23 @@ export const cutEverywhere = async <S>(t: Test, { at: given, first, before, driv
       if (faults.length >= MOST_FAULTS) break
       const image = moment.image(cut, sequence(at))
       const digest = createHash('sha256').update(JSON.stringify(allowed))
-      for (const [path, is] of image) digest.update(path).update(Buffer.isBuffer(is) ? `.${is.length}.` : is.kind).update(Buffer.isBuffer(is) ? is : is.link)
+      for (const [path, is] of image)
+        digest
+          .update(path)
+          .update(Buffer.isBuffer(is) ? `.${is.length}.` : is.kind)
+          .update(Buffer.isBuffer(is) ? is : is.link)
       const known = digest.digest('hex')
       if (seen.has(known)) continue
       seen.add(known)
       restore(image, cutTo)
       const state = await found(cutTo).catch((error: unknown) => error as Error)
-      if (state instanceof Error) faults.push(`moment ${at} of ${moments.length}, ${cut}: it does not open: ${state.stack}`)
-      else if (!fits(state, allowed)) faults.push(`moment ${at} of ${moments.length}, ${cut}: found ${JSON.stringify(state)}, expected one of ${JSON.stringify(allowed)}`)
+      if (state instanceof Error)
+        faults.push(`moment ${at} of ${moments.length}, ${cut}: it does not open: ${state.stack}`)
+      else if (!fits(state, allowed))
+        faults.push(
+          `moment ${at} of ${moments.length}, ${cut}: found ${JSON.stringify(state)}, expected one `
+            + `of ${JSON.stringify(allowed)}`,
+        )
     }
   }
   t.same(faults, [], `nothing that was answered is lost in ${seen.size} cuts`)

@@ -51,7 +51,11 @@ export interface SupportOptions {
 }
 
 /** A daemon in this process with the named groups (all: `[]`), its replies checked against their contracts. */
-export const daemonWith = async (t: Test, groups: readonly string[], options: SupportOptions = {}): Promise<Support> => {
+export const daemonWith = async (
+  t: Test,
+  groups: readonly string[],
+  options: SupportOptions = {},
+): Promise<Support> => {
   const folder = options.workspace && options.data ? '' : folderOf(t)
   const workspace = options.workspace ?? join(folder, 'workspace')
   const data = options.data ?? join(folder, 'data')
@@ -60,15 +64,25 @@ export const daemonWith = async (t: Test, groups: readonly string[], options: Su
   const logged: string[] = []
   const daemon = await startDaemon({
     config: {
-      workspace, data, host: '127.0.0.1', port: 0, store: `sqlite://${join(data, 'store.sqlite')}`, json: true,
+      workspace,
+      data,
+      host: '127.0.0.1',
+      port: 0,
+      store: `sqlite://${join(data, 'store.sqlite')}`,
+      json: true,
       deployment: options.deployment ?? {},
     },
-    root, manifests: options.manifests ?? ours, log: createLog(true, line => logged.push(line)), checked: true,
+    root,
+    manifests: options.manifests ?? ours,
+    log: createLog(true, line => logged.push(line)),
+    checked: true,
     ...(groups.length > 0 && { only: groups }),
     ...(options.apart && { apart: options.apart }),
     extra: kernel => {
       for (const [call, answer] of Object.entries(options.fakes ?? {})) {
-        kernel.calls.add(call, 'fake', async (_, input, context) => (answer as (input: unknown, context: unknown) => unknown)(input, context))
+        kernel.calls.add(call, 'fake', async (_, input, context) =>
+          (answer as (input: unknown, context: unknown) => unknown)(input, context),
+        )
       }
     },
   })
@@ -79,22 +93,31 @@ export const daemonWith = async (t: Test, groups: readonly string[], options: Su
   await daemon.ready
   const session = daemon.auth.openLocal('test').token
   const { url } = daemon
-  if (!options.manifests && !options.undeclared) checkAnswers(Number(new URL(url).port), call => daemon.kernel.calls.has(call))
+  if (!options.manifests && !options.undeclared)
+    checkAnswers(Number(new URL(url).port), call => daemon.kernel.calls.has(call))
   return {
-    ...daemon, workspace, data, session, logged,
+    ...daemon,
+    workspace,
+    data,
+    session,
+    logged,
     client: createClient({ url, session }),
     token: async (scope, label = scope) => {
-      const { id, token } = await daemon.auth.handlers['kernel.token.mint']({ label, scope, createdBy: 'owner@sandbox.local' }, OWNER)
+      const { id, token } = await daemon.auth.handlers['kernel.token.mint'](
+        { label, scope, createdBy: 'owner@sandbox.local' },
+        OWNER,
+      )
       return { id, token, client: createClient({ url, token }) }
     },
-    fetch: (path, init = {}) => fetch(url + path, {
-      ...init,
-      headers: {
-        authorization: `Bearer ${session}`,
-        ...(init.body !== undefined && { 'content-type': 'application/json' }),
-        ...init.headers,
-      },
-    }),
+    fetch: (path, init = {}) =>
+      fetch(url + path, {
+        ...init,
+        headers: {
+          authorization: `Bearer ${session}`,
+          ...(init.body !== undefined && { 'content-type': 'application/json' }),
+          ...init.headers,
+        },
+      }),
   }
 }
 
@@ -111,17 +134,25 @@ export const endTerminals = (data: string): void => {
 }
 
 const OWNER = {
-  caller: { kind: 'session', actor: 'owner@sandbox.local', role: 'owner' }, signal: new AbortController().signal, trusted: true,
+  caller: { kind: 'session', actor: 'owner@sandbox.local', role: 'owner' },
+  signal: new AbortController().signal,
+  trusted: true,
 } as const
 
-/** A folder of the test's own, which goes when everything the test tears down is gone: tap ends things in this order. */
+/**
+ * A folder of the test's own, which goes when everything the test tears down is gone: tap ends things in this order.
+ */
 export const folderOf = (t: Test): string => {
   t.teardown(() => {})
   return realpathSync(t.testdir())
 }
 
 /** A folder with files, as a git repository with one commit unless told otherwise. */
-export const makeWorkspace = (workspace: string, files: { readonly [path: string]: string } = { 'README.md': '# work\n' }, git = true): void => {
+export const makeWorkspace = (
+  workspace: string,
+  files: { readonly [path: string]: string } = { 'README.md': '# work\n' },
+  git = true,
+): void => {
   mkdirSync(workspace, { recursive: true })
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(join(workspace, path, '..'), { recursive: true })
@@ -135,10 +166,22 @@ export const makeWorkspace = (workspace: string, files: { readonly [path: string
 
 /** Runs git as a person would, and answers its output. */
 export const inGit = (folder: string, ...args: string[]): string =>
-  execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', '-c', 'maintenance.auto=false', ...args], {
-    cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28,
-    env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_SYSTEM: '/dev/null', GIT_CEILING_DIRECTORIES: join(folder, '..') },
-  })
+  execFileSync(
+    'git',
+    ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', '-c', 'maintenance.auto=false', ...args],
+    {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      maxBuffer: 1 << 28,
+      env: {
+        ...process.env,
+        GIT_CONFIG_GLOBAL: '/dev/null',
+        GIT_CONFIG_SYSTEM: '/dev/null',
+        GIT_CEILING_DIRECTORIES: join(folder, '..'),
+      },
+    },
+  )
 
 const sessionAt = (socket: string): Promise<{ token: string }> => askSocket(socket, { do: 'session', device: 'test' })
 
@@ -148,7 +191,12 @@ const sessionAs = (user: number, socket: string): string => {
     .then(({ askSocket }) => askSocket(${JSON.stringify(socket)}, { do: 'session', device: 'test' }))
     .then(({ token }) => process.stdout.write(token))`
   return execFileSync(process.execPath, ['-e', ask], {
-    encoding: 'utf8', cwd: '/', uid: user, gid: user, env: {}, stdio: ['ignore', 'pipe', 'inherit'],
+    encoding: 'utf8',
+    cwd: '/',
+    uid: user,
+    gid: user,
+    env: {},
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
 }
 
@@ -169,14 +217,45 @@ export interface RunningDaemon {
   terminate(): Promise<number | null>
 }
 
-/** The real program in a process of its own, of another user if told; `starter` is what comes before it on the command line. */
-export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, env, args = [], starter = [], user }: {
-  workspace: string; data: string; env?: NodeJS.ProcessEnv; args?: string[]; starter?: readonly string[]; user?: number
-}): Promise<RunningDaemon> => {
-  const [program = '', ...rest] = [...starter, process.execPath, join(root, 'bundle', 'kernel', 'main.js'), '--json', '--port', '0', '--workspace', workspace, '--data', data, ...args]
+/**
+ * The real program in a process of its own, of another user if told; `starter` is what comes before it on the command
+ * line.
+ */
+export const spawnDaemon = async (
+  t: Pick<Test, 'teardown'>,
+  {
+    workspace,
+    data,
+    env,
+    args = [],
+    starter = [],
+    user,
+  }: {
+    workspace: string
+    data: string
+    env?: NodeJS.ProcessEnv
+    args?: string[]
+    starter?: readonly string[]
+    user?: number
+  },
+): Promise<RunningDaemon> => {
+  const [program = '', ...rest] = [
+    ...starter,
+    process.execPath,
+    join(root, 'bundle', 'kernel', 'main.js'),
+    '--json',
+    '--port',
+    '0',
+    '--workspace',
+    workspace,
+    '--data',
+    data,
+    ...args,
+  ]
   const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env }, ...(user !== undefined && { uid: user, gid: user }),
+    env: { ...process.env, ...env },
+    ...(user !== undefined && { uid: user, gid: user }),
   })
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', text => (errors += text))
@@ -193,7 +272,12 @@ export const spawnDaemon = async (t: Pick<Test, 'teardown'>, { workspace, data, 
   const { socket } = JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }
   const token = user === undefined ? (await sessionAt(socket)).token : sessionAs(user, socket)
   return {
-    url, session: token, pid, process: child, workspace, data,
+    url,
+    session: token,
+    pid,
+    process: child,
+    workspace,
+    data,
     client: createClient({ url, session: token }),
     once: createClient({ url, session: token, retry: { attempts: 0 } }),
     stderr: () => errors,

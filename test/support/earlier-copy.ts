@@ -7,8 +7,8 @@ interface Note {
 }
 
 /**
- * Turns a private copy, while no daemon has it, into what earlier versions kept: a linked working tree whose objects and branch
- * lie in the repository itself.
+ * Turns a private copy, while no daemon has it, into what earlier versions kept: a linked working tree whose objects
+ * and branch lie in the repository itself.
  *
  * @param folder Where the group agent keeps its files.
  */
@@ -20,12 +20,25 @@ export const makeEarlier = (folder: string, id: string): void => {
     const copy = join(folder, 'checkouts', id, repo === 'root' ? '' : repo)
     const entry = join(common, 'worktrees', id)
     mkdirSync(entry, { recursive: true })
-    cpSync(gitdir!, entry, { recursive: true, filter: from => !/^\/(objects|refs|info|config|packed-refs|shallow|logs\/refs)(\/|$)/.test(from.slice(gitdir!.length)) })
-    cpSync(join(gitdir!, 'objects'), join(common, 'objects'), { recursive: true, force: false, filter: from => !from.endsWith('alternates') })
+    cpSync(gitdir!, entry, {
+      recursive: true,
+      filter: from =>
+        !/^\/(objects|refs|info|config|packed-refs|shallow|logs\/refs)(\/|$)/.test(from.slice(gitdir!.length)),
+    })
+    cpSync(join(gitdir!, 'objects'), join(common, 'objects'), {
+      recursive: true,
+      force: false,
+      filter: from => !from.endsWith('alternates'),
+    })
     const branch = join('refs/heads/agent', id)
     mkdirSync(join(common, 'refs/heads/agent'), { recursive: true })
     cpSync(join(gitdir!, branch), join(common, branch))
-    for (const [name, text] of Object.entries({ commondir: '../..', gitdir: join(copy, '.git'), locked: 'a private copy of the sandbox' })) writeFileSync(join(entry, name), `${text}\n`)
+    for (const [name, text] of Object.entries({
+      commondir: '../..',
+      gitdir: join(copy, '.git'),
+      locked: 'a private copy of the sandbox',
+    }))
+      writeFileSync(join(entry, name), `${text}\n`)
     writeFileSync(join(copy, '.git'), `gitdir: ${entry}\n`)
     for (const gone of [gitdir!, `${gitdir!}.seen`]) rmSync(gone, { recursive: true })
     delete tree.gitdir

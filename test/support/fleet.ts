@@ -32,10 +32,18 @@ const KINDS = ['ready', 'ready', 'merged', 'picked', 'none', 'shared', 'diverged
 export type Kind = (typeof KINDS)[number]
 
 const STATUS: { readonly [kind in Kind]: AgentStatus } = {
-  ready: 'ready', merged: 'landed', picked: 'landed', none: 'idle', shared: 'idle', diverged: 'ready', failed: 'error', held: 'landed',
+  ready: 'ready',
+  merged: 'landed',
+  picked: 'landed',
+  none: 'idle',
+  shared: 'idle',
+  diverged: 'ready',
+  failed: 'error',
+  held: 'landed',
 }
 
-const lines = (seed: string): string => Array.from({ length: 40 }, (_, line) => `export const v${line} = '${seed}'\n`).join('')
+const lines = (seed: string): string =>
+  Array.from({ length: 40 }, (_, line) => `export const v${line} = '${seed}'\n`).join('')
 const pathOf = (file: number): string => `packages/p${file % 20}/src/file-${file}.ts`
 const data = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`
 
@@ -47,9 +55,12 @@ class Import {
   commit(files: { readonly [path: string]: string }, from: number | undefined, merge?: number): number {
     const mark = ++this.#marks
     this.#stream.push(
-      `commit refs/import\nmark :${mark}\ncommitter Ada <ada@example.org> ${1_700_000_000 + mark} +0000\n`, data(`commit ${mark}`),
-      ...(from === undefined ? [] : [`from :${from}\n`]), ...(merge === undefined ? [] : [`merge :${merge}\n`]),
-      ...Object.entries(files).map(([path, text]) => `M 100644 inline ${path}\n${data(text)}`), '\n',
+      `commit refs/import\nmark :${mark}\ncommitter Ada <ada@example.org> ${1_700_000_000 + mark} +0000\n`,
+      data(`commit ${mark}`),
+      ...(from === undefined ? [] : [`from :${from}\n`]),
+      ...(merge === undefined ? [] : [`merge :${merge}\n`]),
+      ...Object.entries(files).map(([path, text]) => `M 100644 inline ${path}\n${data(text)}`),
+      '\n',
     )
     return mark
   }
@@ -61,7 +72,10 @@ class Import {
   /** Writes it all, and answers each commit by its mark. */
   run(workspace: string): string[] {
     const marks = join(workspace, '.git', 'marks')
-    execFileSync('git', ['fast-import', '--quiet', `--export-marks=${marks}`], { cwd: workspace, input: this.#stream.join('') })
+    execFileSync('git', ['fast-import', '--quiet', `--export-marks=${marks}`], {
+      cwd: workspace,
+      input: this.#stream.join(''),
+    })
     inGit(workspace, 'update-ref', '-d', 'refs/import')
     const commits: string[] = []
     for (const line of readFileSync(marks, 'utf8').trim().split('\n')) {
@@ -82,7 +96,12 @@ interface Planned {
 }
 
 /** Which commits there are: those of the main line, those of each conversation, and the main line's again. */
-const planned = (stream: Import, kinds: readonly Kind[], count: number, archived: number): { plans: Planned[]; head: number } => {
+const planned = (
+  stream: Import,
+  kinds: readonly Kind[],
+  count: number,
+  archived: number,
+): { plans: Planned[]; head: number } => {
   // A file for each: what lands of one must not take away what landed of another.
   const files = Array.from({ length: count + archived }, (_, file) => [pathOf(file), lines(`first ${file}`)] as const)
   const first = stream.commit(Object.fromEntries(files), undefined)
@@ -100,7 +119,8 @@ const planned = (stream: Import, kinds: readonly Kind[], count: number, archived
   let head = base
   for (const [at, { kind, tip, work }] of plans.entries()) {
     if (kind === 'merged') head = stream.commit({ [`work/${kind}-${at}/notes.md`]: `# notes of ${at}\n` }, head, tip)
-    if (kind === 'picked' || kind === 'held') head = stream.commit({ [`work/${kind}-${at}/notes.md`]: work[`work/${kind}-${at}/notes.md`]! }, head)
+    if (kind === 'picked' || kind === 'held')
+      head = stream.commit({ [`work/${kind}-${at}/notes.md`]: work[`work/${kind}-${at}/notes.md`]! }, head)
     if (kind === 'diverged') head = stream.commit({ [`work/${kind}-${at}/notes.md`]: `# others of ${at}\n` }, head)
   }
   const last: { [path: string]: string } = {}
@@ -108,15 +128,36 @@ const planned = (stream: Import, kinds: readonly Kind[], count: number, archived
   return { plans, head: stream.commit(last, head) }
 }
 
-const conversationOf = (at: number, id: string, { kind, base, tip }: Planned, commits: readonly string[], archivedAt?: number): Conversation => ({
-  id, title: `conversation ${at}`, titleBy: 'prompt', createdAt: NOW, updatedAt: NOW + at, openedBy: 'ada@example.org', lastBy: 'ada@example.org',
-  provider: 'script', harness: 'native', lastRun: `r-${at}`, lastEnd: kind === 'failed' ? 'failed' : 'completed',
+const conversationOf = (
+  at: number,
+  id: string,
+  { kind, base, tip }: Planned,
+  commits: readonly string[],
+  archivedAt?: number,
+): Conversation => ({
+  id,
+  title: `conversation ${at}`,
+  titleBy: 'prompt',
+  createdAt: NOW,
+  updatedAt: NOW + at,
+  openedBy: 'ada@example.org',
+  lastBy: 'ada@example.org',
+  provider: 'script',
+  harness: 'native',
+  lastRun: `r-${at}`,
+  lastEnd: kind === 'failed' ? 'failed' : 'completed',
   ...(kind === 'failed' && { failure: 'the provider closed the connection' }),
   ...(archivedAt !== undefined && { archivedAt }),
-  repos: kind === 'shared' ? [] : [{
-    repo: 'root', base: commits[base]!,
-    ...(kind === 'held' && { landedTip: commits[tip]!, landedHead: commits[base]!, landedAt: NOW + at }),
-  }],
+  repos:
+    kind === 'shared'
+      ? []
+      : [
+          {
+            repo: 'root',
+            base: commits[base]!,
+            ...(kind === 'held' && { landedTip: commits[tip]!, landedHead: commits[base]!, landedAt: NOW + at }),
+          },
+        ],
   ...(kind !== 'shared' && { branch: `agent/${id}` }),
   totals: { turns: 1, toolUses: 2, helpers: 0, costUsd: 0.01, inputTokens: 100, outputTokens: 50 },
 })
@@ -124,11 +165,15 @@ const conversationOf = (at: number, id: string, { kind, base, tip }: Planned, co
 /** What was said in a conversation: every tenth speaks of herons, each of itself, all of the same few things. */
 const talkOf = (at: number): { role: 'user' | 'assistant'; text: string }[] => [
   { role: 'user', text: `please look at part ${at} of the fleet${at % 10 === 0 ? ', where the heron stands' : ''}` },
-  ...Array.from({ length: 6 }, (_, row) => ({ role: 'assistant' as const, text: `row ${row} of answer ${at}: ${'the words of an ordinary answer. '.repeat(8)}` })),
+  ...Array.from({ length: 6 }, (_, row) => ({
+    role: 'assistant' as const,
+    text: `row ${row} of answer ${at}: ${'the words of an ordinary answer. '.repeat(8)}`,
+  })),
 ]
 
 /**
- * A workspace whose repository holds the branches of so many conversations, and the data folder of a daemon that ran them.
+ * A workspace whose repository holds the branches of so many conversations, and the data folder of a daemon that ran
+ * them.
  *
  * The records are written by the storage the daemon reads them with.
  */
@@ -143,7 +188,8 @@ export const makeFleet = async (folder: string, count: number, kinds: readonly K
   const idOf = (at: number) => `c-${String(at).padStart(4, '0')}`
   stream.ref('refs/heads/main', head)
   for (const [at, { kind, tip }] of plans.entries()) {
-    if (kind !== 'shared') stream.ref(at < count ? `refs/heads/agent/${idOf(at)}` : `refs/sandbox/parked/${idOf(at)}`, tip)
+    if (kind !== 'shared')
+      stream.ref(at < count ? `refs/heads/agent/${idOf(at)}` : `refs/sandbox/parked/${idOf(at)}`, tip)
   }
   const commits = stream.run(workspace)
   inGit(workspace, 'reset', '-q', '--hard')
@@ -156,8 +202,17 @@ export const makeFleet = async (folder: string, count: number, kinds: readonly K
     await journals.append(`agent/transcripts/${id}`, [{ run: `r-${at}`, rows: talkOf(at) }])
   }
   await Promise.all([store.close(), journals.shutdown()])
-  const seeded = plans.map(({ kind, work }, at): Seeded => ({ id: idOf(at), status: STATUS[kind], paths: Object.keys(work) }))
-  return { workspace, data: dataFolder, live: seeded.slice(0, count), archived: seeded.slice(count).map(({ id }) => id) }
+  const seeded = plans.map(({ kind, work }, at): Seeded => ({
+    id: idOf(at),
+    status: STATUS[kind],
+    paths: Object.keys(work),
+  }))
+  return {
+    workspace,
+    data: dataFolder,
+    live: seeded.slice(0, count),
+    archived: seeded.slice(count).map(({ id }) => id),
+  }
 }
 
 /** The processes a daemon starts, counted in it: its variables, and the command lines since the last time asked. */
@@ -166,9 +221,15 @@ export const spawnsIn = (folder: string): { env: { [name: string]: string }; tak
   writeFileSync(file, '')
   let seen = 0
   return {
-    env: { SPAWNS: file, NODE_OPTIONS: `--import=${pathToFileURL(join(root, 'test', 'support', 'spawn-count.js')).href}` },
+    env: {
+      SPAWNS: file,
+      NODE_OPTIONS: `--import=${pathToFileURL(join(root, 'test', 'support', 'spawn-count.js')).href}`,
+    },
     taken: () => {
-      const all = readFileSync(file, 'utf8').trim().split('\n').filter(line => line !== '')
+      const all = readFileSync(file, 'utf8')
+        .trim()
+        .split('\n')
+        .filter(line => line !== '')
       const since = all.slice(seen)
       seen = all.length
       return since.map(line => JSON.parse(line) as string[])

@@ -10,7 +10,7 @@ const contention = (): number => {
     const { user, system } = process.cpuUsage(before)
     used = user + system
   } while (used < SAMPLE_US)
-  return Math.max(1, (performance.now() - began) * 1000 / used)
+  return Math.max(1, ((performance.now() - began) * 1000) / used)
 }
 
 /** Whether something took less than `ms`, or as much more as the machine has other work to do. */

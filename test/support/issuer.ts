@@ -22,13 +22,17 @@ export interface Issuer {
   /** How often its key set was fetched. */
   readonly fetched: () => number
   /** Answers of the next requests; undefined: as they should be. */
-  answer: ((path: string) => { status: number; body: string; headers?: { [name: string]: string } } | undefined) | undefined
+  answer:
+    ((path: string) => { status: number; body: string; headers?: { [name: string]: string } } | undefined) | undefined
   /** The public half of the first key, as it is published. */
   readonly publicJwk: () => JWK
   /** Makes new keys; the old ones are no longer published. */
   rotate(): Promise<void>
   /** A token of a person; claims given replace those of a right one, `undefined` leaves one out. */
-  token(claims: { [claim: string]: unknown }, more?: { alg?: Algorithm; header?: { [name: string]: unknown } }): Promise<string>
+  token(
+    claims: { [claim: string]: unknown },
+    more?: { alg?: Algorithm; header?: { [name: string]: unknown } },
+  ): Promise<string>
 }
 
 const ALGORITHMS: readonly Algorithm[] = ['RS256', 'PS256', 'ES256', 'EdDSA']
@@ -51,7 +55,8 @@ export const startIssuer = async (t: Test, more: Partial<IdentityProvider> = {})
     res.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
   })
   const served = (path: string) => {
-    if (path === '/.well-known/openid-configuration') return { status: 200, body: JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }), headers: {} }
+    if (path === '/.well-known/openid-configuration')
+      return { status: 200, body: JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }), headers: {} }
     if (path !== '/keys') return { status: 404, body: '{}', headers: {} }
     fetched += 1
     return { status: 200, body: JSON.stringify({ keys: keys.map(({ publicJwk }) => publicJwk) }), headers: {} }
@@ -76,9 +81,17 @@ export const startIssuer = async (t: Test, more: Partial<IdentityProvider> = {})
       const key = keys.find(one => one.alg === alg)!
       const now = seconds()
       const all = {
-        iss: url, aud: 'sandbox', sub: String(claims.email ?? 'nobody'), iat: now, exp: now + 300, email_verified: true, ...claims,
+        iss: url,
+        aud: 'sandbox',
+        sub: String(claims.email ?? 'nobody'),
+        iat: now,
+        exp: now + 300,
+        email_verified: true,
+        ...claims,
       }
-      return new SignJWT(all as never).setProtectedHeader({ alg, kid: key.kid, ...header } as never).sign(key.privateKey)
+      return new SignJWT(all as never)
+        .setProtectedHeader({ alg, kid: key.kid, ...header } as never)
+        .sign(key.privateKey)
     },
   }
   return issuer

@@ -12,11 +12,16 @@ export interface Joined {
 
 /** Has the owner invite somebody, who takes the invitation. */
 export const joined = async (
-  { url, client }: Pick<Support | RunningDaemon, 'url' | 'client'>, name: string, role: Exclude<Role, 'owner'>, areas?: string[],
+  { url, client }: Pick<Support | RunningDaemon, 'url' | 'client'>,
+  name: string,
+  role: Exclude<Role, 'owner'>,
+  areas?: string[],
 ): Promise<Joined> => {
   const { invitation } = await client.call('POST /members', { role, ...(areas && { areas }) })
   const response = await fetch(`${url}/system/session`, {
-    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ invite: invitation!.code, name }),
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ invite: invitation!.code, name }),
   })
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   const { token, email } = (await response.json()) as OpenedSession

@@ -28,7 +28,14 @@ export class People {
   }
 
   add(email: string, role: Role, areas?: string[]): void {
-    this.members.set(email, { email, role, grantedBy: 'owner@sandbox.local', grantedAt: 1, bound: true, ...(areas && { areas }) })
+    this.members.set(email, {
+      email,
+      role,
+      grantedBy: 'owner@sandbox.local',
+      grantedAt: 1,
+      bound: true,
+      ...(areas && { areas }),
+    })
   }
 
   /** Lets the people of the roster in, each by a bearer of their own. */
@@ -42,8 +49,15 @@ export class People {
   }
 }
 
-const callerOf = ({ email, role, areas }: Member): Caller =>
-  ({ kind: 'session', actor: email, role, sessionId: `s-${email}`, email, ...(areas && (role === 'viewer' || role === 'collaborator') && { areas }) })
+const callerOf = ({ email, role, areas }: Member): Caller => ({
+  kind: 'session',
+  actor: email,
+  role,
+  sessionId: `s-${email}`,
+  email,
+  ...(areas && (role === 'viewer' || role === 'collaborator') && { areas }),
+})
 
 /** The client of somebody on the roster. */
-export const clientOf = ({ url }: Pick<Support, 'url'>, email: string): Client => createClient({ url, session: email, retry: { attempts: 0 } })
+export const clientOf = ({ url }: Pick<Support, 'url'>, email: string): Client =>
+  createClient({ url, session: email, retry: { attempts: 0 } })

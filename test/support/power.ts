@@ -5,12 +5,24 @@ import { join } from 'node:path'
 /*
  * A disk whose power can be cut. Import this before anything that writes: it takes the place of every flush of Node.
  *
- * Writes go to the real file system and are read from there. What survives a cut is kept beside it: the bytes a file had
- * when a flush of it began, and the names a folder had when a flush of it began, from the moment the flush was answered.
- * So nothing that writes has to be known, and no product code has a switch for it.
+ * Writes go to the real file system and are read from there. What survives a cut is kept beside it: the bytes a file
+ * had when a flush of it began, and the names a folder had when a flush of it began, from the moment the flush was
+ * answered. So nothing that writes has to be known, and no product code has a switch for it.
  */
 
-const { closeSync, fstatSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } = fs
+const {
+  closeSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} = fs
 
 /** A file as long as it lives, whatever its names are. */
 type Inode = string
@@ -25,17 +37,23 @@ interface Entry {
 
 type Names = ReadonlyMap<string, Entry>
 
-const namesIn = (folder: string): Names => new Map(readdirSync(folder).flatMap(name => {
-  const path = join(folder, name)
-  const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false })
-  if (!stat || !(stat.isFile() || stat.isDirectory() || stat.isSymbolicLink())) return []
-  const kind = stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'file'
-  return [[name, { inode: inodeOf(stat), kind, link: kind === 'link' ? readlinkSync(path) : '' }] as const]
-}))
+const namesIn = (folder: string): Names =>
+  new Map(
+    readdirSync(folder).flatMap(name => {
+      const path = join(folder, name)
+      const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+      if (!stat || !(stat.isFile() || stat.isDirectory() || stat.isSymbolicLink())) return []
+      const kind = stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'file'
+      return [[name, { inode: inodeOf(stat), kind, link: kind === 'link' ? readlinkSync(path) : '' }] as const]
+    }),
+  )
 
 /** What a disk holds: the bytes of every file, and the names in every folder. */
 class Surface {
-  constructor(readonly files: Map<Inode, Buffer> = new Map(), readonly folders: Map<Inode, Names> = new Map()) {}
+  constructor(
+    readonly files: Map<Inode, Buffer> = new Map(),
+    readonly folders: Map<Inode, Names> = new Map(),
+  ) {}
 
   static of(root: string, left: (path: string) => boolean): Surface {
     const found = new Surface()
@@ -56,7 +74,10 @@ class Surface {
   }
 }
 
-/** What becomes of what was written and not flushed: all of it is gone, or names reach the disk before bytes do, or later bytes before earlier ones. */
+/**
+ * What becomes of what was written and not flushed: all of it is gone, or names reach the disk before bytes do, or
+ * later bytes before earlier ones.
+ */
 export const CUTS = ['gone', 'names', 'torn', 'zeros', 'holes', 'some', 'kept'] as const
 export type Cut = (typeof CUTS)[number]
 
@@ -114,7 +135,8 @@ export class Moment {
       for (const [name, entry] of names.get(inode) ?? []) {
         const path = join(folder, name)
         if (entry.kind !== 'file') image.set(path, entry)
-        else image.set(path, this.#bytes(entry.inode, cut === 'some' ? MIXED[Math.floor(random() * MIXED.length)]! : cut))
+        else
+          image.set(path, this.#bytes(entry.inode, cut === 'some' ? MIXED[Math.floor(random() * MIXED.length)]! : cut))
         if (entry.kind === 'folder') walk(path, entry.inode)
       }
     }
@@ -181,21 +203,35 @@ export class Disk {
     return new Map([...namesIn(path)].filter(([name]) => !this.#left(join(path, name))))
   }
 
-  /** A file that goes to another folder does so in one step: flushing either folder takes it out of one and puts it into the other. */
+  /**
+   * A file that goes to another folder does so in one step: flushing either folder takes it out of one and puts it into
+   * the other.
+   */
   #moved(inode: Inode, found: Names): () => void {
     const before = this.#flushed.folders.get(inode) ?? new Map<string, Entry>()
     const had = new Set([...before.values()].map(({ inode }) => inode))
     const has = new Set([...found.values()].map(({ inode }) => inode))
     const now = Surface.of(this.#path, this.#left).folders
-    const named = new Map([...now].flatMap(([folder, names]) => [...names].map(([name, entry]) => [entry.inode, { folder, name, entry }] as const)))
+    const named = new Map(
+      [...now].flatMap(([folder, names]) =>
+        [...names].map(([name, entry]) => [entry.inode, { folder, name, entry }] as const),
+      ),
+    )
     return () => {
       for (const [folder, names] of this.#flushed.folders) {
-        const gone = [...names].filter(([, entry]) => has.has(entry.inode) && !had.has(entry.inode) && named.get(entry.inode)?.folder !== folder)
-        if (folder !== inode && gone.length > 0) this.#flushed.folders.set(folder, new Map([...names].filter(([name]) => !gone.some(([other]) => other === name))))
+        const gone = [...names].filter(
+          ([, entry]) => has.has(entry.inode) && !had.has(entry.inode) && named.get(entry.inode)?.folder !== folder,
+        )
+        if (folder !== inode && gone.length > 0)
+          this.#flushed.folders.set(
+            folder,
+            new Map([...names].filter(([name]) => !gone.some(([other]) => other === name))),
+          )
       }
       for (const lost of [...had].filter(one => !has.has(one))) {
         const at = named.get(lost)
-        if (at && at.folder !== inode) this.#flushed.folders.set(at.folder, new Map(this.#flushed.folders.get(at.folder)).set(at.name, at.entry))
+        if (at && at.folder !== inode)
+          this.#flushed.folders.set(at.folder, new Map(this.#flushed.folders.get(at.folder)).set(at.name, at.entry))
       }
     }
   }

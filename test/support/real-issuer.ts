@@ -25,7 +25,7 @@ const REDIRECT = 'http://127.0.0.1/signed-in'
 /** Starts the provider. */
 export const startRealIssuer = async (t: Test): Promise<RealIssuer> => {
   const library = 'oidc-provider'
-  const { default: Provider } = await import(library) as Library
+  const { default: Provider } = (await import(library)) as Library
   let serve: RequestListener = (_, res) => void res.end()
   const server = createServer((req, res) => serve(req, res)).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -37,16 +37,25 @@ export const startRealIssuer = async (t: Test): Promise<RealIssuer> => {
   const begin = async () => {
     const { privateKey } = await generateKeyPair('RS256', { extractable: true })
     serve = new Provider(issuer, {
-      clients: [{
-        client_id: 'sandbox-client', token_endpoint_auth_method: 'none', application_type: 'native',
-        redirect_uris: [REDIRECT], response_types: ['code'], grant_types: ['authorization_code'],
-      }],
-      jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: randomBytes(8).toString('hex'), use: 'sig', alg: 'RS256' }] },
+      clients: [
+        {
+          client_id: 'sandbox-client',
+          token_endpoint_auth_method: 'none',
+          application_type: 'native',
+          redirect_uris: [REDIRECT],
+          response_types: ['code'],
+          grant_types: ['authorization_code'],
+        },
+      ],
+      jwks: {
+        keys: [{ ...(await exportJWK(privateKey)), kid: randomBytes(8).toString('hex'), use: 'sig', alg: 'RS256' }],
+      },
       cookies: { keys: [randomBytes(16).toString('hex')] },
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
       conformIdTokenClaims: false,
       findAccount: (_: unknown, id: string) => ({
-        accountId: id, claims: () => ({ sub: id, email: id, email_verified: true, name: `Known as ${id.split('@')[0]}` }),
+        accountId: id,
+        claims: () => ({ sub: id, email: id, email_verified: true, name: `Known as ${id.split('@')[0]}` }),
       }),
     }).callback()
   }
@@ -59,13 +68,18 @@ export const startRealIssuer = async (t: Test): Promise<RealIssuer> => {
 }
 
 const browse = async (issuer: string, email: string, nonce: string): Promise<string> => {
-  const { authorization_endpoint: authorize, token_endpoint: exchange } =
-    await (await fetch(`${issuer}/.well-known/openid-configuration`)).json() as { authorization_endpoint: string; token_endpoint: string }
+  const { authorization_endpoint: authorize, token_endpoint: exchange } = (await (
+    await fetch(`${issuer}/.well-known/openid-configuration`)
+  ).json()) as { authorization_endpoint: string; token_endpoint: string }
   const verifier = randomBytes(32).toString('base64url')
   const cookies = new Map<string, string>()
   const visit = async (url: string, form?: { [field: string]: string }): Promise<string> => {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const response = await fetch(url, { redirect: 'manual', headers: { cookie }, ...(form && { method: 'POST', body: new URLSearchParams(form) }) })
+    const response = await fetch(url, {
+      redirect: 'manual',
+      headers: { cookie },
+      ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+    })
     for (const set of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
       cookies.set(name, value)
@@ -75,16 +89,30 @@ const browse = async (issuer: string, email: string, nonce: string): Promise<str
     return new URL(next, url).href
   }
   const asked = new URLSearchParams({
-    client_id: 'sandbox-client', response_type: 'code', scope: 'openid email profile', redirect_uri: REDIRECT, nonce,
-    state: 'here', code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256',
+    client_id: 'sandbox-client',
+    response_type: 'code',
+    scope: 'openid email profile',
+    redirect_uri: REDIRECT,
+    nonce,
+    state: 'here',
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
   })
   let at = await visit(`${authorize}?${asked}`)
   while (!at.startsWith(REDIRECT)) {
     const consents = cookies.has('_session')
-    at = at.includes('/interaction/') ? await visit(at, consents ? { prompt: 'consent' } : { prompt: 'login', login: email, password: 'any' }) : await visit(at)
+    at = at.includes('/interaction/')
+      ? await visit(at, consents ? { prompt: 'consent' } : { prompt: 'login', login: email, password: 'any' })
+      : await visit(at)
   }
   const code = new URL(at).searchParams.get('code')!
-  const body = new URLSearchParams({ grant_type: 'authorization_code', code, redirect_uri: REDIRECT, client_id: 'sandbox-client', code_verifier: verifier })
-  const { id_token: token } = await (await fetch(exchange, { method: 'POST', body })).json() as { id_token: string }
+  const body = new URLSearchParams({
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: REDIRECT,
+    client_id: 'sandbox-client',
+    code_verifier: verifier,
+  })
+  const { id_token: token } = (await (await fetch(exchange, { method: 'POST', body })).json()) as { id_token: string }
   return token
 }

@@ -30,25 +30,45 @@ export interface Operation {
   readonly call: string
   readonly method: string
   readonly path: string
-  readonly parameters: readonly { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema: Schema }[]
+  readonly parameters: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required?: boolean
+    readonly schema: Schema
+  }[]
   readonly body: Schema | undefined
   /** What each status answers, by type. */
   readonly responses: { readonly [status: string]: Content }
 }
 
 interface Document {
-  readonly paths: { readonly [path: string]: { readonly [method: string]: { parameters?: Operation['parameters']; requestBody?: Content; responses: { readonly [status: string]: Content } } } }
+  readonly paths: {
+    readonly [path: string]: {
+      readonly [method: string]: {
+        parameters?: Operation['parameters']
+        requestBody?: Content
+        responses: { readonly [status: string]: Content }
+      }
+    }
+  }
   readonly components: { readonly schemas: { readonly [name: string]: Schema } }
 }
 
-const document = JSON.parse(readFileSync(join(import.meta.dirname, '../../..', 'openapi', 'openapi.json'), 'utf8')) as Document
+const document = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../..', 'openapi', 'openapi.json'), 'utf8'),
+) as Document
 
 /** Every call of the published document. */
 export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, { parameters = [], requestBody, responses }]) => ({
-    call: `${method.toUpperCase()} ${path}`, method: method.toUpperCase(), path, parameters, responses,
+    call: `${method.toUpperCase()} ${path}`,
+    method: method.toUpperCase(),
+    path,
+    parameters,
+    responses,
     body: requestBody?.content?.['application/json']?.schema,
-  })))
+  })),
+)
 
 /** The schema a reference stands for. */
 export const resolved = (schema: Schema): Schema =>
@@ -74,10 +94,13 @@ export const misfits = (schema: Schema, value: unknown, at = 'answer'): string[]
   if (shape.const !== undefined && value !== shape.const) return [`${at} is not ${JSON.stringify(shape.const)}`]
   if (shape.enum && !shape.enum.includes(value)) return [`${at} is none of ${shape.enum.join(', ')}`]
   if (shape.type && !TYPES[shape.type]!(value)) return [`${at} is not of type ${shape.type}`]
-  if (typeof value === 'number' && (value < (shape.minimum ?? value) || value > (shape.maximum ?? value))) return [`${at} is out of range: ${value}`]
-  if (typeof value === 'string') return inText(shape, value) ? [] : [`${at} is a text that does not fit: ${value.slice(0, 80)}`]
+  if (typeof value === 'number' && (value < (shape.minimum ?? value) || value > (shape.maximum ?? value)))
+    return [`${at} is out of range: ${value}`]
+  if (typeof value === 'string')
+    return inText(shape, value) ? [] : [`${at} is a text that does not fit: ${value.slice(0, 80)}`]
   if (Array.isArray(value)) {
-    if (value.length < (shape.minItems ?? 0) || value.length > (shape.maxItems ?? Infinity)) return [`${at} has ${value.length} items`]
+    if (value.length < (shape.minItems ?? 0) || value.length > (shape.maxItems ?? Infinity))
+      return [`${at} has ${value.length} items`]
     return value.flatMap((item, index) => (shape.items ? misfits(shape.items, item, `${at}[${index}]`) : []))
   }
   return typeof value === 'object' && value !== null ? inObject(shape, value as { [key: string]: unknown }, at) : []
@@ -86,10 +109,18 @@ export const misfits = (schema: Schema, value: unknown, at = 'answer'): string[]
 const inText = ({ pattern, minLength = 0, maxLength = Infinity }: Schema, text: string): boolean =>
   text.length >= minLength && text.length <= maxLength && (pattern === undefined || new RegExp(pattern).test(text))
 
-const inObject = ({ properties = {}, required = [], additionalProperties = true }: Schema, value: { [key: string]: unknown }, at: string): string[] => [
+const inObject = (
+  { properties = {}, required = [], additionalProperties = true }: Schema,
+  value: { [key: string]: unknown },
+  at: string,
+): string[] => [
   ...required.filter(name => !Object.hasOwn(value, name)).map(name => `${at}.${name} is missing`),
   ...Object.entries(value).flatMap(([name, inner]) => {
     const schema = Object.hasOwn(properties, name) ? properties[name]! : additionalProperties
-    return schema === true ? [] : schema === false ? [`${at}.${name} is not published`] : misfits(schema, inner, `${at}.${name}`)
+    return schema === true
+      ? []
+      : schema === false
+        ? [`${at}.${name} is not published`]
+        : misfits(schema, inner, `${at}.${name}`)
   }),
 ]

@@ -11,6 +11,7 @@ const { SPAWNS } = process.env
 const started = ChildProcess.prototype as unknown as { spawn(options: Starting): unknown }
 const { spawn } = started
 started.spawn = function (options) {
-  if (SPAWNS !== undefined) appendFileSync(SPAWNS, `${JSON.stringify([options.file, ...(options.args ?? []).slice(1)])}\n`)
+  if (SPAWNS !== undefined)
+    appendFileSync(SPAWNS, `${JSON.stringify([options.file, ...(options.args ?? []).slice(1)])}\n`)
   return Reflect.apply(spawn, this, [options])
 }

@@ -13,7 +13,9 @@ export const openFolder = (t: Test): string => {
 }
 
 /** A program that whoever runs it waits for in vain, and the moment when somebody does. */
-export const stuckProgram = (t: Test): { readonly path: string; readonly grants: WallGrants; reached(): Promise<void> } => {
+export const stuckProgram = (
+  t: Test,
+): { readonly path: string; readonly grants: WallGrants; reached(): Promise<void> } => {
   const folder = openFolder(t)
   const path = join(folder, 'program')
   writeFileSync(path, `#!/bin/sh\n: > '${path}.on'\nsleep 3572\n`, { mode: 0o755 })

@@ -10,10 +10,17 @@ export interface Watched {
 }
 
 /** Watches a conversation's newest run, or the one named, from a position. */
-export const framesOf = (client: Client, conversationId: string, from: { run?: string; after?: number } = {}): Watched => {
+export const framesOf = (
+  client: Client,
+  conversationId: string,
+  from: { run?: string; after?: number } = {},
+): Watched => {
   const seen: { seq: number; event: Frame }[] = []
   const events = (async function* () {
-    for await (const data of (await client.call('POST /agent/attach', { conversationId, ...from })) as AsyncIterable<AttachData>) {
+    for await (const data of (await client.call('POST /agent/attach', {
+      conversationId,
+      ...from,
+    })) as AsyncIterable<AttachData>) {
       if (data.kind !== 'frame') continue
       seen.push({ seq: data.seq, event: data.event })
       yield data.event
@@ -36,7 +43,12 @@ export const framesOf = (client: Client, conversationId: string, from: { run?: s
 }
 
 /** Runs one turn to its end and answers its frames. */
-export const runTurn = async (client: Client, conversationId: string, prompt: string, options: object = {}): Promise<Frame[]> => {
+export const runTurn = async (
+  client: Client,
+  conversationId: string,
+  prompt: string,
+  options: object = {},
+): Promise<Frame[]> => {
   const { run } = await client.call('POST /agent', { conversationId, prompt, ...options })
   return (await framesOf(client, conversationId, { run }).all()).map(({ event }) => event)
 }

@@ -33,7 +33,8 @@ export class OpenCards {
   /** Puts a card up. One id is one card: a second one under it could never be answered. */
   raise(card: RaisedCard): void {
     const { requestId } = card.card
-    if (this.#open.has(requestId) || this.#answered.has(requestId)) throw new Error(`a card ${requestId} was put up before: expected an id of its own`)
+    if (this.#open.has(requestId) || this.#answered.has(requestId))
+      throw new Error(`a card ${requestId} was put up before: expected an id of its own`)
     this.#open.set(requestId, card)
   }
 
@@ -53,10 +54,12 @@ export class OpenCards {
     const before = this.#answered.get(requestId)
     if (before) {
       if (!before.reply) refuse('conflict', 'the turn ended before this card was answered')
-      if (!isDeepStrictEqual(before.reply, reply)) refuse('conflict', 'this card was already answered otherwise; the first answer counts')
+      if (!isDeepStrictEqual(before.reply, reply))
+        refuse('conflict', 'this card was already answered otherwise; the first answer counts')
       return before.done
     }
-    const open = this.#open.get(requestId) ?? refuse('not-found', `there is no card ${JSON.stringify(requestId.slice(0, 80))}`)
+    const open =
+      this.#open.get(requestId) ?? refuse('not-found', `there is no card ${JSON.stringify(requestId.slice(0, 80))}`)
     check(open.card, reply)
     this.#open.delete(requestId)
     const done = open.answer(counted(open.card, reply), from)
@@ -83,11 +86,16 @@ export class OpenCards {
 
 /** An answer must be of the card's kind and about what was asked. */
 const check = (card: Card, reply: CardReply): void => {
-  if (card.kind !== reply.kind) refuse('unprocessable', `this card is a ${card.kind}: expected a reply of kind ${card.kind}, found ${reply.kind}`)
+  if (card.kind !== reply.kind)
+    refuse('unprocessable', `this card is a ${card.kind}: expected a reply of kind ${card.kind}, found ${reply.kind}`)
   if (card.kind !== 'question' || reply.kind !== 'question') return
   const asked = new Set(card.questions.map(({ question }) => question))
   const foreign = Object.keys(reply.answers ?? {}).find(question => !asked.has(question))
-  if (foreign !== undefined) refuse('unprocessable', `the question ${JSON.stringify(foreign.slice(0, 200))} was not asked; expected one of the card's questions`)
+  if (foreign !== undefined)
+    refuse(
+      'unprocessable',
+      `the question ${JSON.stringify(foreign.slice(0, 200))} was not asked; expected one of the card's questions`,
+    )
 }
 
 /** The answer as it counts: what cannot be remembered is allowed once. */

@@ -7,8 +7,8 @@ export interface CardCalls {
    * Answer a card; the turn picks up where it stopped.
    *
    * The first answer wins: the very same answer again is fine, a different one is refused. `cancelled` ends the turn as
-   * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`. An offer takes at
-   * least a maintainer, and no token answers the two that move money.
+   * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`. An offer takes
+   * at least a maintainer, and no token answers the two that move money.
    *
    * - 403: an offer is answered by a maintainer, one that moves money by a person, a card of another conversation by
    *   no editor token

@@ -1,7 +1,12 @@
 import type { Card, CardReply, Frame } from '../turn/frames.js'
 
 const KINDS: { readonly [kind in Card['kind']]: true } = {
-  plan: true, question: true, permission: true, service_offer: true, capability_offer: true, payment_offer: true,
+  plan: true,
+  question: true,
+  permission: true,
+  service_offer: true,
+  capability_offer: true,
+  payment_offer: true,
 }
 
 /** Every kind of card. */

@@ -23,25 +23,31 @@ export interface ReplyDeps {
 export const reply = async (deps: ReplyDeps, answer: CardReply, { caller, held }: Sender): Promise<void> => {
   const { cards, conversations, journal, look } = deps
   const { requestId } = answer
-  const conversationId = cards.conversationOf(requestId) ?? (await settledEarlier({ cards, conversations, journal }, answer))
+  const conversationId =
+    cards.conversationOf(requestId) ?? (await settledEarlier({ cards, conversations, journal }, answer))
   const conversation = conversationId === undefined ? undefined : conversations.find(conversationId)
   const access = conversation && (await accessToConversation(await look(caller), conversation))
   if (!conversation || !access) return refuse('not-found', `there is no card ${JSON.stringify(requestId.slice(0, 80))}`)
   if (access === 'read') refuseReading(conversation.id)
   assertReaches(caller, conversation)
-  for (const kind of new Set([answer.kind, cards.kindOf(requestId)])) if (kind && isOffer({ kind })) assertMayDecide(caller, kind)
+  for (const kind of new Set([answer.kind, cards.kindOf(requestId)]))
+    if (kind && isOffer({ kind })) assertMayDecide(caller, kind)
   await cards.reply(answer, { by: caller.actor, lands: held === undefined })
 }
 
 /** A card whose answer this daemon no longer remembers is looked for in the log of its run, which its id names. */
-const settledEarlier = async ({ cards, conversations, journal }: Pick<ReplyDeps, 'cards' | 'conversations' | 'journal'>, { requestId }: CardReply): Promise<string | undefined> => {
+const settledEarlier = async (
+  { cards, conversations, journal }: Pick<ReplyDeps, 'cards' | 'conversations' | 'journal'>,
+  { requestId }: CardReply,
+): Promise<string | undefined> => {
   const run = requestId.slice(0, Math.max(0, requestId.lastIndexOf('.')))
   const conversation = run ? conversations.all.find(({ lastRun }) => lastRun === run) : undefined
   if (!conversation) return undefined
   const frames = await journal.read<{ event: Frame }>(framesOf(run))
-  const resolved = frames.map(({ event }) => event).find(event => event.kind === 'resolved' && event.requestId === requestId)
+  const resolved = frames
+    .map(({ event }) => event)
+    .find(event => event.kind === 'resolved' && event.requestId === requestId)
   if (resolved?.kind !== 'resolved') return undefined
   cards.settle(requestId, conversation.id, resolved.reply)
   return conversation.id
 }
-

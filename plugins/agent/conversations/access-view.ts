@@ -35,8 +35,10 @@ export const assertVisible = async (seen: AccessView, conversation: Seen, works:
 }
 
 /** The same for the conversation of an id. */
-export const assertVisibleIn = (conversations: Pick<Conversations, 'get'>, look: ViewOf) => async (id: string, caller: Caller, works = true): Promise<Conversation> => {
-  const conversation = conversations.get(id)
-  await assertVisible(await look(caller), conversation, works)
-  return conversation
-}
+export const assertVisibleIn =
+  (conversations: Pick<Conversations, 'get'>, look: ViewOf) =>
+  async (id: string, caller: Caller, works = true): Promise<Conversation> => {
+    const conversation = conversations.get(id)
+    await assertVisible(await look(caller), conversation, works)
+    return conversation
+  }

@@ -6,15 +6,23 @@ import type { CardReply, Conversation } from '../contract.js'
 export const mayReach = (caller: Caller, { openedByToken }: Pick<Conversation, 'openedByToken'>): boolean =>
   caller.scope !== 'editor' || (caller.tokenId !== undefined && caller.tokenId === openedByToken)
 
-/** Refuses an `editor` token that reaches for a conversation it did not open; whose it is goes by token id, never by label. */
+/**
+ * Refuses an `editor` token that reaches for a conversation it did not open; whose it is goes by token id, never by
+ * label.
+ */
 export const assertReaches = (caller: Caller, conversation: Pick<Conversation, 'openedByToken'>): void => {
   if (mayReach(caller, conversation)) return
-  refuse('forbidden', 'an editor token reaches only conversations it opened: expected a token of scope drive or land, or the one that opened this conversation')
+  refuse(
+    'forbidden',
+    'an editor token reaches only conversations it opened: expected a token of scope drive or land, or the one '
+      + 'that opened this conversation',
+  )
 }
 
 /** Refuses who may not decide about an offer: it takes a maintainer, and where it moves money a person. */
 export const assertMayDecide = ({ kind, role }: Caller, card: CardReply['kind']): void => {
-  if (role !== 'maintainer' && role !== 'owner') refuse('forbidden', `a ${card} takes role maintainer, found role ${role}`)
+  if (role !== 'maintainer' && role !== 'owner')
+    refuse('forbidden', `a ${card} takes role maintainer, found role ${role}`)
   if (card !== 'capability_offer' && kind !== 'session') {
     refuse('forbidden', `a ${card} moves money: it takes a signed-in maintainer, found a caller of kind ${kind}`)
   }
@@ -28,7 +36,10 @@ export interface Sender {
 
 const LAND = 'POST /agents/{id}/land'
 
-/** The sender a call is served for. What comes of its words lands by itself when it could land it with a call of its own. */
+/**
+ * The sender a call is served for. What comes of its words lands by itself when it could land it with a call of its
+ * own.
+ */
 export const senderOf = async (host: Pick<Host, 'call'>, context: Context): Promise<Sender> => {
   const { caller } = context
   const { admits, message } = await host.call('kernel.access.admits', { call: LAND }, { as: context })

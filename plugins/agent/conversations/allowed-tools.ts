@@ -27,8 +27,11 @@ export class Remembered {
   add(conversationId: string, name: string): void {
     const names = new Set([...this.names(conversationId), name])
     this.#names.set(conversationId, names)
-    this.#store.set(KEY + conversationId, [...names])
-      .catch(error => this.#log.warn('an answer could not be remembered', { conversation: conversationId, error: String(error) }))
+    this.#store
+      .set(KEY + conversationId, [...names])
+      .catch(error =>
+        this.#log.warn('an answer could not be remembered', { conversation: conversationId, error: String(error) }),
+      )
   }
 
   async forget(conversationId: string): Promise<void> {

@@ -43,7 +43,9 @@ export class Anchors {
     const anchors = await this.#read(conversationId)
     if (!row) return anchors.findLast(anchor => anchor.index === index)
     // Only the first message of a run has a state: what was said into the turn later stands at another place.
-    return row.role === 'user' ? anchors.findLast(anchor => anchor.run === row.run && anchor.index === index) : undefined
+    return row.role === 'user'
+      ? anchors.findLast(anchor => anchor.run === row.run && anchor.index === index)
+      : undefined
   }
 
   /** Forgets the states of messages after a place in the record; the one of that place stays. */
@@ -62,7 +64,10 @@ export class Anchors {
 }
 
 /** The rows with the states that can be gone back to now. */
-export const withCheckpoints = (rows: readonly TranscriptMessage[], anchors: ReadonlyMap<string, Anchor>): TranscriptMessage[] =>
+export const withCheckpoints = (
+  rows: readonly TranscriptMessage[],
+  anchors: ReadonlyMap<string, Anchor>,
+): TranscriptMessage[] =>
   rows.map(({ checkpointId: _old, ...row }) => {
     const anchor = row.role === 'user' && row.run !== undefined ? anchors.get(row.run) : undefined
     return anchor?.index === row.index ? { ...row, checkpointId: anchor.id } : row

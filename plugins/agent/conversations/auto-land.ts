@@ -4,7 +4,8 @@ import type { TurnInput } from '../contract.js'
 import type { Conversations } from './conversations.js'
 import type { Turn } from '../turn/turn.js'
 
-const HELD = 'the work was not landed and waits on its branch: somebody who may not land, or content from outside, had a '
+const HELD =
+  'the work was not landed and waits on its branch: somebody who may not land, or content from outside, had a '
   + 'part in it; look at it and land it with POST /agents/{id}/land'
 
 /** What landing by itself needs. */
@@ -37,7 +38,12 @@ export class AutoLand {
   /** Lands the work of a turn that ended well; what does not land waits for a person and never fails the turn. */
   async land(turn: Turn): Promise<void> {
     const { host, conversations, ready } = this.#deps
-    const { conversationId: id, log, record, message: { input } } = turn
+    const {
+      conversationId: id,
+      log,
+      record,
+      message: { input },
+    } = turn
     const conversation = conversations.find(id)
     if (!this.wanted(id, input) || !conversation?.branch) return
     if (turn.byOutsiders || !conversation.landsAlone) {
@@ -51,8 +57,14 @@ export class AutoLand {
       if (record.landings === told) log.push({ kind: 'landed', landed, ...(conflicts && { conflicts }) })
     } catch (error) {
       const { reason, message } = Refusal.from(error)
-      if (reason === 'failed') host.log.error('the work of a turn could not be landed', { run: turn.run, error: String(error) })
-      log.push({ kind: 'notice', level: 'warning', text: `the work was not landed and waits on its branch: ${message}`, source: 'landing' })
+      if (reason === 'failed')
+        host.log.error('the work of a turn could not be landed', { run: turn.run, error: String(error) })
+      log.push({
+        kind: 'notice',
+        level: 'warning',
+        text: `the work was not landed and waits on its branch: ${message}`,
+        source: 'landing',
+      })
       log.push({ kind: 'landed', landed: false })
     }
   }

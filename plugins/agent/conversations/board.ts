@@ -70,7 +70,8 @@ export class Board {
     const { conversations, engine, decisions, queue } = this.#deps
     return decisions.with(conversations.get(id).id, async () => {
       conversations.get(id)
-      const removed = this.#line(id).messages.find(message => message.messageId === messageId) ?? this.#notWaiting(id, messageId)
+      const removed =
+        this.#line(id).messages.find(message => message.messageId === messageId) ?? this.#notWaiting(id, messageId)
       await durable(queue.withdraw(id, messageId))
       engine.withdrawn(removed.run)
       return { removed, messages: this.#tell(id).messages }
@@ -83,12 +84,19 @@ export class Board {
     return decisions.with(conversations.get(id).id, async () => {
       conversations.get(id)
       const waiting = new Set(queue.waiting(id).map(message => message.messageId))
-      const same = messageIds.length === waiting.size && new Set(messageIds).size === waiting.size && messageIds.every(each => waiting.has(each))
+      const same =
+        messageIds.length === waiting.size
+        && new Set(messageIds).size === waiting.size
+        && messageIds.every(each => waiting.has(each))
       if (!same) {
-        refuse('conflict', `messageIds: expected each of the ${waiting.size} messages that wait once, found ${messageIds.length}, ` +
-          'not exactly those: read the queue again')
+        refuse(
+          'conflict',
+          `messageIds: expected each of the ${waiting.size} messages that wait once, found ${messageIds.length}, `
+            + 'not exactly those: read the queue again',
+        )
       }
-      if (start && waiting.size === 0) refuse('unprocessable', 'start: expected a message that waits, found an empty queue')
+      if (start && waiting.size === 0)
+        refuse('unprocessable', 'start: expected a message that waits, found an empty queue')
       if (engine.closing) refuse('unavailable', 'the sandbox is going down; order the queue again when it is back')
       await durable(queue.order(id, messageIds, !start && queue.paused(id)))
       const next = start && !engine.live(id) ? queue.take(id) : undefined
@@ -192,6 +200,8 @@ const durable = async (step: Promise<void>): Promise<void> => {
     await step
   } catch (error) {
     if (!isFull(error)) throw error
-    refuse('too-large', 'the disk of the sandbox is full: nothing was changed; make room and try again', { cause: error })
+    refuse('too-large', 'the disk of the sandbox is full: nothing was changed; make room and try again', {
+      cause: error,
+    })
   }
 }

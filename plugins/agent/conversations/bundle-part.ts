@@ -9,7 +9,10 @@ import type { Anchor } from './anchors.js'
 import { agent, type Conversation } from '../contract.js'
 import type { Settled } from './transcripts.js'
 
-/** One conversation as it is handed over: its card, its record as far as it was settled, and the states it can go back to. */
+/**
+ * One conversation as it is handed over: its card, its record as far as it was settled, and the states it can go back
+ * to.
+ */
 interface Handed {
   readonly conversation: Conversation
   readonly settled: readonly Settled[]
@@ -26,12 +29,19 @@ const recordOf = (id: string) => `transcripts/${id}`
 const statesOf = (id: string) => `anchors/${id}`
 
 /** Hands every conversation over for a backup. */
-export const exportConversations = async ({ place, journal }: PartHost, conversations: readonly Conversation[]): Promise<BundlePart> => {
+export const exportConversations = async (
+  { place, journal }: PartHost,
+  conversations: readonly Conversation[],
+): Promise<BundlePart> => {
   const folder = await handOverFolder(place.folder)
   const files: BundlePart['files'] = []
   for (const conversation of conversations) {
     const { id, updatedAt } = conversation
-    const handed: Handed = { conversation, settled: await journal.read(recordOf(id)), anchors: await journal.read(statesOf(id)) }
+    const handed: Handed = {
+      conversation,
+      settled: await journal.read(recordOf(id)),
+      anchors: await journal.read(statesOf(id)),
+    }
     const path = join(folder, `${id}.json`)
     await writeFile(path, JSON.stringify(handed), { mode: 0o600 })
     files.push({ name: `${id}.json`, path, at: updatedAt })
@@ -53,7 +63,10 @@ export const importConversations = (host: PartHost): Promise<boolean> => {
     for (const name of await readdir(place.folder)) await rm(join(place.folder, name), { recursive: true, force: true })
     failpoint('agent.returned.cleared')
     for (const name of names) {
-      const handed = await readFile(join(folder, name), 'utf8').then(text => handedOf(text, name), () => undefined)
+      const handed = await readFile(join(folder, name), 'utf8').then(
+        text => handedOf(text, name),
+        () => undefined,
+      )
       if (!handed) {
         log.warn('a conversation that came back could not be read', { name: name.slice(0, 80) })
         continue
@@ -73,7 +86,9 @@ export const handedOf = (text: string, name: string): Handed | undefined => {
     const { id } = conversation
     const rows = settled.flatMap(line => line.rows)
     const messages = rows.map((row, index) => ({ ...row, index }))
-    const fits = ID.test(id) && name === `${id}.json`
+    const fits =
+      ID.test(id)
+      && name === `${id}.json`
       && agent.reply()({ call: 'agent.conversation', output: { conversation, waiting: 0, queuePaused: false } }).success
       && agent.reply()({ call: 'agent.transcript', output: { messages, total: messages.length } }).success
       && settled.every(({ run, placed }) => typeof (run ?? placed) === 'string')
@@ -89,19 +104,37 @@ export const handedOf = (text: string, name: string): Handed | undefined => {
 /** Without what would act by itself, what reaches for this machine's programs, and who was let in elsewhere. */
 const disarmed = (conversation: Conversation): Conversation => {
   const {
-    session: _memory, lastRun: _run, openedByToken: _token, permissionMode: _mode, autoLand: _lands, landsAlone: _alone,
-    resumeAfterOutage: _resumes, landRequested: _request, conflicts: _conflicts, starts: _starts, branch, startIn, folders, repos, ...kept
+    session: _memory,
+    lastRun: _run,
+    openedByToken: _token,
+    permissionMode: _mode,
+    autoLand: _lands,
+    landsAlone: _alone,
+    resumeAfterOutage: _resumes,
+    landRequested: _request,
+    conflicts: _conflicts,
+    starts: _starts,
+    branch,
+    startIn,
+    folders,
+    repos,
+    ...kept
   } = conversation
   return {
     ...kept,
     ...(branch !== undefined && { branch: `agent/${conversation.id}` }),
     ...(startIn !== undefined && isPath(startIn) && { startIn }),
     ...(folders?.every(({ path }) => path === '.' || isPath(path)) && { folders }),
-    repos: repos.filter(({ repo, base }) => (repo === 'root' || isPath(repo)) && COMMIT.test(base)).map(({ repo, base, pinned, landedTip, landedHead, landedAt }) => ({
-      repo, base, ...(pinned && { pinned }),
-      ...(landedTip !== undefined && COMMIT.test(landedTip) && { landedTip }), ...(landedHead !== undefined && COMMIT.test(landedHead) && { landedHead }),
-      ...(landedAt !== undefined && { landedAt }),
-    })),
+    repos: repos
+      .filter(({ repo, base }) => (repo === 'root' || isPath(repo)) && COMMIT.test(base))
+      .map(({ repo, base, pinned, landedTip, landedHead, landedAt }) => ({
+        repo,
+        base,
+        ...(pinned && { pinned }),
+        ...(landedTip !== undefined && COMMIT.test(landedTip) && { landedTip }),
+        ...(landedHead !== undefined && COMMIT.test(landedHead) && { landedHead }),
+        ...(landedAt !== undefined && { landedAt }),
+      })),
   }
 }
 
@@ -114,5 +147,7 @@ const isPath = (path: string): boolean => {
 }
 
 const isAnchor = ({ id, run, index, repos }: Anchor): boolean =>
-  typeof id === 'string' && typeof run === 'string' && Number.isSafeInteger(index)
+  typeof id === 'string'
+  && typeof run === 'string'
+  && Number.isSafeInteger(index)
   && repos.every(({ repo, tip, base }) => (repo === 'root' || isPath(repo)) && COMMIT.test(tip) && COMMIT.test(base))

@@ -34,17 +34,23 @@ export const conversationCalls = (deps: ConversationCallsDeps): Handlers<Convers
     'agent.conversations': () => ({ conversations: conversations.all.map(conversation => engine.state(conversation)) }),
     'agent.visible': async ({ ids }, { caller }) => {
       const seen = await look(caller)
-      const found = await Promise.all(ids.map(async id => {
-        const conversation = conversations.find(id)
-        return conversation && (await accessToConversation(seen, conversation)) ? [id] : []
-      }))
+      const found = await Promise.all(
+        ids.map(async id => {
+          const conversation = conversations.find(id)
+          return conversation && (await accessToConversation(seen, conversation)) ? [id] : []
+        }),
+      )
       return { ids: found.flat() }
     },
     'agent.conversation': ({ id }) => engine.state(conversations.get(id)),
     'agent.transcript': async ({ id, limit, before }) => {
       const { session } = conversations.get(id)
       const { messages, total } = await transcripts.page(id, limit, before)
-      return { messages: withCheckpoints(messages, await anchors.byRun(id)), total, ...(session && { sessionId: session.id }) }
+      return {
+        messages: withCheckpoints(messages, await anchors.byRun(id)),
+        total,
+        ...(session && { sessionId: session.id }),
+      }
     },
     'agent.lock': ({ id }, { signal }) => locked(locks, conversations.get(id).id, signal),
     'agent.landed': input => ok(landed({ engine, conversations }, input)),

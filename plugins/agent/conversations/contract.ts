@@ -28,7 +28,8 @@ export interface ConversationCalls {
    * Go back to before the message at `index`, which is also the number of messages kept.
    *
    * Files of the private copy first, then the record, then the provider's memory. Ignored files, the saved state and
-   * waiting messages (paused) stay, what is left behind is in the log of the branch. The shared tree has no saved states.
+   * waiting messages (paused) stay, what is left behind is in the log of the branch. The shared tree has no saved
+   * states.
    *
    * - 404: no such conversation, or `index` is past the end of its record
    * - 409: a turn is running or parked, or the message is not a person's or has no saved state
@@ -53,11 +54,16 @@ export interface ConversationCalls {
   'agent.lock'(input: { id: string }): Stream<{ held: true }>
 
   /**
-   * Writes down what a landing did: tips per repository, conflicts (absent: none left); adds the frame `landed` to a live
-   * run. `settled` is the newest run, where that had ended before the landing began and every repository was reached.
+   * Writes down what a landing did: tips per repository, conflicts (absent: none left); adds the frame `landed` to a
+   * live run. `settled` is the newest run, where that had ended before the landing began and every repository was
+   * reached.
    */
   'agent.landed'(input: {
-    id: string; repos: CopyRepo[]; conflicts?: LandConflict[]; frame?: Frame & { kind: 'landed' }; settled?: RunId
+    id: string
+    repos: CopyRepo[]
+    conflicts?: LandConflict[]
+    frame?: Frame & { kind: 'landed' }
+    settled?: RunId
   }): Ok
 
   /** Takes a conversation off the board: its queue, frames, copy and branch go, its transcript stays. */

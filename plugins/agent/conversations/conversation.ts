@@ -1,6 +1,15 @@
 import type { ReachFolder } from '../../../sdk/reach.js'
 import type { Count, Millis } from '../../../sdk/types.js'
-import type { Card, ConversationId, Harness, LandConflict, PermissionMode, ProviderId, RunEnd, RunId } from '../turn/frames.js'
+import type {
+  Card,
+  ConversationId,
+  Harness,
+  LandConflict,
+  PermissionMode,
+  ProviderId,
+  RunEnd,
+  RunId,
+} from '../turn/frames.js'
 
 /** A path a landing left behind, outstanding since commit `from`. */
 export interface LeftPath {
@@ -69,7 +78,9 @@ export interface ConversationTraits extends ModelChoice {
   harness: Harness
   actsAs?: string
   startIn?: string
-  /** Folders its turns are kept to, whoever speaks: what the person limited to areas reached who opened it; absent: all. */
+  /**
+   * Folders its turns are kept to, whoever speaks: what the person limited to areas reached who opened it; absent: all.
+   */
   folders?: ReachFolder[]
   forkedFrom?: ForkOrigin
   /** `agent/<id>`; absent: works in the shared tree. */
@@ -95,7 +106,9 @@ export interface Conversation extends ConversationTraits {
   /** The control token that opened it: what an `editor` token may reach. */
   openedByToken?: string
   permissionMode?: PermissionMode
-  /** All that went into it came from people who may land, or they landed it since; without it nothing lands by itself. */
+  /**
+   * All that went into it came from people who may land, or they landed it since; without it nothing lands by itself.
+   */
   landsAlone?: boolean
   /** Empty for the shared tree. */
   repos: CopyRepo[]

@@ -13,7 +13,10 @@ export interface EraserDeps {
   readonly transcripts: Transcripts
   readonly journal: Pick<Journals, 'remove'>
   readonly log: Log
-  /** Takes away what a conversation keeps beside its record, frames and queue: its copy, branch and the like, of a purged one its logs too. */
+  /**
+   * Takes away what a conversation keeps beside its record, frames and queue: its copy, branch and the like, of a
+   * purged one its logs too.
+   */
   readonly clear: (conversation: Conversation, purged: boolean) => Promise<void>
   /** Hears of a run that waited and never starts. */
   readonly withdrawn: (run: string) => void
@@ -33,7 +36,10 @@ export class Eraser {
     this.#deps = deps
   }
 
-  /** Takes a conversation off the board, and with `purged` its record too; the caller holds its lane and no turn of it lives. */
+  /**
+   * Takes a conversation off the board, and with `purged` its record too; the caller holds its lane and no turn of it
+   * lives.
+   */
   async erase(id: string, purged: boolean): Promise<void> {
     const { conversations, log } = this.#deps
     const leaving: Leaving = { conversation: conversations.get(id), purged }
@@ -42,7 +48,9 @@ export class Eraser {
     try {
       await this.#complete(leaving)
     } catch (error) {
-      await conversations.stay(leaving).catch(lost => log.error('a conversation could not be kept', { conversation: id, error: String(lost) }))
+      await conversations
+        .stay(leaving)
+        .catch(lost => log.error('a conversation could not be kept', { conversation: id, error: String(lost) }))
       throw error
     }
   }
@@ -51,8 +59,14 @@ export class Eraser {
   async recover(): Promise<void> {
     const { completed, conversations, log } = this.#deps
     for (const leaving of conversations.leaving) {
-      await this.#complete(leaving).then(() => completed(leaving))
-        .catch(error => log.error('a conversation could not be taken away whole', { conversation: leaving.conversation.id, error: String(error) }))
+      await this.#complete(leaving)
+        .then(() => completed(leaving))
+        .catch(error =>
+          log.error('a conversation could not be taken away whole', {
+            conversation: leaving.conversation.id,
+            error: String(error),
+          }),
+        )
     }
   }
 

@@ -38,25 +38,40 @@ export class Forks {
   }
 
   /** Refuses a source that is not there for the caller, and answers what the fork begins with. */
-  async check({ conversationId, keep, files }: ForkSource, fork: string, caller: Caller, seen: AccessView): Promise<Beginning> {
+  async check(
+    { conversationId, keep, files }: ForkSource,
+    fork: string,
+    caller: Caller,
+    seen: AccessView,
+  ): Promise<Beginning> {
     const { conversations, transcripts, anchors, copies } = this.#deps
     const live = conversations.find(conversationId)
     const source = live ?? conversations.gone(conversationId)
     if (!source || !mayReach(caller, source) || (seen.reach && !(live && (await accessToConversation(seen, live)))))
       return refuse('not-found', `forkOf: there is no conversation ${JSON.stringify(conversationId)} to fork`)
-    if (await transcripts.count(fork)) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
+    if (await transcripts.count(fork))
+      refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
     const total = await transcripts.count(conversationId)
-    if (keep > total) refuse('not-found', `forkOf: expected to keep at most the ${total} rows of the record, found ${keep}`)
+    if (keep > total)
+      refuse('not-found', `forkOf: expected to keep at most the ${total} rows of the record, found ${keep}`)
     const lands = await transcripts.lands(conversationId, keep)
     if (files === 'now') return { starts: [], lands }
     const row = await transcripts.row(conversationId, keep)
-    const anchor = (await anchors.before(conversationId, keep, row))
-      ?? refuse('conflict', `forkOf: the files of then are kept for user messages of a private copy, and there are none for ${keep}: expected the place of another message, or files "now"`)
+    const anchor =
+      (await anchors.before(conversationId, keep, row))
+      ?? refuse(
+        'conflict',
+        `forkOf: the files of then are kept for user messages of a private copy, and there are none for ${keep}: `
+          + 'expected the place of another message, or files "now"',
+      )
     const repositories = new Map((await copies.repositories()).map(({ repo, dir }) => [repo, dir]))
     for (const { repo, tip } of anchor.repos) {
       const dir = repositories.get(repo)
       if (!dir || (await commitIn(dir, tip)) === undefined)
-        refuse('conflict', `forkOf: the files of then are gone: commit ${tip.slice(0, 12)} of ${repo} is not there any more`)
+        refuse(
+          'conflict',
+          `forkOf: the files of then are gone: commit ${tip.slice(0, 12)} of ${repo} is not there any more`,
+        )
     }
     return { starts: anchor.repos.map(({ repo, tip, base }) => ({ repo, tip, base })), lands }
   }
@@ -69,7 +84,9 @@ export class Forks {
     failpoint('agent.fork.prepared')
   }
 
-  /** Makes the rows the beginning of the fork's record; where they cannot be written, its message stands without them. */
+  /**
+   * Makes the rows the beginning of the fork's record; where they cannot be written, its message stands without them.
+   */
   async begin(fork: string): Promise<void> {
     try {
       await this.#begin(fork)

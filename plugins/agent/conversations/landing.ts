@@ -6,7 +6,11 @@ import type { LandedFrame } from '../turn/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 
 /** Holds a conversation's turn lock until whoever asked for it goes. */
-export async function* locked(locks: KeyedMutex, conversationId: string, signal: AbortSignal): AsyncGenerator<{ held: true }, void> {
+export async function* locked(
+  locks: KeyedMutex,
+  conversationId: string,
+  signal: AbortSignal,
+): AsyncGenerator<{ held: true }, void> {
   const release = await locks.hold(conversationId, signal)
   try {
     yield { held: true }
@@ -26,7 +30,10 @@ export interface Landing {
 }
 
 /** Writes down what a landing did, and shows it in a live run. */
-export const landed = async (deps: { engine: Engine; conversations: Conversations }, landing: Landing): Promise<void> => {
+export const landed = async (
+  deps: { engine: Engine; conversations: Conversations },
+  landing: Landing,
+): Promise<void> => {
   const { engine, conversations } = deps
   const { id, repos, conflicts, frame, settled } = landing
   const { repos: known, lastRun } = conversations.get(id)
@@ -40,8 +47,11 @@ export const landed = async (deps: { engine: Engine; conversations: Conversation
   const decided = frame?.landed && settled !== undefined && settled === lastRun && !turn
   const whole = decided && merged.every(({ left = [] }) => left.length === 0)
   await conversations.update(id, {
-    repos: merged, conflicts: conflicts?.length ? conflicts : undefined, updatedAt: Date.now(),
-    ...(!conflicts?.length && { landRequested: undefined }), ...(whole && { landsAlone: true }),
+    repos: merged,
+    conflicts: conflicts?.length ? conflicts : undefined,
+    updatedAt: Date.now(),
+    ...(!conflicts?.length && { landRequested: undefined }),
+    ...(whole && { landsAlone: true }),
   })
   if (frame && turn && !turn.leaving) await turn.log.write(frame)
 }

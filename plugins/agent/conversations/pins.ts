@@ -6,15 +6,26 @@ const COMMIT = /^[0-9a-f]{4,64}$/i
 
 /** The commits a new private copy is pinned to, every one of them there; refuses what names none. */
 export const pinsOf = async (
-  named: readonly BaseCommit[], repositories: readonly { repo: string; dir: string }[],
+  named: readonly BaseCommit[],
+  repositories: readonly { repo: string; dir: string }[],
 ): Promise<CopyStart[]> => {
   const pins: CopyStart[] = []
   for (const { repo, base } of named) {
-    const dir = repositories.find(each => each.repo === repo)?.dir
-      ?? refuse('unprocessable', `worktreeBase: there is no repository ${JSON.stringify(repo.slice(0, 200))}: expected ${repositories.map(each => each.repo).join(', ')}`)
-    if (pins.some(pin => pin.repo === repo)) refuse('unprocessable', `worktreeBase: expected one commit for ${repo}, found several`)
-    const commit = (await commitIn(dir, base))
-      ?? refuse('unprocessable', `worktreeBase: expected the id of a commit of ${repo}, found ${JSON.stringify(base.slice(0, 80))}`)
+    const dir =
+      repositories.find(each => each.repo === repo)?.dir
+      ?? refuse(
+        'unprocessable',
+        `worktreeBase: there is no repository ${JSON.stringify(repo.slice(0, 200))}: `
+          + `expected ${repositories.map(each => each.repo).join(', ')}`,
+      )
+    if (pins.some(pin => pin.repo === repo))
+      refuse('unprocessable', `worktreeBase: expected one commit for ${repo}, found several`)
+    const commit =
+      (await commitIn(dir, base))
+      ?? refuse(
+        'unprocessable',
+        `worktreeBase: expected the id of a commit of ${repo}, found ${JSON.stringify(base.slice(0, 80))}`,
+      )
     pins.push({ repo, tip: commit, base: commit, pinned: true })
   }
   return pins

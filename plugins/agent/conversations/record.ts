@@ -1,6 +1,15 @@
 import type { Count, Millis } from '../../../sdk/types.js'
 import type { MessageId } from '../contract.js'
-import type { Card, CardReply, Location, RunId, ToolCategory, ToolContent, ToolStatus, TurnNote } from '../turn/frames.js'
+import type {
+  Card,
+  CardReply,
+  Location,
+  RunId,
+  ToolCategory,
+  ToolContent,
+  ToolStatus,
+  TurnNote,
+} from '../turn/frames.js'
 
 export interface ToolCard {
   id: string

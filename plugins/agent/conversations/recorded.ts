@@ -10,7 +10,8 @@ export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: 
   const known = new Set<string>()
 
   /** Nobody waits for it: a turn is not to begin later for being written down. */
-  const tell = ({ caller }: Context, told: Happened): void => void record(host, { audience: 'viewer', outcome: 'ok', actor: caller.actor, ...told })
+  const tell = ({ caller }: Context, told: Happened): void =>
+    void record(host, { audience: 'viewer', outcome: 'ok', actor: caller.actor, ...told })
 
   /** The same message sent again has its first answer, and is no news. */
   const isNews = ({ messageId }: Started): boolean => {
@@ -21,15 +22,25 @@ export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: 
   }
 
   /** A call that is told of once it is done. */
-  const after = <C extends 'POST /agent/reply' | 'POST /agent/rewind' | 'POST /agent/steer' | 'POST /agent/stop' | 'POST /agent/switch-account'>(
-    call: C, told: (input: Input<Agent, C>) => Happened,
-  ) => async (input: Input<Agent, C>, context: Context) => {
-    // None of these is a socket, which alone would ask for more of a context.
-    const run = handlers[call] as unknown as (input: Input<Agent, C>, context: Context) => Promise<Reply<Agent, C>>
-    const done = await run(input, context)
-    tell(context, told(input))
-    return done
-  }
+  const after =
+    <
+      C extends
+        | 'POST /agent/reply'
+        | 'POST /agent/rewind'
+        | 'POST /agent/steer'
+        | 'POST /agent/stop'
+        | 'POST /agent/switch-account',
+    >(
+      call: C,
+      told: (input: Input<Agent, C>) => Happened,
+    ) =>
+    async (input: Input<Agent, C>, context: Context) => {
+      // None of these is a socket, which alone would ask for more of a context.
+      const run = handlers[call] as unknown as (input: Input<Agent, C>, context: Context) => Promise<Reply<Agent, C>>
+      const done = await run(input, context)
+      tell(context, told(input))
+      return done
+    }
 
   return {
     ...handlers,
@@ -40,11 +51,21 @@ export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: 
       return started
     },
     'POST /agent/steer': after('POST /agent/steer', ({ conversationId }) => ({ type: 'message.said', conversationId })),
-    'POST /agent/reply': after('POST /agent/reply', ({ kind, requestId }) =>
-      ({ type: 'card.answered', turnId: requestId.slice(0, Math.max(0, requestId.lastIndexOf('.'))), extra: { kind, requestId } })),
+    'POST /agent/reply': after('POST /agent/reply', ({ kind, requestId }) => ({
+      type: 'card.answered',
+      turnId: requestId.slice(0, Math.max(0, requestId.lastIndexOf('.'))),
+      extra: { kind, requestId },
+    })),
     'POST /agent/stop': after('POST /agent/stop', ({ conversationId }) => ({ type: 'turn.stopped', conversationId })),
-    'POST /agent/rewind': after('POST /agent/rewind', ({ conversationId, index }) => ({ type: 'agent.rewound', conversationId, extra: { index } })),
-    'POST /agent/switch-account': after('POST /agent/switch-account', ({ conversationId, agent, account, model }) =>
-      ({ type: 'agent.switched', conversationId, extra: { agent, account, model } })),
+    'POST /agent/rewind': after('POST /agent/rewind', ({ conversationId, index }) => ({
+      type: 'agent.rewound',
+      conversationId,
+      extra: { index },
+    })),
+    'POST /agent/switch-account': after('POST /agent/switch-account', ({ conversationId, agent, account, model }) => ({
+      type: 'agent.switched',
+      conversationId,
+      extra: { agent, account, model },
+    })),
   }
 }

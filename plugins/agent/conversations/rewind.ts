@@ -49,8 +49,10 @@ const begunOf = (conversationId: string) => `rewinds/${conversationId}`
 
 /** Puts a conversation back to before one of its messages: files first, then its record, then the provider's memory. */
 export const rewind = async (
-  deps: RewindDeps, { conversationId, index }: { conversationId: string; index: number },
-  { held }: Pick<Sender, 'held'>, signal: AbortSignal,
+  deps: RewindDeps,
+  { conversationId, index }: { conversationId: string; index: number },
+  { held }: Pick<Sender, 'held'>,
+  signal: AbortSignal,
 ): Promise<Rewound> => {
   const { engine, conversations, decisions, locks } = deps
   conversations.get(conversationId)
@@ -76,7 +78,11 @@ const goBack = async (deps: RewindDeps, conversation: Conversation, index: numbe
   await asked(copies.ensure(id, conversation.repos))
   const before = await asked(copies.commitRest(id, conversation.repos))
   const lost = before.flatMap(({ large = [] }) => large).find(({ tracked }) => tracked)
-  if (lost) refuse('conflict', `${tooLarge(lost.path, lost.size)}, and going back would lose it: have the agent move it to another name first`)
+  if (lost)
+    refuse(
+      'conflict',
+      `${tooLarge(lost.path, lost.size)}, and going back would lose it: have the agent move it to another name first`,
+    )
   const begun: Begun = { index, anchor, before, last: await transcripts.last(id) }
   await journal.append(begunOf(id), [begun], { flush: true })
   failpoint('agent.rewind.begun')
@@ -84,29 +90,47 @@ const goBack = async (deps: RewindDeps, conversation: Conversation, index: numbe
 }
 
 /** The state kept for a place in the record, every commit of it still there. */
-const anchorAt = async ({ anchors, transcripts, copies }: RewindDeps, conversation: Conversation, index: number): Promise<Anchor> => {
+const anchorAt = async (
+  { anchors, transcripts, copies }: RewindDeps,
+  conversation: Conversation,
+  index: number,
+): Promise<Anchor> => {
   const { id, branch, repos } = conversation
   const row = await transcripts.row(id, index)
   const total = await transcripts.count(id)
-  if (row && row.role !== 'user') refuse('conflict', `index: expected the place of a user message, found one of ${row.role} at ${index}`)
+  if (row && row.role !== 'user')
+    refuse('conflict', `index: expected the place of a user message, found one of ${row.role} at ${index}`)
   const mine = await anchors.before(id, index, row)
-  if (!row && (index > total || !mine)) refuse('not-found', `index: expected a place in the record of ${total} rows, found ${index}`)
+  if (!row && (index > total || !mine))
+    refuse('not-found', `index: expected a place in the record of ${total} rows, found ${index}`)
   if (!mine) {
-    return refuse('conflict', branch
-      ? `the message at ${index} has no saved state: it was said into a running turn, or its turn ended before its files were saved`
-      : `the message at ${index} has no saved state: this conversation works in the shared tree, whose states this sandbox does not keep`)
+    return refuse(
+      'conflict',
+      branch
+        ? `the message at ${index} has no saved state: it was said into a running turn, or its turn ended before `
+            + 'its files were saved'
+        : `the message at ${index} has no saved state: this conversation works in the shared tree, whose states `
+            + 'this sandbox does not keep',
+    )
   }
   const folders = new Map((await copies.resolve(id, repos)).map(({ repo, main }) => [repo, main]))
   for (const { repo, tip } of mine.repos) {
     const main = folders.get(repo)
     if (!main || (await commitIn(main, tip)) === undefined)
-      refuse('conflict', `the message at ${index} has no saved state any more: commit ${tip.slice(0, 12)} of ${repo} is gone`)
+      refuse(
+        'conflict',
+        `the message at ${index} has no saved state any more: commit ${tip.slice(0, 12)} of ${repo} is gone`,
+      )
   }
   return mine
 }
 
 /** Does what a rewind that began is to do, also one that a crash cut off; answers how many rows went. */
-const complete = async (deps: RewindDeps, { id, repos }: Conversation, { index, anchor, before }: Begun): Promise<number> => {
+const complete = async (
+  deps: RewindDeps,
+  { id, repos }: Conversation,
+  { index, anchor, before }: Begun,
+): Promise<number> => {
   const { copies, transcripts, anchors, conversations, queue, journal } = deps
   let dropped: number
   try {
@@ -125,9 +149,18 @@ const complete = async (deps: RewindDeps, { id, repos }: Conversation, { index, 
   failpoint('agent.rewind.paused')
   await queue.resume(id)
   await conversations.update(id, {
-    repos: repos.map((repo): CopyRepo => ({ ...repo, base: anchor.repos.find(each => each.repo === repo.repo)?.base ?? repo.base })),
-    session: undefined, lastRun: undefined, lastEnd: undefined, failure: undefined, conflicts: undefined,
-    contextTokens: undefined, contextWindow: undefined, updatedAt: Date.now(),
+    repos: repos.map((repo): CopyRepo => ({
+      ...repo,
+      base: anchor.repos.find(each => each.repo === repo.repo)?.base ?? repo.base,
+    })),
+    session: undefined,
+    lastRun: undefined,
+    lastEnd: undefined,
+    failure: undefined,
+    conflicts: undefined,
+    contextTokens: undefined,
+    contextWindow: undefined,
+    updatedAt: Date.now(),
   })
   failpoint('agent.rewind.told')
   await journal.remove(begunOf(id))
@@ -155,7 +188,8 @@ export const recoverRewinds = async (deps: RewindDeps): Promise<void> => {
       const conversation = conversations.find(id)
       const last = conversation && (await transcripts.last(id))
       // Whatever came after a rewind that could not be written to its end is newer than what it wants.
-      const newer = queue.current(id) !== undefined || (last !== begun?.last && (await transcripts.count(id)) !== begun?.index)
+      const newer =
+        queue.current(id) !== undefined || (last !== begun?.last && (await transcripts.count(id)) !== begun?.index)
       if (!begun || !conversation || newer) {
         await journal.remove(name)
         continue

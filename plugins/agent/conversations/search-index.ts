@@ -72,11 +72,17 @@ export class SearchIndex {
     const isShort = [...words].length < STRETCH || words.includes('\0')
     const rows = isShort
       ? this.#db.prepare('select n, id, speaker, text from lines where n > ? order by n limit ?').all(n, PAGE)
-      : this.#db.prepare(
-        'select l.n, l.id, l.speaker, l.text from said s join lines l on l.n = s.rowid where s.text match ? and s.rowid > ? order by s.rowid limit ?',
-      ).all(`"${words.replaceAll('"', '""')}"`, n, PAGE)
+      : this.#db
+          .prepare(
+            'select l.n, l.id, l.speaker, l.text from said s join lines l on l.n = s.rowid where s.text match ? '
+              + 'and s.rowid > ? order by s.rowid limit ?',
+          )
+          .all(`"${words.replaceAll('"', '""')}"`, n, PAGE)
     return rows.map(row => ({
-      n: Number(row.n), id: String(row.id), text: String(row.text), speaker: row.speaker === 'user' ? 'user' : 'agent',
+      n: Number(row.n),
+      id: String(row.id),
+      text: String(row.text),
+      speaker: row.speaker === 'user' ? 'user' : 'agent',
     }))
   }
 

@@ -25,7 +25,9 @@ const SNIPPET = 200
 const BEFORE = 60
 
 const saidIn = (rows: readonly Row[]): Said[] =>
-  rows.flatMap(({ role, text }): Said[] => (role === 'notice' || !text ? [] : [{ speaker: role === 'user' ? 'user' : 'agent', text }]))
+  rows.flatMap(({ role, text }): Said[] =>
+    role === 'notice' || !text ? [] : [{ speaker: role === 'user' ? 'user' : 'agent', text }],
+  )
 
 /** The first things of a conversation that hold the words: the person's, and the agent's. */
 type Hits = { [speaker in Said['speaker']]?: string }
@@ -49,7 +51,10 @@ export class Search {
     const live = conversations.all.map(({ id }) => ({ id, said: saidIn(engine.live(id)?.record.rows ?? []) }))
     const late = new AbortController()
     const indexing = await Promise.race([
-      this.#refreshed().then(() => false, () => true),
+      this.#refreshed().then(
+        () => false,
+        () => true,
+      ),
       setTimeout(patienceMs, true, { signal: AbortSignal.any([late.signal, signal]), ref: false }).catch(() => true),
     ])
     late.abort()
@@ -60,7 +65,17 @@ export class Search {
       if (holds(title)) return [{ id }]
       const { user, agent } = hits.get(id) ?? {}
       const text = user ?? agent
-      return text === undefined ? [] : [{ id, snippet: { text: excerpt(text, words, fold), speaker: user === undefined ? 'agent' : 'user' } satisfies Snippet }]
+      return text === undefined
+        ? []
+        : [
+            {
+              id,
+              snippet: {
+                text: excerpt(text, words, fold),
+                speaker: user === undefined ? 'agent' : 'user',
+              } satisfies Snippet,
+            },
+          ]
     })
     return { matches, scanned: all.length, indexing }
   }
@@ -80,7 +95,8 @@ export class Search {
     const hits = new Map<string, Hits>()
     try {
       for (let page = index.page(query, 0); page.length > 0; page = index.page(query, page.at(-1)!.n)) {
-        for (const { id, speaker, text } of page) if (!hits.get(id)?.[speaker] && holds(text)) note(hits, id, { speaker, text })
+        for (const { id, speaker, text } of page)
+          if (!hits.get(id)?.[speaker] && holds(text)) note(hits, id, { speaker, text })
         await breath()
       }
     } catch (error) {
@@ -93,7 +109,10 @@ export class Search {
   /** The index as it is now or became since; whoever asks while it is brought up to date shares the pass after it. */
   #refreshed(): Promise<void> {
     if (!this.#running) return this.#start()
-    this.#next ??= this.#running.then(() => this.#start(), () => this.#start())
+    this.#next ??= this.#running.then(
+      () => this.#start(),
+      () => this.#start(),
+    )
     return this.#next
   }
 

@@ -84,17 +84,29 @@ export class Transcripts {
     if (count.last === run) return
     const settled: Settled = { run, ...(lands && { lands }), rows }
     await this.#journals.append(transcriptOf(conversationId), [settled], { flush: true })
-    this.#counts.set(conversationId, Promise.resolve({
-      runs: count.runs + 1, rows: count.rows + rows.length, last: run, lastAt: count.runs, tail: run,
-    }))
+    this.#counts.set(
+      conversationId,
+      Promise.resolve({
+        runs: count.runs + 1,
+        rows: count.rows + rows.length,
+        last: run,
+        lastAt: count.runs,
+        tail: run,
+      }),
+    )
   }
 
   /** Adds a row that no run stands behind. */
   async place(conversationId: string, row: Row): Promise<void> {
     const count = await this.#count(conversationId)
     const placed = `p-${randomUUID()}`
-    await this.#journals.append(transcriptOf(conversationId), [{ placed, rows: [row] } satisfies Settled], { flush: true })
-    this.#counts.set(conversationId, Promise.resolve({ ...count, runs: count.runs + 1, rows: count.rows + 1, tail: placed }))
+    await this.#journals.append(transcriptOf(conversationId), [{ placed, rows: [row] } satisfies Settled], {
+      flush: true,
+    })
+    this.#counts.set(
+      conversationId,
+      Promise.resolve({ ...count, runs: count.runs + 1, rows: count.rows + 1, tail: placed }),
+    )
   }
 
   /** Deletes a record for good. */
@@ -134,7 +146,11 @@ export class Transcripts {
   }
 
   /** The rows in order; with `limit` the last ones before index `before`. */
-  async page(conversationId: string, limit?: number, before?: number): Promise<Pick<TranscriptPage, 'messages' | 'total'>> {
+  async page(
+    conversationId: string,
+    limit?: number,
+    before?: number,
+  ): Promise<Pick<TranscriptPage, 'messages' | 'total'>> {
     const rows = this.#numbered(await this.#journals.read<Settled>(transcriptOf(conversationId)), 0)
     const end = Math.min(before ?? rows.length, rows.length)
     return { messages: rows.slice(limit === undefined ? 0 : Math.max(0, end - limit), end), total: rows.length }

@@ -35,7 +35,10 @@ export class Branches {
 
   /** Writes down where branches begin. */
   async begin(id: string, tips: readonly { readonly repo: string; readonly head: string }[]): Promise<void> {
-    await this.#write(id, { ...(await this.#read(id)), ...Object.fromEntries(tips.map(({ repo, head }) => [repo, { tip: head }])) })
+    await this.#write(id, {
+      ...(await this.#read(id)),
+      ...Object.fromEntries(tips.map(({ repo, head }) => [repo, { tip: head }])),
+    })
   }
 
   /** The conversations of which something is written down. */
@@ -63,25 +66,40 @@ export class Branches {
   }
 
   /**
-   * Takes over what a copy's own branch holds: its objects, then the branch with its log. Where it has not moved, nothing runs.
+   * Takes over what a copy's own branch holds: its objects, then the branch with its log. Where it has not moved,
+   * nothing runs.
    *
    * Answers why it stays out, in a sentence; the repository is then as it was.
    */
-  async take(id: string, { repo, common, gitdir }: TreeEntry, tree: Tree, main: MainRepository | undefined): Promise<string | undefined> {
+  async take(
+    id: string,
+    { repo, common, gitdir }: TreeEntry,
+    tree: Tree,
+    main: MainRepository | undefined,
+  ): Promise<string | undefined> {
     const { branch } = tree
     const tip = ownTip(gitdir, branch)
     if (tip === undefined) {
-      return `the private copy of ${repo} has no branch ${branch} any more, so nothing of it can be taken over: have the agent make it again where its work is`
+      return (
+        `the private copy of ${repo} has no branch ${branch} any more, so nothing of it can be taken over: `
+        + 'have the agent make it again where its work is'
+      )
     }
     const here = await branchTip(common, branch)
     if (here === tip) return undefined
     const known = (await this.#read(id))[repo]
     if (here !== undefined && isForeign(here, known)) return movedAway(repo, branch, known!.tip, here)
     if (main && readPlain(join(main.gitdir, 'HEAD'))?.trim() === `ref: refs/heads/${branch}`) {
-      return `the main checkout of ${repo} stands on ${branch} itself, which would move under it: switch it to another branch, then try again`
+      return (
+        `the main checkout of ${repo} stands on ${branch} itself, which would move under it: switch it to `
+        + 'another branch, then try again'
+      )
     }
     try {
-      const ids = await this.#objects({ tree, common, gitdir, tip }, [here, main?.head].filter(commit => commit !== undefined))
+      const ids = await this.#objects(
+        { tree, common, gitdir, tip },
+        [here, main?.head].filter(commit => commit !== undefined),
+      )
       const log = logOf(readPlain(join(gitdir, 'logs/refs/heads', branch), MOST_LOG) ?? '', here, tip, ids)
       await this.#write(id, { ...(await this.#read(id)), [repo]: { tip, ...(here && { was: here }) } })
       failpoint('agent.import.noted')
@@ -91,11 +109,17 @@ export class Branches {
       return undefined
     } catch (error) {
       if (!(error instanceof MalformedBranch)) throw error
-      return `what ${branch} of ${repo} holds does not pass git's checks and stays out of the repository (${error.message}): have the agent take that commit back`
+      return (
+        `what ${branch} of ${repo} holds does not pass git's checks and stays out of the repository `
+        + `(${error.message}): have the agent take that commit back`
+      )
     }
   }
 
-  /** Takes the objects over that no name of the repository leads to; one that leads to nothing there does not hinder the others. */
+  /**
+   * Takes the objects over that no name of the repository leads to; one that leads to nothing there does not hinder the
+   * others.
+   */
   async #objects(what: Omit<Import, 'has'>, sure: readonly string[]): Promise<string[]> {
     const named = new Set([...sure, ...(await refsOf(what.common)).refs.values()])
     const has = [...named].slice(0, MOST_NAMED)
@@ -119,8 +143,10 @@ export class Branches {
   }
 }
 
-const isForeign = (here: string, known: Known | undefined): boolean => known !== undefined && here !== known.tip && here !== known.was
+const isForeign = (here: string, known: Known | undefined): boolean =>
+  known !== undefined && here !== known.tip && here !== known.was
 
 const movedAway = (repo: string, branch: string, expected: string, found: string): string =>
-  `${branch} of ${repo} was moved in the repository by something other than its conversation (expected ${short(expected)}, found ${short(found)}): ` +
-  `put it back with \`git update-ref refs/heads/${branch} ${expected}\`, then try again`
+  `${branch} of ${repo} was moved in the repository by something other than its conversation `
+  + `(expected ${short(expected)}, found ${short(found)}): `
+  + `put it back with \`git update-ref refs/heads/${branch} ${expected}\`, then try again`

@@ -9,7 +9,10 @@ export interface CheckoutRepo extends CopyRepo {
   copy?: string
   /** The copy's own git dir, with what the repository does not have yet. */
   gitdir?: string
-  /** The commit the daemon left the branch on in the repository; one that it has there otherwise is none of the conversation's. */
+  /**
+   * The commit the daemon left the branch on in the repository; one that it has there otherwise is none of the
+   * conversation's.
+   */
   tip?: string
 }
 
@@ -42,10 +45,12 @@ export interface CopyCalls {
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
 
   /**
-   * Commits what the copy holds uncommitted, per repository, takes it into the repository, and answers the tips and the files
-   * that are too large for that. `out` says in a sentence why the repository does not have a tip.
+   * Commits what the copy holds uncommitted, per repository, takes it into the repository, and answers the tips and the
+   * files that are too large for that. `out` says in a sentence why the repository does not have a tip.
    */
-  'checkouts.commitRest'(input: { id: string }): { tips: { repo: string; tip: string; large?: LargeFile[]; out?: string }[] }
+  'checkouts.commitRest'(input: { id: string }): {
+    tips: { repo: string; tip: string; large?: LargeFile[]; out?: string }[]
+  }
 
   /** Commits the rest and moves the branch onto the main line; answers the repositories that were behind. */
   'checkouts.sync'(input: { id: string }): { repos: CheckoutSync[] }

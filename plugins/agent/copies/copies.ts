@@ -13,7 +13,16 @@ import { Branches } from './branches.js'
 import { dropEntries, renewEarlierCopy, sweepEntries, isEarlierCopy } from './earlier.js'
 import { clearOwn, followRefs, ownTip } from './gitdir.js'
 import { branchTip, dropBranch, parkBranch, unparkBranch } from './refs.js'
-import { besideRepositories, exists, pathOf, sweepObjects, isWhole, workBegins, type MainRepository, type TreeEntry } from './repositories.js'
+import {
+  besideRepositories,
+  exists,
+  pathOf,
+  sweepObjects,
+  isWhole,
+  workBegins,
+  type MainRepository,
+  type TreeEntry,
+} from './repositories.js'
 import { keeping, CopyStore, type CopyRecord, type CopyStoreOptions, type TurnWall } from './copy-store.js'
 import { WarmCopy } from './warm-copy.js'
 import type { Checkpoint, Opened, SyncedCopy, Tip } from './states.js'
@@ -47,7 +56,8 @@ export class Copies {
     this.#look = new RepositoryScan(options)
     this.#store = new CopyStore(options, this.#locks)
     this.#trash = new Trash(join(options.folder, 'trash'), log)
-    const failed = (error: unknown) => log?.warn('the warm copy could not follow the main line', { error: String(error) })
+    const failed = (error: unknown) =>
+      log?.warn('the warm copy could not follow the main line', { error: String(error) })
     this.#warm = new WarmCopy({ store: this.#store, look: this.#look, trash: this.#trash, locks: this.#locks, failed })
   }
 
@@ -64,7 +74,12 @@ export class Copies {
   /** The files of a copy that lie in none of its repositories, which nothing lands: the first 100 or so. */
   async beside(id: string): Promise<string[]> {
     const made = await this.#made(id)
-    return made ? besideRepositories(this.dir(id), made.repos.map(({ repo }) => pathOf(repo))) : []
+    return made
+      ? besideRepositories(
+          this.dir(id),
+          made.repos.map(({ repo }) => pathOf(repo)),
+        )
+      : []
   }
 
   /** Where a conversation's copy is, made or not. */
@@ -119,7 +134,9 @@ export class Copies {
         const stopped = attached && stuck.length === 0 ? await this.#rebase(id, tree, main, repo, tip) : stuck
         const blocked = stopped !== undefined
         // Counting reads commits only: nothing of the repository can run.
-        const commits = blocked ? 0 : Number((await git(main.dir, ['rev-list', '--count', `${repo.base}..${main.head}`])).text)
+        const commits = blocked
+          ? 0
+          : Number((await git(main.dir, ['rev-list', '--count', `${repo.base}..${main.head}`])).text)
         reports.push({ repo: repo.repo, onto: main.head, from: repo.base, commits, blocked, paths: stopped ?? [] })
         now.push(blocked ? { ...repo } : { ...repo, base: main.head })
       }
@@ -127,13 +144,19 @@ export class Copies {
       for (const { repo } of now.filter(standsIn(made))) await this.#take(id, made, repo)
       const commits = reports.reduce((sum, report) => sum + report.commits, 0)
       const blocked = reports.filter(report => report.blocked).map(({ repo }) => repo)
-      return { repos: now, commits, blocked, reports, ...(blocked.length === reports.length && { checkpoint: checkpointOf(tips) }) }
+      return {
+        repos: now,
+        commits,
+        blocked,
+        reports,
+        ...(blocked.length === reports.length && { checkpoint: checkpointOf(tips) }),
+      }
     })
   }
 
   /**
-   * Commits what the copy holds uncommitted, takes it into the repositories and answers the tips; a repository that is gone
-   * has none. What git's strict checks refuse stays out, and its tip says so.
+   * Commits what the copy holds uncommitted, takes it into the repositories and answers the tips; a repository that is
+   * gone has none. What git's strict checks refuse stays out, and its tip says so.
    */
   async commitRest(id: string, repos: readonly CopyRepo[], message: string = MESSAGE): Promise<Tip[]> {
     return this.#locks.with(id, async () => {
@@ -167,14 +190,22 @@ export class Copies {
   async resolve(id: string, repos: readonly CopyRepo[]): Promise<CheckoutRepo[]> {
     const dir = this.dir(id)
     const [made, left] = await Promise.all([this.#store.made(id), this.#branches.left(id)])
-    return Promise.all(repos.map(async repo => {
-      const main = join(this.#options.workspace, pathOf(repo.repo))
-      const copy = join(dir, pathOf(repo.repo))
-      const [hasMain, hasCopy] = await Promise.all([exists(join(main, '.git')), exists(join(copy, '.git'))])
-      const gitdir = hasCopy ? made?.repos.find(standsFor(repo))?.gitdir : undefined
-      const tip = left.get(repo.repo)
-      return { ...repo, ...(hasMain && { main }), ...(hasCopy && { copy }), ...(gitdir && { gitdir }), ...(tip && { tip }) }
-    }))
+    return Promise.all(
+      repos.map(async repo => {
+        const main = join(this.#options.workspace, pathOf(repo.repo))
+        const copy = join(dir, pathOf(repo.repo))
+        const [hasMain, hasCopy] = await Promise.all([exists(join(main, '.git')), exists(join(copy, '.git'))])
+        const gitdir = hasCopy ? made?.repos.find(standsFor(repo))?.gitdir : undefined
+        const tip = left.get(repo.repo)
+        return {
+          ...repo,
+          ...(hasMain && { main }),
+          ...(hasCopy && { copy }),
+          ...(gitdir && { gitdir }),
+          ...(tip && { tip }),
+        }
+      }),
+    )
   }
 
   /** Takes the copy and its branches away; the files themselves go in the background. Repeating it is harmless. */
@@ -187,13 +218,16 @@ export class Copies {
       await this.#forgetMarks(id)
       // A copy that was cut off while it was made is in no record but its note.
       const names = new Set([...repos.map(({ repo }) => repo), ...(await this.#branches.left(id)).keys()])
-      await Promise.all([...names].map(async repo => {
-        const common = await this.#common(made, repo)
-        if (!common) return
-        const forgotten = this.#locks.with(common, () => dropEntries(common, join(dir, pathOf(repo))))
-          .then(() => failpoint('agent.copy.dropped'))
-        await Promise.all([forgotten, dropBranch(common, `agent/${id}`)])
-      }))
+      await Promise.all(
+        [...names].map(async repo => {
+          const common = await this.#common(made, repo)
+          if (!common) return
+          const forgotten = this.#locks
+            .with(common, () => dropEntries(common, join(dir, pathOf(repo))))
+            .then(() => failpoint('agent.copy.dropped'))
+          await Promise.all([forgotten, dropBranch(common, `agent/${id}`)])
+        }),
+      )
       await this.#trash.dropGitdirs(made?.repos ?? [])
       await this.#branches.forget(id)
       failpoint('agent.copy.forgotten')
@@ -234,11 +268,18 @@ export class Copies {
     if (out !== undefined) refuse('conflict', `the private copy of ${repo} cannot be put away: ${out}`)
     if (attached && clean) return
     const sizes = large.map(({ path, size }) => tooLarge(path, size)).join('; ')
-    const found = !attached ? `it does not stand on its branch ${branch}` : sizes || 'it holds work that cannot be committed'
-    refuse('conflict', `the private copy of ${repo} cannot be put away: ${found}; have the agent put that right, or discard the work`)
+    const found = !attached
+      ? `it does not stand on its branch ${branch}`
+      : sizes || 'it holds work that cannot be committed'
+    refuse(
+      'conflict',
+      `the private copy of ${repo} cannot be put away: ${found}; have the agent put that right, or discard the work`,
+    )
   }
 
-  /** Takes away the objects that a killed git had half-written; only while no turn works, which could lead it elsewhere. */
+  /**
+   * Takes away the objects that a killed git had half-written; only while no turn works, which could lead it elsewhere.
+   */
   async sweep(): Promise<void> {
     const { repositories } = await this.#look.now()
     await Promise.all(repositories.map(({ common }) => sweepObjects(common, this.#since)))
@@ -249,7 +290,9 @@ export class Copies {
     const kept = new Set(ids)
     const { repositories } = await this.#look.now()
     await Promise.all([
-      this.#store.sweep(), this.#branches.sweep(), sweepTemporary(dirname(this.#mark('', ''))),
+      this.#store.sweep(),
+      this.#branches.sweep(),
+      sweepTemporary(dirname(this.#mark('', ''))),
       ...repositories.map(({ common }) => sweepOld(join(common, 'refs/heads/agent'), isLock, this.#since)),
       ...repositories.map(({ common }) => sweepEntries(common, this.#store)),
     ])
@@ -259,7 +302,12 @@ export class Copies {
     const used = notes.flatMap(made => made?.repos ?? [])
     for (const { gitdir } of used) {
       if (gitdir === undefined) continue
-      await Promise.all([sweepObjects(gitdir, this.#since), ...['', 'refs/heads/agent'].map(part => sweepOld(join(gitdir, part), name => isTemporary(name) || isLock(name), this.#since))])
+      await Promise.all([
+        sweepObjects(gitdir, this.#since),
+        ...['', 'refs/heads/agent'].map(part =>
+          sweepOld(join(gitdir, part), name => isTemporary(name) || isLock(name), this.#since),
+        ),
+      ])
     }
     for (const place of await this.#store.leftGitdirs()) await this.throwAway(place)
     await this.#trash.empty()
@@ -305,7 +353,9 @@ export class Copies {
   async #forgetMarks(id: string): Promise<void> {
     const folder = dirname(this.#mark(id, ''))
     const names = await readdir(folder).catch(() => [] as string[])
-    await Promise.all(names.filter(name => name.startsWith(`${id}:`)).map(name => rm(join(folder, name), { force: true })))
+    await Promise.all(
+      names.filter(name => name.startsWith(`${id}:`)).map(name => rm(join(folder, name), { force: true })),
+    )
   }
 
   /** The git dir of one of a copy's repositories; of a copy that is not whole, that of the workspace's. */
@@ -322,7 +372,10 @@ export class Copies {
     return next
   }
 
-  /** Commits the rest of a tree and takes its branch over; where git cannot read what a turn wrote, it is that which stays out. */
+  /**
+   * Commits the rest of a tree and takes its branch over; where git cannot read what a turn wrote, it is that which
+   * stays out.
+   */
   async #commit(id: string, made: CopyRecord, repo: string, message: string) {
     const tree = this.#store.tree(id, made, repo)
     try {
@@ -339,31 +392,52 @@ export class Copies {
 
   /** Takes what a copy's branch holds into its repository; answers why it stays out. */
   async #take(id: string, made: CopyRecord, repo: string): Promise<string | undefined> {
-    const out = await this.#branches.take(id, made.repos.find(each => each.repo === repo)!, this.#store.tree(id, made, repo), await this.#look.at(repo))
-    if (out !== undefined) this.#options.log?.warn('what a private copy holds was not taken over', { conversation: id, repo, why: out })
+    const out = await this.#branches.take(
+      id,
+      made.repos.find(each => each.repo === repo)!,
+      this.#store.tree(id, made, repo),
+      await this.#look.at(repo),
+    )
+    if (out !== undefined)
+      this.#options.log?.warn('what a private copy holds was not taken over', { conversation: id, repo, why: out })
     return out
   }
 
   async #need(id: string): Promise<CopyRecord> {
     const made = (await exists(this.dir(id))) ? await this.#made(id) : undefined
-    return made
+    return (
+      made
       ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
+    )
   }
 
-  /** What of a copy git can work on, without repositories that are gone: what a turn left where git keeps files of its own is cleared away. */
+  /**
+   * What of a copy git can work on, without repositories that are gone: what a turn left where git keeps files of its
+   * own is cleared away.
+   */
   async #usable(id: string): Promise<CopyRecord> {
     const made = await keeping(await this.#need(id), ({ common }) => exists(common))
     for (const { gitdir } of made.repos) await clearOwn(gitdir, `agent/${id}`)
     if (!(await isWhole(this.dir(id), made.repos))) {
-      return refuse('conflict', 'the private copy is damaged: say something to its agent, and it is made again from its branch')
+      return refuse(
+        'conflict',
+        'the private copy is damaged: say something to its agent, and it is made again from its branch',
+      )
     }
     await this.#undoRebases(id, made)
     return made
   }
 
   /** Moves the branch onto the main line; answers the paths it stopped at when it did not apply. */
-  async #rebase(id: string, tree: Tree, main: MainRepository, copy: CopyRepo, tip: string): Promise<string[] | undefined> {
-    const holds = async (commit: string) => (await inTree(tree, ['merge-base', '--is-ancestor', commit, tip], { ok: [0, 1, 128] })).code === 0
+  async #rebase(
+    id: string,
+    tree: Tree,
+    main: MainRepository,
+    copy: CopyRepo,
+    tip: string,
+  ): Promise<string[] | undefined> {
+    const holds = async (commit: string) =>
+      (await inTree(tree, ['merge-base', '--is-ancestor', commit, tip], { ok: [0, 1, 128] })).code === 0
     const from = await workBegins(main, copy, holds)
     const mark = this.#mark(id, copy.repo)
     await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
@@ -384,7 +458,10 @@ export class Copies {
     await this.#undoRebases(id, made)
   }
 
-  /** Puts trees whose rebase was cut off, or done and not told, back to where they stood: all work was committed by then. */
+  /**
+   * Puts trees whose rebase was cut off, or done and not told, back to where they stood: all work was committed by
+   * then.
+   */
   async #undoRebases(id: string, made: CopyRecord): Promise<void> {
     for (const { repo, gitdir } of made.repos) {
       const mark = this.#mark(id, repo)
@@ -399,7 +476,10 @@ export class Copies {
   /** Makes the copy of a conversation that has none yet. */
   async #begin(id: string, starts: readonly CopyStart[]): Promise<Opened> {
     const seen = await this.#look.now()
-    const sources = seen.repositories.map(source => ({ ...source, head: starts.find(({ repo }) => repo === source.repo)?.tip ?? source.head }))
+    const sources = seen.repositories.map(source => ({
+      ...source,
+      head: starts.find(({ repo }) => repo === source.repo)?.tip ?? source.head,
+    }))
     if (sources.length === 0) noRepository()
     await this.#clear(id)
     const shared = dependenciesOf(this.#look, sources, seen)
@@ -431,7 +511,9 @@ export class Copies {
       await this.#locks.with(source.common, () => unparkBranch(source.common, `agent/${id}`))
       await this.#branches.check(id, source.repo, source.common)
       const kept = await this.#store.add(made, id, source, `agent/${id}`, true)
-      repos.push(kept ? { ...known.find(({ repo }) => repo === source.repo)! } : { repo: source.repo, base: source.head })
+      repos.push(
+        kept ? { ...known.find(({ repo }) => repo === source.repo)! } : { repo: source.repo, base: source.head },
+      )
     }
     made.shown = await share(this.dir(id), await dependenciesOf(this.#look, sources, seen))
     await this.#branches.begin(id, await tipsOf(made, id))
@@ -460,10 +542,13 @@ export class Copies {
     await this.#trash.throwAway(this.dir(id))
     await mkdir(dirname(this.dir(id)), { recursive: true, mode: 0o700 })
   }
-
 }
 
-const tipOf = (repo: string, tip: string, large: readonly LargeFile[]): Tip => ({ repo, tip, ...(large.length > 0 && { large: [...large] }) })
+const tipOf = (repo: string, tip: string, large: readonly LargeFile[]): Tip => ({
+  repo,
+  tip,
+  ...(large.length > 0 && { large: [...large] }),
+})
 
 /** The state that can be gone back to, from the commits of its repositories. */
 const checkpointOf = (commits: Tip[]): Checkpoint => {
@@ -475,15 +560,26 @@ const checkpointOf = (commits: Tip[]): Checkpoint => {
 const isLock = (name: string): boolean => name.endsWith('.lock')
 
 /** Tells the tree of a repository. */
-const standsFor = ({ repo }: Pick<CopyRepo, 'repo'>) => (each: TreeEntry): boolean => each.repo === repo
+const standsFor =
+  ({ repo }: Pick<CopyRepo, 'repo'>) =>
+  (each: TreeEntry): boolean =>
+    each.repo === repo
 
 /** Where the branches of a copy stand in their repositories. */
 const tipsOf = async ({ repos }: CopyRecord, id: string): Promise<{ repo: string; head: string }[]> =>
-  Promise.all(repos.map(async ({ repo, common, head }) => ({ repo, head: (await branchTip(common, `agent/${id}`)) ?? head })))
+  Promise.all(
+    repos.map(async ({ repo, common, head }) => ({ repo, head: (await branchTip(common, `agent/${id}`)) ?? head })),
+  )
 
 /** Whether a repository has a tree in a copy. */
-const standsIn = ({ repos }: CopyRecord) => ({ repo }: Pick<CopyRepo, 'repo'>): boolean => repos.some(each => each.repo === repo)
+const standsIn =
+  ({ repos }: CopyRecord) =>
+  ({ repo }: Pick<CopyRepo, 'repo'>): boolean =>
+    repos.some(each => each.repo === repo)
 
 const noRepository = (): never =>
-  refuse('unprocessable', 'expected a git repository with at least one commit in the workspace, found none: '
-    + 'run `git init`, `git add -A` and `git commit` there, or work in the shared tree')
+  refuse(
+    'unprocessable',
+    'expected a git repository with at least one commit in the workspace, found none: '
+      + 'run `git init`, `git add -A` and `git commit` there, or work in the shared tree',
+  )

@@ -91,7 +91,10 @@ export class CopyStore {
     await rm(this.#note(id), { force: true })
   }
 
-  /** A new place for a copy's own git dir: no two ever have the same, so that one goes with its copy wherever that is moved. */
+  /**
+   * A new place for a copy's own git dir: no two ever have the same, so that one goes with its copy wherever that is
+   * moved.
+   */
   async newGitdir(): Promise<string> {
     await mkdir(this.gitdirs, { recursive: true, mode: 0o700 })
     const gitdir = join(this.gitdirs, randomBytes(9).toString('hex'))
@@ -112,7 +115,13 @@ export class CopyStore {
   }
 
   /** Adds a filled tree to a copy that is being made, and answers whether its branch was there and was kept. */
-  async add(made: CopyRecord, id: string, source: MainRepository, branch?: string, rebuild?: boolean): Promise<boolean> {
+  async add(
+    made: CopyRecord,
+    id: string,
+    source: MainRepository,
+    branch?: string,
+    rebuild?: boolean,
+  ): Promise<boolean> {
     const { repo, common, head } = source
     const copy = join(this.place(id), pathOf(repo))
     const gitdir = await this.newGitdir()
@@ -128,18 +137,33 @@ export class CopyStore {
   tree(id: string, { repos, shown }: CopyRecord, repo: string): Tree {
     if (!repos.some(each => each.repo === repo)) refuse('not-found', `the private copy has no repository ${repo}`)
     const { workspace } = this.#options
-    return { repo, branch: `agent/${id}`, workspace, wall: this.wall(id, { repos, shown }), foreign: foreignTo(repo, { repos, shown }) }
+    return {
+      repo,
+      branch: `agent/${id}`,
+      workspace,
+      wall: this.wall(id, { repos, shown }),
+      foreign: foreignTo(repo, { repos, shown }),
+    }
   }
 
   /** The wall around a copy. */
   wall(id: string, made: CopyRecord): TurnWall {
     const { workspace, data, hidden = [], grants, limits, network } = this.#options
     const gitdirs = made.repos.map(({ repo, common, gitdir }) => ({
-      path: pathOf(repo), common, own: gitdir, exclude: foreignTo(repo, made).map(patternOf),
+      path: pathOf(repo),
+      common,
+      own: gitdir,
+      exclude: foreignTo(repo, made).map(patternOf),
     }))
     const copy = { dir: this.place(id), gitdirs }
     return {
-      workspace, data, hide: hidden, ...(grants && { grants }), ...(limits && { limits: limits(id) }), ...(network && { network: network(id) }), copy,
+      workspace,
+      data,
+      hide: hidden,
+      ...(grants && { grants }),
+      ...(limits && { limits: limits(id) }),
+      ...(network && { network: network(id) }),
+      copy,
     }
   }
 

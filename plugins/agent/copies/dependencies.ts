@@ -11,11 +11,17 @@ interface Dependency {
 }
 
 /** The untracked dependencies of main checkouts, as they are and where they belong in a copy. */
-export const dependenciesOf = async (look: RepositoryScan, sources: readonly MainRepository[], seen: FoundRepositories): Promise<Dependency[]> => {
-  const each = await Promise.all(sources.map(async source => {
-    const paths = await look.dependencies(source, seen)
-    return paths.map(path => ({ from: join(source.dir, path), path: join(pathOf(source.repo), path) }))
-  }))
+export const dependenciesOf = async (
+  look: RepositoryScan,
+  sources: readonly MainRepository[],
+  seen: FoundRepositories,
+): Promise<Dependency[]> => {
+  const each = await Promise.all(
+    sources.map(async source => {
+      const paths = await look.dependencies(source, seen)
+      return paths.map(path => ({ from: join(source.dir, path), path: join(pathOf(source.repo), path) }))
+    }),
+  )
   return each.flat()
 }
 
@@ -35,7 +41,11 @@ export const share = async (copy: string, dependencies: readonly Dependency[]): 
 }
 
 /** The dependency folders to mount: those still there, where the copy has no content of its own. */
-export const mountable = async (workspace: string, copy: string, shown: readonly string[]): Promise<{ from: string; to: string }[]> => {
+export const mountable = async (
+  workspace: string,
+  copy: string,
+  shown: readonly string[],
+): Promise<{ from: string; to: string }[]> => {
   const found: { from: string; to: string }[] = []
   for (const path of shown) {
     const from = join(workspace, path)

@@ -53,7 +53,12 @@ const takeState = async (entry: string, gitdir: string): Promise<void> => {
   for (const name of await readdir(entry).catch(() => [] as string[])) {
     if (ENTRY_ALONE.has(name) || name.endsWith('.lock')) continue
     await cp(join(entry, name), join(gitdir, name), {
-      recursive: true, filter: async path => lstat(path).then(found => found.isFile() || found.isDirectory(), () => false),
+      recursive: true,
+      filter: async path =>
+        lstat(path).then(
+          found => found.isFile() || found.isDirectory(),
+          () => false,
+        ),
     })
   }
 }
@@ -64,7 +69,9 @@ const entriesBelow = async (common: string, folder: string): Promise<{ place: st
   const names = await readdir(trees).catch(() => [] as string[])
   return names.flatMap(name => {
     const target = readPlain(join(trees, name, 'gitdir'))
-    return target && contains(folder, dirname(target.trim())) ? [{ place: join(trees, name), copy: dirname(target.trim()) }] : []
+    return target && contains(folder, dirname(target.trim()))
+      ? [{ place: join(trees, name), copy: dirname(target.trim()) }]
+      : []
   })
 }
 
@@ -75,7 +82,9 @@ export const dropEntries = async (common: string, copy: string): Promise<void> =
   if (entries.length > 0) await rmdir(join(common, 'worktrees')).catch(() => {})
 }
 
-/** Takes the entries away that an earlier version made for copies which have git dirs of their own by now, or are gone. */
+/**
+ * Takes the entries away that an earlier version made for copies which have git dirs of their own by now, or are gone.
+ */
 export const sweepEntries = async (common: string, store: CopyStore): Promise<void> => {
   for (const { copy } of await entriesBelow(common, store.checkouts)) {
     const id = copy.slice(store.checkouts.length + 1).split('/')[0] ?? ''

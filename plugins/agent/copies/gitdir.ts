@@ -10,7 +10,10 @@ const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 const MOST_PACKED = 64 * 1024 * 1024
 const MOST_SHALLOW = 16 * 1024 * 1024
 
-/** What the name of a git dir is followed by where it is kept what that was given of its repository: beside it, out of every turn's reach. */
+/**
+ * What the name of a git dir is followed by where it is kept what that was given of its repository: beside it, out of
+ * every turn's reach.
+ */
 export const SEEN = '.seen'
 
 /** Where it is kept what a git dir was given of its repository. */
@@ -21,10 +24,11 @@ interface Seen {
   readonly shallow: readonly string[]
 }
 
-const parsePacked = (text: string): [name: string, commit: string][] => text.split('\n').flatMap(line => {
-  const [commit = '', name] = line.split(' ')
-  return name?.startsWith('refs/') && COMMIT.test(commit) ? [[name, commit]] : []
-})
+const parsePacked = (text: string): [name: string, commit: string][] =>
+  text.split('\n').flatMap(line => {
+    const [commit = '', name] = line.split(' ')
+    return name?.startsWith('refs/') && COMMIT.test(commit) ? [[name, commit]] : []
+  })
 
 /** Every ref of a repository, without a process; `links` are those that stand for another. */
 export const refsOf = async (common: string): Promise<{ refs: Map<string, string>; links: Map<string, string> }> => {
@@ -53,20 +57,29 @@ export const refsOf = async (common: string): Promise<{ refs: Map<string, string
 const linesOf = (text: string | undefined): string[] => text?.split('\n').filter(line => COMMIT.test(line)) ?? []
 
 const packedText = (refs: ReadonlyMap<string, string>): string => {
-  const names = [...refs.keys()].map(name => Buffer.from(name)).sort(Buffer.compare).map(String)
+  const names = [...refs.keys()]
+    .map(name => Buffer.from(name))
+    .sort(Buffer.compare)
+    .map(String)
   return `# pack-refs with: sorted \n${names.map(name => `${refs.get(name)} ${name}\n`).join('')}`
 }
 
 /**
- * Lays the git dir of a copy: objects, refs and logs of its own, which borrow the repository's objects and begin with its refs.
+ * Lays the git dir of a copy: objects, refs and logs of its own, which borrow the repository's objects and begin with
+ * its refs.
  *
  * No program runs. Git finds nothing of the repository's own files in it, so nothing it does there changes any of them.
  *
  * @param head What HEAD is: the copy's own branch and the commit it stands on, or a commit alone.
  */
-export const layGitdir = async (gitdir: string, common: string, head: { branch?: string; commit: string }): Promise<void> => {
+export const layGitdir = async (
+  gitdir: string,
+  common: string,
+  head: { branch?: string; commit: string },
+): Promise<void> => {
   const { branch, commit } = head
-  for (const part of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info', 'logs']) await mkdir(join(gitdir, part), { recursive: true, mode: 0o700 })
+  for (const part of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info', 'logs'])
+    await mkdir(join(gitdir, part), { recursive: true, mode: 0o700 })
   await writeFile(join(gitdir, 'config'), ownConfig(common, common))
   await writeFile(join(gitdir, 'objects/info/alternates'), `${join(common, 'objects')}\n`)
   for (const name of ['info/exclude', 'info/attributes']) {
@@ -85,11 +98,20 @@ export const writeOwnRef = async (gitdir: string, branch: string, commit: string
   await writeFile(path, `${commit}\n`)
 }
 
-/** What a copy had of its repository and still has as it was goes; what it made itself stays; what the repository has now comes. */
-const merged = (now: ReadonlyMap<string, string>, seen: Seen['refs'], held: ReadonlyMap<string, string>): Map<string, string> =>
-  new Map([...now, ...[...held].filter(([name, commit]) => seen[name] !== commit)])
+/**
+ * What a copy had of its repository and still has as it was goes; what it made itself stays; what the repository has
+ * now comes.
+ */
+const merged = (
+  now: ReadonlyMap<string, string>,
+  seen: Seen['refs'],
+  held: ReadonlyMap<string, string>,
+): Map<string, string> => new Map([...now, ...[...held].filter(([name, commit]) => seen[name] !== commit)])
 
-/** Shows a copy the refs that its repository has now; only while nothing works in it. Nothing is written where none has moved. */
+/**
+ * Shows a copy the refs that its repository has now; only while nothing works in it. Nothing is written where none has
+ * moved.
+ */
 export const followRefs = async (gitdir: string, common: string, branch?: string): Promise<void> => {
   const { refs, links } = await refsOf(common)
   if (branch) refs.delete(`refs/heads/${branch}`)
@@ -102,7 +124,8 @@ export const followRefs = async (gitdir: string, common: string, branch?: string
   const held = new Map(parsePacked(readPlain(packed, MOST_PACKED) ?? ''))
   await replace(packed, packedText(merged(refs, seen.refs, held)))
   const ends = new Set(shallow)
-  for (const end of linesOf(readPlain(join(gitdir, 'shallow'), MOST_SHALLOW))) if (!seen.shallow.includes(end)) ends.add(end)
+  for (const end of linesOf(readPlain(join(gitdir, 'shallow'), MOST_SHALLOW)))
+    if (!seen.shallow.includes(end)) ends.add(end)
   if (ends.size > 0) await replace(join(gitdir, 'shallow'), [...ends, ''].join('\n'))
   else await rm(join(gitdir, 'shallow'), { recursive: true, force: true })
   for (const [name, target] of links) if (name.startsWith('refs/remotes/')) await linkRef(gitdir, name, target)
@@ -132,54 +155,68 @@ const solidFolders = async (gitdir: string, path: string): Promise<void> => {
 }
 
 /**
- * Takes away what is not as git keeps it in a copy's own git dir, and what would lead git to another: a pipe would hold git up
- * for ever, and a link would have it write to wherever it leads.
+ * Takes away what is not as git keeps it in a copy's own git dir, and what would lead git to another: a pipe would hold
+ * git up for ever, and a link would have it write to wherever it leads.
  */
 export const clearOwn = async (gitdir: string, branch: string): Promise<void> => {
   const refs = `refs/heads/${branch}`
   for (const folder of [dirname(refs), dirname(`logs/${refs}`)]) await solidFolders(gitdir, folder)
   await clearObjects(gitdir)
   await Promise.all(['commondir', 'gitdir'].map(name => rm(join(gitdir, name), { recursive: true, force: true })))
-  await Promise.all(['HEAD', 'index', 'packed-refs', 'shallow', 'logs/HEAD', 'ORIG_HEAD', refs, `logs/${refs}`].map(async name => {
-    const path = join(gitdir, name)
-    const found = await lstat(path).catch(() => undefined)
-    if (found && !found.isFile()) await rm(path, { recursive: true, force: true })
-  }))
+  await Promise.all(
+    ['HEAD', 'index', 'packed-refs', 'shallow', 'logs/HEAD', 'ORIG_HEAD', refs, `logs/${refs}`].map(async name => {
+      const path = join(gitdir, name)
+      const found = await lstat(path).catch(() => undefined)
+      if (found && !found.isFile()) await rm(path, { recursive: true, force: true })
+    }),
+  )
 }
 
 /** Removes everything but plain files and their folders from a copy's own objects. */
 const clearObjects = async (gitdir: string): Promise<void> => {
   const objects = join(gitdir, 'objects')
   if (!(await lstat(objects).catch(() => undefined))?.isDirectory()) return
-  await Promise.all((await readdir(objects, { withFileTypes: true })).map(async entry => {
-    if (!entry.isDirectory()) return rm(join(objects, entry.name), { force: true })
-    return inFolder(join(objects, entry.name), async at => {
-      const held = await readdir(at, { withFileTypes: true })
-      for (const { name } of held.filter(each => !each.isFile() && !each.isDirectory())) await rm(join(at, name), { force: true })
-    })
-  }))
+  await Promise.all(
+    (await readdir(objects, { withFileTypes: true })).map(async entry => {
+      if (!entry.isDirectory()) return rm(join(objects, entry.name), { force: true })
+      return inFolder(join(objects, entry.name), async at => {
+        const held = await readdir(at, { withFileTypes: true })
+        for (const { name } of held.filter(each => !each.isFile() && !each.isDirectory()))
+          await rm(join(at, name), { force: true })
+      })
+    }),
+  )
 }
 
 /** The commit of a copy's own branch, read without git; undefined where there is none, or it stands for another ref. */
 export const ownTip = (gitdir: string, branch: string): string | undefined => {
   const name = `refs/heads/${branch}`
   const loose = readPlain(join(gitdir, name))?.trim()
-  const commit = loose ?? parsePacked(readPlain(join(gitdir, 'packed-refs'), MOST_PACKED) ?? '').find(([each]) => each === name)?.[1]
+  const commit =
+    loose ?? parsePacked(readPlain(join(gitdir, 'packed-refs'), MOST_PACKED) ?? '').find(([each]) => each === name)?.[1]
   return commit !== undefined && COMMIT.test(commit) ? commit : undefined
 }
 
 /**
- * Takes the objects away that a copy has of its own, as files, and that its repository has too: these, and those that are files
- * of their own there. Git writes one anew where it cannot touch the other.
+ * Takes the objects away that a copy has of its own, as files, and that its repository has too: these, and those that
+ * are files of their own there. Git writes one anew where it cannot touch the other.
  */
 export const dropOwnObjects = async (gitdir: string, common: string, ids: readonly string[]): Promise<void> => {
   const taken = new Set(ids)
-  const folders = (await readdir(join(gitdir, 'objects')).catch(() => [] as string[])).filter(name => /^[0-9a-f]{2}$/.test(name))
+  const folders = (await readdir(join(gitdir, 'objects')).catch(() => [] as string[])).filter(name =>
+    /^[0-9a-f]{2}$/.test(name),
+  )
   // Opened as the folder it is: through a link in its place the repository's own objects could be meant.
-  await Promise.all(folders.map(folder => inFolder(join(gitdir, 'objects', folder), async at => {
-    for (const name of await readdir(at)) {
-      const isThere = taken.has(folder + name) || (await lstat(join(common, 'objects', folder, name)).catch(() => undefined))?.isFile()
-      if (isThere) await unlink(join(at, name)).catch(() => {})
-    }
-  })))
+  await Promise.all(
+    folders.map(folder =>
+      inFolder(join(gitdir, 'objects', folder), async at => {
+        for (const name of await readdir(at)) {
+          const isThere =
+            taken.has(folder + name)
+            || (await lstat(join(common, 'objects', folder, name)).catch(() => undefined))?.isFile()
+          if (isThere) await unlink(join(at, name)).catch(() => {})
+        }
+      }),
+    ),
+  )
 }

@@ -34,9 +34,9 @@ const OBJECT = /^[0-9a-f]{38}(?:[0-9a-f]{24})?$/
 /**
  * Takes the objects of a branch into its repository, all or none, and answers which they are.
  *
- * Git packs them behind the wall of the copy, where nothing else is to be read, and checks them strictly in a folder apart,
- * as it does with what it is sent. Only what passes is moved to the repository's objects; what a kill leaves of the folder git
- * itself sweeps.
+ * Git packs them behind the wall of the copy, where nothing else is to be read, and checks them strictly in a folder
+ * apart, as it does with what it is sent. Only what passes is moved to the repository's objects; what a kill leaves of
+ * the folder git itself sweeps.
  */
 export const importObjects = async (what: Import): Promise<string[]> => {
   const { common, gitdir, tip } = what
@@ -53,7 +53,9 @@ export const importObjects = async (what: Import): Promise<string[]> => {
     const few = objects < FEW && bytes < FEW_BYTES
     const ids = few ? await unpack(common, apart, pack) : await index(common, apart, pack)
     // What the repository has already, such as a commit of a conversation that is gone, git does not unpack again.
-    await (few && ids.includes(tip) ? checkLoose(join(apart, tip.slice(0, 2), tip.slice(2))) : checkCommit(common, tip, apart))
+    await (few && ids.includes(tip)
+      ? checkLoose(join(apart, tip.slice(0, 2), tip.slice(2)))
+      : checkCommit(common, tip, apart))
     failpoint('agent.import.checked')
     await take(apart, join(common, 'objects'))
     failpoint('agent.import.taken')
@@ -68,7 +70,14 @@ export const importObjects = async (what: Import): Promise<string[]> => {
 
 /** The last thing git said that tells why. */
 const wordsOf = ({ stderr, message }: GitFailure): string =>
-  (stderr.trim().split('\n').find(line => /^(error|fatal):/.test(line)) ?? message).replace(/^(error|fatal): /, '').slice(0, 300)
+  (
+    stderr
+      .trim()
+      .split('\n')
+      .find(line => /^(error|fatal):/.test(line)) ?? message
+  )
+    .replace(/^(error|fatal): /, '')
+    .slice(0, 300)
 
 const packInto = async ({ tree, tip, has }: Import, path: string): Promise<void> => {
   const file = openSync(path, 'wx', 0o444)
@@ -105,7 +114,11 @@ const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&').repl
 
 const unpack = async (common: string, apart: string, pack: string): Promise<string[]> => {
   await git(common, ['unpack-objects', '-q', STRICT], {
-    env: { GIT_DIR: common, GIT_OBJECT_DIRECTORY: apart, GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(join(common, 'objects')) },
+    env: {
+      GIT_DIR: common,
+      GIT_OBJECT_DIRECTORY: apart,
+      GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(join(common, 'objects')),
+    },
     input: await readFile(pack),
   })
   await rm(pack)
@@ -116,7 +129,9 @@ const index = async (common: string, apart: string, pack: string): Promise<strin
   const { text } = await git(common, [...STREAMED, 'index-pack', STRICT, pack], { env: { GIT_DIR: common } })
   const name = `pack-${text.trim()}`
   for (const kind of ['pack', 'rev', 'idx']) {
-    await rename(join(apart, 'pack', `incoming.${kind}`), join(apart, 'pack', `${name}.${kind}`)).catch(error => (kind === 'rev' ? undefined : Promise.reject(error)))
+    await rename(join(apart, 'pack', `incoming.${kind}`), join(apart, 'pack', `${name}.${kind}`)).catch(error =>
+      kind === 'rev' ? undefined : Promise.reject(error),
+    )
   }
   return idsIn(await readFile(join(apart, 'pack', `${name}.idx`)), text.trim().length / 2)
 }
@@ -130,7 +145,13 @@ const idsIn = (index: Buffer, width: number): string[] => {
 
 const looseIn = async (objects: string): Promise<[folder: string, name: string][]> => {
   const folders = (await readdir(objects)).filter(name => /^[0-9a-f]{2}$/.test(name))
-  const each = await Promise.all(folders.map(async folder => (await readdir(join(objects, folder))).filter(name => OBJECT.test(name)).map(name => [folder, name] as [string, string])))
+  const each = await Promise.all(
+    folders.map(async folder =>
+      (await readdir(join(objects, folder)))
+        .filter(name => OBJECT.test(name))
+        .map(name => [folder, name] as [string, string]),
+    ),
+  )
   return each.flat()
 }
 
@@ -138,7 +159,8 @@ const looseIn = async (objects: string): Promise<[folder: string, name: string][
 const checkCommit = async (common: string, tip: string, apart?: string): Promise<void> => {
   const env = { GIT_DIR: common, ...(apart && { GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(apart) }) }
   const { text } = await git(common, ['cat-file', '-t', tip], { env })
-  if (text.trim() !== 'commit') throw new MalformedBranch(`the tip ${tip.slice(0, 12)} is a ${text.trim()} and no commit`)
+  if (text.trim() !== 'commit')
+    throw new MalformedBranch(`the tip ${tip.slice(0, 12)} is a ${text.trim()} and no commit`)
 }
 
 /** As `checkCommit`, of an object that is a file of its own: it begins with what it is. */
@@ -146,7 +168,8 @@ const checkLoose = async (path: string): Promise<void> => {
   const inflated = createInflate()
   inflated.end(await readFile(path))
   for await (const piece of inflated) {
-    if (!(piece as Buffer).subarray(0, 7).equals(Buffer.from('commit '))) throw new MalformedBranch('the tip is no commit')
+    if (!(piece as Buffer).subarray(0, 7).equals(Buffer.from('commit ')))
+      throw new MalformedBranch('the tip is no commit')
     return
   }
 }
@@ -160,7 +183,9 @@ const take = async (apart: string, objects: string): Promise<void> => {
   const packs = (await readdir(join(apart, 'pack'))).filter(name => name.startsWith('pack-'))
   const order = ['pack', 'rev', 'idx']
   await mkdir(join(objects, 'pack'), { recursive: true })
-  for (const name of packs.sort((one, other) => order.indexOf(one.split('.')[1]!) - order.indexOf(other.split('.')[1]!))) {
+  for (const name of packs.sort(
+    (one, other) => order.indexOf(one.split('.')[1]!) - order.indexOf(other.split('.')[1]!),
+  )) {
     await takeFile(join(apart, 'pack', name), join(objects, 'pack', name))
   }
 }
@@ -176,8 +201,8 @@ const ENTRY = /^[^\t<>]*<[^\t<>]*> \d{1,20} [+-]\d{4}\t/
 /**
  * What the repository's log of a branch is to tell: how it came from one commit to another, by the copy's own log.
  *
- * Of that only lines count whose commits the repository has, one after another: a log that names what is not there is no
- * sound one.
+ * Of that only lines count whose commits the repository has, one after another: a log that names what is not there is
+ * no sound one.
  */
 export const logOf = (own: string, from: string | undefined, to: string, ids: readonly string[]): string => {
   const lines = own.split('\n').flatMap(line => {
@@ -189,12 +214,17 @@ export const logOf = (own: string, from: string | undefined, to: string, ids: re
   const told = lines.slice(begins + 1).filter(({ commit }) => there.has(commit))
   if (told.at(-1)?.commit !== to) {
     const seconds = Math.floor(Date.now() / 1000)
-    told.push({ commit: to, rest: `Sandbox agent <agent@sandbox.local> ${seconds} +0000\tsandbox: take over what the private copy holds` })
+    told.push({
+      commit: to,
+      rest: `Sandbox agent <agent@sandbox.local> ${seconds} +0000\tsandbox: take over what the private copy holds`,
+    })
   }
   let last = from ?? '0'.repeat(to.length)
-  return told.map(({ commit, rest }) => {
-    const line = `${last} ${commit} ${rest}\n`
-    last = commit
-    return line
-  }).join('')
+  return told
+    .map(({ commit, rest }) => {
+      const line = `${last} ${commit} ${rest}\n`
+      last = commit
+      return line
+    })
+    .join('')
 }

@@ -9,13 +9,18 @@ const MOST_PACKED = 16 * 1024 * 1024
 
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 
-/** Removes everything but plain files from where a repository keeps a branch and its log: at a pipe git would wait for ever. */
+/**
+ * Removes everything but plain files from where a repository keeps a branch and its log: at a pipe git would wait for
+ * ever.
+ */
 export const clearPlaces = async (common: string, branch: string): Promise<void> => {
-  await Promise.all([`refs/heads/${branch}`, `logs/refs/heads/${branch}`].map(async name => {
-    const path = join(common, name)
-    const found = await lstat(path).catch(() => undefined)
-    if (found && !found.isFile()) await rm(path, { recursive: true, force: true })
-  }))
+  await Promise.all(
+    [`refs/heads/${branch}`, `logs/refs/heads/${branch}`].map(async name => {
+      const path = join(common, name)
+      const found = await lstat(path).catch(() => undefined)
+      if (found && !found.isFile()) await rm(path, { recursive: true, force: true })
+    }),
+  )
 }
 
 const inRefs = (common: string, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
@@ -37,7 +42,12 @@ export const branchTip = async (common: string, branch: string): Promise<string 
   const ref = `refs/heads/${branch}`
   const packed = packedOf(common)
   if (packed === undefined) return commitOf(common, ref)
-  const commit = readPlain(join(common, ref))?.trim() ?? packed.split('\n').find(line => line.endsWith(` ${ref}`))?.split(' ')[0]
+  const commit =
+    readPlain(join(common, ref))?.trim()
+    ?? packed
+      .split('\n')
+      .find(line => line.endsWith(` ${ref}`))
+      ?.split(' ')[0]
   return commit !== undefined && COMMIT.test(commit) ? commit : undefined
 }
 
@@ -48,12 +58,23 @@ const packedOf = (common: string): string | undefined => {
   return isThere(path) ? readPlain(path, MOST_PACKED) : ''
 }
 
-/** Does something to a ref's file while nobody else may, by git's own rule: whoever makes the file `.lock` beside it. */
-const locked = async (common: string, ref: string, work: (path: string, lock: string) => Promise<void>, content = ''): Promise<boolean> => {
+/**
+ * Does something to a ref's file while nobody else may, by git's own rule: whoever makes the file `.lock` beside it.
+ */
+const locked = async (
+  common: string,
+  ref: string,
+  work: (path: string, lock: string) => Promise<void>,
+  content = '',
+): Promise<boolean> => {
   const path = join(common, ref)
   const lock = lockOf(common, ref)
   // Only within a repository: one that is gone is not made up again.
-  const file = isThere(common) ? await mkdir(dirname(path), { recursive: true }).then(() => open(lock, 'wx', 0o644)).catch(() => undefined) : undefined
+  const file = isThere(common)
+    ? await mkdir(dirname(path), { recursive: true })
+        .then(() => open(lock, 'wx', 0o644))
+        .catch(() => undefined)
+    : undefined
   if (!file) return false
   try {
     try {
@@ -101,13 +122,20 @@ export const moveBranch = async (common: string, branch: string, { from, to, log
   await Promise.all([clearPlaces(common, branch), unlock(common, ref)])
   const free = packedOf(common)?.includes(` ${dirname(ref)}\n`) === false
   let stands = true
-  const moved = free && (await locked(common, ref, async (path, lock) => {
-    stands = (await branchTip(common, branch)) === from
-    if (!stands) throw new Error('the branch moved')
-    await appendLog(join(common, 'logs', ref), log)
-    failpoint('agent.import.logged')
-    await rename(lock, path)
-  }, `${to}\n`))
+  const moved =
+    free
+    && (await locked(
+      common,
+      ref,
+      async (path, lock) => {
+        stands = (await branchTip(common, branch)) === from
+        if (!stands) throw new Error('the branch moved')
+        await appendLog(join(common, 'logs', ref), log)
+        failpoint('agent.import.logged')
+        await rename(lock, path)
+      },
+      `${to}\n`,
+    ))
   if (!stands) return false
   if (!moved) await changeRefs(common, [`update ${ref} ${to} ${from ?? '0'.repeat(to.length)}`])
   return true

@@ -19,7 +19,11 @@ export interface MainRepository {
 }
 
 /** Whether there is anything at a path, a broken link too. */
-export const exists = (path: string): Promise<boolean> => lstat(path).then(() => true, () => false)
+export const exists = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  )
 
 /** A pattern of an excludes file that matches this path and no other. */
 export const patternOf = (path: string): string => `/${path.replace(/[\\*?[]/g, '\\$&').replace(/ $/, '\\ ')}`
@@ -40,10 +44,13 @@ export const pathOf = (repo: string): string => (repo === 'root' ? '' : repo)
  * Work that was landed and then committed on the main line, in whatever commits, is not replayed: it would only
  * conflict with itself. Comparing trees reads no working file, so no program of the repository runs.
  *
- * @param holds Whether the branch holds a commit: that is asked in the copy, whose newest commits the repository may not have.
+ * @param holds Whether the branch holds a commit: that is asked in the copy, whose newest commits the repository may
+ *   not have.
  */
 export const workBegins = async (
-  main: MainRepository, copy: { base: string; landedTip?: string }, holds: (commit: string) => Promise<boolean>,
+  main: MainRepository,
+  copy: { base: string; landedTip?: string },
+  holds: (commit: string) => Promise<boolean>,
 ): Promise<string> => {
   const { base, landedTip } = copy
   if (!landedTip || landedTip === base || !(await holds(landedTip))) return base
@@ -69,7 +76,12 @@ export const isWhole = async (dir: string, repos: readonly TreeEntry[]): Promise
     const copy = join(dir, pathOf(repo))
     const pointer = join(copy, '.git')
     const file = await lstat(pointer).catch(() => undefined)
-    if (!readPlain(join(gitdir, 'HEAD')) || !(await isFolder(join(gitdir, 'objects'))) || !(await isFolder(join(common, 'objects')))) return false
+    if (
+      !readPlain(join(gitdir, 'HEAD'))
+      || !(await isFolder(join(gitdir, 'objects')))
+      || !(await isFolder(join(common, 'objects')))
+    )
+      return false
     if ((await realpath(copy).catch(() => undefined)) !== copy) return false
     // The pointer lies in the agent's reach: it is put right rather than trusted.
     if (!file?.isFile() || readPlain(pointer)?.trim() !== `gitdir: ${gitdir}`) {
@@ -81,7 +93,11 @@ export const isWhole = async (dir: string, repos: readonly TreeEntry[]): Promise
   return (await Promise.all(each)).every(Boolean)
 }
 
-const isFolder = (path: string): Promise<boolean> => lstat(path).then(found => found.isDirectory(), () => false)
+const isFolder = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    found => found.isDirectory(),
+    () => false,
+  )
 
 const MOST_BESIDE = 100
 
@@ -99,7 +115,8 @@ export const besideRepositories = async (dir: string, repos: readonly string[], 
 }
 
 /** Leads a tree to its git dir. */
-export const point = (copy: string, gitdir: string): Promise<void> => writeAtomic(join(copy, '.git'), `gitdir: ${gitdir}\n`, { mode: 0o644 })
+export const point = (copy: string, gitdir: string): Promise<void> =>
+  writeAtomic(join(copy, '.git'), `gitdir: ${gitdir}\n`, { mode: 0o644 })
 
 /**
  * Adds an empty tree on a branch, or on none, with a git dir of its own; with `rebuild` a branch that exists is kept.
@@ -107,7 +124,11 @@ export const point = (copy: string, gitdir: string): Promise<void> => writeAtomi
  * Only files are written: no program of the repository runs.
  */
 export const addTree = async (
-  source: MainRepository, copy: string, gitdir: string, branch?: string, rebuild = false,
+  source: MainRepository,
+  copy: string,
+  gitdir: string,
+  branch?: string,
+  rebuild = false,
 ): Promise<boolean> => {
   const { common, head } = source
   if (branch) await clearPlaces(common, branch)
@@ -129,7 +150,11 @@ const writeHead = (gitdir: string, target: string): Promise<void> =>
 
 /** Gives a tree that was on no branch a new one, there and in the repository; files and index stay as they are. */
 export const attachTree = async ({ common, head }: MainRepository, gitdir: string, branch: string): Promise<void> => {
-  await Promise.all([putBranch(common, branch, head), writeOwnRef(gitdir, branch, head), followRefs(gitdir, common, branch)])
+  await Promise.all([
+    putBranch(common, branch, head),
+    writeOwnRef(gitdir, branch, head),
+    followRefs(gitdir, common, branch),
+  ])
   failpoint('agent.warm.pointed')
   await writeHead(gitdir, `ref: refs/heads/${branch}`)
 }
@@ -138,18 +163,22 @@ export const attachTree = async ({ common, head }: MainRepository, gitdir: strin
 export const detachTree = (gitdir: string, commit: string): Promise<void> => writeHead(gitdir, commit)
 
 /**
- * Removes what a git that was killed had half-written of objects: it lies there until git itself collects it, after two weeks.
+ * Removes what a git that was killed had half-written of objects: it lies there until git itself collects it, after two
+ * weeks.
  *
  * What is being written now is younger.
  */
 export const sweepObjects = async (gitdir: string, before: number): Promise<void> => {
   const objects = join(gitdir, 'objects')
   if (!(await lstat(objects).catch(() => undefined))?.isDirectory()) return
-  const folders = (await readdir(objects, { withFileTypes: true }))
-    .filter(entry => entry.isDirectory() && (entry.name === 'pack' || /^[0-9a-f]{2}$/.test(entry.name)))
+  const folders = (await readdir(objects, { withFileTypes: true })).filter(
+    entry => entry.isDirectory() && (entry.name === 'pack' || /^[0-9a-f]{2}$/.test(entry.name)),
+  )
   await Promise.all(folders.map(({ name }) => sweepOld(join(objects, name), file => file.startsWith('tmp_'), before)))
   for (const name of await readdir(objects)) {
-    const found = name.startsWith('tmp_objdir-incoming-') ? await lstat(join(objects, name)).catch(() => undefined) : undefined
+    const found = name.startsWith('tmp_objdir-incoming-')
+      ? await lstat(join(objects, name)).catch(() => undefined)
+      : undefined
     if (found?.isDirectory() && found.mtimeMs < before) await rm(join(objects, name), { recursive: true, force: true })
   }
 }

@@ -41,7 +41,10 @@ const MAX_FOLDERS = 20_000
 const MAX_REPOSITORIES = 50
 const MAX_DEPENDENCIES = 50
 const MAX_NAMED = 500
-/** What changed less long ago may have changed again in the same tick of its file system's clock: fine ones tick with the kernel. */
+/**
+ * What changed less long ago may have changed again in the same tick of its file system's clock: fine ones tick with
+ * the kernel.
+ */
 const FINE_MS = 100
 const COARSE_MS = 2_000
 const BATCH = 200
@@ -96,24 +99,39 @@ const markOf = ({ dir, gitdir, common, head: told }: MainRepository): string | u
   const branch = BRANCH.exec(head)?.[1]
   const commit = branch === undefined ? head : commitOf(common, branch)
   if (!commit || !COMMIT.test(commit) || commit.trim() !== told) return undefined
-  return JSON.stringify([found.isFile() ? readPlain(link) : [found.dev, found.ino], readPlain(join(gitdir, 'commondir')), branch])
+  return JSON.stringify([
+    found.isFile() ? readPlain(link) : [found.dev, found.ino],
+    readPlain(join(gitdir, 'commondir')),
+    branch,
+  ])
 }
 
 const commitOf = (common: string, branch: string): string | undefined => {
   if (branch.split('/').includes('..')) return undefined
-  return readPlain(join(common, branch)) ?? readPlain(join(common, 'packed-refs'), MOST_PACKED)?.split('\n').find(line => line.endsWith(` ${branch}`))?.split(' ')[0]
+  return (
+    readPlain(join(common, branch))
+    ?? readPlain(join(common, 'packed-refs'), MOST_PACKED)
+      ?.split('\n')
+      .find(line => line.endsWith(` ${branch}`))
+      ?.split(' ')[0]
+  )
 }
 
 /** Asks git about a path. */
-const repositoryAt = async ({ workspace, data }: WorkspaceFolders, repo: string): Promise<MainRepository | undefined> => {
+const repositoryAt = async (
+  { workspace, data }: WorkspaceFolders,
+  repo: string,
+): Promise<MainRepository | undefined> => {
   const dir = join(workspace, pathOf(repo))
   if ((await realpath(dir).catch(() => undefined)) !== dir) return undefined
   if (!(await lstat(join(dir, '.git')).catch(() => undefined))) return undefined
   // rev-parse reads refs and settings and starts no program, so it needs no wall.
-  const answer = await git(dir, ['rev-parse', '--git-dir', '--git-common-dir', 'HEAD^{commit}']).catch((error: unknown) => {
-    if (error instanceof GitFailure) return undefined
-    throw error
-  })
+  const answer = await git(dir, ['rev-parse', '--git-dir', '--git-common-dir', 'HEAD^{commit}']).catch(
+    (error: unknown) => {
+      if (error instanceof GitFailure) return undefined
+      throw error
+    },
+  )
   const [own = '', shared = '', head = ''] = answer?.text.trim().split('\n') ?? []
   const real = (path: string) => realpath(resolve(dir, path)).catch(() => undefined)
   const [gitdir, common] = await Promise.all([real(own), real(shared)])
@@ -185,21 +203,33 @@ export class RepositoryScan {
     const { dir, repo, common } = repository
     const known = this.#ignored.get(common)
     if (!known) return this.study(repository)
-    const others = repositories.map(other => pathOf(other.repo)).filter(path => path !== '' && below(repo, path) && path !== pathOf(repo))
-    const own = named.filter(path => !others.some(other => contains(other, path))).flatMap(path => below(repo, path) ?? [])
+    const others = repositories
+      .map(other => pathOf(other.repo))
+      .filter(path => path !== '' && below(repo, path) && path !== pathOf(repo))
+    const own = named
+      .filter(path => !others.some(other => contains(other, path)))
+      .flatMap(path => below(repo, path) ?? [])
     const asked = [...new Set([...known.dependencies, ...own])].slice(0, MAX_NAMED)
     if (asked.length === 0) return []
     const rules = rulesOf(repository, asked)
     const still = rules !== undefined && known.last?.rules === rules ? known.last.folders : undefined
     const folders = still ?? (await ignoredFolders(dir, asked))
     if (!still) known.last = rules === undefined ? undefined : { rules, folders }
-    return this.#real(dir, asked.filter(path => folders.includes(path)))
+    return this.#real(
+      dir,
+      asked.filter(path => folders.includes(path)),
+    )
   }
 
-  /** Asks git about every folder of a main checkout: the answer is right, and takes as long as the checkout is large. */
+  /**
+   * Asks git about every folder of a main checkout: the answer is right, and takes as long as the checkout is large.
+   */
   async study({ dir, common }: MainRepository): Promise<string[]> {
     const folders = await ignoredFolders(dir, [])
-    const dependencies = await this.#real(dir, folders.filter(path => DEPENDENCY_FOLDERS.has(path.split('/').at(-1) ?? '')))
+    const dependencies = await this.#real(
+      dir,
+      folders.filter(path => DEPENDENCY_FOLDERS.has(path.split('/').at(-1) ?? '')),
+    )
     const last = this.#ignored.get(common)?.last
     this.#ignored.set(common, { folders: new Set(folders.slice(0, MAX_FOLDERS)), dependencies, last })
     return dependencies
@@ -252,14 +282,16 @@ export class RepositoryScan {
   }
 
   #ignoredPaths(): ReadonlySet<string> {
-    const paths = this.#last.map(({ repo, common }) => [...(this.#ignored.get(common)?.folders ?? [])].map(path => join(pathOf(repo), path)))
+    const paths = this.#last.map(({ repo, common }) =>
+      [...(this.#ignored.get(common)?.folders ?? [])].map(path => join(pathOf(repo), path)),
+    )
     return new Set(paths.flat())
   }
 }
 
 /**
- * All that decides which of these folders git ignores; undefined where rules lie elsewhere too, or while a change may go
- * unseen because it came in the same tick of the file system's clock.
+ * All that decides which of these folders git ignores; undefined where rules lie elsewhere too, or while a change may
+ * go unseen because it came in the same tick of the file system's clock.
  */
 const rulesOf = ({ dir, gitdir, common }: MainRepository, asked: readonly string[]): string | undefined => {
   const config = readPlain(join(common, 'config'))
@@ -274,7 +306,15 @@ const rulesOf = ({ dir, gitdir, common }: MainRepository, asked: readonly string
 /** The untracked folders that git ignores as a whole, of these or of all. */
 const ignoredFolders = async (dir: string, paths: readonly string[]): Promise<string[]> => {
   // Only names are listed: no content is read, so no filter of the repository runs.
-  const args = ['ls-files', '--others', '--ignored', '--exclude-standard', '--directory', '-z', ...(paths.length ? ['--', ...paths] : [])]
+  const args = [
+    'ls-files',
+    '--others',
+    '--ignored',
+    '--exclude-standard',
+    '--directory',
+    '-z',
+    ...(paths.length ? ['--', ...paths] : []),
+  ]
   const { text } = await git(dir, args, { env: { GIT_LITERAL_PATHSPECS: '1' } })
   return text.split('\0').flatMap(entry => (entry.endsWith('/') ? [entry.slice(0, -1)] : []))
 }

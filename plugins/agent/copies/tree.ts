@@ -38,21 +38,44 @@ export const SANDBOX: Identity = { name: 'Sandbox agent', email: 'agent@sandbox.
 /** What a write that was cut short by a kill leaves behind is nobody's work. */
 const LEFTOVERS = `:(top,exclude,glob)**/${TEMPORARY}*`
 
-const SETTINGS = ['rerere.enabled=false', 'rebase.updateRefs=false', 'rebase.autoSquash=false', 'checkout.workers=0']
-  .flatMap(setting => ['-c', setting])
+const SETTINGS = [
+  'rerere.enabled=false',
+  'rebase.updateRefs=false',
+  'rebase.autoSquash=false',
+  'checkout.workers=0',
+].flatMap(setting => ['-c', setting])
 // Every untracked file by its name: a folder of them may hold one that is too large.
-const STATUS = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--untracked-files=all', '--ignore-submodules=dirty']
+const STATUS = [
+  'status',
+  '--porcelain=v2',
+  '--branch',
+  '-z',
+  '--no-renames',
+  '--untracked-files=all',
+  '--ignore-submodules=dirty',
+]
 
 /** Runs git in a tree, as it sees itself behind its wall. */
-export const inTree = (tree: Tree, args: readonly string[], options: Pick<GitOptions, 'input' | 'ok' | 'signal' | 'to'> = {}) =>
+export const inTree = (
+  tree: Tree,
+  args: readonly string[],
+  options: Pick<GitOptions, 'input' | 'ok' | 'signal' | 'to'> = {},
+) =>
   git(join(tree.workspace, pathOf(tree.repo)), args, {
     // What a turn says stands for another object counts for its own git alone.
-    ...options, env: { GIT_NO_REPLACE_OBJECTS: '1' }, identity: SANDBOX, wall: { ...tree.wall, ownSandbox: true },
+    ...options,
+    env: { GIT_NO_REPLACE_OBJECTS: '1' },
+    identity: SANDBOX,
+    wall: { ...tree.wall, ownSandbox: true },
   })
 
 /** The path of one line of `status --porcelain=v2`: what follows its fixed fields. */
 const pathIn = (line: string): string =>
-  line.split(' ').slice({ '1': 8, u: 10 }[line[0] ?? ''] ?? 1).join(' ').replace(/\/$/, '')
+  line
+    .split(' ')
+    .slice({ '1': 8, u: 10 }[line[0] ?? ''] ?? 1)
+    .join(' ')
+    .replace(/\/$/, '')
 
 /** Reads where a tree stands in one command. */
 export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
@@ -61,7 +84,8 @@ export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
   const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3) ?? ''
   const changes = lines.filter(line => !line.startsWith('# '))
   const changed = changes.map(pathIn)
-  const isForeign = (path: string) => basename(path).startsWith(TEMPORARY) || tree.foreign.some(each => contains(each, path))
+  const isForeign = (path: string) =>
+    basename(path).startsWith(TEMPORARY) || tree.foreign.some(each => contains(each, path))
   const work = changed.filter(path => !isForeign(path))
   // Behind the wall the copy lies in the place of the workspace; here it lies in its own.
   const large = await largeFiles(join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)), work)
@@ -70,13 +94,20 @@ export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
     tip: header('branch.oid'),
     attached: header('branch.head') === tree.branch,
     clean: work.length === 0,
-    large: [...large].map(([path, { size }]) => ({ path, size, ...(!untracked.has(path) && { tracked: true as const }) })),
+    large: [...large].map(([path, { size }]) => ({
+      path,
+      size,
+      ...(!untracked.has(path) && { tracked: true as const }),
+    })),
     rest: work.length > large.size,
     foreign: changed.some(path => isForeign(path) || tree.foreign.some(each => contains(path, each))),
   }
 }
 
-/** Commits what is uncommitted, but for files that are too large, and answers the tip; a tree that is not on its branch is left as it is. */
+/**
+ * Commits what is uncommitted, but for files that are too large, and answers the tip; a tree that is not on its branch
+ * is left as it is.
+ */
 export const commitTree = async (tree: Tree, message: string): Promise<TreeStatus> => {
   const before = await treeStatus(tree)
   if (!before.rest || !before.attached) return before
@@ -89,8 +120,16 @@ export const commitTree = async (tree: Tree, message: string): Promise<TreeStatu
   return treeStatus(tree)
 }
 
-/** Moves the commits from `base` to `tip` onto `onto`; where they do not apply, all is as before and the answer is what they stopped at. */
-export const rebaseTree = async (tree: Tree, onto: string, base: string, tip: string): Promise<string[] | undefined> => {
+/**
+ * Moves the commits from `base` to `tip` onto `onto`; where they do not apply, all is as before and the answer is what
+ * they stopped at.
+ */
+export const rebaseTree = async (
+  tree: Tree,
+  onto: string,
+  base: string,
+  tip: string,
+): Promise<string[] | undefined> => {
   try {
     const how = ['-q', '--no-autostash', '--no-verify', '--no-fork-point']
     await inTree(tree, [...SETTINGS, 'rebase', ...how, '--onto', onto, base])
@@ -114,7 +153,10 @@ export const moveTree = async (tree: Tree, from: string, to: string): Promise<vo
   if (code !== 0) await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard', to])
 }
 
-/** Puts a tree back on its branch at a commit, as it was then; ignored and foreign files stay, and new ones that are too large for any commit. */
+/**
+ * Puts a tree back on its branch at a commit, as it was then; ignored and foreign files stay, and new ones that are too
+ * large for any commit.
+ */
 export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
   // What an agent began and left (a rebase, a merge, a HEAD elsewhere) would turn the next command against it.
   await inTree(tree, ['rebase', '--quit'], { ok: [0, 1, 128] })
@@ -125,14 +167,21 @@ export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
   await inTree(tree, ['clean', '-q', '-f', '-d', ...kept.flatMap(path => ['-e', patternOf(path)])])
 }
 
-/** Forgets a rebase that a killed git left half-way, whatever there is of it: one that was only begun git neither goes on with nor undoes. */
+/**
+ * Forgets a rebase that a killed git left half-way, whatever there is of it: one that was only begun git neither goes
+ * on with nor undoes.
+ */
 export const dropRebase = async (gitdir: string): Promise<void> => {
-  await Promise.all(['rebase-merge', 'rebase-apply'].map(name => rm(join(gitdir, name), { force: true, recursive: true })))
+  await Promise.all(
+    ['rebase-merge', 'rebase-apply'].map(name => rm(join(gitdir, name), { force: true, recursive: true })),
+  )
 }
 
 /** Takes away the locks a killed git left; only while nothing else works in the copy. */
 export const dropLocks = async (gitdir: string, branch: string): Promise<void> => {
   const names = await readdir(gitdir).catch(() => [] as string[])
   const locks = names.filter(name => name.endsWith('.lock')).map(name => join(gitdir, name))
-  await Promise.all([...locks, join(gitdir, 'refs/heads', `${branch}.lock`)].map(lock => rm(lock, { force: true, recursive: true })))
+  await Promise.all(
+    [...locks, join(gitdir, 'refs/heads', `${branch}.lock`)].map(lock => rm(lock, { force: true, recursive: true })),
+  )
 }

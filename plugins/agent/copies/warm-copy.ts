@@ -66,10 +66,12 @@ export class WarmCopy {
       failpoint('agent.warm.claimed')
       await rename(store.place(WARM), store.place(id))
       failpoint('agent.warm.moved')
-      await Promise.all(sources.map(async (source, at) => {
-        await attachTree(source, made.repos[at]!.gitdir, `agent/${id}`)
-        failpoint('agent.warm.attached')
-      }))
+      await Promise.all(
+        sources.map(async (source, at) => {
+          await attachTree(source, made.repos[at]!.gitdir, `agent/${id}`)
+          failpoint('agent.warm.attached')
+        }),
+      )
       try {
         await this.#move(id, made, sources)
         return made
@@ -127,7 +129,8 @@ export class WarmCopy {
     const behind = sources.filter(({ head }, at) => head !== made.repos[at]!.head)
     if (behind.length === 0) return true
     await store.unfinish(WARM)
-    for (const source of behind) await detachTree(made.repos.find(({ repo }) => repo === source.repo)!.gitdir, source.head)
+    for (const source of behind)
+      await detachTree(made.repos.find(({ repo }) => repo === source.repo)!.gitdir, source.head)
     await this.#move(WARM, made, sources)
     await store.finish(WARM, made)
     return true
@@ -142,7 +145,9 @@ export class WarmCopy {
     }
   }
 
-  /** Every commit of the main line touches its git dir. A repository that cannot be watched is followed when it is used. */
+  /**
+   * Every commit of the main line touches its git dir. A repository that cannot be watched is followed when it is used.
+   */
   #watch(sources: readonly MainRepository[]): void {
     for (const [gitdir, watcher] of this.#watchers) {
       if (sources.some(source => source.gitdir === gitdir)) continue
@@ -167,7 +172,9 @@ export class WarmCopy {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
       const { failed, locks, look } = this.#deps
-      this.#following = locks.with(WARM, async () => void (this.#closed || (await this.#follow((await look.now()).repositories)))).catch(failed)
+      this.#following = locks
+        .with(WARM, async () => void (this.#closed || (await this.#follow((await look.now()).repositories))))
+        .catch(failed)
     }, QUIET_MS).unref()
   }
 }

@@ -2,8 +2,21 @@ import type { BeginCommand } from '../turn/command-logs.js'
 import type { Env } from '../../../sdk/node/run.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 import type {
-  Card, CardReply, Command, ConversationId, EditorContext, ErrorCode, Frame, Harness, HelperStatus, PermissionMode, ProviderId, RunId,
-  ToolCategory, ToolContent, TranscriptMessage,
+  Card,
+  CardReply,
+  Command,
+  ConversationId,
+  EditorContext,
+  ErrorCode,
+  Frame,
+  Harness,
+  HelperStatus,
+  PermissionMode,
+  ProviderId,
+  RunId,
+  ToolCategory,
+  ToolContent,
+  TranscriptMessage,
 } from '../contract.js'
 import type { Rooted } from '../tools/tree.js'
 
@@ -46,13 +59,17 @@ export interface TurnRequest {
   /** The record so far, when no session can be resumed. */
   readonly history?: readonly TranscriptMessage[]
   /**
-   * What `io.state` saved last, after a restart, an outage or a move; `since` are this run's frames appended after it was saved.
+   * What `io.state` saved last, after a restart, an outage or a move; `since` are this run's frames appended after it
+   * was saved.
    *
    * Without a state, `since` are all frames of the run: an adapter that takes over from another one goes on from them.
    */
   readonly state?: unknown
   readonly since?: readonly Frame[]
-  readonly resume?: { readonly reason: 'restart' | 'answered' | 'outage' | 'switched'; readonly replies?: readonly { card: Card; reply?: CardReply }[] }
+  readonly resume?: {
+    readonly reason: 'restart' | 'answered' | 'outage' | 'switched'
+    readonly replies?: readonly { card: Card; reply?: CardReply }[]
+  }
   /** A person or a token started the turn and watches: cards may go up. */
   readonly attended: boolean
   readonly helpers: SubagentLimits
@@ -82,8 +99,17 @@ export interface SubagentOutcome {
   readonly summary: string
 }
 
-export type UserMessage = { readonly messageId?: string; readonly text: string; readonly attachments: readonly string[] }
-export type ToolResult = { readonly ok: boolean; readonly content: ToolContent[]; readonly text: string; readonly exit?: number }
+export type UserMessage = {
+  readonly messageId?: string
+  readonly text: string
+  readonly attachments: readonly string[]
+}
+export type ToolResult = {
+  readonly ok: boolean
+  readonly content: ToolContent[]
+  readonly text: string
+  readonly exit?: number
+}
 /** What the gate said of a call. */
 export interface Permission {
   readonly allow: boolean
@@ -127,7 +153,10 @@ export interface TurnIo {
   takeWords(): UserMessage[]
   /** The next words, or undefined after `ms` or on stop. */
   waitWords(ms?: number): Promise<UserMessage | undefined>
-  /** Parks the turn on a card until it is answered; writes the card and `resolved` frames itself. Undefined: nobody answered. */
+  /**
+   * Parks the turn on a card until it is answered; writes the card and `resolved` frames itself. Undefined: nobody
+   * answered.
+   */
   raise(card: CardDraft): Promise<CardReply | undefined>
   /**
    * Runs a sandbox tool through the gate, with its frames. `callId` is unique in the run.
@@ -137,11 +166,14 @@ export interface TurnIo {
   tool(name: string, input: object, callId: string): Promise<ToolResult>
   /** Judges a call that the provider makes by itself, with the rules and cards of `tool`. */
   permit(call: GatedCall): Promise<Permission>
-  /** The command that runs a program in the turn's tree, behind its wall; the tree outlives the turn, and so may the program. */
+  /**
+   * The command that runs a program in the turn's tree, behind its wall; the tree outlives the turn, and so may the
+   * program.
+   */
   walled(program: TreeProgram): Promise<TreeCommand>
   /**
-   * Runs a helper that the tool call `callId` of the adapter's own started, and answers when it has ended, or begun when it
-   * works in the background. Beyond a limit it has failed at once. The tool `Delegate` comes to the same.
+   * Runs a helper that the tool call `callId` of the adapter's own started, and answers when it has ended, or begun
+   * when it works in the background. Beyond a limit it has failed at once. The tool `Delegate` comes to the same.
    */
   helper(spec: SubagentSpec, callId: string): Promise<SubagentOutcome>
   /** What a path of the turn's tree holds now, as a hash (`stamp` of `tools/`); undefined when nothing is there. */
@@ -152,7 +184,9 @@ export interface TurnIo {
   mode(mode: PermissionMode): void
 }
 
-/** A provider of turns: it only turns a request into frames; queue, record, cards, copies and the gate are the engine's. */
+/**
+ * A provider of turns: it only turns a request into frames; queue, record, cards, copies and the gate are the engine's.
+ */
 export interface ProviderAdapter {
   readonly id: ProviderId
   readonly label: string
@@ -164,8 +198,8 @@ export interface ProviderAdapter {
   /** Refuses what could not run at all, such as a harness whose program is missing. */
   preflight?(harness: Harness): Promise<void>
   /**
-   * Runs one turn. Refusals are `error` frames; a throw is a bug. Frames of sandbox tools, cards and `mode` come from `io`
-   * and are not yielded. `done` is the engine's.
+   * Runs one turn. Refusals are `error` frames; a throw is a bug. Frames of sandbox tools, cards and `mode` come from
+   * `io` and are not yielded. `done` is the engine's.
    */
   run(request: TurnRequest, io: TurnIo): AsyncIterable<Frame>
 }

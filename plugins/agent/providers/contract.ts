@@ -20,6 +20,8 @@ export interface ProviderCalls {
    */
   'GET /agent/commands'(input: { agent?: Text }): { commands: Command[] }
 
-  /** Give the most recent refusal of each provider: a spent limit, a dead sign-in, or an account that may not use it. */
+  /**
+   * Give the most recent refusal of each provider: a spent limit, a dead sign-in, or an account that may not use it.
+   */
   'GET /agent/refusals'(): { refusals: { [provider: string]: ProviderRefusal } }
 }

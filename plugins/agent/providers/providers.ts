@@ -42,8 +42,11 @@ export class Providers {
   get(id?: string): ProviderAdapter {
     if (id === undefined) return this.#adapters.values().next().value!
     return (
-      this.#adapters.get(id) ??
-      refuse('unprocessable', `there is no provider ${JSON.stringify(id.slice(0, 120))}: expected ${[...this.#adapters.keys()].join(' or ')}`)
+      this.#adapters.get(id)
+      ?? refuse(
+        'unprocessable',
+        `there is no provider ${JSON.stringify(id.slice(0, 120))}: expected ${[...this.#adapters.keys()].join(' or ')}`,
+      )
     )
   }
 
@@ -87,6 +90,8 @@ export class Providers {
   }
 
   #keep(key: string, value: unknown): void {
-    this.#store.set(key, value).catch(error => this.#log.warn('what a provider published could not be stored', { key, error: String(error) }))
+    this.#store
+      .set(key, value)
+      .catch(error => this.#log.warn('what a provider published could not be stored', { key, error: String(error) }))
   }
 }

@@ -92,7 +92,8 @@ export class MessageDelivery {
   async #again(known: LedgerRow, { conversationId }: TurnInput, caller: Caller): Promise<Started> {
     if (conversationId !== undefined && conversationId !== known.conversationId)
       refuse('conflict', 'this messageId was used in another conversation; expected a new one')
-    const conversation = this.#deps.conversations.find(known.conversationId) ?? this.#deps.conversations.gone(known.conversationId)
+    const conversation =
+      this.#deps.conversations.find(known.conversationId) ?? this.#deps.conversations.gone(known.conversationId)
     if (conversation) assertReaches(caller, conversation)
     const seen = await this.#deps.look(caller)
     const live = this.#deps.conversations.find(known.conversationId)
@@ -123,8 +124,15 @@ export class MessageDelivery {
       const at = Date.now()
       const limits = limitsOfTurn(caller)
       const message: RunMessage = {
-        ...(held === undefined && { lands: true }), ...(limits && { limits }),
-        run: minted('r'), conversationId, messageId, input, by: caller.actor, attended: canAnswerCards(caller) && input.unattended !== true, at,
+        ...(held === undefined && { lands: true }),
+        ...(limits && { limits }),
+        run: minted('r'),
+        conversationId,
+        messageId,
+        input,
+        by: caller.actor,
+        attended: canAnswerCards(caller) && input.unattended !== true,
+        at,
       }
       return this.#accept(message, conversation ?? this.#opened(message, caller, begins, seen), !conversation, seen)
     })
@@ -147,23 +155,41 @@ export class MessageDelivery {
     const conversation = conversations.find(conversationId)
     await checks.masking()
     if (conversation?.branch) return
-    if (conversation) refuse('conflict', `${conversationId} works in the shared tree, where no turn can be kept to your areas: start a conversation of your own`)
+    if (conversation)
+      refuse(
+        'conflict',
+        `${conversationId} works in the shared tree, where no turn can be kept to your areas: start a `
+          + 'conversation of your own',
+      )
     const access = await seen.access(startIn)
     if (access === undefined) {
       const work = seen.reach!.filter(folder => folder.access === 'work').map(({ path }) => path)
-      refuse('not-found', `startIn: expected a folder inside your areas (${work.join(', ') || 'none is there for work'}), found ${startIn ?? 'none'}`)
+      refuse(
+        'not-found',
+        `startIn: expected a folder inside your areas (${work.join(', ') || 'none is there for work'}), `
+          + `found ${startIn ?? 'none'}`,
+      )
     }
     if (access === 'read') refuseReading(`startIn: ${startIn}`)
   }
 
-  async #session({ sessionId, forkOf }: TurnInput, conversation: Conversation | undefined, caller: Caller, seen: AccessView): Promise<void> {
+  async #session(
+    { sessionId, forkOf }: TurnInput,
+    conversation: Conversation | undefined,
+    caller: Caller,
+    seen: AccessView,
+  ): Promise<void> {
     const { conversations } = this.#deps
-    if (forkOf && conversation) refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
+    if (forkOf && conversation)
+      refuse('conflict', 'forkOf: this conversation has messages already; expected a new conversationId')
     if (sessionId === undefined || conversation?.session?.id === sessionId) return
     const owner = conversations.all.find(({ session }) => session?.id === sessionId)
     if (!owner || !mayReach(caller, owner) || !(await accessToConversation(seen, owner)))
       refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
-    refuse('unprocessable', 'sessionId: this provider goes on only in the conversation of the session; send the message there')
+    refuse(
+      'unprocessable',
+      'sessionId: this provider goes on only in the conversation of the session; send the message there',
+    )
   }
 
   async #first(input: TurnInput, conversationId: string, caller: Caller, seen: AccessView): Promise<Beginning> {
@@ -206,7 +232,13 @@ export class MessageDelivery {
   async #accept(message: RunMessage, conversation: Conversation, isNew: boolean, seen: AccessView): Promise<Started> {
     const { engine, queue, conversations, checks, forks } = this.#deps
     const { run, messageId, conversationId, at, by, input } = message
-    const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({ run: of, conversationId, messageId, delivery, at })
+    const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({
+      run: of,
+      conversationId,
+      messageId,
+      delivery,
+      at,
+    })
     const turn = engine.live(conversationId)
     if (!turn) {
       const started = row('started')
@@ -223,10 +255,17 @@ export class MessageDelivery {
     if (why) {
       const waiting = queue.waiting(conversationId)
       if (waiting.length >= MOST_WAITING)
-        refuse('too-many', `${MOST_WAITING} messages wait in this conversation already; wait until some of them have had their turn`)
+        refuse(
+          'too-many',
+          `${MOST_WAITING} messages wait in this conversation already; wait until some of them have had their turn`,
+        )
       const queued = row('queued')
       await durably(queue.accept({ row: queued, message: { ...message, why } }))
-      turn.log.push({ kind: 'queue', messages: shownMessages(queue.waiting(conversationId)), paused: queue.paused(conversationId) })
+      turn.log.push({
+        kind: 'queue',
+        messages: shownMessages(queue.waiting(conversationId)),
+        paused: queue.paused(conversationId),
+      })
       return answerOf(queued)
     }
     const said = row('said', turn.run)
@@ -252,7 +291,10 @@ export class MessageDelivery {
     if (!adapter.abilities(harness).words || Buffer.byteLength(input.prompt) > SAID_BYTES) return 'no-mid-turn-words'
     const { actsAs, autoLand = false } = conversations.get(conversationId)
     const running = {
-      adapter, harness, model, permissionMode,
+      adapter,
+      harness,
+      model,
+      permissionMode,
       ...(effort !== undefined && { effort }),
       ...(thinking !== undefined && { thinking }),
       ...(fast !== undefined && { fast }),
@@ -268,18 +310,22 @@ const isolates = ({ isolated, worktreeBase, forkOf }: TurnInput): boolean =>
 
 /** What can be told from the message alone. */
 const wellFormed = ({ prompt, attachments, isolated, conversationId, origin }: TurnInput): void => {
-  const invalid = (path: string, expected: string, found: string) => refuse('invalid', `${path}: expected ${expected}, found ${found}`, { errors: [{ path, expected }] })
+  const invalid = (path: string, expected: string, found: string) =>
+    refuse('invalid', `${path}: expected ${expected}, found ${found}`, { errors: [{ path, expected }] })
   if (!prompt && !attachments?.length) invalid('prompt', 'words, or at least one attachment', 'neither')
   if (origin !== undefined) invalid('origin', 'nothing, since the sandbox sets it', 'an object')
-  if (isolated && conversationId === undefined) invalid('conversationId', 'the id of the conversation that is to be isolated', 'none')
+  if (isolated && conversationId === undefined)
+    invalid('conversationId', 'the id of the conversation that is to be isolated', 'none')
 }
 
 /** What no group of this sandbox can honour yet is refused by name, never ignored. */
 const possible = ({ conversationId, placement, account }: TurnInput): void => {
   if (conversationId !== undefined && RESERVED.has(conversationId))
     refuse('unprocessable', `conversationId: ${conversationId} is a word of other routes; expected another id`)
-  if (placement?.kind === 'runner') refuse('unprocessable', `placement: there is no runner ${JSON.stringify(placement.id.slice(0, 120))}`)
-  if (account !== undefined) refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
+  if (placement?.kind === 'runner')
+    refuse('unprocessable', `placement: there is no runner ${JSON.stringify(placement.id.slice(0, 120))}`)
+  if (account !== undefined)
+    refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
 }
 
 /** The durable step of a message; a full disk is the caller's to know. */
@@ -288,6 +334,8 @@ const durably = async (step: Promise<void>): Promise<void> => {
     await step
   } catch (error) {
     if (!isFull(error)) throw error
-    refuse('too-large', 'the disk of the sandbox is full: nothing was accepted; make room and send the message again', { cause: error })
+    refuse('too-large', 'the disk of the sandbox is full: nothing was accepted; make room and send the message again', {
+      cause: error,
+    })
   }
 }

@@ -46,4 +46,5 @@ interface PausedLine {
   readonly conversationId: string
 }
 /** One line of the journal of messages. */
-export type Line = AcceptLine | EndedLine | ResumableLine | WithdrawnLine | OrderedLine | DroppedLine | RowLine | PausedLine
+export type Line =
+  AcceptLine | EndedLine | ResumableLine | WithdrawnLine | OrderedLine | DroppedLine | RowLine | PausedLine

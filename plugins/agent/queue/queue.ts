@@ -188,7 +188,8 @@ export class Queue {
 
   /** Holds back the messages that wait until somebody says something new. */
   async pause(conversationId: string): Promise<void> {
-    if (this.waiting(conversationId).length && !this.paused(conversationId)) await this.#append({ line: 'paused', conversationId }, true)
+    if (this.waiting(conversationId).length && !this.paused(conversationId))
+      await this.#append({ line: 'paused', conversationId }, true)
   }
 
   /** Forgets what waits in a conversation. The ledger keeps its answers. */
@@ -226,7 +227,8 @@ export class Queue {
         const waiting = this.#of(line.conversationId)
         for (const words of waiting.said.filter(({ run }) => run === line.run)) this.#bury(words.messageId)
         waiting.said = waiting.said.filter(({ run }) => run !== line.run)
-        const message = waiting.current?.run === line.run ? waiting.current : waiting.messages.find(({ run }) => run === line.run)
+        const message =
+          waiting.current?.run === line.run ? waiting.current : waiting.messages.find(({ run }) => run === line.run)
         if (message) this.#bury(message.messageId)
         if (waiting.current?.run === line.run) delete waiting.current
         waiting.messages = waiting.messages.filter(({ run }) => run !== line.run)
@@ -251,7 +253,9 @@ export class Queue {
       case 'ordered': {
         const waiting = this.#of(line.conversationId)
         const place = new Map(line.messageIds.map((messageId, index) => [messageId, index]))
-        waiting.messages.sort((one, other) => (place.get(one.messageId) ?? Infinity) - (place.get(other.messageId) ?? Infinity))
+        waiting.messages.sort(
+          (one, other) => (place.get(one.messageId) ?? Infinity) - (place.get(other.messageId) ?? Infinity),
+        )
         waiting.paused = line.paused && waiting.messages.length > 0
         this.#dead += 1
         this.#tidy(line.conversationId)
@@ -331,8 +335,10 @@ export class Queue {
     const lines: Line[] = []
     for (const [messageId, row] of this.#ledger) if (!this.#acceptances.has(messageId)) lines.push({ line: 'row', row })
     for (const { opened: _stored, ...acceptance } of this.#ordered()) lines.push({ line: 'accept', ...acceptance })
-    for (const [conversationId, { paused }] of this.#conversations) if (paused) lines.push({ line: 'paused', conversationId })
-    for (const [conversationId, resumable] of this.resumables) lines.push({ line: 'resumable', conversationId, resumable })
+    for (const [conversationId, { paused }] of this.#conversations)
+      if (paused) lines.push({ line: 'paused', conversationId })
+    for (const [conversationId, resumable] of this.resumables)
+      lines.push({ line: 'resumable', conversationId, resumable })
     await this.#journals.rewrite(JOURNAL, lines)
   }
 
@@ -352,11 +358,33 @@ export class Queue {
 /** The queue as people see it. */
 export const shownMessages = (waiting: readonly WaitingMessage[]): QueuedMessage[] =>
   waiting.map(({ messageId, run, input, by, at, why }) => {
-    const { prompt, attachments = [], mentions = [], errand, messageId: _id, conversationId: _conversation, ...options } = input
-    return { messageId, run, text: prompt, attachments, mentions, by, at, why, options: { ...options }, ...(errand && { errand }) }
+    const {
+      prompt,
+      attachments = [],
+      mentions = [],
+      errand,
+      messageId: _id,
+      conversationId: _conversation,
+      ...options
+    } = input
+    return {
+      messageId,
+      run,
+      text: prompt,
+      attachments,
+      mentions,
+      by,
+      at,
+      why,
+      options: { ...options },
+      ...(errand && { errand }),
+    }
   })
 
 /** The delivery a ledger row stands for, as it is answered. */
 export const answerOf = ({ run, conversationId, messageId, delivery }: LedgerRow): Started => ({
-  run, conversationId, messageId, delivery: delivery satisfies Delivery,
+  run,
+  conversationId,
+  messageId,
+  delivery: delivery satisfies Delivery,
 })

@@ -54,17 +54,32 @@ export class SubagentArchive {
     const sessions = sessionsOf(turn)
     const frames = await framesIn(journal, run)
     // Rows first: a session that is listed can be read.
-    await journal.rewrite(rowsOf(run), turn.record.helpers.all.map(({ id }) => ({ id: `${run}:${id}`, rows: helperRows(turn, id, frames) })))
+    await journal.rewrite(
+      rowsOf(run),
+      turn.record.helpers.all.map(({ id }) => ({ id: `${run}:${id}`, rows: helperRows(turn, id, frames) })),
+    )
     this.#kept.set(run, sessions)
     await journal.append(SESSIONS, [{ run, sessions } satisfies Kept])
   }
 
   /** Helpers, newest first; `next` begins the page after this one. */
-  list({ conversationId, status = 'all', limit = 100, before = Infinity }: SubagentQuery): { sessions: HelperSession[]; next?: number } {
-    const live = this.#deps.live().filter(({ run }) => !this.#kept.has(run)).flatMap(sessionsOf)
-    const all = status === 'live' ? live.filter(({ endedAt }) => endedAt === undefined) : [...[...this.#kept.values()].flat(), ...live]
+  list({ conversationId, status = 'all', limit = 100, before = Infinity }: SubagentQuery): {
+    sessions: HelperSession[]
+    next?: number
+  } {
+    const live = this.#deps
+      .live()
+      .filter(({ run }) => !this.#kept.has(run))
+      .flatMap(sessionsOf)
+    const all =
+      status === 'live'
+        ? live.filter(({ endedAt }) => endedAt === undefined)
+        : [...[...this.#kept.values()].flat(), ...live]
     const found = all
-      .filter(session => session.startedAt < before && (conversationId === undefined || session.conversationId === conversationId))
+      .filter(
+        session =>
+          session.startedAt < before && (conversationId === undefined || session.conversationId === conversationId),
+      )
       .sort((one, other) => other.startedAt - one.startedAt)
     // Those of one moment are never torn apart: the next page begins before it.
     const end = found.findIndex(({ startedAt }, at) => at >= limit && startedAt !== found[limit - 1]!.startedAt)
@@ -79,11 +94,16 @@ export class SubagentArchive {
     const own = turn && id.slice(turn.run.length + 1)
     if (turn && own !== undefined && turn.record.helpers.get(own)) {
       await turn.log.settled()
-      return { conversationId: turn.conversationId, messages: numbered(helperRows(turn, own, await framesIn(journal, turn.run))) }
+      return {
+        conversationId: turn.conversationId,
+        messages: numbered(helperRows(turn, own, await framesIn(journal, turn.run))),
+      }
     }
     const [run, sessions] = [...this.#kept].find(([, sessions]) => sessions.some(session => session.id === id)) ?? []
     const lines = run === undefined ? [] : await journal.read<{ id: string; rows: Row[] }>(rowsOf(run))
-    const line = lines.find(line => line.id === id) ?? refuse('not-found', `there is no helper ${JSON.stringify(id.slice(0, 120))}, or it ended more than a week ago`)
+    const line =
+      lines.find(line => line.id === id)
+      ?? refuse('not-found', `there is no helper ${JSON.stringify(id.slice(0, 120))}, or it ended more than a week ago`)
     return { conversationId: sessions![0]!.conversationId, messages: numbered(line.rows) }
   }
 
@@ -107,7 +127,10 @@ export class SubagentArchive {
     const runs = [...this.#kept].filter(([, sessions]) => gone(sessions)).map(([run]) => run)
     if (!runs.length) return
     for (const run of runs) this.#kept.delete(run)
-    await journal.rewrite(SESSIONS, [...this.#kept].map(([run, sessions]): Kept => ({ run, sessions })))
+    await journal.rewrite(
+      SESSIONS,
+      [...this.#kept].map(([run, sessions]): Kept => ({ run, sessions })),
+    )
     for (const run of runs) await journal.remove(rowsOf(run))
   }
 }
@@ -116,7 +139,12 @@ const framesIn = async (journal: Pick<Journals, 'read'>, run: string): Promise<F
   (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
 
 const sessionsOf = (turn: Turn): HelperSession[] => {
-  const { record: { helpers }, run, conversationId, entry } = turn
+  const {
+    record: { helpers },
+    run,
+    conversationId,
+    entry,
+  } = turn
   return helpers.all.map(({ id, subagentKind, ...state }) => ({
     ...state,
     id: `${run}:${id}`,
@@ -129,10 +157,20 @@ const sessionsOf = (turn: Turn): HelperSession[] => {
 
 /** The rows one helper leaves behind, as a turn's own would be; helpers below it hang on their calls. */
 const helperRows = (turn: Turn, helper: string, frames: readonly Frame[]): readonly Row[] => {
-  const { record: { helpers }, run, message } = turn
+  const {
+    record: { helpers },
+    run,
+    message,
+  } = turn
   const state = helpers.get(helper)!
   const text = helpers.asked(helper) ?? state.description ?? ''
-  const record = new RunRecord({ run, text: text.slice(0, MOST_PROMPT).toWellFormed(), sentAt: state.startedAt, by: message.by, messageId: helper })
+  const record = new RunRecord({
+    run,
+    text: text.slice(0, MOST_PROMPT).toWellFormed(),
+    sentAt: state.startedAt,
+    by: message.by,
+    messageId: helper,
+  })
   for (const frame of frames) {
     if ('parentToolUseId' in frame && frame.parentToolUseId !== undefined) {
       const { parentToolUseId, ...own } = frame

@@ -42,7 +42,12 @@ export const failSubagents = async (turn: Turn, cards: Pick<OpenCards, 'settle'>
   })
   endSubagents(turn, true)
   if (open.length) {
-    turn.log.push({ kind: 'notice', level: 'warning', text: 'a helper asked something before the restart: it is gone, and so is what it asked', source: 'helpers' })
+    turn.log.push({
+      kind: 'notice',
+      level: 'warning',
+      text: 'a helper asked something before the restart: it is gone, and so is what it asked',
+      source: 'helpers',
+    })
   }
   await turn.entry.change({ parked: turn.entry.fields.parked.filter(({ helper }) => helper === undefined) })
   await turn.log.settled()

@@ -1,6 +1,12 @@
 import type { Log } from '../../../sdk/index.js'
 import { Refusal, refuse } from '../../../sdk/index.js'
-import type { SubagentLimits, SubagentOutcome, SubagentSpec, ProviderAdapter, TurnRequest } from '../providers/adapter.js'
+import type {
+  SubagentLimits,
+  SubagentOutcome,
+  SubagentSpec,
+  ProviderAdapter,
+  TurnRequest,
+} from '../providers/adapter.js'
 import type { Frame, HelperStatus, SubagentUpdateFrame, UsageFrame } from '../turn/frames.js'
 import { endSubagent, type SubagentEnd } from './end.js'
 import { underSubagent } from './frames.js'
@@ -34,7 +40,9 @@ interface Working {
 const PATIENCE_MS = 5_000
 const MOST_SUMMARY = 4_000
 
-/** The helpers of one turn: started within its limits, run like turns, waited for, and ended with whoever started them. */
+/**
+ * The helpers of one turn: started within its limits, run like turns, waited for, and ended with whoever started them.
+ */
 export class Subagents {
   readonly #deps: SubagentsDeps
   readonly #working = new Map<string, Working>()
@@ -55,12 +63,22 @@ export class Subagents {
     const { description, agentType, background } = spec
     const model = spec.model ?? turn.entry.fields.model
     turn.log.push({
-      kind: 'subagent', id, subagentKind: 'subagent', description: description.slice(0, 200).toWellFormed(), model,
-      ...(agentType !== undefined && { agentType }), ...(background && { background }),
+      kind: 'subagent',
+      id,
+      subagentKind: 'subagent',
+      description: description.slice(0, 200).toWellFormed(),
+      model,
+      ...(agentType !== undefined && { agentType }),
+      ...(background && { background }),
     })
     turn.record.helpers.ask(id, spec.prompt)
     const stop = new AbortController()
-    const worker: ToolCaller = { signal: AbortSignal.any([by.signal, stop.signal]), mode: by.mode, depth: by.depth + 1, helper: id }
+    const worker: ToolCaller = {
+      signal: AbortSignal.any([by.signal, stop.signal]),
+      mode: by.mode,
+      depth: by.depth + 1,
+      helper: id,
+    }
     const ended = this.#run(adapter, this.#request(spec, adapter, model, worker), worker, stop)
     this.#working.set(id, { stop, ended, ...(by.helper !== undefined && { by: by.helper }) })
     return background ? { status: 'running', summary: `helper ${id} is at work; Join waits for it` } : ended
@@ -68,11 +86,17 @@ export class Subagents {
 
   /** Waits for helpers in the background: those named, or all that were not waited for yet. */
   async join(by: ToolCaller, ids?: readonly string[], timeoutMs?: number): Promise<JoinedSubagent[]> {
-    const mine = this.#deps.turn.record.helpers.all.filter(({ id, background }) => background && this.#starter(id) === by.helper).map(({ id }) => id)
+    const mine = this.#deps.turn.record.helpers.all
+      .filter(({ id, background }) => background && this.#starter(id) === by.helper)
+      .map(({ id }) => id)
     const unknown = ids?.find(id => !mine.includes(id))
     if (unknown !== undefined) {
       const names = mine.length ? `one of ${mine.slice(-20).join(', ')}` : 'none, as no helper works in the background'
-      refuse('unprocessable', `Join takes ids of helpers you started in the background: expected ${names}, found ${JSON.stringify(unknown.slice(0, 80))}`)
+      refuse(
+        'unprocessable',
+        `Join takes ids of helpers you started in the background: expected ${names}, `
+          + `found ${JSON.stringify(unknown.slice(0, 80))}`,
+      )
     }
     const wanted = ids ?? mine.filter(id => !this.#joined.has(id))
     await within(Promise.all(wanted.map(id => this.#working.get(id)?.ended)), by.signal, timeoutMs)
@@ -83,10 +107,12 @@ export class Subagents {
   async end(by: string | undefined): Promise<void> {
     const { helpers } = this.#deps.turn.record
     const left = [...this.#working].filter(([id, working]) => working.by === by && helpers.isOpen(id))
-    await Promise.all(left.map(([, { stop, ended }]) => {
-      stop.abort()
-      return ended
-    }))
+    await Promise.all(
+      left.map(([, { stop, ended }]) => {
+        stop.abort()
+        return ended
+      }),
+    )
   }
 
   #standing(id: string): JoinedSubagent {
@@ -112,9 +138,21 @@ export class Subagents {
     const { turn, prepared } = this.#deps
     const limits = prepared.helpers ?? DEFAULT_SUBAGENT_LIMITS
     const { all, open } = turn.record.helpers
-    if (depth >= limits.depth) return `helpers may go ${limits.depth} deep (subagentDepth), and this agent is at depth ${depth}: do the work without a helper`
-    if (all.length >= limits.perTurn) return `a turn may have ${limits.perTurn} helpers (subagentsPerTurn), and this one had them: do the work without a helper`
-    if (open.length >= limits.atOnce) return `${limits.atOnce} helpers may be at work at once (subagentsAtOnce), and they are: wait for one with Join, or do the work without a helper`
+    if (depth >= limits.depth)
+      return (
+        `helpers may go ${limits.depth} deep (subagentDepth), and this agent is at depth ${depth}: do the `
+        + 'work without a helper'
+      )
+    if (all.length >= limits.perTurn)
+      return (
+        `a turn may have ${limits.perTurn} helpers (subagentsPerTurn), and this one had them: do the work `
+        + 'without a helper'
+      )
+    if (open.length >= limits.atOnce)
+      return (
+        `${limits.atOnce} helpers may be at work at once (subagentsAtOnce), and they are: wait for one with `
+        + 'Join, or do the work without a helper'
+      )
     return undefined
   }
 
@@ -122,21 +160,45 @@ export class Subagents {
     const { turn, providers } = this.#deps
     const own = providers.get(turn.entry.fields.provider)
     if (model === undefined || own.models.includes(model)) return own
-    return providers.serving(model) ?? `no provider has a model ${JSON.stringify(model.slice(0, 120))}: leave model out, or take one of ${own.models.join(', ')}`
+    return (
+      providers.serving(model)
+      ?? `no provider has a model ${JSON.stringify(model.slice(0, 120))}: leave model out, or take one `
+        + `of ${own.models.join(', ')}`
+    )
   }
 
-  #request({ prompt }: SubagentSpec, adapter: ProviderAdapter, model: string, { depth, mode }: ToolCaller): TurnRequest {
+  #request(
+    { prompt }: SubagentSpec,
+    adapter: ProviderAdapter,
+    model: string,
+    { depth, mode }: ToolCaller,
+  ): TurnRequest {
     const { turn, prepared } = this.#deps
     const { harness } = turn.entry.fields
     return {
-      conversationId: turn.conversationId, run: turn.run, attempt: 1, depth, prompt, words: prompt, attachments: [], mentions: [],
+      conversationId: turn.conversationId,
+      run: turn.run,
+      attempt: 1,
+      depth,
+      prompt,
+      words: prompt,
+      attachments: [],
+      mentions: [],
       harness: adapter.harnesses.includes(harness) ? harness : adapter.ownHarness,
-      model, permissionMode: mode, attended: turn.message.attended, helpers: prepared.helpers ?? DEFAULT_SUBAGENT_LIMITS,
+      model,
+      permissionMode: mode,
+      attended: turn.message.attended,
+      helpers: prepared.helpers ?? DEFAULT_SUBAGENT_LIMITS,
       ...(prepared.allowedTools && { allowedTools: prepared.allowedTools }),
     }
   }
 
-  async #run(adapter: ProviderAdapter, request: TurnRequest, worker: ToolCaller, stop: AbortController): Promise<SubagentOutcome> {
+  async #run(
+    adapter: ProviderAdapter,
+    request: TurnRequest,
+    worker: ToolCaller,
+    stop: AbortController,
+  ): Promise<SubagentOutcome> {
     const { turn } = this.#deps
     const id = worker.helper!
     const io = this.#deps.io(worker)
@@ -184,17 +246,31 @@ export class Subagents {
 
   #sentence(error: unknown): string {
     if (error instanceof Refusal && error.reason !== 'failed') return error.message
-    this.#deps.log.error('a helper died of a bug', { run: this.#deps.turn.run, error: error instanceof Error ? error.stack : String(error) })
+    this.#deps.log.error('a helper died of a bug', {
+      run: this.#deps.turn.run,
+      error: error instanceof Error ? error.stack : String(error),
+    })
     return 'the helper failed unexpectedly; the log of the sandbox says why'
   }
 }
 
 /** The frame that tells of one more call of a helper. */
-export const moved = (turn: Turn, id: string, lastTool: string): SubagentUpdateFrame =>
-  ({ kind: 'subagent_update', id, toolUses: (turn.record.helpers.get(id)?.toolUses ?? 0) + 1, lastTool })
+export const moved = (turn: Turn, id: string, lastTool: string): SubagentUpdateFrame => ({
+  kind: 'subagent_update',
+  id,
+  toolUses: (turn.record.helpers.get(id)?.toolUses ?? 0) + 1,
+  lastTool,
+})
 
-const outcomeOf = ({ status, summary, error }: { readonly status: HelperStatus; readonly summary?: string; readonly error?: string }): SubagentOutcome =>
-  ({ status, summary: error ?? summary ?? '' })
+const outcomeOf = ({
+  status,
+  summary,
+  error,
+}: {
+  readonly status: HelperStatus
+  readonly summary?: string
+  readonly error?: string
+}): SubagentOutcome => ({ status, summary: error ?? summary ?? '' })
 
 /** Waits for work, but not past a signal or a time. */
 const within = async (work: Promise<unknown>, signal: AbortSignal, ms: number | undefined): Promise<void> => {
@@ -250,7 +326,18 @@ class Heard {
 
 const added = (one: UsageFrame | undefined, other: UsageFrame): UsageFrame => {
   if (!one) return other
-  const sums = (['costUsd', 'inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheCreationTokens', 'durationMs', 'numTurns'] as const)
-    .flatMap(key => (one[key] === undefined && other[key] === undefined ? [] : [[key, (one[key] ?? 0) + (other[key] ?? 0)] as const]))
+  const sums = (
+    [
+      'costUsd',
+      'inputTokens',
+      'outputTokens',
+      'cacheReadTokens',
+      'cacheCreationTokens',
+      'durationMs',
+      'numTurns',
+    ] as const
+  ).flatMap(key =>
+    one[key] === undefined && other[key] === undefined ? [] : [[key, (one[key] ?? 0) + (other[key] ?? 0)] as const],
+  )
   return { ...other, ...Object.fromEntries(sums) }
 }

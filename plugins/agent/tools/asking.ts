@@ -14,12 +14,18 @@ const optionOf = (value: unknown, at: string): QuestionOption => {
   const fields = new Fields(`Ask (${at})`, value)
   const preview = fields.value('preview') === undefined ? undefined : fields.text('preview', { most: 20_000 })
   const description = fields.value('description') === undefined ? '' : fields.text('description', { most: 2000 })
-  return { label: fields.text('label', { least: 1, most: 200 }), description, ...(preview !== undefined && { preview }) }
+  return {
+    label: fields.text('label', { least: 1, most: 200 }),
+    description,
+    ...(preview !== undefined && { preview }),
+  }
 }
 
 const questionOf = (value: unknown, at: number): Question => {
   const fields = new Fields(`Ask (questions.${at})`, value)
-  const options = listOf(fields, 'options', MOST_OPTIONS).map((option, index) => optionOf(option, `questions.${at}.options.${index}`))
+  const options = listOf(fields, 'options', MOST_OPTIONS).map((option, index) =>
+    optionOf(option, `questions.${at}.options.${index}`),
+  )
   const labels = new Set(options.map(({ label }) => label))
   if (labels.size < options.length) fields.wrong('options', 'labels that differ', 'the same one twice')
   return {

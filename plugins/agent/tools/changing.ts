@@ -10,10 +10,12 @@ interface ContentInput {
   readonly content: string
 }
 
-const contentOf = (name: string) => (input: unknown): ContentInput => {
-  const fields = new Fields(name, input)
-  return { path: fields.path('path'), content: fields.text('content') }
-}
+const contentOf =
+  (name: string) =>
+  (input: unknown): ContentInput => {
+    const fields = new Fields(name, input)
+    return { path: fields.path('path'), content: fields.text('content') }
+  }
 
 const onPath = ({ path }: { readonly path: string }) => ({ target: path, path, locations: [{ path }] })
 
@@ -81,9 +83,11 @@ export const deleteFile = tool<{ readonly path: string }>({
       if (!(await isThere(spot.at))) refuse('not-found', `nothing in the workspace is named ${path}`)
       const info = await lstat(spot.at)
       if (info.isDirectory()) {
-        await rmdir(spot.at).catch(error => (error.code === 'ENOTEMPTY'
-          ? refuse('conflict', `${path} is a folder that is not empty; delete what is in it first, or use a command`)
-          : Promise.reject(error)))
+        await rmdir(spot.at).catch(error =>
+          error.code === 'ENOTEMPTY'
+            ? refuse('conflict', `${path} is a folder that is not empty; delete what is in it first, or use a command`)
+            : Promise.reject(error),
+        )
         return done(`removed the folder ${path}`)
       }
       const shown = info.isFile() && info.size <= 64 * 1024
@@ -105,7 +109,9 @@ export const moveFile = tool<{ readonly from: string; readonly to: string }>({
   describe: ({ from, to }) => ({ target: `${from} -> ${to}`, path: to, locations: [{ path: from }, { path: to }] }),
   run: ({ from, to }, tree) =>
     at(tree, from, { link: true }, async source => {
-      const itself = segmentsOf(to).join('/').startsWith(`${segmentsOf(from).join('/')}/`)
+      const itself = segmentsOf(to)
+        .join('/')
+        .startsWith(`${segmentsOf(from).join('/')}/`)
       if (itself) refuse('unprocessable', `${from} cannot be moved into itself`)
       if (!(await isThere(source.at))) refuse('not-found', `nothing in the workspace is named ${from}`)
       return at(tree, to, { link: true, make: true }, async target => {

@@ -63,5 +63,9 @@ export const change = (path: string, before: Uint8Array | undefined, after: Uint
   return [{ ...side(path, shownOld, head(newText.slice(from), MOST_SIDE)), truncated: true }]
 }
 
-const side = (path: string, oldText: string | undefined, newText: string): DiffContent =>
-  ({ type: 'diff', path, ...(oldText !== undefined && { oldText }), newText })
+const side = (path: string, oldText: string | undefined, newText: string): DiffContent => ({
+  type: 'diff',
+  path,
+  ...(oldText !== undefined && { oldText }),
+  newText,
+})

@@ -42,21 +42,31 @@ export const join = tool<JoinInput>({
   check: input => {
     const fields = new Fields('Join', input)
     const [ids, timeoutMs] = [fields.value('ids'), fields.whole('timeoutMs', { least: 1, most: MOST_MS })]
-    if (ids !== undefined && !isIds(ids)) return fields.wrong('ids', `a list of at most ${MOST_IDS} ids of helpers`, ids)
+    if (ids !== undefined && !isIds(ids))
+      return fields.wrong('ids', `a list of at most ${MOST_IDS} ids of helpers`, ids)
     return { ...(ids !== undefined && { ids }), ...(timeoutMs !== undefined && { timeoutMs }) }
   },
   describe: ({ ids }) => (ids ? { target: ids.join(', ').slice(0, 200) } : {}),
   run: async ({ ids, timeoutMs }, { subagents }) => {
     const joined = await subagents.join(ids, timeoutMs)
     if (!joined.length) return done('no helper works in the background')
-    const told = joined.map(({ id, description, status, summary }) =>
-      `${id}${description ? ` (${description})` : ''}: ${WORDS[status] ?? status}${summary ? `: ${summary}` : ''}`)
+    const told = joined.map(
+      ({ id, description, status, summary }) =>
+        `${id}${description ? ` (${description})` : ''}: ${WORDS[status] ?? status}${summary ? `: ${summary}` : ''}`,
+    )
     const text = told.join('\n')
     return joined.every(({ status }) => status === 'completed') ? done(text) : failed(text)
   },
 })
 
-const WORDS: { readonly [status: string]: string } = { running: 'still at work', blocked: 'waits for an answer', killed: 'stopped' }
+const WORDS: { readonly [status: string]: string } = {
+  running: 'still at work',
+  blocked: 'waits for an answer',
+  killed: 'stopped',
+}
 
 const isIds = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.length > 0 && value.length <= MOST_IDS && value.every(id => typeof id === 'string' && id.length <= 400)
+  Array.isArray(value)
+  && value.length > 0
+  && value.length <= MOST_IDS
+  && value.every(id => typeof id === 'string' && id.length <= 400)

@@ -11,7 +11,8 @@ const MOST_HEADERS = 50
 const TIMEOUT_MS = 60_000
 /** Headers that say how the request itself travels. */
 const TRAVEL = /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|keep-alive|expect|proxy-.*)$/i
-const TEXTUAL = /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|javascript|yaml)|x-www-form-urlencoded|graphql))|\+(?:json|xml)/i
+const TEXTUAL =
+  /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|javascript|yaml)|x-www-form-urlencoded|graphql))|\+(?:json|xml)/i
 
 interface FetchInput {
   readonly url: string
@@ -34,7 +35,13 @@ export const fetchPage = tool<FetchInput>({
   },
   describe: ({ url, method }) => ({ target: method === 'GET' ? url : `${method} ${url}`, url }),
   run: async (input, { reach, signal }) => {
-    const answer = await askOutside({ ...input, reach: await reach(), signal, timeoutMs: TIMEOUT_MS, maxBytes: MOST_ANSWER })
+    const answer = await askOutside({
+      ...input,
+      reach: await reach(),
+      signal,
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: MOST_ANSWER,
+    })
     const text = readable(answer)
     const { status, statusText, url } = answer
     if (status >= 400) return failed(cut(`${status} ${statusText} from ${url}${text === '' ? '' : `\n${text}`}`))
@@ -45,12 +52,14 @@ export const fetchPage = tool<FetchInput>({
 const headersOf = (fields: Fields): { readonly [name: string]: string } => {
   const given = fields.value('headers')
   if (given === undefined) return {}
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return fields.wrong('headers', 'an object', given)
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    return fields.wrong('headers', 'an object', given)
   const entries = Object.entries(given)
   if (entries.length > MOST_HEADERS) fields.wrong('headers', `at most ${MOST_HEADERS}`, entries.length)
   for (const [name, value] of entries) {
     if (!fits(name, value)) fields.wrong(`headers.${name.slice(0, 80)}`, 'a header of the request as text', value)
-    if (TRAVEL.test(name)) fields.wrong(`headers.${name}`, 'a header other than those that say how a request travels', value)
+    if (TRAVEL.test(name))
+      fields.wrong(`headers.${name}`, 'a header other than those that say how a request travels', value)
   }
   return Object.fromEntries(entries) as { [name: string]: string }
 }
@@ -69,7 +78,8 @@ const fits = (name: string, value: unknown): value is string => {
 const readable = ({ body, headers, truncated }: OutboundReply): string => {
   const type = headers['content-type'] ?? ''
   const text = TEXTUAL.test(type) || type === '' ? decoded(body, type, truncated) : undefined
-  if (text === undefined) return `[${body.length} bytes${truncated ? ' and more' : ''} of ${type || 'an unknown kind'}: no text]`
+  if (text === undefined)
+    return `[${body.length} bytes${truncated ? ' and more' : ''} of ${type || 'an unknown kind'}: no text]`
   return truncated ? `${text}\n[the rest is left out]` : text
 }
 

@@ -25,10 +25,15 @@ type Rule = 'go' | 'ask' | 'refuse' | 'only reading'
 type Kind = 'looks' | 'changes' | 'executes' | 'reaches out'
 
 const KINDS: { readonly [category in ToolCategory]: Kind } = {
-  read: 'looks', search: 'looks', think: 'looks',
-  edit: 'changes', delete: 'changes', move: 'changes',
+  read: 'looks',
+  search: 'looks',
+  think: 'looks',
+  edit: 'changes',
+  delete: 'changes',
+  move: 'changes',
   execute: 'executes',
-  fetch: 'reaches out', other: 'reaches out',
+  fetch: 'reaches out',
+  other: 'reaches out',
 }
 
 /** Whatever a helper does passes the gate by itself, so that starting it and waiting for it need no yes. */
@@ -75,7 +80,14 @@ const cardOf = ({ name, command, code, path, url, title }: GatedCall, reason: st
   return {
     kind: 'permission',
     toolName: name,
-    title: command !== undefined ? 'Run a command' : code !== undefined ? 'Run code' : url !== undefined ? 'Fetch a page' : `${name}${path === undefined ? '' : ` ${path}`}`,
+    title:
+      command !== undefined
+        ? 'Run a command'
+        : code !== undefined
+          ? 'Run code'
+          : url !== undefined
+            ? 'Fetch a page'
+            : `${name}${path === undefined ? '' : ` ${path}`}`,
     ...(shown !== undefined && { description: bounded(shown) }),
     reason,
     ...(path !== undefined && { path }),

@@ -5,11 +5,41 @@ interface Word {
 }
 
 const ALWAYS = new Set([
-  'pwd', 'ls', 'cat', 'head', 'tail', 'wc', 'stat', 'du', 'df', 'grep', 'diff', 'cmp', 'echo', 'true', 'false', 'whoami',
-  'id', 'uname', 'basename', 'dirname', 'realpath', 'readlink',
+  'pwd',
+  'ls',
+  'cat',
+  'head',
+  'tail',
+  'wc',
+  'stat',
+  'du',
+  'df',
+  'grep',
+  'diff',
+  'cmp',
+  'echo',
+  'true',
+  'false',
+  'whoami',
+  'id',
+  'uname',
+  'basename',
+  'dirname',
+  'realpath',
+  'readlink',
 ])
 const GIT = new Set([
-  'status', 'log', 'diff', 'show', 'rev-parse', 'ls-files', 'ls-tree', 'blame', 'shortlog', 'describe', 'merge-base',
+  'status',
+  'log',
+  'diff',
+  'show',
+  'rev-parse',
+  'ls-files',
+  'ls-tree',
+  'blame',
+  'shortlog',
+  'describe',
+  'merge-base',
   'rev-list',
 ])
 
@@ -45,7 +75,8 @@ const wordsOf = (command: string): Word[] | undefined => {
 const RULES: { readonly [program: string]: (args: readonly Word[]) => boolean } = {
   // A pattern may become a file named like an option, so none is taken where an option writes or runs something.
   git: ([verb, ...rest]) =>
-    verb !== undefined && GIT.has(verb.text)
+    verb !== undefined
+    && GIT.has(verb.text)
     && rest.every(({ text, pattern }) => !pattern && !/^--(ou|ex|te)/.test(text)),
   find: args => args.every(({ text, pattern }) => !pattern && !/^-(exec|ok|delete|fprint|fls|files0)/.test(text)),
   rg: args => args.every(({ text, pattern }) => !pattern && !/^(--(pre|host|sea)|-[a-zA-Z0-9]*z)/.test(text)),

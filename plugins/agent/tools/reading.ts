@@ -11,7 +11,10 @@ const MOST_ROWS = 2000
 const UNOPENED = new Set(['.git', 'node_modules'])
 
 const PICTURES: readonly (readonly [kind: string, from: number, magic: string])[] = [
-  ['PNG', 0, '\x89PNG\r\n'], ['JPEG', 0, '\xff\xd8\xff'], ['GIF', 0, 'GIF8'], ['WebP', 8, 'WEBP'],
+  ['PNG', 0, '\x89PNG\r\n'],
+  ['JPEG', 0, '\xff\xd8\xff'],
+  ['GIF', 0, 'GIF8'],
+  ['WebP', 8, 'WEBP'],
 ]
 
 interface ReadInput {
@@ -28,8 +31,11 @@ export const readFile = tool<ReadInput>({
     const [offset, limit] = [fields.whole('offset', { least: 1 }), fields.whole('limit', { least: 1 })]
     return { path: fields.path('path'), ...(offset !== undefined && { offset }), ...(limit !== undefined && { limit }) }
   },
-  describe: ({ path, offset }) =>
-    ({ target: path, path, locations: [{ path, ...(offset !== undefined && { line: offset }) }] }),
+  describe: ({ path, offset }) => ({
+    target: path,
+    path,
+    locations: [{ path, ...(offset !== undefined && { line: offset }) }],
+  }),
   run: async ({ path, offset = 1, limit = Infinity }, tree) => {
     const { bytes } = await readFileAt(tree, path)
     const picture = PICTURES.find(([, from, magic]) => bytes.toString('latin1', from, from + magic.length) === magic)
@@ -62,7 +68,9 @@ export const listFolder = tool<ListInput>({
   run: async ({ path, depth }, tree) => {
     const rows: string[] = []
     const list = async (folder: string, shown: string, left: number): Promise<void> => {
-      const entries = await inTreeFolder(tree, folder, async (at, shows) => (await readdir(at, { withFileTypes: true })).filter(({ name }) => shows(name)))
+      const entries = await inTreeFolder(tree, folder, async (at, shows) =>
+        (await readdir(at, { withFileTypes: true })).filter(({ name }) => shows(name)),
+      )
       for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
         if (entry.name.startsWith(TEMPORARY)) continue
         if (rows.length >= MOST_ROWS) return

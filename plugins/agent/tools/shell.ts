@@ -23,8 +23,10 @@ export const shell = tool<ShellInput>({
     const timeoutMs = fields.whole('timeoutMs', { least: 1, most: MOST_MS }) ?? USUAL_MS
     return { command, timeoutMs, ...(cwd !== undefined && { cwd }) }
   },
-  describe: ({ command }) =>
-    ({ target: command.length > 200 ? `${command.slice(0, 200).toWellFormed()}…` : command, command }),
+  describe: ({ command }) => ({
+    target: command.length > 200 ? `${command.slice(0, 200).toWellFormed()}…` : command,
+    command,
+  }),
   run: async ({ command, cwd, timeoutMs }, tree) => {
     const { root, shell, onOutput } = tree
     const folder = cwd === undefined || cwd === '.' ? root : await folderAt(tree, cwd)

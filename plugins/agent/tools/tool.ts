@@ -119,12 +119,18 @@ export const tool = <Input extends object>(plain: Tool<Input>): Tool<Input> => (
 })
 
 /** A failed result: the sentence a model and a person read. */
-export const failed = (sentence: string): ToolResult =>
-  ({ ok: false, text: sentence, content: [{ type: 'text', text: sentence }] })
+export const failed = (sentence: string): ToolResult => ({
+  ok: false,
+  text: sentence,
+  content: [{ type: 'text', text: sentence }],
+})
 
 /** A good result. */
-export const done = (text: string, content: ToolContent[] = [{ type: 'text', text }]): ToolResult =>
-  ({ ok: true, text, content })
+export const done = (text: string, content: ToolContent[] = [{ type: 'text', text }]): ToolResult => ({
+  ok: true,
+  text,
+  content,
+})
 
 interface Limits {
   readonly least?: number

@@ -34,7 +34,8 @@ export interface Rooted {
 
 /** Says why nothing outside the repositories of a private copy is written, and where it is. */
 export const readOnlyAround = ({ repos }: Around): string =>
-  `files outside the repositories of this private copy are read-only, for nothing could land them: write in ${repos.join(', ')}`
+  'files outside the repositories of this private copy are read-only, for nothing could land them: write '
+  + `in ${repos.join(', ')}`
 
 /** A place in an open folder: nothing that becomes a link meanwhile leads anywhere else. */
 export interface Spot {
@@ -43,7 +44,8 @@ export interface Spot {
 }
 
 const refuseClosed = (path: string, segments: readonly string[]): void => {
-  if (isClosedName(segments)) refuse('forbidden', `${path} belongs to git or to the sandbox and is not written by tools`)
+  if (isClosedName(segments))
+    refuse('forbidden', `${path} belongs to git or to the sandbox and is not written by tools`)
   if (segments.some(segment => /[\x00-\x1f\x7f]/.test(segment))) {
     refuse('invalid', `expected a name without control characters, found ${JSON.stringify(path)}`)
   }
@@ -54,16 +56,27 @@ interface Placed {
   readonly segments: string[]
 }
 
-/** Refuses a real place that the tree's reach leaves out, as if nothing was there; one that may only be read is not written. */
-const refuseOutside = ({ folders }: Rooted, path: string, segments: readonly string[], way: 'list' | 'read' | 'write'): void => {
+/**
+ * Refuses a real place that the tree's reach leaves out, as if nothing was there; one that may only be read is not
+ * written.
+ */
+const refuseOutside = (
+  { folders }: Rooted,
+  path: string,
+  segments: readonly string[],
+  way: 'list' | 'read' | 'write',
+): void => {
   const place = segments.join('/') || '.'
-  if (!(way === 'list' ? leads(folders, place) : allows(folders, place, 'read'))) refuse('not-found', `nothing in the workspace is named ${path}`)
-  if (way === 'write' && !allows(folders, place, 'work')) refuse('forbidden', `${path} may be read only: it lies in an area held for reading`)
+  if (!(way === 'list' ? leads(folders, place) : allows(folders, place, 'read')))
+    refuse('not-found', `nothing in the workspace is named ${path}`)
+  if (way === 'write' && !allows(folders, place, 'work'))
+    refuse('forbidden', `${path} may be read only: it lies in an area held for reading`)
 }
 
 type Access = 'list' | 'read' | 'write' | 'link'
 
-const inRepository = ({ repos }: Around, path: string): boolean => repos.some(repo => isWithin(repo, posix.normalize(path)))
+const inRepository = ({ repos }: Around, path: string): boolean =>
+  repos.some(repo => isWithin(repo, posix.normalize(path)))
 
 /** The segments of the real place of a path, below the real root. */
 const placed = async (tree: Rooted, path: string, way: Access): Promise<Placed> => {
@@ -78,8 +91,10 @@ const placed = async (tree: Rooted, path: string, way: Access): Promise<Placed> 
   const named = segmentsOf(path)
   refuseClosed(path, named)
   const parent = posix.dirname(named.join('/'))
-  const real = way === 'write' ? await inside(home, path, { allowMissing: true })
-    : join(parent === '.' ? home : await inside(home, parent, { allowMissing: true }), named.at(-1)!)
+  const real =
+    way === 'write'
+      ? await inside(home, path, { allowMissing: true })
+      : join(parent === '.' ? home : await inside(home, parent, { allowMissing: true }), named.at(-1)!)
   const segments = below(home, real)
   refuseOutside(tree, path, segments, 'write')
   refuseClosed(path, segments)
@@ -106,7 +121,10 @@ const through = (handle: FileHandle, path: string): string =>
   process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path
 
 const within = async <T>(
-  home: string, folders: readonly string[], make: boolean, work: (folder: string) => Promise<T>,
+  home: string,
+  folders: readonly string[],
+  make: boolean,
+  work: (folder: string) => Promise<T>,
 ): Promise<T> => {
   const handles = [await open(home, constants.O_RDONLY | constants.O_DIRECTORY)]
   try {
@@ -138,9 +156,15 @@ export const at = async <T>(tree: Rooted, path: string, way: Way, work: (spot: S
 }
 
 /** Does work in an open folder; `shows` tells which of its names the tree's reach has, or leads down to. */
-export const inTreeFolder = async <T>(tree: Rooted, path: string, work: (folder: string, shows: (name: string) => boolean) => Promise<T>): Promise<T> => {
+export const inTreeFolder = async <T>(
+  tree: Rooted,
+  path: string,
+  work: (folder: string, shows: (name: string) => boolean) => Promise<T>,
+): Promise<T> => {
   const { home, segments } = await placed(tree, path, 'list')
-  return within(home, segments, false, folder => work(folder, name => leads(tree.folders, [...segments, name].join('/'))))
+  return within(home, segments, false, folder =>
+    work(folder, name => leads(tree.folders, [...segments, name].join('/'))),
+  )
 }
 
 /** The real folder of a path, in which a command is to run. */
@@ -207,7 +231,8 @@ export const replace = (tree: Rooted, path: string, next: (before?: Buffer) => U
   })
 
 /** Removes what a write to a path left beside it that ended with its process. */
-export const sweepBeside = (root: string, path: string): Promise<void> => at({ root }, path, {}, spot => sweepTemporary(dirname(spot.at)))
+export const sweepBeside = (root: string, path: string): Promise<void> =>
+  at({ root }, path, {}, spot => sweepTemporary(dirname(spot.at)))
 
 /** What a path of the tree holds now, as a hash; undefined when nothing is there or nothing may be. */
 export const stamp = async (tree: Rooted, path: string): Promise<string | undefined> => {

@@ -66,7 +66,8 @@ export class AdapterRun {
   /** Leaves an adapter that never asks, when it has no call open. */
   rest(): void {
     const { openTools, helpers } = this.#turn.record
-    if (this.leaving.aborted && !this.#options.asks && !this.#parked && !openTools.length && !helpers.open.length) this.cut()
+    if (this.leaving.aborted && !this.#options.asks && !this.#parked && !openTools.length && !helpers.open.length)
+      this.cut()
   }
 
   /** Ends the adapter where it is. */

@@ -26,7 +26,12 @@ export interface AttachInput {
 }
 
 /** Shows a conversation's newest run: its head, and then its journal, which goes on by itself. */
-export async function* attach(deps: AttachDeps, input: AttachInput, caller: Caller, signal: AbortSignal): AsyncGenerator<AttachData, Position | void> {
+export async function* attach(
+  deps: AttachDeps,
+  input: AttachInput,
+  caller: Caller,
+  signal: AbortSignal,
+): AsyncGenerator<AttachData, Position | void> {
   const { engine, conversations, queue, journal } = deps
   const { conversationId, run: asked, after = 0 } = input
   assertReaches(caller, conversations.get(conversationId))
@@ -38,7 +43,8 @@ export async function* attach(deps: AttachDeps, input: AttachInput, caller: Call
   const run = turn?.run ?? conversation.lastRun
   if (turn) await Promise.race([turn.log.opened, turn.ended])
   const stat = run === undefined ? undefined : await journal.stat(framesOf(run))
-  if (run === undefined || !stat) return refuse('not-found', 'no log of a run of this conversation is kept any more; its record is in the transcript')
+  if (run === undefined || !stat)
+    return refuse('not-found', 'no log of a run of this conversation is kept any more; its record is in the transcript')
   const head = turn
     ? { prompt: turn.message.input.prompt, startedAt: turn.entry.fields.startedAt }
     : await settledHead(deps, conversationId, run, conversation.updatedAt)

@@ -29,7 +29,10 @@ export interface CommandEnded {
   readonly output: string
 }
 
-/** Writes down that a command begins, and, when what it answers is called, how it ended; both return at once and never fail. */
+/**
+ * Writes down that a command begins, and, when what it answers is called, how it ended; both return at once and never
+ * fail.
+ */
 export type BeginCommand = (begun: CommandBegun) => (ended: CommandEnded) => void
 
 interface Log {
@@ -38,7 +41,10 @@ interface Log {
   idle?: NodeJS.Timeout
 }
 
-/** What commands the turns of each conversation ran, without credentials: two lines for each, when it begins and when it has ended. */
+/**
+ * What commands the turns of each conversation ran, without credentials: two lines for each, when it begins and when it
+ * has ended.
+ */
 export class CommandLogs {
   readonly #folder: string
   readonly #open = new Map<string, Log>()
@@ -56,17 +62,31 @@ export class CommandLogs {
       log.underWay += 1
       const startedAt = Date.now()
       const id = this.#next++
-      const known = () => ({ run, id, command: start(redacted(command)), ...(language && { language }), folder: folder || '.', startedAt })
+      const known = () => ({
+        run,
+        id,
+        command: start(redacted(command)),
+        ...(language && { language }),
+        folder: folder || '.',
+        startedAt,
+      })
       // The turn goes on first, and what is written stays in order.
       setImmediate(() => log.file.write(lineOf('info', startedAt, 'a command begins', known())))
       return ended => {
         const endedAt = Date.now()
         setImmediate(() => {
           const { exit, signal, timedOut, output } = ended
-          log.file.write(lineOf(exit === 0 && !timedOut ? 'info' : 'warn', endedAt, 'a command has ended', {
-            ...known(), ms: endedAt - startedAt, ...(exit !== undefined && { exit }), ...(signal !== undefined && { signal }),
-            ...(exit === undefined && signal === undefined && { stopped: true }), ...(timedOut && { timedOut }), output: ends(redacted(output.toWellFormed())),
-          }))
+          log.file.write(
+            lineOf(exit === 0 && !timedOut ? 'info' : 'warn', endedAt, 'a command has ended', {
+              ...known(),
+              ms: endedAt - startedAt,
+              ...(exit !== undefined && { exit }),
+              ...(signal !== undefined && { signal }),
+              ...(exit === undefined && signal === undefined && { stopped: true }),
+              ...(timedOut && { timedOut }),
+              output: ends(redacted(output.toWellFormed())),
+            }),
+          )
           log.underWay -= 1
           if (log.underWay === 0 && this.#open.get(conversationId) === log) this.#rest(conversationId, log)
         })
@@ -114,7 +134,7 @@ const lineOf = (level: 'info' | 'warn', at: number, message: string, fields: obj
   `${safeLine(JSON.stringify({ level, at, message, ...fields }))}\n`
 
 const start = (text: string): string =>
-  (text.length > MOST_COMMAND ? `${text.slice(0, MOST_COMMAND).toWellFormed()}…` : text.toWellFormed())
+  text.length > MOST_COMMAND ? `${text.slice(0, MOST_COMMAND).toWellFormed()}…` : text.toWellFormed()
 
 const ends = (text: string): string => {
   if (text.length <= MOST_HEAD + MOST_TAIL) return text

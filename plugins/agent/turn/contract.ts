@@ -36,7 +36,11 @@ export interface TurnCalls {
    *
    * - 404: no such conversation, or the log of its runs is not kept any more
    */
-  'POST /agent/attach'(input: { conversationId: ConversationId; run?: string; after?: Count }): Stream<AttachData, { run: RunId; reason: RunEnd }>
+  'POST /agent/attach'(input: {
+    conversationId: ConversationId
+    run?: string
+    after?: Count
+  }): Stream<AttachData, { run: RunId; reason: RunEnd }>
 
   /**
    * Slip words into the running turn without stopping it.
@@ -59,7 +63,8 @@ export interface TurnCalls {
   /**
    * Stop the turn; answers when it has fully ended, at most 15 s later.
    *
-   * Files already written stay written, and nothing lands. A planned resume after an outage is dropped. With nothing running it answers at once.
+   * Files already written stay written, and nothing lands. A planned resume after an outage is dropped. With nothing
+   * running it answers at once.
    *
    * - 404: no such conversation
    */
@@ -68,9 +73,10 @@ export interface TurnCalls {
   /**
    * Move a conversation to another account, model, provider or harness.
    *
-   * A turn under way goes on there at its next gap between tool calls, in the same run; a call in hand is cut short after
-   * 30 s. One that waits for an answer moves with the answer. Without a turn, and with `when` "next", it is written down for
-   * the next one. A second move replaces one that has not happened. Work, copy and queue are untouched.
+   * A turn under way goes on there at its next gap between tool calls, in the same run; a call in hand is cut short
+   * after 30 s. One that waits for an answer moves with the answer. Without a turn, and with `when` "next", it is
+   * written down for the next one. A second move replaces one that has not happened. Work, copy and queue are
+   * untouched.
    *
    * - 400: nothing to change was given
    * - 404: no such conversation
@@ -80,6 +86,8 @@ export interface TurnCalls {
    */
   'POST /agent/switch-account'(input: SwitchInput): Switched
 
-  /** Writes down whether an outage is waited out; turned on, a turn that died of one within the last hour is picked up. */
+  /**
+   * Writes down whether an outage is waited out; turned on, a turn that died of one within the last hour is picked up.
+   */
   'agent.resumeAfterOutage'(input: { id: string; resumeAfterOutage?: boolean }): Ok
 }

@@ -19,9 +19,11 @@ export const account = async (conversations: Conversations, turn: Turn, end: Run
   if (conversation.lastRun !== turn.run || conversation.lastEnd) return
   await conversations.update(turn.conversationId, {
     lastEnd: end,
-    failure: end === 'failed' ? record.failure?.message ?? 'the turn failed' : undefined,
+    failure: end === 'failed' ? (record.failure?.message ?? 'the turn failed') : undefined,
     updatedAt: Date.now(),
-    ...(record.sessionId && { session: { id: record.sessionId, provider: entry.fields.provider, harness: entry.fields.harness } }),
+    ...(record.sessionId && {
+      session: { id: record.sessionId, provider: entry.fields.provider, harness: entry.fields.harness },
+    }),
     ...(record.context && { contextTokens: record.context.tokens, contextWindow: record.context.window }),
     totals: {
       turns: totals.turns + 1,

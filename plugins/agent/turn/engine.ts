@@ -107,17 +107,42 @@ export class Engine {
     const { adapter, harness, model, permissionMode, effort, thinking, fast, actsAs } = this.#options(input, before)
     const startedAt = Date.now()
     const turn = this.adopt({
-      message, startedAt, attempt: resumed?.attempt ?? 1, boots: 0, provider: adapter.id, harness, model, permissionMode, parked: [],
+      message,
+      startedAt,
+      attempt: resumed?.attempt ?? 1,
+      boots: 0,
+      provider: adapter.id,
+      harness,
+      model,
+      permissionMode,
+      parked: [],
       ...(resumed?.state !== undefined && { state: resumed.state }),
       ...(resumed?.unheard && { unheard: [...resumed.unheard] }),
-      ...(effort !== undefined && { effort }), ...(thinking !== undefined && { thinking }), ...(fast !== undefined && { fast }),
+      ...(effort !== undefined && { effort }),
+      ...(thinking !== undefined && { thinking }),
+      ...(fast !== undefined && { fast }),
     })
     for (const words of resumed?.unheard ?? []) turn.words.put(words)
-    if (resumed) turn.log.push({ kind: 'resumed', reason: 'outage', attempt: resumed.attempt, resumedFrom: resumed.from })
-    void conversations.update(conversationId, {
-      provider: adapter.id, harness, model, permissionMode, effort, thinking, fast, actsAs,
-      lastRun: run, lastEnd: undefined, failure: undefined, lastBy: by, updatedAt: startedAt, archivedAt: undefined,
-    }).catch(() => {})
+    if (resumed)
+      turn.log.push({ kind: 'resumed', reason: 'outage', attempt: resumed.attempt, resumedFrom: resumed.from })
+    void conversations
+      .update(conversationId, {
+        provider: adapter.id,
+        harness,
+        model,
+        permissionMode,
+        effort,
+        thinking,
+        fast,
+        actsAs,
+        lastRun: run,
+        lastEnd: undefined,
+        failure: undefined,
+        lastBy: by,
+        updatedAt: startedAt,
+        archivedAt: undefined,
+      })
+      .catch(() => {})
     if (before.lastRun && before.lastRun !== run) this.#expire(before.lastRun)
     const waiting = queue.waiting(conversationId)
     if (waiting.length) turn.log.push({ kind: 'queue', messages: shownMessages(waiting), paused: false })
@@ -219,8 +244,15 @@ export class Engine {
 
   #fail(turn: Turn, error: unknown): void {
     const known = (error instanceof Refusal && error.reason !== 'failed') || error instanceof GitFailure
-    if (!known) this.#deps.host.log.error('a turn died of a bug', { run: turn.run, error: error instanceof Error ? error.stack : String(error) })
-    turn.log.push({ kind: 'error', message: known ? error.message : 'the turn failed unexpectedly; the log of the sandbox says why' })
+    if (!known)
+      this.#deps.host.log.error('a turn died of a bug', {
+        run: turn.run,
+        error: error instanceof Error ? error.stack : String(error),
+      })
+    turn.log.push({
+      kind: 'error',
+      message: known ? error.message : 'the turn failed unexpectedly; the log of the sandbox says why',
+    })
   }
 
   /** Ends a turn: closes what is open, writes the record, says `done`, and starts what waits. */
@@ -232,10 +264,20 @@ export class Engine {
         const end = await decisions.with(conversationId, () => this.#settle(turn, as, next))
         if (!end) return
         const branch = conversations.find(conversationId)?.branch
-        host.emit('turn.settled', { conversationId, run, end, ...(branch && { branch }), ...(turn.taken && { taken: true }) })
+        host.emit('turn.settled', {
+          conversationId,
+          run,
+          end,
+          ...(branch && { branch }),
+          ...(turn.taken && { taken: true }),
+        })
         break
       } catch (error) {
-        host.log.error('a turn could not be ended', { run, again: pause !== undefined, error: error instanceof Error ? error.stack : String(error) })
+        host.log.error('a turn could not be ended', {
+          run,
+          again: pause !== undefined,
+          error: error instanceof Error ? error.stack : String(error),
+        })
         if (pause === undefined || this.#closing) {
           this.#giveUp(turn)
           break
@@ -250,7 +292,9 @@ export class Engine {
   #giveUp(turn: Turn): void {
     const { conversations } = this.#deps
     if (this.#turns.get(turn.conversationId) === turn) this.#turns.delete(turn.conversationId)
-    void conversations.update(turn.conversationId, { lastEnd: 'failed', failure: 'the end of the turn could not be written' }).catch(() => {})
+    void conversations
+      .update(turn.conversationId, { lastEnd: 'failed', failure: 'the end of the turn could not be written' })
+      .catch(() => {})
   }
 
   async #settle(turn: Turn, as: RunEnd | undefined, goesOn: boolean): Promise<RunEnd | undefined> {
@@ -258,9 +302,14 @@ export class Engine {
     turn.settle()
     const { conversations, queue, transcripts, providers, environment, host } = this.#deps
     const { conversationId, run, record, entry, log } = turn
-    const end = record.done ?? entry.fields.ending ?? as ?? (turn.stopping ? 'stopped' : record.failure || log.broken ? 'failed' : 'completed')
+    const end =
+      record.done
+      ?? entry.fields.ending
+      ?? as
+      ?? (turn.stopping ? 'stopped' : record.failure || log.broken ? 'failed' : 'completed')
     if (!record.done) {
-      if (log.broken) log.push({ kind: 'error', message: 'the log of this turn could not be written: its disk is full or failing' })
+      if (log.broken)
+        log.push({ kind: 'error', message: 'the log of this turn could not be written: its disk is full or failing' })
       turn.close(end)
     }
     await writtenDown(turn)
@@ -291,7 +340,8 @@ export class Engine {
     failpoint('agent.turn.removed')
     if (turn.stopping) await queue.pause(conversationId)
     this.#turns.delete(conversationId)
-    const follows = goesOn && end === 'completed' && !turn.stopping && !this.#closing && conversations.find(conversationId)
+    const follows =
+      goesOn && end === 'completed' && !turn.stopping && !this.#closing && conversations.find(conversationId)
     const next = follows ? queue.take(conversationId) : undefined
     if (next) this.start(next)
     this.#deps.resumes?.settled(turn, end)
@@ -302,10 +352,14 @@ export class Engine {
 
   /** Ends the stream of a run's frames. */
   async closeFrames(run: string, reason: RunEnd, next?: string): Promise<void> {
-    await this.#deps.host.journal.close(framesOf(run), [
-      { event: 'message', data: { kind: 'end', ...(next && { next }) } },
-      { event: 'done', data: { run, reason } },
-    ]).catch(error => this.#deps.host.log.error('the frames of a run could not be closed', { run, error: String(error) }))
+    await this.#deps.host.journal
+      .close(framesOf(run), [
+        { event: 'message', data: { kind: 'end', ...(next && { next }) } },
+        { event: 'done', data: { run, reason } },
+      ])
+      .catch(error =>
+        this.#deps.host.log.error('the frames of a run could not be closed', { run, error: String(error) }),
+      )
   }
 
   /** Stops a conversation's turn; resolves when it has fully ended, and nothing has followed it. */
@@ -319,7 +373,7 @@ export class Engine {
   /** Stops what lives and takes the conversation off the board, with all that waits in it. */
   async discard(conversationId: string, erase: () => Promise<void>): Promise<void> {
     const { decisions } = this.#deps
-    for (let gone = false; !gone; ) {
+    for (let gone = false; !gone;) {
       await this.stop(conversationId)
       gone = await decisions.with(conversationId, async () => {
         // A message may have begun its turn between the stop and here: it goes the same way.

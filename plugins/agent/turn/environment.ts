@@ -1,6 +1,15 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { extname, join, relative } from 'node:path'
-import { accessTo, allows, commonReach, covers, isWithin, Refusal, refuse, type ReachFolder } from '../../../sdk/index.js'
+import {
+  accessTo,
+  allows,
+  commonReach,
+  covers,
+  isWithin,
+  Refusal,
+  refuse,
+  type ReachFolder,
+} from '../../../sdk/index.js'
 import type { Log } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/addresses.js'
 import { GitFailure } from '../../../sdk/node/git.js'
@@ -64,9 +73,19 @@ interface Tree extends PreparedTurn {
 }
 
 const MIMES: { readonly [extension: string]: string } = {
-  '.txt': 'text/plain', '.md': 'text/markdown', '.json': 'application/json', '.html': 'text/html', '.css': 'text/css',
-  '.csv': 'text/csv', '.png': 'image/png', '.jpg': 'image/jpeg', '.jpeg': 'image/jpeg', '.gif': 'image/gif', '.webp': 'image/webp',
-  '.svg': 'image/svg+xml', '.pdf': 'application/pdf',
+  '.txt': 'text/plain',
+  '.md': 'text/markdown',
+  '.json': 'application/json',
+  '.html': 'text/html',
+  '.css': 'text/css',
+  '.csv': 'text/csv',
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.gif': 'image/gif',
+  '.webp': 'image/webp',
+  '.svg': 'image/svg+xml',
+  '.pdf': 'application/pdf',
 }
 
 /** Makes private copies ready, writes what stands before a provider's first frame, and gives adapters the tools. */
@@ -104,11 +123,22 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const mentions = await real(workspace, await visible(input.mentions ?? [], seen))
     const copyWall = withoutNetwork(await copies.wall(branch ? id : undefined))
     const around = turn.index === 0 ? aroundOf(copyWall) : undefined
-    const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }), ...(around && { repositories: around.repos }) }
-    const notes = turn.record.notes ?? notesOf({ ...facts, ...(input.editorContext && { editorContext: input.editorContext }) })
+    const facts = {
+      mentions,
+      attachments: attachments.map(({ path }) => path),
+      ...(sync && { sync }),
+      ...(around && { repositories: around.repos }),
+    }
+    const notes =
+      turn.record.notes ?? notesOf({ ...facts, ...(input.editorContext && { editorContext: input.editorContext }) })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
     const { actsAs } = conversation
-    if (actsAs && !again) turn.log.push({ kind: 'notice', level: 'warning', text: `there is no persona ${actsAs}: this turn has no account and no tools` })
+    if (actsAs && !again)
+      turn.log.push({
+        kind: 'notice',
+        level: 'warning',
+        text: `there is no persona ${actsAs}: this turn has no account and no tools`,
+      })
     const allowedTools = actsAs ? [] : input.allowedTools
     return {
       helpers: await this.#deps.limits(),
@@ -118,8 +148,11 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       attachments,
       mentions,
       wall: {
-        ...copyWall, home: await homeOfConversation(data, id, { alone: folders !== undefined }),
-        ...(folders && { only: folders }), limits: limited, ...(network.wall && { network: network.wall }),
+        ...copyWall,
+        home: await homeOfConversation(data, id, { alone: folders !== undefined }),
+        ...(folders && { only: folders }),
+        limits: limited,
+        ...(network.wall && { network: network.wall }),
       },
       reach: network.reach,
       ...(folders && { folders }),
@@ -127,31 +160,46 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     }
   }
 
-  /** The folders a turn is kept to; undefined: it reaches the whole tree. Those held for work are there, also where git has nothing in them. */
+  /**
+   * The folders a turn is kept to; undefined: it reaches the whole tree. Those held for work are there, also where git
+   * has nothing in them.
+   */
   async #folders(turn: Turn, conversation: Conversation, root: string): Promise<readonly ReachFolder[] | undefined> {
     const { startIn, branch, folders: kept } = conversation
     const { limits } = turn.message
     const { reach, workspace } = this.#deps
     const folders = commonReach(limits && (await reach(limits)), kept)
     if (!folders || accessTo(folders, '.') === 'work') return undefined
-    if (!branch) refuse('conflict', 'expected a private copy, found the shared tree: no turn in it can be kept to some folders')
+    if (!branch)
+      refuse('conflict', 'expected a private copy, found the shared tree: no turn in it can be kept to some folders')
     await masking()
     if ((await accessViewWith(workspace, folders).access(startIn)) !== 'work') {
-      refuse('forbidden', `the turn was to start in ${startIn ?? 'the workspace root'}, which is not held for work any more`)
+      refuse(
+        'forbidden',
+        `the turn was to start in ${startIn ?? 'the workspace root'}, which is not held for work any more`,
+      )
     }
-    for (const { path, access } of folders) if (access === 'work') await mkdir(await inside(root, path, { allowMissing: true }), { recursive: true })
+    for (const { path, access } of folders)
+      if (access === 'work') await mkdir(await inside(root, path, { allowMissing: true }), { recursive: true })
     return folders
   }
 
-  /** The folder a turn starts in; one that is gone is the root, or for a turn that is kept to folders the nearest around it of them. */
+  /**
+   * The folder a turn starts in; one that is gone is the root, or for a turn that is kept to folders the nearest around
+   * it of them.
+   */
   async #start(root: string, { startIn }: Conversation, folders: readonly ReachFolder[] | undefined): Promise<string> {
     const found = startIn === undefined ? root : await this.#folder(root, startIn)
     if (!folders || allows(folders, relative(root, found) || '.', 'read')) return found
-    const around = folders.find(({ path, access }) => access === 'work' && startIn !== undefined && isWithin(path, startIn)) ?? folders.find(({ access }) => access === 'work')
+    const around =
+      folders.find(({ path, access }) => access === 'work' && startIn !== undefined && isWithin(path, startIn))
+      ?? folders.find(({ access }) => access === 'work')
     return join(root, around?.path ?? '.')
   }
 
-  /** A folder of the tree; one outside the repositories of a copy is the workspace's own. One that is gone is the root. */
+  /**
+   * A folder of the tree; one outside the repositories of a copy is the workspace's own. One that is gone is the root.
+   */
   async #folder(root: string, path: string): Promise<string> {
     const { workspace } = this.#deps
     const found = (base: string) => inside(base, path).catch(() => undefined)
@@ -172,11 +220,21 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const shown = sync && { commits: sync.commits, blocked: covered(folders, sync.blocked) }
     turn.log.push(await worktree(branch, repos, this.#networks.get(turn), shown))
     const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
-    const kept = commits.map(({ repo, tip }) => ({ repo, tip, base: repos.find(each => each.repo === repo)?.base ?? tip }))
+    const kept = commits.map(({ repo, tip }) => ({
+      repo,
+      tip,
+      base: repos.find(each => each.repo === repo)?.base ?? tip,
+    }))
     await anchors.keep(id, { id: state, run: turn.run, index: turn.index, repos: kept })
     turn.log.push({ kind: 'checkpoint', id: state, index: turn.index })
     for (const { repo, large = [] } of commits) {
-      for (const { path, size } of large) turn.log.push({ kind: 'notice', level: 'warning', text: tooLarge(join(pathOf(repo), path), size), source: 'copies' })
+      for (const { path, size } of large)
+        turn.log.push({
+          kind: 'notice',
+          level: 'warning',
+          text: tooLarge(join(pathOf(repo), path), size),
+          source: 'copies',
+        })
     }
     return shown
   }
@@ -184,7 +242,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   /** Makes the next conversation's copy ready ahead of time; one at a time, and it is waited for at the end. */
   warm(): Promise<void> {
     const { copies, log } = this.#deps
-    this.#warming ??= copies.warm()
+    this.#warming ??= copies
+      .warm()
       .catch(error => log.warn('no warm copy could be kept ready', { error: String(error) }))
       .finally(() => (this.#warming = undefined))
     return this.#warming
@@ -220,7 +279,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       const { repos } = conversations.get(id)
       const { repos: moved, commits, blocked } = await this.#sync(turn, id, await copies.ensure(id, repos))
       await conversations.update(id, { repos: moved })
-      const frame = await worktree(branch, moved, this.#networks.get(turn), { commits, blocked: covered(folders, blocked) })
+      const frame = await worktree(branch, moved, this.#networks.get(turn), {
+        commits,
+        blocked: covered(folders, blocked),
+      })
       // The turn may have ended over it, and its log with it.
       if (!turn.leaving) await turn.log.write(frame)
     } finally {
@@ -237,16 +299,19 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         const tips = await copies.commitRest(id, repos)
         turn.taken = tips.every(({ large, out }) => !large && out === undefined)
         for (const { out } of tips) {
-          if (out !== undefined && !turn.record.done) turn.log.push({ kind: 'notice', level: 'warning', text: out, source: 'copies' })
+          if (out !== undefined && !turn.record.done)
+            turn.log.push({ kind: 'notice', level: 'warning', text: out, source: 'copies' })
         }
         const beside = await copies.beside(id)
-        if (beside.length && !turn.record.done) turn.log.push({ kind: 'notice', level: 'warning', text: lost(beside, repos), source: 'copies' })
+        if (beside.length && !turn.record.done)
+          turn.log.push({ kind: 'notice', level: 'warning', text: lost(beside, repos), source: 'copies' })
       } finally {
         release()
       }
     } catch (error) {
       // The next turn, landing or look at the work does it again, and says to whom it matters why it cannot be done.
-      if (error instanceof GitFailure && !turn.record.done) turn.log.push({ kind: 'notice', level: 'warning', text: unread(error), source: 'copies' })
+      if (error instanceof GitFailure && !turn.record.done)
+        turn.log.push({ kind: 'notice', level: 'warning', text: unread(error), source: 'copies' })
       log.warn('what a turn left could not be taken over', { conversation: id, run: turn.run, error: String(error) })
     }
   }
@@ -260,21 +325,26 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       subagentDeps,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(prepared, wall, reach, {
-        onStart: (pid, over) => underWay.begun(conversationId, pid, over), begun: commands.of(conversationId, turn.run),
+        onStart: (pid, over) => underWay.begun(conversationId, pid, over),
+        begun: commands.of(conversationId, turn.run),
       }),
     })
   }
 }
 
 /** The network of a turn is settled when it begins. */
-const withoutNetwork = ({ network: _network, ...wall }: Omit<WallSpec, 'cwd' | 'env'>): Omit<WallSpec, 'cwd' | 'env'> => wall
+const withoutNetwork = ({ network: _network, ...wall }: Omit<WallSpec, 'cwd' | 'env'>): Omit<WallSpec, 'cwd' | 'env'> =>
+  wall
 
-const unread = ({ message }: GitFailure): string => `what the turn left could not be committed (${message.slice(0, 300)}): have the agent put that right`
+const unread = ({ message }: GitFailure): string =>
+  `what the turn left could not be committed (${message.slice(0, 300)}): have the agent put that right`
 
 /** What was written outside every repository, where this machine has no wall that refuses it. */
 const lost = (paths: readonly string[], repos: readonly CopyRepo[]): string =>
-  `${paths.length} file${paths.length === 1 ? ' lies' : 's lie'} outside the repositories of this private copy and cannot land: ` +
-  `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; have the agent move what is needed into ${repos.map(({ repo }) => repo).join(', ')}`
+  `${paths.length} file${paths.length === 1 ? ' lies' : 's lie'} outside the repositories of this private copy `
+  + 'and cannot land: '
+  + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; have the agent move what is needed `
+  + `into ${repos.map(({ repo }) => repo).join(', ')}`
 
 /** How long the end of a turn waits for a landing that is under way. */
 const SETTLE_MS = 30_000
@@ -284,28 +354,42 @@ const covered = (folders: readonly ReachFolder[] | undefined, repos: readonly st
   repos.filter(repo => covers(folders, repo) !== 'none')
 
 const narrowed = (folders: readonly ReachFolder[]): string =>
-  `this conversation is kept to ${folders.map(({ path }) => path).join(', ')}, which is what the person who opened it ` +
-  'reaches: the turn reaches nothing else; fork the conversation for turns that reach the whole workspace'
+  `this conversation is kept to ${folders.map(({ path }) => path).join(', ')}, which is what the person who opened it `
+  + 'reaches: the turn reaches nothing else; fork the conversation for turns that reach the whole workspace'
 
 const worktree = async (
-  branch: string, repos: readonly CopyRepo[], has: TurnNetwork | undefined, sync?: { commits: number; blocked: string[] },
+  branch: string,
+  repos: readonly CopyRepo[],
+  has: TurnNetwork | undefined,
+  sync?: { commits: number; blocked: string[] },
 ) => {
   const base = (repos.find(({ repo }) => repo === 'root') ?? repos[0])?.base ?? ''
   const unenforced = (await wallKind()) === 'none'
   const network = await has?.kind()
-  return { kind: 'worktree' as const, branch, base, ...(unenforced && { unenforced }), ...(network && { network }), ...(sync && { sync }) }
+  return {
+    kind: 'worktree' as const,
+    branch,
+    base,
+    ...(unenforced && { unenforced }),
+    ...(network && { network }),
+    ...(sync && { sync }),
+  }
 }
 
 /** The sandbox tools in one tree. */
 const toolbox = (
-  { root, cwd, folders }: PreparedTurn, wall: Omit<WallSpec, 'cwd' | 'env'>, reach: () => Promise<NetworkReach>, listeners: ProgramListeners,
+  { root, cwd, folders }: PreparedTurn,
+  wall: Omit<WallSpec, 'cwd' | 'env'>,
+  reach: () => Promise<NetworkReach>,
+  listeners: ProgramListeners,
 ): Toolbox => {
   const around = aroundOf(wall)
   const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }) }
   return {
     face: (name, input) => {
       const tool = tools[name]
-      if (!tool || !Object.hasOwn(tools, name)) return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
+      if (!tool || !Object.hasOwn(tools, name))
+        return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
       try {
         return { category: tool.category, ...tool.describe(tool.check(input)) }
       } catch (error) {
@@ -316,7 +400,13 @@ const toolbox = (
     run: async (name, input, signal, callContext) => {
       const tool = tools[name]!
       try {
-        return await tool.run(tool.check(input), { ...tree, signal, reach, ...callContext, ...turnPrograms(wall, { root, cwd }, signal, listeners) })
+        return await tool.run(tool.check(input), {
+          ...tree,
+          signal,
+          reach,
+          ...callContext,
+          ...turnPrograms(wall, { root, cwd }, signal, listeners),
+        })
       } catch (error) {
         if (!signal.aborted) throw error
         return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
@@ -330,7 +420,11 @@ const toolbox = (
 /** Refuses where no wall keeps a turn to some folders. */
 const masking = async (): Promise<void> => {
   if ((await wallKind()) !== 'none') return
-  refuse('conflict', 'this machine has no wall that keeps a turn to your areas: install bubblewrap (apt-get install bubblewrap), or have a maintainer start it')
+  refuse(
+    'conflict',
+    'this machine has no wall that keeps a turn to your areas: install bubblewrap (apt-get install bubblewrap), '
+      + 'or have a maintainer start it',
+  )
 }
 
 /** Those of the paths that somebody sees. */
@@ -341,40 +435,67 @@ const visible = async (paths: readonly string[], seen: AccessView): Promise<stri
 
 /** The attachments that are there, as an adapter is given them. */
 const attached = async (workspace: string, paths: readonly string[]): Promise<TurnRequest['attachments']> => {
-  const found = await Promise.all(paths.map(async path => {
-    const absolute = await inside(workspace, path).catch(() => undefined)
-    if (!absolute) return []
-    const facts = await stat(absolute).catch(() => undefined)
-    if (!facts?.isFile()) return []
-    return [{ path, absolute, mime: MIMES[extname(path).toLowerCase()] ?? 'application/octet-stream', bytes: facts.size }]
-  }))
+  const found = await Promise.all(
+    paths.map(async path => {
+      const absolute = await inside(workspace, path).catch(() => undefined)
+      if (!absolute) return []
+      const facts = await stat(absolute).catch(() => undefined)
+      if (!facts?.isFile()) return []
+      return [
+        { path, absolute, mime: MIMES[extname(path).toLowerCase()] ?? 'application/octet-stream', bytes: facts.size },
+      ]
+    }),
+  )
   return found.flat()
 }
 
 /** Those of the paths that name something in the workspace. */
 const real = async (workspace: string, paths: readonly string[]): Promise<string[]> => {
-  const found = await Promise.all(paths.map(path => inside(workspace, path).then(at => [relative(workspace, at) || path], () => [])))
+  const found = await Promise.all(
+    paths.map(path =>
+      inside(workspace, path).then(
+        at => [relative(workspace, at) || path],
+        () => [],
+      ),
+    ),
+  )
   return found.flat()
 }
 
 /** What a message must pass before anything is written down. */
-export const messageChecks = (workspace: string, copies: Pick<Copies, 'possible' | 'repositories'>, landing: MessageChecks['landing']): MessageChecks => ({
+export const messageChecks = (
+  workspace: string,
+  copies: Pick<Copies, 'possible' | 'repositories'>,
+  landing: MessageChecks['landing'],
+): MessageChecks => ({
   landing,
   masking,
   attachments: async (paths, seen) => {
     for (const path of paths) {
       const file = await located(workspace, path, 'attachments', seen)
-      if (!(await stat(file)).isFile()) refuse('unprocessable', `attachments: expected a file at ${path}, found a folder`)
+      if (!(await stat(file)).isFile())
+        refuse('unprocessable', `attachments: expected a file at ${path}, found a folder`)
     }
   },
   mentions: async (paths, seen) => real(workspace, await visible(paths, seen)),
   startIn: async path => {
     const folder = await located(workspace, path, 'startIn')
-    if (!(await stat(folder)).isDirectory()) refuse('unprocessable', `startIn: expected a folder at ${path}, found a file`)
+    if (!(await stat(folder)).isDirectory())
+      refuse('unprocessable', `startIn: expected a folder at ${path}, found a file`)
   },
   isolation: async ({ worktreeBase = [] }, { reach }) => {
-    if (!(await copies.possible())) refuse('unprocessable', 'isolated: the workspace holds no git repository with a commit; make one with git init and git commit, or leave isolated out')
-    return worktreeBase.length ? pinsOf(worktreeBase, (await copies.repositories()).filter(({ repo }) => covers(reach, repo) !== 'none')) : []
+    if (!(await copies.possible()))
+      refuse(
+        'unprocessable',
+        'isolated: the workspace holds no git repository with a commit; make one with git init and git commit, or '
+          + 'leave isolated out',
+      )
+    return worktreeBase.length
+      ? pinsOf(
+          worktreeBase,
+          (await copies.repositories()).filter(({ repo }) => covers(reach, repo) !== 'none'),
+        )
+      : []
   },
 })
 
@@ -387,9 +508,14 @@ const located = async (workspace: string, path: string, field: string, seen?: Ac
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const expected = 'a path inside the workspace'
-    if (error.reason === 'invalid') refuse('invalid', `${field}: ${error.message}`, { errors: [{ path: field, expected }] })
-    const escapes = await stat(join(workspace, path)).then(() => true, () => false)
-    if (escapes) refuse('invalid', `${field}: ${path} leads outside the workspace`, { errors: [{ path: field, expected }] })
+    if (error.reason === 'invalid')
+      refuse('invalid', `${field}: ${error.message}`, { errors: [{ path: field, expected }] })
+    const escapes = await stat(join(workspace, path)).then(
+      () => true,
+      () => false,
+    )
+    if (escapes)
+      refuse('invalid', `${field}: ${path} leads outside the workspace`, { errors: [{ path: field, expected }] })
     return refuse('unprocessable', `${field}: nothing in the workspace is named ${path}`)
   }
 }

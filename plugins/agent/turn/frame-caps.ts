@@ -20,7 +20,8 @@ export const head = (text: string, bytes: number): string =>
 const tail = (text: string, bytes: number): string => {
   let from = text.length - bytes
   if (from < 0) from = 0
-  while (from < text.length && !fits(text.slice(from), bytes)) from += Math.ceil((Buffer.byteLength(text.slice(from)) - bytes) / 3)
+  while (from < text.length && !fits(text.slice(from), bytes))
+    from += Math.ceil((Buffer.byteLength(text.slice(from)) - bytes) / 3)
   const code = text.charCodeAt(from)
   return text.slice(code >= 0xdc00 && code <= 0xdfff ? from + 1 : from)
 }
@@ -28,7 +29,7 @@ const tail = (text: string, bytes: number): string => {
 /** The pieces of at most so many bytes each that make up the text. */
 export const pieces = (text: string, bytes: number): string[] => {
   const found: string[] = []
-  for (let rest = text; rest; ) {
+  for (let rest = text; rest;) {
     const piece = head(rest, bytes)
     found.push(piece)
     rest = rest.slice(piece.length)
@@ -79,7 +80,8 @@ export const capped = (frame: Frame): Frame => {
   if ((frame.kind === 'tool_call' || frame.kind === 'tool_call_update') && frame.content)
     within = { ...frame, content: frame.content.map(cutContent) }
   const weight = weigh(within)
-  if (weight * 3 <= FRAME_BYTES || (weight <= FRAME_BYTES && Buffer.byteLength(JSON.stringify(within)) <= FRAME_BYTES)) return within
+  if (weight * 3 <= FRAME_BYTES || (weight <= FRAME_BYTES && Buffer.byteLength(JSON.stringify(within)) <= FRAME_BYTES))
+    return within
   // The kind is kept, and so is every string a reader could tell apart by its beginning.
   return shorten(within) as Frame
 }

@@ -78,10 +78,14 @@ export class FrameLog {
     return new Promise(resolve => {
       if (this.#seq >= seq || signal.aborted) return resolve()
       this.#awaited.set(resolve, seq)
-      signal.addEventListener('abort', () => {
-        this.#awaited.delete(resolve)
-        resolve()
-      }, { once: true })
+      signal.addEventListener(
+        'abort',
+        () => {
+          this.#awaited.delete(resolve)
+          resolve()
+        },
+        { once: true },
+      )
     })
   }
 
@@ -125,7 +129,11 @@ export class FrameLog {
 
   #merge(frame: DeltaFrame): void {
     const held = this.#delta
-    if (held && held.frame.parentToolUseId === frame.parentToolUseId && held.frame.text.length + frame.text.length <= DELTA_BYTES) {
+    if (
+      held
+      && held.frame.parentToolUseId === frame.parentToolUseId
+      && held.frame.text.length + frame.text.length <= DELTA_BYTES
+    ) {
       held.frame = { ...held.frame, text: held.frame.text + frame.text }
       return
     }
@@ -152,7 +160,9 @@ export class FrameLog {
     this.#keep({
       kind: 'notice',
       level: 'warning',
-      text: 'this turn reached the size of its log: prose, thinking and tool output are no longer recorded, the turn goes on',
+      text:
+        'this turn reached the size of its log: prose, thinking and tool output are no longer recorded, the '
+        + 'turn goes on',
       source: 'log',
     })
   }
@@ -175,8 +185,15 @@ export class FrameLog {
     while (this.#queue.length && !this.#broken) {
       const batch = this.#queue.slice(0, BATCH)
       const before = this.#seq
-      const entries = batch.map(({ frame }, index): FrameEvent => ({ kind: 'frame', seq: before + index + 1, event: frame }))
-      await this.#append(entries, batch.some(({ frame }) => FLUSHED.has(frame.kind)))
+      const entries = batch.map(({ frame }, index): FrameEvent => ({
+        kind: 'frame',
+        seq: before + index + 1,
+        event: frame,
+      }))
+      await this.#append(
+        entries,
+        batch.some(({ frame }) => FLUSHED.has(frame.kind)),
+      )
       for (const { written } of this.#queue.splice(0, this.#seq - before)) written()
       for (const [resolve, seq] of this.#awaited) {
         if (seq > this.#seq) continue

@@ -66,8 +66,8 @@ export interface SessionFrame {
   sessionId: string
 }
 /**
- * The private copy the turn works in; `unenforced`: this machine cannot wall the turn into it. `network` is what the turn
- * really has: a network of the conversation's own, or that of the machine.
+ * The private copy the turn works in; `unenforced`: this machine cannot wall the turn into it. `network` is what the
+ * turn really has: a network of the conversation's own, or that of the machine.
  */
 export interface WorktreeFrame {
   kind: 'worktree'
@@ -306,9 +306,23 @@ export interface NoticeFrame {
   counts?: { [kind: string]: number }
 }
 export type ErrorCode =
-  | 'session-not-found' | 'rate_limit' | 'reauth' | 'token-refused' | 'not-entitled' | 'provider-outage'
-  | 'trial-unavailable' | 'trial-model-unavailable' | 'trial-exhausted' | 'unknown-command' | 'model-invalid'
-  | 'subscription-required' | 'agent-busy' | 'harness-missing' | 'harness-crashed' | 'context-full' | 'runner-lost'
+  | 'session-not-found'
+  | 'rate_limit'
+  | 'reauth'
+  | 'token-refused'
+  | 'not-entitled'
+  | 'provider-outage'
+  | 'trial-unavailable'
+  | 'trial-model-unavailable'
+  | 'trial-exhausted'
+  | 'unknown-command'
+  | 'model-invalid'
+  | 'subscription-required'
+  | 'agent-busy'
+  | 'harness-missing'
+  | 'harness-crashed'
+  | 'context-full'
+  | 'runner-lost'
   | 'script-syntax'
 /** When a turn that died of an outage is run again, and for the how many-th time of how many. */
 export interface OutageNote {
@@ -338,18 +352,48 @@ export interface DoneFrame {
 }
 /** One item of a run. */
 export type Frame =
-  | SessionFrame | WorktreeFrame | PreambleFrame | InitFrame | SwitchedFrame | ResumedFrame | CheckpointFrame | ModeFrame
-  | SteerFrame | DeltaFrame | TextEndFrame | ThinkingFrame
-  | ToolCallFrame | ToolCallUpdateFrame | SubagentFrame | SubagentUpdateFrame | TodosFrame | CommandsFrame
-  | UsageFrame | RateLimitFrame | AccountUsageFrame | FastModeFrame | ProviderRetryFrame | ContextUsageFrame | CompactFrame
-  | Card | ServiceFrame | ServiceReceiptFrame | CapabilityOutcomeFrame | PaymentReceiptFrame | ResolvedFrame
-  | QueueFrame | NoticeFrame | ErrorFrame | LandedFrame | DoneFrame
+  | SessionFrame
+  | WorktreeFrame
+  | PreambleFrame
+  | InitFrame
+  | SwitchedFrame
+  | ResumedFrame
+  | CheckpointFrame
+  | ModeFrame
+  | SteerFrame
+  | DeltaFrame
+  | TextEndFrame
+  | ThinkingFrame
+  | ToolCallFrame
+  | ToolCallUpdateFrame
+  | SubagentFrame
+  | SubagentUpdateFrame
+  | TodosFrame
+  | CommandsFrame
+  | UsageFrame
+  | RateLimitFrame
+  | AccountUsageFrame
+  | FastModeFrame
+  | ProviderRetryFrame
+  | ContextUsageFrame
+  | CompactFrame
+  | Card
+  | ServiceFrame
+  | ServiceReceiptFrame
+  | CapabilityOutcomeFrame
+  | PaymentReceiptFrame
+  | ResolvedFrame
+  | QueueFrame
+  | NoticeFrame
+  | ErrorFrame
+  | LandedFrame
+  | DoneFrame
 
 // Queue and landing records that frames carry ------------------------------------------------------------------------
 
 /** Why a message waits. */
 export type QueuedWhy =
-  | 'no-mid-turn-words' | 'parked' | 'stopping' | 'other-options' | 'errand' | 'behind-others' | 'budget'
+  'no-mid-turn-words' | 'parked' | 'stopping' | 'other-options' | 'errand' | 'behind-others' | 'budget'
 
 export interface QueuedMessage {
   messageId: string

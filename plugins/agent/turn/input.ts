@@ -48,8 +48,16 @@ export interface TurnInput extends ModelChoice {
   prompt: string & tags.MaxLength<1048576>
   /** Words composed by the app or the sandbox. */
   errand?:
-    | 'land-conflict' | 'verify-nudge' | 'land-breakage' | 'land-fix' | 'land-fix-nudge' | 'land-held'
-    | 'push-fix' | 'push-fix-nudge' | 'ci-fix' | 'ci-fix-nudge'
+    | 'land-conflict'
+    | 'verify-nudge'
+    | 'land-breakage'
+    | 'land-fix'
+    | 'land-fix-nudge'
+    | 'land-held'
+    | 'push-fix'
+    | 'push-fix-nudge'
+    | 'ci-fix'
+    | 'ci-fix-nudge'
   messageId?: MessageId
   /** Ignored when the conversation has a title. */
   title?: string & tags.MaxLength<80>
@@ -75,9 +83,19 @@ export interface TurnInput extends ModelChoice {
   /** Bring the work of this turn into the shared tree when it ends well; for those who may land. */
   autoLand?: boolean
   runRole?:
-    | 'commit-message' | 'session-title' | 'safety-judge' | 'loop-verdict' | 'model-router' | 'pipeline-fix'
-    | 'deployment-fix' | 'maintenance-chore' | 'documentation-run' | 'acceptance-run' | 'approval-queue'
-    | 'extension-review' | 'loop-iteration'
+    | 'commit-message'
+    | 'session-title'
+    | 'safety-judge'
+    | 'loop-verdict'
+    | 'model-router'
+    | 'pipeline-fix'
+    | 'deployment-fix'
+    | 'maintenance-chore'
+    | 'documentation-run'
+    | 'acceptance-run'
+    | 'approval-queue'
+    | 'extension-review'
+    | 'loop-iteration'
   /** Refused when present: the sandbox sets it. */
   origin?: Origin
   /** Begins with what another conversation said; first turn only. */
@@ -110,7 +128,9 @@ export interface SwitchInput extends ModelChoice {
   /** Left out: `now`, which a turn under way follows at its next gap. */
   when?: 'now' | 'next'
 }
-/** When the move counts, the turn under way that goes on there, and what from: the provider's session, or the record. */
+/**
+ * When the move counts, the turn under way that goes on there, and what from: the provider's session, or the record.
+ */
 export interface Switched {
   applied: 'now' | 'next'
   run?: RunId

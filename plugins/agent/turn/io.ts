@@ -2,7 +2,17 @@ import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { refuse, type ReachFolder } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import type { CardDraft, GatedCall, SubagentLimits, ToolResult, TreeCommand, TreeProgram, TurnIo, TurnRequest, UserMessage } from '../providers/adapter.js'
+import type {
+  CardDraft,
+  GatedCall,
+  SubagentLimits,
+  ToolResult,
+  TreeCommand,
+  TreeProgram,
+  TurnIo,
+  TurnRequest,
+  UserMessage,
+} from '../providers/adapter.js'
 import type { CardReply, Conversation } from '../contract.js'
 import type { Frame, Location, PermissionMode, ToolCategory } from './frames.js'
 import { decide } from '../tools/gate.js'
@@ -59,7 +69,10 @@ export interface TurnEnvironment {
   prepare(turn: Turn, conversation: Conversation): Promise<PreparedTurn>
   /** Brings the tree up to date after a plan or a question was answered. */
   refresh(turn: Turn, conversation: Conversation): Promise<void>
-  /** Commits what a turn left in a copy and takes it into the repositories, and marks it as taken; what stays out is told in the run. */
+  /**
+   * Commits what a turn left in a copy and takes it into the repositories, and marks it as taken; what stays out is
+   * told in the run.
+   */
   settle(turn: Turn, conversation: Conversation): Promise<void>
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun): WorkingIo
 }
@@ -87,12 +100,26 @@ const never = new Promise<never>(() => {})
 
 /** The engine's work for one adapter in one turn. */
 export const turnIo = (turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun, deps: TurnIoDeps): WorkingIo => {
-  const helpers: Subagents = new Subagents({ ...deps.subagentDeps, turn, prepared, io: worker => workerIo(turn, prepared, adapterRun, deps, helpers, worker) })
-  return workerIo(turn, prepared, adapterRun, deps, helpers, { signal: adapterRun.signal, mode: turn.record.mode ?? turn.entry.fields.permissionMode, depth: 0 })
+  const helpers: Subagents = new Subagents({
+    ...deps.subagentDeps,
+    turn,
+    prepared,
+    io: worker => workerIo(turn, prepared, adapterRun, deps, helpers, worker),
+  })
+  return workerIo(turn, prepared, adapterRun, deps, helpers, {
+    signal: adapterRun.signal,
+    mode: turn.record.mode ?? turn.entry.fields.permissionMode,
+    depth: 0,
+  })
 }
 
 const workerIo = (
-  turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun, { toolbox, remembered }: TurnIoDeps, helpers: Subagents, worker: ToolCaller,
+  turn: Turn,
+  prepared: PreparedTurn,
+  adapterRun: AdapterRun,
+  { toolbox, remembered }: TurnIoDeps,
+  helpers: Subagents,
+  worker: ToolCaller,
 ): WorkingIo => {
   const { signal, helper } = worker
   let { mode } = worker
@@ -123,12 +150,16 @@ const workerIo = (
     if (over()) return never
     const waits = holds === undefined ? {} : { holds }
     if (helper !== undefined) return asHelper(draft, { ...waits, helper })
-    const reply = (holds !== undefined && (await turn.takeAnswer(holds))) || (await adapterRun.parked(turn.raise(draft, waits)))
+    const reply =
+      (holds !== undefined && (await turn.takeAnswer(holds))) || (await adapterRun.parked(turn.raise(draft, waits)))
     return over() ? never : reply
   }
 
   /** Its card goes up as one of the turn's. */
-  const asHelper = async (draft: CardDraft, waits: { holds?: string; helper: string }): Promise<CardReply | undefined> => {
+  const asHelper = async (
+    draft: CardDraft,
+    waits: { holds?: string; helper: string },
+  ): Promise<CardReply | undefined> => {
     if (signal.aborted || !turn.message.attended) return undefined
     const { helper: id } = waits
     push({ kind: 'subagent_update', id, status: 'blocked' })
@@ -140,7 +171,9 @@ const workerIo = (
 
   const permit = async (call: GatedCall): Promise<string | undefined> => {
     const verdict = decide(call, {
-      mode: turn.record.mode ?? turn.entry.fields.permissionMode, remembered: remembered.names(), attended: turn.message.attended,
+      mode: turn.record.mode ?? turn.entry.fields.permissionMode,
+      remembered: remembered.names(),
+      attended: turn.message.attended,
       ...(prepared.allowedTools && { allowedTools: prepared.allowedTools }),
     })
     if (verdict.verdict === 'go') return undefined
@@ -174,11 +207,17 @@ const workerIo = (
     const face = toolbox.face(name, input)
     const known = turn.record.openTools.some(call => call.id === id)
     const unknown = 'refused' in face
-    const { category, target, locations, ...shown } = unknown ? { category: 'other' as const } as CallSummary : face
+    const { category, target, locations, ...shown } = unknown ? ({ category: 'other' as const } as CallSummary) : face
     if (!known) {
       push({
-        kind: 'tool_call', id, name, category, status: 'pending',
-        ...(target && { target: target.slice(0, 200) }), ...(locations && { locations }), ...(helper !== undefined && { parentToolUseId: helper }),
+        kind: 'tool_call',
+        id,
+        name,
+        category,
+        status: 'pending',
+        ...(target && { target: target.slice(0, 200) }),
+        ...(locations && { locations }),
+        ...(helper !== undefined && { parentToolUseId: helper }),
       })
       if (helper !== undefined) push(moved(turn, helper, name))
     }
@@ -210,7 +249,10 @@ const workerIo = (
 
   const gap = async (ms = 0): Promise<boolean> => {
     const own = helper === undefined
-    if (ms > 0) await delay(ms, undefined, { signal: own ? AbortSignal.any([signal, adapterRun.leaving]) : signal }).catch(() => {})
+    if (ms > 0)
+      await delay(ms, undefined, { signal: own ? AbortSignal.any([signal, adapterRun.leaving]) : signal }).catch(
+        () => {},
+      )
     if (over()) return never
     return own && !inHand() && !signal.aborted && adapterRun.gap()
   }
@@ -224,9 +266,18 @@ const workerIo = (
     raise: card => raise(card),
     tool: (name, input, id) => (over() ? never : unlessOver(tracked(tool(name, input, own(id))))),
     helper: (spec, id) => (over() ? never : unlessOver(tracked(helpers.delegate(spec, own(id), { ...worker, mode })))),
-    permit: call => (over() ? never : unlessOver(tracked(permit(call).then(reason => reason === undefined
-      ? { allow: !signal.aborted, always: remembered.names().has(call.name) }
-      : { allow: false, reason })))),
+    permit: call =>
+      over()
+        ? never
+        : unlessOver(
+            tracked(
+              permit(call).then(reason =>
+                reason === undefined
+                  ? { allow: !signal.aborted, always: remembered.names().has(call.name) }
+                  : { allow: false, reason },
+              ),
+            ),
+          ),
     walled: program => toolbox.walled(program),
     stamp: path => toolbox.stamp(path),
     state: async value => {
@@ -234,7 +285,8 @@ const workerIo = (
       // A helper is not taken up again after a restart.
       if (helper !== undefined) return undefined
       const json = JSON.stringify(value)
-      if (json.length > MOST_STATE) refuse('too-large', `state: expected at most ${MOST_STATE} bytes, found ${json.length}`)
+      if (json.length > MOST_STATE)
+        refuse('too-large', `state: expected at most ${MOST_STATE} bytes, found ${json.length}`)
       await turn.log.settled()
       if (adapterRun.over) return never
       const answered = (turn.entry.fields.answered ?? []).filter(({ holds }) => holds)

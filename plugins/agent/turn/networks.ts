@@ -36,9 +36,14 @@ export interface TurnNetwork {
 }
 
 const MOST_TOLD = 50
-const NONE = 'this machine can give no conversation a network of its own, so this turn has that of the machine: install iproute2 and util-linux'
+const NONE =
+  'this machine can give no conversation a network of its own, so this turn has that of the machine: install '
+  + 'iproute2 and util-linux'
 
-/** The networks of conversations: what they reach is settled for each connection anew, and what is refused is told once a turn. */
+/**
+ * The networks of conversations: what they reach is settled for each connection anew, and what is refused is told once
+ * a turn.
+ */
 export class ConversationNetworks {
   readonly #deps: ConversationNetworksDeps
   readonly #networks: Networks
@@ -63,7 +68,8 @@ export class ConversationNetworks {
   async of(id: string): Promise<TurnNetwork> {
     const { settings, listeners } = this.#deps
     const shared = async () => ({ near: true, listeners: await listeners() })
-    if ((await settings())?.network === 'shared' || (await wallKind()) === 'none') return { kind: async () => 'shared', reach: shared }
+    if ((await settings())?.network === 'shared' || (await wallKind()) === 'none')
+      return { kind: async () => 'shared', reach: shared }
     const possible = this.#networks.possible()
     return {
       kind: async () => ((await possible) ? 'own' : 'shared'),
@@ -77,12 +83,22 @@ export class ConversationNetworks {
       reach: async () => {
         if (!(await possible)) return shared()
         const rules = await this.#rules()
-        return { near: true, listeners: rules.listeners, own: { rules, dial: port => this.dial(id, port), refused: (target, sentence) => this.#refused(id, target, sentence) } }
+        return {
+          near: true,
+          listeners: rules.listeners,
+          own: {
+            rules,
+            dial: port => this.dial(id, port),
+            refused: (target, sentence) => this.#refused(id, target, sentence),
+          },
+        }
       },
     }
   }
 
-  /** The network of whatever the daemon runs for a conversation outside of its turns, by the settings of that moment. */
+  /**
+   * The network of whatever the daemon runs for a conversation outside of its turns, by the settings of that moment.
+   */
   wall(id: string): WallNetwork {
     return { enter: async () => (await this.of(id)).wall?.enter() }
   }
@@ -117,12 +133,22 @@ export class ConversationNetworks {
     if (!this.#tell(id, target.host, sentence)) return
     const { host, live } = this.#deps
     void record(host, {
-      type: 'network.refused', conversationId: id, turnId: live(id)!.run, outcome: 'error', content: sentence, extra: { target: written(target) },
+      type: 'network.refused',
+      conversationId: id,
+      turnId: live(id)!.run,
+      outcome: 'error',
+      content: sentence,
+      extra: { target: written(target) },
     })
   }
 
   #taken(id: string, port: number): void {
-    this.#tell(id, `port ${port}`, `a program of this conversation listens on port ${port}, so localhost:${port} of networkAllow is not there for it`)
+    this.#tell(
+      id,
+      `port ${port}`,
+      `a program of this conversation listens on port ${port}, so localhost:${port} of networkAllow is not there `
+        + 'for it',
+    )
   }
 
   /** Tells the live turn something once, and answers whether it was; without a turn nobody is told. */
@@ -143,13 +169,15 @@ export class ConversationNetworks {
   }
 
   #resolver(address: string): Promise<string> {
-    const written = this.#resolvers.get(address) ?? (async () => {
-      const folder = join(this.#deps.folder, 'network')
-      await mkdir(folder, { recursive: true, mode: 0o700 })
-      const path = join(folder, `resolv-${address}.conf`)
-      await writeAtomic(path, `nameserver ${address}\n`, { mode: 0o644 })
-      return path
-    })()
+    const written =
+      this.#resolvers.get(address)
+      ?? (async () => {
+        const folder = join(this.#deps.folder, 'network')
+        await mkdir(folder, { recursive: true, mode: 0o700 })
+        const path = join(folder, `resolv-${address}.conf`)
+        await writeAtomic(path, `nameserver ${address}\n`, { mode: 0o644 })
+        return path
+      })()
     this.#resolvers.set(address, written)
     written.catch(() => this.#resolvers.delete(address))
     return written

@@ -16,17 +16,33 @@ export interface TurnOptions {
   readonly actsAs?: string
 }
 
-type Chosen = Pick<TurnInput, 'agent' | 'harness' | 'model' | 'permissionMode' | 'effort' | 'thinking' | 'fast' | 'actsAs'>
+type Chosen = Pick<
+  TurnInput,
+  'agent' | 'harness' | 'model' | 'permissionMode' | 'effort' | 'thinking' | 'fast' | 'actsAs'
+>
 
-/** Makes every choice a message leaves open: the message's word, then the conversation's last, then the provider's own. */
-export const optionsOf = (input: Chosen, before: Partial<Conversation> | undefined, providers: Providers): TurnOptions => {
+/**
+ * Makes every choice a message leaves open: the message's word, then the conversation's last, then the provider's own.
+ */
+export const optionsOf = (
+  input: Chosen,
+  before: Partial<Conversation> | undefined,
+  providers: Providers,
+): TurnOptions => {
   const adapter = providers.get(input.agent ?? before?.provider)
   const same = before?.provider === adapter.id ? before : undefined
   const harness = input.harness ?? same?.harness ?? adapter.ownHarness
   if (!adapter.harnesses.includes(harness))
-    refuse('unprocessable', `provider ${adapter.id} has no harness ${harness}: expected ${adapter.harnesses.join(' or ')}`)
+    refuse(
+      'unprocessable',
+      `provider ${adapter.id} has no harness ${harness}: expected ${adapter.harnesses.join(' or ')}`,
+    )
   if (input.model !== undefined && !adapter.models.includes(input.model))
-    refuse('unprocessable', `provider ${adapter.id} has no model ${JSON.stringify(input.model.slice(0, 120))}: expected ${adapter.models.join(' or ')}`)
+    refuse(
+      'unprocessable',
+      `provider ${adapter.id} has no model ${JSON.stringify(input.model.slice(0, 120))}: `
+        + `expected ${adapter.models.join(' or ')}`,
+    )
   const last = same?.model && adapter.models.includes(same.model) ? same.model : undefined
   const kept = <K extends 'effort' | 'thinking' | 'fast' | 'actsAs'>(key: K) => input[key] ?? before?.[key]
   const [effort, thinking, fast, actsAs] = [kept('effort'), kept('thinking'), kept('fast'), kept('actsAs')]
@@ -58,7 +74,10 @@ export const differs = (input: TurnInput, running: TurnInput, options: TurnOptio
     [input.unattended, running.unattended ?? false],
     [input.tierHold, running.tierHold ?? false],
     [input.autoLand, running.autoLand ?? false],
-    [input.allowedTools && [...input.allowedTools].sort().join('\n'), running.allowedTools && [...running.allowedTools].sort().join('\n')],
+    [
+      input.allowedTools && [...input.allowedTools].sort().join('\n'),
+      running.allowedTools && [...running.allowedTools].sort().join('\n'),
+    ],
   ]
   return asked.some(([wanted, now]) => wanted !== undefined && wanted !== now)
 }

@@ -26,39 +26,65 @@ export interface Resumable {
 
 /** The times that hold outside of tests. */
 export const OUTAGE_TIMES: OutageTimes = {
-  delays: [30_000, 60_000, 120_000, 300_000, 600_000, 1_200_000], mostMs: 3_600_000, probeMs: 120_000, random: Math.random,
+  delays: [30_000, 60_000, 120_000, 300_000, 600_000, 1_200_000],
+  mostMs: 3_600_000,
+  probeMs: 120_000,
+  random: Math.random,
 }
 
 /** How long to wait before the try after so many. */
-export const waitAfter = (tries: number, { delays, random }: OutageTimes): number => Math.round((delays[tries] ?? 0) * (0.5 + random()))
+export const waitAfter = (tries: number, { delays, random }: OutageTimes): number =>
+  Math.round((delays[tries] ?? 0) * (0.5 + random()))
 
 /** Whether a message may be tried once more at a moment. */
 export const mayResume = (tries: number, since: number, moment: number, { delays, mostMs }: OutageTimes): boolean =>
   tries < delays.length && moment - since < mostMs
 
 /** The error by which an outage ends a run, saying whether and when the message is tried again. */
-export const outageNotice = (error: ErrorFrame, { resumed }: RunMessage, armed: boolean, times: OutageTimes, now: number): ErrorFrame => {
+export const outageNotice = (
+  error: ErrorFrame,
+  { resumed }: RunMessage,
+  armed: boolean,
+  times: OutageTimes,
+  now: number,
+): ErrorFrame => {
   const { tries, since } = resumed ?? { tries: 0, since: now }
   if (!mayResume(tries, since, now, times)) return error
   if (!armed) return { ...error, autoResume: 'available' }
   const retryAt = now + waitAfter(tries, times)
   if (!mayResume(tries, since, retryAt, times)) return error
-  return { ...error, autoResume: 'scheduled', outage: { retryAt, attempt: tries + 1, maxAttempts: times.delays.length } }
+  return {
+    ...error,
+    autoResume: 'scheduled',
+    outage: { retryAt, attempt: tries + 1, maxAttempts: times.delays.length },
+  }
 }
 
 /** The choices of a run that went on elsewhere, as its message would have made them. */
 const seatOf = ({ record, entry: { fields } }: Turn) =>
   record.switches ? { agent: fields.provider, harness: fields.harness, model: fields.model } : {}
 
-/** What can be resumed of a run that has ended; its frames tell, so that a crash in the middle of its end changes nothing. */
+/**
+ * What can be resumed of a run that has ended; its frames tell, so that a crash in the middle of its end changes
+ * nothing.
+ */
 export const resumableOf = (turn: Turn, end: RunEnd, now: number): Resumable | undefined => {
-  const { message: { lands, ...message }, run, record, entry, words } = turn
+  const {
+    message: { lands, ...message },
+    run,
+    record,
+    entry,
+    words,
+  } = turn
   const { failure } = record
   if (end !== 'failed' || failure?.code !== 'provider-outage' || !failure.autoResume) return undefined
   const { attempt, state, unheard = [], outsiders } = entry.fields
   const at = failure.outage?.retryAt
   const failedAt = Math.min(now, at ?? now)
-  const left = [...unheard, ...words.left.filter(({ messageId }) => !unheard.some(other => other.messageId === messageId))]
+  const left = [
+    ...unheard,
+    ...words.left.filter(({ messageId }) => !unheard.some(other => other.messageId === messageId)),
+  ]
   const { tries = 0, since = failedAt } = message.resumed ?? {}
   return {
     failedAt,
@@ -69,7 +95,10 @@ export const resumableOf = (turn: Turn, end: RunEnd, now: number): Resumable | u
       ...(lands && !outsiders && { lands }),
       run: minted('r'),
       resumed: {
-        from: run, attempt: attempt + 1, tries: tries + 1, since,
+        from: run,
+        attempt: attempt + 1,
+        tries: tries + 1,
+        since,
         ...(state !== undefined && { state }),
         ...(left.length > 0 && { unheard: left }),
       },

@@ -3,10 +3,21 @@
  *
  * preparing → running ⇄ parked → switching → running … → worked → settling → leaving → done
  *
- * A stop or a failure leads from any of the first five to `stopping` or `failing`, and from there to `settling`. The end of the
- * daemon freezes a turn that is not settling yet: the next start goes on from what is written.
+ * A stop or a failure leads from any of the first five to `stopping` or `failing`, and from there to `settling`. The
+ * end of the daemon freezes a turn that is not settling yet: the next start goes on from what is written.
  */
-export type Phase = 'preparing' | 'running' | 'parked' | 'switching' | 'worked' | 'failing' | 'stopping' | 'settling' | 'leaving' | 'done' | 'frozen'
+export type Phase =
+  | 'preparing'
+  | 'running'
+  | 'parked'
+  | 'switching'
+  | 'worked'
+  | 'failing'
+  | 'stopping'
+  | 'settling'
+  | 'leaving'
+  | 'done'
+  | 'frozen'
 
 /** All that decides what may happen to a turn next. */
 export interface TurnState {
@@ -21,16 +32,21 @@ export interface TurnState {
 export type TurnEvent =
   /** Its tree is ready. */
   | 'prepared'
-  | 'card-raised' | 'card-lowered'
+  | 'card-raised'
+  | 'card-lowered'
   /** It goes on with another provider, account or model; and does so now. */
-  | 'switch' | 'switched'
+  | 'switch'
+  | 'switched'
   /** Its adapter is done: it goes on nowhere. */
   | 'worked'
-  | 'stop' | 'fail'
+  | 'stop'
+  | 'fail'
   /** Its log cannot be written. */
   | 'broken'
   /** From here on it only ends; its outcome is decided, and only written down; it is over and the conversation free. */
-  | 'settle' | 'leave' | 'end'
+  | 'settle'
+  | 'leave'
+  | 'end'
   /** The daemon ends. */
   | 'freeze'
 
@@ -42,7 +58,11 @@ const WORKING: ReadonlySet<Phase> = new Set(['preparing', 'running', 'parked', '
 const ENDING: ReadonlySet<Phase> = new Set(['settling', 'leaving', 'done'])
 
 /** The state a turn begins in, or one that a restart found with a stop asked for. */
-export const beginning = (stopAsked: boolean): TurnState => ({ phase: stopAsked ? 'stopping' : 'preparing', cards: 0, stopAsked })
+export const beginning = (stopAsked: boolean): TurnState => ({
+  phase: stopAsked ? 'stopping' : 'preparing',
+  cards: 0,
+  stopAsked,
+})
 
 /** The state after an event, and what is to be done; an event that means nothing in a state changes nothing. */
 export const after = (state: TurnState, event: TurnEvent): [state: TurnState, effects: readonly Effect[]] => {
@@ -91,7 +111,10 @@ const stopped = (state: TurnState): [TurnState, readonly Effect[]] => {
   const { phase, stopAsked } = state
   const late = stopAsked || phase === 'leaving' || phase === 'done' || phase === 'frozen'
   if (late) return [{ ...state, stopAsked: true }, NONE]
-  return [{ ...state, stopAsked: true, phase: phase === 'settling' ? phase : 'stopping' }, ['show', 'note-stop', 'lower-cards', 'abort']]
+  return [
+    { ...state, stopAsked: true, phase: phase === 'settling' ? phase : 'stopping' },
+    ['show', 'note-stop', 'lower-cards', 'abort'],
+  ]
 }
 
 /** Its adapter is done, or the turn is ending. */
@@ -107,4 +130,5 @@ export const isLeaving = ({ phase }: TurnState): boolean => phase === 'leaving' 
 export const mayAsk = ({ phase, stopAsked }: TurnState): boolean => WORKING.has(phase) && !stopAsked
 
 /** The turn as the board shows it. */
-export const shownAs = ({ cards, stopAsked }: TurnState): 'running' | 'parked' | 'stopping' => (stopAsked ? 'stopping' : cards > 0 ? 'parked' : 'running')
+export const shownAs = ({ cards, stopAsked }: TurnState): 'running' | 'parked' | 'stopping' =>
+  stopAsked ? 'stopping' : cards > 0 ? 'parked' : 'running'

@@ -81,8 +81,11 @@ export class PlannedResumes {
   async recheck(): Promise<void> {
     const { decisions, log, queue } = this.#deps
     for (const [id] of queue.resumables) {
-      await decisions.with(id, () => this.#weigh(id, false))
-        .catch(error => log.error('a planned resume could not be weighed anew', { conversation: id, error: String(error) }))
+      await decisions
+        .with(id, () => this.#weigh(id, false))
+        .catch(error =>
+          log.error('a planned resume could not be weighed anew', { conversation: id, error: String(error) }),
+        )
     }
   }
 
@@ -123,7 +126,9 @@ export class PlannedResumes {
     try {
       return await this.#deps.setting()
     } catch (error) {
-      this.#deps.log.error('whether turns are resumed after an outage could not be read: they are not', { error: String(error) })
+      this.#deps.log.error('whether turns are resumed after an outage could not be read: they are not', {
+        error: String(error),
+      })
       return false
     }
   }
@@ -145,14 +150,19 @@ export class PlannedResumes {
     if (!found || this.#deps.signal.aborted) return
     const over = (found.message.resumed?.since ?? found.failedAt) + this.#times.mostMs
     const moment = Math.max(Math.min(found.at ?? over, over), notBefore)
-    this.#timers.set(id, setTimeout(() => this.#attend(id, false), Math.min(Math.max(0, moment - Date.now()), this.#times.mostMs)))
+    this.#timers.set(
+      id,
+      setTimeout(() => this.#attend(id, false), Math.min(Math.max(0, moment - Date.now()), this.#times.mostMs)),
+    )
   }
 
   #attend(id: string, answered: boolean): void {
-    void this.#deps.decisions.with(id, () => this.#resume(id, answered)).catch(error => {
-      this.#deps.log.error('a turn could not be resumed after an outage', { conversation: id, error: String(error) })
-      this.#schedule(id, Date.now() + this.#times.probeMs)
-    })
+    void this.#deps.decisions
+      .with(id, () => this.#resume(id, answered))
+      .catch(error => {
+        this.#deps.log.error('a turn could not be resumed after an outage', { conversation: id, error: String(error) })
+        this.#schedule(id, Date.now() + this.#times.probeMs)
+      })
   }
 
   /** Resumes what is due; `answered`: its provider is back, and nothing is waited for. */
@@ -185,10 +195,18 @@ export class PlannedResumes {
       if (this.#probes.get(provider) === probe) this.#probes.delete(provider)
       throw error
     }
-    this.#deps.log.info('a turn is resumed after an outage', { run: message.run, conversation: id, attempt: message.resumed?.attempt, answered })
+    this.#deps.log.info('a turn is resumed after an outage', {
+      run: message.run,
+      conversation: id,
+      attempt: message.resumed?.attempt,
+      answered,
+    })
   }
 
-  /** Until when a try under way keeps others of its provider from starting: one that is parked or goes on for long found it answering. */
+  /**
+   * Until when a try under way keeps others of its provider from starting: one that is parked or goes on for long found
+   * it answering.
+   */
   #busyUntil(provider: string, now: number): number | undefined {
     const probe = this.#probes.get(provider)
     if (!probe) return undefined

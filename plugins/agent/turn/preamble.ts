@@ -15,12 +15,20 @@ export interface NoteFacts {
 export const notesOf = ({ repositories, sync, mentions, attachments, editorContext }: NoteFacts): TurnNote[] => {
   const notes: TurnNote[] = []
   if (repositories) {
-    const text = `This is a private copy of ${repositories.join(', ')}. The other files of the workspace can be read here, not written.`
+    const text =
+      `This is a private copy of ${repositories.join(', ')}. The other files of the workspace can be `
+      + 'read here, not written.'
     notes.push({ title: 'Private copy', text })
   }
-  if (sync?.commits) notes.push({ title: 'Main line', text: `${sync.commits} new commit${sync.commits === 1 ? '' : 's'} of the main line came into this copy.` })
+  if (sync?.commits)
+    notes.push({
+      title: 'Main line',
+      text: `${sync.commits} new commit${sync.commits === 1 ? '' : 's'} of the main line came into this copy.`,
+    })
   if (sync?.blocked.length) {
-    const text = `The main line moved on, and this branch does not fit onto it in: ${sync.blocked.join(', ')}. The copy was left as it was.`
+    const text =
+      `The main line moved on, and this branch does not fit onto it in: ${sync.blocked.join(', ')}. `
+      + 'The copy was left as it was.'
     notes.push({ title: 'Main line blocked', text })
   }
   if (attachments.length) notes.push({ title: 'Attached files', text: attachments.join('\n') })
@@ -30,9 +38,15 @@ export const notesOf = ({ repositories, sync, mentions, attachments, editorConte
 }
 
 const editorNote = ({ file, startLine, endLine, selection }: EditorContext): string => {
-  const lines = startLine === undefined ? '' : endLine === undefined || endLine === startLine ? `, line ${startLine}` : `, lines ${startLine} to ${endLine}`
+  const lines =
+    startLine === undefined
+      ? ''
+      : endLine === undefined || endLine === startLine
+        ? `, line ${startLine}`
+        : `, lines ${startLine} to ${endLine}`
   return `${file}${lines}${selection ? `\nSelected:\n${selection}` : ''}`
 }
 
 /** The notes as a model is given them, in front of the words. */
-export const preambleOf = (notes: readonly TurnNote[]): string => notes.map(({ title, text }) => `[${title}]\n${text}\n\n`).join('')
+export const preambleOf = (notes: readonly TurnNote[]): string =>
+  notes.map(({ title, text }) => `[${title}]\n${text}\n\n`).join('')

@@ -47,7 +47,10 @@ export const restart = async (deps: RestartDeps): Promise<void> => {
     try {
       await takeUp(deps, entry, newest.get(conversationId) === run)
     } catch (error) {
-      log.error('a run could not be taken up after the start', { run, error: error instanceof Error ? error.stack : String(error) })
+      log.error('a run could not be taken up after the start', {
+        run,
+        error: error instanceof Error ? error.stack : String(error),
+      })
     }
   }
   for (const id of queue.busy) {
@@ -82,7 +85,9 @@ const entries = async ({ journal, log, queue }: RestartDeps): Promise<Found[]> =
       found.push({ fields, lines: lines.length })
       continue
     }
-    log.error('the entry of a run cannot be read: it is kept aside as journal bad/<run>, and the run counts as over', { run })
+    log.error('the entry of a run cannot be read: it is kept aside as journal bad/<run>, and the run counts as over', {
+      run,
+    })
     await journal.rename(name, `bad/${run}`)
     const message = queue.message(run)
     if (message) found.push({ fields: lost(message), lines: 0 })
@@ -92,8 +97,17 @@ const entries = async ({ journal, log, queue }: RestartDeps): Promise<Found[]> =
 
 /** What stands in for an entry that cannot be read: enough to end its run. */
 const lost = (message: RunMessage): EntryFields => ({
-  message, startedAt: message.at, attempt: 1, boots: 0, provider: '', harness: 'native', model: '', permissionMode: 'default', parked: [],
-  ending: 'interrupted', outsiders: true,
+  message,
+  startedAt: message.at,
+  attempt: 1,
+  boots: 0,
+  provider: '',
+  harness: 'native',
+  model: '',
+  permissionMode: 'default',
+  parked: [],
+  ending: 'interrupted',
+  outsiders: true,
 })
 
 const takeUp = async (deps: RestartDeps, { fields, lines }: Found, newest: boolean): Promise<void> => {
@@ -105,11 +119,24 @@ const takeUp = async (deps: RestartDeps, { fields, lines }: Found, newest: boole
   }
   const frames = (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
   const turn = engine.adopt(fields, { frames, lines })
-  await deps.sweep(conversationId, turn.record.openTools.flatMap(({ locations = [] }) => locations.map(({ path }) => path)))
-  log.info('a run of the last daemon was found', { run, conversation: conversationId, frames: frames.length, state: turn.state })
+  await deps.sweep(
+    conversationId,
+    turn.record.openTools.flatMap(({ locations = [] }) => locations.map(({ path }) => path)),
+  )
+  log.info('a run of the last daemon was found', {
+    run,
+    conversation: conversationId,
+    frames: frames.length,
+    state: turn.state,
+  })
   const over = turn.record.done ?? fields.ending
   if (newest && conversations.find(conversationId)?.lastRun !== run)
-    await conversations.update(conversationId, { lastRun: run, lastEnd: undefined, failure: undefined, archivedAt: undefined })
+    await conversations.update(conversationId, {
+      lastRun: run,
+      lastEnd: undefined,
+      failure: undefined,
+      archivedAt: undefined,
+    })
   if (!over) hearAgain(queue, turn)
   if (!newest) return engine.finish(turn, over ?? 'interrupted', { next: false })
   if (over || fields.stopping) {
@@ -138,7 +165,9 @@ const hearAgain = (queue: Queue, turn: Turn): void => {
 
 /** Takes down the offers: what stood behind them died with the last daemon. */
 const forsake = async ({ cards }: RestartDeps, turn: Turn): Promise<void> => {
-  const dead = turn.entry.fields.parked.filter(({ card }) => isOffer(card) && !turn.record.card(card.requestId)?.resolved?.reply)
+  const dead = turn.entry.fields.parked.filter(
+    ({ card }) => isOffer(card) && !turn.record.card(card.requestId)?.resolved?.reply,
+  )
   if (!dead.length) return
   for (const { card } of dead) {
     const { requestId } = card
@@ -147,7 +176,11 @@ const forsake = async ({ cards }: RestartDeps, turn: Turn): Promise<void> => {
     cards.settle(requestId, turn.conversationId)
     if (shown.resolved) continue
     await turn.log.write({ kind: 'resolved', requestId })
-    await turn.log.write({ kind: 'notice', level: 'warning', text: `a restart took back the offer "${titleOf(card)}": what stood behind it is gone` })
+    await turn.log.write({
+      kind: 'notice',
+      level: 'warning',
+      text: `a restart took back the offer "${titleOf(card)}": what stood behind it is gone`,
+    })
   }
   await turn.entry.change({ parked: turn.entry.fields.parked.filter(parked => !dead.includes(parked)) })
 }
@@ -183,7 +216,11 @@ const closeStreams = async ({ engine, conversations, journal }: RestartDeps): Pr
 }
 
 /** Removes frames that are kept no longer: of older runs, of conversations that are gone, and a week after the end. */
-export const sweep = async ({ engine, conversations, journal }: Pick<RestartDeps, 'engine' | 'conversations' | 'journal'>): Promise<void> => {
+export const sweep = async ({
+  engine,
+  conversations,
+  journal,
+}: Pick<RestartDeps, 'engine' | 'conversations' | 'journal'>): Promise<void> => {
   // Names first: a run that begins meanwhile is its conversation's newest before it has a log.
   const names = await journal.list(framesOf(''))
   const oldest = Date.now() - FRAMES_KEPT_MS

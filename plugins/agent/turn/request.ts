@@ -22,7 +22,12 @@ export interface RequestDeps {
 }
 
 /** What the provider of a turn is handed: the words, where it stands, and what was before. */
-export const requestOf = async (deps: RequestDeps, turn: Turn, prepared: PreparedTurn, resume: Resume | undefined): Promise<TurnRequest> => {
+export const requestOf = async (
+  deps: RequestDeps,
+  turn: Turn,
+  prepared: PreparedTurn,
+  resume: Resume | undefined,
+): Promise<TurnRequest> => {
   const { transcripts, host, conversations } = deps
   const { message, entry, run, conversationId } = turn
   const { harness, model, effort, thinking, fast, attempt, state, stateSeq, answered } = entry.fields
@@ -30,11 +35,19 @@ export const requestOf = async (deps: RequestDeps, turn: Turn, prepared: Prepare
   const history = await transcripts.history(conversationId)
   const sessionId = sessionOf(conversations, turn)
   const since = resume && (await framesAfter(host.journal, turn, stateSeq ?? 0))
-  turn.words.drop(new Set(since?.flatMap(frame => (frame.kind === 'steer' && frame.messageId ? [frame.messageId] : []))))
+  turn.words.drop(
+    new Set(since?.flatMap(frame => (frame.kind === 'steer' && frame.messageId ? [frame.messageId] : []))),
+  )
   const replies = answered?.map(({ card, reply }) => ({ card, reply }))
   host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
   return {
-    conversationId, run, attempt, depth: 0, harness, model, helpers: prepared.helpers ?? DEFAULT_SUBAGENT_LIMITS,
+    conversationId,
+    run,
+    attempt,
+    depth: 0,
+    harness,
+    model,
+    helpers: prepared.helpers ?? DEFAULT_SUBAGENT_LIMITS,
     permissionMode: turn.record.mode ?? entry.fields.permissionMode,
     prompt: prepared.preamble + input.prompt,
     words: input.prompt,
@@ -55,7 +68,16 @@ export const requestOf = async (deps: RequestDeps, turn: Turn, prepared: Prepare
 }
 
 /** The session the conversation has with the provider and harness of a turn. */
-const sessionOf = (conversations: Conversations, { conversationId, record, entry: { fields: { provider, harness } } }: Turn): string | undefined => {
+const sessionOf = (
+  conversations: Conversations,
+  {
+    conversationId,
+    record,
+    entry: {
+      fields: { provider, harness },
+    },
+  }: Turn,
+): string | undefined => {
   const { session } = conversations.get(conversationId)
   return record.sessionId ?? (session?.provider === provider && session.harness === harness ? session.id : undefined)
 }

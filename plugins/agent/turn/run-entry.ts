@@ -158,7 +158,9 @@ export class RunEntry {
 }
 
 const lineOf = (patch: Change): Line => {
-  const gone = Object.entries(patch).filter(([, value]) => value === undefined).map(([field]) => field)
+  const gone = Object.entries(patch)
+    .filter(([, value]) => value === undefined)
+    .map(([field]) => field)
   const kept = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined))
   return { ...kept, ...(gone.length && { gone }) }
 }
@@ -177,8 +179,15 @@ export const entryFrom = (lines: readonly unknown[]): EntryFields | undefined =>
   const fields = merged(lines.filter(line => typeof line === 'object' && line !== null) as Line[])
   const { message, startedAt, attempt, boots, provider, harness, parked } = fields
   const whole =
-    typeof message === 'object' && typeof message.run === 'string' && typeof message.conversationId === 'string' &&
-    typeof message.input?.prompt === 'string' && typeof startedAt === 'number' && typeof attempt === 'number' &&
-    typeof boots === 'number' && typeof provider === 'string' && typeof harness === 'string' && Array.isArray(parked)
+    typeof message === 'object'
+    && typeof message.run === 'string'
+    && typeof message.conversationId === 'string'
+    && typeof message.input?.prompt === 'string'
+    && typeof startedAt === 'number'
+    && typeof attempt === 'number'
+    && typeof boots === 'number'
+    && typeof provider === 'string'
+    && typeof harness === 'string'
+    && Array.isArray(parked)
   return whole ? (fields as EntryFields) : undefined
 }

@@ -1,5 +1,16 @@
 import type { AnsweredCard, TranscriptMessage, ToolCard } from '../contract.js'
-import type { Card, ErrorFrame, Frame, PermissionMode, ResolvedFrame, ResumedFrame, RunEnd, ToolCallFrame, ToolCallUpdateFrame, TurnNote } from './frames.js'
+import type {
+  Card,
+  ErrorFrame,
+  Frame,
+  PermissionMode,
+  ResolvedFrame,
+  ResumedFrame,
+  RunEnd,
+  ToolCallFrame,
+  ToolCallUpdateFrame,
+  TurnNote,
+} from './frames.js'
 import { SubagentRecord } from '../subagents/record.js'
 
 /** A row of the record before it has its place there. */
@@ -19,7 +30,9 @@ export interface OpeningWords {
 }
 
 const OVER = new Set(['completed', 'failed'])
-const WHY = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' } as const satisfies { [reason in ResumedFrame['reason']]: string }
+const WHY = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' } as const satisfies {
+  [reason in ResumedFrame['reason']]: string
+}
 
 /** What the frames of a run add up to: its rows, its open calls and cards, what it cost and how it stands. */
 export class RunRecord {
@@ -57,16 +70,25 @@ export class RunRecord {
   constructor({ run, text, sentAt, by, messageId, errand, attachments, known }: OpeningWords) {
     this.#run = run
     this.#known = known ?? false
-    this.#rows = [{
-      role: 'user', text, run, sentAt, by, messageId,
-      ...(errand && { errand }),
-      ...(attachments?.length && { attachments: [...attachments] }),
-    }]
+    this.#rows = [
+      {
+        role: 'user',
+        text,
+        run,
+        sentAt,
+        by,
+        messageId,
+        ...(errand && { errand }),
+        ...(attachments?.length && { attachments: [...attachments] }),
+      },
+    ]
   }
 
   /** The rows the run leaves behind. */
   get rows(): readonly Row[] {
-    return this.#rows.slice(this.#known ? 1 : 0).filter(({ role, text, thinking, tools, cards }) => role !== 'assistant' || text || thinking || tools || cards)
+    return this.#rows
+      .slice(this.#known ? 1 : 0)
+      .filter(({ role, text, thinking, tools, cards }) => role !== 'assistant' || text || thinking || tools || cards)
   }
 
   /** What was put in front of the words. */
@@ -132,7 +154,9 @@ export class RunRecord {
       case 'subagent_update':
         return this.helpers.add(frame, at)
       case 'todos':
-        this.todo = (frame.items.find(item => item.status === 'in_progress') ?? frame.items.find(item => item.status === 'pending'))?.content
+        this.todo = (
+          frame.items.find(item => item.status === 'in_progress') ?? frame.items.find(item => item.status === 'pending')
+        )?.content
         return
       case 'usage':
         this.costUsd += frame.costUsd ?? 0
@@ -154,7 +178,10 @@ export class RunRecord {
       case 'steer':
         if (frame.messageId) this.#said.add(frame.messageId)
         return this.#row({
-          role: 'user', text: frame.text, run: this.#run, sentAt: frame.sentAt,
+          role: 'user',
+          text: frame.text,
+          run: this.#run,
+          sentAt: frame.sentAt,
           ...(frame.by && { by: frame.by }),
           ...(frame.messageId && { messageId: frame.messageId }),
           ...(frame.attachments?.length && { attachments: frame.attachments }),

@@ -21,7 +21,10 @@ export interface ProgramListeners {
   readonly begun: BeginCommand
 }
 
-/** What lies around the repositories of the private copy behind a wall; undefined: the copy holds all of the workspace, or there is none. */
+/**
+ * What lies around the repositories of the private copy behind a wall; undefined: the copy holds all of the workspace,
+ * or there is none.
+ */
 export const aroundOf = ({ workspace, copy }: Pick<WallSpec, 'workspace' | 'copy'>): Around | undefined =>
   copy && !holdsAll(copy) ? { workspace, repos: copy.gitdirs.map(({ path }) => path) } : undefined
 
@@ -30,20 +33,39 @@ const READ_ONLY = /read-only file system/i
 
 /** The programs of a turn in one tree: behind the wall, each in a process group of its own that ends with the turn. */
 export const turnPrograms = (
-  wall: Omit<WallSpec, 'cwd' | 'env'>, { root, cwd }: { readonly root: string; readonly cwd: string }, signal: AbortSignal,
+  wall: Omit<WallSpec, 'cwd' | 'env'>,
+  { root, cwd }: { readonly root: string; readonly cwd: string },
+  signal: AbortSignal,
   { onStart, begun }: ProgramListeners,
 ): Pick<ToolContext, 'shell' | 'code'> => {
   const around = aroundOf(wall)
-  const ran = async (script: string, argument: string, at: string, { timeoutMs, onOutput }: ShellOptions, input?: string): Promise<ShellResult> => {
+  const ran = async (
+    script: string,
+    argument: string,
+    at: string,
+    { timeoutMs, onOutput }: ShellOptions,
+    input?: string,
+  ): Promise<ShellResult> => {
     const folder = relative(root, at)
     const seen = join(wall.workspace, folder)
-    const what: CommandBegun = input === undefined ? { command: argument, folder } : { command: input, language: 'javascript', folder }
+    const what: CommandBegun =
+      input === undefined ? { command: argument, folder } : { command: input, language: 'javascript', folder }
     const over = begun(what)
     const options: Omit<RunOptions, 'cwd' | 'env'> = {
-      signal, timeoutMs, maxBytes: MOST_OUTPUT, onStart, ...(input !== undefined && { input }), ...(onOutput && { onOutput: piece => onOutput(piece.toString()) }),
+      signal,
+      timeoutMs,
+      maxBytes: MOST_OUTPUT,
+      onStart,
+      ...(input !== undefined && { input }),
+      ...(onOutput && { onOutput: piece => onOutput(piece.toString()) }),
     }
     try {
-      const result = await runWalled({ ...wall, cwd: seen, env: listEnv({ PWD: seen }) }, SHELL, ['-c', script, SHELL, argument], options)
+      const result = await runWalled(
+        { ...wall, cwd: seen, env: listEnv({ PWD: seen }) },
+        SHELL,
+        ['-c', script, SHELL, argument],
+        options,
+      )
       const { code: exit, truncated, timedOut } = result
       const written = result.stdout.toString() + result.stderr
       const output = around && READ_ONLY.test(written) ? `${written.trimEnd()}\n[${readOnlyAround(around)}]\n` : written
@@ -62,15 +84,23 @@ export const turnPrograms = (
 
 /** A program of a provider's own in one tree: behind the same wall as the agent's shell. */
 export const treeCommand = async (
-  wall: Omit<WallSpec, 'cwd' | 'env'>, root: string, start: string, { program, args, env, cwd, needs = [] }: TreeProgram, begun: BeginCommand,
+  wall: Omit<WallSpec, 'cwd' | 'env'>,
+  root: string,
+  start: string,
+  { program, args, env, cwd, needs = [] }: TreeProgram,
+  begun: BeginCommand,
 ): Promise<TreeCommand> => {
   const { workspace, copy } = wall
   const at = join(workspace, cwd ?? relative(root, start))
   // In a copy the workspace's own folders are hidden behind it: what the program needs of them is shown there.
   const folders = (await Promise.all(needs.map(folder => realpath(folder).catch(() => [])))).flat()
-  const covered = folders.filter(folder => copy && contains(workspace, folder) && !wall.shown?.some(({ to }) => contains(to, folder)))
+  const covered = folders.filter(
+    folder => copy && contains(workspace, folder) && !wall.shown?.some(({ to }) => contains(to, folder)),
+  )
   const spec: WallSpec = {
-    ...wall, cwd: at, env: listEnv({ ...env, PWD: at }),
+    ...wall,
+    cwd: at,
+    env: listEnv({ ...env, PWD: at }),
     readOnly: [...(wall.readOnly ?? []), ...folders.filter(folder => !contains(workspace, folder))],
     shown: [...(wall.shown ?? []), ...covered.map(folder => ({ from: folder, to: folder }))],
   }
@@ -80,6 +110,11 @@ export const treeCommand = async (
   const seen = command.enforced ? workspace : root
   const folder = relative(workspace, at)
   return {
-    ...command, root, ...(only && { folders: only }), ...(around && { around }), seen: { root: seen, cwd: join(seen, folder) }, begun: what => begun({ command: what, folder }),
+    ...command,
+    root,
+    ...(only && { folders: only }),
+    ...(around && { around }),
+    seen: { root: seen, cwd: join(seen, folder) },
+    begun: what => begun({ command: what, folder }),
   }
 }

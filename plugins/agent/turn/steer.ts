@@ -48,11 +48,21 @@ export const steer = async (deps: SteerDeps, input: SteerInput, { caller, held }
     const turn = engine.live(conversationId)
     if (!turn) return refuse('conflict', 'no turn is running: start one with POST /agent')
     if (turn.stopping) refuse('conflict', 'the turn is stopping: say it with POST /agent')
-    if (!worksEverywhere(all, conversation.folders)) refuse('conflict', 'this turn may write in folders you may only read: say it with POST /agent')
+    if (!worksEverywhere(all, conversation.folders))
+      refuse('conflict', 'this turn may write in folders you may only read: say it with POST /agent')
     const { provider, harness } = turn.entry.fields
-    if (!providers.get(provider).abilities(harness).words) refuse('conflict', `provider ${provider} takes no words in the middle of a turn: use POST /agent`)
+    if (!providers.get(provider).abilities(harness).words)
+      refuse('conflict', `provider ${provider} takes no words in the middle of a turn: use POST /agent`)
     const lands = held === undefined && { lands: true }
-    await turn.say({ messageId: `m-${randomUUID()}`, text, note, attachments, by: caller.actor, at: Date.now(), ...lands })
+    await turn.say({
+      messageId: `m-${randomUUID()}`,
+      text,
+      note,
+      attachments,
+      by: caller.actor,
+      at: Date.now(),
+      ...lands,
+    })
   })
 }
 
@@ -62,6 +72,9 @@ const within = async (workspace: string, path: string, seen: AccessView): Promis
     refuse('invalid', `attachments: nothing that the turn reaches is named ${path}`, { errors })
   }
   const file = await inside(workspace, path).catch((error: Refusal) =>
-    refuse('invalid', `attachments: ${error.message}`, { errors: [{ path: 'attachments', expected: 'a path inside the workspace' }] }))
+    refuse('invalid', `attachments: ${error.message}`, {
+      errors: [{ path: 'attachments', expected: 'a path inside the workspace' }],
+    }),
+  )
   if (!(await stat(file)).isFile()) refuse('invalid', `attachments: expected a file at ${path}, found a folder`)
 }

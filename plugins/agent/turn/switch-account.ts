@@ -17,8 +17,8 @@ export interface SwitchDeps {
 /**
  * Moves a conversation: a turn under way goes on there at its next gap, otherwise its next turn runs there.
  *
- * Answers once the choice is durable. A turn that ends before its next gap ends where it was; one that waits for an answer
- * moves with the answer.
+ * Answers once the choice is durable. A turn that ends before its next gap ends where it was; one that waits for an
+ * answer moves with the answer.
  */
 export const switchAccount = async (deps: SwitchDeps, input: SwitchInput): Promise<Switched> => {
   const { engine, conversations, providers, decisions } = deps
@@ -29,13 +29,25 @@ export const switchAccount = async (deps: SwitchDeps, input: SwitchInput): Promi
   return decisions.with(conversationId, async () => {
     const before = conversations.get(conversationId)
     const live = engine.live(conversationId)
-    if (live?.stopping) refuse('conflict', `the turn of ${conversationId} is stopping: wait until it has ended, then move the conversation`)
-    if (account !== undefined) refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
+    if (live?.stopping)
+      refuse(
+        'conflict',
+        `the turn of ${conversationId} is stopping: wait until it has ended, then move the conversation`,
+      )
+    if (account !== undefined)
+      refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
     const { adapter, harness, model, effort, thinking, fast } = optionsOf(wanted, before, providers)
     const stays = before.provider === adapter.id && before.harness === harness
     const later = stays && (before.session ?? live?.record.sessionId) !== undefined ? 'session' : 'record'
     await conversations.change(conversationId, {
-      provider: adapter.id, harness, model, effort, thinking, fast, updatedAt: Date.now(), ...(later === 'record' && { session: undefined }),
+      provider: adapter.id,
+      harness,
+      model,
+      effort,
+      thinking,
+      fast,
+      updatedAt: Date.now(),
+      ...(later === 'record' && { session: undefined }),
     })
     if (!live || live.worked || when === 'next') return { applied: 'next', kept: later }
     const { fields } = live.entry

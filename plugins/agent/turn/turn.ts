@@ -10,7 +10,17 @@ import { endSubagents } from '../subagents/end.js'
 import type { AdapterRun } from './adapter-run.js'
 import { RunEntry, type EntryFields, type RunMessage, type Moving, type ParkedCard } from './run-entry.js'
 import type { SaidWords } from '../queue/queue.js'
-import { after, beginning, isLeaving, isSettling, isWorked, mayAsk, shownAs, type TurnEvent, type TurnState } from './phase.js'
+import {
+  after,
+  beginning,
+  isLeaving,
+  isSettling,
+  isWorked,
+  mayAsk,
+  shownAs,
+  type TurnEvent,
+  type TurnState,
+} from './phase.js'
 import { RunRecord } from './run-record.js'
 import { MessageInbox } from './message-inbox.js'
 
@@ -38,7 +48,16 @@ export interface TurnHooks {
 
 const TITLE = 120
 /** Frames after which the board shows something else. */
-const SHOWN = new Set<Frame['kind']>(['tool_call', 'tool_call_update', 'subagent', 'subagent_update', 'todos', ...CARD_KINDS, 'resolved', 'queue'])
+const SHOWN = new Set<Frame['kind']>([
+  'tool_call',
+  'tool_call_update',
+  'subagent',
+  'subagent_update',
+  'todos',
+  ...CARD_KINDS,
+  'resolved',
+  'queue',
+])
 
 const lineOf = (card: Card): string => (titleOf(card).trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
 
@@ -67,7 +86,12 @@ export class Turn {
   readonly begun: Promise<void>
 
   /** A new turn, or with its `past` one that a restart found. */
-  constructor(host: TurnHost, hooks: TurnHooks, fields: EntryFields, past?: { readonly frames: readonly Frame[]; readonly lines: number }) {
+  constructor(
+    host: TurnHost,
+    hooks: TurnHooks,
+    fields: EntryFields,
+    past?: { readonly frames: readonly Frame[]; readonly lines: number },
+  ) {
     const { message } = fields
     const { run, input, messageId, by, at } = message
     this.#host = host
@@ -75,7 +99,11 @@ export class Turn {
     this.#hooks = hooks
     this.#state = beginning(fields.stopping ?? false)
     this.record = new RunRecord({
-      run, text: input.prompt, sentAt: at, by, messageId,
+      run,
+      text: input.prompt,
+      sentAt: at,
+      by,
+      messageId,
       ...(input.errand && { errand: input.errand }),
       ...(input.attachments && { attachments: input.attachments }),
       ...(message.resumed && { known: true }),
@@ -157,9 +185,12 @@ export class Turn {
   /** The live turn as the fleet shows it. */
   get live(): LiveTurn {
     const { tool, todo, helpers } = this.record
-    const cards = [...this.#up.values()].map(({ card, at }): OpenCard => (
-      { requestId: card.requestId, kind: card.kind, title: lineOf(card), raisedAt: at }
-    ))
+    const cards = [...this.#up.values()].map(({ card, at }): OpenCard => ({
+      requestId: card.requestId,
+      kind: card.kind,
+      title: lineOf(card),
+      raisedAt: at,
+    }))
     return {
       run: this.run,
       state: this.state,
@@ -173,7 +204,15 @@ export class Turn {
   }
 
   /** Says words into the turn; they are in the log when this returns. */
-  async say({ messageId, text, note = '', attachments, by, at, lands }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
+  async say({
+    messageId,
+    text,
+    note = '',
+    attachments,
+    by,
+    at,
+    lands,
+  }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
     if (!lands) await this.entry.change({ outsiders: true })
     const known = attachments.length ? { attachments: [...attachments] } : {}
     this.log.push({ kind: 'steer', text, sentAt: at, by, ...(messageId && { messageId }), ...known })
@@ -184,12 +223,21 @@ export class Turn {
   /**
    * Puts a card up and waits for its answer; undefined: nobody answered, or nobody is there to answer.
    *
-   * `holds` names the call that waits. An answer it gets here is its own; one that a restart finds is for the first call like it.
+   * `holds` names the call that waits. An answer it gets here is its own; one that a restart finds is for the first
+   * call like it.
    */
-  async raise(draft: CardDraft, { holds, helper }: Pick<ParkedCard, 'holds' | 'helper'> = {}): Promise<CardReply | undefined> {
+  async raise(
+    draft: CardDraft,
+    { holds, helper }: Pick<ParkedCard, 'holds' | 'helper'> = {},
+  ): Promise<CardReply | undefined> {
     if (!this.message.attended || !mayAsk(this.#state)) return undefined
     const card = { ...draft, requestId: `${this.run}.${helper === undefined ? '' : 'h'}${++this.#sequence}` } as Card
-    const reply = await this.park({ card, at: Date.now(), ...(holds && { holds }), ...(helper !== undefined && { helper }) })
+    const reply = await this.park({
+      card,
+      at: Date.now(),
+      ...(holds && { holds }),
+      ...(helper !== undefined && { helper }),
+    })
     if (reply && holds && !this.frozen) await this.#spend(({ card: { requestId } }) => requestId === card.requestId)
     return reply
   }
@@ -199,7 +247,9 @@ export class Turn {
     return (await this.#spend(answered => answered.holds === holds))?.reply
   }
 
-  async #spend(fits: (answered: NonNullable<EntryFields['answered']>[number]) => boolean): Promise<{ reply: CardReply } | undefined> {
+  async #spend(
+    fits: (answered: NonNullable<EntryFields['answered']>[number]) => boolean,
+  ): Promise<{ reply: CardReply } | undefined> {
     const answered = this.entry.fields.answered ?? []
     const mine = answered.find(fits)
     if (mine) await this.entry.change({ answered: answered.filter(other => other !== mine) })
@@ -219,7 +269,11 @@ export class Turn {
     failpoint('agent.card.parked')
     // Taken down before it was up: nobody is to see it any more.
     if (!this.#up.has(requestId)) return promise
-    this.#host.cards.raise({ card, conversationId: this.conversationId, answer: (reply, from) => this.#answer(requestId, reply, from) })
+    this.#host.cards.raise({
+      card,
+      conversationId: this.conversationId,
+      answer: (reply, from) => this.#answer(requestId, reply, from),
+    })
     if (!this.record.card(requestId)) this.log.push(card)
     this.#host.emit('card.raised', { conversationId: this.conversationId, run: this.run, requestId, kind })
     return promise
@@ -247,8 +301,14 @@ export class Turn {
     this.#host.changed(this.conversationId)
     if (reply.kind === 'question' && reply.cancelled) return this.#hooks.cancel(this)
     // The person has their answer; what the turn needs before it goes on is not theirs to wait for.
-    void this.#hooks.afterAnswer(this, card)
-      .catch(error => this.#host.log.error('a turn could not be brought up to date after an answer', { run: this.run, error: String(error) }))
+    void this.#hooks
+      .afterAnswer(this, card)
+      .catch(error =>
+        this.#host.log.error('a turn could not be brought up to date after an answer', {
+          run: this.run,
+          error: String(error),
+        }),
+      )
       .then(() => up.answered(this.stopping ? undefined : reply))
   }
 
@@ -282,12 +342,17 @@ export class Turn {
     }
   }
 
-  /** Asks the turn to stop: its cards come down and its signal is aborted, unless it is all but over. Nothing follows it by itself. */
+  /**
+   * Asks the turn to stop: its cards come down and its signal is aborted, unless it is all but over. Nothing follows it
+   * by itself.
+   */
   stop(): Promise<void> {
     return this.#enter('stop')
   }
 
-  /** Ends the turn as failed with a sentence: its cards come down and its signal is aborted, unless it is all but over. */
+  /**
+   * Ends the turn as failed with a sentence: its cards come down and its signal is aborted, unless it is all but over.
+   */
   fail(message: string): void {
     if (!mayAsk(this.#state) || this.signal.aborted) return
     this.log.push({ kind: 'error', message })
@@ -314,7 +379,10 @@ export class Turn {
     void this.#enter('worked')
   }
 
-  /** Does what an event asks for, in order. Only a stop is written down first; everything else is done when this returns. */
+  /**
+   * Does what an event asks for, in order. Only a stop is written down first; everything else is done when this
+   * returns.
+   */
   async #enter(event: TurnEvent): Promise<void> {
     const [state, effects] = after(this.#state, event)
     this.#state = state
@@ -364,7 +432,8 @@ export class Turn {
     this.withdrawCards()
     endSubagents(this, end === 'interrupted')
     const text = end === 'stopped' ? 'stopped' : 'interrupted by a restart'
-    for (const { id } of this.record.openTools) this.closeTool(id, end === 'stopped' || end === 'interrupted' ? text : 'the turn ended before this call')
+    for (const { id } of this.record.openTools)
+      this.closeTool(id, end === 'stopped' || end === 'interrupted' ? text : 'the turn ended before this call')
   }
 
   /** Closes a call that will not finish. */

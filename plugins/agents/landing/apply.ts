@@ -18,21 +18,29 @@ const LINK = '120000'
 const PROGRAM = '100755'
 const PARALLEL = 8
 
-/** Does some work for every item; after a failure no more is begun, and it is told once all that had begun has ended. */
+/**
+ * Does some work for every item; after a failure no more is begun, and it is told once all that had begun has ended.
+ */
 const each = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
   const left = items.values()
   const failures: unknown[] = []
-  await Promise.all(Array.from({ length: PARALLEL }, async () => {
-    for (const item of left) {
-      if (failures.length > 0) return
-      await work(item).catch(error => failures.push(error))
-    }
-  }))
+  await Promise.all(
+    Array.from({ length: PARALLEL }, async () => {
+      for (const item of left) {
+        if (failures.length > 0) return
+        await work(item).catch(error => failures.push(error))
+      }
+    }),
+  )
   if (failures.length > 0) throw failures[0]
 }
 
 /** Runs work in the folder of a path; refuses when it cannot be entered. */
-const inFolder = async <T>(main: string, path: string, work: (folder: Folder, name: string) => Promise<T>): Promise<T> => {
+const inFolder = async <T>(
+  main: string,
+  path: string,
+  work: (folder: Folder, name: string) => Promise<T>,
+): Promise<T> => {
   const { segments, name } = splitPath(path)
   const { folder } = await Folder.reach(main, segments)
   if (!folder) return moved(path)
@@ -43,9 +51,13 @@ const inFolder = async <T>(main: string, path: string, work: (folder: Folder, na
   }
 }
 
-/** Runs work for every folder that holds some of the paths, each opened once; no folder: it is not there to be entered. */
+/**
+ * Runs work for every folder that holds some of the paths, each opened once; no folder: it is not there to be entered.
+ */
 const perFolder = <T extends { readonly path: string }>(
-  main: string, items: readonly T[], work: (folder: Folder | undefined, items: readonly T[], dir: string) => Promise<void>,
+  main: string,
+  items: readonly T[],
+  work: (folder: Folder | undefined, items: readonly T[], dir: string) => Promise<void>,
 ): Promise<void> =>
   each([...Map.groupBy(items, ({ path }) => folderOf(path))], async ([dir, some]) => {
     const { folder } = await Folder.reach(main, segmentsIn(dir))
@@ -67,11 +79,17 @@ const checkOut = async (bench: ScratchRepo, steps: readonly Step[], zero: string
   const out = await bench.place('out')
   await copyFile(bench.index('head'), bench.index('out'))
   // What says how others are written comes last, so that it is as HEAD has it until then.
-  for (const pass of [steps.filter(({ path }) => !isAttributes(path)), steps.filter(({ path }) => isAttributes(path))]) {
+  for (const pass of [
+    steps.filter(({ path }) => !isAttributes(path)),
+    steps.filter(({ path }) => isAttributes(path)),
+  ]) {
     const some = pass.filter(({ after }) => after)
     if (some.length === 0) continue
     // A file that becomes a folder, or the other way round: the entry in the way goes first.
-    const gone = pass.filter(({ after }) => !after).map(({ path }) => `0 ${zero}\t${path}\0`).join('')
+    const gone = pass
+      .filter(({ after }) => !after)
+      .map(({ path }) => `0 ${zero}\t${path}\0`)
+      .join('')
     const entries = some.map(({ path, after }) => `${after!.mode} ${after!.id}\t${path}\0`).join('')
     await bench.git(['update-index', '--replace', '-z', '--index-info'], { index: 'out', input: gone + entries })
     const paths = some.map(({ path }) => `${path}\0`).join('')
@@ -85,7 +103,10 @@ interface Staging {
   readonly made: string[]
 }
 
-/** Decides where each new file waits: beside its place, or in the nearest folder there is when its own has to be made last. */
+/**
+ * Decides where each new file waits: beside its place, or in the nearest folder there is when its own has to be made
+ * last.
+ */
 const stagingOf = async (main: string, id: string, steps: readonly Step[]): Promise<Staging> => {
   const made = new Set<string>()
   const waits = new Map<string, string>()
@@ -97,7 +118,11 @@ const stagingOf = async (main: string, id: string, steps: readonly Step[]): Prom
   }
   const moves = steps.map(({ path, stamp, after }, at): LandingMove => {
     const dir = after && waits.get(folderOf(path))
-    return { path, stamp, ...(dir !== undefined && { temporary: [...segmentsIn(dir), `${waitingName(id)}${at}`].join('/') }) }
+    return {
+      path,
+      stamp,
+      ...(dir !== undefined && { temporary: [...segmentsIn(dir), `${waitingName(id)}${at}`].join('/') }),
+    }
   })
   return { moves, made: [...made] }
 }
@@ -154,7 +179,11 @@ const isFile = (mode: number): boolean => (mode & constants.S_IFMT) === constant
 const flushNames = (main: string, paths: readonly string[]): Promise<void> => {
   const names = new Set<string>()
   for (const path of paths) for (let at = path; at !== ''; at = folderOf(at)) names.add(at)
-  return perFolder(main, [...names].map(path => ({ path })), async folder => folder?.flush())
+  return perFolder(
+    main,
+    [...names].map(path => ({ path })),
+    async folder => folder?.flush(),
+  )
 }
 
 const pathsOf = (moves: readonly LandingMove[]): string[] => moves.map(({ path }) => path)
@@ -162,7 +191,11 @@ const waitingOf = (moves: readonly LandingMove[]): string[] => moves.flatMap(({ 
 
 /** Lets every new file wait under its temporary name. */
 const stage = (
-  main: string, out: string, steps: readonly Step[], moves: readonly LandingMove[], folders: WaitingFolders,
+  main: string,
+  out: string,
+  steps: readonly Step[],
+  moves: readonly LandingMove[],
+  folders: WaitingFolders,
 ): Promise<void> => {
   const waiting = moves.flatMap(({ path, stamp, temporary }, at) => {
     const { after } = steps[at]!
@@ -191,7 +224,10 @@ const stampAt = async (main: string, path: string): Promise<string> => {
   const { segments, name } = splitPath(path)
   const { folder } = await Folder.reach(main, segments)
   if (!folder) return 'absent'
-  return folder.stat(name).then(stampOf).finally(() => folder.close())
+  return folder
+    .stat(name)
+    .then(stampOf)
+    .finally(() => folder.close())
 }
 
 const removeFile = (main: string, path: string): Promise<void> =>
@@ -200,7 +236,8 @@ const removeFile = (main: string, path: string): Promise<void> =>
 const dropTemporaries = async (main: string, { moves, made }: Pick<LandingRecord, 'moves' | 'made'>): Promise<void> => {
   for (const { temporary } of moves) {
     // One whose folder was moved at this very moment must not keep the others.
-    if (temporary !== undefined && await stampAt(main, temporary) !== 'absent') await removeFile(main, temporary).catch(() => {})
+    if (temporary !== undefined && (await stampAt(main, temporary)) !== 'absent')
+      await removeFile(main, temporary).catch(() => {})
   }
   for (const path of made.toReversed()) await removeEmpty(main, path)
 }
@@ -210,7 +247,8 @@ const putInPlace = async (main: string, { path, temporary, stamp }: LandingMove)
   await makeFolders(main, folderOf(path))
   if (stamp === 'folder') await removeEmpty(main, path)
   await inFolder(main, temporary!, (from, waiting) =>
-    inFolder(main, path, (to, name) => rename(from.at(waiting), to.at(name))))
+    inFolder(main, path, (to, name) => rename(from.at(waiting), to.at(name))),
+  )
 }
 
 /** What was done in the tree, in order, with the stamp of each new file that nobody changed at once. */
@@ -266,7 +304,7 @@ const undo = async (bench: ScratchRepo, record: LandingRecord, { moves, written 
     for (const below of record.moves) {
       if (temporary === undefined && below.path.startsWith(`${path}/`)) await removeEmpty(main, folderOf(below.path))
     }
-    if (await stampAt(main, path) !== (temporary === undefined ? 'absent' : written.get(path))) continue
+    if ((await stampAt(main, path)) !== (temporary === undefined ? 'absent' : written.get(path))) continue
     if (stamp === 'absent' || stamp === 'folder') {
       await removeFile(main, path)
       continue
@@ -287,7 +325,10 @@ const undo = async (bench: ScratchRepo, record: LandingRecord, { moves, written 
  * written down, so that after a crash the landing is found and ended.
  */
 export const applyLanding = async (
-  bench: ScratchRepo, records: LandingRecords, subject: LandingSubject, steps: readonly Step[],
+  bench: ScratchRepo,
+  records: LandingRecords,
+  subject: LandingSubject,
+  steps: readonly Step[],
 ): Promise<LandingRecord> => {
   const { main } = subject
   const id = randomBytes(9).toString('hex')
@@ -313,7 +354,10 @@ interface Work {
   readonly folders: WaitingFolders
 }
 
-const carryOut = async ({ bench, records, steps, out, folders }: Work, staging: LandingRecord): Promise<LandingRecord> => {
+const carryOut = async (
+  { bench, records, steps, out, folders }: Work,
+  staging: LandingRecord,
+): Promise<LandingRecord> => {
   const { main, moves, made, id } = staging
   const moving: LandingRecord = { ...staging, state: 'moving' }
   try {
@@ -359,7 +403,7 @@ const carryOut = async ({ bench, records, steps, out, folders }: Work, staging: 
  */
 export const endLanding = async (records: LandingRecords, record: LandingRecord): Promise<string[]> => {
   const { main, moves } = record
-  if (record.state === 'applied') return [...record.left ?? []]
+  if (record.state === 'applied') return [...(record.left ?? [])]
   if (record.state === 'staging') {
     await dropTemporaries(main, record)
     await records.remove(record)
@@ -382,7 +426,7 @@ export const endLanding = async (records: LandingRecords, record: LandingRecord)
       if (folderOf(path) !== '') await removeEmpty(main, folderOf(path))
       continue
     }
-    if (await stampAt(main, temporary) === 'absent') {
+    if ((await stampAt(main, temporary)) === 'absent') {
       // Not in its place either: somebody moved the folder in which it waited.
       if (stamp === move.stamp) left.push(path)
       continue
@@ -396,7 +440,8 @@ export const endLanding = async (records: LandingRecords, record: LandingRecord)
   return left
 }
 
-const deepestFirst = (one: LandingMove, other: LandingMove): number => other.path.split('/').length - one.path.split('/').length
+const deepestFirst = (one: LandingMove, other: LandingMove): number =>
+  other.path.split('/').length - one.path.split('/').length
 
 /** What goes, before what comes. */
 const inOrder = (moves: readonly LandingMove[]): LandingMove[] => [

@@ -34,19 +34,29 @@ export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts>
   const files: ConflictFile[] = []
   for (const repository of repositories) {
     if (wanted && wanted.repo !== repository.checkout.repo) continue
-    files.push(...await benches.with(repository, bench => filesOf(bench, repository, request, wanted?.path), signal))
+    files.push(...(await benches.with(repository, bench => filesOf(bench, repository, request, wanted?.path), signal)))
   }
   if (file && files.length === 0) {
-    refuse('not-found', `${file.path} of ${file.repo} is no file that does not fit: the call without repo and path lists them`)
+    refuse(
+      'not-found',
+      `${file.path} of ${file.repo} is no file that does not fit: the call without repo and path lists them`,
+    )
   }
   return {
     files,
-    mainBranch: Object.fromEntries(repositories.flatMap(({ checkout: { repo }, head: { branch } }) => (branch === undefined ? [] : [[repo, branch]]))),
+    mainBranch: Object.fromEntries(
+      repositories.flatMap(({ checkout: { repo }, head: { branch } }) =>
+        branch === undefined ? [] : [[repo, branch]],
+      ),
+    ),
   }
 }
 
 const filesOf = async (
-  bench: ScratchRepo, repository: Repository, { workspace, branch, inside }: ConflictsRequest, path: string | undefined,
+  bench: ScratchRepo,
+  repository: Repository,
+  { workspace, branch, inside }: ConflictsRequest,
+  path: string | undefined,
 ): Promise<ConflictFile[]> => {
   const { to, unread } = await spanOf(bench, repository)
   const { plan } = await planOf(bench, workspace, repository, { branch, span: 'outstanding' }, to)
@@ -55,21 +65,24 @@ const filesOf = async (
     const { repo } = repository.checkout
     const { from } = stuck.change
     if ((path !== undefined && stuck.change.path !== path) || !inside(repo, stuck.change.path)) continue
-    const merged = stuck.sides && await threeWay(bench, stuck.sides, branch)
+    const merged = stuck.sides && (await threeWay(bench, stuck.sides, branch))
     files.push({
       repo,
       path: stuck.change.path,
       reason: stuck.reason,
       ...(from !== undefined && inside(repo, from) && { from }),
       ...(merged && { hunks: merged.hunks }),
-      ...(path !== undefined && inside(repo, from ?? path) && await sidesOf(bench, stuck, unread, merged)),
+      ...(path !== undefined && inside(repo, from ?? path) && (await sidesOf(bench, stuck, unread, merged))),
     })
   }
   return files
 }
 
 const sidesOf = async (
-  bench: ScratchRepo, { change, present }: Stuck, unread: CopyTree['unread'], merged: Merged | undefined,
+  bench: ScratchRepo,
+  { change, present }: Stuck,
+  unread: CopyTree['unread'],
+  merged: Merged | undefined,
 ): Promise<Pick<ConflictFile, 'base' | 'agent' | 'workspace' | 'merged'>> => ({
   base: await sideOf(bench, change.before),
   agent: unread.has(change.path) ? { size: unread.get(change.path)!, binary: true } : await sideOf(bench, change.after),

@@ -111,7 +111,8 @@ export const stampOf = (stat: BigIntStats | undefined): string => {
 }
 
 /** Whether two stamps are of one file that was only renamed between them. */
-export const sameFile = (one: string, other: string): boolean => one.slice(0, one.lastIndexOf(' ')) === other.slice(0, other.lastIndexOf(' '))
+export const sameFile = (one: string, other: string): boolean =>
+  one.slice(0, one.lastIndexOf(' ')) === other.slice(0, other.lastIndexOf(' '))
 
 /** Removes a folder and those above it as long as they are empty; the root of the tree stays. */
 export const removeEmpty = async (root: string, path: string): Promise<void> => {

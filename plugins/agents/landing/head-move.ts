@@ -3,7 +3,9 @@ import { isAttributes } from './main-state.js'
 
 /** What main's HEAD moving from one commit to another can have changed for a branch. */
 export interface HeadMove {
-  /** Whether a history holds a commit that only one of the two heads does: where it left main may be another place now. */
+  /**
+   * Whether a history holds a commit that only one of the two heads does: where it left main may be another place now.
+   */
   readonly parts: (commit: string) => boolean
   /** Whether the two heads differ at a path, above it or below it. */
   readonly differs: (path: string) => boolean
@@ -14,7 +16,8 @@ const MOST_COMMITS = 100_000
 /** Every folder above a path. */
 const above = (path: string): string[] => {
   const found: string[] = []
-  for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1)) found.push(path.slice(0, slash))
+  for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1))
+    found.push(path.slice(0, slash))
   return found
 }
 
@@ -44,14 +47,31 @@ const descendants = (lines: readonly string[], heads: readonly string[]): Set<st
  * Compares two heads for any number of branches at once, with a handful of processes; `commits` are those that will be
  * asked about. Undefined where that does not tell: every branch is to be looked at again.
  */
-export const headMove = async (bench: ScratchRepo, from: string, to: string, commits: Iterable<string>): Promise<HeadMove | undefined> => {
+export const headMove = async (
+  bench: ScratchRepo,
+  from: string,
+  to: string,
+  commits: Iterable<string>,
+): Promise<HeadMove | undefined> => {
   const shared = await bench.git(['merge-base', '--all', from, to], { ok: [0, 1, 128] })
   if (shared.code !== 0) return undefined
   const { text } = await bench.git(['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to])
   const paths = text.split('\0').filter(path => path !== '')
   if (paths.some(isAttributes)) return undefined
-  const input = [from, to, ...commits, ...shared.text.trim().split('\n').map(commit => `^${commit}`), ''].join('\n')
-  const listed = await bench.git(['rev-list', '--parents', '--ignore-missing', `--max-count=${MOST_COMMITS}`, '--stdin'], { input })
+  const input = [
+    from,
+    to,
+    ...commits,
+    ...shared.text
+      .trim()
+      .split('\n')
+      .map(commit => `^${commit}`),
+    '',
+  ].join('\n')
+  const listed = await bench.git(
+    ['rev-list', '--parents', '--ignore-missing', `--max-count=${MOST_COMMITS}`, '--stdin'],
+    { input },
+  )
   const lines = listed.text.split('\n').filter(line => line !== '')
   if (lines.length === MOST_COMMITS) return undefined
   const parted = descendants(lines, [from, to])

@@ -53,65 +53,113 @@ export interface RepoLanding {
   readonly held?: boolean
 }
 
-const kept = ({ main: _main, copy: _copy, gitdir: _gitdir, tip: _tip, left: _left, ...repo }: CheckoutRepo): CopyRepo => repo
+const kept = ({ main: _main, copy: _copy, gitdir: _gitdir, tip: _tip, left: _left, ...repo }: CheckoutRepo): CopyRepo =>
+  repo
 
 /** What a landing would do in a repository, and since when each path is part of it. */
 export const planOf = async (
-  bench: ScratchRepo, workspace: string, here: Repository, { span, mode, choose, branch }: Omit<LandingSpan, 'conversation'>, to = here.tip,
+  bench: ScratchRepo,
+  workspace: string,
+  here: Repository,
+  { span, mode, choose, branch }: Omit<LandingSpan, 'conversation'>,
+  to = here.tip,
 ): Promise<{ plan: Plan; span: Span }> => {
-  const { checkout: { repo }, main, head: { commit: head } } = here
+  const {
+    checkout: { repo },
+    main,
+    head: { commit: head },
+  } = here
   const work = branchOf(here)
   const measured = span === 'outstanding' ? await outstandingSpan(bench, work) : await wholeSpan(bench, work)
   const plan = await planLanding(bench, {
-    repo, main, workspace, from: measured.from, to, cumulative: span === 'cumulative', ...(head && { head }),
-    ...(choose && { choose: choose(repo) }), ...(mode === 'merge' && { merge: branch }),
+    repo,
+    main,
+    workspace,
+    from: measured.from,
+    to,
+    cumulative: span === 'cumulative',
+    ...(head && { head }),
+    ...(choose && { choose: choose(repo) }),
+    ...(mode === 'merge' && { merge: branch }),
   })
   return { plan, span: measured }
 }
 
 const leftPaths = ({ left }: Plan, { since }: Span): LeftPath[] =>
-  left.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])).map(path => ({ path, from: since(path) }))
+  left
+    .flatMap(({ path, from }) => (from === undefined ? [path] : [from, path]))
+    .map(path => ({ path, from: since(path) }))
 
 /** Refuses while the main checkout is in the middle of something only a person can end. */
 export const checkFree = ({ repo }: CheckoutRepo, folders: Repository['folders']): void => {
   const operation = operationIn(folders)
-  if (operation) refuse('conflict', `the main checkout of ${repo} is in the middle of a ${operation}: end or abort it, then land again`)
+  if (operation)
+    refuse(
+      'conflict',
+      `the main checkout of ${repo} is in the middle of a ${operation}: end or abort it, then land again`,
+    )
 }
 
 /**
  * Lands what one repository owes, under that repository's lock: all of it in the working tree, or nothing.
  *
- * Answers nothing when there is nothing outstanding and nothing to write down. `tip` is what was read at the start of the
- * call: a branch that moved since is refused.
+ * Answers nothing when there is nothing outstanding and nothing to write down. `tip` is what was read at the start of
+ * the call: a branch that moved since is refused.
  */
 export const landRepo = async (
-  deps: LandingDeps, order: LandingSpan, checkout: CheckoutRepo, tip: string,
+  deps: LandingDeps,
+  order: LandingSpan,
+  checkout: CheckoutRepo,
+  tip: string,
 ): Promise<RepoLanding | undefined> => {
   const { branch, span, signal } = order
   const { repo, base, landedTip, left = [] } = checkout
   const taken = takenOver(checkout)
   const found = lookAt(deps.refs, taken, branch, tip)
   if (!found) return { repo, from: base, conflict: { repo, paths: [], clean: 0 } }
-  return deps.locks.with(found.folders.common, async () => {
-    const here = lookAt(deps.refs, taken, branch, tip)
-    if (!here) return { repo, from: base, conflict: { repo, paths: [], clean: 0 } }
-    const now = tipOf(deps.refs, here.folders, branch)
-    if (now !== tip) {
-      const [expected, found] = [tip.slice(0, 12), now?.slice(0, 12) ?? 'none']
-      refuse('conflict', `${branch} of ${repo} moved while it was landing (expected ${expected}, found ${found}): land again`)
-    }
-    checkFree(checkout, here.folders)
-    if (tip === base && landedTip === undefined) return undefined
-    if (span === 'outstanding' && tip === landedTip && left.length === 0) return undefined
-    return deps.benches.with(here, bench => land(deps, order, bench, here), signal)
-  }, signal)
+  return deps.locks.with(
+    found.folders.common,
+    async () => {
+      const here = lookAt(deps.refs, taken, branch, tip)
+      if (!here) return { repo, from: base, conflict: { repo, paths: [], clean: 0 } }
+      const now = tipOf(deps.refs, here.folders, branch)
+      if (now !== tip) {
+        const [expected, found] = [tip.slice(0, 12), now?.slice(0, 12) ?? 'none']
+        refuse(
+          'conflict',
+          `${branch} of ${repo} moved while it was landing (expected ${expected}, found ${found}): land again`,
+        )
+      }
+      checkFree(checkout, here.folders)
+      if (tip === base && landedTip === undefined) return undefined
+      if (span === 'outstanding' && tip === landedTip && left.length === 0) return undefined
+      return deps.benches.with(here, bench => land(deps, order, bench, here), signal)
+    },
+    signal,
+  )
 }
 
-const land = async (deps: LandingDeps, order: LandingSpan, bench: ScratchRepo, here: Repository): Promise<RepoLanding> => {
-  const { checkout, main, tip, head: { commit: head, branch: mainBranch } } = here
+const land = async (
+  deps: LandingDeps,
+  order: LandingSpan,
+  bench: ScratchRepo,
+  here: Repository,
+): Promise<RepoLanding> => {
+  const {
+    checkout,
+    main,
+    tip,
+    head: { commit: head, branch: mainBranch },
+  } = here
   const { repo } = checkout
-  const outcome: CopyRepo = { ...kept(checkout), landedTip: tip, ...(head && { landedHead: head }), landedAt: deps.now() }
-  if (order.span === 'outstanding' && head !== undefined && await bench.contains(head, tip)) return { repo, from: tip, outcome }
+  const outcome: CopyRepo = {
+    ...kept(checkout),
+    landedTip: tip,
+    ...(head && { landedHead: head }),
+    landedAt: deps.now(),
+  }
+  if (order.span === 'outstanding' && head !== undefined && (await bench.contains(head, tip)))
+    return { repo, from: tip, outcome }
   const { plan, span } = await planOf(bench, deps.workspace, here, order)
   const { from } = span
   const conflict = plan.blocked.length > 0 ? conflictOf(repo, plan, mainBranch) : undefined
@@ -124,6 +172,11 @@ const land = async (deps: LandingDeps, order: LandingSpan, bench: ScratchRepo, h
   const told: CopyRepo = { ...outcome, ...(left.length > 0 && { left }) }
   if (plan.steps.length === 0) return { ...done, outcome: told }
   order.signal?.throwIfAborted()
-  const record = await applyLanding(bench, deps.records, { conversation: order.conversation, main, outcome: told }, plan.steps)
+  const record = await applyLanding(
+    bench,
+    deps.records,
+    { conversation: order.conversation, main, outcome: told },
+    plan.steps,
+  )
   return { ...done, outcome: told, record }
 }

@@ -8,11 +8,17 @@ export interface PlannedLinks {
 }
 
 /**
- * Whether a link leads out of the workspace, or into what there is nobody's work, once every link on its way is followed.
+ * Whether a link leads out of the workspace, or into what there is nobody's work, once every link on its way is
+ * followed.
  *
  * `path` is where the link is to be; the folders above it are real ones.
  */
-export const leadsOut = async (workspace: string, path: string, target: string, planned: PlannedLinks): Promise<boolean> => {
+export const leadsOut = async (
+  workspace: string,
+  path: string,
+  target: string,
+  planned: PlannedLinks,
+): Promise<boolean> => {
   const linkAt = async (place: string) => (Object.hasOwn(planned, place) ? planned[place] : linkOnDisk(place))
   let end: string | undefined
   for await (const place of wayOf(path, target, linkAt)) end = place

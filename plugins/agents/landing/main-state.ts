@@ -32,7 +32,9 @@ export class MainState {
   readonly #edited: ReadonlyMap<string, Pair>
 
   private constructor(
-    found: ReadonlyMap<string, Found>, start: ReadonlyMap<string, TreeFile>, committed: ReadonlyMap<string, Pair>,
+    found: ReadonlyMap<string, Found>,
+    start: ReadonlyMap<string, TreeFile>,
+    committed: ReadonlyMap<string, Pair>,
     edited: ReadonlyMap<string, Pair>,
   ) {
     this.#found = found
@@ -43,10 +45,18 @@ export class MainState {
 
   /** Reads what the changes since `from` touch. The bench holds the indexes `head` and `main` afterwards. */
   static async read(
-    bench: ScratchRepo, main: string, head: string | undefined, from: string, changes: readonly TreeChange[],
+    bench: ScratchRepo,
+    main: string,
+    head: string | undefined,
+    from: string,
+    changes: readonly TreeChange[],
   ): Promise<MainState> {
-    const touched = [...new Set(changes.flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source])))]
-    const start = new Map(changes.flatMap(({ path, from: source, before }) => (before ? [[source ?? path, before] as const] : [])))
+    const touched = [
+      ...new Set(changes.flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source]))),
+    ]
+    const start = new Map(
+      changes.flatMap(({ path, from: source, before }) => (before ? [[source ?? path, before] as const] : [])),
+    )
     const base = head ?? emptyTree(from)
     const found = await copyTouched(bench, main, touched)
     await fillIndexes(bench, base, found)
@@ -83,16 +93,22 @@ export class MainState {
 }
 
 /** The copy of a touched file on the bench, as it was read. */
-export const copyOf = (bench: ScratchRepo, path: string): string => join(bench.folder, isAttributes(path) ? 'attributes' : 'tree', path)
+export const copyOf = (bench: ScratchRepo, path: string): string =>
+  join(bench.folder, isAttributes(path) ? 'attributes' : 'tree', path)
 
-const copyTouched = async (bench: ScratchRepo, main: string, touched: readonly string[]): Promise<Map<string, Found>> => {
+const copyTouched = async (
+  bench: ScratchRepo,
+  main: string,
+  touched: readonly string[],
+): Promise<Map<string, Found>> => {
   await bench.place('tree')
   await bench.place('attributes')
   const byFolder = Map.groupBy(touched, path => splitPath(path).segments.join('/'))
   const found = new Map<string, Found>()
   for (const [dir, paths] of byFolder) {
     const { folder, obstacle } = await Folder.reach(main, dir === '' ? [] : dir.split('/'))
-    for (const path of paths) found.set(path, obstacle ? { ...ABSENT, obstacle } : folder ? await copyOne(bench, folder, path) : ABSENT)
+    for (const path of paths)
+      found.set(path, obstacle ? { ...ABSENT, obstacle } : folder ? await copyOne(bench, folder, path) : ABSENT)
     await folder?.close()
   }
   return found
@@ -116,10 +132,12 @@ const copyOne = async (bench: ScratchRepo, folder: Folder, path: string): Promis
     await symlink(await readlink(folder.at(name)), target)
     return { kind: 'link', stamp }
   }
-  const handle = await open(folder.at(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(error => {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ELOOP' || codeOf(error) === 'EACCES') return undefined
-    throw error
-  })
+  const handle = await open(folder.at(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    error => {
+      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ELOOP' || codeOf(error) === 'EACCES') return undefined
+      throw error
+    },
+  )
   if (!handle) return { kind: 'special', stamp }
   try {
     await copyFile(process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : folder.at(name), target)
@@ -140,13 +158,23 @@ const fillIndexes = async (bench: ScratchRepo, base: string, found: ReadonlyMap<
   const gone = paths.filter(path => !['file', 'link'].includes(found.get(path)!.kind))
   const zero = '0'.repeat(base.length)
   if (gone.length > 0) {
-    await bench.git(['update-index', '-z', '--index-info'], { index: 'main', input: gone.map(path => `0 ${zero}\t${path}\0`).join('') })
+    await bench.git(['update-index', '-z', '--index-info'], {
+      index: 'main',
+      input: gone.map(path => `0 ${zero}\t${path}\0`).join(''),
+    })
   }
   // The files that hold attributes come last: what they say in the working tree does not count for the others.
-  const passes = [['tree', held.filter(path => !isAttributes(path))], ['attributes', held.filter(isAttributes)]] as const
+  const passes = [
+    ['tree', held.filter(path => !isAttributes(path))],
+    ['attributes', held.filter(isAttributes)],
+  ] as const
   for (const [tree, some] of passes) {
     if (some.length === 0) continue
     const input = some.map(path => `${path}\0`).join('')
-    await bench.git(['update-index', '--add', '--replace', '-z', '--stdin'], { index: 'main', tree: join(bench.folder, tree), input })
+    await bench.git(['update-index', '--add', '--replace', '-z', '--stdin'], {
+      index: 'main',
+      tree: join(bench.folder, tree),
+      input,
+    })
   }
 }

@@ -2,7 +2,10 @@ import type { ScratchRepo } from '../work/scratch-repo.js'
 import type { ModuleFolder } from '../contract.js'
 import type { TreeChange } from '../work/tree-diff.js'
 
-const first = (pattern: RegExp) => (text: string): string | undefined => pattern.exec(text)?.[1]
+const first =
+  (pattern: RegExp) =>
+  (text: string): string | undefined =>
+    pattern.exec(text)?.[1]
 
 const jsonName = (text: string): string | undefined => {
   try {
@@ -32,7 +35,12 @@ const MANIFESTS: { readonly [file: string]: (text: string) => string | undefined
 const LONGEST_NAME = 200
 
 /** The packages that hold a changed path, by the nearest manifest above it. */
-export const modulesOf = async (bench: ScratchRepo, repo: string, tree: string, changes: readonly TreeChange[]): Promise<ModuleFolder[]> => {
+export const modulesOf = async (
+  bench: ScratchRepo,
+  repo: string,
+  tree: string,
+  changes: readonly TreeChange[],
+): Promise<ModuleFolder[]> => {
   const { text } = await bench.once(['ls-tree', '-r', '-z', '--name-only', tree])
   const manifests = new Map<string, string>()
   for (const path of text.split('\0')) {
@@ -51,11 +59,18 @@ export const modulesOf = async (bench: ScratchRepo, repo: string, tree: string, 
     }
   }
   const modules: ModuleFolder[] = []
-  for (const dir of [...dirs].sort()) modules.push({ dir, name: await nameOf(bench, repo, tree, dir, manifests.get(dir)!) })
+  for (const dir of [...dirs].sort())
+    modules.push({ dir, name: await nameOf(bench, repo, tree, dir, manifests.get(dir)!) })
   return modules
 }
 
-const nameOf = async (bench: ScratchRepo, repo: string, tree: string, dir: string, manifest: string): Promise<string> => {
+const nameOf = async (
+  bench: ScratchRepo,
+  repo: string,
+  tree: string,
+  dir: string,
+  manifest: string,
+): Promise<string> => {
   const read = MANIFESTS[manifest.slice(dir === '' ? 0 : dir.length + 1)]!
   const { code, text } = await bench.once(['cat-file', 'blob', `${tree}:${manifest}`], { ok: [0, 128] })
   return ((code === 0 ? read(text) : undefined) ?? (dir.split('/').at(-1) || repo)).slice(0, LONGEST_NAME)

@@ -64,7 +64,15 @@ export interface PlanRequest {
 }
 
 const NO_CHANGE: Plan = {
-  changes: [], steps: [], blocked: [], stuck: [], clean: 0, there: new Set(), left: [], resolving: [], missing: new Set(),
+  changes: [],
+  steps: [],
+  blocked: [],
+  stuck: [],
+  clean: 0,
+  there: new Set(),
+  left: [],
+  resolving: [],
+  missing: new Set(),
 }
 
 type Writes = Map<string, TreeFile | undefined>
@@ -84,7 +92,10 @@ const IN_THE_WAY: Verdict = { kind: 'blocked', reason: 'workspace' }
 const sidesOf = ({ path, from, before, after }: TreeChange): { path: string; before?: TreeFile; after?: TreeFile }[] =>
   from === undefined
     ? [{ path, ...(before && { before }), ...(after && { after }) }]
-    : [{ path: from, ...(before && { before }) }, { path, ...(after && { after }) }]
+    : [
+        { path: from, ...(before && { before }) },
+        { path, ...(after && { after }) },
+      ]
 
 /** Judges every change against the person's working tree, without writing anything there. */
 export const planLanding = async (bench: ScratchRepo, request: PlanRequest): Promise<Plan> => {
@@ -99,7 +110,8 @@ export const planLanding = async (bench: ScratchRepo, request: PlanRequest): Pro
   await blockLinks(bench, request, verdicts)
   await blockObstructed(request, state, verdicts)
   for (const [change, verdict] of verdicts) {
-    if (verdict.kind === 'open') verdicts.set(change, { kind: 'blocked', reason: await reasonOf(bench, request, state, change) })
+    if (verdict.kind === 'open')
+      verdicts.set(change, { kind: 'blocked', reason: await reasonOf(bench, request, state, change) })
   }
   if (request.merge !== undefined) await mergeBlocked(bench, request.merge, state, verdicts)
   return resultOf(changes, verdicts, state)
@@ -113,13 +125,21 @@ const takeChoices = (choose: (change: TreeChange) => Take | undefined, verdicts:
     // A name that cannot be addressed can neither be written nor be found again.
     if (take === undefined || unaddressable(change.path + (change.from ?? ''))) continue
     if (take === 'skip') verdicts.set(change, { kind: 'left' })
-    if (take === 'agent') verdicts.set(change, { kind: 'clean', writes: new Map(sidesOf(change).map(({ path, after }) => [path, after])) })
+    if (take === 'agent')
+      verdicts.set(change, { kind: 'clean', writes: new Map(sidesOf(change).map(({ path, after }) => [path, after])) })
   }
 }
 
 /** Merges what only the main line keeps from landing: all that is blocked, or nothing of it. */
-const mergeBlocked = async (bench: ScratchRepo, branch: string, state: MainState, verdicts: Map<TreeChange, Verdict>): Promise<void> => {
-  const blocked = [...verdicts].flatMap(([change, verdict]) => (verdict.kind === 'blocked' ? [{ change, verdict }] : []))
+const mergeBlocked = async (
+  bench: ScratchRepo,
+  branch: string,
+  state: MainState,
+  verdicts: Map<TreeChange, Verdict>,
+): Promise<void> => {
+  const blocked = [...verdicts].flatMap(([change, verdict]) =>
+    verdict.kind === 'blocked' ? [{ change, verdict }] : [],
+  )
   if (blocked.some(({ change, verdict: { reason } }) => reason !== 'diverged' || !mergeable(state, change))) return
   const merged = new Map<TreeChange, Verdict>()
   for (const { change } of blocked) {
@@ -152,15 +172,29 @@ const patchable = ({ binary, status }: TreeChange): boolean => !binary && status
 
 const patchOf = async (bench: ScratchRepo, { from, to }: PlanRequest, change: TreeChange): Promise<Buffer> => {
   const paths = change.from === undefined ? [change.path] : [change.from, change.path]
-  return (await bench.git(['diff-tree', '-r', '-p', '--binary', '--full-index', '-M', '-l1000', from, to, '--', ...paths])).stdout
+  return (
+    await bench.git(['diff-tree', '-r', '-p', '--binary', '--full-index', '-M', '-l1000', from, to, '--', ...paths])
+  ).stdout
 }
 
 const applies = async (bench: ScratchRepo, index: string, patch: Uint8Array, ...flags: string[]): Promise<boolean> =>
-  (await bench.git(['apply', '--cached', '--whitespace=nowarn', ...flags, '-'], { index, input: patch, ok: [0, 1, 128] })).code === 0
+  (
+    await bench.git(['apply', '--cached', '--whitespace=nowarn', ...flags, '-'], {
+      index,
+      input: patch,
+      ok: [0, 1, 128],
+    })
+  ).code === 0
 
 /** Tries what is open as patches: all at once, else each alone, forwards and then backwards. */
-const tryPatches = async (bench: ScratchRepo, request: PlanRequest, verdicts: Map<TreeChange, Verdict>): Promise<void> => {
-  const open = [...verdicts].filter(([change, verdict]) => verdict.kind === 'open' && patchable(change)).map(([change]) => change)
+const tryPatches = async (
+  bench: ScratchRepo,
+  request: PlanRequest,
+  verdicts: Map<TreeChange, Verdict>,
+): Promise<void> => {
+  const open = [...verdicts]
+    .filter(([change, verdict]) => verdict.kind === 'open' && patchable(change))
+    .map(([change]) => change)
   if (open.length === 0) return
   await copyFile(bench.index('main'), bench.index('result'))
   const patches: Buffer[] = []
@@ -176,12 +210,19 @@ const tryPatches = async (bench: ScratchRepo, request: PlanRequest, verdicts: Ma
   const wanted = new Set([...carried].flatMap(({ path, from }) => (from === undefined ? [path] : [path, from])))
   const entries = await treeEntriesOf(bench, 'result', wanted)
   for (const change of carried) {
-    verdicts.set(change, { kind: 'clean', writes: new Map(sidesOf(change).map(({ path }) => [path, entries.get(path)])) })
+    verdicts.set(change, {
+      kind: 'clean',
+      writes: new Map(sidesOf(change).map(({ path }) => [path, entries.get(path)])),
+    })
   }
 }
 
 /** Blocks every link that would lead out of the workspace. */
-const blockLinks = async (bench: ScratchRepo, { main, workspace }: PlanRequest, verdicts: Map<TreeChange, Verdict>): Promise<void> => {
+const blockLinks = async (
+  bench: ScratchRepo,
+  { main, workspace }: PlanRequest,
+  verdicts: Map<TreeChange, Verdict>,
+): Promise<void> => {
   const planned: { [path: string]: string } = {}
   const links: { change: TreeChange; path: string; target: string }[] = []
   for (const [change, verdict] of verdicts) {
@@ -203,17 +244,29 @@ const filesBelow = async (folder: string, prefix: string): Promise<string[]> => 
     if (codeOf(error) === 'ENOENT') return []
     throw error
   })
-  const nested = await Promise.all(entries.map(entry =>
-    entry.isDirectory() ? filesBelow(join(folder, entry.name), `${prefix}${entry.name}/`) : [`${prefix}${entry.name}`]))
+  const nested = await Promise.all(
+    entries.map(entry =>
+      entry.isDirectory()
+        ? filesBelow(join(folder, entry.name), `${prefix}${entry.name}/`)
+        : [`${prefix}${entry.name}`],
+    ),
+  )
   return nested.flat()
 }
 
 /** Blocks what something else of the tree stands in the way of, unless this very landing takes it away. */
-const blockObstructed = async (request: PlanRequest, state: MainState, verdicts: Map<TreeChange, Verdict>): Promise<void> => {
+const blockObstructed = async (
+  request: PlanRequest,
+  state: MainState,
+  verdicts: Map<TreeChange, Verdict>,
+): Promise<void> => {
   for (let blocked = true; blocked;) {
     blocked = false
-    const going = new Set([...verdicts.values()].flatMap(verdict =>
-      verdict.kind === 'clean' ? [...verdict.writes].filter(([, after]) => !after).map(([path]) => path) : []))
+    const going = new Set(
+      [...verdicts.values()].flatMap(verdict =>
+        verdict.kind === 'clean' ? [...verdict.writes].filter(([, after]) => !after).map(([path]) => path) : [],
+      ),
+    )
     for (const [change, verdict] of verdicts) {
       if (verdict.kind !== 'clean') continue
       for (const [path, after] of verdict.writes) {
@@ -226,7 +279,12 @@ const blockObstructed = async (request: PlanRequest, state: MainState, verdicts:
   }
 }
 
-const obstructed = async ({ main }: PlanRequest, state: MainState, path: string, going: ReadonlySet<string>): Promise<boolean> => {
+const obstructed = async (
+  { main }: PlanRequest,
+  state: MainState,
+  path: string,
+  going: ReadonlySet<string>,
+): Promise<boolean> => {
   const obstacle = state.obstacle(path)
   if (obstacle) return !going.has(obstacle.at)
   if (state.kind(path) === 'special') return true
@@ -236,17 +294,36 @@ const obstructed = async ({ main }: PlanRequest, state: MainState, path: string,
 }
 
 /** Why an open change does not land: would it fit without the person's uncommitted copy? */
-const reasonOf = async (bench: ScratchRepo, request: PlanRequest, state: MainState, change: TreeChange): Promise<ConflictReason> => {
+const reasonOf = async (
+  bench: ScratchRepo,
+  request: PlanRequest,
+  state: MainState,
+  change: TreeChange,
+): Promise<ConflictReason> => {
   const sides = sidesOf(change)
-  if (sides.some(({ path }) => ['link', 'repository', 'closed'].includes(state.obstacle(path)?.what ?? ''))) return 'workspace'
+  if (sides.some(({ path }) => ['link', 'repository', 'closed'].includes(state.obstacle(path)?.what ?? '')))
+    return 'workspace'
   const uncommitted = sides.some(({ path }) => {
     if (!same(state.present(path), state.committed(path)) || state.obstacle(path) !== undefined) return true
     return ['folder', 'special'].includes(state.kind(path))
   })
   if (uncommitted) {
-    const committed = sides.every(({ path, before, after }) => [before, after].some(entry => same(state.committed(path), entry)))
-    if (committed && !(await committedInTheWay(bench, sides.map(({ path }) => path), state))) return 'workspace'
-    const carried = !committed && patchable(change) && await applies(bench, 'head', await patchOf(bench, request, change), '--check')
+    const committed = sides.every(({ path, before, after }) =>
+      [before, after].some(entry => same(state.committed(path), entry)),
+    )
+    if (
+      committed
+      && !(await committedInTheWay(
+        bench,
+        sides.map(({ path }) => path),
+        state,
+      ))
+    )
+      return 'workspace'
+    const carried =
+      !committed
+      && patchable(change)
+      && (await applies(bench, 'head', await patchOf(bench, request, change), '--check'))
     if (carried) return 'workspace'
   }
   return change.binary ? 'binary' : 'diverged'
@@ -264,7 +341,11 @@ const committedInTheWay = async (bench: ScratchRepo, paths: readonly string[], s
   return false
 }
 
-const resultOf = (changes: readonly TreeChange[], verdicts: ReadonlyMap<TreeChange, Verdict>, state: MainState): Plan => {
+const resultOf = (
+  changes: readonly TreeChange[],
+  verdicts: ReadonlyMap<TreeChange, Verdict>,
+  state: MainState,
+): Plan => {
   const steps: Step[] = []
   const stuck: Stuck[] = []
   const there = new Set<string>()

@@ -11,9 +11,9 @@ export interface LandingMove {
 /**
  * A landing in one repository as it is written down before and after each of its steps.
  *
- * `staging`: temporary names may be there, nothing of the person's has been touched. `moving`: every new file waits under
- * its temporary name, and some may have taken their place. `applied`: all have, and the conversation has yet to be told.
- * `undoing`: a write failed, and some paths may have been put back already.
+ * `staging`: temporary names may be there, nothing of the person's has been touched. `moving`: every new file waits
+ * under its temporary name, and some may have taken their place. `applied`: all have, and the conversation has yet to
+ * be told. `undoing`: a write failed, and some paths may have been put back already.
  */
 export interface LandingRecord {
   readonly id: string

@@ -40,26 +40,44 @@ export class Syncing {
       if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, or wait until it has ended`)
     }
     await check()
-    return turns.with(id, () => holding(host, id, signal, async () => {
-      await check()
-      const { repos } = await host.call('checkouts.sync', { id })
-      standings.forget(id)
-      const now = new Map((await host.call('checkouts.repos', { id })).repos.map(checkout => [checkout.repo, checkout]))
-      const reports: SyncReport[] = []
-      for (const done of repos) reports.push(await this.#report(done, now.get(done.repo), branch, signal))
-      return reports
-    }), signal)
+    return turns.with(
+      id,
+      () =>
+        holding(host, id, signal, async () => {
+          await check()
+          const { repos } = await host.call('checkouts.sync', { id })
+          standings.forget(id)
+          const now = new Map(
+            (await host.call('checkouts.repos', { id })).repos.map(checkout => [checkout.repo, checkout]),
+          )
+          const reports: SyncReport[] = []
+          for (const done of repos) reports.push(await this.#report(done, now.get(done.repo), branch, signal))
+          return reports
+        }),
+      signal,
+    )
   }
 
-  async #report(done: CheckoutSync, checkout: CheckoutRepo | undefined, branch: string, signal: AbortSignal): Promise<SyncReport> {
+  async #report(
+    done: CheckoutSync,
+    checkout: CheckoutRepo | undefined,
+    branch: string,
+    signal: AbortSignal,
+  ): Promise<SyncReport> {
     const { repo, onto, from, commits, blocked, paths } = done
     const here = checkout && lookAt(this.#deps.refs, checkout, branch)
     const told = { repo, onto, commits, ...(blocked && { blocked, ...(paths.length > 0 && { paths }) }) }
     if (!here) return { ...told, moved: [], overlap: [] }
-    const { moved, mine } = await this.#deps.benches.with(here, async bench => ({
-      moved: namesOf(await changesBetween(bench, repo, from, onto)),
-      mine: namesOf(await changesBetween(bench, repo, await forkPoint(bench, branchOf(here)), here.tip)),
-    }), signal).catch(error => Promise.reject(asRefusal(error)))
+    const { moved, mine } = await this.#deps.benches
+      .with(
+        here,
+        async bench => ({
+          moved: namesOf(await changesBetween(bench, repo, from, onto)),
+          mine: namesOf(await changesBetween(bench, repo, await forkPoint(bench, branchOf(here)), here.tip)),
+        }),
+        signal,
+      )
+      .catch(error => Promise.reject(asRefusal(error)))
     return { ...told, moved: [...moved], overlap: [...moved].filter(path => mine.has(path)) }
   }
 }

@@ -40,11 +40,22 @@ export const mergeable = (state: MainState, change: TreeChange): Sides | undefin
   return { ...(before && { base: before }), workspace, agent: after }
 }
 
-/** Brings both sides of a file together, with markers where they differ in the same place; undefined when they are no text. */
-export const threeWay = async (bench: ScratchRepo, { base, workspace, agent }: Sides, branch: string): Promise<Merged | undefined> => {
+/**
+ * Brings both sides of a file together, with markers where they differ in the same place; undefined when they are no
+ * text.
+ */
+export const threeWay = async (
+  bench: ScratchRepo,
+  { base, workspace, agent }: Sides,
+  branch: string,
+): Promise<Merged | undefined> => {
   const folder = await bench.place('merge')
   const files: string[] = []
-  for (const [name, entry] of [['workspace', workspace], ['base', base], ['agent', agent]] as const) {
+  for (const [name, entry] of [
+    ['workspace', workspace],
+    ['base', base],
+    ['agent', agent],
+  ] as const) {
     const file = join(folder, name)
     if (entry && Number((await bench.git(['cat-file', '-s', entry.id])).text) > MOST_BYTES) return undefined
     await writeFile(file, entry ? (await bench.git(['cat-file', 'blob', entry.id])).stdout : '')
@@ -56,7 +67,11 @@ export const threeWay = async (bench: ScratchRepo, { base, workspace, agent }: S
 }
 
 /** The merged file as git knows it, kept on the bench: whether it is a program follows whoever changed that. */
-export const keepMerged = async (bench: ScratchRepo, { base, workspace, agent }: Sides, { content }: Merged): Promise<TreeFile> => {
+export const keepMerged = async (
+  bench: ScratchRepo,
+  { base, workspace, agent }: Sides,
+  { content }: Merged,
+): Promise<TreeFile> => {
   const { text } = await bench.git(['hash-object', '-w', '--stdin'], { input: content })
   return { mode: base && base.mode !== agent.mode ? agent.mode : workspace.mode, id: text.trim() }
 }

@@ -8,7 +8,10 @@ import type { AgentCard, AgentChanges, Agents, SyncReport } from '../contract.js
 
 type SightHost = Pick<Host, 'call' | 'serves' | 'place'>
 
-/** The conversation, or the refusal of one that is not there for the caller; one in an area held for reading is not worked on. */
+/**
+ * The conversation, or the refusal of one that is not there for the caller; one in an area held for reading is not
+ * worked on.
+ */
 const checkOne = async (host: SightHost, seen: AccessView, id: string, works: boolean): Promise<void> => {
   const { conversation } = await host.call('agent.conversation', { id })
   const access = await accessToConversation(seen, conversation)
@@ -21,7 +24,9 @@ type Run = (input: never, context: Context, seen: AccessView) => unknown
 
 /** Handlers that are also told what their caller sees. */
 export type ViewingHandlers<Api> = {
-  [C in keyof Handlers<Api>]: (...given: [...Parameters<Handlers<Api>[C]>, seen: AccessView]) => ReturnType<Handlers<Api>[C]>
+  [C in keyof Handlers<Api>]: (
+    ...given: [...Parameters<Handlers<Api>[C]>, seen: AccessView]
+  ) => ReturnType<Handlers<Api>[C]>
 }
 
 /** The same calls, each after a look whether the conversations that its input names are there for its caller. */
@@ -29,15 +34,23 @@ export const withAccessView = (host: SightHost, handlers: ViewingHandlers<Agents
   const guard = (call: string, run: Run) => async (input: Named, context: Context) => {
     const seen = await accessViewFor(host, context.caller)
     const { id, ids = [] } = input ?? {}
-    if (seen.reach) for (const each of id === undefined ? ids : [id, ...ids]) await checkOne(host, seen, each, !call.startsWith('GET '))
+    if (seen.reach)
+      for (const each of id === undefined ? ids : [id, ...ids])
+        await checkOne(host, seen, each, !call.startsWith('GET '))
     return run(input as never, context, seen)
   }
   // Each keeps the type it had: only the look that comes before it is taken away.
-  return Object.fromEntries(Object.entries(handlers).map(([call, run]) => [call, guard(call, run as Run)])) as unknown as Handlers<Agents>
+  return Object.fromEntries(
+    Object.entries(handlers).map(([call, run]) => [call, guard(call, run as Run)]),
+  ) as unknown as Handlers<Agents>
 }
 
 /** Those of the conversations that are there for whoever sees this, and with `works` that may be worked on. */
-export const within = async (seen: AccessView, states: readonly ConversationState[], works = false): Promise<ConversationState[]> => {
+export const within = async (
+  seen: AccessView,
+  states: readonly ConversationState[],
+  works = false,
+): Promise<ConversationState[]> => {
   if (!seen.reach) return [...states]
   const found = await Promise.all(states.map(({ conversation }) => accessToConversation(seen, conversation)))
   return states.filter((_, at) => (works ? found[at] === 'work' : found[at] !== undefined))
@@ -61,10 +74,11 @@ export const cardsFor = async (seen: AccessView, cards: readonly AgentCard[]): P
 export const seesFile = ({ reach }: AccessView, repo: string, path: string): boolean =>
   accessTo(reach, posix.join(pathOfRepo(repo), path)) !== undefined
 
-const conflictsFor = (seen: AccessView, conflicts: readonly LandConflict[]): LandConflict[] => conflicts.flatMap(conflict => {
-  const paths = conflict.paths.filter(({ path }) => seesFile(seen, conflict.repo, path))
-  return paths.length > 0 ? [{ ...conflict, paths, clean: 0 }] : []
-})
+const conflictsFor = (seen: AccessView, conflicts: readonly LandConflict[]): LandConflict[] =>
+  conflicts.flatMap(conflict => {
+    const paths = conflict.paths.filter(({ path }) => seesFile(seen, conflict.repo, path))
+    return paths.length > 0 ? [{ ...conflict, paths, clean: 0 }] : []
+  })
 
 /** What a conversation changed inside. */
 export const changesFor = (seen: AccessView, { repos, conflicts }: AgentChanges): AgentChanges => {
@@ -72,9 +86,15 @@ export const changesFor = (seen: AccessView, { repos, conflicts }: AgentChanges)
   const inside = conflictsFor(seen, conflicts ?? [])
   return {
     repos: repos.flatMap(repo => {
-      const changes = repo.changes.filter(({ path }) => seesFile(seen, repo.repo, path)).map(({ from, ...change }) =>
-        ({ ...change, ...(from !== undefined && seesFile(seen, repo.repo, from) && { from }) }))
-      return changes.length > 0 ? [{ ...repo, changes, modules: repo.modules.filter(({ dir }) => seesFile(seen, repo.repo, dir)) }] : []
+      const changes = repo.changes
+        .filter(({ path }) => seesFile(seen, repo.repo, path))
+        .map(({ from, ...change }) => ({
+          ...change,
+          ...(from !== undefined && seesFile(seen, repo.repo, from) && { from }),
+        }))
+      return changes.length > 0
+        ? [{ ...repo, changes, modules: repo.modules.filter(({ dir }) => seesFile(seen, repo.repo, dir)) }]
+        : []
     }),
     ...(inside.length > 0 && { conflicts: inside }),
   }
@@ -83,8 +103,15 @@ export const changesFor = (seen: AccessView, { repos, conflicts }: AgentChanges)
 /** How repositories were brought up to date, as far as that happened inside. */
 export const reportsFor = (seen: AccessView, reports: readonly SyncReport[]): SyncReport[] => {
   if (!seen.reach) return [...reports]
-  return reports.filter(({ repo }) => covers(seen.reach, repo) !== 'none').map(({ paths, ...report }) => {
-    const inside = (all: readonly string[]) => all.filter(path => seesFile(seen, report.repo, path))
-    return { ...report, moved: inside(report.moved), overlap: inside(report.overlap), ...(paths && { paths: inside(paths) }) }
-  })
+  return reports
+    .filter(({ repo }) => covers(seen.reach, repo) !== 'none')
+    .map(({ paths, ...report }) => {
+      const inside = (all: readonly string[]) => all.filter(path => seesFile(seen, report.repo, path))
+      return {
+        ...report,
+        moved: inside(report.moved),
+        overlap: inside(report.overlap),
+        ...(paths && { paths: inside(paths) }),
+      }
+    })
 }

@@ -20,7 +20,8 @@ export interface ArchiveDeps {
 const MOST = 500
 
 /** Whether nothing more is expected of a conversation. */
-const isFinished = ({ status, waiting }: AgentCard): boolean => (status === 'landed' || status === 'idle') && waiting === undefined
+const isFinished = ({ status, waiting }: AgentCard): boolean =>
+  (status === 'landed' || status === 'idle') && waiting === undefined
 
 /** Conversations off the board: put away, brought back, deleted for good. */
 export class Archive {
@@ -30,7 +31,9 @@ export class Archive {
     this.#deps = deps
   }
 
-  /** Those that were put away and that are there for the asker, newest first; with `limit` the newest before a moment. */
+  /**
+   * Those that were put away and that are there for the asker, newest first; with `limit` the newest before a moment.
+   */
   async list(seen: AccessView, limit: number | undefined, before = Infinity): Promise<Roster> {
     const { roster } = this.#deps
     const all = (await within(seen, await this.#archived()))
@@ -44,7 +47,10 @@ export class Archive {
   async put(ids: readonly string[] | undefined, seen: AccessView): Promise<Moved & { failed?: Failure[] }> {
     if (ids === undefined) return this.#put(await this.#finished(seen))
     const states = await this.#named(ids)
-    for (const { conversation: { id }, live } of states) {
+    for (const {
+      conversation: { id },
+      live,
+    } of states) {
       if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then archive (nothing was moved)`)
     }
     return this.#put(states.map(({ conversation }) => conversation.id))
@@ -53,7 +59,10 @@ export class Archive {
   async takeBack(ids: readonly string[]): Promise<Moved> {
     const { host } = this.#deps
     const states = await this.#named(ids)
-    for (const { conversation: { id } } of states) await host.call('agent.unarchive', { id })
+    for (const {
+      conversation: { id },
+    } of states)
+      await host.call('agent.unarchive', { id })
     return this.#moved(states.map(({ conversation }) => conversation.id))
   }
 
@@ -61,19 +70,27 @@ export class Archive {
   async purge(ids: readonly string[] | undefined): Promise<{ removed: string[]; failed?: Failure[] }> {
     const { host, notes, standings } = this.#deps
     const states = ids === undefined ? await this.#archived() : await this.#named(ids)
-    for (const { conversation: { id, archivedAt } } of states) {
-      if (archivedAt === undefined) refuse('conflict', `${id} is not archived: archive it, then purge (nothing was removed)`)
+    for (const {
+      conversation: { id, archivedAt },
+    } of states) {
+      if (archivedAt === undefined)
+        refuse('conflict', `${id} is not archived: archive it, then purge (nothing was removed)`)
     }
-    const { done, failures } = await this.#each(states.map(({ conversation }) => conversation.id), async id => {
-      await host.call('agent.purge', { id })
-      standings.forget(id)
-      await notes.forget(id)
-      host.emit('agent.removed', { agentId: id, how: 'purged' })
-    })
+    const { done, failures } = await this.#each(
+      states.map(({ conversation }) => conversation.id),
+      async id => {
+        await host.call('agent.purge', { id })
+        standings.forget(id)
+        await notes.forget(id)
+        host.emit('agent.removed', { agentId: id, how: 'purged' })
+      },
+    )
     return { removed: done, ...failures }
   }
 
-  /** Puts away the finished conversations without activity since a moment, if they still are so when their turn comes. */
+  /**
+   * Puts away the finished conversations without activity since a moment, if they still are so when their turn comes.
+   */
   async putOlder(moment: number): Promise<Failure[]> {
     const { conversations, host, roster } = this.#deps
     const isOld = ({ conversation: { archivedAt, updatedAt }, live }: ConversationState) =>
@@ -110,7 +127,9 @@ export class Archive {
   async #away(id: string): Promise<void> {
     const { host, notes } = this.#deps
     await host.call('agent.archive', { id })
-    const { conversation: { branch, lastRun } } = await host.call('agent.conversation', { id })
+    const {
+      conversation: { branch, lastRun },
+    } = await host.call('agent.conversation', { id })
     if (branch !== undefined && lastRun !== undefined) await notes.noteCommitted(id, lastRun)
     host.emit('agent.archived', { agentId: id })
   }
@@ -122,7 +141,10 @@ export class Archive {
   }
 
   /** Does something to one after another; those it fails for are named. */
-  async #each(ids: readonly string[], work: (id: string) => Promise<void>): Promise<{ done: string[]; failures: { failed?: Failure[] } }> {
+  async #each(
+    ids: readonly string[],
+    work: (id: string) => Promise<void>,
+  ): Promise<{ done: string[]; failures: { failed?: Failure[] } }> {
     const done: string[] = []
     const failed: Failure[] = []
     for (const id of ids) {
@@ -132,7 +154,8 @@ export class Archive {
         done.push(id)
       } catch (error) {
         const { message, reason } = Refusal.from(error)
-        if (reason === 'failed') this.#deps.host.log.error('a conversation could not be moved', { conversation: id, error: String(error) })
+        if (reason === 'failed')
+          this.#deps.host.log.error('a conversation could not be moved', { conversation: id, error: String(error) })
         failed.push({ id, message })
       }
     }

@@ -4,9 +4,15 @@ import type { AgentActivity, AgentAttention, AgentCard, AgentStatus } from '../c
 import type { BranchStatus } from '../work/branch-status.js'
 
 const LIVE: { readonly [state in LiveTurn['state']]: AgentStatus } = {
-  running: 'running', parked: 'awaiting', stopping: 'stopping',
+  running: 'running',
+  parked: 'awaiting',
+  stopping: 'stopping',
 }
-const ENDED: { readonly [end in RunEnd]?: AgentStatus } = { failed: 'error', stopped: 'stopped', interrupted: 'interrupted' }
+const ENDED: { readonly [end in RunEnd]?: AgentStatus } = {
+  failed: 'error',
+  stopped: 'stopped',
+  interrupted: 'interrupted',
+}
 const SHORT = 10
 
 /** What is known of a conversation beside its record. */
@@ -16,8 +22,14 @@ export interface CardFacts {
   readonly landedRun?: string
 }
 
-/** The status of a card: the live turn, else the one that is to come after an outage, else how the last run ended until its work lands, else the standing of the work. */
-export const statusOf = ({ conversation, live, resumesAt }: ConversationState, { standing, landedRun }: CardFacts): AgentStatus => {
+/**
+ * The status of a card: the live turn, else the one that is to come after an outage, else how the last run ended until
+ * its work lands, else the standing of the work.
+ */
+export const statusOf = (
+  { conversation, live, resumesAt }: ConversationState,
+  { standing, landedRun }: CardFacts,
+): AgentStatus => {
   if (live) return LIVE[live.state]
   if (resumesAt !== undefined) return 'resuming'
   const { lastEnd, lastRun, conflicts } = conversation
@@ -30,16 +42,25 @@ export const statusOf = ({ conversation, live, resumesAt }: ConversationState, {
 const attentionOf = (live: LiveTurn | undefined, status: AgentStatus): AgentAttention => {
   const open = new Set<string>(live?.cards.map(({ kind }) => kind))
   return {
-    plan: open.has('plan'), question: open.has('question'), permission: open.has('permission'),
-    help: open.has('help'), service: open.has('service_offer'), capability: open.has('capability_offer'),
-    payment: open.has('payment_offer'), conflict: status === 'conflict',
+    plan: open.has('plan'),
+    question: open.has('question'),
+    permission: open.has('permission'),
+    help: open.has('help'),
+    service: open.has('service_offer'),
+    capability: open.has('capability_offer'),
+    payment: open.has('payment_offer'),
+    conflict: status === 'conflict',
   }
 }
 
 const activityOf = (live: LiveTurn | undefined): AgentActivity | undefined => {
   const { tool, target, todo } = live ?? {}
   if (tool === undefined && todo === undefined) return undefined
-  return { ...(tool !== undefined && { tool }), ...(target !== undefined && { target }), ...(todo !== undefined && { todo }) }
+  return {
+    ...(tool !== undefined && { tool }),
+    ...(target !== undefined && { target }),
+    ...(todo !== undefined && { todo }),
+  }
 }
 
 const subagentsOf = ({ conversation, live }: ConversationState): AgentCard['subagents'] => {
@@ -86,7 +107,8 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       folders: conversation.folders,
       forkedFrom: conversation.forkedFrom,
       branch: conversation.branch,
-      base: conversation.branch === undefined ? undefined : repos.find(({ repo }) => repo === 'root')?.base.slice(0, SHORT),
+      base:
+        conversation.branch === undefined ? undefined : repos.find(({ repo }) => repo === 'root')?.base.slice(0, SHORT),
       run: live?.run ?? lastRun,
       lastEnd: live ? undefined : lastEnd,
       cards: live && live.cards.length > 0 ? live.cards : undefined,

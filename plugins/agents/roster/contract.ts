@@ -7,7 +7,17 @@ export interface LandedPresence {
   present: Count
 }
 export type AgentStatus =
-  | 'idle' | 'running' | 'awaiting' | 'stopping' | 'stopped' | 'resuming' | 'ready' | 'landed' | 'conflict' | 'error' | 'interrupted'
+  | 'idle'
+  | 'running'
+  | 'awaiting'
+  | 'stopping'
+  | 'stopped'
+  | 'resuming'
+  | 'ready'
+  | 'landed'
+  | 'conflict'
+  | 'error'
+  | 'interrupted'
 
 /** What the agent is doing now. */
 export interface AgentActivity {

@@ -13,7 +13,14 @@ import { gitFolders } from '../work/git-folders.js'
 import { endLanding } from '../landing/apply.js'
 import { wishesOf, type Wishes } from '../landing/choices.js'
 import type { Plan } from '../landing/plan.js'
-import { checkFree, landRepo, planOf, type LandingDeps, type LandingSpan, type RepoLanding } from '../landing/landing.js'
+import {
+  checkFree,
+  landRepo,
+  planOf,
+  type LandingDeps,
+  type LandingSpan,
+  type RepoLanding,
+} from '../landing/landing.js'
 import { lookAt, takenOver, tipOf } from '../work/repository.js'
 import { holding, type RunNotes } from '../work/run-notes.js'
 import type { BranchStatuses } from '../work/branch-status.js'
@@ -41,10 +48,13 @@ export interface FleetDeps extends LandingDeps {
 export const asRefusal = (error: unknown): unknown => {
   if (error instanceof Refusal) return error
   if (isFull(error) || (error instanceof GitFailure && /No space left|quota/i.test(error.stderr))) {
-    return new Refusal('too-large', 'the disk is full, so nothing was written: make room, then land again', { cause: error })
+    return new Refusal('too-large', 'the disk is full, so nothing was written: make room, then land again', {
+      cause: error,
+    })
   }
   if (isClosed(error)) {
-    const message = `the workspace could not be written (${codeOf(error)}), so nothing was: open it for writing, then land again`
+    const message =
+      `the workspace could not be written (${codeOf(error)}), so nothing was: open it for writing, ` + 'then land again'
     return new Refusal('dependency', message, { cause: error })
   }
   if (error instanceof GitFailure) return new Refusal('dependency', error.message, { cause: error })
@@ -53,13 +63,17 @@ export const asRefusal = (error: unknown): unknown => {
 
 /** A conversation with a branch; one that works in the shared tree has nothing to compare or land. */
 export const withBranch = ({ conversation }: ConversationState, instead: string): string =>
-  conversation.branch ?? refuse('unprocessable', `${conversation.id} works in the shared tree and has no branch of its own: ${instead}`)
+  conversation.branch
+  ?? refuse('unprocessable', `${conversation.id} works in the shared tree and has no branch of its own: ${instead}`)
 
 /** Refuses an editor token a conversation it did not open. */
 export const checkReader = ({ conversation }: ConversationState, caller: Caller): void => {
   if (caller.kind !== 'token' || caller.scope !== 'editor') return
   if (caller.tokenId !== undefined && conversation.openedByToken === caller.tokenId) return
-  refuse('forbidden', 'a token of scope editor reads only conversations it opened itself: use a token of scope read, drive or land')
+  refuse(
+    'forbidden',
+    'a token of scope editor reads only conversations it opened itself: use a token of scope read, drive or land',
+  )
 }
 
 /** What is known of a conversation whose landing is told. */
@@ -92,7 +106,8 @@ export class Fleet {
     const { host, turns } = this.#deps
     const wishes = wishesOf(order.only, order.choices)
     withBranch(await host.call('agent.conversation', { id: order.id }), 'what it did is in the tree already')
-    return turns.with(order.id, () => this.#withoutTurns(order, signal, () => this.#land(order, wishes, signal)), signal)
+    return turns
+      .with(order.id, () => this.#withoutTurns(order, signal, () => this.#land(order, wishes, signal)), signal)
       .catch(error => Promise.reject(asRefusal(error)))
   }
 
@@ -110,7 +125,8 @@ export class Fleet {
       } catch (error) {
         signal.throwIfAborted()
         const refusal = Refusal.from(error)
-        if (refusal !== error) host.log.error('a conversation could not be landed', { conversation: id, error: String(error) })
+        if (refusal !== error)
+          host.log.error('a conversation could not be landed', { conversation: id, error: String(error) })
         outcomes.push({ id, error: { status: refusal.status, message: refusal.message } })
       }
     }
@@ -121,16 +137,20 @@ export class Fleet {
   async discard(id: string, signal: AbortSignal): Promise<Ok> {
     const { host, notes, standings, turns } = this.#deps
     withBranch(await host.call('agent.conversation', { id }), 'archive it instead')
-    return turns.with(id, async () => {
-      const { live } = await host.call('agent.conversation', { id })
-      if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then discard`)
-      await host.call('agent.discard', { id })
-      failpoint('agents.discard.told')
-      standings.forget(id)
-      await notes.forget(id)
-      host.emit('agent.removed', { agentId: id, how: 'discarded' })
-      return { ok: true }
-    }, signal)
+    return turns.with(
+      id,
+      async () => {
+        const { live } = await host.call('agent.conversation', { id })
+        if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then discard`)
+        await host.call('agent.discard', { id })
+        failpoint('agents.discard.told')
+        standings.forget(id)
+        await notes.forget(id)
+        host.emit('agent.removed', { agentId: id, how: 'discarded' })
+        return { ok: true }
+      },
+      signal,
+    )
   }
 
   /** Ends what a crash cut off: a landing that had begun to write is completed and told, any other is undone. */
@@ -148,13 +168,19 @@ export class Fleet {
         }
         const paths = left.map(path => ({ path, reason: 'workspace' as const }))
         // What somebody changed while the daemon was away is theirs: the work is judged anew at the next landing.
-        const told = paths.length > 0 ? { repos: [], conflicts: [{ repo: outcome.repo, paths, clean: 0 }] } : { repos: [outcome] }
-        await host.call('agent.landed', { id: conversation, ...told })
-          .catch(error => Refusal.from(error).reason === 'not-found' ? undefined : Promise.reject(error))
+        const told =
+          paths.length > 0 ? { repos: [], conflicts: [{ repo: outcome.repo, paths, clean: 0 }] } : { repos: [outcome] }
+        await host
+          .call('agent.landed', { id: conversation, ...told })
+          .catch(error => (Refusal.from(error).reason === 'not-found' ? undefined : Promise.reject(error)))
         await records.remove(record)
         host.log.warn('a landing that was cut off is complete', { conversation, repo: outcome.repo, left: left.length })
       } catch (error) {
-        host.log.error('a landing that was cut off could not be ended', { conversation, repo: outcome.repo, error: String(error) })
+        host.log.error('a landing that was cut off could not be ended', {
+          conversation,
+          repo: outcome.repo,
+          error: String(error),
+        })
       }
     }
     if (ended.length > 0) await sweepWaiting(workspace, ended)
@@ -205,21 +231,36 @@ export class Fleet {
       }
     }
     const settled = live === undefined ? conversation.lastRun : undefined
-    const landing = { id, branch, title: conversation.title, place: conversation, settled, had: conversation.conflicts ?? [], mode }
+    const landing = {
+      id,
+      branch,
+      title: conversation.title,
+      place: conversation,
+      settled,
+      had: conversation.conflicts ?? [],
+      mode,
+    }
     const result = await this.#tell(landing, repos, done, failure)
     if (failure !== undefined) throw failure
-    const large = tips.flatMap(({ repo, large = [] }) => large.map(({ path, size }) => ({ repo, path, size, reason: tooLarge(path, size) })))
+    const large = tips.flatMap(({ repo, large = [] }) =>
+      large.map(({ path, size }) => ({ repo, path, size, reason: tooLarge(path, size) })),
+    )
     return { ...result, ...(large.length > 0 && { tooLarge: large }) }
   }
 
   /** What would land in the repositories a person named paths of. */
-  async #plans(order: LandingSpan, repos: readonly CheckoutRepo[], named: readonly string[]): Promise<Map<string, Plan>> {
+  async #plans(
+    order: LandingSpan,
+    repos: readonly CheckoutRepo[],
+    named: readonly string[],
+  ): Promise<Map<string, Plan>> {
     const { refs, benches, workspace } = this.#deps
     const plans = new Map<string, Plan>()
     for (const checkout of repos) {
       const here = named.includes(checkout.repo) ? lookAt(refs, checkout, order.branch) : undefined
       if (!here) continue
-      const { plan } = await benches.with(here, bench => planOf(bench, workspace, here, { ...order, mode: 'check' }), order.signal)
+      const { plan } = await benches
+        .with(here, bench => planOf(bench, workspace, here, { ...order, mode: 'check' }), order.signal)
         .catch(error => Promise.reject(asRefusal(error)))
       plans.set(checkout.repo, plan)
     }
@@ -227,17 +268,27 @@ export class Fleet {
   }
 
   /** The tip the call begins with; a copy that stands on another branch has its work where no landing looks. */
-  #startTip({ repo, main, base, tip: left }: CheckoutRepo, branch: string, committed: string | undefined): string | undefined {
+  #startTip(
+    { repo, main, base, tip: left }: CheckoutRepo,
+    branch: string,
+    committed: string | undefined,
+  ): string | undefined {
     const folders = main === undefined ? undefined : gitFolders(main)
     if (!folders) return base
     const tip = tipOf(this.#deps.refs, folders, branch)
     if (tip !== undefined && left !== undefined && tip !== left) {
-      refuse('conflict', `${branch} of ${repo} was moved in the repository by something other than its conversation (expected ` +
-        `${left.slice(0, 12)}, found ${tip.slice(0, 12)}): put it back, then land again`)
+      refuse(
+        'conflict',
+        `${branch} of ${repo} was moved in the repository by something other than its conversation (expected `
+          + `${left.slice(0, 12)}, found ${tip.slice(0, 12)}): put it back, then land again`,
+      )
     }
     if (tip === undefined || committed === undefined || committed === tip) return tip
-    return refuse('conflict', `the private copy of ${repo} does not stand on its branch ${branch} (expected ` +
-      `${tip.slice(0, 12)}, found ${committed.slice(0, 12)}): have the agent go back to it, then land again`)
+    return refuse(
+      'conflict',
+      `the private copy of ${repo} does not stand on its branch ${branch} (expected `
+        + `${tip.slice(0, 12)}, found ${committed.slice(0, 12)}): have the agent go back to it, then land again`,
+    )
   }
 
   #checkFree(repo: CheckoutRepo): void {
@@ -247,7 +298,10 @@ export class Fleet {
 
   /** Writes down and announces what became of the repositories that were reached. */
   async #tell(
-    { id, branch, title, place, settled, had, mode }: Told, repos: readonly CheckoutRepo[], done: readonly RepoLanding[], failure: unknown,
+    { id, branch, title, place, settled, had, mode }: Told,
+    repos: readonly CheckoutRepo[],
+    done: readonly RepoLanding[],
+    failure: unknown,
   ): Promise<LandResult> {
     const { host, notes, records, standings } = this.#deps
     const outcomes: CopyRepo[] = done.flatMap(({ outcome }) => (outcome ? [outcome] : []))
@@ -255,7 +309,9 @@ export class Fleet {
     const held = done.some(landing => landing.held)
     const known = new Set(had.map(({ repo }) => repo))
     // Measuring fails nothing: what had refused before is told anew, nothing else.
-    const refused = done.flatMap(({ conflict, repo }) => (conflict && (mode !== 'measure' || known.has(repo)) ? [conflict] : []))
+    const refused = done.flatMap(({ conflict, repo }) =>
+      conflict && (mode !== 'measure' || known.has(repo)) ? [conflict] : [],
+    )
     const still = had.filter(({ repo }) => !reached.has(repo) && repos.some(each => each.repo === repo))
     const conflicts = [...still, ...refused]
     const landed = conflicts.length === 0 && !held
@@ -275,11 +331,17 @@ export class Fleet {
       const within = await placesOfConversation(new WorkspacePaths(this.#deps.workspace), place)
       await host.call('kernel.events.publish', { domain: 'landings', key: id, ...(within && { within }) })
       host.emit('agent.landed', {
-        agentId: id, ...(title !== undefined && { title }), branch, outcome: 'landed',
-        repos: done.flatMap(({ outcome, from, repo }) => (outcome ? [{ repo, from, dir: repo === 'root' ? '.' : repo }] : [])),
+        agentId: id,
+        ...(title !== undefined && { title }),
+        branch,
+        outcome: 'landed',
+        repos: done.flatMap(({ outcome, from, repo }) =>
+          outcome ? [{ repo, from, dir: repo === 'root' ? '.' : repo }] : [],
+        ),
       })
     }
-    if (refused.length > 0 && mode !== 'measure') host.emit('agent.conflict', { agentId: id, repos: refused.map(({ repo }) => repo) })
+    if (refused.length > 0 && mode !== 'measure')
+      host.emit('agent.conflict', { agentId: id, repos: refused.map(({ repo }) => repo) })
     return {
       landed,
       ...(held ? { held } : listed),

@@ -19,11 +19,17 @@ export class LandedEvents {
 
   /** The same of one conversation, under the title it has. */
   async of(type: string, conversationId: string, context: Context, facts: Facts = {}): Promise<void> {
-    await this.did(type, context, { ...await this.#named(conversationId), ...facts })
+    await this.did(type, context, { ...(await this.#named(conversationId)), ...facts })
   }
 
   /** The same of what is done now, under the title the conversation has before it. */
-  async around<T>(type: string, conversationId: string, context: Context, work: () => Promise<T>, facts: Facts = {}): Promise<T> {
+  async around<T>(
+    type: string,
+    conversationId: string,
+    context: Context,
+    work: () => Promise<T>,
+    facts: Facts = {},
+  ): Promise<T> {
     const named = await this.#named(conversationId)
     const result = await work()
     await this.did(type, context, { ...named, ...facts })
@@ -31,7 +37,10 @@ export class LandedEvents {
   }
 
   async #named(conversationId: string): Promise<Pick<Facts, 'conversationId' | 'title'>> {
-    const title = await this.#host.call('agent.conversation', { id: conversationId }).then(({ conversation }) => conversation.title, () => undefined)
+    const title = await this.#host.call('agent.conversation', { id: conversationId }).then(
+      ({ conversation }) => conversation.title,
+      () => undefined,
+    )
     return { conversationId, ...(title !== undefined && { title }) }
   }
 
@@ -39,7 +48,10 @@ export class LandedEvents {
   async landing(conversationId: string, { landed, conflicts }: LandResult, context: Context): Promise<void> {
     if (landed) await this.of('agent.landed', conversationId, context)
     else if (conflicts?.length) {
-      await this.of('agent.conflict', conversationId, context, { outcome: 'error', extra: { repos: conflicts.map(({ repo, paths }) => ({ repo, paths: paths.length })) } })
+      await this.of('agent.conflict', conversationId, context, {
+        outcome: 'error',
+        extra: { repos: conflicts.map(({ repo, paths }) => ({ repo, paths: paths.length })) },
+      })
     }
   }
 }

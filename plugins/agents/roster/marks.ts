@@ -26,7 +26,8 @@ export class Marks {
 
   async rename(id: string, title: string): Promise<AgentCard> {
     const words = title.trim()
-    if (words === '') refuse('invalid', 'title: expected words, found blanks only', { errors: [{ path: 'title', expected: 'words' }] })
+    if (words === '')
+      refuse('invalid', 'title: expected words, found blanks only', { errors: [{ path: 'title', expected: 'words' }] })
     await this.#deps.host.call('agent.rename', { id, title: words })
     return this.#card(id)
   }
@@ -55,7 +56,10 @@ export class Marks {
     const failure = notes.failure(id)
     if (failure !== undefined) refuse('dependency', `the work of ${id} is not on its branch yet: ${failure}`)
     if (work !== 'outstanding') refuse('conflict', `nothing of ${id} is outstanding: there is nothing to ask for`)
-    await host.call('agent.requestLand', { id, request: { email: email ?? actor, ...(name !== undefined && { name }), at: now() } })
+    await host.call('agent.requestLand', {
+      id,
+      request: { email: email ?? actor, ...(name !== undefined && { name }), at: now() },
+    })
     return this.#card(id)
   }
 
@@ -69,7 +73,10 @@ export class Marks {
 
   /** Chooses whether an outage is waited out; null follows the setting. */
   async resumeAfterOutage(id: string, resumeAfterOutage: boolean | null): Promise<AgentCard> {
-    await this.#deps.host.call('agent.resumeAfterOutage', { id, ...(resumeAfterOutage !== null && { resumeAfterOutage }) })
+    await this.#deps.host.call('agent.resumeAfterOutage', {
+      id,
+      ...(resumeAfterOutage !== null && { resumeAfterOutage }),
+    })
     return this.#card(id)
   }
 

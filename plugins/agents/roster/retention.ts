@@ -28,12 +28,16 @@ export class Retention {
     host.signal.addEventListener('abort', () => clearInterval(timer), { once: true })
   }
 
-  /** One sweep at a time: whoever asks during one waits for it. What goes wrong is logged, and tried again by the next. */
+  /**
+   * One sweep at a time: whoever asks during one waits for it. What goes wrong is logged, and tried again by the next.
+   */
   sweep(): Promise<void> {
-    this.#sweeping ??= this.#sweep().catch(error => {
-      const { log, signal } = this.#deps.host
-      if (!signal.aborted) log.warn('finished conversations could not be put away', { error: String(error) })
-    }).finally(() => (this.#sweeping = undefined))
+    this.#sweeping ??= this.#sweep()
+      .catch(error => {
+        const { log, signal } = this.#deps.host
+        if (!signal.aborted) log.warn('finished conversations could not be put away', { error: String(error) })
+      })
+      .finally(() => (this.#sweeping = undefined))
     return this.#sweeping
   }
 

@@ -56,9 +56,11 @@ export class RosterBook {
     const round = this.#deps.standings.round()
     const agents = new Array<AgentCard>(states.length)
     const left = states.entries()
-    await Promise.all(Array.from({ length: PARALLEL }, async () => {
-      for (const [at, state] of left) agents[at] = await this.card(state, round)
-    }))
+    await Promise.all(
+      Array.from({ length: PARALLEL }, async () => {
+        for (const [at, state] of left) agents[at] = await this.card(state, round)
+      }),
+    )
     return agents
   }
 
@@ -74,7 +76,10 @@ export class RosterBook {
   /** The roster as it is now or became since; callers that ask while one is made share the one after it. */
   read(): Promise<Roster> {
     if (!this.#running) return this.#start()
-    this.#next ??= this.#running.then(() => this.#start(), () => this.#start())
+    this.#next ??= this.#running.then(
+      () => this.#start(),
+      () => this.#start(),
+    )
     return this.#next
   }
 
@@ -90,10 +95,14 @@ export class RosterBook {
   /** These cards as they are now, with the revision of the board; those that are not on it are gone. */
   some(ids: readonly string[]): Promise<Cards> {
     return this.#readings.with(READING, async () => {
-      const states = await Promise.all(ids.map(id => this.#deps.conversation(id).catch((error: unknown) => {
-        if (Refusal.from(error).reason === 'not-found') return undefined
-        throw error
-      })))
+      const states = await Promise.all(
+        ids.map(id =>
+          this.#deps.conversation(id).catch((error: unknown) => {
+            if (Refusal.from(error).reason === 'not-found') return undefined
+            throw error
+          }),
+        ),
+      )
       const there = states.filter(state => state !== undefined && isOnBoard(state)) as ConversationState[]
       const agents = await this.cards(there)
       const found = new Set(agents.map(({ id }) => id))
@@ -109,13 +118,21 @@ export class RosterBook {
         .sort((one, other) => other.conversation.updatedAt - one.conversation.updatedAt)
       const agents = await this.cards(states)
       const found = new Set(agents.map(({ id }) => id))
-      return { agents, rev: await this.#revision(agents, [...this.#signatures.keys()].filter(id => !found.has(id))), held: [] }
+      return {
+        agents,
+        rev: await this.#revision(
+          agents,
+          [...this.#signatures.keys()].filter(id => !found.has(id)),
+        ),
+        held: [],
+      }
     })
   }
 
   /** The revision of the board with these cards on it and those that are gone off it. */
   async #revision(agents: readonly AgentCard[], gone: readonly string[]): Promise<number> {
-    const moved = agents.map(card => [card.id, hash('sha256', JSON.stringify(card))] as const)
+    const moved = agents
+      .map(card => [card.id, hash('sha256', JSON.stringify(card))] as const)
       .filter(([id, signature]) => this.#signatures.get(id) !== signature)
     const left = gone.filter(id => this.#signatures.has(id))
     // What was told before a restart is not known.
@@ -130,7 +147,10 @@ export class RosterBook {
   /** Sets revisions aside long before they are needed, so that a disk that takes nothing does not hide the board. */
   async #reserve(): Promise<void> {
     const ceiling = this.#rev + AHEAD
-    await this.#deps.files.write(FILE, { ceiling }).then(() => (this.#ceiling = ceiling), () => {})
+    await this.#deps.files.write(FILE, { ceiling }).then(
+      () => (this.#ceiling = ceiling),
+      () => {},
+    )
   }
 }
 

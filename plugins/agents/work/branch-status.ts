@@ -40,8 +40,11 @@ const NOTHING: DiffTotals = { files: 0, insertions: 0, deletions: 0 }
 const NOTHING_LANDED: LandedPresence = { landed: 0, present: 0 }
 const BATCH = 256
 
-const sum = (one: DiffTotals, other: DiffTotals): DiffTotals =>
-  ({ files: one.files + other.files, insertions: one.insertions + other.insertions, deletions: one.deletions + other.deletions })
+const sum = (one: DiffTotals, other: DiffTotals): DiffTotals => ({
+  files: one.files + other.files,
+  insertions: one.insertions + other.insertions,
+  deletions: one.deletions + other.deletions,
+})
 
 const stamp = (main: string, path: string): string => {
   try {
@@ -52,7 +55,8 @@ const stamp = (main: string, path: string): string => {
 }
 
 /** The folder of a repository of the workspace. */
-export const folderOfRepository = (workspace: string, repo: string): string => (repo === 'root' ? workspace : join(workspace, repo))
+export const folderOfRepository = (workspace: string, repo: string): string =>
+  repo === 'root' ? workspace : join(workspace, repo)
 
 /**
  * How the work of every conversation stands against main.
@@ -115,20 +119,32 @@ export class BranchStatuses {
   }
 
   async #look(id: string, here: Repository, branch: string): Promise<KnownStatus> {
-    const { checkout: { repo, base, landedTip, left = [] }, tip, head: { commit: head = '' }, main } = here
+    const {
+      checkout: { repo, base, landedTip, left = [] },
+      tip,
+      head: { commit: head = '' },
+      main,
+    } = here
     const work = JSON.stringify([tip, base, landedTip, left])
     const name = `${id} ${repo}`
     const before = this.#known.get(name)
     if (before?.work === work && before.head !== head) await this.#follow(here, before.head, head)
     const known = this.#known.get(name)
-    if (known?.work === work && known.head === head && await this.#holds(main, known)) return known
+    if (known?.work === work && known.head === head && (await this.#holds(main, known))) return known
     const commits = [tip, ...(landedTip === undefined ? [] : [landedTip])]
     const found = { repo, head, work, commits }
     if (tip === base && landedTip === undefined) {
-      return this.#known.keep(name, { ...found, outstanding: false, totals: NOTHING, presence: NOTHING_LANDED, paths: '', stamp: NOWHERE })
+      return this.#known.keep(name, {
+        ...found,
+        outstanding: false,
+        totals: NOTHING,
+        presence: NOTHING_LANDED,
+        paths: '',
+        stamp: NOWHERE,
+      })
     }
     try {
-      return this.#known.keep(name, { ...found, ...await this.#measure(here) })
+      return this.#known.keep(name, { ...found, ...(await this.#measure(here)) })
     } catch (error) {
       if (this.#deps.signal.aborted) throw error
       this.#deps.failed('a repository could not be compared', { conversation: id, repo, branch, error: String(error) })
@@ -140,21 +156,29 @@ export class BranchStatuses {
   /** Carries what is known under one HEAD of a repository over to another, as far as the move leaves it as it is. */
   #follow(here: Repository, from: string, to: string): Promise<void> {
     const move = `${here.main}\0${from}\0${to}`
-    const following = this.#following.get(move) ?? this.#carry(here, from, to).finally(() => this.#following.delete(move))
+    const following =
+      this.#following.get(move) ?? this.#carry(here, from, to).finally(() => this.#following.delete(move))
     this.#following.set(move, following)
     return following
   }
 
   async #carry(here: Repository, from: string, to: string): Promise<void> {
-    const { checkout: { repo } } = here
+    const {
+      checkout: { repo },
+    } = here
     const { benches, failed, signal } = this.#deps
     const known = this.#known.under(repo, from)
     const commits = new Set(known.flatMap(([, each]) => each.commits))
-    const moved = from === '' || to === '' ? undefined : await benches.with(here, bench => headMove(bench, from, to, commits), signal).catch(error => {
-      if (signal.aborted) throw error
-      failed('a move of the main line could not be followed', { repo, error: String(error) })
-      return undefined
-    })
+    const moved =
+      from === '' || to === ''
+        ? undefined
+        : await benches
+            .with(here, bench => headMove(bench, from, to, commits), signal)
+            .catch(error => {
+              if (signal.aborted) throw error
+              failed('a move of the main line could not be followed', { repo, error: String(error) })
+              return undefined
+            })
     for (const [name, each] of known) {
       // It may have been looked at meanwhile.
       if (this.#known.get(name) !== each) continue
@@ -174,38 +198,72 @@ export class BranchStatuses {
   }
 
   #measure(here: Repository): Promise<Pick<KnownStatus, 'outstanding' | 'totals' | 'presence' | 'paths' | 'stamp'>> {
-    const { checkout: { repo, landedTip, left = [] }, main, tip, head: { commit: head } } = here
-    return this.#deps.benches.with(here, async bench => {
-      const work = branchOf(here)
-      const changes = await changesBetween(bench, repo, await forkPoint(bench, work), tip)
-      const totals = totalsOf(changes)
-      const merged = head !== undefined && await bench.mergeBase(head, tip) === tip
-      if (merged) return { outstanding: false, totals, presence: NOTHING_LANDED, paths: '', stamp: NOWHERE }
-      const before = landedTip !== undefined && await bench.has(landedTip) ? landedTip : undefined
-      const landed = before === undefined ? [] : await changesBetween(bench, repo, await forkPoint(bench, { ...work, tip: before }), before)
-      const { from } = await outstandingSpan(bench, work)
-      const held = tip === landedTip && left.length === 0
-      const touched = held ? [] : await changesBetween(bench, repo, from, tip)
-      const paths = [...new Set([...landed, ...touched].flatMap(({ path, from: source }) => (source === undefined ? [path] : [path, source])))]
-      // Taken before the tree is read: a file that moves meanwhile is looked at again.
-      const stamps = hashing()
-      for (const path of paths) stamps.add(stamp(main, path))
-      const rests = { paths: paths.join('\0'), stamp: stamps.end() }
-      const presence = before === undefined || landed.length === 0 ? NOTHING_LANDED : await this.#presence(bench, here, before)
-      if (held) return { outstanding: false, totals, presence, ...rests }
-      const { changes: owed, there } = await planLanding(bench, {
-        repo, main, workspace: this.#deps.workspace, from, to: tip, cumulative: false, ...(head !== undefined && { head }),
-      })
-      return { outstanding: owed.some(({ path }) => !there.has(path)), totals, presence, ...rests }
-    }, this.#deps.signal)
+    const {
+      checkout: { repo, landedTip, left = [] },
+      main,
+      tip,
+      head: { commit: head },
+    } = here
+    return this.#deps.benches.with(
+      here,
+      async bench => {
+        const work = branchOf(here)
+        const changes = await changesBetween(bench, repo, await forkPoint(bench, work), tip)
+        const totals = totalsOf(changes)
+        const merged = head !== undefined && (await bench.mergeBase(head, tip)) === tip
+        if (merged) return { outstanding: false, totals, presence: NOTHING_LANDED, paths: '', stamp: NOWHERE }
+        const before = landedTip !== undefined && (await bench.has(landedTip)) ? landedTip : undefined
+        const landed =
+          before === undefined
+            ? []
+            : await changesBetween(bench, repo, await forkPoint(bench, { ...work, tip: before }), before)
+        const { from } = await outstandingSpan(bench, work)
+        const held = tip === landedTip && left.length === 0
+        const touched = held ? [] : await changesBetween(bench, repo, from, tip)
+        const paths = [
+          ...new Set(
+            [...landed, ...touched].flatMap(({ path, from: source }) =>
+              source === undefined ? [path] : [path, source],
+            ),
+          ),
+        ]
+        // Taken before the tree is read: a file that moves meanwhile is looked at again.
+        const stamps = hashing()
+        for (const path of paths) stamps.add(stamp(main, path))
+        const rests = { paths: paths.join('\0'), stamp: stamps.end() }
+        const presence =
+          before === undefined || landed.length === 0 ? NOTHING_LANDED : await this.#presence(bench, here, before)
+        if (held) return { outstanding: false, totals, presence, ...rests }
+        const { changes: owed, there } = await planLanding(bench, {
+          repo,
+          main,
+          workspace: this.#deps.workspace,
+          from,
+          to: tip,
+          cumulative: false,
+          ...(head !== undefined && { head }),
+        })
+        return { outstanding: owed.some(({ path }) => !there.has(path)), totals, presence, ...rests }
+      },
+      this.#deps.signal,
+    )
   }
 
   /** How many of the paths that landed the working tree still has. */
   async #presence(bench: ScratchRepo, here: Repository, landedTip: string): Promise<LandedPresence> {
-    const { checkout: { repo, left = [] }, main, head: { commit: head } } = here
+    const {
+      checkout: { repo, left = [] },
+      main,
+      head: { commit: head },
+    } = here
     const { changes, missing } = await planLanding(bench, {
-      repo, main, workspace: this.#deps.workspace, from: await forkPoint(bench, { ...branchOf(here), tip: landedTip }), to: landedTip,
-      cumulative: true, ...(head !== undefined && { head }),
+      repo,
+      main,
+      workspace: this.#deps.workspace,
+      from: await forkPoint(bench, { ...branchOf(here), tip: landedTip }),
+      to: landedTip,
+      cumulative: true,
+      ...(head !== undefined && { head }),
     })
     const behind = new Set(left.map(({ path }) => path))
     const landed = changes.filter(({ path }) => !behind.has(path))
@@ -232,7 +290,8 @@ export class Round {
     }
     const seen = this.#mains.get(main)
     const tip = seen && tipOf(refs, seen.folders, branch)
-    return seen && tip !== undefined ? { checkout: { ...repo, main } satisfies CheckoutRepo, main, ...seen, tip } : undefined
+    return seen && tip !== undefined
+      ? { checkout: { ...repo, main } satisfies CheckoutRepo, main, ...seen, tip }
+      : undefined
   }
 }
-

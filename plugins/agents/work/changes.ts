@@ -16,15 +16,25 @@ export interface ShownChanges {
 }
 
 /** The commit and the tree between which a conversation's work in a repository lies, uncommitted work included. */
-export const spanOf = async (bench: ScratchRepo, repository: Repository): Promise<{ from: string; to: string; unread: CopyTree['unread'] }> => {
-  const { checkout: { copy }, tip } = repository
+export const spanOf = async (
+  bench: ScratchRepo,
+  repository: Repository,
+): Promise<{ from: string; to: string; unread: CopyTree['unread'] }> => {
+  const {
+    checkout: { copy },
+    tip,
+  } = repository
   const from = await forkPoint(bench, branchOf(repository))
-  const { tree, unread } = copy === undefined ? { tree: tip, unread: new Map<string, number>() } : await treeOfCopy(bench, repository, copy)
+  const { tree, unread } =
+    copy === undefined ? { tree: tip, unread: new Map<string, number>() } : await treeOfCopy(bench, repository, copy)
   return { from, to: tree, unread }
 }
 
 const shown = (
-  { path, from, status, additions, deletions }: TreeChange, blocked: ReadonlySet<string>, landed: boolean, size = 0,
+  { path, from, status, additions, deletions }: TreeChange,
+  blocked: ReadonlySet<string>,
+  landed: boolean,
+  size = 0,
 ): AgentChange => ({
   path,
   status: blocked.has(path) ? 'conflicted' : status,
@@ -37,14 +47,28 @@ const shown = (
 
 /** What the conversation changed in one repository since its branch left main, with what of it main holds already. */
 export const changesOf = async (
-  bench: ScratchRepo, repository: Repository, workspace: string, branch: string, refused: boolean,
+  bench: ScratchRepo,
+  repository: Repository,
+  workspace: string,
+  branch: string,
+  refused: boolean,
 ): Promise<ShownChanges> => {
-  const { checkout: { repo }, main, head } = repository
+  const {
+    checkout: { repo },
+    main,
+    head,
+  } = repository
   const { from, to, unread } = await spanOf(bench, repository)
   const changes = await changesBetween(bench, repo, from, to)
   const span = await outstandingSpan(bench, branchOf(repository))
   const plan = await planLanding(bench, {
-    repo, main, workspace, from: span.from, to, cumulative: false, ...(head.commit !== undefined && { head: head.commit }),
+    repo,
+    main,
+    workspace,
+    from: span.from,
+    to,
+    cumulative: false,
+    ...(head.commit !== undefined && { head: head.commit }),
   })
   const blocked = new Set(refused ? plan.blocked.map(({ path }) => path) : [])
   const owed = new Set(plan.changes.flatMap(({ path }) => (plan.there.has(path) ? [] : [path])))
@@ -60,8 +84,12 @@ export const changesOf = async (
 }
 
 /** What of a plan does not fit, as told to callers. */
-export const conflictOf = (repo: string, plan: Plan, mainBranch: string | undefined): LandConflict =>
-  ({ repo, paths: [...plan.blocked], clean: plan.clean, ...(mainBranch !== undefined && { mainBranch }) })
+export const conflictOf = (repo: string, plan: Plan, mainBranch: string | undefined): LandConflict => ({
+  repo,
+  paths: [...plan.blocked],
+  clean: plan.clean,
+  ...(mainBranch !== undefined && { mainBranch }),
+})
 
 /** The sum of some changes. */
 export const totalsOf = (changes: readonly TreeChange[]): DiffTotals => ({

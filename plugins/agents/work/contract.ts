@@ -45,7 +45,10 @@ export interface LandPath {
   repo: Text
   path: Text
 }
-/** What becomes of one path: the agent's version replaces yours, yours stays and counts as landed, or it stays outstanding. */
+/**
+ * What becomes of one path: the agent's version replaces yours, yours stays and counts as landed, or it stays
+ * outstanding.
+ */
 export interface LandChoice {
   repo: Text
   path: Text

@@ -7,7 +7,9 @@ import type { ScratchRepo } from './scratch-repo.js'
 import { excludedPaths } from './excluded-paths.js'
 import type { Repository } from './repository.js'
 
-/** Whether a path is only shown in the copy: a link to the same path of the main checkout, as dependency folders are. */
+/**
+ * Whether a path is only shown in the copy: a link to the same path of the main checkout, as dependency folders are.
+ */
 const isShown = async (copy: string, main: string, path: string): Promise<boolean> =>
   (await readlink(join(copy, path)).catch(() => undefined)) === join(main, path)
 
@@ -21,19 +23,25 @@ export interface CopyTree {
 /**
  * The tree of a private copy as its files are now, uncommitted work included.
  *
- * A file that is not committed yet and too large to be shown is not read: bytes of its own stand for it, which are others
- * when it changes and which no other file has.
+ * A file that is not committed yet and too large to be shown is not read: bytes of its own stand for it, which are
+ * others when it changes and which no other file has.
  *
  * It is made on the bench: the copy, its index and its branch stay as they are, whoever works there meanwhile.
  */
-export const treeOfCopy = async (bench: ScratchRepo, { checkout: { repo }, folders, main, own, tip }: Repository, copy: string): Promise<CopyTree> => {
+export const treeOfCopy = async (
+  bench: ScratchRepo,
+  { checkout: { repo }, folders, main, own, tip }: Repository,
+  copy: string,
+): Promise<CopyTree> => {
   if (own === undefined) return { tree: tip, unread: new Map() }
   const index = 'copy'
   if (!(await copyPlain(join(own, 'index'), bench.index(index)))) await bench.git(['read-tree', tip], { index })
   const settings = [`core.excludesFile=${join(folders.common, 'info', 'exclude')}`]
   const listed = async (...args: string[]) =>
-    (await bench.git(['ls-files', '-z', ...args], { index, tree: copy, settings })).text.split('\0').filter(path => path !== '')
-  const candidates = new Set([...await listed('-m'), ...await listed('-o', '--exclude-standard')])
+    (await bench.git(['ls-files', '-z', ...args], { index, tree: copy, settings })).text
+      .split('\0')
+      .filter(path => path !== '')
+  const candidates = new Set([...(await listed('-m')), ...(await listed('-o', '--exclude-standard'))])
   const paths: string[] = []
   // A name that ends with a slash is a repository of its own.
   for (const path of candidates) {
@@ -41,7 +49,10 @@ export const treeOfCopy = async (bench: ScratchRepo, { checkout: { repo }, folde
   }
   const large = await largeFiles(copy, paths, LARGEST_SHOWN)
   const stands = await standIns(bench, large)
-  for (const [tree, some] of [[copy, paths.filter(path => !large.has(path))], [stands, [...large.keys()]]] as const) {
+  for (const [tree, some] of [
+    [copy, paths.filter(path => !large.has(path))],
+    [stands, [...large.keys()]],
+  ] as const) {
     if (some.length === 0) continue
     const input = some.map(path => `${path}\0`).join('')
     await bench.git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], { index, tree, input })
@@ -55,7 +66,9 @@ const standIns = async (bench: ScratchRepo, files: ReadonlyMap<string, Stats>): 
   const folder = await bench.place('large')
   for (const [path, { dev, ino, size, mtimeMs, ctimeMs, mode }] of files) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
-    await writeFile(join(folder, path), `\0${[dev, ino, size, mtimeMs, ctimeMs].join(' ')}`, { mode: mode & 0o100 ? 0o755 : 0o644 })
+    await writeFile(join(folder, path), `\0${[dev, ino, size, mtimeMs, ctimeMs].join(' ')}`, {
+      mode: mode & 0o100 ? 0o755 : 0o644,
+    })
   }
   return folder
 }

@@ -45,8 +45,16 @@ const entryAt = async (bench: ScratchRepo, tree: string, path: string): Promise<
   return type === 'blob' ? { mode, id } : undefined
 }
 
-/** Both sides of a file over the span of the diff; a renamed file's earlier side is found under its earlier name, where the asker may see that. */
-export const fileSides = async (bench: ScratchRepo, repository: Repository, path: string, inside: (path: string) => boolean): Promise<TwoSides> => {
+/**
+ * Both sides of a file over the span of the diff; a renamed file's earlier side is found under its earlier name, where
+ * the asker may see that.
+ */
+export const fileSides = async (
+  bench: ScratchRepo,
+  repository: Repository,
+  path: string,
+  inside: (path: string) => boolean,
+): Promise<TwoSides> => {
   const { repo } = repository.checkout
   const name = segmentsOf(path).join('/')
   const absent = () => refuse('not-found', `neither side of the work in ${repo} has a file ${path}`)
@@ -54,7 +62,10 @@ export const fileSides = async (bench: ScratchRepo, repository: Repository, path
   const { from, to } = await spanOf(bench, repository)
   let [before, after] = await Promise.all([entryAt(bench, from, name), entryAt(bench, to, name)])
   if (!before && !after) absent()
-  if (!before) before = (await changesBetween(bench, repo, from, to)).find(change => change.path === name && inside(change.from ?? name))?.before
+  if (!before)
+    before = (await changesBetween(bench, repo, from, to)).find(
+      change => change.path === name && inside(change.from ?? name),
+    )?.before
   const [one, other] = await Promise.all([sideOf(bench, before), sideOf(bench, after)])
   if (one.binary || other.binary) return { binary: true }
   return {

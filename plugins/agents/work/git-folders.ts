@@ -37,10 +37,12 @@ interface Packed {
 }
 
 const parsePacked = (text: string): Map<string, string> =>
-  new Map(text.split('\n').flatMap(line => {
-    const [commit = '', name] = line.split(' ')
-    return name && COMMIT.test(commit) ? [[name, commit] as const] : []
-  }))
+  new Map(
+    text.split('\n').flatMap(line => {
+      const [commit = '', name] = line.split(' ')
+      return name && COMMIT.test(commit) ? [[name, commit] as const] : []
+    }),
+  )
 
 /**
  * Reads refs from the disk without a process.
@@ -83,7 +85,10 @@ export class Refs {
 
 /** Marks of an operation that a person has not ended, with its word. */
 const OPERATIONS: readonly (readonly [mark: string, word: string])[] = [
-  ['MERGE_HEAD', 'merge'], ['rebase-merge', 'rebase'], ['rebase-apply', 'rebase'], ['CHERRY_PICK_HEAD', 'cherry-pick'],
+  ['MERGE_HEAD', 'merge'],
+  ['rebase-merge', 'rebase'],
+  ['rebase-apply', 'rebase'],
+  ['CHERRY_PICK_HEAD', 'cherry-pick'],
   ['REVERT_HEAD', 'revert'],
 ]
 

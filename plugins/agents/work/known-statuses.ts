@@ -57,8 +57,8 @@ export interface KnownStatusDeps {
 /**
  * The answers found so far, within a bound of bytes, and in a file that may be lost at any time.
  *
- * What does not fit is not kept and drives nothing out: a roster asks for all in one order, so whatever made room would be
- * asked for next.
+ * What does not fit is not kept and drives nothing out: a roster asks for all in one order, so whatever made room would
+ * be asked for next.
  */
 export class KnownStatuses {
   readonly #deps: KnownStatusDeps
@@ -132,8 +132,10 @@ export class KnownStatuses {
     this.#saver = undefined
     const { failed, files, workspace } = this.#deps
     const saved: Saved = { version: VERSION, workspace, known: [...this.#known] }
-    this.#saving = this.#saving.then(() => files?.write(FILE, saved)).catch(error => {
-      failed('the standings could not be saved: a later start finds them anew', { error: String(error) })
-    })
+    this.#saving = this.#saving
+      .then(() => files?.write(FILE, saved))
+      .catch(error => {
+        failed('the standings could not be saved: a later start finds them anew', { error: String(error) })
+      })
   }
 }

@@ -22,16 +22,17 @@ const keepPlain = async (from: string, to: string): Promise<boolean> => {
 /**
  * Shows the objects that a private copy has of its own in another folder, and answers how many files that are.
  *
- * Only plain files with the names of objects and packs are there, so nothing a turn wrote beside them leads git elsewhere. They
- * are few: what the repository has taken over is none of them.
+ * Only plain files with the names of objects and packs are there, so nothing a turn wrote beside them leads git
+ * elsewhere. They are few: what the repository has taken over is none of them.
  */
 export const linkObjects = async (gitdir: string, to: string): Promise<number> => {
   let count = 0
-  const take = (folder: string, fits: RegExp) => inFolder(join(gitdir, 'objects', folder), async at => {
-    const names = (await readdir(at)).filter(name => fits.test(name))
-    if (names.length > 0) await mkdir(join(to, folder), { recursive: true })
-    for (const name of names) if (await keepPlain(join(at, name), join(to, folder, name))) count++
-  })
+  const take = (folder: string, fits: RegExp) =>
+    inFolder(join(gitdir, 'objects', folder), async at => {
+      const names = (await readdir(at)).filter(name => fits.test(name))
+      if (names.length > 0) await mkdir(join(to, folder), { recursive: true })
+      for (const name of names) if (await keepPlain(join(at, name), join(to, folder, name))) count++
+    })
   await inFolder(join(gitdir, 'objects'), async at => {
     for (const name of await readdir(at)) {
       if (/^[0-9a-f]{2}$/.test(name)) await take(name, LOOSE)

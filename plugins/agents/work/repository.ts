@@ -14,7 +14,8 @@ export interface Repository {
 
 /** The commit of a conversation's branch, parked or not. */
 export const tipOf = (refs: Refs, folders: GitFolders, branch: string): string | undefined =>
-  refs.commit(folders, `refs/heads/${branch}`) ?? refs.commit(folders, `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`)
+  refs.commit(folders, `refs/heads/${branch}`)
+  ?? refs.commit(folders, `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`)
 
 /** The commit of a conversation's branch in its private copy. */
 const ownTip = (refs: Refs, gitdir: string, branch: string): string | undefined =>
@@ -28,8 +29,11 @@ export const lookAt = (refs: Refs, checkout: CheckoutRepo, branch: string, tip?:
   const { main, gitdir } = checkout
   const folders = main === undefined ? undefined : gitFolders(main)
   if (main === undefined || !folders) return undefined
-  const commit = tip ?? (gitdir === undefined ? undefined : ownTip(refs, gitdir, branch)) ?? tipOf(refs, folders, branch)
-  return commit === undefined ? undefined : { checkout, main, folders, head: refs.head(folders), tip: commit, ...(gitdir !== undefined && { own: gitdir }) }
+  const commit =
+    tip ?? (gitdir === undefined ? undefined : ownTip(refs, gitdir, branch)) ?? tipOf(refs, folders, branch)
+  return commit === undefined
+    ? undefined
+    : { checkout, main, folders, head: refs.head(folders), tip: commit, ...(gitdir !== undefined && { own: gitdir }) }
 }
 
 /** What a span of the branch is measured from. */

@@ -12,7 +12,12 @@ interface RunNote {
 }
 
 /** Runs work while no turn of a conversation can start and nothing else moves its private copy. */
-export const holding = async <T>(host: Pick<Host, 'call'>, id: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
+export const holding = async <T>(
+  host: Pick<Host, 'call'>,
+  id: string,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> => {
   const ended = new AbortController()
   const lock = await host.call('agent.lock', { id }, { signal: AbortSignal.any([signal, ended.signal]) })
   const held = lock[Symbol.asyncIterator]()
@@ -76,17 +81,26 @@ export class RunNotes {
     return !live && lastRun !== undefined && committed === lastRun && !large
   }
 
-  /** Sees to it that what the last run left is on the branch. A copy that cannot be committed now is tried again later. */
+  /**
+   * Sees to it that what the last run left is on the branch. A copy that cannot be committed now is tried again later.
+   */
   commit({ conversation: { id, branch, lastRun, archivedAt }, live }: ConversationState): Promise<void> {
-    const nothing = branch === undefined || live || lastRun === undefined || archivedAt !== undefined || this.#notes.get(id)?.committed === lastRun
+    const nothing =
+      branch === undefined
+      || live
+      || lastRun === undefined
+      || archivedAt !== undefined
+      || this.#notes.get(id)?.committed === lastRun
     if (this.#closing || nothing) return Promise.resolve()
     const busy = this.#committing.get(id)
     if (busy) return patiently(busy)
-    const work = this.#commit(id).catch(error => {
-      if (this.#host.signal.aborted) return
-      this.#failures.set(id, error instanceof Error ? error.message : String(error))
-      this.#host.log.warn('what a turn left could not be committed', { conversation: id, error: String(error) })
-    }).finally(() => this.#committing.delete(id))
+    const work = this.#commit(id)
+      .catch(error => {
+        if (this.#host.signal.aborted) return
+        this.#failures.set(id, error instanceof Error ? error.message : String(error))
+        this.#host.log.warn('what a turn left could not be committed', { conversation: id, error: String(error) })
+      })
+      .finally(() => this.#committing.delete(id))
     this.#committing.set(id, work)
     return patiently(work)
   }
@@ -100,7 +114,10 @@ export class RunNotes {
   async #commit(id: string): Promise<void> {
     const host = this.#host
     await holding(host, id, host.signal, async () => {
-      const { conversation: { lastRun }, live } = await host.call('agent.conversation', { id })
+      const {
+        conversation: { lastRun },
+        live,
+      } = await host.call('agent.conversation', { id })
       if (live || lastRun === undefined) return
       const { tips } = await host.call('checkouts.commitRest', { id })
       await this.#note(id, { committed: lastRun, large: tips.some(({ large, out }) => large || out !== undefined) })

@@ -24,11 +24,11 @@ const MAX_BYTES = 512 * 1024 * 1024
 const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`
 
 /**
- * A git folder of the daemon's own that borrows a repository's objects: commits, trees and patches are compared and made
- * there.
+ * A git folder of the daemon's own that borrows a repository's objects: commits, trees and patches are compared and
+ * made there.
  *
- * Nothing is written in the repository, and none of its settings, hooks, filters or attributes of its working tree count:
- * git finds only what the daemon put here, so there is no program it could be made to run.
+ * Nothing is written in the repository, and none of its settings, hooks, filters or attributes of its working tree
+ * count: git finds only what the daemon put here, so there is no program it could be made to run.
  */
 export class ScratchRepo {
   readonly folder: string
@@ -40,7 +40,11 @@ export class ScratchRepo {
   readonly #asked = new Map<string, Promise<GitAnswer>>()
 
   private constructor(
-    folder: string, env: { readonly [name: string]: string }, kept: Kept, repository: string, signal?: AbortSignal,
+    folder: string,
+    env: { readonly [name: string]: string },
+    kept: Kept,
+    repository: string,
+    signal?: AbortSignal,
   ) {
     this.folder = folder
     this.#env = env
@@ -58,32 +62,54 @@ export class ScratchRepo {
    * @param copy The git dir of a private copy whose own objects are to be there too.
    */
   static async open(
-    parent: string, folders: GitFolders, commit: string, kept: Kept, repository: string, copy?: string, signal?: AbortSignal,
+    parent: string,
+    folders: GitFolders,
+    commit: string,
+    kept: Kept,
+    repository: string,
+    copy?: string,
+    signal?: AbortSignal,
   ): Promise<ScratchRepo> {
     await mkdir(parent, { recursive: true, mode: 0o700 })
     const folder = await mkdtemp(join(parent, 'bench-'))
     const own = join(folder, 'git')
     const wide = commit.length === 64
-    for (const part of [join(own, 'objects'), join(own, 'refs'), join(folder, 'empty')]) await mkdir(part, { recursive: true })
+    for (const part of [join(own, 'objects'), join(own, 'refs'), join(folder, 'empty')])
+      await mkdir(part, { recursive: true })
     await writeFile(join(own, 'HEAD'), 'ref: refs/heads/bench\n')
-    await writeFile(join(own, 'config'), [
-      '[core]', `repositoryformatversion = ${wide ? 1 : 0}`, 'bare = false', 'symlinks = true', 'fileMode = true',
-      // Names are judged before they come here; what only another system could misread is an ordinary name.
-      'protectHFS = false', 'protectNTFS = false',
-      ...(wide ? ['[extensions]', 'objectFormat = sha256'] : []), '',
-    ].join('\n'))
+    await writeFile(
+      join(own, 'config'),
+      [
+        '[core]',
+        `repositoryformatversion = ${wide ? 1 : 0}`,
+        'bare = false',
+        'symlinks = true',
+        'fileMode = true',
+        // Names are judged before they come here; what only another system could misread is an ordinary name.
+        'protectHFS = false',
+        'protectNTFS = false',
+        ...(wide ? ['[extensions]', 'objectFormat = sha256'] : []),
+        '',
+      ].join('\n'),
+    )
     const borrowed = [join(folders.common, 'objects')]
     const objects = join(folder, 'objects')
     // What a turn wrote may bear the name of an object it is not: what git says of that is true of this copy alone.
     const apart = copy !== undefined && (await linkObjects(copy, objects)) > 0
     if (apart) borrowed.push(objects)
-    return new ScratchRepo(folder, {
-      GIT_DIR: own,
-      GIT_ALTERNATE_OBJECT_DIRECTORIES: borrowed.map(quoted).join(':'),
-      GIT_SHALLOW_FILE: join(folders.common, 'shallow'),
-      GIT_NO_REPLACE_OBJECTS: '1',
-      GIT_LITERAL_PATHSPECS: '1',
-    }, kept, apart ? `${repository}\0${copy}` : repository, signal)
+    return new ScratchRepo(
+      folder,
+      {
+        GIT_DIR: own,
+        GIT_ALTERNATE_OBJECT_DIRECTORIES: borrowed.map(quoted).join(':'),
+        GIT_SHALLOW_FILE: join(folders.common, 'shallow'),
+        GIT_NO_REPLACE_OBJECTS: '1',
+        GIT_LITERAL_PATHSPECS: '1',
+      },
+      kept,
+      apart ? `${repository}\0${copy}` : repository,
+      signal,
+    )
   }
 
   /** Runs one git command on the bench. */
@@ -98,15 +124,19 @@ export class ScratchRepo {
     })
   }
 
-  /** Runs a command about commits and trees alone once: these never change, and so neither does what git says of them. */
+  /**
+   * Runs a command about commits and trees alone once: these never change, and so neither does what git says of them.
+   */
   once(args: readonly string[], options: Pick<ScratchRepoOptions, 'ok'> = {}): Promise<GitAnswer> {
     const question = [this.#repository, ...args].join('\0')
     const known = this.#kept.answer(question)
     if (known) return Promise.resolve(known)
-    const asked = this.#asked.get(question) ?? this.git(args, options).then(answer => {
-      this.#kept.keep(question, answer)
-      return answer
-    })
+    const asked =
+      this.#asked.get(question)
+      ?? this.git(args, options).then(answer => {
+        this.#kept.keep(question, answer)
+        return answer
+      })
     this.#asked.set(question, asked)
     return asked
   }

@@ -13,8 +13,8 @@ const MOST_INDEXES = 4
 /**
  * Where benches are laid, and what they share.
  *
- * Commits and trees never change, so neither does what git says of them: such answers are kept within a bound of bytes, and
- * so are the indexes of the commits that were needed last.
+ * Commits and trees never change, so neither does what git says of them: such answers are kept within a bound of bytes,
+ * and so are the indexes of the commits that were needed last.
  */
 export class ScratchRepos {
   readonly #folder: string
@@ -29,10 +29,25 @@ export class ScratchRepos {
   }
 
   /** Opens a bench for a repository and closes it when the work is done. */
-  async with<T>({ folders, own, tip }: Repository, work: (bench: ScratchRepo) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async with<T>(
+    { folders, own, tip }: Repository,
+    work: (bench: ScratchRepo) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
     // Where history begins can move: it is part of every question.
-    const shallow = await stat(join(folders.common, 'shallow')).then(({ mtimeMs, size }) => `${mtimeMs} ${size}`, () => '')
-    await using bench = await ScratchRepo.open(this.#folder, folders, tip, this, `${folders.common}\0${shallow}`, own, signal)
+    const shallow = await stat(join(folders.common, 'shallow')).then(
+      ({ mtimeMs, size }) => `${mtimeMs} ${size}`,
+      () => '',
+    )
+    await using bench = await ScratchRepo.open(
+      this.#folder,
+      folders,
+      tip,
+      this,
+      `${folders.common}\0${shallow}`,
+      own,
+      signal,
+    )
     return await work(bench)
   }
 
@@ -50,7 +65,10 @@ export class ScratchRepos {
     return known
   }
 
-  /** Keeps what git said, in the place of what was asked longest ago. An object that is missing may come: that is not kept. */
+  /**
+   * Keeps what git said, in the place of what was asked longest ago. An object that is missing may come: that is not
+   * kept.
+   */
   keep(question: string, answer: GitAnswer): void {
     const bytes = sizeOf(question, answer)
     if (answer.code > 1 || bytes > LARGEST || this.#answers.has(question)) return
@@ -67,7 +85,12 @@ export class ScratchRepos {
   async takeIndex(commit: string, path: string): Promise<boolean> {
     const kept = join(this.#indexes, commit)
     const now = new Date()
-    return copyFile(kept, path).then(() => utimes(kept, now, now)).then(() => true, () => false)
+    return copyFile(kept, path)
+      .then(() => utimes(kept, now, now))
+      .then(
+        () => true,
+        () => false,
+      )
   }
 
   /** Keeps the index of a commit, in the place of the one that was needed longest ago. */
@@ -76,13 +99,16 @@ export class ScratchRepos {
     const half = join(this.#indexes, `.${randomUUID()}`)
     await copyFile(path, half)
     await rename(half, join(this.#indexes, commit))
-    const kept = await Promise.all((await readdir(this.#indexes)).map(async name => {
-      const { mtimeMs } = await stat(join(this.#indexes, name)).catch(() => ({ mtimeMs: 0 }))
-      return { name, mtimeMs }
-    }))
+    const kept = await Promise.all(
+      (await readdir(this.#indexes)).map(async name => {
+        const { mtimeMs } = await stat(join(this.#indexes, name)).catch(() => ({ mtimeMs: 0 }))
+        return { name, mtimeMs }
+      }),
+    )
     const over = kept.sort((one, other) => other.mtimeMs - one.mtimeMs).slice(MOST_INDEXES)
     await Promise.all(over.map(({ name }) => rm(join(this.#indexes, name), { force: true })))
   }
 }
 
-const sizeOf = (question: string, { stdout, stderr }: GitAnswer): number => 2 * question.length + 3 * stdout.length + 2 * stderr.length
+const sizeOf = (question: string, { stdout, stderr }: GitAnswer): number =>
+  2 * question.length + 3 * stdout.length + 2 * stderr.length

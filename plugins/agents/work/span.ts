@@ -36,8 +36,8 @@ export const wholeSpan = async (bench: ScratchRepo, branch: Branch): Promise<Spa
 }
 
 /**
- * What of the branch is still to land: everything since the last landed tip, or since it left main when it was rewritten,
- * and the paths that landings left behind.
+ * What of the branch is still to land: everything since the last landed tip, or since it left main when it was
+ * rewritten, and the paths that landings left behind.
  */
 export const outstandingSpan = async (bench: ScratchRepo, branch: Branch): Promise<Span> => {
   const { landedTip, tip, left = [] } = branch
@@ -45,22 +45,27 @@ export const outstandingSpan = async (bench: ScratchRepo, branch: Branch): Promi
   if (left.length === 0) return { from: landedTip, since: () => landedTip }
   const starts = new Map<string, string>()
   for (const commit of new Set(left.map(({ from }) => from))) {
-    starts.set(commit, await bench.contains(tip, commit) ? commit : await forkPoint(bench, branch))
+    starts.set(commit, (await bench.contains(tip, commit)) ? commit : await forkPoint(bench, branch))
   }
   const since = new Map(left.map(({ path, from }) => [path, starts.get(from)!]))
   return { from: await treeBefore(bench, landedTip, since), since: path => since.get(path) ?? landedTip }
 }
 
 /** The tree of a commit in which some paths are as earlier commits had them. */
-const treeBefore = async (bench: ScratchRepo, landedTip: string, since: ReadonlyMap<string, string>): Promise<string> => {
+const treeBefore = async (
+  bench: ScratchRepo,
+  landedTip: string,
+  since: ReadonlyMap<string, string>,
+): Promise<string> => {
   const index = 'span'
   await bench.git(['read-tree', landedTip], { index })
   const zero = '0'.repeat(landedTip.length)
   for (const start of new Set(since.values())) {
-    const input = [...await pairsBetween(bench, start, { tree: landedTip })]
+    const input = [...(await pairsBetween(bench, start, { tree: landedTip }))]
       .filter(([path]) => since.get(path) === start)
       .map(([path, { before }]) => (before ? `${before.mode} ${before.id}\t${path}\0` : `0 ${zero}\t${path}\0`))
-    if (input.length > 0) await bench.git(['update-index', '--replace', '-z', '--index-info'], { index, input: input.join('') })
+    if (input.length > 0)
+      await bench.git(['update-index', '--replace', '-z', '--index-info'], { index, input: input.join('') })
   }
   return (await bench.git(['write-tree'], { index })).text.trim()
 }

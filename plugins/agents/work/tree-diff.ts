@@ -30,7 +30,8 @@ const REPOSITORY = '160000'
 const NONE = '000000'
 
 /** A repository inside a repository is not a file: its own changes are counted in itself. */
-const entryOf = (mode: string, id: string): TreeFile | undefined => (mode === NONE || mode === REPOSITORY ? undefined : { mode, id })
+const entryOf = (mode: string, id: string): TreeFile | undefined =>
+  mode === NONE || mode === REPOSITORY ? undefined : { mode, id }
 
 /** Whether two entries are the same file. */
 export const same = (one: TreeFile | undefined, other: TreeFile | undefined): boolean =>
@@ -67,7 +68,7 @@ const parseCounts = (fields: string[]): Map<string, { additions: number; deletio
     const [added = '', deleted = '', name = ''] = fields[at]!.split('\t')
     if (added === '') continue
     // A renamed file's two names follow in fields of their own; a name may hold a tab.
-    const path = name === '' ? fields[at += 2]! : fields[at]!.slice(added.length + deleted.length + 2)
+    const path = name === '' ? fields[(at += 2)]! : fields[at]!.slice(added.length + deleted.length + 2)
     counts.set(path, added === '-' ? undefined : { additions: Number(added), deletions: Number(deleted) })
   }
   return counts
@@ -83,8 +84,24 @@ const statusOf = (from: string | undefined, { before, after }: Pair): ChangeStat
 }
 
 /** What changed between two trees, renames found, with the lines that came and went; what is never work is left out. */
-export const changesBetween = async (bench: ScratchRepo, repo: string, from: string, to: string): Promise<TreeChange[]> => {
-  const { text } = await bench.once(['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-abbrev', '-M', '-l1000', from, to])
+export const changesBetween = async (
+  bench: ScratchRepo,
+  repo: string,
+  from: string,
+  to: string,
+): Promise<TreeChange[]> => {
+  const { text } = await bench.once([
+    'diff-tree',
+    '-r',
+    '-z',
+    '--raw',
+    '--numstat',
+    '--no-abbrev',
+    '-M',
+    '-l1000',
+    from,
+    to,
+  ])
   const { raws, rest } = parseRaw(text.split('\0'))
   const counts = parseCounts(rest)
   return raws.flatMap(raw => {
@@ -99,32 +116,45 @@ export const changesBetween = async (bench: ScratchRepo, repo: string, from: str
     const source = hidden || !before ? undefined : raw.from
     if (!before && !after) return []
     const count = counts.get(path)
-    return [{
-      path,
-      status: statusOf(source, { ...(before && { before }), ...(after && { after }) }),
-      binary: counts.has(path) && count === undefined,
-      ...(source !== undefined && { from: source }),
-      ...(before && { before }),
-      ...(after && { after }),
-      ...count,
-    }]
+    return [
+      {
+        path,
+        status: statusOf(source, { ...(before && { before }), ...(after && { after }) }),
+        binary: counts.has(path) && count === undefined,
+        ...(source !== undefined && { from: source }),
+        ...(before && { before }),
+        ...(after && { after }),
+        ...count,
+      },
+    ]
   })
 }
 
 /** Every path that differs between a tree and another one, or an index. */
 export const pairsBetween = async (
-  bench: ScratchRepo, from: string, to: { tree: string } | { index: string },
+  bench: ScratchRepo,
+  from: string,
+  to: { tree: string } | { index: string },
 ): Promise<Map<string, Pair>> => {
   const flags = ['-z', '--raw', '--no-abbrev', '--no-renames']
-  const { text } = 'tree' in to
-    ? await bench.git(['diff-tree', '-r', ...flags, from, to.tree])
-    : await bench.git(['diff-index', '--cached', ...flags, from], { index: to.index })
-  return new Map(parseRaw(text.split('\0')).raws.map(({ path, before, after }) =>
-    [path, { ...(before && { before }), ...(after && { after }) }]))
+  const { text } =
+    'tree' in to
+      ? await bench.git(['diff-tree', '-r', ...flags, from, to.tree])
+      : await bench.git(['diff-index', '--cached', ...flags, from], { index: to.index })
+  return new Map(
+    parseRaw(text.split('\0')).raws.map(({ path, before, after }) => [
+      path,
+      { ...(before && { before }), ...(after && { after }) },
+    ]),
+  )
 }
 
 /** The entries of an index that are wanted. */
-export const treeEntriesOf = async (bench: ScratchRepo, index: string, wanted: ReadonlySet<string>): Promise<Map<string, TreeFile>> => {
+export const treeEntriesOf = async (
+  bench: ScratchRepo,
+  index: string,
+  wanted: ReadonlySet<string>,
+): Promise<Map<string, TreeFile>> => {
   const { text } = await bench.git(['ls-files', '-s', '-z'], { index })
   const entries = new Map<string, TreeFile>()
   for (const record of text.split('\0')) {

@@ -17,7 +17,10 @@ import { ticketCalls } from './tickets.js'
  *
  * @param knows Whether there is a bundle of that name.
  */
-export const accessCalls = (host: Host, knows: (bundle: string) => boolean): Handlers<AccessCalls & MemberCalls & TicketCalls> => {
+export const accessCalls = (
+  host: Host,
+  knows: (bundle: string) => boolean,
+): Handlers<AccessCalls & MemberCalls & TicketCalls> => {
   const published = (domain: 'sessions' | 'members') => host.call('kernel.events.publish', { domain })
   const asked = new Budget(120)
   const denied = recordDenials(host)

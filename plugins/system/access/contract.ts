@@ -45,10 +45,10 @@ export interface AccessCalls {
    * Turn a proof into a session, or renew the session presented.
    *
    * `login` is a one-time code that `sandbox login` prints. An identity token as bearer, with the nonce of
-   * `GET /system/sign-in`, signs in whoever has a role here; `invite` grants one; on a sandbox that nobody owns the first
-   * identity becomes the owner, with `claim` where the code printed at start is asked for. Where no provider is configured
-   * an `invite` alone signs in, under `name`. A bearer session is renewed: same id, new token, and the old token works
-   * 10 more minutes. Codes are used up exactly when they grant. The token is in this answer only.
+   * `GET /system/sign-in`, signs in whoever has a role here; `invite` grants one; on a sandbox that nobody owns the
+   * first identity becomes the owner, with `claim` where the code printed at start is asked for. Where no provider is
+   * configured an `invite` alone signs in, under `name`. A bearer session is renewed: same id, new token, and the old
+   * token works 10 more minutes. Codes are used up exactly when they grant. The token is in this answer only.
    *
    * - 400: no proof of any kind
    * - 401: the token, session or code is not accepted

@@ -7,15 +7,21 @@ import { plainValue } from './plain.js'
 const OTHERS = 'only the owner ends the sessions of others'
 
 /** The caller's own sessions; for the owner everybody's. */
-export const listSessions = async (host: Pick<Host, 'call'>, { kind, role, email, sessionId }: Caller): Promise<{ sessions: AccessSession[] }> => {
-  if (kind !== 'session' || email === undefined) refuse('forbidden', `sessions are listed for a signed-in person, found a caller of kind ${kind}`)
+export const listSessions = async (
+  host: Pick<Host, 'call'>,
+  { kind, role, email, sessionId }: Caller,
+): Promise<{ sessions: AccessSession[] }> => {
+  if (kind !== 'session' || email === undefined)
+    refuse('forbidden', `sessions are listed for a signed-in person, found a caller of kind ${kind}`)
   const { sessions } = await host.call('kernel.session.list', role === 'owner' ? {} : { email: email! })
   return { sessions: sessions.map(one => ({ ...one, current: one.id === sessionId })) }
 }
 
 /** Ends the sessions named, if they are the caller's to end. */
 export const revokeSessions = async (
-  host: Pick<Host, 'call' | 'serves' | 'log'>, asked: Input<System, 'POST /system/sessions/revoke'>, context: Context,
+  host: Pick<Host, 'call' | 'serves' | 'log'>,
+  asked: Input<System, 'POST /system/sessions/revoke'>,
+  context: Context,
 ): Promise<{ ok: true; revoked: number }> => {
   const { caller } = context
   const { current, id, email } = asked
@@ -42,7 +48,9 @@ export const revokeSessions = async (
 
 /** Mints a control token for a program of the owner. */
 export const mintToken = async (
-  host: Pick<Host, 'call' | 'emit' | 'serves' | 'log'>, asked: Input<System, 'POST /system/control/tokens'>, context: Context,
+  host: Pick<Host, 'call' | 'emit' | 'serves' | 'log'>,
+  asked: Input<System, 'POST /system/control/tokens'>,
+  context: Context,
 ): Promise<{ id: string; token: string }> => {
   const { scope, expiresAt } = asked
   const { kind, role, actor } = context.caller

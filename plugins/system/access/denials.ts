@@ -10,7 +10,10 @@ interface Streak {
   credential: string
 }
 
-/** Failures of an address that follow one another, told as two: the first at once, the rest together when their time is over. */
+/**
+ * Failures of an address that follow one another, told as two: the first at once, the rest together when their time is
+ * over.
+ */
 export class Denials {
   readonly #tell: (address: string, credential: string, count: number) => void
   readonly #now: () => number
@@ -52,10 +55,18 @@ export class Denials {
 }
 
 /** Writes down who was turned away at the door; the answer counts one whom this group turned away itself. */
-export const recordDenials = (host: Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'signal' | 'stopping'>): Denials['add'] => {
-  const write = (address: string, credential: string, count: number) => record(host, {
-    type: 'access.denied', direction: 'in', outcome: 'error', actor: 'stranger', source: 'access.denied', extra: { address, credential, count },
-  })
+export const recordDenials = (
+  host: Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'signal' | 'stopping'>,
+): Denials['add'] => {
+  const write = (address: string, credential: string, count: number) =>
+    record(host, {
+      type: 'access.denied',
+      direction: 'in',
+      outcome: 'error',
+      actor: 'stranger',
+      source: 'access.denied',
+      extra: { address, credential, count },
+    })
   const writing = new Set<Promise<void>>()
   const denials = new Denials((address, credential, count) => {
     const written = write(address, credential, count).finally(() => writing.delete(written))

@@ -9,4 +9,5 @@ export const plainEmail = (text: string): string | undefined => {
 }
 
 /** Whether an e-mail is one the sandbox gives out itself. */
-export const isLocalEmail = (email: string): boolean => email.endsWith(`@${LOCAL_DOMAIN}`) || email.endsWith(`.${LOCAL_DOMAIN}`)
+export const isLocalEmail = (email: string): boolean =>
+  email.endsWith(`@${LOCAL_DOMAIN}`) || email.endsWith(`.${LOCAL_DOMAIN}`)

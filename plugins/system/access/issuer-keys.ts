@@ -57,8 +57,10 @@ export class IssuerKeys {
   async #readKeys(): Promise<JSONWebKeySet> {
     const discovery = await this.#document(`${this.#issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
     const { issuer, jwks_uri: address } = discovery as { issuer?: unknown; jwks_uri?: unknown }
-    if (issuer !== this.#issuer) this.#fail(`its configuration names the issuer ${JSON.stringify(issuer)?.slice(0, 200)}`)
-    if (typeof address !== 'string' || !isSafe(address)) return this.#fail('its configuration names no address of keys that https leads to')
+    if (issuer !== this.#issuer)
+      this.#fail(`its configuration names the issuer ${JSON.stringify(issuer)?.slice(0, 200)}`)
+    if (typeof address !== 'string' || !isSafe(address))
+      return this.#fail('its configuration names no address of keys that https leads to')
     const { keys } = (await this.#document(address)) as { keys?: unknown }
     if (!Array.isArray(keys) || keys.length > KEYS) return this.#fail('its key set holds no list of keys')
     const set = { keys: keys.filter((key): key is JWK => typeof key === 'object' && key !== null) }
@@ -82,5 +84,7 @@ export class IssuerKeys {
 /** Keys that anybody on the way could change are none. */
 const isSafe = (address: string): boolean => {
   const url = URL.parse(address)
-  return url?.protocol === 'https:' || (url?.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))
+  return (
+    url?.protocol === 'https:' || (url?.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))
+  )
 }

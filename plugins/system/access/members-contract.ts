@@ -24,10 +24,10 @@ export interface MemberCalls {
   /**
    * Give a person a role, or make an invitation for whoever redeems it.
    *
-   * With `email` that person is granted or graded anew, and their areas are replaced as a whole (a maintainer and the owner
-   * have none). Role `owner` hands ownership over to somebody who has signed in; the caller becomes a maintainer. Without
-   * `email` the answer holds a one-time code, good for 7 days or until `expiresAt`, at most 30 days. What a person no longer
-   * reaches is closed to them at once.
+   * With `email` that person is granted or graded anew, and their areas are replaced as a whole (a maintainer and the
+   * owner have none). Role `owner` hands ownership over to somebody who has signed in; the caller becomes a maintainer.
+   * Without `email` the answer holds a one-time code, good for 7 days or until `expiresAt`, at most 30 days. What a
+   * person no longer reaches is closed to them at once.
    *
    * - 400: an e-mail not of the form local@domain, or an expiry that may not be
    * - 403: the caller is not the owner, signed in
@@ -47,7 +47,8 @@ export interface MemberCalls {
   /**
    * Take a person's access away, or withdraw an invitation.
    *
-   * Their sessions and streams end within 1 s; turns they started go on. Below maintainer the lists of the answer are empty.
+   * Their sessions and streams end within 1 s; turns they started go on. Below maintainer the lists of the answer are
+   * empty.
    *
    * - 400: neither or both of `email` and `invitation`
    * - 403: the access of somebody else, by a caller who is not the owner
@@ -71,6 +72,8 @@ export interface MemberCalls {
   /** One person of the roster, for another group; absent: nobody of that e-mail has a role here. */
   'members.get'(input: { email: string }): { member?: Member }
 
-  /** Limit people to areas and to no others, all of them in one step, for another group; without `areas` lift the limit. */
+  /**
+   * Limit people to areas and to no others, all of them in one step, for another group; without `areas` lift the limit.
+   */
   'members.setAreas'(input: { people: { email: string; areas?: string[] }[] }): Ok
 }

@@ -20,8 +20,9 @@ export const memberCalls = (host: MembersHost, changed: Changed): Handlers<Membe
     const { caller } = context
     const { members } = await host.call('kernel.members.list')
     const own = email === caller.email
-    if (!own && !isOwner(caller)) refuse('forbidden', 'only the owner takes somebody else\'s access away')
-    if (!members.some(one => one.email === email)) refuse('not-found', `expected somebody on the roster, found nobody called ${email.slice(0, 80)}`)
+    if (!own && !isOwner(caller)) refuse('forbidden', "only the owner takes somebody else's access away")
+    if (!members.some(one => one.email === email))
+      refuse('not-found', `expected somebody on the roster, found nobody called ${email.slice(0, 80)}`)
     await host.call('kernel.members.remove', { email })
     host.emit('member.removed', { email })
     await record(host, { type: 'member.removed', extra: { email } }, context)
@@ -34,13 +35,19 @@ export const memberCalls = (host: MembersHost, changed: Changed): Handlers<Membe
     'POST /members': async (asked, context) => {
       ownerOnly(context.caller)
       if (asked.role === 'viewer' || asked.role === 'collaborator') await knowAreas(host, asked.areas ?? [])
-      const made = asked.email === undefined ? { invitation: await invite(host, asked, context) } : await grant(host, asked.email, asked, context)
+      const made =
+        asked.email === undefined
+          ? { invitation: await invite(host, asked, context) }
+          : await grant(host, asked.email, asked, context)
       await changed('members')
       return { ...(await host.call('kernel.members.list')), ...made }
     },
     'DELETE /members': async ({ email, invitation }, context) => {
       if ((email === undefined) === (invitation === undefined)) {
-        return refuse('invalid', `expected one of email and invitation, found ${email === undefined ? 'neither' : 'both'}`)
+        return refuse(
+          'invalid',
+          `expected one of email and invitation, found ${email === undefined ? 'neither' : 'both'}`,
+        )
       }
       if (email !== undefined) return leave(email.toLowerCase(), context)
       if (!isOwner(context.caller)) refuse('forbidden', 'only the owner withdraws an invitation')
@@ -49,7 +56,8 @@ export const memberCalls = (host: MembersHost, changed: Changed): Handlers<Membe
       await changed('members')
       return shownTo(host, context.caller)
     },
-    'DELETE /members/self': (_, context) => leave(context.caller.email ?? refuse('forbidden', 'it takes a signed-in person'), context),
+    'DELETE /members/self': (_, context) =>
+      leave(context.caller.email ?? refuse('forbidden', 'it takes a signed-in person'), context),
     'members.list': () => host.call('kernel.members.list'),
     'members.get': async ({ email }) => {
       const { members } = await host.call('kernel.members.list')
@@ -69,14 +77,27 @@ export const memberCalls = (host: MembersHost, changed: Changed): Handlers<Membe
 const isOwner = ({ kind, role }: Caller): boolean => kind === 'session' && role === 'owner'
 
 const ownerOnly = (caller: Caller): void => {
-  if (!isOwner(caller)) refuse('forbidden', `a session of the owner grants roles, found a caller of kind ${caller.kind} and role ${caller.role}`)
+  if (!isOwner(caller))
+    refuse(
+      'forbidden',
+      `a session of the owner grants roles, found a caller of kind ${caller.kind} and role ${caller.role}`,
+    )
 }
 
-const grant = async (host: MembersHost, given: string, { role, areas, expiresAt }: Asked, context: Context): Promise<{}> => {
+const grant = async (
+  host: MembersHost,
+  given: string,
+  { role, areas, expiresAt }: Asked,
+  context: Context,
+): Promise<{}> => {
   const errors = [{ path: 'email', expected: 'an e-mail of the form local@domain' }]
-  const email = plainEmail(given) ?? refuse('invalid', 'email: expected an e-mail of the form local@domain, found another', { errors })
+  const email =
+    plainEmail(given)
+    ?? refuse('invalid', 'email: expected an e-mail of the form local@domain, found another', { errors })
   if (expiresAt !== undefined) {
-    refuse('invalid', 'expiresAt: only an invitation expires, a grant with email does not', { errors: [{ path: 'expiresAt', expected: 'nothing beside email' }] })
+    refuse('invalid', 'expiresAt: only an invitation expires, a grant with email does not', {
+      errors: [{ path: 'expiresAt', expected: 'nothing beside email' }],
+    })
   }
   await host.call('kernel.members.grant', { email, role, by: context.caller.actor, ...(areas && { areas }) })
   host.emit('member.changed', { email })
@@ -85,12 +106,26 @@ const grant = async (host: MembersHost, given: string, { role, areas, expiresAt 
   return {}
 }
 
-const invite = async (host: MembersHost, { role, areas, note, expiresAt }: Asked, context: Context): Promise<Granted['invitation'] & {}> => {
+const invite = async (
+  host: MembersHost,
+  { role, areas, note, expiresAt }: Asked,
+  context: Context,
+): Promise<Granted['invitation'] & {}> => {
   const { base } = httpRequestOf(context)
   const shown = plainValue(note ?? '')
-  const asked = { role, by: context.caller.actor, ...(areas && { areas }), ...(shown && { note: shown }), ...(expiresAt !== undefined && { expiresAt }) }
+  const asked = {
+    role,
+    by: context.caller.actor,
+    ...(areas && { areas }),
+    ...(shown && { note: shown }),
+    ...(expiresAt !== undefined && { expiresAt }),
+  }
   const made = await host.call('kernel.members.invite', asked)
-  await record(host, { type: 'invitation.made', extra: { id: made.id, role, ...(areas && { areas }), ...(shown && { note: shown }) } }, context)
+  await record(
+    host,
+    { type: 'invitation.made', extra: { id: made.id, role, ...(areas && { areas }), ...(shown && { note: shown }) } },
+    context,
+  )
   return { ...made, url: `${base}/#invite=${made.code}` }
 }
 
@@ -98,9 +133,16 @@ const invite = async (host: MembersHost, { role, areas, note, expiresAt }: Asked
 const knowAreas = async (host: MembersHost, ids: string[]): Promise<void> => {
   if (!ids.length) return
   const { unknown } = (await host.serves('areas.known')) ? await host.call('areas.known', { ids }) : { unknown: ids }
-  if (unknown.length) refuse('not-found', `expected areas of this sandbox, found none called ${unknown.slice(0, 5).map(id => JSON.stringify(id.slice(0, 40))).join(', ')}`)
+  if (unknown.length)
+    refuse(
+      'not-found',
+      `expected areas of this sandbox, found none called ${unknown
+        .slice(0, 5)
+        .map(id => JSON.stringify(id.slice(0, 40)))
+        .join(', ')}`,
+    )
 }
 
 /** Who may not read the roster is told nothing of it. */
 const shownTo = async (host: MembersHost, { role }: Caller): Promise<MemberList> =>
-  (role === 'owner' || role === 'maintainer' ? host.call('kernel.members.list') : { members: [], invitations: [] })
+  role === 'owner' || role === 'maintainer' ? host.call('kernel.members.list') : { members: [], invitations: [] }

@@ -54,7 +54,9 @@ export class IdentityTokens {
     const wrong = (why: string): never => {
       const retryAfter = this.#failed.wait(address)
       if (retryAfter !== undefined) {
-        refuse('too-many', `too many failed identity tokens from this address; try again in ${retryAfter} s`, { retryAfter })
+        refuse('too-many', `too many failed identity tokens from this address; try again in ${retryAfter} s`, {
+          retryAfter,
+        })
       }
       this.#failed.add(address)
       this.#options.refused(address)
@@ -64,20 +66,28 @@ export class IdentityTokens {
     if (!FORM.test(token)) wrong('expected a signed token of three parts')
     // What costs nothing is judged first, so that a stranger cannot have keys fetched with made-up tokens.
     const { header, claims } = await parts(token).catch(() => wrong('its header or its claims are no JSON'))
-    if (!ALGORITHMS.includes(header.alg ?? '')) wrong(`expected alg ${ALGORITHMS.join(', ')}, found ${shown(header.alg)}`)
+    if (!ALGORITHMS.includes(header.alg ?? ''))
+      wrong(`expected alg ${ALGORITHMS.join(', ')}, found ${shown(header.alg)}`)
     if ('crit' in header) wrong('expected no header crit')
-    const provider = this.#providerOf(claims) ?? wrong(`its issuer or audience is not configured here, found ${shown(claims.iss)} for ${shown(claims.aud)}`)
+    const provider =
+      this.#providerOf(claims)
+      ?? wrong(`its issuer or audience is not configured here, found ${shown(claims.iss)} for ${shown(claims.aud)}`)
     this.#judgeTimes(claims, wrong)
     const seen = await this.#notSeen(provider, token, claims, wrong)
     const person = personOf(provider, claims, wrong)
-    if (!(await this.#isSigned(token, header.kid, this.#keys.get(provider.issuer)!))) wrong('none of its issuer\'s keys made the signature')
+    if (!(await this.#isSigned(token, header.kid, this.#keys.get(provider.issuer)!)))
+      wrong("none of its issuer's keys made the signature")
     return { person, ...seen }
   }
 
   #providerOf({ iss, aud, azp }: JWTPayload): IdentityProvider | undefined {
     const audience = Array.isArray(aud) ? aud : [aud]
-    return this.#options.providers.find(one => one.issuer === iss && one.audience.some(name => audience.includes(name))
-      && (audience.length === 1 || azp === one.clientId))
+    return this.#options.providers.find(
+      one =>
+        one.issuer === iss
+        && one.audience.some(name => audience.includes(name))
+        && (audience.length === 1 || azp === one.clientId),
+    )
   }
 
   #judgeTimes({ exp, nbf, iat }: JWTPayload, wrong: (why: string) => never): void {
@@ -88,14 +98,20 @@ export class IdentityTokens {
   }
 
   /** How the token is kept from being used twice: by its nonce, or by itself. */
-  async #notSeen({ nonce: kind }: IdentityProvider, token: string, { nonce, iat = 0 }: JWTPayload, wrong: (why: string) => never): Promise<Pick<Verified, 'use' | 'release'>> {
+  async #notSeen(
+    { nonce: kind }: IdentityProvider,
+    token: string,
+    { nonce, iat = 0 }: JWTPayload,
+    wrong: (why: string) => never,
+  ): Promise<Pick<Verified, 'use' | 'release'>> {
     const { nonces, used, now } = this.#options
     if (kind === 'off') {
       if (now() / 1000 > iat + YOUNG) wrong('it was issued more than ten minutes ago')
       if (await used.has(token)) wrong('it was used before')
       return { use: () => used.add(token, (iat + YOUNG) * 1000), release: () => used.remove(token) }
     }
-    if (typeof nonce !== 'string' || !nonces.isOpen(nonce)) return wrong('expected a nonce of GET /system/sign-in from the last ten minutes, not used before')
+    if (typeof nonce !== 'string' || !nonces.isOpen(nonce))
+      return wrong('expected a nonce of GET /system/sign-in from the last ten minutes, not used before')
     return { use: async () => nonces.use(nonce), release: async () => nonces.release(nonce) }
   }
 
@@ -107,7 +123,9 @@ export class IdentityTokens {
   }
 }
 
-const parts = async (token: string): Promise<{ header: { alg?: string; kid?: string }; claims: JWTPayload & { [claim: string]: unknown } }> => {
+const parts = async (
+  token: string,
+): Promise<{ header: { alg?: string; kid?: string }; claims: JWTPayload & { [claim: string]: unknown } }> => {
   const { decodeJwt, decodeProtectedHeader } = await import('jose')
   return { header: decodeProtectedHeader(token), claims: decodeJwt(token) }
 }
@@ -122,14 +140,21 @@ const isSignedBy = async (token: string, set: JSONWebKeySet): Promise<'yes' | 'n
     if (error instanceof errors.JWKSNoMatchingKey) return 'unknown'
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return 'no'
     for await (const key of error) {
-      const signed = await compactVerify(token, key, options).then(() => true, () => false)
+      const signed = await compactVerify(token, key, options).then(
+        () => true,
+        () => false,
+      )
       if (signed) return 'yes'
     }
     return 'no'
   }
 }
 
-const personOf = ({ issuer, emailClaim = 'email' }: IdentityProvider, claims: JWTPayload & { [claim: string]: unknown }, wrong: (why: string) => never): Verified['person'] => {
+const personOf = (
+  { issuer, emailClaim = 'email' }: IdentityProvider,
+  claims: JWTPayload & { [claim: string]: unknown },
+  wrong: (why: string) => never,
+): Verified['person'] => {
   const { sub, name, picture, email_verified: verified } = claims
   if (typeof sub !== 'string' || !sub || sub.length > 255) return wrong('it does not say who it is of (sub)')
   const given = claims[emailClaim]
@@ -138,7 +163,10 @@ const personOf = ({ issuer, emailClaim = 'email' }: IdentityProvider, claims: JW
   if (verified !== true) return wrong('its e-mail is not verified (email_verified)')
   if (isLocalEmail(email)) return wrong(`an e-mail at ${LOCAL_DOMAIN} is given out by this sandbox alone`)
   const called = typeof name === 'string' ? plainValue(name).slice(0, 80) : ''
-  const drawn = typeof picture === 'string' && picture.length <= 2000 && URL.parse(picture)?.protocol === 'https:' ? picture : undefined
+  const drawn =
+    typeof picture === 'string' && picture.length <= 2000 && URL.parse(picture)?.protocol === 'https:'
+      ? picture
+      : undefined
   return { issuer, subject: sub, email, ...(called && { name: called }), ...(drawn && { picture: drawn }) }
 }
 

@@ -11,8 +11,8 @@ import { plainValue } from './plain.js'
 import { UsedTokens } from './used-tokens.js'
 
 const PLAIN =
-  'a local sign-in takes HTTPS, or a loopback connection without a proxy, found plain HTTP; ' +
-  'open the link on the machine itself'
+  'a local sign-in takes HTTPS, or a loopback connection without a proxy, found plain HTTP; '
+  + 'open the link on the machine itself'
 const PLAIN_INVITE = 'an invitation was sent over plain HTTP: use https, or set http.allowPlain on a private network'
 
 type Proof = Input<System, 'POST /system/session'>
@@ -35,7 +35,11 @@ export class SignIn {
   #tokens: IdentityTokens | undefined
 
   /** @param refused Told of each address whose identity token was refused. */
-  constructor(host: Pick<Host, 'call' | 'files' | 'signal'>, refused: (address: string) => void, now: () => number = Date.now) {
+  constructor(
+    host: Pick<Host, 'call' | 'files' | 'signal'>,
+    refused: (address: string) => void,
+    now: () => number = Date.now,
+  ) {
     this.#host = host
     this.#refused = refused
     this.#now = now
@@ -65,8 +69,9 @@ export class SignIn {
     const codes = { ...(claim !== undefined && { claim }), ...(invite !== undefined && { invite }) }
     if (bearer !== undefined && !bearer.startsWith('sbs_')) {
       const { person, use, release } = await this.#identityTokens(providers).verify(bearer, http.address)
-      const claimNeeded = rule === 'code' || await this.#isStranger(http)
-      if (!(await use())) refuse('unauthenticated', 'the identity token is not accepted: it was used before; sign in again')
+      const claimNeeded = rule === 'code' || (await this.#isStranger(http))
+      if (!(await use()))
+        refuse('unauthenticated', 'the identity token is not accepted: it was used before; sign in again')
       try {
         return await this.#host.call('kernel.session.open', { person, ...codes, claimNeeded, ...from }, { signal })
       } catch (error) {
@@ -74,22 +79,40 @@ export class SignIn {
         throw error
       }
     }
-    if (invite !== undefined || claim !== undefined) return this.#byCode(proof, http, providers, () =>
-      this.#host.call('kernel.session.open', { ...codes, name: plainValue(proof.name ?? ''), ...from }, { signal }))
+    if (invite !== undefined || claim !== undefined)
+      return this.#byCode(proof, http, providers, () =>
+        this.#host.call('kernel.session.open', { ...codes, name: plainValue(proof.name ?? ''), ...from }, { signal }),
+      )
     if (bearer === undefined) {
-      return refuse('invalid', 'expected a proof: login with a code of sandbox login, or an identity token or a session as bearer; found none')
+      return refuse(
+        'invalid',
+        'expected a proof: login with a code of sandbox login, or an identity token or a session as bearer; found none',
+      )
     }
-    return { session: await this.#host.call('kernel.session.renew', { token: bearer, address: http.address }, { signal }) }
+    return {
+      session: await this.#host.call('kernel.session.renew', { token: bearer, address: http.address }, { signal }),
+    }
   }
 
   /** An invitation alone makes somebody known where no provider is there to vouch for them. */
-  #byCode({ invite, name }: Proof, { plain: readable }: HttpFacts, providers: readonly IdentityProvider[], open: () => Promise<SignedIn>): Promise<SignedIn> {
+  #byCode(
+    { invite, name }: Proof,
+    { plain: readable }: HttpFacts,
+    providers: readonly IdentityProvider[],
+    open: () => Promise<SignedIn>,
+  ): Promise<SignedIn> {
     if (readable) refuse('forbidden', PLAIN_INVITE)
     if (invite !== undefined && providers.length) {
-      refuse('unauthenticated', `expected an identity token as bearer beside the invitation: sign in with ${providers.map(({ label }) => label).join(' or ')}`)
+      refuse(
+        'unauthenticated',
+        'expected an identity token as bearer beside the invitation: sign in '
+          + `with ${providers.map(({ label }) => label).join(' or ')}`,
+      )
     }
     if (invite !== undefined && !plainValue(name ?? '')) {
-      refuse('invalid', 'name: expected what others shall call you, found nothing', { errors: [{ path: 'name', expected: 'a character that can be seen' }] })
+      refuse('invalid', 'name: expected what others shall call you, found nothing', {
+        errors: [{ path: 'name', expected: 'a character that can be seen' }],
+      })
     }
     return open()
   }
@@ -100,7 +123,12 @@ export class SignIn {
     if (forwarded) return true
     if (!showsConnections) return false
     const { listeners } = await this.#host.call('kernel.listeners')
-    return await ownerOfPort(nearPort, listeners.map(({ port }) => port)) !== process.getuid?.()
+    return (
+      (await ownerOfPort(
+        nearPort,
+        listeners.map(({ port }) => port),
+      )) !== process.getuid?.()
+    )
   }
 
   #identityTokens(providers: readonly IdentityProvider[]): IdentityTokens {
@@ -108,14 +136,25 @@ export class SignIn {
       const { listeners } = await this.#host.call('kernel.listeners')
       // The deployment names the issuer, so it may be near; what is redirected comes from somebody it did not name.
       const { status, body, truncated } = await askOutside({
-        url, reach: { near: true, listeners }, redirects: 0, timeoutMs: 10_000, maxBytes: 1 << 20, signal: this.#host.signal,
+        url,
+        reach: { near: true, listeners },
+        redirects: 0,
+        timeoutMs: 10_000,
+        maxBytes: 1 << 20,
+        signal: this.#host.signal,
         headers: { accept: 'application/json' },
       })
-      if (status !== 200 || truncated) refuse('dependency', `${url} answered ${status}${truncated ? ' with more than 1 MiB' : ''}`)
+      if (status !== 200 || truncated)
+        refuse('dependency', `${url} answered ${status}${truncated ? ' with more than 1 MiB' : ''}`)
       return body
     }
     this.#tokens ??= new IdentityTokens({
-      providers, nonces: this.#nonces, used: new UsedTokens(this.#host.files, this.#now), read, refused: this.#refused, now: this.#now,
+      providers,
+      nonces: this.#nonces,
+      used: new UsedTokens(this.#host.files, this.#now),
+      read,
+      refused: this.#refused,
+      now: this.#now,
     })
     return this.#tokens
   }

@@ -12,12 +12,18 @@ export const ticketCalls = (host: Pick<Host, 'call'>, knows: (bundle: string) =>
     if (purpose === 'bundle') {
       if (role !== 'owner') refuse('forbidden', `a bundle is downloaded by the owner, found role ${role}`)
       if (name === undefined) {
-        return refuse('invalid', 'name: expected the name of a bundle, found nothing', { errors: [{ path: 'name', expected: 'the name of a bundle' }] })
+        return refuse('invalid', 'name: expected the name of a bundle, found nothing', {
+          errors: [{ path: 'name', expected: 'the name of a bundle' }],
+        })
       }
       if (!knows(name)) refuse('not-found', `no bundle is named ${name}`)
     } else if (purpose !== 'events' && role !== 'owner' && role !== 'maintainer') {
       refuse('forbidden', `a ticket for a terminal or browser takes role maintainer, found role ${role}`)
     }
-    return host.call('kernel.ticket.mint', { ...(purpose && { purpose }), ...(name !== undefined && { name }) }, { as: context })
+    return host.call(
+      'kernel.ticket.mint',
+      { ...(purpose && { purpose }), ...(name !== undefined && { name }) },
+      { as: context },
+    )
   },
 })

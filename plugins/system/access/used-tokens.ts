@@ -6,7 +6,9 @@ interface Used {
   readonly tokens: { readonly [hash: string]: number }
 }
 
-/** Identity tokens without a nonce that were used, also by the daemon before this one, while they could be used again. */
+/**
+ * Identity tokens without a nonce that were used, also by the daemon before this one, while they could be used again.
+ */
 export class UsedTokens {
   readonly #files: Files
   readonly #now: () => number
@@ -25,7 +27,9 @@ export class UsedTokens {
   async add(token: string, until: number): Promise<boolean> {
     const hash = hashOf(token)
     let fresh = false
-    await (await this.#kept()).change(used => {
+    await (
+      await this.#kept()
+    ).change(used => {
       fresh = !Object.hasOwn(used.tokens, hash)
       return fresh ? { tokens: { ...this.#good(used), [hash]: until } } : used
     })
@@ -33,7 +37,9 @@ export class UsedTokens {
   }
 
   async remove(token: string): Promise<void> {
-    await (await this.#kept()).change(used => {
+    await (
+      await this.#kept()
+    ).change(used => {
       const { [hashOf(token)]: gone, ...tokens } = this.#good(used)
       return { tokens }
     })

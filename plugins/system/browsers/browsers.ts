@@ -65,16 +65,29 @@ export class Browsers {
     const name = asked.name ?? `${conversationId === undefined ? 'web' : 'agent'}-${randomBytes(5).toString('hex')}`
     this.#forget()
     const before = this.#entries.get(name)
-    if (before && before.finishedAt === undefined) refuse('conflict', `the browser ${name} is running: use it, or close it first`)
+    if (before && before.finishedAt === undefined)
+      refuse('conflict', `the browser ${name} is running: use it, or close it first`)
     const live = [...this.#entries.values()].filter(({ finishedAt }) => finishedAt === undefined)
     if (live.length >= MOST_RUNNING) refuse('too-many', `${live.length} browsers are running: close one first`)
     const fresh = profile === NO_SIGN_INS
-    if (!fresh && live.some(({ about }) => about.server === profile)) refuse('conflict', `a browser with the sign-ins of ${profile} is running: use it, or close it first`)
+    if (!fresh && live.some(({ about }) => about.server === profile))
+      refuse('conflict', `a browser with the sign-ins of ${profile} is running: use it, or close it first`)
     const folder = fresh ? this.#folder('fresh', randomBytes(8).toString('hex')) : this.#folder('profiles', profile)
-    const starting = this.#start({ around: this.#around, fresh, folder, reach: async () => ({ near, listeners: await this.#listeners() }) })
+    const starting = this.#start({
+      around: this.#around,
+      fresh,
+      folder,
+      reach: async () => ({ near, listeners: await this.#listeners() }),
+    })
     const entry: Entry = {
-      about: { name, label: asked.label ?? name, server: profile, ...(conversationId !== undefined && { conversationId }) },
-      starting, activityAt: this.#now(),
+      about: {
+        name,
+        label: asked.label ?? name,
+        server: profile,
+        ...(conversationId !== undefined && { conversationId }),
+      },
+      starting,
+      activityAt: this.#now(),
     }
     this.#entries.set(name, entry)
     try {
@@ -85,7 +98,9 @@ export class Browsers {
         entry.finishedAt ??= this.#now()
         this.#around.changed(name)
       })
-      void this.#bound(entry, running, folder).catch(error => this.#around.log.warn('a browser that is to be closed does not end', { browser: name, error: String(error) }))
+      void this.#bound(entry, running, folder).catch(error =>
+        this.#around.log.warn('a browser that is to be closed does not end', { browser: name, error: String(error) }),
+      )
       if (url !== undefined) await running.act({ action: 'open', url })
     } catch (error) {
       await entry.running?.end()
@@ -101,7 +116,9 @@ export class Browsers {
   async page({ name, ...act }: BrowserAct, byPerson = false): Promise<BrowserActed> {
     this.#forget()
     if (act.action === 'open' && byPerson && OF_PEOPLE.test(name) && !this.#entries.has(name)) {
-      const url = act.url ?? refuse('invalid', 'open needs url, found none', { errors: [{ path: 'url', expected: 'an address' }] })
+      const url =
+        act.url
+        ?? refuse('invalid', 'open needs url, found none', { errors: [{ path: 'url', expected: 'an address' }] })
       return { session: await this.open({ name, url }) }
     }
     const { entry, running } = await this.#running(name)
@@ -130,7 +147,9 @@ export class Browsers {
 
   /** Closes every browser of a conversation. */
   async endOf(conversationId: string): Promise<void> {
-    const names = [...this.#entries.values()].flatMap(({ about }) => (about.conversationId === conversationId ? [about.name] : []))
+    const names = [...this.#entries.values()].flatMap(({ about }) =>
+      about.conversationId === conversationId ? [about.name] : [],
+    )
     await Promise.all(names.map(name => this.end(name).catch(() => {})))
   }
 
@@ -142,7 +161,11 @@ export class Browsers {
   async #start(start: Start): Promise<RunningBrowser> {
     const { folder, fresh } = start
     const lost = fresh ? undefined : await fit(folder, this.#room.folder)
-    if (lost !== undefined) this.#around.log.warn(`a profile of a browser took more than ${mebibytes(this.#room.folder)}: ${lost} was removed`, { folder })
+    if (lost !== undefined)
+      this.#around.log.warn(
+        `a profile of a browser took more than ${mebibytes(this.#room.folder)}: ${lost} was removed`,
+        { folder },
+      )
     return RunningBrowser.start(start)
   }
 
@@ -151,7 +174,10 @@ export class Browsers {
     const most = this.#room.folder
     if (!(await quotaExceeded(folder, most, running.ended))) return
     entry.why = `it was closed, because what its pages keep on the disk grew beyond ${mebibytes(most)}`
-    this.#around.log.warn('a browser was closed, because what its pages keep on the disk grew too large', { browser: entry.about.name, bytes: most })
+    this.#around.log.warn('a browser was closed, because what its pages keep on the disk grew too large', {
+      browser: entry.about.name,
+      bytes: most,
+    })
     await running.end()
   }
 
@@ -167,11 +193,15 @@ export class Browsers {
   async #running(name: string): Promise<{ entry: Entry; about: Entry['about']; running: RunningBrowser }> {
     const entry = this.#entries.get(name) ?? refuse('not-found', `expected the name of a browser, found ${name}`)
     const running = entry.running ?? (await entry.starting)
-    return running.alive && entry.finishedAt === undefined ? { entry, about: entry.about, running } : refuse('conflict', gone(entry))
+    return running.alive && entry.finishedAt === undefined
+      ? { entry, about: entry.about, running }
+      : refuse('conflict', gone(entry))
   }
 
   async #listeners(): Promise<Listener[]> {
-    const gates = [...this.#entries.values()].flatMap(({ running }) => (running?.alive ? [{ host: '127.0.0.1', port: running.port }] : []))
+    const gates = [...this.#entries.values()].flatMap(({ running }) =>
+      running?.alive ? [{ host: '127.0.0.1', port: running.port }] : [],
+    )
     return [...(await this.#around.listeners()), ...gates]
   }
 
@@ -180,11 +210,15 @@ export class Browsers {
   }
 }
 
-const gone = ({ about: { name }, why = 'it was closed, or it crashed' }: Entry): string => `the browser ${name} is not running: ${why}; open another`
+const gone = ({ about: { name }, why = 'it was closed, or it crashed' }: Entry): string =>
+  `the browser ${name} is not running: ${why}; open another`
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`
 
 const shown = ({ about, running, activityAt, finishedAt }: Entry): BrowserSession => ({
-  ...about, running: running?.alive === true && finishedAt === undefined, activityAt, ...(finishedAt !== undefined && { finishedAt }),
+  ...about,
+  running: running?.alive === true && finishedAt === undefined,
+  activityAt,
+  ...(finishedAt !== undefined && { finishedAt }),
   pages: running?.pages ?? [],
 })

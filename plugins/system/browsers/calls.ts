@@ -5,24 +5,43 @@ import type { BrowserSession } from './contract.js'
 import { Browsers } from './browsers.js'
 import { View } from './view.js'
 
-type Answered = 'GET /system/browsers' | 'DELETE /system/browsers/{name}' | 'POST /system/browsers/{name}/page' | 'GET /system/browser-view' | `browsers.${'open' | 'page' | 'list' | 'end'}`
+type Answered =
+  | 'GET /system/browsers'
+  | 'DELETE /system/browsers/{name}'
+  | 'POST /system/browsers/{name}/page'
+  | 'GET /system/browser-view'
+  | `browsers.${'open' | 'page' | 'list' | 'end'}`
 
 /** Answers the calls of browsers; nothing runs before the first is opened. */
 export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
   const changed = (key: string) => void host.call('kernel.events.publish', { domain: 'browsers', key }).catch(() => {})
   const browsers = new Browsers({
-    place: host.place, log: host.log, signal: host.signal, changed,
+    place: host.place,
+    log: host.log,
+    signal: host.signal,
+    changed,
     listeners: async () => (await host.call('kernel.listeners')).listeners,
   })
   host.boot('remove what old browsers left', () => browsers.sweep())
   host.stopping(() => browsers.stop())
-  const told = (type: string, { about: { name, conversationId } }: { about: Pick<BrowserSession, 'name' | 'conversationId'> }, context: Context) =>
-    record(host, { type, audience: 'viewer', extra: { browser: name }, ...(conversationId !== undefined && { conversationId }) }, context)
+  const told = (
+    type: string,
+    { about: { name, conversationId } }: { about: Pick<BrowserSession, 'name' | 'conversationId'> },
+    context: Context,
+  ) =>
+    record(
+      host,
+      { type, audience: 'viewer', extra: { browser: name }, ...(conversationId !== undefined && { conversationId }) },
+      context,
+    )
   /** Who is limited to areas sees the browsers of conversations inside them. */
   const inside = async ({ conversationId: id }: BrowserSession, context: Context): Promise<boolean> => {
     if (!context.caller.areas) return true
-    if (id === undefined || !await host.serves('GET /agents/{id}')) return false
-    return host.call('GET /agents/{id}', { id }, { as: context, signal: context.signal }).then(() => true, () => false)
+    if (id === undefined || !(await host.serves('GET /agents/{id}'))) return false
+    return host.call('GET /agents/{id}', { id }, { as: context, signal: context.signal }).then(
+      () => true,
+      () => false,
+    )
   }
   return {
     'GET /system/browsers': async (_, context) => {
@@ -58,5 +77,10 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
 /** Viewers and tokens are not shown what the pages of somebody's account say. */
 const seenBy = (session: BrowserSession, { caller }: Context): BrowserSession => {
   const whole = session.server === 'web' || (caller.kind !== 'token' && caller.role !== 'viewer')
-  return whole ? session : { ...session, pages: session.pages.map(({ id, url, active }) => ({ id, url: url.replace(/[?#].*$/s, ''), active })) }
+  return whole
+    ? session
+    : {
+        ...session,
+        pages: session.pages.map(({ id, url, active }) => ({ id, url: url.replace(/[?#].*$/s, ''), active })),
+      }
 }

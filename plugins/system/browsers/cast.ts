@@ -7,7 +7,10 @@ import { answered, type Tab } from './tab.js'
 const STILL_MS = 400
 const QUALITY = 60
 
-/** The pictures of one page for one who looks: the newest waits to be taken, and the browser makes no more than it waits for. */
+/**
+ * The pictures of one page for one who looks: the newest waits to be taken, and the browser makes no more than it waits
+ * for.
+ */
 export class Cast {
   readonly tab: Tab
   readonly #session: CDPSession
@@ -57,7 +60,9 @@ export class Cast {
     this.#last = ''
     this.#owed = []
     const { width: maxWidth, height: maxHeight } = VIEWPORT
-    await answered(this.#session.send('Page.startScreencast', { format: 'jpeg', quality: QUALITY, maxWidth, maxHeight }))
+    await answered(
+      this.#session.send('Page.startScreencast', { format: 'jpeg', quality: QUALITY, maxWidth, maxHeight }),
+    )
   }
 
   async stop(): Promise<void> {
@@ -86,6 +91,7 @@ export class Cast {
   /** Tells the browser that its pictures were taken, unless one waits or is on its way. */
   #pay(): void {
     if (this.#taken || this.#waiting?.format === 'jpeg') return
-    for (const sessionId of this.#owed.splice(0)) void this.#session.send('Page.screencastFrameAck', { sessionId }).catch(() => {})
+    for (const sessionId of this.#owed.splice(0))
+      void this.#session.send('Page.screencastFrameAck', { sessionId }).catch(() => {})
   }
 }

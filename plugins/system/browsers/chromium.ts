@@ -30,7 +30,11 @@ export interface Surroundings extends Pick<Host, 'place' | 'log' | 'signal'> {
 }
 
 /** Where the program itself lies; the scripts before it add extensions and keys of the system's. */
-const PLACES = ['/usr/lib/chromium/chromium', '/usr/lib64/chromium-browser/chromium-browser', '/Applications/Chromium.app/Contents/MacOS/Chromium']
+const PLACES = [
+  '/usr/lib/chromium/chromium',
+  '/usr/lib64/chromium-browser/chromium-browser',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+]
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
 
 const GRACE_MS = 2000
@@ -39,14 +43,38 @@ const CACHE_BYTES = 32 * 1024 * 1024
 
 /** It asks nobody anything by itself, and whatever its pages ask goes through the gate. */
 const flags = (gate: number, profile: string, pages: number): string[] => [
-  '--headless', '--remote-debugging-pipe', `--user-data-dir=${profile}`, `--window-size=${VIEWPORT.width},${VIEWPORT.height}`,
-  `--proxy-server=http://127.0.0.1:${gate}`, '--proxy-bypass-list=<-loopback>', '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
-  '--force-webrtc-ip-handling-policy=disable_non_proxied_udp', '--disable-quic',
-  '--no-first-run', '--no-default-browser-check', '--no-pings', '--disable-background-networking', '--disable-component-update',
-  '--disable-sync', '--disable-default-apps', '--disable-extensions', '--disable-breakpad', '--disable-domain-reliability',
-  '--disable-client-side-phishing-detection', '--disable-search-engine-choice-screen', '--metrics-recording-only',
-  '--disable-component-extensions-with-background-pages', '--disable-print-preview', '--deny-permission-prompts', `--disk-cache-size=${CACHE_BYTES}`, `--media-cache-size=${CACHE_BYTES}`,
-  '--password-store=basic', '--use-mock-keychain', '--mute-audio', '--disable-back-forward-cache', '--force-color-profile=srgb',
+  '--headless',
+  '--remote-debugging-pipe',
+  `--user-data-dir=${profile}`,
+  `--window-size=${VIEWPORT.width},${VIEWPORT.height}`,
+  `--proxy-server=http://127.0.0.1:${gate}`,
+  '--proxy-bypass-list=<-loopback>',
+  '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
+  '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
+  '--disable-quic',
+  '--no-first-run',
+  '--no-default-browser-check',
+  '--no-pings',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-default-apps',
+  '--disable-extensions',
+  '--disable-breakpad',
+  '--disable-domain-reliability',
+  '--disable-client-side-phishing-detection',
+  '--disable-search-engine-choice-screen',
+  '--metrics-recording-only',
+  '--disable-component-extensions-with-background-pages',
+  '--disable-print-preview',
+  '--deny-permission-prompts',
+  `--disk-cache-size=${CACHE_BYTES}`,
+  `--media-cache-size=${CACHE_BYTES}`,
+  '--password-store=basic',
+  '--use-mock-keychain',
+  '--mute-audio',
+  '--disable-back-forward-cache',
+  '--force-color-profile=srgb',
   '--disable-features=MediaRouter,DialMediaRouteProvider,OptimizationHints,Translate,AutofillServerCommunication,HttpsUpgrades,'
     + 'HttpsFirstBalancedModeAutoEnable,PreconnectToSearch,NetworkTimeServiceQuerying,CertificateTransparencyComponentUpdater,'
     + 'LensOverlay,AimEnabled,DestroyProfileOnBrowserClose,PaintHolding,InterestFeedContentSuggestions,Prerender2,WebTransport,StaticStorageQuota',
@@ -68,21 +96,43 @@ export const findChromium = async (): Promise<string | undefined> => {
 
 /** What `GET /info` says of it; nothing is started to find out. */
 export const chromiumProgram = async (): Promise<Program> => ({
-  name: 'chromium', present: (await findChromium()) !== undefined, neededBy: ['system'],
+  name: 'chromium',
+  present: (await findChromium()) !== undefined,
+  neededBy: ['system'],
   install: process.platform === 'darwin' ? 'brew install --cask chromium' : 'apt-get install chromium',
 })
 
-/** Starts Chromium behind the wall: it sees its own folder of the data folder, and nothing of the workspace and of people's own folders. */
-export const startChromium = async ({ place, log, signal, room = BROWSER_QUOTA }: Surroundings, folder: string, gate: number): Promise<Chromium> => {
-  const program = (await findChromium()) ?? (await missingProgram('chromium', [process.env.SANDBOX_CHROMIUM ?? [], ...PLACES, ...NAMES].flat()))
-  const [profile, home, empty] = ['profile', 'home', 'empty'].map(name => join(folder, name)) as [string, string, string]
+/**
+ * Starts Chromium behind the wall: it sees its own folder of the data folder, and nothing of the workspace and of
+ * people's own folders.
+ */
+export const startChromium = async (
+  { place, log, signal, room = BROWSER_QUOTA }: Surroundings,
+  folder: string,
+  gate: number,
+): Promise<Chromium> => {
+  const program =
+    (await findChromium())
+    ?? (await missingProgram('chromium', [process.env.SANDBOX_CHROMIUM ?? [], ...PLACES, ...NAMES].flat()))
+  const [profile, home, empty] = ['profile', 'home', 'empty'].map(name => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
   for (const each of [profile, home, empty]) await mkdir(each, { recursive: true, mode: 0o700 })
   const env = listEnv({ HOME: home, TMPDIR: '/tmp', DBUS_SESSION_BUS_ADDRESS: 'disabled:' })
   const attempt = async (own: boolean): Promise<Chromium> => {
     const args = [...(own ? [] : ['--no-sandbox']), ...flags(gate, profile, room.pages)]
     const spec = {
-      workspace: place.workspace, data: place.data, cwd: place.workspace, env, hide: place.hidden, ordinary: own,
-      copy: { dir: empty, gitdirs: [] }, ownSandbox: true, exposed: [profile, home],
+      workspace: place.workspace,
+      data: place.data,
+      cwd: place.workspace,
+      env,
+      hide: place.hidden,
+      ordinary: own,
+      copy: { dir: empty, gitdirs: [] },
+      ownSandbox: true,
+      exposed: [profile, home],
       readOnly: isOfSystem(program) ? [] : [dirname(program)],
     }
     return connected(await walled(spec, program, args), home, signal)
@@ -92,15 +142,26 @@ export const startChromium = async ({ place, log, signal, room = BROWSER_QUOTA }
   } catch (error) {
     signal.throwIfAborted()
     const started = await attempt(false)
-    log.warn('chromium runs without a wall of its own around its pages: it ends with one on this machine', { error: String(error) })
+    log.warn('chromium runs without a wall of its own around its pages: it ends with one on this machine', {
+      error: String(error),
+    })
     return started
   }
 }
 
-const connected = async ({ program, args, env, cwd, enforced }: Walled, artifactsDir: string, signal: AbortSignal): Promise<Chromium> => {
+const connected = async (
+  { program, args, env, cwd, enforced }: Walled,
+  artifactsDir: string,
+  signal: AbortSignal,
+): Promise<Chromium> => {
   signal.throwIfAborted()
   const { chromium } = await import('playwright-core')
-  const child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] })
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...env },
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
+  })
   const said = lastWords(child)
   const ended = new Promise<void>(gone => child.once('close', () => gone()).once('error', () => gone()))
   const kill = () => {
@@ -131,6 +192,8 @@ const connected = async ({ program, args, env, cwd, enforced }: Walled, artifact
 /** The end of what it wrote to its standard error: a page can make it write without end. */
 const lastWords = (child: ChildProcess): (() => string) => {
   let text = ''
-  child.stderr!.setEncoding('utf8').on('data', (piece: string) => { text = (text + piece).slice(-2000) })
+  child.stderr!.setEncoding('utf8').on('data', (piece: string) => {
+    text = (text + piece).slice(-2000)
+  })
   return () => text.trim().split('\n').at(-1)?.slice(-300) ?? ''
 }

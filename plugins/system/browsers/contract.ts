@@ -107,8 +107,15 @@ export interface ViewPingFrame {
 }
 /** What who looks at a browser sends. */
 export type ViewClientFrame =
-  | ViewMouseFrame | ViewTextFrame | ViewKeyFrame | ViewBindFrame | ViewSelectionRequest | ViewSelectOptionFrame
-  | ViewPauseFrame | ViewResumeFrame | ViewPingFrame
+  | ViewMouseFrame
+  | ViewTextFrame
+  | ViewKeyFrame
+  | ViewBindFrame
+  | ViewSelectionRequest
+  | ViewSelectOptionFrame
+  | ViewPauseFrame
+  | ViewResumeFrame
+  | ViewPingFrame
 
 /** The size of the pictures that follow. */
 export interface ViewReadyFrame {
@@ -159,7 +166,13 @@ export interface ViewPongFrame {
 }
 /** What who looks at a browser receives. */
 export type ViewServerFrame =
-  | ViewReadyFrame | ViewPictureFrame | ViewSelectionFrame | ViewSelectFrame | ViewGoneFrame | ViewErrorFrame | ViewPongFrame
+  | ViewReadyFrame
+  | ViewPictureFrame
+  | ViewSelectionFrame
+  | ViewSelectFrame
+  | ViewGoneFrame
+  | ViewErrorFrame
+  | ViewPongFrame
 
 /** The browsers of the sandbox: real ones, which agents use and people look at. */
 export interface BrowserCalls {
@@ -194,8 +207,9 @@ export interface BrowserCalls {
   /**
    * Look at a browser, and use its page.
    *
-   * It takes a ticket of `POST /system/ws-ticket`. Pictures come as they change, the next when the last was taken: who is slow
-   * gets fewer, newer ones. The page that is active is shown until `bind` names one. Closing ends nothing in the browser.
+   * It takes a ticket of `POST /system/ws-ticket`. Pictures come as they change, the next when the last was taken: who
+   * is slow gets fewer, newer ones. The page that is active is shown until `bind` names one. Closing ends nothing in
+   * the browser.
    *
    * - 404: no such browser
    * - 409: the browser is not running
@@ -203,7 +217,10 @@ export interface BrowserCalls {
    */
   'GET /system/browser-view'(input: { session: BrowserName; ticket: string }): Socket<ViewClientFrame, ViewServerFrame>
 
-  /** Starts a browser, on a page when `url` says so; it ends with the conversation's turn when whoever runs that says so. */
+  /**
+   * Starts a browser, on a page when `url` says so; it ends with the conversation's turn when whoever runs that says
+   * so.
+   */
   'browsers.open'(input: {
     /** Made up when left out; the name of one that runs is a conflict. */
     name?: BrowserName

@@ -16,7 +16,8 @@ const MOST_FAILURES = 200
 const OF_THE_HOP = /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i
 
 /**
- * The one way out of a browser: a proxy that looks names up itself, checks every address, and connects to one it checked.
+ * The one way out of a browser: a proxy that looks names up itself, checks every address, and connects to one it
+ * checked.
  *
  * What is refused, and a server that does not answer, is a connection closed without a byte: pages see a failure of the
  * network and nothing they could read.
@@ -78,12 +79,22 @@ export class Gate {
     try {
       const lookup = await this.#lookup(url)
       const asked = askServer({
-        host: bare(url), port: portOf(url), lookup, method: request.method, path: url.pathname + url.search,
-        headers: [...ofBothEnds(request.rawHeaders), 'connection', 'close'], setHost: false, agent: false, signal: this.#closing.signal,
+        host: bare(url),
+        port: portOf(url),
+        lookup,
+        method: request.method,
+        path: url.pathname + url.search,
+        headers: [...ofBothEnds(request.rawHeaders), 'connection', 'close'],
+        setHost: false,
+        agent: false,
+        signal: this.#closing.signal,
       })
       response.once('close', () => asked.destroy())
       const answer = await new Promise<IncomingMessage>((answered, failed) => {
-        asked.once('response', answered).on('error', failed).once('close', () => failed(new Error('it closed the connection without an answer')))
+        asked
+          .once('response', answered)
+          .on('error', failed)
+          .once('close', () => failed(new Error('it closed the connection without an answer')))
         pipeline(request, asked, () => {})
       })
       this.#failures.delete(keyOf(url))
@@ -106,7 +117,10 @@ export class Gate {
       this.#track(far)
       socket.once('close', () => far.destroy())
       await new Promise<void>((connected, failed) => {
-        far.once('connect', connected).once('error', failed).once('close', () => failed(new Error('it closed the connection')))
+        far
+          .once('connect', connected)
+          .once('error', failed)
+          .once('close', () => failed(new Error('it closed the connection')))
       })
       this.#failures.delete(keyOf(url))
       socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
@@ -121,7 +135,8 @@ export class Gate {
   /** Answers with the addresses that were checked: looked up again the name might stand for others. */
   async #lookup(url: URL): Promise<LookupFunction> {
     const addresses = await this.#addresses(url)
-    return (_, { all }, found) => (all ? found(null, addresses) : found(null, addresses[0]!.address, addresses[0]!.family))
+    return (_, { all }, found) =>
+      all ? found(null, addresses) : found(null, addresses[0]!.address, addresses[0]!.family)
   }
 
   async #addresses(url: URL) {
@@ -153,7 +168,9 @@ const keyOf = (url: URL): string => `${url.hostname}:${portOf(url)}`
 
 /** Headers in the order and writing they came, without those of the connection. */
 const ofBothEnds = (raw: readonly string[]): string[] => {
-  const named = raw.flatMap((name, at) => (at % 2 === 0 && name.toLowerCase() === 'connection' ? raw[at + 1]!.toLowerCase().split(/\s*,\s*/) : []))
+  const named = raw.flatMap((name, at) =>
+    at % 2 === 0 && name.toLowerCase() === 'connection' ? raw[at + 1]!.toLowerCase().split(/\s*,\s*/) : [],
+  )
   return raw.filter((_, at) => {
     const name = raw[at - (at % 2)]!.toLowerCase()
     return !OF_THE_HOP.test(name) && !named.includes(name)
@@ -162,4 +179,5 @@ const ofBothEnds = (raw: readonly string[]): string[] => {
 
 /** The address as it is asked; refused when it is none. */
 export const addressOf = (text: string): URL =>
-  URL.parse(text) ?? refuse('invalid', `url: expected an http or https address, found ${JSON.stringify(text.slice(0, 200))}`)
+  URL.parse(text)
+  ?? refuse('invalid', `url: expected an http or https address, found ${JSON.stringify(text.slice(0, 200))}`)

@@ -29,11 +29,18 @@ export class PointerAndKeys {
     }
     if (action === 'up') this.#held &= ~mask
     const pressed = action === 'down' || action === 'up' ? button : MASKS.findIndex(each => (this.#held & each) !== 0)
-    await answered(tab.session.send('Input.dispatchMouseEvent', {
-      type: TYPES[action], x, y, buttons: this.#held, button: BUTTONS[pressed] ?? 'none',
-      ...(action === 'down' || action === 'up' ? { clickCount: this.#clicks } : {}),
-      ...(action === 'wheel' ? { deltaX: within(frame.deltaX ?? 0), deltaY: within(frame.deltaY ?? 0) } : {}),
-    }), PATIENCE_MS)
+    await answered(
+      tab.session.send('Input.dispatchMouseEvent', {
+        type: TYPES[action],
+        x,
+        y,
+        buttons: this.#held,
+        button: BUTTONS[pressed] ?? 'none',
+        ...(action === 'down' || action === 'up' ? { clickCount: this.#clicks } : {}),
+        ...(action === 'wheel' ? { deltaX: within(frame.deltaX ?? 0), deltaY: within(frame.deltaY ?? 0) } : {}),
+      }),
+      PATIENCE_MS,
+    )
   }
 
   /** Presses a key with those that are held beside it; a character no key stands for is put in as text. */
@@ -44,7 +51,8 @@ export class PointerAndKeys {
       await answered(page.keyboard.press(key), PATIENCE_MS)
     } catch (error) {
       if (!/Unknown key/.test((error as Error).message)) throw error
-      if ([...key].length !== 1) refuse('invalid', `expected the name of a key such as Enter, found ${JSON.stringify(key)}`)
+      if ([...key].length !== 1)
+        refuse('invalid', `expected the name of a key such as Enter, found ${JSON.stringify(key)}`)
       await answered(page.keyboard.insertText(key), PATIENCE_MS)
     } finally {
       for (const name of beside) await answered(page.keyboard.up(name), PATIENCE_MS)
@@ -58,12 +66,17 @@ export class PointerAndKeys {
   /** Lets go of what is held when whoever held it has gone. */
   async release(tab: Tab): Promise<void> {
     const { x, y } = this.#last
-    for (const [button, mask] of MASKS.entries()) if (this.#held & mask) await this.mouse(tab, { type: 'mouse', action: 'up', x, y, button }, this.#last.at)
+    for (const [button, mask] of MASKS.entries())
+      if (this.#held & mask) await this.mouse(tab, { type: 'mouse', action: 'up', x, y, button }, this.#last.at)
   }
 
   /** Presses near one another and soon after one another count on. */
   #count(at: number, x: number, y: number, button: number): void {
-    const again = at - this.#last.at < DOUBLE_MS && Math.abs(x - this.#last.x) <= NEAR && Math.abs(y - this.#last.y) <= NEAR && button === this.#last.button
+    const again =
+      at - this.#last.at < DOUBLE_MS
+      && Math.abs(x - this.#last.x) <= NEAR
+      && Math.abs(y - this.#last.y) <= NEAR
+      && button === this.#last.button
     this.#clicks = again ? Math.min(3, this.#clicks + 1) : 1
     this.#last = { at, x, y, button }
   }
@@ -72,4 +85,5 @@ export class PointerAndKeys {
 const TYPES = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased', wheel: 'mouseWheel' } as const
 
 /** Whether a frame acts on the page, and is not only about what is shown. */
-export const acts = ({ type }: ViewClientFrame): boolean => type === 'mouse' || type === 'text' || type === 'key' || type === 'selectOption'
+export const acts = ({ type }: ViewClientFrame): boolean =>
+  type === 'mouse' || type === 'text' || type === 'key' || type === 'selectOption'

@@ -4,7 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 /** How much a browser may keep on the disk, in bytes. */
 export interface DiskQuota {
-  /** What all its pages together may store; one of them gets three quarters of it, and is told when it asks for more. */
+  /**
+   * What all its pages together may store; one of them gets three quarters of it, and is told when it asks for more.
+   */
   readonly pages: number
   /** What its folder may take: not everything that is kept for a page is counted as what it stores. */
   readonly folder: number
@@ -36,7 +38,12 @@ export const takesMore = async (folder: string, most: number): Promise<boolean> 
     for (const entry of await readdir(here, { withFileTypes: true }).catch(() => [])) {
       const path = join(here, entry.name)
       if (entry.isDirectory()) folders.push(path)
-      taken += HEAD + (await lstat(path).then(({ blocks }) => blocks * 512, () => 0))
+      taken +=
+        HEAD
+        + (await lstat(path).then(
+          ({ blocks }) => blocks * 512,
+          () => 0,
+        ))
       if (taken > most) return true
     }
   }
@@ -44,7 +51,12 @@ export const takesMore = async (folder: string, most: number): Promise<boolean> 
 }
 
 /** Resolves with true once a folder takes more than it may, or with false when what fills it has ended. */
-export const quotaExceeded = async (folder: string, most: number, ended: Promise<void>, pause = PAUSE_MS): Promise<boolean> => {
+export const quotaExceeded = async (
+  folder: string,
+  most: number,
+  ended: Promise<void>,
+  pause = PAUSE_MS,
+): Promise<boolean> => {
   const over = new AbortController()
   const stop = () => over.abort()
   void ended.then(stop, stop)
@@ -76,5 +88,6 @@ const keepOnly = async (folder: string, kept: readonly string[]): Promise<void> 
 
 const removeBut = async (folder: string, kept: readonly string[]): Promise<void> => {
   const names = await readdir(folder).catch(() => [])
-  for (const name of names) if (!kept.includes(name)) await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 })
+  for (const name of names)
+    if (!kept.includes(name)) await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 })
 }

@@ -89,7 +89,15 @@ export class RunningBrowser {
   tab(pageId = this.#active): Tab {
     const tab = pageId === undefined ? undefined : this.#tabs.get(pageId)
     const open = [...this.#tabs.keys()].join(', ') || 'none'
-    return tab ?? refuse('not-found', pageId === undefined ? 'no page is open: open one' : `expected one of the open pages (${open}), found ${pageId}`)
+    return (
+      tab
+      ?? refuse(
+        'not-found',
+        pageId === undefined
+          ? 'no page is open: open one'
+          : `expected one of the open pages (${open}), found ${pageId}`,
+      )
+    )
   }
 
   /** The page of an id, if it is open. */
@@ -104,7 +112,8 @@ export class RunningBrowser {
 
   /** Takes a place of those who may look; answers what gives it back. */
   watch(): () => void {
-    if (this.#watchers >= MOST_WATCHERS) refuse('too-many', `${MOST_WATCHERS} look at this browser already: close one`, { retryAfter: 30 })
+    if (this.#watchers >= MOST_WATCHERS)
+      refuse('too-many', `${MOST_WATCHERS} look at this browser already: close one`, { retryAfter: 30 })
     this.#watchers += 1
     let here = true
     return () => {
@@ -127,7 +136,8 @@ export class RunningBrowser {
 
   /** Does one thing with one page. */
   async act({ action, pageId, url }: Omit<BrowserAct, 'name'>): Promise<BrowserCapture | undefined> {
-    const to = () => url ?? refuse('invalid', `${action} needs url, found none`, { errors: [{ path: 'url', expected: 'an address' }] })
+    const to = () =>
+      url ?? refuse('invalid', `${action} needs url, found none`, { errors: [{ path: 'url', expected: 'an address' }] })
     switch (action) {
       case 'open':
         return void (await this.#open(to()))
@@ -161,7 +171,10 @@ export class RunningBrowser {
     for (const page of this.#context.pages()) await this.#add(page)
   }
 
-  /** Asks the browser what its pages are called now; the pages themselves are not asked, for one that hangs answers nothing. */
+  /**
+   * Asks the browser what its pages are called now; the pages themselves are not asked, for one that hangs answers
+   * nothing.
+   */
   async look(): Promise<void> {
     if (!this.alive || !this.#session) return
     const { targetInfos } = await answered(this.#session.send('Target.getTargets')).catch(() => ({ targetInfos: [] }))
@@ -250,7 +263,10 @@ export class RunningBrowser {
   }
 
   /** Goes somewhere and waits until the answer begins to come; what is wrong with the way there is told in words. */
-  async #navigate(tab: Tab, go: (page: Page, options: { timeout: number; waitUntil: 'commit' }) => Promise<unknown>): Promise<void> {
+  async #navigate(
+    tab: Tab,
+    go: (page: Page, options: { timeout: number; waitUntil: 'commit' }) => Promise<unknown>,
+  ): Promise<void> {
     const { page } = tab
     let last: string | undefined
     const failed = (request: Request) => {
@@ -274,12 +290,16 @@ export class RunningBrowser {
     if (known?.barred) return new Refusal('unprocessable', known.why)
     const where = address?.host ?? 'the page'
     if (known) return new Refusal('dependency', `${where} could not be reached: ${known.why}`)
-    if (error.name === 'TimeoutError') return new Refusal('dependency', `${where} did not answer within ${NAVIGATION_MS / 1000} s`)
+    if (error.name === 'TimeoutError')
+      return new Refusal('dependency', `${where} did not answer within ${NAVIGATION_MS / 1000} s`)
     const [code] = /\bnet::ERR_[A-Z_]+/.exec(error.message) ?? []
     if (code) return new Refusal('dependency', `${where} could not be shown: ${code}`)
-    if (/Download is starting/.test(error.message)) return new Refusal('dependency', `${where} sends a file to keep, not a page to show`)
-    if (/interrupted by another navigation/.test(error.message)) return new Refusal('conflict', 'the page was sent elsewhere meanwhile')
-    if (/has been closed|Target closed|crashed/.test(error.message)) return new Refusal('conflict', 'the page was closed meanwhile')
+    if (/Download is starting/.test(error.message))
+      return new Refusal('dependency', `${where} sends a file to keep, not a page to show`)
+    if (/interrupted by another navigation/.test(error.message))
+      return new Refusal('conflict', 'the page was sent elsewhere meanwhile')
+    if (/has been closed|Target closed|crashed/.test(error.message))
+      return new Refusal('conflict', 'the page was closed meanwhile')
     return error
   }
 

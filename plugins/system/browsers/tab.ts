@@ -55,17 +55,27 @@ export class Tab {
 
   /** The sharp picture of what it shows. */
   async picture(): Promise<string> {
-    const { data } = await settled(() => answered(this.session.send('Page.captureScreenshot', { format: 'webp', quality: SHARP })))
+    const { data } = await settled(() =>
+      answered(this.session.send('Page.captureScreenshot', { format: 'webp', quality: SHARP })),
+    )
     return data
   }
 
   /** Its picture and its text. */
   async capture(): Promise<BrowserCapture> {
     const data = await this.picture()
-    const text = String(await this.ask(`(document.body?.innerText ?? document.documentElement?.textContent ?? '').slice(0, ${MOST_TEXT + 1})`) ?? '')
+    const text = String(
+      (await this.ask(
+        `(document.body?.innerText ?? document.documentElement?.textContent ?? '').slice(0, ${MOST_TEXT + 1})`,
+      )) ?? '',
+    )
     return {
-      pageId: this.id, mime: 'image/webp', data, ...VIEWPORT,
-      text: text.slice(0, MOST_TEXT).toWellFormed(), truncated: text.length > MOST_TEXT,
+      pageId: this.id,
+      mime: 'image/webp',
+      data,
+      ...VIEWPORT,
+      text: text.slice(0, MOST_TEXT).toWellFormed(),
+      truncated: text.length > MOST_TEXT,
     }
   }
 
@@ -82,7 +92,9 @@ export class Tab {
     const { frameTree } = await answered(this.session.send('Page.getFrameTree'), within)
     const trees = [frameTree]
     for (const { frame, childFrames } of trees) {
-      const value = await this.#askIn(frame.id, expression, within).catch(error => (frame === frameTree.frame ? Promise.reject(error as Error) : undefined))
+      const value = await this.#askIn(frame.id, expression, within).catch(error =>
+        frame === frameTree.frame ? Promise.reject(error as Error) : undefined,
+      )
       if (value !== undefined && value !== '') return value
       if (trees.length < MOST_FRAMES) trees.push(...(childFrames ?? []))
     }
@@ -90,14 +102,21 @@ export class Tab {
   }
 
   async #askIn(frameId: string, expression: string, within?: number): Promise<unknown> {
-    const { executionContextId } = await answered(this.session.send('Page.createIsolatedWorld', { frameId, worldName: 'sandbox' }), within)
-    const { result } = await answered(this.session.send('Runtime.evaluate', { contextId: executionContextId, returnByValue: true, expression }), within)
+    const { executionContextId } = await answered(
+      this.session.send('Page.createIsolatedWorld', { frameId, worldName: 'sandbox' }),
+      within,
+    )
+    const { result } = await answered(
+      this.session.send('Runtime.evaluate', { contextId: executionContextId, returnByValue: true, expression }),
+      within,
+    )
     return result.value as unknown
   }
 }
 
 /** While one document takes another's place, and while what failed takes a page's, whoever asks finds neither. */
-const BETWEEN = /Not attached to an active page|interrupted by another navigation to "chrome-error:|Cannot find context|No frame (?:for|with) given id|Frame was detached/i
+const BETWEEN =
+  /Not attached to an active page|interrupted by another navigation to "chrome-error:|Cannot find context|No frame (?:for|with) given id|Frame was detached/i
 
 /** Asks again what fell between two documents. */
 export const settled = async <T>(ask: () => Promise<T>): Promise<T> => {
@@ -115,7 +134,10 @@ export const settled = async <T>(ask: () => Promise<T>): Promise<T> => {
 export const answered = async <T>(asked: Promise<T>, within = ANSWER_MS): Promise<T> => {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(
-    () => late.reject(new Refusal('dependency', `the page did not answer within ${within / 1000} s: reload or close it`)), within)
+    () =>
+      late.reject(new Refusal('dependency', `the page did not answer within ${within / 1000} s: reload or close it`)),
+    within,
+  )
   try {
     return await Promise.race([asked, late.promise])
   } finally {

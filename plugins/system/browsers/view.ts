@@ -68,7 +68,9 @@ export class View {
           continue
         }
         if (this.#over) return
-        await new Promise<void>(wake => { this.#wake = wake })
+        await new Promise<void>(wake => {
+          this.#wake = wake
+        })
       }
     } finally {
       deaf()
@@ -124,7 +126,10 @@ export class View {
       if (this.#over) return
       if (frame.type === 'ping') this.#say({ type: 'pong' })
       else this.#plan(frame)
-      while (!this.#over && (this.#waiting.length >= MOST_WAITING || this.#todo.length >= MOST_WAITING)) await new Promise<void>(room => { this.#room = room })
+      while (!this.#over && (this.#waiting.length >= MOST_WAITING || this.#todo.length >= MOST_WAITING))
+        await new Promise<void>(room => {
+          this.#room = room
+        })
     }
   }
 
@@ -133,7 +138,9 @@ export class View {
     const last = this.#todo.at(-1)
     if (moves(frame) && last && moves(last.frame)) this.#todo.pop()
     this.#todo.push({ frame, at: performance.now() })
-    this.#working ??= this.#work().finally(() => { this.#working = undefined })
+    this.#working ??= this.#work().finally(() => {
+      this.#working = undefined
+    })
   }
 
   /** Does what the client said, in order. */
@@ -164,7 +171,10 @@ export class View {
         this.#paused = false
         return this.#cast?.resume()
       case 'selection':
-        return this.#say({ type: 'selection', text: String((await this.#tab.askAll(SELECTED, PATIENCE_MS)) ?? '').toWellFormed() })
+        return this.#say({
+          type: 'selection',
+          text: String((await this.#tab.askAll(SELECTED, PATIENCE_MS)) ?? '').toWellFormed(),
+        })
       case 'selectOption':
         return this.#choose(frame.index)
       case 'text':
@@ -216,6 +226,9 @@ export class View {
   #failed(error: unknown): void {
     // That the browser has ended is told by itself.
     if (this.#over || !this.#running.alive) return
-    this.#say({ type: 'error', message: error instanceof Refusal ? error.message : 'the page did not take it: it is being closed, or it crashed' })
+    this.#say({
+      type: 'error',
+      message: error instanceof Refusal ? error.message : 'the page did not take it: it is being closed, or it crashed',
+    })
   }
 }

@@ -41,7 +41,12 @@ export class BundleArchive {
     this.#signal = signal
     this.#pack = pack
     this.#body = join(folder, 'body')
-    this.#written = pipeline(pack as unknown as Readable, createGzip({ level: LEVEL }), createWriteStream(this.#body, { mode: 0o600 }), { signal })
+    this.#written = pipeline(
+      pack as unknown as Readable,
+      createGzip({ level: LEVEL }),
+      createWriteStream(this.#body, { mode: 0o600 }),
+      { signal },
+    )
     // Whoever adds the next entry, or ends it, is told.
     this.#written.catch(() => {})
   }
@@ -55,7 +60,10 @@ export class BundleArchive {
     return this.#entries
   }
 
-  /** Adds a file as it is at this moment; one that is gone, no file any more, or led to from outside the root is left out. */
+  /**
+   * Adds a file as it is at this moment; one that is gone, no file any more, or led to from outside the root is left
+   * out.
+   */
   async add(path: string, root: string, from: string): Promise<void> {
     const handle = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(error => {
       if (LEFT_OUT.has(codeOf(error) ?? '')) return undefined
@@ -65,7 +73,9 @@ export class BundleArchive {
     try {
       const found = await handle.stat()
       // A folder on the way may have become a link since it was listed.
-      const real = await (process.platform === 'linux' ? readlink(`/proc/self/fd/${handle.fd}`) : realpath(from)).catch(() => '')
+      const real = await (process.platform === 'linux' ? readlink(`/proc/self/fd/${handle.fd}`) : realpath(from)).catch(
+        () => '',
+      )
       if (!found.isFile() || !contains(root, real)) return
       const runs = (found.mode & 0o100) !== 0
       if (found.size <= AT_ONCE) return await this.#whole(path, await handle.readFile(), runs)
@@ -76,7 +86,15 @@ export class BundleArchive {
   }
 
   async #whole(path: string, bytes: Buffer, runs: boolean): Promise<void> {
-    await this.#entry({ path, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('base64url'), ...(runs && { runs }) }, [bytes])
+    await this.#entry(
+      {
+        path,
+        size: bytes.length,
+        sha256: createHash('sha256').update(bytes).digest('base64url'),
+        ...(runs && { runs }),
+      },
+      [bytes],
+    )
   }
 
   /** Of a copy, which nobody writes to while it is read. */
@@ -94,7 +112,17 @@ export class BundleArchive {
         }
       })()
       const runs = (mode & 0o100) !== 0
-      await this.#entry({ path, size, get sha256() { return digest.copy().digest('base64url') }, ...(runs && { runs: true as const }) }, pieces)
+      await this.#entry(
+        {
+          path,
+          size,
+          get sha256() {
+            return digest.copy().digest('base64url')
+          },
+          ...(runs && { runs: true as const }),
+        },
+        pieces,
+      )
     } finally {
       await handle.close()
       await rm(copy, { force: true })
@@ -112,7 +140,9 @@ export class BundleArchive {
     this.#signal.throwIfAborted()
     const { path, size, runs } = entry
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const sink = this.#pack.entry({ name: path, size, mode: runs ? 0o755 : 0o644, mtime: ZERO }, error => (error ? reject(error) : resolve()))
+    const sink = this.#pack.entry({ name: path, size, mode: runs ? 0o755 : 0o644, mtime: ZERO }, error =>
+      error ? reject(error) : resolve(),
+    )
     const failed = this.#written.then(() => new Promise<never>(() => {}))
     for await (const piece of pieces) {
       if (piece.length === 0) continue

@@ -41,11 +41,17 @@ export class BundleStore {
   }
 
   get all(): Bundle[] {
-    return this.#kept.value.bundles.map(bundle => ({ ...bundle, ...(bundle.state === 'packing' && { doneBytes: Math.min(this.#done, bundle.sizeBytes) }) }))
+    return this.#kept.value.bundles.map(bundle => ({
+      ...bundle,
+      ...(bundle.state === 'packing' && { doneBytes: Math.min(this.#done, bundle.sizeBytes) }),
+    }))
   }
 
   find(name: string): Bundle {
-    return this.#kept.value.bundles.find(bundle => bundle.name === name) ?? refuse('not-found', `there is no bundle ${JSON.stringify(name.slice(0, 120))}`)
+    return (
+      this.#kept.value.bundles.find(bundle => bundle.name === name)
+      ?? refuse('not-found', `there is no bundle ${JSON.stringify(name.slice(0, 120))}`)
+    )
   }
 
   /** Where a finished one lies. */
@@ -55,7 +61,10 @@ export class BundleStore {
 
   async begin(asked: Pick<Bundle, 'sizeBytes' | 'secrets' | 'createdBy'>, encrypted: boolean): Promise<Bundle> {
     const createdAt = this.#now()
-    const stamp = new Date(createdAt).toISOString().replace(/[-:]|\..*/g, '').replace('T', '-')
+    const stamp = new Date(createdAt)
+      .toISOString()
+      .replace(/[-:]|\..*/g, '')
+      .replace('T', '-')
     const name = `sandbox-${stamp}-${randomBytes(3).toString('hex')}.${encrypted ? 'sealed' : 'tar.gz'}`
     const bundle: Bundle = { name, state: 'packing', createdAt, ...asked }
     this.#done = 0
@@ -70,7 +79,9 @@ export class BundleStore {
 
   /** Says how a backup stands now; one that is gone meanwhile stays so. */
   async change(name: string, patch: Pick<Bundle, 'state'> & Partial<Bundle>): Promise<void> {
-    await this.#kept.change(({ bundles }) => ({ bundles: bundles.map(bundle => (bundle.name === name ? { ...bundle, ...patch } : bundle)) }))
+    await this.#kept.change(({ bundles }) => ({
+      bundles: bundles.map(bundle => (bundle.name === name ? { ...bundle, ...patch } : bundle)),
+    }))
   }
 
   async remove(name: string): Promise<void> {
@@ -84,18 +95,27 @@ export class BundleStore {
     const oldest = this.#now() - KEPT_MS
     await this.#kept.change(value => {
       const counts = { ready: 0, failed: 0 }
-      const bundles = value.bundles.filter(({ state, createdAt }) => state === 'packing' || (createdAt >= oldest && ++counts[state] <= KEPT))
+      const bundles = value.bundles.filter(
+        ({ state, createdAt }) => state === 'packing' || (createdAt >= oldest && ++counts[state] <= KEPT),
+      )
       return bundles.length === value.bundles.length ? value : { bundles }
     })
     const known = new Set(this.#kept.value.bundles.map(({ name }) => name))
-    for (const name of await readdir(this.folder)) if (!known.has(name)) await rm(join(this.folder, name), { force: true })
+    for (const name of await readdir(this.folder))
+      if (!known.has(name)) await rm(join(this.folder, name), { force: true })
   }
 
   async #settle(): Promise<void> {
     const { packing } = this
     if (!packing) return
     // Killed between its last two steps it is whole already: a file gets its name only then.
-    const size = await stat(join(this.folder, packing.name)).then(found => found.size, () => undefined)
-    await this.change(packing.name, size === undefined ? { state: 'failed', sizeBytes: 0, detail: STOPPED } : { state: 'ready', sizeBytes: size })
+    const size = await stat(join(this.folder, packing.name)).then(
+      found => found.size,
+      () => undefined,
+    )
+    await this.change(
+      packing.name,
+      size === undefined ? { state: 'failed', sizeBytes: 0, detail: STOPPED } : { state: 'ready', sizeBytes: size },
+    )
   }
 }

@@ -10,12 +10,27 @@ import { BundleStore } from './bundle-store.js'
 const SWEEP_MS = 6 * 3_600_000
 
 /** Answers what is backed up, packs and removes backups, and brings the sandbox back from one. */
-export const bundleCalls = async (host: Host): Promise<{ calls: Handlers<BundleCalls>; knows: (name: string) => boolean }> => {
+export const bundleCalls = async (
+  host: Host,
+): Promise<{ calls: Handlers<BundleCalls>; knows: (name: string) => boolean }> => {
   const { place, log, signal } = host
   const failed = (what: string) => (error: unknown) => void (signal.aborted || log.warn(what, { error: String(error) }))
-  const changed = () => void host.call('kernel.events.publish', { domain: 'bundles' }).catch(failed('watchers could not be told of a bundle'))
-  const told = (type: string, { name }: Pick<Bundle, 'name'>, { error, actor }: { error?: string; actor?: string } = {}) =>
-    record(host, { type, outcome: error === undefined ? 'ok' : 'error', extra: { name }, ...(error !== undefined && { error }), ...(actor !== undefined && { actor }) })
+  const changed = () =>
+    void host
+      .call('kernel.events.publish', { domain: 'bundles' })
+      .catch(failed('watchers could not be told of a bundle'))
+  const told = (
+    type: string,
+    { name }: Pick<Bundle, 'name'>,
+    { error, actor }: { error?: string; actor?: string } = {},
+  ) =>
+    record(host, {
+      type,
+      outcome: error === undefined ? 'ok' : 'error',
+      extra: { name },
+      ...(error !== undefined && { error }),
+      ...(actor !== undefined && { actor }),
+    })
   await sweepMaking(place.folder)
   const shelf = await BundleStore.open(host.files, join(place.folder, 'exports'))
   const exports = new Exports({ host, shelf, record: told, changed })
@@ -37,7 +52,12 @@ export const bundleCalls = async (host: Host): Promise<{ calls: Handlers<BundleC
     },
     'GET /bundles/download': async ({ name, ticket = '' }, { caller, http }) => {
       const bundle = shelf.find(name)
-      if (bundle.state !== 'ready') refuse('conflict', `${name} is not ready to be downloaded: it is ${bundle.state === 'packing' ? 'still packed' : 'one that failed'}`)
+      if (bundle.state !== 'ready')
+        refuse(
+          'conflict',
+          `${name} is not ready to be downloaded: it `
+            + `is ${bundle.state === 'packing' ? 'still packed' : 'one that failed'}`,
+        )
       const bytes = await downloadOf(bundle, shelf.place(name), http)
       if (downloads.begun(ticket)) await told('bundle.downloaded', bundle, { actor: caller.actor })
       return bytes
@@ -61,7 +81,11 @@ export const bundleCalls = async (host: Host): Promise<{ calls: Handlers<BundleC
         staged = true
         await told('bundle.restored', { name: asked.path.split('/').at(-1)! }, { actor: caller.actor })
         const { restarting } = await host.call('kernel.restart', { reason: 'restored' })
-        return { ...report, restarting, todo: [...report.todo, ...(restarting ? [] : ['start the sandbox anew: the bundle takes its place then'])] }
+        return {
+          ...report,
+          restarting,
+          todo: [...report.todo, ...(restarting ? [] : ['start the sandbox anew: the bundle takes its place then'])],
+        }
       } finally {
         // Once it counts, nothing else may begin before the start that carries it out.
         restoring = staged

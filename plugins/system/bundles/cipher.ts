@@ -16,9 +16,13 @@ const CUT = 'the bundle was cut short or changed: get it again from where it was
 const damaged = (message: string): Refusal => new Refusal('unprocessable', message)
 
 const keyOf = (passphrase: string, salt: Uint8Array): Promise<Buffer> =>
-  new Promise((resolve, reject) => scrypt(passphrase.normalize('NFC'), salt, 32, COST, (error, key) => (error ? reject(error) : resolve(key))))
+  new Promise((resolve, reject) =>
+    scrypt(passphrase.normalize('NFC'), salt, 32, COST, (error, key) => (error ? reject(error) : resolve(key))),
+  )
 
-/** Each chunk has a number of its own, and the last one says that it is: none can be left out, moved or put after it. */
+/**
+ * Each chunk has a number of its own, and the last one says that it is: none can be left out, moved or put after it.
+ */
 const nonceOf = (prefix: Uint8Array, chunk: number): Buffer => {
   const counted = Buffer.alloc(4)
   counted.writeUInt32BE(chunk)
@@ -44,7 +48,10 @@ export async function* encrypted(passphrase: string, plain: AsyncIterable<Buffer
   }
 }
 
-/** What was encrypted under a passphrase; refuses another passphrase, and every change, before it gives what was changed. */
+/**
+ * What was encrypted under a passphrase; refuses another passphrase, and every change, before it gives what was
+ * changed.
+ */
 export async function* decrypted(passphrase: string, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer | undefined
   let key: Buffer | undefined
@@ -81,10 +88,13 @@ async function* headThenChunks(bytes: AsyncIterable<Buffer>): AsyncGenerator<{ b
   }
   yield { bytes: begun.subarray(0, HEAD), last: false }
   const rest = begun.subarray(HEAD)
-  yield* inChunks((async function* () {
-    yield rest
-    yield* { [Symbol.asyncIterator]: () => iterator }
-  })(), CHUNK + TAG)
+  yield* inChunks(
+    (async function* () {
+      yield rest
+      yield* { [Symbol.asyncIterator]: () => iterator }
+    })(),
+    CHUNK + TAG,
+  )
 }
 
 /** The same bytes in pieces of one size; the last may be shorter, and is there even when it is empty. */

@@ -19,7 +19,10 @@ export const partOf = (range: string | undefined, size: number): Part | undefine
   const [, first = '', last = ''] = /^bytes=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i.exec(range ?? '') ?? []
   if (first === '' && last === '') return undefined
   if (first !== '' && last !== '' && Number(last) < Number(first)) return undefined
-  const part = first === '' ? { first: Math.max(0, size - Number(last)), last: size - 1 } : { first: Number(first), last: last === '' ? size - 1 : Math.min(Number(last), size - 1) }
+  const part =
+    first === ''
+      ? { first: Math.max(0, size - Number(last)), last: size - 1 }
+      : { first: Number(first), last: last === '' ? size - 1 : Math.min(Number(last), size - 1) }
   if (part.first >= size || (first === '' && Number(last) === 0)) {
     refuse('range', `expected a part of ${size} bytes, found ${range!.slice(0, 80)}`, { fields: { sizeBytes: size } })
   }
@@ -27,7 +30,11 @@ export const partOf = (range: string | undefined, size: number): Part | undefine
 }
 
 /** A finished bundle, or the part of it that was asked for, read as fast as it is taken. */
-export const downloadOf = async ({ name }: Pick<Bundle, 'name'>, path: string, { range, ifRange }: Pick<HttpFacts, 'range' | 'ifRange'> = {}) => {
+export const downloadOf = async (
+  { name }: Pick<Bundle, 'name'>,
+  path: string,
+  { range, ifRange }: Pick<HttpFacts, 'range' | 'ifRange'> = {},
+) => {
   const handle = await open(path, 'r').catch(() => refuse('not-found', `the file of ${name} is gone`))
   try {
     const { size } = await handle.stat()
@@ -36,10 +43,14 @@ export const downloadOf = async ({ name }: Pick<Bundle, 'name'>, path: string, {
     const part = ifRange === undefined || ifRange === tag ? partOf(range, size) : undefined
     const { first, last } = part ?? { first: 0, last: size - 1 }
     const headers = {
-      etag: tag, 'accept-ranges': 'bytes', 'cache-control': 'no-store', 'content-length': String(last - first + 1),
-      'content-disposition': `attachment; filename="${name}"`, ...(part && { 'content-range': `bytes ${first}-${last}/${size}` }),
+      etag: tag,
+      'accept-ranges': 'bytes',
+      'cache-control': 'no-store',
+      'content-length': String(last - first + 1),
+      'content-disposition': `attachment; filename="${name}"`,
+      ...(part && { 'content-range': `bytes ${first}-${last}/${size}` }),
     }
-    const type = name.endsWith('.tar.gz') ? 'application/gzip' as const : 'application/octet-stream' as const
+    const type = name.endsWith('.tar.gz') ? ('application/gzip' as const) : ('application/octet-stream' as const)
     const data = (async function* () {
       // Opened only now: an answer to HEAD reads nothing, and would leave it open.
       const bytes = await open(path, 'r')

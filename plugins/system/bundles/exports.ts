@@ -20,7 +20,11 @@ interface ExportDeps {
   readonly host: Pick<Host, 'call' | 'collect' | 'log' | 'signal' | 'place'>
   readonly shelf: BundleStore
   /** Writes an entry of the activity. */
-  readonly record: (type: string, bundle: Pick<Bundle, 'name'>, facts?: { error?: string; actor?: string }) => Promise<unknown>
+  readonly record: (
+    type: string,
+    bundle: Pick<Bundle, 'name'>,
+    facts?: { error?: string; actor?: string },
+  ) => Promise<unknown>
   readonly changed: () => void
 }
 
@@ -46,16 +50,27 @@ export class Exports {
   async begin(asked: AskedExport, { actor }: Caller): Promise<Bundle> {
     const { host, shelf, changed, record } = this.#deps
     if (asked.secrets && asked.passphrase === undefined) {
-      refuse('invalid', 'secrets are packed under a passphrase only: expected one of at least 12 characters, found none', { errors: [{ path: 'passphrase', expected: 'at least 12 characters' }] })
+      refuse(
+        'invalid',
+        'secrets are packed under a passphrase only: expected one of at least 12 characters, found none',
+        { errors: [{ path: 'passphrase', expected: 'at least 12 characters' }] },
+      )
     }
-    if (this.busy) refuse('conflict', `a bundle is being packed (${this.#running?.name ?? 'it has just begun'}): wait for it, or delete it`)
+    if (this.busy)
+      refuse(
+        'conflict',
+        `a bundle is being packed (${this.#running?.name ?? 'it has just begun'}): wait for it, or delete it`,
+      )
     this.#starting = true
     try {
       const contents = await this.#survey(asked)
       const weight = await weighBundle(contents.files, contents.repositories, bytesBelow)
       // It lies there twice for a moment, compressed: once without its manifest.
       await assertRoom(shelf.folder, weight)
-      const bundle = await shelf.begin({ sizeBytes: weight, secrets: asked.secrets === true, createdBy: actor }, asked.passphrase !== undefined)
+      const bundle = await shelf.begin(
+        { sizeBytes: weight, secrets: asked.secrets === true, createdBy: actor },
+        asked.passphrase !== undefined,
+      )
       changed()
       await record('bundle.started', bundle, { actor })
       const stop = new AbortController()
@@ -76,18 +91,40 @@ export class Exports {
   }
 
   async #survey({ repos, secrets = false, since }: AskedExport): Promise<Contents> {
-    const { host: { place: { workspace, data, hidden, grants }, call } } = this.#deps
+    const {
+      host: {
+        place: { workspace, data, hidden, grants },
+        call,
+      },
+    } = this.#deps
     const all = await findRepositories(workspace)
     const unknown = repos?.find(repo => !all.some(found => found.repo === repo))
     if (unknown !== undefined) {
-      const known = all.map(({ repo }) => repo).slice(0, 20).join(', ') || 'none: the workspace has no repository'
-      refuse('invalid', `repos: expected repositories of the workspace (${known}), found ${JSON.stringify(unknown.slice(0, 120))}`, { errors: [{ path: 'repos', expected: known }] })
+      const known =
+        all
+          .map(({ repo }) => repo)
+          .slice(0, 20)
+          .join(', ') || 'none: the workspace has no repository'
+      refuse(
+        'invalid',
+        `repos: expected repositories of the workspace (${known}), found ${JSON.stringify(unknown.slice(0, 120))}`,
+        { errors: [{ path: 'repos', expected: known }] },
+      )
     }
     const repositories = repos ? all.filter(({ repo }) => repos.includes(repo)) : all
     const whole = repos === undefined
     const files = await findFiles({ workspace, wall: { workspace, data, hide: hidden, grants }, repositories, whole })
     const { sandboxId, version } = await call('kernel.info')
-    return { workspace, data, files, repositories, whole, secrets, from: { sandboxId, version, createdAt: Date.now() }, ...(since !== undefined && { since }) }
+    return {
+      workspace,
+      data,
+      files,
+      repositories,
+      whole,
+      secrets,
+      from: { sandboxId, version, createdAt: Date.now() },
+      ...(since !== undefined && { since }),
+    }
   }
 
   async #pack(bundle: Bundle, contents: Contents, passphrase: string | undefined, signal: AbortSignal): Promise<void> {
@@ -96,15 +133,23 @@ export class Exports {
     const told = setInterval(changed, TOLD_MS)
     try {
       const sizeBytes = await pack(contents, {
-        folder: join(host.place.folder, MAKING), to: join(shelf.folder, name), signal, progress: bytes => shelf.moved(bytes),
-        parts: () => Promise.race([handedOver(host), abortOf(signal)]), ...(passphrase !== undefined && { passphrase }),
+        folder: join(host.place.folder, MAKING),
+        to: join(shelf.folder, name),
+        signal,
+        progress: bytes => shelf.moved(bytes),
+        parts: () => Promise.race([handedOver(host), abortOf(signal)]),
+        ...(passphrase !== undefined && { passphrase }),
       })
       await shelf.change(name, { state: 'ready', sizeBytes })
       await shelf.sweep()
       await record('bundle.ready', bundle, { actor })
     } catch (error) {
       const detail = signal.aborted ? 'it was stopped' : sentenceOf(error)
-      if (detail === FAILED) host.log.error('a bundle could not be packed', { name, error: error instanceof Error ? error.stack : String(error) })
+      if (detail === FAILED)
+        host.log.error('a bundle could not be packed', {
+          name,
+          error: error instanceof Error ? error.stack : String(error),
+        })
       await shelf.change(name, { state: 'failed', sizeBytes: 0, detail }).catch(() => {})
       await record('bundle.failed', bundle, { actor, error: detail })
     } finally {
@@ -122,13 +167,17 @@ export const sweepMaking = (folder: string): Promise<void> => rm(join(folder, MA
 export const handedOver = async (host: Pick<Host, 'collect'>): Promise<BundlePart[]> => {
   const parts = await host.collect('bundle.parts')
   const missing = (await host.collect('bundle.takers')).flat().find(group => !parts.some(part => part.group === group))
-  return missing === undefined ? parts : refuse('dependency', `group ${missing} could not hand over what it keeps: the log of the sandbox says why`)
+  return missing === undefined
+    ? parts
+    : refuse('dependency', `group ${missing} could not hand over what it keeps: the log of the sandbox says why`)
 }
 
 /** Never, unless it is aborted. */
 const abortOf = async (signal: AbortSignal): Promise<never> => {
   signal.throwIfAborted()
-  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))
+  return new Promise((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
+  )
 }
 
 const sentenceOf = (error: unknown): string => {
@@ -139,6 +188,7 @@ const sentenceOf = (error: unknown): string => {
 const bytesBelow = async (folder: string): Promise<number> => {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => [])
   let sum = 0
-  for (const entry of entries) if (entry.isFile()) sum += (await lstat(join(entry.parentPath, entry.name)).catch(() => undefined))?.size ?? 0
+  for (const entry of entries)
+    if (entry.isFile()) sum += (await lstat(join(entry.parentPath, entry.name)).catch(() => undefined))?.size ?? 0
   return sum
 }

@@ -14,31 +14,65 @@ const NAME = /^(?!-)[\w][\w./-]{0,100}$/
 /** Only these come back: what a turn or another program keeps elsewhere is theirs to make again. */
 const KEPT = /^refs\/(?:heads|tags|remotes|notes|sandbox)\/[^\s~^:?*[\\\x00-\x20\x7f]+$/
 
-/** Writes every commit that a repository's branches, tags and other names hold into one file, and tells how it stands. */
-export const packHistory = async ({ repo, dir }: FoundRepository, file: string, signal: AbortSignal): Promise<BundleRepository & { readonly bytes: number }> => {
+/**
+ * Writes every commit that a repository's branches, tags and other names hold into one file, and tells how it stands.
+ */
+export const packHistory = async (
+  { repo, dir }: FoundRepository,
+  file: string,
+  signal: AbortSignal,
+): Promise<BundleRepository & { readonly bytes: number }> => {
   const asked = async (...args: string[]) => {
     const { code, text } = await git(dir, args, { ok: [0, 1, 128], signal })
     return code === 0 ? text.trim() : undefined
   }
-  const [branch, commit, first] = [await asked('symbolic-ref', '-q', 'HEAD'), await asked('rev-parse', '-q', '--verify', 'HEAD^{commit}'), await asked('for-each-ref', '--count=1', '--format=%(refname)')]
+  const [branch, commit, first] = [
+    await asked('symbolic-ref', '-q', 'HEAD'),
+    await asked('rev-parse', '-q', '--verify', 'HEAD^{commit}'),
+    await asked('for-each-ref', '--count=1', '--format=%(refname)'),
+  ]
   const stands = { repo, head: branch ?? commit ?? 'refs/heads/main', ...(await settingsOf(dir, signal)) }
   if (!commit && !first) return { ...stands, bytes: 0 }
   try {
     await git(dir, ['bundle', 'create', '-q', file, '--all'], { signal, timeoutMs: LONG_MS })
   } catch (error) {
-    if (error instanceof GitFailure) throw new Refusal('unprocessable', `the history of ${repo} cannot be packed: ${error.stderr.trim().split('\n').at(-1)}`, { cause: error })
+    if (error instanceof GitFailure)
+      throw new Refusal(
+        'unprocessable',
+        `the history of ${repo} cannot be packed: ${error.stderr.trim().split('\n').at(-1)}`,
+        { cause: error },
+      )
     throw error
   }
   return { ...stands, history: repo, bytes: (await stat(file)).size }
 }
 
 /** Where a repository's branches come from; of an address without who may use it. */
-const settingsOf = async (dir: string, signal: AbortSignal): Promise<Pick<BundleRepository, 'remotes' | 'branches'>> => {
-  const { text } = await git(dir, ['config', '--local', '--no-includes', '-z', '--get-regexp', '^(remote\\..*\\.url|branch\\..*\\.(remote|merge))$'], { ok: [0, 1], signal })
-  const pairs = text.split('\0').filter(Boolean).map(line => [line.slice(0, line.indexOf('\n')), line.slice(line.indexOf('\n') + 1)] as const)
+const settingsOf = async (
+  dir: string,
+  signal: AbortSignal,
+): Promise<Pick<BundleRepository, 'remotes' | 'branches'>> => {
+  const { text } = await git(
+    dir,
+    ['config', '--local', '--no-includes', '-z', '--get-regexp', '^(remote\\..*\\.url|branch\\..*\\.(remote|merge))$'],
+    { ok: [0, 1], signal },
+  )
+  const pairs = text
+    .split('\0')
+    .filter(Boolean)
+    .map(line => [line.slice(0, line.indexOf('\n')), line.slice(line.indexOf('\n') + 1)] as const)
   const remotes = pairs.flatMap(([key, value]) => {
     const name = REMOTE.exec(key)?.[1]
-    return name === undefined ? [] : [{ name, url: value.replace(/^(\w+:\/\/)[^/@]*@/, (whole, scheme: string) => (scheme === 'ssh://' ? whole.replace(/:[^/@]*@/, '@') : scheme)) }]
+    return name === undefined
+      ? []
+      : [
+          {
+            name,
+            url: value.replace(/^(\w+:\/\/)[^/@]*@/, (whole, scheme: string) =>
+              scheme === 'ssh://' ? whole.replace(/:[^/@]*@/, '@') : scheme,
+            ),
+          },
+        ]
   })
   const branches = new Map<string, { name: string; remote: string; merge: string }>()
   for (const [key, value] of pairs) {
@@ -54,15 +88,32 @@ const settingsOf = async (dir: string, signal: AbortSignal): Promise<Pick<Bundle
  * Makes a repository of a history, beside the files that lie there already: its names, where it stands, and where its
  * branches come from. Nothing else of its settings and none of its hooks come back.
  */
-export const unpackHistory = async (dir: string, { repo, head, remotes, branches }: BundleRepository, file: string | undefined, signal: AbortSignal): Promise<void> => {
+export const unpackHistory = async (
+  dir: string,
+  { repo, head, remotes, branches }: BundleRepository,
+  file: string | undefined,
+  signal: AbortSignal,
+): Promise<void> => {
   await mkdir(dir, { recursive: true })
-  const run = (args: readonly string[], options: { input?: string; env?: { [name: string]: string } } = {}) => git(dir, args, { signal, timeoutMs: LONG_MS, ...options })
+  const run = (args: readonly string[], options: { input?: string; env?: { [name: string]: string } } = {}) =>
+    git(dir, args, { signal, timeoutMs: LONG_MS, ...options })
   const branch = head.startsWith('refs/heads/') ? head.slice('refs/heads/'.length) : undefined
   try {
-    await run(['init', '-q', '--template=', `--object-format=${file ? await formatOf(file) : 'sha1'}`, `--initial-branch=${branch ?? 'main'}`])
+    await run([
+      'init',
+      '-q',
+      '--template=',
+      `--object-format=${file ? await formatOf(file) : 'sha1'}`,
+      `--initial-branch=${branch ?? 'main'}`,
+    ])
     if (file) await fetchAll(run, file, branch === undefined ? head : undefined)
   } catch (error) {
-    if (error instanceof GitFailure) throw new Refusal('unprocessable', `the history of ${repo} is damaged: ${error.stderr.trim().split('\n').at(-1)}`, { cause: error })
+    if (error instanceof GitFailure)
+      throw new Refusal(
+        'unprocessable',
+        `the history of ${repo} is damaged: ${error.stderr.trim().split('\n').at(-1)}`,
+        { cause: error },
+      )
     throw error
   }
   for (const { name, url } of remotes) {
@@ -77,22 +128,49 @@ export const unpackHistory = async (dir: string, { repo, head, remotes, branches
   }
 }
 
-type Run = (args: readonly string[], options?: { input?: string; env?: { [name: string]: string } }) => Promise<{ text: string }>
+type Run = (
+  args: readonly string[],
+  options?: { input?: string; env?: { [name: string]: string } },
+) => Promise<{ text: string }>
 
 const fetchAll = async (run: Run, file: string, detached: string | undefined): Promise<void> => {
   const { text } = await run(['bundle', 'list-heads', file])
-  const refs = text.split('\n').map(line => line.slice(line.indexOf(' ') + 1)).filter(ref => KEPT.test(ref) && !ref.includes('..') || ref === 'refs/stash')
+  const refs = text
+    .split('\n')
+    .map(line => line.slice(line.indexOf(' ') + 1))
+    .filter(ref => (KEPT.test(ref) && !ref.includes('..')) || ref === 'refs/stash')
   const specs = [...refs.map(ref => `+${ref}:${ref}`), ...(detached ? ['+HEAD:refs/sandbox/standing'] : [])]
   if (specs.length === 0) throw new GitFailure('bundle', 1, 'it names no branch, tag or commit')
   const forgiven = FORGIVEN.flatMap(fault => ['-c', `fetch.fsck.${fault}=ignore`])
   // A file beside us is all that is fetched from: no other transport is opened.
-  await run(['-c', 'fetch.fsckObjects=true', ...forgiven, 'fetch', '-q', '--no-tags', '--no-write-fetch-head', '--no-auto-gc', '--update-head-ok', '--stdin', file], { input: `${specs.join('\n')}\n`, env: { GIT_ALLOW_PROTOCOL: 'file' } })
+  await run(
+    [
+      '-c',
+      'fetch.fsckObjects=true',
+      ...forgiven,
+      'fetch',
+      '-q',
+      '--no-tags',
+      '--no-write-fetch-head',
+      '--no-auto-gc',
+      '--update-head-ok',
+      '--stdin',
+      file,
+    ],
+    { input: `${specs.join('\n')}\n`, env: { GIT_ALLOW_PROTOCOL: 'file' } },
+  )
   if (detached) {
     await run(['update-ref', '--no-deref', 'HEAD', detached])
     await run(['update-ref', '-d', 'refs/sandbox/standing'])
   }
   // What is not as it was committed shows as a change. An empty tree of a branch without commits has nothing to read.
-  if ((await run(['rev-parse', '-q', '--verify', 'HEAD^{commit}']).then(() => true, () => false))) await run(['read-tree', 'HEAD'])
+  if (
+    await run(['rev-parse', '-q', '--verify', 'HEAD^{commit}']).then(
+      () => true,
+      () => false,
+    )
+  )
+    await run(['read-tree', 'HEAD'])
 }
 
 /** What kind of hash the commits of a history have: its first lines say so. */

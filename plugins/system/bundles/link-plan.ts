@@ -32,7 +32,8 @@ const PAUSE = 256 * 1024
  * @param linkNow What the link at an absolute path of the workspace holds now.
  */
 export const strayLinks = async (
-  { workspace, solid, links, stays }: LinkPlan, linkNow: (path: string) => Promise<string | undefined>,
+  { workspace, solid, links, stays }: LinkPlan,
+  linkNow: (path: string) => Promise<string | undefined>,
 ): Promise<ReadonlyMap<string, string>> => {
   const stray = new Map<string, string>()
   if (links.size === 0) return stray
@@ -52,7 +53,8 @@ export const strayLinks = async (
       const inner = withinOf(place)
       if (spelt.get(fold(inner))?.some(other => other !== inner)) return TWIN
       walked += place.length
-      if (walked > MOST_WALKED) refuse('too-large', 'the links of the bundle lead too far to be followed: pack it without them')
+      if (walked > MOST_WALKED)
+        refuse('too-large', 'the links of the bundle lead too far to be followed: pack it without them')
       if (walked < rested + PAUSE) continue
       rested = walked
       await new Promise<void>(resolve => setImmediate(resolve))
@@ -78,7 +80,11 @@ const folding = (): ((path: string) => string) => {
 }
 
 /** The links whose name such a disk takes for that of something else in the bundle, or of a folder above it. */
-const twins = (paths: readonly string[], fold: (path: string) => string, spelt: ReadonlyMap<string, readonly string[]>): Set<string> => {
+const twins = (
+  paths: readonly string[],
+  fold: (path: string) => string,
+  spelt: ReadonlyMap<string, readonly string[]>,
+): Set<string> => {
   const seen = new Set<string>()
   const found = new Set<string>()
   for (const path of paths) {

@@ -30,7 +30,12 @@ export interface BundleRepository {
 export interface BundleManifest {
   readonly format: 'sandbox-bundle'
   readonly version: 1
-  readonly from: { readonly name?: string; readonly sandboxId: string; readonly version: string; readonly createdAt: number }
+  readonly from: {
+    readonly name?: string
+    readonly sandboxId: string
+    readonly version: string
+    readonly createdAt: number
+  }
   /** Whether it is about the whole workspace, or only the repositories named. */
   readonly whole: boolean
   readonly secrets: boolean
@@ -56,9 +61,12 @@ const wrong = (what: string): never => {
 type Json = { readonly [key: string]: unknown }
 const object = (value: unknown, what: string): Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : wrong(`${what} is no object`)
-const list = (value: unknown, what: string): readonly unknown[] => (Array.isArray(value) ? value : wrong(`${what} is no list`))
+const list = (value: unknown, what: string): readonly unknown[] =>
+  Array.isArray(value) ? value : wrong(`${what} is no list`)
 const text = (value: unknown, what: string, most = 4096): string =>
-  typeof value === 'string' && value.length <= most && value.isWellFormed() && !value.includes('\0') ? value : wrong(`${what} is no text`)
+  typeof value === 'string' && value.length <= most && value.isWellFormed() && !value.includes('\0')
+    ? value
+    : wrong(`${what} is no text`)
 const count = (value: unknown, what: string): number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : wrong(`${what} is no whole number`)
 
@@ -73,22 +81,34 @@ export const parseBundleManifest = (json: string): BundleManifest => {
   const given = object(value, 'its manifest')
   if (given.format !== 'sandbox-bundle') wrong('its manifest names another format')
   if (given.version !== 1) {
-    throw new Refusal('unprocessable', `this bundle has version ${String(given.version).slice(0, 20)}, and this sandbox reads version 1: update it first`)
+    throw new Refusal(
+      'unprocessable',
+      `this bundle has version ${String(given.version).slice(0, 20)}, `
+        + 'and this sandbox reads version 1: update it first',
+    )
   }
   const from = object(given.from, 'from')
   const entries = list(given.entries, 'entries')
-  if (entries.length > MOST_ENTRIES) throw new Refusal('too-large', `a bundle may have ${MOST_ENTRIES} entries, and this one has ${entries.length}`)
+  if (entries.length > MOST_ENTRIES)
+    throw new Refusal('too-large', `a bundle may have ${MOST_ENTRIES} entries, and this one has ${entries.length}`)
   const manifest: BundleManifest = {
-    format: 'sandbox-bundle', version: 1, whole: given.whole === true, secrets: given.secrets === true,
+    format: 'sandbox-bundle',
+    version: 1,
+    whole: given.whole === true,
+    secrets: given.secrets === true,
     from: {
-      sandboxId: text(from.sandboxId, 'from.sandboxId', 64), version: text(from.version, 'from.version', 64), createdAt: count(from.createdAt, 'from.createdAt'),
+      sandboxId: text(from.sandboxId, 'from.sandboxId', 64),
+      version: text(from.version, 'from.version', 64),
+      createdAt: count(from.createdAt, 'from.createdAt'),
       ...(from.name !== undefined && { name: text(from.name, 'from.name', 200) }),
     },
     repositories: list(given.repositories, 'repositories').map(repositoryOf),
     groups: list(given.groups, 'groups').map(each => {
       const { group, version } = object(each, 'a group')
       const name = text(group, 'a group', 64)
-      return GROUP.test(name) ? { group: name, version: count(version, 'the version of a group') } : wrong(`a group is named ${JSON.stringify(name)}`)
+      return GROUP.test(name)
+        ? { group: name, version: count(version, 'the version of a group') }
+        : wrong(`a group is named ${JSON.stringify(name)}`)
     }),
     entries: entries.map(entryOf),
   }
@@ -99,8 +119,11 @@ export const parseBundleManifest = (json: string): BundleManifest => {
 const entryOf = (value: unknown): BundleEntry => {
   const { path, size, sha256, runs, link } = object(value, 'an entry')
   return {
-    path: text(path, 'the path of an entry'), size: count(size, 'the size of an entry'), sha256: text(sha256, 'the checksum of an entry', 43),
-    ...(runs === true && { runs }), ...(link !== undefined && { link: text(link, 'the target of a link') }),
+    path: text(path, 'the path of an entry'),
+    size: count(size, 'the size of an entry'),
+    sha256: text(sha256, 'the checksum of an entry', 43),
+    ...(runs === true && { runs }),
+    ...(link !== undefined && { link: text(link, 'the target of a link') }),
   }
 }
 
@@ -110,14 +133,20 @@ const repositoryOf = (value: unknown): BundleRepository => {
   const head = text(given.head, 'the head of a repository')
   if (!REF.test(head) && !COMMIT.test(head)) wrong(`a repository stands on ${JSON.stringify(head.slice(0, 80))}`)
   return {
-    repo, head, ...(given.history !== undefined && { history: text(given.history, 'the history of a repository') }),
+    repo,
+    head,
+    ...(given.history !== undefined && { history: text(given.history, 'the history of a repository') }),
     remotes: list(given.remotes, 'remotes').map(each => {
       const { name, url } = object(each, 'a remote')
       return { name: text(name, 'the name of a remote', 200), url: text(url, 'the address of a remote') }
     }),
     branches: list(given.branches, 'branches').map(each => {
       const { name, remote, merge } = object(each, 'a branch')
-      return { name: text(name, 'the name of a branch', 400), remote: text(remote, 'the remote of a branch', 200), merge: text(merge, 'the upstream of a branch', 400) }
+      return {
+        name: text(name, 'the name of a branch', 400),
+        remote: text(remote, 'the remote of a branch', 200),
+        merge: text(merge, 'the upstream of a branch', 400),
+      }
     }),
   }
 }
@@ -126,29 +155,35 @@ const repositoryOf = (value: unknown): BundleRepository => {
 const checkPaths = ({ entries, repositories, groups }: BundleManifest): void => {
   const names = new Set<string>()
   for (const { path, link } of entries) {
-    if (!Object.values(IN).some(place => path.startsWith(place))) wrong(`it has an entry ${JSON.stringify(path.slice(0, 120))}`)
+    if (!Object.values(IN).some(place => path.startsWith(place)))
+      wrong(`it has an entry ${JSON.stringify(path.slice(0, 120))}`)
     checkPath(path)
     if (names.has(path)) wrong(`it has two entries ${JSON.stringify(path.slice(0, 120))}`)
-    if (link === '' || (link !== undefined && !path.startsWith(IN.workspace))) wrong(`it has a link ${JSON.stringify(path.slice(0, 120))}, which leads nowhere of the workspace`)
+    if (link === '' || (link !== undefined && !path.startsWith(IN.workspace)))
+      wrong(`it has a link ${JSON.stringify(path.slice(0, 120))}, which leads nowhere of the workspace`)
     names.add(path)
   }
   const above = (path: string, what: string): void => {
     for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
-      if (names.has(path.slice(0, at))) wrong(`${JSON.stringify(path.slice(0, at).slice(0, 120))} is a file or a link in it, and ${what} too`)
+      if (names.has(path.slice(0, at)))
+        wrong(`${JSON.stringify(path.slice(0, at).slice(0, 120))} is a file or a link in it, and ${what} too`)
     }
   }
   for (const path of names) above(path, 'a folder')
   const repos = repositories.map(({ repo }) => repo)
   for (const { repo, history } of repositories) {
     if (repo !== 'root') checkPath(repo)
-    if (isClosedName(repo.split('/'))) wrong(`it has a repository ${JSON.stringify(repo.slice(0, 120))}, where none can be`)
+    if (isClosedName(repo.split('/')))
+      wrong(`it has a repository ${JSON.stringify(repo.slice(0, 120))}, where none can be`)
     if (repo !== 'root') above(`${IN.workspace}${repo}/`, `the repository ${JSON.stringify(repo.slice(0, 120))}`)
-    if (history !== undefined && !(history.startsWith(IN.history) && names.has(history))) wrong(`the history of ${repo.slice(0, 120)} is missing`)
+    if (history !== undefined && !(history.startsWith(IN.history) && names.has(history)))
+      wrong(`the history of ${repo.slice(0, 120)} is missing`)
   }
   if (new Set(repos).size < repos.length) wrong('it has a repository twice')
   for (const path of names) {
     const group = path.startsWith(IN.state) ? path.slice(IN.state.length).split('/') : undefined
-    if (group && (group.length !== 2 || !groups.some(each => each.group === group[0]))) wrong(`no group has ${JSON.stringify(path.slice(0, 120))}`)
+    if (group && (group.length !== 2 || !groups.some(each => each.group === group[0])))
+      wrong(`no group has ${JSON.stringify(path.slice(0, 120))}`)
   }
 }
 

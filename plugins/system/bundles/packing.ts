@@ -36,7 +36,10 @@ export interface Packing {
 }
 
 /** Packs a backup and answers its size; until it is whole, nothing has its name. */
-export const pack = async (contents: Contents, { folder, to, passphrase, parts, progress, signal }: Packing): Promise<number> => {
+export const pack = async (
+  contents: Contents,
+  { folder, to, passphrase, parts, progress, signal }: Packing,
+): Promise<number> => {
   const { workspace, data, files, since = 0, whole, secrets, from } = contents
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -45,7 +48,8 @@ export const pack = async (contents: Contents, { folder, to, passphrase, parts, 
     // Conversations before commits: whatever commit a conversation names is then in the histories too.
     const handed = whole ? await parts() : []
     for (const { group, files: own } of handed) {
-      for (const { name, path, at = Infinity } of own) if (at >= since) await archive.add(`${IN.state}${group}/${name}`, data, path)
+      for (const { name, path, at = Infinity } of own)
+        if (at >= since) await archive.add(`${IN.state}${group}/${name}`, data, path)
     }
     failpoint('bundle.parts')
     const repositories: BundleRepository[] = []
@@ -62,7 +66,16 @@ export const pack = async (contents: Contents, { folder, to, passphrase, parts, 
       else await archive.link(`${IN.workspace}${path}`, link)
     }
     const groups = handed.map(({ group, version }) => ({ group, version }))
-    const manifest: BundleManifest = { format: 'sandbox-bundle', version: 1, from, whole, secrets, repositories, groups, entries: archive.entries }
+    const manifest: BundleManifest = {
+      format: 'sandbox-bundle',
+      version: 1,
+      from,
+      whole,
+      secrets,
+      repositories,
+      groups,
+      entries: archive.entries,
+    }
     const half = join(folder, 'whole')
     const size = await archive.end(manifest, half, passphrase)
     failpoint('bundle.written')
@@ -76,10 +89,16 @@ export const pack = async (contents: Contents, { folder, to, passphrase, parts, 
 }
 
 /** About how many bytes there are to pack. */
-export const weighBundle = async (files: readonly FoundFile[], repositories: readonly FoundRepository[], sizeOf: (folder: string) => Promise<number>): Promise<number> => {
-  const histories = await Promise.all(repositories.map(async ({ dir }) => {
-    const objects = join(dir, '.git', 'objects')
-    return (await lstat(objects).catch(() => undefined))?.isDirectory() ? sizeOf(objects) : 0
-  }))
+export const weighBundle = async (
+  files: readonly FoundFile[],
+  repositories: readonly FoundRepository[],
+  sizeOf: (folder: string) => Promise<number>,
+): Promise<number> => {
+  const histories = await Promise.all(
+    repositories.map(async ({ dir }) => {
+      const objects = join(dir, '.git', 'objects')
+      return (await lstat(objects).catch(() => undefined))?.isDirectory() ? sizeOf(objects) : 0
+    }),
+  )
   return files.reduce((sum, { size }) => sum + size, 0) + histories.reduce((sum, size) => sum + size, 0)
 }

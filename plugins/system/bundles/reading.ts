@@ -20,7 +20,10 @@ export interface Reader {
 
 const MOST_MANIFEST = 64 * 1024 * 1024
 const BLOCK = 512
-/** What an entry takes beside its content and names: two heads, since a long name has one of its own, and what fills blocks up. */
+/**
+ * What an entry takes beside its content and names: two heads, since a long name has one of its own, and what fills
+ * blocks up.
+ */
 const HEADS = 4 * BLOCK
 const LOOSE = 1024 * 1024
 const GIB = 1024 ** 3
@@ -30,12 +33,18 @@ const MOST_TIMES = 200
 const NO_BUNDLE = 'this is not a bundle a sandbox made'
 const DAMAGED = 'the bundle is damaged: get it again from where it was made'
 /** What unpackers say of bytes that are none of theirs. */
-const BROKEN = /^(?:Z_|ERR_ZLIB)|incorrect header|unexpected end|invalid (?:tar|stored|block|distance|literal|code|bit)|Unexpected end of data|size mismatch/i
+const BROKEN =
+  /^(?:Z_|ERR_ZLIB)|incorrect header|unexpected end|invalid (?:tar|stored|block|distance|literal|code|bit)|Unexpected end of data|size mismatch/i
 
 const damaged = (message = DAMAGED): never => refuse('unprocessable', message)
 
 /** Reads a bundle from its first byte to its last, and refuses one that is not exactly what was written. */
-export const readBundle = async (path: string, passphrase: string | undefined, reader: Reader, signal: AbortSignal): Promise<BundleManifest> => {
+export const readBundle = async (
+  path: string,
+  passphrase: string | undefined,
+  reader: Reader,
+  signal: AbortSignal,
+): Promise<BundleManifest> => {
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const found = await handle.stat()
@@ -46,7 +55,9 @@ export const readBundle = async (path: string, passphrase: string | undefined, r
     signal.throwIfAborted()
     if (error instanceof Refusal) throw error
     const { message = '' } = error as Error
-    throw BROKEN.test(codeOf(error) ?? '') || BROKEN.test(message) ? new Refusal('unprocessable', DAMAGED, { cause: error }) : error
+    throw BROKEN.test(codeOf(error) ?? '') || BROKEN.test(message)
+      ? new Refusal('unprocessable', DAMAGED, { cause: error })
+      : error
   } finally {
     await handle.close()
   }
@@ -55,8 +66,13 @@ export const readBundle = async (path: string, passphrase: string | undefined, r
 const contentOf = async (handle: FileHandle, passphrase: string | undefined): Promise<AsyncIterable<Buffer>> => {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(16), 0, 16, 0)
   const head = buffer.subarray(0, bytesRead)
-  const bytes = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>
-  if (isEncrypted(head)) return decrypted(passphrase ?? refuse('unprocessable', 'the bundle is encrypted: give its passphrase'), bytes)
+  const bytes = handle.createReadStream({
+    start: 0,
+    autoClose: false,
+    highWaterMark: 256 * 1024,
+  }) as AsyncIterable<Buffer>
+  if (isEncrypted(head))
+    return decrypted(passphrase ?? refuse('unprocessable', 'the bundle is encrypted: give its passphrase'), bytes)
   if (head[0] !== 0x1f || head[1] !== 0x8b) refuse('unprocessable', NO_BUNDLE)
   return bytes
 }
@@ -79,7 +95,13 @@ class Reading {
     const { extract } = await tar()
     const entries = extract()
     const failed = new AbortController()
-    const flow = pipeline(checkSeal(bytes), createGunzip(), all => this.#bounded(all as AsyncIterable<Buffer>), entries as unknown as NodeJS.WritableStream, { signal: AbortSignal.any([signal, failed.signal]) })
+    const flow = pipeline(
+      checkSeal(bytes),
+      createGunzip(),
+      all => this.#bounded(all as AsyncIterable<Buffer>),
+      entries as unknown as NodeJS.WritableStream,
+      { signal: AbortSignal.any([signal, failed.signal]) },
+    )
     const read = this.#entries(entries).catch(error => {
       failed.abort()
       entries.destroy()
@@ -88,7 +110,12 @@ class Reading {
     const ends = await Promise.allSettled([read, flow])
     const reasons = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []))
     // Either of the two ends the other: what says why is a refusal, or else the first of them.
-    if (reasons.length > 0) throw reasons.find(reason => reason instanceof Refusal) ?? reasons.find(reason => BROKEN.test((reason as Error).message)) ?? reasons[0]
+    if (reasons.length > 0)
+      throw (
+        reasons.find(reason => reason instanceof Refusal)
+        ?? reasons.find(reason => BROKEN.test((reason as Error).message))
+        ?? reasons[0]
+      )
     return read
   }
 
@@ -117,23 +144,41 @@ class Reading {
 
   async #begin(entry: Entry): Promise<void> {
     const { name, type, size = 0 } = entry.header
-    if (name !== MANIFEST || type !== 'file' || size > MOST_MANIFEST) damaged(`${NO_BUNDLE}: its first entry is no manifest`)
+    if (name !== MANIFEST || type !== 'file' || size > MOST_MANIFEST)
+      damaged(`${NO_BUNDLE}: its first entry is no manifest`)
     const pieces: Buffer[] = []
     for await (const piece of entry as AsyncIterable<Buffer>) pieces.push(piece)
     const manifest = parseBundleManifest(Buffer.concat(pieces).toString())
     const unpacked = manifest.entries.reduce((sum, each) => sum + each.size, 0)
     if (unpacked > MOST_BYTES * 100 || (unpacked > GIB && unpacked > this.#packed * MOST_TIMES)) {
-      refuse('too-large', `the bundle has ${this.#packed} bytes and says it unpacks to ${unpacked}: expected at most ${MOST_TIMES} times its size`)
+      refuse(
+        'too-large',
+        `the bundle has ${this.#packed} bytes and says it unpacks to ${unpacked}: expected at `
+          + `most ${MOST_TIMES} times its size`,
+      )
     }
     this.#manifest = manifest
-    this.#room = LOOSE + manifest.entries.reduce((sum, { path, size, link = '' }) => sum + size + HEADS + Buffer.byteLength(path + link) * 2, 0)
+    this.#room =
+      LOOSE
+      + manifest.entries.reduce(
+        (sum, { path, size, link = '' }) => sum + size + HEADS + Buffer.byteLength(path + link) * 2,
+        0,
+      )
     await this.#reader.begin(manifest)
   }
 
   async #entry(wanted: BundleEntry, entry: Entry): Promise<void> {
     const { name, type, size = 0, linkname } = entry.header
-    const same = name === wanted.path && (wanted.link === undefined ? type === 'file' && size === wanted.size : type === 'symlink' && linkname === wanted.link)
-    if (!same) damaged(`the bundle is damaged: expected ${JSON.stringify(wanted.path.slice(0, 120))}, found ${JSON.stringify(name.slice(0, 120))}`)
+    const same =
+      name === wanted.path
+      && (wanted.link === undefined
+        ? type === 'file' && size === wanted.size
+        : type === 'symlink' && linkname === wanted.link)
+    if (!same)
+      damaged(
+        `the bundle is damaged: expected ${JSON.stringify(wanted.path.slice(0, 120))}, `
+          + `found ${JSON.stringify(name.slice(0, 120))}`,
+      )
     const digest = createHash('sha256')
     if (wanted.link !== undefined) digest.update(wanted.link)
     const content = (async function* () {
@@ -144,6 +189,7 @@ class Reading {
     })()
     await this.#reader.take(wanted, content)
     for await (const _rest of content) continue
-    if (digest.digest('base64url') !== wanted.sha256) damaged(`the bundle is damaged: ${JSON.stringify(wanted.path.slice(0, 120))} is not what was packed`)
+    if (digest.digest('base64url') !== wanted.sha256)
+      damaged(`the bundle is damaged: ${JSON.stringify(wanted.path.slice(0, 120))} is not what was packed`)
   }
 }

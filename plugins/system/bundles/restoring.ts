@@ -61,9 +61,13 @@ export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promi
     planned = true
     failpoint('bundle.planned')
     const until = new Date(Number(stamp.split('-')[0]) + KEPT_MS).toISOString().slice(0, 10)
-    return reportOf(manifest, staging.judged, [`what was there before lies in ${SANDBOX}/${RESTORED}/${stamp}/${BEFORE} until ${until}: take from it what is missing`])
+    return reportOf(manifest, staging.judged, [
+      `what was there before lies in ${SANDBOX}/${RESTORED}/${stamp}/${BEFORE} until ${until}: take from it what `
+        + 'is missing',
+    ])
   } finally {
-    if (!planned) await Promise.all([join(beside, stamp), places.data].map(folder => rm(folder, { recursive: true, force: true })))
+    if (!planned)
+      await Promise.all([join(beside, stamp), places.data].map(folder => rm(folder, { recursive: true, force: true })))
   }
 }
 
@@ -88,7 +92,8 @@ export const sweepPoints = async (host: Places, now = Date.now()): Promise<void>
 }
 
 /** Whether a restore waits for the next start. */
-const isPlanned = async ({ place }: Places): Promise<boolean> => (await lstat(join(place.data, MOVES)).catch(() => undefined)) !== undefined
+const isPlanned = async ({ place }: Places): Promise<boolean> =>
+  (await lstat(join(place.data, MOVES)).catch(() => undefined)) !== undefined
 
 /** Where what a restore replaced lies in the workspace. */
 const keptBefore = async ({ place }: Places): Promise<string[]> => {
@@ -113,33 +118,67 @@ const refuseAtWork = async (host: RestoreHost): Promise<void> => {
   if (!(await host.serves('agent.conversations'))) return
   const { conversations } = await host.call('agent.conversations')
   const busy = conversations.filter(({ live }) => live).map(({ conversation }) => conversation.id)
-  if (busy.length > 0) refuse('conflict', `turns are running (${busy.slice(0, 5).join(', ')}): stop them, or wait for their end, and restore again`)
+  if (busy.length > 0)
+    refuse(
+      'conflict',
+      `turns are running (${busy.slice(0, 5).join(', ')}): stop them, or wait for their end, and restore again`,
+    )
 }
 
 /** Folder by folder: of a whole bundle all that is in the workspace goes, else only the folders of its repositories. */
-const movesOf = async (host: RestoreHost, manifest: BundleManifest, places: { workspace: string; data: string }, before: string): Promise<{ away: Move[]; in: Move[] }> => {
+const movesOf = async (
+  host: RestoreHost,
+  manifest: BundleManifest,
+  places: { workspace: string; data: string },
+  before: string,
+): Promise<{ away: Move[]; in: Move[] }> => {
   const { workspace, data } = host.place
   const units = await foldersOf(host, manifest, own(await namesIn(places.workspace)))
   const config = join(SANDBOX, CONFIG)
   const configured = (await namesIn(join(places.workspace, SANDBOX))).includes(CONFIG)
-  const away = [...units.away, ...(configured ? [config] : [])].map(name => ({ from: join(workspace, name), to: join(before, name) }))
-  const into = [...units.in, ...(configured ? [config] : [])].map(name => ({ from: join(places.workspace, name), to: join(workspace, name) }))
+  const away = [...units.away, ...(configured ? [config] : [])].map(name => ({
+    from: join(workspace, name),
+    to: join(before, name),
+  }))
+  const into = [...units.in, ...(configured ? [config] : [])].map(name => ({
+    from: join(places.workspace, name),
+    to: join(workspace, name),
+  }))
   const state = manifest.whole ? await namesIn(join(places.data, 'state')) : []
-  return { away, in: [...into, ...state.map(group => ({ from: join(places.data, 'state', group), to: returnedFolder(data, group) }))] }
+  return {
+    away,
+    in: [
+      ...into,
+      ...state.map(group => ({ from: join(places.data, 'state', group), to: returnedFolder(data, group) })),
+    ],
+  }
 }
 
 const own = (names: readonly string[]): string[] => names.filter(name => name !== SANDBOX)
 
-/** What goes away and what comes in, by the names the bundle brings at the top of the workspace; refuses what stands in the way. */
-const foldersOf = async ({ place: { workspace } }: Places, manifest: BundleManifest, brought: string[]): Promise<{ away: string[]; in: string[] }> => {
+/**
+ * What goes away and what comes in, by the names the bundle brings at the top of the workspace; refuses what stands in
+ * the way.
+ */
+const foldersOf = async (
+  { place: { workspace } }: Places,
+  manifest: BundleManifest,
+  brought: string[],
+): Promise<{ away: string[]; in: string[] }> => {
   if (manifest.whole) return { away: own(await namesIn(workspace)), in: brought }
   const units = unitsOf(manifest) ?? brought
   for (const unit of units) await refuseBehind(workspace, unit)
   // A folder of a repository that comes back holds it whole; what lies in it of others would be taken away with it.
   const repos = manifest.repositories.map(({ repo }) => repo)
-  const left = (await findRepositories(workspace)).map(({ repo }) => repo).filter(repo => repo !== 'root' && !repos.includes(repo))
+  const left = (await findRepositories(workspace))
+    .map(({ repo }) => repo)
+    .filter(repo => repo !== 'root' && !repos.includes(repo))
   const covered = left.find(repo => units.some(unit => repo.startsWith(`${unit}/`) || repo === unit))
-  if (covered !== undefined) refuse('conflict', `the folder of ${covered} would be replaced, and the bundle does not hold that repository: move it away first`)
+  if (covered !== undefined)
+    refuse(
+      'conflict',
+      `the folder of ${covered} would be replaced, and the bundle does not hold that repository: move it away first`,
+    )
   return { away: units, in: units }
 }
 
@@ -150,13 +189,16 @@ const refuseBehind = async (workspace: string, path: string): Promise<void> => {
     const found = await lstat(join(workspace, at)).catch(() => undefined)
     if (!found) return
     const what = found.isSymbolicLink() ? 'a link' : 'a file'
-    if (!found.isDirectory()) refuse('conflict', `${at} is ${what} in the workspace, and the bundle brings back ${path}: move ${at} away first`)
+    if (!found.isDirectory())
+      refuse('conflict', `${at} is ${what} in the workspace, and the bundle brings back ${path}: move ${at} away first`)
   }
 }
 
 const POINTS = 'restore-points'
 
-/** What the groups keep now goes to the restore point: beside the files of the workspace, but where no turn reads it. */
+/**
+ * What the groups keep now goes to the restore point: beside the files of the workspace, but where no turn reads it.
+ */
 const keepState = async (host: RestoreHost, stamp: string): Promise<void> => {
   for (const { group, files } of await handedOver(host)) {
     const folder = join(host.place.folder, POINTS, stamp, group)
@@ -165,14 +207,20 @@ const keepState = async (host: RestoreHost, stamp: string): Promise<void> => {
   }
 }
 
-const reportOf = ({ from, secrets, repositories }: BundleManifest, { written, skipped }: Judged, todo: readonly string[]): RestoreReport => ({
+const reportOf = (
+  { from, secrets, repositories }: BundleManifest,
+  { written, skipped }: Judged,
+  todo: readonly string[],
+): RestoreReport => ({
   from: { ...from },
   written,
   skipped,
   todo: [
     ...todo,
     ...(secrets ? ['the values of secrets are not taken back by this sandbox: set them again'] : []),
-    ...(repositories.some(({ remotes }) => remotes.length > 0) ? ['sign in again where repositories are pushed to: addresses came back without who may use them'] : []),
+    ...(repositories.some(({ remotes }) => remotes.length > 0)
+      ? ['sign in again where repositories are pushed to: addresses came back without who may use them']
+      : []),
   ],
   restarting: false,
 })

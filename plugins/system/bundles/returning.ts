@@ -11,8 +11,14 @@ const CONFIG = '.sandbox/config/'
 /** The name at the top of the workspace that a path begins with. */
 export const topOf = (path: string): string => path.split('/', 1)[0]!
 
-/** The folders that a bundle of some repositories replaces whole; undefined: it replaces names at the top of the workspace. */
-export const unitsOf = ({ whole, repositories }: Pick<BundleManifest, 'whole' | 'repositories'>): string[] | undefined => {
+/**
+ * The folders that a bundle of some repositories replaces whole; undefined: it replaces names at the top of the
+ * workspace.
+ */
+export const unitsOf = ({
+  whole,
+  repositories,
+}: Pick<BundleManifest, 'whole' | 'repositories'>): string[] | undefined => {
   const repos = repositories.map(({ repo }) => repo)
   if (whole || repos.includes('root')) return undefined
   return repos.filter(repo => !repos.some(other => repo.startsWith(`${other}/`)))
@@ -23,7 +29,7 @@ export const reasonAgainstName = ({ path, link }: Pick<BundleEntry, 'path' | 'li
   const parts = path.split('/')
   if (parts.some(isGitName)) return 'it belongs to git'
   if (!isOwnName(parts[0]!)) return undefined
-  if (!path.startsWith(CONFIG)) return 'it is the sandbox\'s own'
+  if (!path.startsWith(CONFIG)) return "it is the sandbox's own"
   return link === undefined ? undefined : 'the configuration takes no links'
 }
 
@@ -37,7 +43,8 @@ export const reasonsAgainst = async (manifest: BundleManifest, workspace: string
   for (const entry of manifest.entries) {
     if (!entry.path.startsWith(IN.workspace)) continue
     const [path, { link }] = [entry.path.slice(IN.workspace.length), entry]
-    const reason = reasonAgainstName({ ...entry, path }) ?? (covered(path) ? undefined : 'it lies in no repository of the bundle')
+    const reason =
+      reasonAgainstName({ ...entry, path }) ?? (covered(path) ? undefined : 'it lies in no repository of the bundle')
     if (reason !== undefined) reasons.set(path, reason)
     else if (link === undefined) solid.push(path)
     else links.set(path, link)
@@ -48,7 +55,8 @@ export const reasonsAgainst = async (manifest: BundleManifest, workspace: string
     if (manifest.whole) return false
     return replaced ? !replaced.has(topOf(path)) : !covered(path)
   }
-  for (const [path, reason] of await strayLinks({ workspace, solid, links, stays }, linkOnDisk)) reasons.set(path, reason)
+  for (const [path, reason] of await strayLinks({ workspace, solid, links, stays }, linkOnDisk))
+    reasons.set(path, reason)
   return path => reasons.get(path)
 }
 
@@ -57,7 +65,8 @@ const coveredBy = (units: readonly string[] | undefined): ((path: string) => boo
   if (!units) return () => true
   const all = new Set(units)
   return path => {
-    for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) if (all.has(path.slice(0, end))) return true
+    for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1))
+      if (all.has(path.slice(0, end))) return true
     return false
   }
 }

@@ -9,7 +9,8 @@ const HEAD = Buffer.from([0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 36, 0, 0x53, 0x4
 const EMPTY = Buffer.from([3, 0, 0, 0, 0, 0, 0, 0, 0, 0])
 const LENGTH = HEAD.length + 32 + EMPTY.length
 
-const DAMAGED = 'the bundle is damaged: some of its bytes are not those that were written; get it again from where it was made'
+const DAMAGED =
+  'the bundle is damaged: some of its bytes are not those that were written; get it again from where it was made'
 
 /** The same bytes, ended by their seal. */
 export async function* withSeal(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -39,7 +39,10 @@ export class Judge implements Reader {
   }
 
   get judged(): Judged {
-    return { written: [...this.#counts].map(([path, files]) => ({ path, files })), skipped: this.#skipped.slice(0, MOST_SKIPPED) }
+    return {
+      written: [...this.#counts].map(([path, files]) => ({ path, files })),
+      skipped: this.#skipped.slice(0, MOST_SKIPPED),
+    }
   }
 
   async begin(manifest: BundleManifest): Promise<void> {
@@ -52,7 +55,12 @@ export class Judge implements Reader {
     const own = path.slice(place.length)
     const [first = ''] = own.split('/')
     if (place === IN.history) return this.keep(entry, content)
-    const reason = place === IN.workspace ? this.#reasons(own) : this.#target.takes(first) ? undefined : 'no group of this sandbox takes it back'
+    const reason =
+      place === IN.workspace
+        ? this.#reasons(own)
+        : this.#target.takes(first)
+          ? undefined
+          : 'no group of this sandbox takes it back'
     if (reason !== undefined) return void this.#skipped.push({ path: own, reason })
     const counted = place === IN.workspace ? first : path.slice(0, place.length + first.length)
     this.#counts.set(counted, (this.#counts.get(counted) ?? 0) + 1)
@@ -84,7 +92,8 @@ export class Staging extends Judge {
 
   override async begin(manifest: BundleManifest): Promise<void> {
     await super.begin(manifest)
-    const sum = (place: string, times: number) => manifest.entries.filter(({ path }) => path.startsWith(place)).reduce((all, { size }) => all + size * times, 0)
+    const sum = (place: string, times: number) =>
+      manifest.entries.filter(({ path }) => path.startsWith(place)).reduce((all, { size }) => all + size * times, 0)
     const { workspace, data } = this.places
     await Promise.all([workspace, data].map(folder => mkdir(folder, { recursive: true, mode: 0o700 })))
     // A history lies there once as it comes and once as a repository.
@@ -98,7 +107,10 @@ export class Staging extends Judge {
     const at = inWorkspace ? join(this.places.workspace, path.slice(IN.workspace.length)) : join(this.places.data, path)
     await laidOut(path, async () => {
       await this.#folder(dirname(at))
-      await pipeline(content, createWriteStream(at, { flags: 'wx', mode: inWorkspace ? (runs ? 0o755 : 0o644) : 0o600 }))
+      await pipeline(
+        content,
+        createWriteStream(at, { flags: 'wx', mode: inWorkspace ? (runs ? 0o755 : 0o644) : 0o600 }),
+      )
     })
   }
 
@@ -110,7 +122,8 @@ export class Staging extends Judge {
       const dir = repo === 'root' ? workspace : join(workspace, repo)
       await laidOut(repo, () => this.#folder(dir))
       // Nothing of the bundle is a link yet; what somebody puts there meanwhile is not followed either.
-      if ((await realpath(dir)) !== dir) refuse('conflict', `the folder of ${repo} became a link while the bundle was laid out: restore again`)
+      if ((await realpath(dir)) !== dir)
+        refuse('conflict', `the folder of ${repo} became a link while the bundle was laid out: restore again`)
       await unpackHistory(dir, repository, history && join(data, history), signal)
     }
     // Last, so that nothing was written through one.
@@ -142,7 +155,12 @@ const laidOut = async (path: string, work: () => Promise<void>): Promise<void> =
   } catch (error) {
     if (!UNFIT.has(codeOf(error) ?? '')) throw error
     const name = JSON.stringify(path.slice(0, 120))
-    throw new Refusal('unprocessable', `the disk of this sandbox cannot hold ${name} (${codeOf(error)}), so nothing was changed: restore on another disk`, { cause: error })
+    throw new Refusal(
+      'unprocessable',
+      `the disk of this sandbox cannot hold ${name} (${codeOf(error)}), so nothing was changed: restore on `
+        + 'another disk',
+      { cause: error },
+    )
   }
 }
 
@@ -151,7 +169,9 @@ const full = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work
   } catch (error) {
-    throw isFull(error) ? new Refusal('too-large', 'the disk is full, and nothing was changed: make room and try again', { cause: error }) : error
+    throw isFull(error)
+      ? new Refusal('too-large', 'the disk is full, and nothing was changed: make room and try again', { cause: error })
+      : error
   }
 }
 
@@ -159,7 +179,12 @@ const full = async <T>(work: Promise<T>): Promise<T> => {
 export const assertRoom = async (folder: string, needed: number): Promise<void> => {
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize
-  if (needed > free) refuse('too-large', `this takes about ${mebibytes(needed)} of disk, and ${mebibytes(free)} are free: make room and try again`, { fields: { neededBytes: needed, freeBytes: free } })
+  if (needed > free)
+    refuse(
+      'too-large',
+      `this takes about ${mebibytes(needed)} of disk, and ${mebibytes(free)} are free: make room and try again`,
+      { fields: { neededBytes: needed, freeBytes: free } },
+    )
 }
 
 const mebibytes = (bytes: number): string => `${Math.max(1, Math.ceil(bytes / (1024 * 1024)))} MiB`
@@ -167,7 +192,8 @@ const mebibytes = (bytes: number): string => `${Math.max(1, Math.ceil(bytes / (1
 /** Everything in these places survives a power cut: one program for all files, instead of a wait for each. */
 const flushDisks = async (folders: readonly string[]): Promise<void> => {
   const program = await ownProgram('sync')
-  if (program) await run(program, process.platform === 'linux' ? ['-f', ...folders] : [], { cwd: '/', env: await ownEnv() })
+  if (program)
+    await run(program, process.platform === 'linux' ? ['-f', ...folders] : [], { cwd: '/', env: await ownEnv() })
 }
 
 /** The names at the top of a folder; none where there is no folder. */
@@ -178,11 +204,18 @@ export const privateFolder = async (workspace: string, ...parts: readonly string
   let at = workspace
   for (const part of parts) {
     at = join(at, part)
-    await full(mkdir(at, { mode: 0o700 }).catch(error => {
-      if (codeOf(error) !== 'EEXIST') throw error
-    }))
+    await full(
+      mkdir(at, { mode: 0o700 }).catch(error => {
+        if (codeOf(error) !== 'EEXIST') throw error
+      }),
+    )
     const found = await lstat(at)
-    if (!found.isDirectory()) refuse('unprocessable', `${at.slice(workspace.length + 1)} is ${found.isSymbolicLink() ? 'a link' : 'no folder'}: put a folder of the workspace itself in its place`)
+    if (!found.isDirectory())
+      refuse(
+        'unprocessable',
+        `${at.slice(workspace.length + 1)} is ${found.isSymbolicLink() ? 'a link' : 'no folder'}: put a folder of `
+          + 'the workspace itself in its place',
+      )
   }
   await full(writeFile(join(at, '.gitignore'), '*\n'))
   return at

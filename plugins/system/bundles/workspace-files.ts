@@ -39,7 +39,9 @@ export const findRepositories = async (workspace: string): Promise<FoundReposito
     // A folder named .git that git does not know is none; one of another repository would say where that is.
     if (await isRepository(dir)) found.push({ repo: path || 'root', dir })
   }
-  return found.sort((one, other) => (one.repo === 'root' ? -1 : other.repo === 'root' ? 1 : one.repo < other.repo ? -1 : 1))
+  return found.sort((one, other) =>
+    one.repo === 'root' ? -1 : other.repo === 'root' ? 1 : one.repo < other.repo ? -1 : 1,
+  )
 }
 
 const isRepository = async (dir: string): Promise<boolean> => {
@@ -55,20 +57,27 @@ export interface Survey {
   readonly whole: boolean
 }
 
-/** Every file that is to be kept: what git does not ignore, what lies in no repository and no tool made, and the configuration. */
+/**
+ * Every file that is to be kept: what git does not ignore, what lies in no repository and no tool made, and the
+ * configuration.
+ */
 export const findFiles = async ({ workspace, wall, repositories, whole }: Survey): Promise<FoundFile[]> => {
   const paths = new Set<string>()
   for (const { repo, dir } of repositories) for (const path of await listed(dir, wall)) paths.add(within(repo, path))
   const rootless = whole && !repositories.some(({ repo }) => repo === 'root')
   if (rootless) for (const path of await walked(workspace, '', repositories)) paths.add(path)
   const owned = [...paths].filter(path => path !== '.sandbox' && !path.startsWith('.sandbox/'))
-  const configured = whole || repositories.some(({ repo }) => repo === 'root') ? await walked(workspace, CONFIG, []) : []
+  const configured =
+    whole || repositories.some(({ repo }) => repo === 'root') ? await walked(workspace, CONFIG, []) : []
   return looked(workspace, [...new Set([...owned, ...configured])].sort())
 }
 
 /** What git keeps of a repository, and what it does not ignore. Other repositories in it are named as folders. */
 const listed = async (dir: string, wall: Omit<WallSpec, 'cwd' | 'env'>): Promise<string[]> => {
-  const { text } = await git(dir, ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'], { wall, maxBytes: MOST_LIST })
+  const { text } = await git(dir, ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
+    wall,
+    maxBytes: MOST_LIST,
+  })
   return text.split('\0').filter(path => path !== '' && !path.endsWith('/'))
 }
 

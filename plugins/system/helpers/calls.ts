@@ -14,7 +14,11 @@ export const helperCalls = (host: HelperHost): Handlers<HelperCalls> => ({
     const sees = seeing(host, context)
     const sessions: HelperSession[] = []
     for (let before = query.before; ;) {
-      const page = await host.call('agent.helpers', { ...query, limit: most, ...(before !== undefined && { before }) }, { signal: context.signal })
+      const page = await host.call(
+        'agent.helpers',
+        { ...query, limit: most, ...(before !== undefined && { before }) },
+        { signal: context.signal },
+      )
       for (const session of page.sessions) if (await sees(session.conversationId)) sessions.push(session)
       before = page.next
       if (before === undefined) return { sessions }
@@ -39,7 +43,13 @@ const seeing = (host: HelperHost, context: Context): ((conversationId: string) =
   const ask = async (id: string): Promise<boolean> => {
     if (caller.areas) {
       // As them: what the group of conversations does not show is not there.
-      return (await host.serves('GET /agents/{id}')) && host.call('GET /agents/{id}', { id }, { as: context, signal }).then(() => true, () => false)
+      return (
+        (await host.serves('GET /agents/{id}'))
+        && host.call('GET /agents/{id}', { id }, { as: context, signal }).then(
+          () => true,
+          () => false,
+        )
+      )
     }
     const { conversation } = await host.call('agent.conversation', { id })
     return caller.tokenId !== undefined && conversation.openedByToken === caller.tokenId

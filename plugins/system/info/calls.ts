@@ -15,7 +15,9 @@ export const infoCalls = (host: Pick<Host, 'boot' | 'call' | 'collect'>): Handle
     },
     'GET /system/manifest-problems': async () => {
       const reports = (await host.collect('system.manifestProblems')).flat()
-      return reports.filter(({ problems }) => problems.length > 0).sort((one, other) => (one.path < other.path ? -1 : 1))
+      return reports
+        .filter(({ problems }) => problems.length > 0)
+        .sort((one, other) => (one.path < other.path ? -1 : 1))
     },
   }
 }

@@ -24,7 +24,9 @@ export interface Info {
 }
 /** One thing in a file that the sandbox could not honour. */
 export interface ManifestProblem {
-  /** The whole file, a key nobody knows, an entry that does not fit, or one that came with the code and nobody accepted. */
+  /**
+   * The whole file, a key nobody knows, an entry that does not fit, or one that came with the code and nobody accepted.
+   */
   kind: 'unreadable' | 'unknownKey' | 'invalidEntry' | 'unaccepted'
   detail: string
   /** The nearest name that is known. */

@@ -25,7 +25,9 @@ export class Programs {
 
   /** Looks now, and waits no longer than a start may take; a look that is late still counts when it comes. */
   async look(): Promise<void> {
-    this.#looking ??= this.#read().finally(() => { this.#looking = undefined })
+    this.#looking ??= this.#read().finally(() => {
+      this.#looking = undefined
+    })
     const late = Promise.withResolvers<void>()
     const timer = setTimeout(late.resolve, PATIENCE).unref()
     await Promise.race([this.#looking, late.promise]).finally(() => clearTimeout(timer))

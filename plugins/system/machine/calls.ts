@@ -7,24 +7,43 @@ import { terminalServers } from './processes.js'
 
 /** Answers what the machine is doing. */
 export const machineCalls = (host: Host): Handlers<MachineCalls> => {
-  const failed = (error: unknown) => void (host.signal.aborted || host.log.warn('the machine could not be looked at', { error: String(error) }))
+  const failed = (error: unknown) =>
+    void (host.signal.aborted || host.log.warn('the machine could not be looked at', { error: String(error) }))
   const machine = new Machine({
-    places: [['workspace', host.place.workspace], ['state', host.place.data], ['temp', tmpdir()]],
-    owned: async seen => [...(await host.collect('system.processes')).flat(), ...(await terminalServers(seen, host.place.folder))],
+    places: [
+      ['workspace', host.place.workspace],
+      ['state', host.place.data],
+      ['temp', tmpdir()],
+    ],
+    owned: async seen => [
+      ...(await host.collect('system.processes')).flat(),
+      ...(await terminalServers(seen, host.place.folder)),
+    ],
     crossed: () => void host.call('kernel.events.publish', { domain: 'machine' }).catch(failed),
   })
   machine.begin(host.signal, failed)
   return {
     'GET /system/usage': async ({ history }, context) => {
       const use = await machine.use(history === '1')
-      return { machine: limitsOf(context.caller) ? { ...use, processes: await insideOf(host, use.processes, context) } : use }
+      return {
+        machine: limitsOf(context.caller) ? { ...use, processes: await insideOf(host, use.processes, context) } : use,
+      }
     },
   }
 }
 
 /** The processes that somebody limited to areas may know of: the daemon's own, and those of conversations inside. */
-const insideOf = async ({ call, serves }: Pick<Host, 'call' | 'serves'>, processes: readonly ProcessUse[], context: Context): Promise<ProcessUse[]> => {
+const insideOf = async (
+  { call, serves }: Pick<Host, 'call' | 'serves'>,
+  processes: readonly ProcessUse[],
+  context: Context,
+): Promise<ProcessUse[]> => {
   const named = [...new Set(processes.flatMap(({ conversationId }) => conversationId ?? []))]
-  const { ids } = named.length > 0 && (await serves('agent.visible')) ? await call('agent.visible', { ids: named }, { as: context }) : { ids: [] }
-  return processes.filter(({ origin, conversationId }) => (conversationId === undefined ? origin === 'daemon' : ids.includes(conversationId)))
+  const { ids } =
+    named.length > 0 && (await serves('agent.visible'))
+      ? await call('agent.visible', { ids: named }, { as: context })
+      : { ids: [] }
+  return processes.filter(({ origin, conversationId }) =>
+    conversationId === undefined ? origin === 'daemon' : ids.includes(conversationId),
+  )
 }

@@ -10,10 +10,13 @@ export interface CpuTimes {
 
 /** What all processors together have done so far. */
 export const cpuTimes = (): CpuTimes =>
-  cpus().reduce(({ busy, all }, { times: { user, nice, sys, irq, idle } }) => {
-    const worked = user + nice + sys + irq
-    return { busy: busy + worked, all: all + worked + idle }
-  }, { busy: 0, all: 0 })
+  cpus().reduce(
+    ({ busy, all }, { times: { user, nice, sys, irq, idle } }) => {
+      const worked = user + nice + sys + irq
+      return { busy: busy + worked, all: all + worked + idle }
+    },
+    { busy: 0, all: 0 },
+  )
 
 const textOf = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')
 
@@ -41,7 +44,9 @@ export const limitFiles = (cgroups: string): string[] =>
   cgroups.split('\n').flatMap(line => {
     const [, id, controllers = '', path = ''] = /^(\d+):([^:]*):(\/.*)$/.exec(line) ?? []
     if (id === '0') return above(path).map(folder => `${ROOT}${folder}/memory.max`)
-    return controllers.split(',').includes('memory') ? above(path).map(folder => `${ROOT}/memory${folder}/memory.limit_in_bytes`) : []
+    return controllers.split(',').includes('memory')
+      ? above(path).map(folder => `${ROOT}/memory${folder}/memory.limit_in_bytes`)
+      : []
   })
 
 /** A folder and all above it: inside a container only the upper ones may be there. */
@@ -51,10 +56,14 @@ const above = (path: string): string[] => {
 }
 
 /** Room on the disks that matter here; one that does not answer is left out. */
-export const diskUse = async (places: readonly (readonly [label: DiskUse['label'], path: string])[]): Promise<DiskUse[]> => {
-  const found = await Promise.all(places.map(async ([label, path]): Promise<DiskUse[]> => {
-    const disk = await statfs(path).catch(() => undefined)
-    return disk ? [{ label, totalBytes: disk.blocks * disk.bsize, freeBytes: disk.bavail * disk.bsize }] : []
-  }))
+export const diskUse = async (
+  places: readonly (readonly [label: DiskUse['label'], path: string])[],
+): Promise<DiskUse[]> => {
+  const found = await Promise.all(
+    places.map(async ([label, path]): Promise<DiskUse[]> => {
+      const disk = await statfs(path).catch(() => undefined)
+      return disk ? [{ label, totalBytes: disk.blocks * disk.bsize, freeBytes: disk.bavail * disk.bsize }] : []
+    }),
+  )
   return found.flat()
 }

@@ -31,7 +31,9 @@ const LINES = [80, 90, 95]
 const APART = 200
 const RESOLUTION = 20
 
-/** What the machine does: looked at closely when somebody asks, and once a minute for the history and the warning lines. */
+/**
+ * What the machine does: looked at closely when somebody asks, and once a minute for the history and the warning lines.
+ */
 export class Machine {
   readonly #deps: MachineDeps
   readonly #figures: typeof FIGURES
@@ -52,10 +54,14 @@ export class Machine {
   /** Measures once a minute until the signal. */
   begin(signal: AbortSignal, failed: (error: unknown) => void): void {
     const timer = setInterval(() => void this.sample(Date.now()).catch(failed), MINUTE).unref()
-    signal.addEventListener('abort', () => {
-      clearInterval(timer)
-      this.#lag?.disable()
-    }, { once: true })
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearInterval(timer)
+        this.#lag?.disable()
+      },
+      { once: true },
+    )
   }
 
   /** What the machine does now; who asks while somebody else's question is under way shares its answer. */
@@ -72,7 +78,9 @@ export class Machine {
     const cpuPct = percent(this.#minute.busy - before.busy, this.#minute.all - before.all)
     this.#points = [...this.#points, { at, cpuPct, usedBytes: memory.usedBytes }].slice(-POINTS)
     const full = disks.map(({ totalBytes, freeBytes }) => percent(totalBytes - freeBytes, totalBytes))
-    const levels = [cpuPct, percent(memory.usedBytes, memory.limitBytes ?? memory.totalBytes), ...full].map(levelOf).join()
+    const levels = [cpuPct, percent(memory.usedBytes, memory.limitBytes ?? memory.totalBytes), ...full]
+      .map(levelOf)
+      .join()
     // Before the first measure nothing was crossed, unless something is above a line already.
     if (levels !== (this.#levels || levels.replaceAll(/\d/g, '0'))) this.#deps.crossed()
     this.#levels = levels
@@ -95,7 +103,11 @@ export class Machine {
     const [before, after] = [this.#last, await this.#take()]
     this.#last = after
     const { cpuTimes: _cpu, memoryUse, diskUse } = this.#figures
-    const [memory, disks, owned] = await Promise.all([memoryUse(), diskUse(this.#deps.places), this.#deps.owned(after.processes)])
+    const [memory, disks, owned] = await Promise.all([
+      memoryUse(),
+      diskUse(this.#deps.places),
+      this.#deps.owned(after.processes),
+    ])
     const { rss, heapUsed } = process.memoryUsage()
     const [one, five, fifteen] = loadavg()
     return {
@@ -105,7 +117,13 @@ export class Machine {
       load: [one!, five!, fifteen!],
       memory,
       disks,
-      daemon: { pid: process.pid, rssBytes: rss, heapBytes: heapUsed, loopLagMs: lagOf(this.#lag), uptimeMs: Math.round(process.uptime() * 1000) },
+      daemon: {
+        pid: process.pid,
+        rssBytes: rss,
+        heapBytes: heapUsed,
+        loopLagMs: lagOf(this.#lag),
+        uptimeMs: Math.round(process.uptime() * 1000),
+      },
       processes: largest(before.processes, after.processes, (after.at - before.at) / 1000, process.pid, owned),
       recent: [],
     }

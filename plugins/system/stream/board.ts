@@ -72,7 +72,9 @@ export class BoardStream {
     this.changed()
   }
 
-  /** Counts a watcher and waits, for a while, until the fleet is told as it is now; call the answer when it has gone. */
+  /**
+   * Counts a watcher and waits, for a while, until the fleet is told as it is now; call the answer when it has gone.
+   */
   async watched(): Promise<() => void> {
     this.#watchers += 1
     this.#due = undefined
@@ -140,10 +142,14 @@ export class BoardStream {
 
   async #toldOf(agents: readonly AgentCard[]): Promise<Map<string, Told>> {
     const { places = async ({ startIn = '.' }) => [startIn] } = this.#deps
-    return new Map(await Promise.all(agents.map(async (card): Promise<[string, Told]> => {
-      const within = await places(card)
-      return [card.id, { card, json: JSON.stringify(card), ...(within && { within }) }]
-    })))
+    return new Map(
+      await Promise.all(
+        agents.map(async (card): Promise<[string, Told]> => {
+          const within = await places(card)
+          return [card.id, { card, json: JSON.stringify(card), ...(within && { within }) }]
+        }),
+      ),
+    )
   }
 
   /** What somebody must reach for a conversation on the board to exist for them, as it was told last. */
@@ -163,7 +169,16 @@ export class BoardStream {
     const attention = figures === this.#figures ? [] : [attentionFrame(cards, land, parts)]
     this.#figures = figures
     const whole: AgentsEvent = { kind: 'agents', agents, rev }
-    await this.#deps.show([...frames, { data: whole, limited: { list: { field: 'agents', items: agents.map(({ id }) => formsOf(now.get(id)!)) } }, snapshot: true, mode: 'snapshot' }, ...attention])
+    await this.#deps.show([
+      ...frames,
+      {
+        data: whole,
+        limited: { list: { field: 'agents', items: agents.map(({ id }) => formsOf(now.get(id)!)) } },
+        snapshot: true,
+        mode: 'snapshot',
+      },
+      ...attention,
+    ])
   }
 
   async #within(reading: Promise<void>): Promise<void> {
@@ -175,7 +190,11 @@ export class BoardStream {
 }
 
 /** What was told, with these cards as they are now. */
-const withCards = (told: ReadonlyMap<string, Told>, moved: ReadonlyMap<string, Told>, { gone }: Cards): ReadonlyMap<string, Told> => {
+const withCards = (
+  told: ReadonlyMap<string, Told>,
+  moved: ReadonlyMap<string, Told>,
+  { gone }: Cards,
+): ReadonlyMap<string, Told> => {
   const now = new Map([...told, ...moved])
   for (const id of gone) now.delete(id)
   return now
@@ -187,8 +206,9 @@ const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string,
   const gone = [...before].filter(([id]) => !now.has(id))
   const without = ([removed, { within }]: [string, Told]) =>
     delta({ kind: 'agent', rev, removed }, within ? [{ within, value: {} }] : [])
-  const moved = [...now].filter(([id, { json, within }]) =>
-    before.get(id)?.json !== json || !isDeepStrictEqual(before.get(id)?.within, within))
+  const moved = [...now].filter(
+    ([id, { json, within }]) => before.get(id)?.json !== json || !isDeepStrictEqual(before.get(id)?.within, within),
+  )
   return [
     // One whose folder is another now is gone for those who reach the old places alone.
     ...elsewhere.map(without),
@@ -197,23 +217,39 @@ const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string,
   ]
 }
 
-const delta = (data: AgentEvent, forms: readonly PlacedForm[]): LiveFrame =>
-  ({ data, limited: { forms: forms.map(({ within, value }) => ({ within, value: data.agent ? { ...data, agent: value } : data })) }, mode: 'delta' })
+const delta = (data: AgentEvent, forms: readonly PlacedForm[]): LiveFrame => ({
+  data,
+  limited: {
+    forms: forms.map(({ within, value }) => ({ within, value: data.agent ? { ...data, agent: value } : data })),
+  },
+  mode: 'delta',
+})
 
 /** A card for those who reach its places: figures over whole repositories only for those who reach all of them. */
 const formsOf = ({ card, within }: Told): PlacedForm[] => {
   if (!within) return []
   const { diff, landedPresence, ...rest } = card
   const counts = diff !== undefined || landedPresence !== undefined
-  return counts ? [{ within: ['.'], value: card }, { within, value: rest }] : [{ within, value: card }]
+  return counts
+    ? [
+        { within: ['.'], value: card },
+        { within, value: rest },
+      ]
+    : [{ within, value: card }]
 }
 
 /** What a card adds to what a badge counts. */
 const partOf = ({ card: { cards = [], landRequested }, within }: Told): (FrameForms['sums'] & {})['parts'] =>
-  within && (cards.length > 0 || landRequested) ? [{ within, add: { cards: cards.length, land: landRequested ? 1 : 0 } }] : []
+  within && (cards.length > 0 || landRequested)
+    ? [{ within, add: { cards: cards.length, land: landRequested ? 1 : 0 } }]
+    : []
 
 /** What a badge counts; the groups of the other figures are not there. */
-export const attentionFrame = (cards: number, land: number, parts: (FrameForms['sums'] & {})['parts'] = []): LiveFrame => {
+export const attentionFrame = (
+  cards: number,
+  land: number,
+  parts: (FrameForms['sums'] & {})['parts'] = [],
+): LiveFrame => {
   const tokens: AttentionEvent = { kind: 'attention', cards, approvals: 0, needs: 0, land, ci: 0, issues: 0 }
   const data: AttentionEvent = { ...tokens, offload: 0 }
   return { data, tokens, limited: { sums: { fields: ['cards', 'land'], parts } }, snapshot: true }

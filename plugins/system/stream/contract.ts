@@ -93,15 +93,25 @@ export interface AttentionEvent {
   /** Left out for control tokens. */
   offload?: Count
 }
-/** What you hold may be stale: a hello and snapshots follow; with `access` in the stream you open next, since this one ends. */
+/**
+ * What you hold may be stale: a hello and snapshots follow; with `access` in the stream you open next, since this one
+ * ends.
+ */
 export interface ResyncEvent {
   kind: 'resync'
   reason: 'slow' | 'access'
 }
 /** One event of the sandbox. Ignore a kind you do not know. */
 export type SystemEvent =
-  | HelloEvent | HeartbeatEvent | BootEvent | RuntimeChangedEvent | PresenceEvent | AgentsEvent | AgentEvent
-  | AttentionEvent | ResyncEvent
+  | HelloEvent
+  | HeartbeatEvent
+  | BootEvent
+  | RuntimeChangedEvent
+  | PresenceEvent
+  | AgentsEvent
+  | AgentEvent
+  | AttentionEvent
+  | ResyncEvent
 
 /** What happens in the sandbox, as it happens, and who is there to see it. */
 export interface StreamCalls {
@@ -111,9 +121,10 @@ export interface StreamCalls {
    * It begins with `hello` and the snapshots; every event has an id, and a stream that was cut goes on after
    * `last-event-id` without a gap (`after` is the same for clients that cannot set headers). `clientId` puts a person's
    * connection on the presence roster; without it, or with a token, the caller watches unseen. A reader that falls
-   * behind gets `resync` and begins anew; who reaches less than before gets it too, and connects again. A credential that ends gets `error` with its status, a daemon that stops
-   * sends `done` with the milliseconds after which to connect again. A browser's `EventSource` sends a `ticket` of
-   * POST /system/ws-ticket in place of a credential; where the daemon has no room for it, it is told when to come again.
+   * behind gets `resync` and begins anew; who reaches less than before gets it too, and connects again. A credential
+   * that ends gets `error` with its status, a daemon that stops sends `done` with the milliseconds after which to
+   * connect again. A browser's `EventSource` sends a `ticket` of POST /system/ws-ticket in place of a credential; where
+   * the daemon has no room for it, it is told when to come again.
    *
    * - 429: more than 16 streams with this credential
    */

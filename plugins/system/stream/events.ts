@@ -27,14 +27,22 @@ export class EventStream {
 
   constructor(host: EventsHost, after?: After) {
     this.#host = host
-    this.presence = new Presence(async users => host.call('kernel.events.show', { frames: [await this.#presenceFrame(users)] }))
+    this.presence = new Presence(async users =>
+      host.call('kernel.events.show', { frames: [await this.#presenceFrame(users)] }),
+    )
     const { workspace } = host.place
     this.#board = new BoardStream({
-      read: async () => (await host.serves('GET /agents')) ? host.call('GET /agents', undefined, { signal: host.signal }) : { agents: [], rev: 0, held: [] },
-      some: async ids => (await host.serves('agents.cards')) ? host.call('agents.cards', { ids }, { signal: host.signal }) : undefined,
+      read: async () =>
+        (await host.serves('GET /agents'))
+          ? host.call('GET /agents', undefined, { signal: host.signal })
+          : { agents: [], rev: 0, held: [] },
+      some: async ids =>
+        (await host.serves('agents.cards')) ? host.call('agents.cards', { ids }, { signal: host.signal }) : undefined,
       show: frames => host.call('kernel.events.show', { frames }),
       places: card => placesOfConversation(new WorkspacePaths(workspace), card),
-      failed: error => host.signal.aborted || host.log.warn('the fleet could not be read for the event stream', { error: String(error) }),
+      failed: error =>
+        host.signal.aborted
+        || host.log.warn('the fleet could not be read for the event stream', { error: String(error) }),
       ...(after && { after }),
     })
   }
@@ -50,14 +58,19 @@ export class EventStream {
   }
 
   /** Serves one watcher; its place on the roster is held until the stream ends. */
-  async *watch({ clientId, roster = 'snapshot', after }: Input<System, 'GET /events'>, context: Context, me: Me): AsyncGenerator<Watch> {
+  async *watch(
+    { clientId, roster = 'snapshot', after }: Input<System, 'GET /events'>,
+    context: Context,
+    me: Me,
+  ): AsyncGenerator<Watch> {
     httpRequestOf(context)
     const { caller } = context
     const unwatch = await this.#board.watched()
     let leave: (() => Promise<void>) | undefined
     try {
       const { kind, email } = caller
-      if (clientId !== undefined && kind === 'session' && email !== undefined) leave = await this.presence.enter({ ...caller, email }, clientId)
+      if (clientId !== undefined && kind === 'session' && email !== undefined)
+        leave = await this.presence.enter({ ...caller, email }, clientId)
       const reach = await reachFor(this.#host, caller)
       if (reach) this.#limited.add(caller)
       const { workspaceId, routes, shapes, build } = await this.#host.call('kernel.info')
@@ -79,7 +92,10 @@ export class EventStream {
     }
   }
 
-  /** Streams of whoever reaches less have ended already; those of whoever reaches more end now, to begin with all that is reached. */
+  /**
+   * Streams of whoever reaches less have ended already; those of whoever reaches more end now, to begin with all that
+   * is reached.
+   */
   async #changed(email: string): Promise<void> {
     const { members } = await this.#host.call('kernel.members.list')
     const member = members.find(one => one.email === email)
@@ -91,15 +107,24 @@ export class EventStream {
   async #presenceFrame(users: PresenceUser[]): Promise<LiveFrame> {
     const places = new WorkspacePaths(this.#host.place.workspace)
     const items = await Promise.all(users.map(user => this.#formsOf(user, places)))
-    return { data: { kind: 'presence', users } as { kind: string }, tokens: false, limited: { list: { field: 'users', items } }, snapshot: true }
+    return {
+      data: { kind: 'presence', users } as { kind: string },
+      tokens: false,
+      limited: { list: { field: 'users', items } },
+      snapshot: true,
+    }
   }
 
   /** A person is there for all; what they look at, for those who reach it. */
   async #formsOf({ view, sessionId, path, ...user }: PresenceUser, places: WorkspacePaths): Promise<PlacedForm[]> {
-    const ofSession = sessionId === undefined ? [] : this.#board.placesOf(sessionId) ?? [undefined]
+    const ofSession = sessionId === undefined ? [] : (this.#board.placesOf(sessionId) ?? [undefined])
     const looksAt = [...(path === undefined ? [] : [await places.of(path)]), ...ofSession]
     const within = looksAt.filter(place => place !== undefined)
-    const told = { ...(view !== undefined && { view }), ...(sessionId !== undefined && { sessionId }), ...(path !== undefined && { path }) }
+    const told = {
+      ...(view !== undefined && { view }),
+      ...(sessionId !== undefined && { sessionId }),
+      ...(path !== undefined && { path }),
+    }
     const whole = within.length > 0 && within.length === looksAt.length
     return [...(whole ? [{ within, value: { ...user, ...told } }] : []), { within: [], value: user }]
   }

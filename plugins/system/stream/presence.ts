@@ -23,7 +23,10 @@ export class Presence {
     const { email, name, picture, role } = caller
     const key = keyOf(email, clientId)
     const known = this.#here.get(key)
-    const entry = known ?? { user: { clientId, email, ...(name && { name }), ...(picture && { picture }), role, idle: false }, streams: 0 }
+    const entry = known ?? {
+      user: { clientId, email, ...(name && { name }), ...(picture && { picture }), role, idle: false },
+      streams: 0,
+    }
     entry.streams += 1
     this.#here.set(key, entry)
     if (!known) await this.#show(this.users)
@@ -40,7 +43,14 @@ export class Presence {
     const entry = email === undefined ? undefined : this.#here.get(keyOf(email, clientId))
     if (!entry) return
     const { email: whose, name, picture, role } = entry.user
-    const user: PresenceUser = { clientId, email: whose, ...(name && { name }), ...(picture && { picture }), role, ...said }
+    const user: PresenceUser = {
+      clientId,
+      email: whose,
+      ...(name && { name }),
+      ...(picture && { picture }),
+      role,
+      ...said,
+    }
     if (JSON.stringify(user) === JSON.stringify(entry.user)) return
     entry.user = user
     await this.#show(this.users)

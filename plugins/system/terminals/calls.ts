@@ -18,24 +18,37 @@ type TerminalHost = Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'place' | 'sto
 /** Serves the terminals; what keeps them is looked for and started when it is first needed. */
 export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof TerminalCalls> => {
   const changed = (name?: string) =>
-    void host.call('kernel.events.publish', { domain: 'terminals', ...(name !== undefined && { key: name }) }).catch(() => {})
+    void host
+      .call('kernel.events.publish', { domain: 'terminals', ...(name !== undefined && { key: name }) })
+      .catch(() => {})
   let found: Promise<Backend> | undefined
-  const backend = () => (found ??= findBackend(host, changed).catch(error => {
-    found = undefined
-    throw error
-  }))
+  const backend = () =>
+    (found ??= findBackend(host, changed).catch(error => {
+      found = undefined
+      throw error
+    }))
   host.stopping(async () => (await found)?.close())
   // Terminals that outlived the last daemon are written down before anybody asks for them.
-  host.on('daemon.ready', () => void resume(host, backend).catch(error => host.log.warn('terminals are not written down', { error: String(error) })))
+  host.on(
+    'daemon.ready',
+    () =>
+      void resume(host, backend).catch(error =>
+        host.log.warn('terminals are not written down', { error: String(error) }),
+      ),
+  )
 
   const all = new Terminals({
-    workspace: host.place.workspace, backend, changed,
+    workspace: host.place.workspace,
+    backend,
+    changed,
     sees: async (caller, folder = '.') => allows(await reachFor(host, caller), folder, 'read'),
     recorded: (what, name, context) => record(host, { type: `terminal.${what}`, extra: { name } }, context),
   })
 
   return {
-    'GET /system/terminals': async (_, { caller }) => ({ sessions: await all.list(caller).catch(error => (isMissing(error) ? [] : Promise.reject(error))) }),
+    'GET /system/terminals': async (_, { caller }) => ({
+      sessions: await all.list(caller).catch(error => (isMissing(error) ? [] : Promise.reject(error))),
+    }),
     'POST /system/terminals': (input, context) => all.open(input, context),
     'DELETE /system/terminals/{name}': async ({ name }, context) => {
       await all.kill(name, context)

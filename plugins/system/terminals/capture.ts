@@ -10,7 +10,9 @@ const LINE_END = 0x0a
 const MOST_WAITING = 2 << 20
 const STAYS = 1 << 20
 const PIECE = 16 << 10
-/** The part of its time that the daemon is busy with this at most: a program that floods its terminal is not to slow it. */
+/**
+ * The part of its time that the daemon is busy with this at most: a program that floods its terminal is not to slow it.
+ */
 const SHARE = 1 / 6
 const MOST_LINE = 16 << 10
 const CUT = '… (cut)'
@@ -21,7 +23,8 @@ export type OpenCapture = (name: string, size: TerminalSize) => Promise<Capture>
 /**
  * The log of one terminal: what it shows, as lines without credentials.
  *
- * It takes whatever it is told at once. What comes quicker than it is written goes, the oldest first, and a line says how much.
+ * It takes whatever it is told at once. What comes quicker than it is written goes, the oldest first, and a line says
+ * how much.
  */
 export class Capture {
   readonly #file: RotatingFile
@@ -141,9 +144,12 @@ export class Capture {
 
 const note = (words: string): string => `[${new Date().toISOString()} ${words}]\n`
 
-/** A line that is too long ends between two words, so that nothing that is hidden by what it looks like is shown in part. */
+/**
+ * A line that is too long ends between two words, so that nothing that is hidden by what it looks like is shown in
+ * part.
+ */
 const shortened = (line: string): string =>
-  (line.length > MOST_LINE ? `${line.slice(0, MOST_LINE).replace(/\S*$/, '').toWellFormed()}${CUT}` : line)
+  line.length > MOST_LINE ? `${line.slice(0, MOST_LINE).replace(/\S*$/, '').toWellFormed()}${CUT}` : line
 
 const countOf = (bytes: Buffer): number => {
   let count = 0

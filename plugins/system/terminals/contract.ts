@@ -76,8 +76,8 @@ export interface TerminalCalls {
   /**
    * Open a shell in a new terminal session, or answer the one of that name unchanged.
    *
-   * It runs behind the wall, with the workspace writable and the daemon's own files, sockets and processes out of sight. `cwd`
-   * is a workspace path; `command` is typed into the shell. At most 32 shells run.
+   * It runs behind the wall, with the workspace writable and the daemon's own files, sockets and processes out of
+   * sight. `cwd` is a workspace path; `command` is typed into the shell. At most 32 shells run.
    *
    * - 404: `cwd` is not a folder of the workspace
    * - 429: 32 shells are open
@@ -101,8 +101,8 @@ export interface TerminalCalls {
   /**
    * Give what a terminal showed as plain text, oldest first.
    *
-   * Lines that were wrapped are whole, control sequences are left out. Of a long history it is the last 8 MiB; `truncated` says
-   * that there was more.
+   * Lines that were wrapped are whole, control sequences are left out. Of a long history it is the last 8 MiB;
+   * `truncated` says that there was more.
    *
    * - 403: the kind of terminal is above the caller's role
    * - 404: no such terminal
@@ -115,10 +115,10 @@ export interface TerminalCalls {
   /**
    * Attach to a terminal session over a WebSocket.
    *
-   * `ticket` is one of POST /system/ws-ticket. A session named `web-…` that does not exist is opened, any other is 404. Any number
-   * of clients may watch and type; the terminal is as large as the smallest of their windows. Closing the socket ends
-   * nothing. A client that reads slowly slows the program down and loses nothing. A client that says nothing for 90 s, not even
-   * `ping`, is closed. At most 32 sockets are open.
+   * `ticket` is one of POST /system/ws-ticket. A session named `web-…` that does not exist is opened, any other is 404.
+   * Any number of clients may watch and type; the terminal is as large as the smallest of their windows. Closing the
+   * socket ends nothing. A client that reads slowly slows the program down and loses nothing. A client that says
+   * nothing for 90 s, not even `ping`, is closed. At most 32 sockets are open.
    *
    * - 404: no such terminal
    * - 429: too many sockets on terminals are open

@@ -25,8 +25,8 @@ const BEGIN = /^%begin (\d+ \d+ 1)$/
 const OUTPUT = /^%output %\d+ /
 
 /**
- * A client of tmux in control mode (tmux(1), CONTROL MODE): commands go in as lines, and what comes out is answers, in the
- * order of the commands, and between them what happens and what programs say.
+ * A client of tmux in control mode (tmux(1), CONTROL MODE): commands go in as lines, and what comes out is answers, in
+ * the order of the commands, and between them what happens and what programs say.
  */
 export class ControlClient {
   readonly #child: ChildProcess
@@ -56,7 +56,9 @@ export class ControlClient {
     child.once('close', () => this.#end())
   }
 
-  /** Runs commands as one, with nothing in between; `done` is called in the place the answers have among what is said. */
+  /**
+   * Runs commands as one, with nothing in between; `done` is called in the place the answers have among what is said.
+   */
   run(commands: readonly string[], done: (blocks: string[][] | Error) => void): void {
     if (this.#over) return done(new Error('tmux is gone'))
     this.#waiting.push({ left: commands.length, blocks: [], done })
@@ -66,8 +68,9 @@ export class ControlClient {
   /**
    * Reads no further, so that tmux stops reading what the program says.
    *
-   * It does so only while it has 512 bytes to send. It can be left with fewer when nothing more fits, and would then keep all
-   * that is said for as long as this lasts: where it reads on, one piece is taken after all, which mostly fills it up.
+   * It does so only while it has 512 bytes to send. It can be left with fewer when nothing more fits, and would then
+   * keep all that is said for as long as this lasts: where it reads on, one piece is taken after all, which mostly
+   * fills it up.
    */
   pause(): void {
     if (this.#paused) return
@@ -114,7 +117,9 @@ export class ControlClient {
     if (this.#paused) this.#out.pause()
     let from = 0
     for (let at = chunk.indexOf(LINE_FEED); at >= 0 && !this.#over; at = chunk.indexOf(LINE_FEED, from)) {
-      const line = this.#rest.length ? Buffer.concat([...this.#rest.splice(0), chunk.subarray(from, at)]) : chunk.subarray(from, at)
+      const line = this.#rest.length
+        ? Buffer.concat([...this.#rest.splice(0), chunk.subarray(from, at)])
+        : chunk.subarray(from, at)
       from = at + 1
       this.#line(line.toString('latin1'))
     }
@@ -146,7 +151,16 @@ export class ControlClient {
 }
 
 const unescaped = (text: string): Buffer =>
-  Buffer.from(text.includes('\\') ? text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))) : text, 'latin1')
+  Buffer.from(
+    text.includes('\\')
+      ? text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
+      : text,
+    'latin1',
+  )
 
 /** A word as tmux reads it back whole, whatever stands in it. */
-export const quotedForTmux = (word: string): string => `"${word.replace(/["\\$]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`
+export const quotedForTmux = (word: string): string =>
+  `"${word
+    .replace(/["\\$]/g, '\\$&')
+    .replaceAll('\n', '\\n')
+    .replaceAll('\r', '\\r')}"`

@@ -5,14 +5,28 @@ export interface Modes {
 
 /** What tmux is asked of a screen, in this order. */
 export const MODES = [
-  'cursor_x', 'cursor_y', 'pane_height', 'alternate_on', 'cursor_flag', 'keypad_cursor_flag', 'keypad_flag', 'mouse_standard_flag',
-  'mouse_button_flag', 'mouse_all_flag', 'mouse_sgr_flag',
+  'cursor_x',
+  'cursor_y',
+  'pane_height',
+  'alternate_on',
+  'cursor_flag',
+  'keypad_cursor_flag',
+  'keypad_flag',
+  'mouse_standard_flag',
+  'mouse_button_flag',
+  'mouse_all_flag',
+  'mouse_sgr_flag',
 ] as const
 
 /** What switches a mode on (XTerm control sequences), where it is on, or off. */
-const SWITCHES: readonly (readonly [mode: typeof MODES[number], when: 0 | 1, sequence: string])[] = [
-  ['keypad_cursor_flag', 1, '\x1b[?1h'], ['keypad_flag', 1, '\x1b='], ['mouse_standard_flag', 1, '\x1b[?1000h'],
-  ['mouse_button_flag', 1, '\x1b[?1002h'], ['mouse_all_flag', 1, '\x1b[?1003h'], ['mouse_sgr_flag', 1, '\x1b[?1006h'], ['cursor_flag', 0, '\x1b[?25l'],
+const SWITCHES: readonly (readonly [mode: (typeof MODES)[number], when: 0 | 1, sequence: string])[] = [
+  ['keypad_cursor_flag', 1, '\x1b[?1h'],
+  ['keypad_flag', 1, '\x1b='],
+  ['mouse_standard_flag', 1, '\x1b[?1000h'],
+  ['mouse_button_flag', 1, '\x1b[?1002h'],
+  ['mouse_all_flag', 1, '\x1b[?1003h'],
+  ['mouse_sgr_flag', 1, '\x1b[?1006h'],
+  ['cursor_flag', 0, '\x1b[?25l'],
 ]
 
 /** What lies behind a program that fills the screen; the other screen's lines, then those of the screen itself. */
@@ -31,8 +45,13 @@ export const drawingOf = ({ history, other, screen, modes }: Screens): string =>
   const up = screen.length - 1 - (modes.cursor_y ?? 0)
   const cursor = `\x1b[0m${up > 0 ? `\x1b[${up}A` : ''}\x1b[${(modes.cursor_x ?? 0) + 1}G`
   const switches = SWITCHES.filter(([mode, when]) => modes[mode] === when).map(([, , sequence]) => sequence)
-  return [...before, ...screen].join('\r\n').replace('\x1b[?1049h\x1b[H\r\n', '\x1b[?1049h\x1b[H') + cursor + switches.join('')
+  return (
+    [...before, ...screen].join('\r\n').replace('\x1b[?1049h\x1b[H\r\n', '\x1b[?1049h\x1b[H')
+    + cursor
+    + switches.join('')
+  )
 }
 
 /** Without the empty lines at the end. */
-export const trimmed = (lines: readonly string[]): string[] => lines.slice(0, lines.findLastIndex(line => line.trim() !== '') + 1)
+export const trimmed = (lines: readonly string[]): string[] =>
+  lines.slice(0, lines.findLastIndex(line => line.trim() !== '') + 1)

@@ -50,10 +50,14 @@ export class TerminalFanout implements TerminalListener {
   /** Takes a seat; undefined when there is no such session. */
   async enter(size: TerminalSize): Promise<Viewer | undefined> {
     const seat: Watcher = {
-      size, drawn: false,
+      size,
+      drawn: false,
       inbox: new Inbox({
-        weigh: frame => (frame.type === 'data' ? frame.data.length : 0), full: FULL, room: ROOM,
-        pause: () => this.#hold(seat), resume: () => this.#release(seat),
+        weigh: frame => (frame.type === 'data' ? frame.data.length : 0),
+        full: FULL,
+        room: ROOM,
+        pause: () => this.#hold(seat),
+        resume: () => this.#release(seat),
       }),
     }
     this.#seats.add(seat)

@@ -29,13 +29,27 @@ export class OutputPipe {
   /** @param path In a folder of this user alone; what is there goes. */
   static async open(path: string, reader: PipeReader): Promise<OutputPipe> {
     await rm(path, { force: true })
-    const { code, stderr } = await run(await needProgram('mkfifo'), ['-m', '600', path], { cwd: '/', env: await ownEnv() })
+    const { code, stderr } = await run(await needProgram('mkfifo'), ['-m', '600', path], {
+      cwd: '/',
+      env: await ownEnv(),
+    })
     if (code !== 0) throw new Error(`no pipe could be made: ${stderr}`)
-    const socket = new Socket({ fd: await promisify(open)(path, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false })
-    socket.on('data', bytes => reader.data(bytes)).on('error', () => {}).once('close', () => reader.ended())
+    const socket = new Socket({
+      fd: await promisify(open)(path, constants.O_RDONLY | constants.O_NONBLOCK),
+      readable: true,
+      writable: false,
+    })
+    socket
+      .on('data', bytes => reader.data(bytes))
+      .on('error', () => {})
+      .once('close', () => reader.ended())
     const name = inShell(path)
     // Opened for both first, it neither waits for a reader who has gone meanwhile, nor counts as one itself.
-    return new OutputPipe(path, `exec 3<>${name}; exec 1>${name} 3>&-; exec ${inShell(await needProgram('cat'))}`, socket)
+    return new OutputPipe(
+      path,
+      `exec 3<>${name}; exec 1>${name} 3>&-; exec ${inShell(await needProgram('cat'))}`,
+      socket,
+    )
   }
 
   /** Reads what is there until nobody writes any more, or for so many milliseconds. */

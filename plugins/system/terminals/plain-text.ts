@@ -19,8 +19,8 @@ export interface ShownText {
 /**
  * Turns what a program tells a terminal into the lines that a person reads there.
  *
- * A line counts when the cursor has left it, once: what is drawn again above it is no new line, nor is what a program shows that
- * fills the screen.
+ * A line counts when the cursor has left it, once: what is drawn again above it is no new line, nor is what a program
+ * shows that fills the screen.
  */
 export class PlainText {
   readonly #terminal: Terminal
@@ -48,8 +48,13 @@ export class PlainText {
   }
 
   static async open({ cols, rows }: TerminalSize, shown: ShownText): Promise<PlainText> {
-    const { default: { Terminal } } = await import('@xterm/headless')
-    return new PlainText(new Terminal({ cols, rows, scrollback: BEHIND, allowProposedApi: true, logLevel: 'off' }), shown)
+    const {
+      default: { Terminal },
+    } = await import('@xterm/headless')
+    return new PlainText(
+      new Terminal({ cols, rows, scrollback: BEHIND, allowProposedApi: true, logLevel: 'off' }),
+      shown,
+    )
   }
 
   /** Whether a program fills the screen. */
@@ -88,7 +93,8 @@ export class PlainText {
   /** Tells of the line that is being written too. */
   end(): void {
     this.#tell()
-    if (!this.#cut && !this.full) this.#told.push(...this.#text(this.#first, this.#cursor + 1).filter(line => line !== ''))
+    if (!this.#cut && !this.full)
+      this.#told.push(...this.#text(this.#first, this.#cursor + 1).filter(line => line !== ''))
     this.#hand()
     this.#terminal.dispose()
   }

@@ -22,7 +22,12 @@ const factsOf = (pid: number): Facts | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const fields = stat.slice(stat.lastIndexOf(') ') + 2).split(' ')
-    return { name: stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')), state: fields[0]!, parent: Number(fields[1]), front: Number(fields[5]) }
+    return {
+      name: stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')),
+      state: fields[0]!,
+      parent: Number(fields[1]),
+      front: Number(fields[5]),
+    }
   } catch {
     return undefined
   }
@@ -45,7 +50,10 @@ const isWall = (pid: number): boolean => {
   return BUILDERS.has(basename(program)) || (basename(program) === 'sh' && args.includes(WALL))
 }
 
-/** The program in front of the terminal that a process was started in, and its folder; the shell at its prompt counts as none. */
+/**
+ * The program in front of the terminal that a process was started in, and its folder; the shell at its prompt counts as
+ * none.
+ */
 export const foreground = (leader: number): { command?: string; folder?: string } => {
   const front = factsOf(leader)?.front
   if (front === undefined || front <= 0) return {}
@@ -58,7 +66,8 @@ export const foreground = (leader: number): { command?: string; folder?: string 
     folder = undefined
   }
   let above = front === leader ? 0 : found.parent
-  for (let n = 0; n < DEEPEST && above !== leader && above > 1 && isWall(above); n++) above = factsOf(above)?.parent ?? 0
+  for (let n = 0; n < DEEPEST && above !== leader && above > 1 && isWall(above); n++)
+    above = factsOf(above)?.parent ?? 0
   const isShell = front === leader || (above === leader && isWall(leader))
   return { ...(!isShell && { command: found.name.toWellFormed() }), ...(folder !== undefined && { folder }) }
 }
@@ -83,7 +92,10 @@ const isThere = (pid: number): boolean => {
   return factsOf(pid)?.state !== 'Z'
 }
 
-/** How many bytes a process has read since it began (proc(5), `/proc/<pid>/io`); undefined where the system does not tell. */
+/**
+ * How many bytes a process has read since it began (proc(5), `/proc/<pid>/io`); undefined where the system does not
+ * tell.
+ */
 export const bytesReadBy = (pid: number): number | undefined => {
   try {
     return Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
@@ -110,7 +122,10 @@ const gone = async (pid: number): Promise<boolean> => {
 /** Ends what was started in a terminal as the end of its line does: a hang-up first, and a kill for what stays 5 s. */
 export const endTerminal = async (leader: number): Promise<void> => {
   // The wall itself would take everything in it along at once.
-  signalAll(familyOf(leader).filter(pid => !isWall(pid)), 'SIGHUP')
+  signalAll(
+    familyOf(leader).filter(pid => !isWall(pid)),
+    'SIGHUP',
+  )
   if (await gone(leader)) return
   const left = familyOf(leader)
   killWalled(leader)

@@ -8,7 +8,10 @@ export const findTmux = async (): Promise<{ path: string; version: string } | un
   const path = await ownProgram('tmux')
   if (!path) return undefined
   const { stdout } = await run(path, ['-V'], { cwd: '/', env: await ownEnv(), timeoutMs: 5_000 })
-  const version = stdout.toString().trim().replace(/^tmux /, '')
+  const version = stdout
+    .toString()
+    .trim()
+    .replace(/^tmux /, '')
   const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(version)?.map(Number) ?? []
   return major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1]) ? { path, version } : undefined
 }
@@ -17,5 +20,13 @@ export const findTmux = async (): Promise<{ path: string; version: string } | un
 export const terminalPrograms = async (): Promise<Program[]> => {
   const found = await findTmux().catch(() => undefined)
   const install = `${process.platform === 'darwin' ? 'brew' : 'apt-get'} install tmux`
-  return [{ name: 'tmux', present: found !== undefined, ...(found && { version: found.version }), neededBy: ['system'], install }]
+  return [
+    {
+      name: 'tmux',
+      present: found !== undefined,
+      ...(found && { version: found.version }),
+      neededBy: ['system'],
+      install,
+    },
+  ]
 }

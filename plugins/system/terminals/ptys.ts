@@ -13,12 +13,18 @@ const ROOM = 256 << 10
 /** What terminals without tmux are made of, read when the first one is opened. */
 interface PtysDeps {
   readonly spawn: typeof import('@lydell/node-pty').spawn
-  readonly screen: (options: ConstructorParameters<typeof Terminal>[0]) => { terminal: Terminal; picture: SerializeAddon }
+  readonly screen: (options: ConstructorParameters<typeof Terminal>[0]) => {
+    terminal: Terminal
+    picture: SerializeAddon
+  }
 }
 
 const readParts = async (): Promise<PtysDeps> => {
-  const [{ default: pty }, { default: headless }, { default: serialize }] =
-    await Promise.all([import('@lydell/node-pty'), import('@xterm/headless'), import('@xterm/addon-serialize')])
+  const [{ default: pty }, { default: headless }, { default: serialize }] = await Promise.all([
+    import('@lydell/node-pty'),
+    import('@xterm/headless'),
+    import('@xterm/addon-serialize'),
+  ])
   return {
     spawn: pty.spawn,
     screen: options => {
@@ -38,7 +44,12 @@ export class Ptys implements Backend {
   readonly #capture: OpenCapture
   readonly #held = new Map<string, Held>()
 
-  private constructor(deps: PtysDeps, shell: (opening: Opening) => Promise<ShellCommand>, changed: () => void, capture: OpenCapture) {
+  private constructor(
+    deps: PtysDeps,
+    shell: (opening: Opening) => Promise<ShellCommand>,
+    changed: () => void,
+    capture: OpenCapture,
+  ) {
     this.#deps = deps
     this.#shell = shell
     this.#changed = changed
@@ -46,7 +57,11 @@ export class Ptys implements Backend {
   }
 
   /** Fails where this machine has no terminals of that kind. */
-  static async open(shell: (opening: Opening) => Promise<ShellCommand>, changed: () => void, capture: OpenCapture): Promise<Ptys> {
+  static async open(
+    shell: (opening: Opening) => Promise<ShellCommand>,
+    changed: () => void,
+    capture: OpenCapture,
+  ): Promise<Ptys> {
     return new Ptys(await readParts(), shell, changed, capture)
   }
 
@@ -57,10 +72,23 @@ export class Ptys implements Backend {
   async open(opening: Opening): Promise<void> {
     const { program, args, env } = await this.#shell(opening)
     const { name, cols, rows, typed } = opening
-    const { terminal, picture } = this.#deps.screen({ cols, rows, scrollback: HISTORY, allowProposedApi: true, logLevel: 'off' })
+    const { terminal, picture } = this.#deps.screen({
+      cols,
+      rows,
+      scrollback: HISTORY,
+      allowProposedApi: true,
+      logLevel: 'off',
+    })
     const capture = await this.#capture(name, opening)
     capture.note('the terminal begins')
-    const pty = this.#deps.spawn(program, [...args], { name: 'xterm-256color', cols, rows, cwd: '/', env: { ...env }, encoding: null })
+    const pty = this.#deps.spawn(program, [...args], {
+      name: 'xterm-256color',
+      cols,
+      rows,
+      cwd: '/',
+      env: { ...env },
+      encoding: null,
+    })
     this.#held.set(name, new Held(opening, pty, { terminal, picture, capture }, this.#changed))
     if (typed !== undefined) pty.write(`${typed}\r`)
   }
@@ -131,8 +159,14 @@ class Held {
   get session(): Session {
     const { name, label, opened } = this.#opening
     return {
-      name, running: !this.#ended, activityAt: this.#activityAt, cols: this.#terminal.cols, rows: this.#terminal.rows, ...(label !== undefined && { label }),
-      ...(opened !== undefined && { opened }), ...(this.#ended ?? foreground(this.#pty.pid)),
+      name,
+      running: !this.#ended,
+      activityAt: this.#activityAt,
+      cols: this.#terminal.cols,
+      rows: this.#terminal.rows,
+      ...(label !== undefined && { label }),
+      ...(opened !== undefined && { opened }),
+      ...(this.#ended ?? foreground(this.#pty.pid)),
     }
   }
 
@@ -153,10 +187,11 @@ class Held {
   follow(listener: TerminalListener): Feed {
     this.#listeners.add(listener)
     return {
-      draw: drawn => this.#terminal.write('', () => {
-        drawn(this.#picture.serialize())
-        if (this.#ended) listener.exit(this.#ended.exitCode)
-      }),
+      draw: drawn =>
+        this.#terminal.write('', () => {
+          drawn(this.#picture.serialize())
+          if (this.#ended) listener.exit(this.#ended.exitCode)
+        }),
       write: text => this.#ended ?? this.#pty.write(text),
       resize: ({ cols, rows }) => {
         if (this.#ended) return

@@ -13,15 +13,23 @@ const SHELLS = new Set(['bash', 'zsh', 'fish', 'ksh', 'dash', 'ash', 'sh'])
 /** The shell of the user who runs the daemon, where it is one. */
 const ownShell = async (): Promise<string> => {
   const named = process.env.SHELL ?? ''
-  const fits = isAbsolute(named) && SHELLS.has(basename(named)) && !isTurnWritable(await realpath(named).catch(() => named)) && (await access(named, constants.X_OK).then(() => true, () => false))
-  return fits ? named : (await ownProgram('bash')) ?? needProgram('sh')
+  const fits =
+    isAbsolute(named)
+    && SHELLS.has(basename(named))
+    && !isTurnWritable(await realpath(named).catch(() => named))
+    && (await access(named, constants.X_OK).then(
+      () => true,
+      () => false,
+    ))
+  return fits ? named : ((await ownProgram('bash')) ?? needProgram('sh'))
 }
 
 /**
  * Goes last: when the first process of a terminal ends, the system drops what was said and not read yet.
  *
- * A signal is heard and not ignored, or the shell would ignore it too. What starts a terminal is told of its end again after
- * it: tmux hears of no process that ends while it writes down who is logged in (libutempter sets its signal aside).
+ * A signal is heard and not ignored, or the shell would ignore it too. What starts a terminal is told of its end again
+ * after it: tmux hears of no process that ends while it writes down who is logged in (libutempter sets its signal
+ * aside).
  */
 const LAST = `trap : HUP INT QUIT TERM
 "$@"
@@ -31,13 +39,27 @@ sleep 0.3
 exit $code`
 
 /** The command that runs a person's shell behind the wall, with what a turn in the shared tree sees. */
-export const shellCommand = async ({ workspace, data, hidden, grants }: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>, { folder }: Pick<Opening, 'folder'>): Promise<ShellCommand> => {
+export const shellCommand = async (
+  { workspace, data, hidden, grants }: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>,
+  { folder }: Pick<Opening, 'folder'>,
+): Promise<ShellCommand> => {
   const gitdirs = join(data, 'gitdirs')
   const names = await readdir(gitdirs).catch(() => [] as string[])
   const shell = await ownShell()
-  const { program, args, env } = await walled({
-    workspace: await realpath(workspace), data, cwd: folder, terminal: true, home: await homeOfPeople(data), hide: hidden, grants, exposed: names.map(name => join(gitdirs, name)),
-    env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder }),
-  }, shell, [])
+  const { program, args, env } = await walled(
+    {
+      workspace: await realpath(workspace),
+      data,
+      cwd: folder,
+      terminal: true,
+      home: await homeOfPeople(data),
+      hide: hidden,
+      grants,
+      exposed: names.map(name => join(gitdirs, name)),
+      env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder }),
+    },
+    shell,
+    [],
+  )
   return { program: await needProgram('sh'), args: ['-c', LAST, WALL, program, ...args], env }
 }

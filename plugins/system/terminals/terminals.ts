@@ -15,7 +15,13 @@ const KEPT = 24 * 60 * 60_000
 const LINES = 20_000
 const USUAL: TerminalSize = { cols: 80, rows: 24 }
 
-const KINDS: { readonly [prefix: string]: TerminalSession['kind'] } = { web: 'shell', panel: 'panel', agent: 'agent', job: 'job', proc: 'process' }
+const KINDS: { readonly [prefix: string]: TerminalSession['kind'] } = {
+  web: 'shell',
+  panel: 'panel',
+  agent: 'agent',
+  job: 'job',
+  proc: 'process',
+}
 /** Kinds in which people type what others need not read. */
 const CLOSED = new Set(['shell', 'process'])
 
@@ -51,7 +57,14 @@ export class Terminals {
   }
 
   async open(asked: Asked, context: Context): Promise<TerminalSession> {
-    const { name = `web-${randomBytes(5).toString('hex')}`, cwd, label, command, cols = USUAL.cols, rows = USUAL.rows } = asked
+    const {
+      name = `web-${randomBytes(5).toString('hex')}`,
+      cwd,
+      label,
+      command,
+      cols = USUAL.cols,
+      rows = USUAL.rows,
+    } = asked
     const backend = await this.#deps.backend()
     return this.#locks.with('open', async () => {
       const sessions = await this.#sessions()
@@ -63,9 +76,17 @@ export class Terminals {
       }
       const opened = relative(await realpath(this.#deps.workspace), folder)
       await backend.open({
-        name, cols, rows, folder, ...(label !== undefined && { label }), ...(opened && { opened }), ...(command !== undefined && { typed: command }),
+        name,
+        cols,
+        rows,
+        folder,
+        ...(label !== undefined && { label }),
+        ...(opened && { opened }),
+        ...(command !== undefined && { typed: command }),
       })
-      const made = (await backend.list()).find(session => session.name === name) ?? refuse('failed', `the terminal ${name} ended as soon as it was opened`)
+      const made =
+        (await backend.list()).find(session => session.name === name)
+        ?? refuse('failed', `the terminal ${name} ended as soon as it was opened`)
       await this.#deps.recorded('opened', name, context)
       this.#deps.changed(name)
       return this.#row(made)
@@ -82,12 +103,19 @@ export class Terminals {
     })
   }
 
-  async scrollback(name: string, lines = LINES, caller: Caller): Promise<{ name: string; text: string; lines: number; truncated: boolean }> {
+  async scrollback(
+    name: string,
+    lines = LINES,
+    caller: Caller,
+  ): Promise<{ name: string; text: string; lines: number; truncated: boolean }> {
     const backend = await this.#deps.backend()
     const session = (await this.#sessions()).find(one => one.name === name)
     if (!session || !(await this.#deps.sees(caller, session.opened))) return absent(name)
     if (CLOSED.has(kindOf(session)) && (caller.role === 'viewer' || caller.role === 'collaborator')) {
-      refuse('forbidden', `what a terminal of kind ${kindOf(session)} showed is for a maintainer, found role ${caller.role}`)
+      refuse(
+        'forbidden',
+        `what a terminal of kind ${kindOf(session)} showed is for a maintainer, found role ${caller.role}`,
+      )
     }
     const { lines: found, more } = (await backend.history(name, lines)) ?? absent(name)
     const whole = trimmed(found)
@@ -98,14 +126,21 @@ export class Terminals {
       text = Buffer.from(text).subarray(-MOST_TEXT).toString()
       text = text.slice(text.indexOf('\n') + 1)
     }
-    return { name, text, lines: text === '' ? 0 : text.split('\n').length, truncated: more || cut || last.length < whole.length }
+    return {
+      name,
+      text,
+      lines: text === '' ? 0 : text.split('\n').length,
+      truncated: more || cut || last.length < whole.length,
+    }
   }
 
   /** Takes a seat before a terminal and answers what it shows from then on. */
   async attach(
-    { session: name, cols = USUAL.cols, rows = USUAL.rows, cwd }: Attached, context: SocketContext<TerminalClientFrame>,
+    { session: name, cols = USUAL.cols, rows = USUAL.rows, cwd }: Attached,
+    context: SocketContext<TerminalClientFrame>,
   ): Promise<AsyncIterable<TerminalServerFrame>> {
-    if (this.#sockets >= SOCKETS) refuse('too-many', `expected at most ${SOCKETS} sockets on terminals, found ${SOCKETS}: close one first`)
+    if (this.#sockets >= SOCKETS)
+      refuse('too-many', `expected at most ${SOCKETS} sockets on terminals, found ${SOCKETS}: close one first`)
     this.#sockets += 1
     let viewer: Viewer | undefined
     let here = true
@@ -139,9 +174,12 @@ export class Terminals {
     const known = this.#rooms.get(name)
     if (known) return known
     const follow = async (listener: TerminalFanout) => (await this.#deps.backend()).follow(name, listener)
-    const made: TerminalFanout = new TerminalFanout(listener => follow(listener as TerminalFanout), () => {
-      if (this.#rooms.get(name) === made) this.#rooms.delete(name)
-    })
+    const made: TerminalFanout = new TerminalFanout(
+      listener => follow(listener as TerminalFanout),
+      () => {
+        if (this.#rooms.get(name) === made) this.#rooms.delete(name)
+      },
+    )
     this.#rooms.set(name, made)
     return made
   }
@@ -158,8 +196,10 @@ export class Terminals {
 
   async #folder(cwd: string | undefined): Promise<string> {
     const { workspace } = this.#deps
-    const path = cwd === undefined || cwd === '' || cwd === '.' ? await realpath(workspace) : await inside(workspace, cwd)
-    if (!(await stat(path)).isDirectory()) refuse('not-found', `cwd: expected a folder of the workspace, found a file at ${cwd}`)
+    const path =
+      cwd === undefined || cwd === '' || cwd === '.' ? await realpath(workspace) : await inside(workspace, cwd)
+    if (!(await stat(path)).isDirectory())
+      refuse('not-found', `cwd: expected a folder of the workspace, found a file at ${cwd}`)
     return path
   }
 
@@ -168,8 +208,17 @@ export class Terminals {
     const root = await realpath(this.#deps.workspace)
     const cwd = folder !== undefined && contains(root, folder) ? relative(root, folder) : ''
     return {
-      name, kind: kindOf(session), running, activityAt, cols, rows, attached: this.#rooms.get(name)?.viewers ?? 0, ...(label !== undefined && { label }),
-      ...(exitCode !== undefined && { exitCode }), ...(command !== undefined && { command }), ...(cwd && { cwd }),
+      name,
+      kind: kindOf(session),
+      running,
+      activityAt,
+      cols,
+      rows,
+      attached: this.#rooms.get(name)?.viewers ?? 0,
+      ...(label !== undefined && { label }),
+      ...(exitCode !== undefined && { exitCode }),
+      ...(command !== undefined && { command }),
+      ...(cwd && { cwd }),
     }
   }
 }

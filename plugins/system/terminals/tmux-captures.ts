@@ -26,8 +26,8 @@ interface Piped {
 /**
  * The logs of terminals that tmux keeps, fed by its own pipes (tmux(1), pipe-pane).
  *
- * Another client would do too, but tmux holds a program up for a slow client only where it is the only one. For a pipe it never
- * holds up anything and keeps what is not read yet: so it is always read, and what is too much goes here.
+ * Another client would do too, but tmux holds a program up for a slow client only where it is the only one. For a pipe
+ * it never holds up anything and keeps what is not read yet: so it is always read, and what is too much goes here.
  */
 export class TmuxCaptures {
   readonly #options: CapturesOptions
@@ -42,12 +42,18 @@ export class TmuxCaptures {
     return [...this.#piped.keys()]
   }
 
-  /** Begins the log of a terminal, and answers the shell's command that what it shows is to be piped to; a terminal without a log is one too. */
+  /**
+   * Begins the log of a terminal, and answers the shell's command that what it shows is to be piped to; a terminal
+   * without a log is one too.
+   */
   async begin(name: string, size: TerminalSize, words: string): Promise<string | undefined> {
     const { folder, open, failed } = this.#options
     try {
       const capture = await open(name, size)
-      const pipe = await OutputPipe.open(join(folder, `${name}.pipe`), { data: bytes => capture.said(bytes), ended: () => void this.#lost(name, pipe) })
+      const pipe = await OutputPipe.open(join(folder, `${name}.pipe`), {
+        data: bytes => capture.said(bytes),
+        ended: () => void this.#lost(name, pipe),
+      })
       this.#piped.set(name, { capture, pipe })
       capture.note(words)
       return pipe.command
@@ -69,7 +75,9 @@ export class TmuxCaptures {
   /** Reads no further: the terminals go on. */
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.all(this.names.map(name => this.#end(name, 0, 'the daemon has ended: what is said meanwhile is not here')))
+    await Promise.all(
+      this.names.map(name => this.#end(name, 0, 'the daemon has ended: what is said meanwhile is not here')),
+    )
   }
 
   async #end(name: string, patience: number, words: string): Promise<void> {

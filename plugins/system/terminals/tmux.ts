@@ -4,7 +4,17 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { needProgram, ownEnv, run, type Env, type RunResult } from '../../../sdk/node/run.js'
-import { MOST_TEXT, type Backend, type Feed, type History, type TerminalListener, type Opening, type Session, type ShellCommand, type TerminalSize } from './backend.js'
+import {
+  MOST_TEXT,
+  type Backend,
+  type Feed,
+  type History,
+  type TerminalListener,
+  type Opening,
+  type Session,
+  type ShellCommand,
+  type TerminalSize,
+} from './backend.js'
 import type { OpenCapture } from './capture.js'
 import { ControlClient, quotedForTmux } from './control-client.js'
 import { drawingOf, MODES, type Modes } from './drawing.js'
@@ -36,12 +46,30 @@ const TYPED = 1_024
 const PATIENCE = 20_000
 
 const SETTINGS = [
-  '-g remain-on-exit on', '-g status off', '-g automatic-rename off', '-g allow-rename off', '-g update-environment ""',
-  '-g default-terminal xterm-256color', `-g history-limit ${HISTORY}`, '-g set-titles off', '-g prefix None', '-g focus-events off',
+  '-g remain-on-exit on',
+  '-g status off',
+  '-g automatic-rename off',
+  '-g allow-rename off',
+  '-g update-environment ""',
+  '-g default-terminal xterm-256color',
+  `-g history-limit ${HISTORY}`,
+  '-g set-titles off',
+  '-g prefix None',
+  '-g focus-events off',
 ].map(setting => `set-option ${setting}`)
 
 const FIELDS = [
-  'session_name', 'pane_dead', 'pane_dead_status', 'pane_dead_signal', 'pane_dead_time', 'pane_pid', 'window_activity', 'pane_width', 'pane_height', 'pid', '@about',
+  'session_name',
+  'pane_dead',
+  'pane_dead_status',
+  'pane_dead_signal',
+  'pane_dead_time',
+  'pane_pid',
+  'window_activity',
+  'pane_width',
+  'pane_height',
+  'pid',
+  '@about',
 ] as const
 
 /** A session, with its first process and that of its server. */
@@ -61,7 +89,8 @@ interface About {
 /**
  * Terminals as sessions of tmux, each with a server of its own: they outlive the daemon.
  *
- * A server holds up a program for a slow client only where no other client is attached to it, whatever session that is for.
+ * A server holds up a program for a slow client only where no other client is attached to it, whatever session that is
+ * for.
  */
 export class Tmux implements Backend {
   readonly #options: TmuxOptions
@@ -73,7 +102,10 @@ export class Tmux implements Backend {
     this.#options = options
     const { folder, capture, uncaptured } = options
     this.#captures = new TmuxCaptures({
-      folder, open: capture, failed: uncaptured, broken: name => void this.#capture(name, 'what was said just before may be missing').catch(uncaptured),
+      folder,
+      open: capture,
+      failed: uncaptured,
+      broken: name => void this.#capture(name, 'what was said just before may be missing').catch(uncaptured),
     })
   }
 
@@ -95,20 +127,50 @@ export class Tmux implements Backend {
     const piped = await this.#captures.begin(name, opening, 'the terminal begins')
     const about: About = { ...(label !== undefined && { label }), ...(opened !== undefined && { opened }) }
     const environment = Object.entries(env).flatMap(([key, value]) => ['-e', quotedForTmux(`${key}=${value}`)])
-    const words = [await needProgram('env'), '-u', 'TMUX', '-u', 'TMUX_PANE', '-u', 'TERM_PROGRAM', '-u', 'TERM_PROGRAM_VERSION', program, ...args]
+    const words = [
+      await needProgram('env'),
+      '-u',
+      'TMUX',
+      '-u',
+      'TMUX_PANE',
+      '-u',
+      'TERM_PROGRAM',
+      '-u',
+      'TERM_PROGRAM_VERSION',
+      program,
+      ...args,
+    ]
     // What a hook does itself no client is told; of what it has run later they are.
-    const hooks = ['run-shell -b -C "rename-window -t \'#{hook_pane}\' dead"', `run-shell -b ${quotedForTmux(`: > ${inShell(join(folder, DIED)).replaceAll('#', '##')}`)}`]
+    const hooks = [
+      'run-shell -b -C "rename-window -t \'#{hook_pane}\' dead"',
+      `run-shell -b ${quotedForTmux(`: > ${inShell(join(folder, DIED)).replaceAll('#', '##')}`)}`,
+    ]
     const script = [
       ...SETTINGS,
       ...hooks.map(hook => `set-hook -ga pane-died ${quotedForTmux(hook)}`),
-      ['new-session -d -s', name, '-x', cols, '-y', rows, '-c /', ...environment, '--', ...words.map(quotedForTmux)].join(' '),
+      [
+        'new-session -d -s',
+        name,
+        '-x',
+        cols,
+        '-y',
+        rows,
+        '-c /',
+        ...environment,
+        '--',
+        ...words.map(quotedForTmux),
+      ].join(' '),
       ...(piped === undefined ? [] : [['pipe-pane', ...piping(name, piped).map(quotedForTmux)].join(' ')]),
       `set-option -t ${target(name)} @about ${Buffer.from(JSON.stringify(about)).toString('base64url')}`,
       `resize-window -t ${target(name)} -x ${cols} -y ${rows}`,
       ...(typed === undefined ? [] : typing(name, `${typed}\r`)),
     ]
     // As input: as arguments they could be too long.
-    const { code, stdout, stderr } = await this.#run(name, ['start-server', ';', 'source-file', '-'], `${script.join('\n')}\n`)
+    const { code, stdout, stderr } = await this.#run(
+      name,
+      ['start-server', ';', 'source-file', '-'],
+      `${script.join('\n')}\n`,
+    )
     if (code !== 0) {
       await this.#captures.end(name)
       throw new Error(`tmux did not open ${name}: ${stderr}${stdout}`)
@@ -121,10 +183,19 @@ export class Tmux implements Backend {
     const row = await this.#row(name)
     if (!row) return undefined
     const place = await this.#place()
-    return new TmuxFeed(name, listener, size => this.#captures.resize(name, size), events => {
-      const client = spawn(this.#options.program, [...argsOf(name), '-C', 'attach-session', '-t', `=${name}`], { ...place, detached: true, stdio: 'pipe' })
-      return new ControlClient(client, events, () => bytesReadBy(row.server))
-    })
+    return new TmuxFeed(
+      name,
+      listener,
+      size => this.#captures.resize(name, size),
+      events => {
+        const client = spawn(this.#options.program, [...argsOf(name), '-C', 'attach-session', '-t', `=${name}`], {
+          ...place,
+          detached: true,
+          stdio: 'pipe',
+        })
+        return new ControlClient(client, events, () => bytesReadBy(row.server))
+      },
+    )
   }
 
   async kill(name: string): Promise<void> {
@@ -136,17 +207,38 @@ export class Tmux implements Backend {
   }
 
   async history(name: string, lines: number): Promise<History | undefined> {
-    const args = ['capture-pane', '-p', '-J', '-S', `-${lines}`, '-t', target(name), ';', 'display-message', '-p', '-t', target(name), '#{history_size}']
+    const args = [
+      'capture-pane',
+      '-p',
+      '-J',
+      '-S',
+      `-${lines}`,
+      '-t',
+      target(name),
+      ';',
+      'display-message',
+      '-p',
+      '-t',
+      target(name),
+      '#{history_size}',
+    ]
     const { code, stdout } = await this.#run(name, args)
     if (code !== 0) return undefined
     const text = stdout.toString()
     const end = text.lastIndexOf('\n', text.length - 2)
     const kept = Number(text.slice(end + 1))
-    return { lines: text.slice(0, Math.max(end, 0)).split('\n').map(line => line.trimEnd()), more: kept > lines || kept >= HISTORY }
+    return {
+      lines: text
+        .slice(0, Math.max(end, 0))
+        .split('\n')
+        .map(line => line.trimEnd()),
+      more: kept > lines || kept >= HISTORY,
+    }
   }
 
   async resume(): Promise<void> {
-    for (const name of await this.#names()) await this.#capture(name, 'the daemon began anew: what was said meanwhile is not here')
+    for (const name of await this.#names())
+      await this.#capture(name, 'the daemon began anew: what was said meanwhile is not here')
   }
 
   async close(): Promise<void> {
@@ -178,7 +270,12 @@ export class Tmux implements Backend {
   }
 
   async #row(name: string): Promise<Row | undefined> {
-    const { code, stdout } = await this.#run(name, ['list-panes', '-a', '-F', FIELDS.map(field => `#{${field}}`).join('|')])
+    const { code, stdout } = await this.#run(name, [
+      'list-panes',
+      '-a',
+      '-F',
+      FIELDS.map(field => `#{${field}}`).join('|'),
+    ])
     const row = code === 0 ? rowOf(stdout.toString().trim().split('|')) : undefined
     if (row?.closed) tellAgain(row.server)
     return row
@@ -186,7 +283,12 @@ export class Tmux implements Backend {
 
   async #run(name: string, args: readonly string[], input?: string): Promise<RunResult> {
     const options = [...argsOf(name), ...(input === undefined ? ['-N'] : [])]
-    return run(this.#options.program, [...options, ...args], { ...await this.#place(), maxBytes: 8 * MOST_TEXT, timeoutMs: PATIENCE, ...(input !== undefined && { input }) })
+    return run(this.#options.program, [...options, ...args], {
+      ...(await this.#place()),
+      maxBytes: 8 * MOST_TEXT,
+      timeoutMs: PATIENCE,
+      ...(input !== undefined && { input }),
+    })
   }
 
   /** Sockets are named from their folder, since a socket's whole path has to be short. */
@@ -213,7 +315,12 @@ class TmuxFeed implements Feed {
   readonly #decoder = new StringDecoder('utf8')
   #closed = false
 
-  constructor(name: string, listener: TerminalListener, resized: (size: TerminalSize) => void, attach: (events: ConstructorParameters<typeof ControlClient>[1]) => ControlClient) {
+  constructor(
+    name: string,
+    listener: TerminalListener,
+    resized: (size: TerminalSize) => void,
+    attach: (events: ConstructorParameters<typeof ControlClient>[1]) => ControlClient,
+  ) {
     this.#name = name
     this.#listener = listener
     this.#resized = resized
@@ -230,20 +337,23 @@ class TmuxFeed implements Feed {
   draw(drawn: (text: string) => void): void {
     const at = target(this.#name)
     const asked = ['history_size', 'pane_dead', 'pane_dead_status', 'pane_dead_signal', ...MODES]
-    this.#client.run([
-      `display-message -p -t ${at} ${quotedForTmux(asked.map(name => `#{${name}}`).join('|'))}`,
-      `capture-pane -p -e -S -${DRAWN} -t ${at}`,
-      `capture-pane -p -e -a -q -t ${at}`,
-    ], blocks => {
-      if (blocks instanceof Error) return
-      const [[facts = ''] = [], lines = [], other = []] = blocks
-      const values = facts.split('|')
-      const modes: Modes = Object.fromEntries(asked.map((name, index) => [name, Number(values[index] || 0)]))
-      const height = modes.pane_height ?? lines.length
-      const [text, hidden] = [lines, other].map(each => each.map(utf8))
-      drawn(drawingOf({ history: text!.slice(0, -height), screen: text!.slice(-height), other: hidden!, modes }))
-      if (hasEnded(values[1], values[2], values[3])) this.#listener.exit(exitOf(values[2], values[3]))
-    })
+    this.#client.run(
+      [
+        `display-message -p -t ${at} ${quotedForTmux(asked.map(name => `#{${name}}`).join('|'))}`,
+        `capture-pane -p -e -S -${DRAWN} -t ${at}`,
+        `capture-pane -p -e -a -q -t ${at}`,
+      ],
+      blocks => {
+        if (blocks instanceof Error) return
+        const [[facts = ''] = [], lines = [], other = []] = blocks
+        const values = facts.split('|')
+        const modes: Modes = Object.fromEntries(asked.map((name, index) => [name, Number(values[index] || 0)]))
+        const height = modes.pane_height ?? lines.length
+        const [text, hidden] = [lines, other].map(each => each.map(utf8))
+        drawn(drawingOf({ history: text!.slice(0, -height), screen: text!.slice(-height), other: hidden!, modes }))
+        if (hasEnded(values[1], values[2], values[3])) this.#listener.exit(exitOf(values[2], values[3]))
+      },
+    )
   }
 
   write(text: string): void {
@@ -251,7 +361,9 @@ class TmuxFeed implements Feed {
   }
 
   resize({ cols, rows }: TerminalSize): void {
-    this.#client.run([`resize-window -t ${target(this.#name)} -x ${cols} -y ${rows}`], () => this.#resized({ cols, rows }))
+    this.#client.run([`resize-window -t ${target(this.#name)} -x ${cols} -y ${rows}`], () =>
+      this.#resized({ cols, rows }),
+    )
   }
 
   pause(): void {
@@ -273,7 +385,12 @@ const argsOf = (name: string): string[] => ['-u', '-S', name, '-f', '/dev/null']
 const target = (name: string): string => `=${name}:`
 
 /** What is piped to a shell's command; tmux reads signs of its own, and of the time, in it. */
-const piping = (name: string, command: string): string[] => ['-O', '-t', target(name), command.replaceAll('#', '##').replaceAll('%', '%%')]
+const piping = (name: string, command: string): string[] => [
+  '-O',
+  '-t',
+  target(name),
+  command.replaceAll('#', '##').replaceAll('%', '%%'),
+]
 
 const utf8 = (line: string): string => Buffer.from(line, 'latin1').toString()
 
@@ -287,10 +404,12 @@ const typing = (name: string, text: string): string[] => {
 }
 
 /** A program that was ended by a signal is told of as a shell does. */
-const exitOf = (status: string | undefined, signal: string | undefined): number => (status ? Number(status) : 128 + Number(signal))
+const exitOf = (status: string | undefined, signal: string | undefined): number =>
+  status ? Number(status) : 128 + Number(signal)
 
 /** A pane is dead as soon as its terminal is closed; how its program ended is known a moment later. */
-const hasEnded = (dead: string | undefined, status: string | undefined, signal: string | undefined): boolean => dead === '1' && Boolean(status || signal)
+const hasEnded = (dead: string | undefined, status: string | undefined, signal: string | undefined): boolean =>
+  dead === '1' && Boolean(status || signal)
 
 /** A server of tmux can miss the end of a program (shell.ts tells why): asked again, it looks. */
 const tellAgain = (server: number): void => {
@@ -308,8 +427,18 @@ const rowOf = (values: readonly string[]): Row | undefined => {
   const running = !hasEnded(row.pane_dead, row.pane_dead_status, row.pane_dead_signal)
   const about = (row['@about'] ? JSON.parse(Buffer.from(row['@about'], 'base64url').toString()) : {}) as About
   return {
-    ...about, name, running, pid: Number(row.pane_pid), server: Number(row.pid), closed: running && row.pane_dead === '1',
-    activityAt: Number(row.window_activity) * 1000, cols: Number(row.pane_width), rows: Number(row.pane_height),
-    ...(!running && { exitCode: exitOf(row.pane_dead_status, row.pane_dead_signal), endedAt: Number(row.pane_dead_time || 0) * 1000 }),
+    ...about,
+    name,
+    running,
+    pid: Number(row.pane_pid),
+    server: Number(row.pid),
+    closed: running && row.pane_dead === '1',
+    activityAt: Number(row.window_activity) * 1000,
+    cols: Number(row.pane_width),
+    rows: Number(row.pane_height),
+    ...(!running && {
+      exitCode: exitOf(row.pane_dead_status, row.pane_dead_signal),
+      endedAt: Number(row.pane_dead_time || 0) * 1000,
+    }),
   }
 }

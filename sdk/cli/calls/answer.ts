@@ -11,7 +11,8 @@ const FIRST_TIME = 1e12
 type Row = { readonly [name: string]: unknown }
 
 const isRow = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value)
-const isTable = (value: unknown): value is readonly Row[] => Array.isArray(value) && value.length > 0 && value.every(isRow)
+const isTable = (value: unknown): value is readonly Row[] =>
+  Array.isArray(value) && value.length > 0 && value.every(isRow)
 
 /** An answer for people: lists of objects as tables, everything else a line a field. */
 export const answerLines = (answer: unknown, width: number | undefined): string[] => {
@@ -20,24 +21,50 @@ export const answerLines = (answer: unknown, width: number | undefined): string[
   const entries = Object.entries(answer)
   const tables = entries.filter(([, value]) => isTable(value))
   const facts = entries.filter(([, value]) => !isTable(value)).flatMap(([name, value]) => factsOf(name, value))
-  return [...facts, ...tables.flatMap(([name, rows], at) => [
-    ...(facts.length > 0 || at > 0 ? [''] : []), ...(tables.length > 1 ? [`${name}:`] : []), ...tableOf(rows as readonly Row[], width),
-  ])]
+  return [
+    ...facts,
+    ...tables.flatMap(([name, rows], at) => [
+      ...(facts.length > 0 || at > 0 ? [''] : []),
+      ...(tables.length > 1 ? [`${name}:`] : []),
+      ...tableOf(rows as readonly Row[], width),
+    ]),
+  ]
 }
 
 const factsOf = (name: string, value: unknown): string[] => {
   if (isRow(value)) return Object.entries(value).flatMap(([inner, each]) => factsOf(`${name}.${inner}`, each))
   if (Array.isArray(value) && value.length === 0) return [`${name}: none`]
   if (isTable(value)) return [`${name}:`, ...tableOf(value, undefined).map(line => `  ${line}`)]
-  if (typeof value === 'string' && value.includes('\n')) return [`${name}:`, ...plain(value).trimEnd().split('\n').map(line => `  ${line}`)]
+  if (typeof value === 'string' && value.includes('\n'))
+    return [
+      `${name}:`,
+      ...plain(value)
+        .trimEnd()
+        .split('\n')
+        .map(line => `  ${line}`),
+    ]
   return [`${name}: ${textOf(name, value)}`]
 }
 
 /** Only the columns that some row fills with a plain value, the first few of them. */
 const tableOf = (rows: readonly Row[], width: number | undefined): string[] => {
-  const names = [...new Set(rows.flatMap(row => Object.entries(row).filter(([, value]) => !isRow(value) && !isTable(value)).map(([name]) => name)))]
+  const names = [
+    ...new Set(
+      rows.flatMap(row =>
+        Object.entries(row)
+          .filter(([, value]) => !isRow(value) && !isTable(value))
+          .map(([name]) => name),
+      ),
+    ),
+  ]
   const shown = names.slice(0, MOST_COLUMNS)
-  return columns([shown.map(name => hyphenated(name).toUpperCase()), ...rows.map(row => shown.map(name => short(textOf(name, row[name]), CELL)))], width)
+  return columns(
+    [
+      shown.map(name => hyphenated(name).toUpperCase()),
+      ...rows.map(row => shown.map(name => short(textOf(name, row[name]), CELL))),
+    ],
+    width,
+  )
 }
 
 const textOf = (name: string, value: unknown): string => {

@@ -15,12 +15,20 @@ export const commandOf = (operation: Operation): Verb => {
   const options = fields.filter(field => !field.inPath && !isOwnFlag(field) && !isSecret(field))
   return {
     name: `${group} ${name}`,
-    usage: [...placed.map(field => hyphenated(field.name).toUpperCase()), ...(fields.length > placed.length ? ['[KEY=VALUE…]'] : [])].join(' '),
+    usage: [
+      ...placed.map(field => hyphenated(field.name).toUpperCase()),
+      ...(fields.length > placed.length ? ['[KEY=VALUE…]'] : []),
+    ].join(' '),
     summary: `${summary}.`,
     examples: [exampleOf(operation, placed)],
     notes: [
-      ...description.split('\n\n').map(paragraph => paragraph.replaceAll('\n', ' ')).filter(Boolean),
-      ...(fields.length > placed.length ? ['Each field may also be given as KEY=VALUE, KEY:=JSON or KEY=@FILE, - for standard input.'] : []),
+      ...description
+        .split('\n\n')
+        .map(paragraph => paragraph.replaceAll('\n', ' '))
+        .filter(Boolean),
+      ...(fields.length > placed.length
+        ? ['Each field may also be given as KEY=VALUE, KEY:=JSON or KEY=@FILE, - for standard input.']
+        : []),
       ...fields.filter(isSecret).map(({ name }) => `${name} is a secret: give it as ${name}=@FILE or ${name}=@-.`),
       `It is the call ${operation.call}.`,
     ],
@@ -28,10 +36,19 @@ export const commandOf = (operation: Operation): Verb => {
     least: 0,
     most: Infinity,
     run: async (terminal, given) => {
-      if (takesBytes) misused(`${group} ${name} takes a file, which this command cannot send: use a verb of ${SELF} --help, or the HTTP call ${operation.call}`)
+      if (takesBytes)
+        misused(
+          `${group} ${name} takes a file, which this command cannot send: use a verb of ${SELF} --help, or the `
+            + `HTTP call ${operation.call}`,
+        )
       const input = await inputOf(terminal, given, operation, placed, options)
       return connected(terminal, given, async ({ client }) =>
-        printAnswer(terminal, given, await client.call(operation.call as Routed, input as never, { signal: terminal.signal })))
+        printAnswer(
+          terminal,
+          given,
+          await client.call(operation.call as Routed, input as never, { signal: terminal.signal }),
+        ),
+      )
     },
   }
 }
@@ -44,26 +61,49 @@ const isSecret = ({ name, kind }: Field): boolean => kind === 'text' && namesSec
 
 /** The fields that are told by their place: the parts of the path, and what else a call requires as one plain value. */
 const placedOf = (fields: readonly Field[]): Field[] =>
-  fields.filter(field => field.inPath || (!isSecret(field) && field.required && !field.many && (field.choices || field.kind === 'text' || field.kind === 'number')))
+  fields.filter(
+    field =>
+      field.inPath
+      || (!isSecret(field)
+        && field.required
+        && !field.many
+        && (field.choices || field.kind === 'text' || field.kind === 'number')),
+  )
 
 const flagOf = ({ kind, many, choices, required, help }: Field): Flag => ({
   ...(kind !== 'switch' && { value: kind === 'json' ? 'JSON' : kind === 'number' ? 'NUMBER' : 'TEXT' }),
   ...(many && { multiple: true as const }),
   ...(choices && { choices }),
-  help: [help || (choices ? `one of ${choices.join(', ')}` : ''), ...(required ? ['required'] : [])].filter(Boolean).join('; '),
+  help: [help || (choices ? `one of ${choices.join(', ')}` : ''), ...(required ? ['required'] : [])]
+    .filter(Boolean)
+    .join('; '),
 })
 
 const exampleOf = ({ group, name }: Operation, placed: readonly Field[]): string =>
-  [group, name, ...placed.map(({ name: field, kind }) => (kind === 'number' ? '1' : quoted(field === 'id' ? 'c-1' : field)))].join(' ')
+  [
+    group,
+    name,
+    ...placed.map(({ name: field, kind }) => (kind === 'number' ? '1' : quoted(field === 'id' ? 'c-1' : field))),
+  ].join(' ')
 
 const inputOf = async (
-  terminal: Terminal, given: GivenArguments, { group, name, fields }: Operation, placed: readonly Field[], options: readonly Field[],
+  terminal: Terminal,
+  given: GivenArguments,
+  { group, name, fields }: Operation,
+  placed: readonly Field[],
+  options: readonly Field[],
 ): Promise<{ readonly [field: string]: unknown }> => {
   const input: { [field: string]: unknown } = {}
   const pairs = given.args.filter(arg => pairField(fields, arg))
   const places = given.args.filter(arg => !pairField(fields, arg))
-  const open = placed.filter(field => !pairs.some(pair => pairField(fields, pair) === field) && given.text(hyphenated(field.name)) === undefined)
-  if (places.length > open.length) misused(`${group} ${name}: expected ${open.length || 'no'} argument${open.length === 1 ? '' : 's'}, found ${places.length}; ${SELF} ${group} ${name} --help lists its fields`)
+  const open = placed.filter(
+    field => !pairs.some(pair => pairField(fields, pair) === field) && given.text(hyphenated(field.name)) === undefined,
+  )
+  if (places.length > open.length)
+    misused(
+      `${group} ${name}: expected ${open.length || 'no'} argument${open.length === 1 ? '' : 's'}, `
+        + `found ${places.length}; ${SELF} ${group} ${name} --help lists its fields`,
+    )
   for (const [at, text] of places.entries()) input[open[at]!.name] = valueOf(open[at]!, text)
   for (const field of options) {
     const flag = hyphenated(field.name)
@@ -77,8 +117,14 @@ const inputOf = async (
     const before = input[field.name]
     input[field.name] = Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value
   }
-  const missing = fields.filter(field => field.required && input[field.name] === undefined).map(({ name: field }) => field)
-  if (missing.length) misused(`${group} ${name}: expected ${missing.join(', ')}, found nothing; ${SELF} ${group} ${name} --help lists its fields`)
+  const missing = fields
+    .filter(field => field.required && input[field.name] === undefined)
+    .map(({ name: field }) => field)
+  if (missing.length)
+    misused(
+      `${group} ${name}: expected ${missing.join(', ')}, found nothing; ${SELF} ${group} ${name} --help lists its `
+        + 'fields',
+    )
   return input
 }
 
@@ -93,7 +139,11 @@ const pairField = (fields: readonly Field[], arg: string): Field | undefined => 
 const pairValue = async (terminal: Terminal, field: Field, pair: string): Promise<unknown> => {
   const { name, many } = field
   const [, , form, text = ''] = PAIR.exec(pair)!
-  if (isSecret(field) && form !== '=@') misused(`${name} as an argument is seen by all who list processes: give it as ${name}=@FILE, or ${name}=@- for standard input`)
+  if (isSecret(field) && form !== '=@')
+    misused(
+      `${name} as an argument is seen by all who list processes: give it as ${name}=@FILE, or ${name}=@- for `
+        + 'standard input',
+    )
   if (form === ':=') return jsonOf(field, text)
   const value = valueOf(field, form === '=@' ? await inputText(terminal, text, name) : text)
   return many ? [value] : value
@@ -115,4 +165,5 @@ const jsonOf = ({ name, choices }: Field, text: string): unknown => {
   }
 }
 
-const expected = (name: string, what: string, found: string): never => misused(`${name}: expected ${what}, found ${plain(found.slice(0, 80))}`)
+const expected = (name: string, what: string, found: string): never =>
+  misused(`${name}: expected ${what}, found ${plain(found.slice(0, 80))}`)

@@ -21,8 +21,16 @@ export interface DocumentOperation {
   readonly operationId: string
   readonly summary: string
   readonly description?: string
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean; readonly description?: string; readonly schema: Schema }[]
-  readonly requestBody?: { readonly content: { readonly [form: string]: { readonly schema: Schema; readonly example?: unknown } } }
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required?: boolean
+    readonly description?: string
+    readonly schema: Schema
+  }[]
+  readonly requestBody?: {
+    readonly content: { readonly [form: string]: { readonly schema: Schema; readonly example?: unknown } }
+  }
   readonly 'x-group': string
   readonly 'x-client-frame'?: unknown
 }
@@ -39,6 +47,10 @@ export const readDocument = async (terminal: Terminal, given: GivenArguments): P
   const answer = await fetch(new URL('/openapi.json', url), { signal: terminal.signal }).catch((error: unknown) => {
     throw new Unreached(`no daemon answers at ${url}`, error)
   })
-  if (!answer.ok) throw new CommandFailure(EXIT.failed, `expected the document of the daemon at ${url}, found status ${answer.status}`)
-  return await answer.json() as OpenApiDocument
+  if (!answer.ok)
+    throw new CommandFailure(
+      EXIT.failed,
+      `expected the document of the daemon at ${url}, found status ${answer.status}`,
+    )
+  return (await answer.json()) as OpenApiDocument
 }

@@ -5,7 +5,8 @@ import { readDocument } from './document.js'
 import { operationsOf, type Operation } from './operation.js'
 
 /** Every call of the daemon that is meant. */
-export const operations = async (terminal: Terminal, given: GivenArguments): Promise<Operation[]> => operationsOf(await readDocument(terminal, given))
+export const operations = async (terminal: Terminal, given: GivenArguments): Promise<Operation[]> =>
+  operationsOf(await readDocument(terminal, given))
 
 /** Lists every call of the daemon as the command that makes it. */
 export const calls: Verb = {
@@ -14,7 +15,8 @@ export const calls: Verb = {
   summary: 'list every call of the daemon as a command: sandbox GROUP CALL',
   examples: ['calls', 'calls agents'],
   notes: [
-    'Each of them is a command of its own, with --help: sandbox settings get, sandbox agents get c-1, sandbox areas list --json.',
+    'Each of them is a command of its own, with --help: sandbox settings get, sandbox agents get c-1, sandbox '
+      + 'areas list --json.',
     'They come from the document the daemon publishes, so calls of its extensions are among them.',
   ],
   flags: {
@@ -27,13 +29,15 @@ export const calls: Verb = {
     const [group] = given.args
     const all = await operations(terminal, given)
     const groups = [...new Set(all.map(each => each.group))]
-    if (group !== undefined && !groups.includes(group)) misused(`expected a group (${groups.join(', ')}), found ${group}`)
+    if (group !== undefined && !groups.includes(group))
+      misused(`expected a group (${groups.join(', ')}), found ${group}`)
     const shown = group === undefined ? all : all.filter(each => each.group === group)
     if (given.on('names')) {
       const names = group === undefined ? groups : shown.map(({ name }) => name)
       return told(terminal, given, names, () => names)
     }
     return told(terminal, given, shown, (_, width) =>
-      columns([['COMMAND', 'WHAT IT DOES'], ...shown.map(each => [`${each.group} ${each.name}`, each.summary])], width))
+      columns([['COMMAND', 'WHAT IT DOES'], ...shown.map(each => [`${each.group} ${each.name}`, each.summary])], width),
+    )
   },
 }

@@ -37,9 +37,12 @@ const JSON_FORM = 'application/json'
 
 /** Every call of the document that the command line can make: all but WebSockets. */
 export const operationsOf = (document: OpenApiDocument): Operation[] =>
-  Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods)
-    .filter(([, found]) => found['x-client-frame'] === undefined)
-    .map(([method, found]) => operationOf(document, `${method.toUpperCase()} ${path}`, found)))
+  Object.entries(document.paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([, found]) => found['x-client-frame'] === undefined)
+        .map(([method, found]) => operationOf(document, `${method.toUpperCase()} ${path}`, found)),
+    )
     .sort((one, other) => (`${one.group} ${one.name}` < `${other.group} ${other.name}` ? -1 : 1))
 
 const operationOf = (document: OpenApiDocument, call: string, found: DocumentOperation): Operation => {
@@ -49,10 +52,17 @@ const operationOf = (document: OpenApiDocument, call: string, found: DocumentOpe
   const body = requestBody?.content[JSON_FORM]?.schema
   const { properties, required } = propertiesOf(resolve, body)
   return {
-    group, call, summary, description,
+    group,
+    call,
+    summary,
+    description,
     name: hyphenated(operationId.slice(operationId.indexOf('.') + 1)),
     fields: [
-      ...parameters.filter(each => each.in === 'path' || each.in === 'query').map(each => fieldOf(resolve, each.name, each.schema, each.required === true, each.in === 'path', each.description)),
+      ...parameters
+        .filter(each => each.in === 'path' || each.in === 'query')
+        .map(each =>
+          fieldOf(resolve, each.name, each.schema, each.required === true, each.in === 'path', each.description),
+        ),
       ...Object.entries(properties).map(([name, schema]) => fieldOf(resolve, name, schema, required.has(name), false)),
     ],
     takesBytes: forms.length > 0 && !forms.includes(JSON_FORM),
@@ -87,14 +97,30 @@ const propertiesOf = (resolve: Resolve, schema: Schema | undefined): Properties 
 }
 
 const fieldOf = (
-  resolve: Resolve, name: string, schema: Schema, required: boolean, inPath: boolean, description?: string,
+  resolve: Resolve,
+  name: string,
+  schema: Schema,
+  required: boolean,
+  inPath: boolean,
+  description?: string,
 ): Field => {
   const found = resolve(schema)
   const many = found.type === 'array'
   const [one, nullable] = withoutNull(resolve, many && found.items ? resolve(found.items) : found)
-  const choices = nullable && one.type === 'boolean' ? ['true', 'false', 'null'] : one.enum?.filter(choice => typeof choice === 'string')
+  const choices =
+    nullable && one.type === 'boolean'
+      ? ['true', 'false', 'null']
+      : one.enum?.filter(choice => typeof choice === 'string')
   const [help = ''] = (description ?? found.description ?? '').split('\n')
-  return { name, kind: nullable && one.type === 'boolean' ? 'json' : kindOf(one), many, required, inPath, help, ...(choices?.length && { choices }) }
+  return {
+    name,
+    kind: nullable && one.type === 'boolean' ? 'json' : kindOf(one),
+    many,
+    required,
+    inPath,
+    help,
+    ...(choices?.length && { choices }),
+  }
 }
 
 /** What a value is apart from null, and whether it may be null. */

@@ -5,11 +5,21 @@ import { EXIT, CommandFailure, type GivenArguments, type Terminal } from '../ver
 import { write } from '../write.js'
 import { answerLines } from './answer.js'
 
-const isStream = (answer: unknown): answer is AsyncIterable<unknown> => typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer
-const isBytes = (answer: unknown): answer is Bytes => typeof answer === 'object' && answer !== null && 'data' in answer && answer.data instanceof Uint8Array
+const isStream = (answer: unknown): answer is AsyncIterable<unknown> =>
+  typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer
+const isBytes = (answer: unknown): answer is Bytes =>
+  typeof answer === 'object' && answer !== null && 'data' in answer && answer.data instanceof Uint8Array
 
-/** Prints what a call answered: a stream one event a line as it comes, bytes as they are, everything else for people or with --json. */
-export const printAnswer = async (terminal: Terminal, given: GivenArguments, answer: unknown, lines = answerLines): Promise<number> => {
+/**
+ * Prints what a call answered: a stream one event a line as it comes, bytes as they are, everything else for people or
+ * with --json.
+ */
+export const printAnswer = async (
+  terminal: Terminal,
+  given: GivenArguments,
+  answer: unknown,
+  lines = answerLines,
+): Promise<number> => {
   if (isStream(answer)) for await (const event of answer) await write(terminal, jsonLine(event))
   else if (isBytes(answer)) await writeBytes(terminal, Buffer.from(answer.data))
   else if (given.on('json')) await write(terminal, jsonLine(answer))
@@ -19,7 +29,12 @@ export const printAnswer = async (terminal: Terminal, given: GivenArguments, ans
 
 /** To a file or a pipe as they are; a terminal is shown text, and nothing else. */
 const writeBytes = async (terminal: Terminal, data: Buffer): Promise<void> => {
-  if (!('isTTY' in terminal.out && terminal.out.isTTY)) return new Promise<void>(done => terminal.out.write(data, () => done()))
-  if (!isUtf8(data)) throw new CommandFailure(EXIT.failed, `the answer is ${data.length} bytes that are not text: send them to a file with > FILE`)
+  if (!('isTTY' in terminal.out && terminal.out.isTTY))
+    return new Promise<void>(done => terminal.out.write(data, () => done()))
+  if (!isUtf8(data))
+    throw new CommandFailure(
+      EXIT.failed,
+      `the answer is ${data.length} bytes that are not text: send them to a file with > FILE`,
+    )
   await write(terminal, data.toString())
 }

@@ -2,7 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { refuse } from '../../refusal.js'
 import { hashOf, holds } from '../secret.js'
 import {
-  type Book, findCode, findOwner, findPerson, type IdentifiedPerson, isSame, LOCAL, LOCAL_DOMAIN, ownerOf, type PersonRecord, RANK, shownOf,
+  type Book,
+  findCode,
+  findOwner,
+  findPerson,
+  type IdentifiedPerson,
+  isSame,
+  LOCAL,
+  LOCAL_DOMAIN,
+  ownerOf,
+  type PersonRecord,
+  RANK,
+  shownOf,
 } from './book.js'
 import { openInvitations } from './roster.js'
 
@@ -54,25 +65,43 @@ const byLogin = (book: Book, login: string, { now }: Rules): Admitted => {
   const code = findCode(book.codes, hashOf(login), now) ?? unknown()
   const owner = findOwner(book)
   const spent = { ...book, codes: book.codes.filter(one => one !== code) }
-  return owner ? seated(spent, owner, { ...LOCAL, ...owner }, 'local', now) : seated(spent, ownerOf(LOCAL, now), LOCAL, 'local', now, 'claimed')
+  return owner
+    ? seated(spent, owner, { ...LOCAL, ...owner }, 'local', now)
+    : seated(spent, ownerOf(LOCAL, now), LOCAL, 'local', now, 'claimed')
 }
 
 const byIdentity = (book: Book, person: IdentifiedPerson, { claim, invite }: Proof, rules: Rules): Admitted => {
   const { now, claimHash, claimNeeded, expectedOwner } = rules
   if (!findOwner(book)) {
-    if (expectedOwner !== undefined && person.email !== expectedOwner) refuse('forbidden', `${person.email} has no role here: somebody else is expected as the owner (identity.expectedOwner)`)
+    if (expectedOwner !== undefined && person.email !== expectedOwner)
+      refuse(
+        'forbidden',
+        `${person.email} has no role here: somebody else is expected as the owner (identity.expectedOwner)`,
+      )
     if (claim === undefined && claimNeeded) {
-      refuse('conflict', 'nobody owns this sandbox yet, and claiming it takes the claim code: send claim with the code that the daemon printed at its start, on its terminal')
+      refuse(
+        'conflict',
+        'nobody owns this sandbox yet, and claiming it takes the claim code: send claim with the code that the '
+          + 'daemon printed at its start, on its terminal',
+      )
     }
-    if (invite !== undefined || (claim !== undefined && !holds(claimHash === undefined ? [] : [claimHash], hashOf(claim.trim().toUpperCase())))) throw new BadCode()
+    if (
+      invite !== undefined
+      || (claim !== undefined && !holds(claimHash === undefined ? [] : [claimHash], hashOf(claim.trim().toUpperCase())))
+    )
+      throw new BadCode()
     return seated(book, ownerOf(person, now), person, 'oidc', now, 'claimed')
   }
   const redeemed = invite === undefined ? undefined : redeem(book, invite, now)
   const known = Object.values(book.people).find(one => isSame(one, person)) ?? findPerson(book, person.email)
   if (known?.subject !== undefined && !isSame(known, person) && !known.anew) {
-    refuse('forbidden', `${person.email} belongs to another account of its provider here: the owner grants it anew to let this one in`)
+    refuse(
+      'forbidden',
+      `${person.email} belongs to another account of its provider here: the owner grants it anew to let this one in`,
+    )
   }
-  if (!known && !redeemed) return refuse('forbidden', `${person.email} has no role here: ask the owner to grant one, or for an invitation`)
+  if (!known && !redeemed)
+    return refuse('forbidden', `${person.email} has no role here: ask the owner to grant one, or for an invitation`)
   if (!redeemed) return seated(book, known!, person, 'oidc', now, known!.subject === undefined ? 'joined' : undefined)
   if (known?.role === 'owner') refuse('conflict', 'the owner of the sandbox needs no invitation: it was not used up')
   const { granted } = redeemed
@@ -84,7 +113,13 @@ const byIdentity = (book: Book, person: IdentifiedPerson, { claim, invite }: Pro
 /** Somebody no provider vouches for: the invitation alone makes them known, under an e-mail nobody else can have. */
 const byInvitation = (book: Book, code: string, name: string, { now }: Rules): Admitted => {
   const redeemed = redeem(book, code, now)
-  const letters = name.normalize('NFKD').toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 40) || 'guest'
+  const letters =
+    name
+      .normalize('NFKD')
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-+|-+$/g, '')
+      .slice(0, 40) || 'guest'
   const email = `${letters}-${randomBytes(4).toString('hex')}@${LOCAL_DOMAIN}`
   if (findPerson(book, email)) return byInvitation(book, code, name, { now, claimNeeded: false })
   const person: IdentifiedPerson = { issuer: LOCAL.issuer, subject: randomBytes(16).toString('base64url'), email, name }
@@ -95,7 +130,10 @@ const byInvitation = (book: Book, code: string, name: string, { now }: Rules): A
 const redeem = (book: Book, code: string, now: number): { book: Book; granted: Omit<PersonRecord, 'email'> } => {
   const { id, role, areas, createdBy } = findCode(openInvitations(book, now), hashOf(code), now) ?? unknown()
   const { [id]: used, ...invitations } = book.invitations
-  return { book: { ...book, invitations }, granted: { role, ...(areas && { areas }), grantedBy: createdBy, grantedAt: now } }
+  return {
+    book: { ...book, invitations },
+    granted: { role, ...(areas && { areas }), grantedBy: createdBy, grantedAt: now },
+  }
 }
 
 const unknown = (): never => {
@@ -103,11 +141,20 @@ const unknown = (): never => {
 }
 
 /** Puts a person's row into the book as they are now; the sessions of whoever had their place before go. */
-const seated = (book: Book, row: PersonRecord, person: IdentifiedPerson, via: Admitted['via'], now: number, did?: Admitted['did']): Admitted => {
+const seated = (
+  book: Book,
+  row: PersonRecord,
+  person: IdentifiedPerson,
+  via: Admitted['via'],
+  now: number,
+  did?: Admitted['did'],
+): Admitted => {
   const { anew, ...kept } = row
   const { issuer, subject } = person
   const seat = { ...kept, ...shownOf(person), lastSeenAt: now, issuer, subject }
-  const sessions = row.subject === undefined || isSame(row, person) ? book.sessions
-    : Object.fromEntries(Object.entries(book.sessions).filter(([, session]) => session.email !== row.email))
+  const sessions =
+    row.subject === undefined || isSame(row, person)
+      ? book.sessions
+      : Object.fromEntries(Object.entries(book.sessions).filter(([, session]) => session.email !== row.email))
   return { book: { ...book, people: { ...book.people, [row.email]: seat }, sessions }, person: seat, via, did }
 }

@@ -68,34 +68,54 @@ const EMPTY: Book = { people: {}, invitations: {}, codes: [], sessions: {} }
 
 /** Opens the book; what an older daemon kept in three documents becomes one with the next change. */
 export const openBook = async (files: KeptFiles): Promise<Kept<Book>> => {
-  const { value: { owner } } = await Kept.open<{ owner?: IdentifiedPerson & { claimedAt: number } }>(files, 'owner', {})
-  const { value: { sessions } } = await Kept.open<Pick<Book, 'sessions'>>(files, 'sessions', { sessions: {} })
+  const {
+    value: { owner },
+  } = await Kept.open<{ owner?: IdentifiedPerson & { claimedAt: number } }>(files, 'owner', {})
+  const {
+    value: { sessions },
+  } = await Kept.open<Pick<Book, 'sessions'>>(files, 'sessions', { sessions: {} })
   const people: Book['people'] = owner ? { [owner.email]: ownerOf(owner, owner.claimedAt) } : {}
   return Kept.open<Book>(files, 'access', { ...EMPTY, people, sessions })
 }
 
 /** The row of a person who becomes the owner by coming first. */
-export const ownerOf = ({ issuer, subject, email, ...shown }: IdentifiedPerson, at: number): PersonRecord =>
-  ({ email, role: 'owner', ...shownOf(shown), grantedBy: email, grantedAt: at, lastSeenAt: at, issuer, subject })
+export const ownerOf = ({ issuer, subject, email, ...shown }: IdentifiedPerson, at: number): PersonRecord => ({
+  email,
+  role: 'owner',
+  ...shownOf(shown),
+  grantedBy: email,
+  grantedAt: at,
+  lastSeenAt: at,
+  issuer,
+  subject,
+})
 
 /** What is shown of a person beside the e-mail. */
-export const shownOf = ({ name, picture }: Pick<IdentifiedPerson, 'name' | 'picture'>): Pick<IdentifiedPerson, 'name' | 'picture'> =>
-  ({ ...(name !== undefined && { name }), ...(picture !== undefined && { picture }) })
+export const shownOf = ({
+  name,
+  picture,
+}: Pick<IdentifiedPerson, 'name' | 'picture'>): Pick<IdentifiedPerson, 'name' | 'picture'> => ({
+  ...(name !== undefined && { name }),
+  ...(picture !== undefined && { picture }),
+})
 
 /** The owner, once there is one. */
-export const findOwner = ({ people }: Book): PersonRecord | undefined => Object.values(people).find(({ role }) => role === 'owner')
+export const findOwner = ({ people }: Book): PersonRecord | undefined =>
+  Object.values(people).find(({ role }) => role === 'owner')
 
 /** The person of an e-mail. */
 export const findPerson = ({ people }: Book, email: string): PersonRecord | undefined =>
-  (Object.hasOwn(people, email) ? people[email] : undefined)
+  Object.hasOwn(people, email) ? people[email] : undefined
 
 /** Whether a record is of the very person who signed in. */
-export const isSame = (one: Pick<PersonRecord, 'issuer' | 'subject'>, { issuer, subject }: Pick<IdentifiedPerson, 'issuer' | 'subject'>): boolean =>
-  one.issuer === issuer && one.subject === subject
+export const isSame = (
+  one: Pick<PersonRecord, 'issuer' | 'subject'>,
+  { issuer, subject }: Pick<IdentifiedPerson, 'issuer' | 'subject'>,
+): boolean => one.issuer === issuer && one.subject === subject
 
 /** The areas a person is limited to; undefined: none, the whole workspace is theirs. */
 export const areasOf = ({ role, areas }: Pick<PersonRecord, 'role' | 'areas'>): readonly string[] | undefined =>
-  (RANK[role] < RANK.maintainer ? areas : undefined)
+  RANK[role] < RANK.maintainer ? areas : undefined
 
 /** The kept code that a hash is of. Each is compared, whether one was found or not. */
 export const findCode = <T extends CodeRecord>(kept: readonly T[], hash: string, now: number): T | undefined => {

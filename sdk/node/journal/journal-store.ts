@@ -74,7 +74,7 @@ export class JournalStore {
 
   /** How many entries there are and whether the journal was closed. */
   async stat(name: string): Promise<{ entries: number; closed: boolean } | undefined> {
-    return this.#journal(name).use(async ({ exists, entries, closed }) => exists ? { entries, closed } : undefined)
+    return this.#journal(name).use(async ({ exists, entries, closed }) => (exists ? { entries, closed } : undefined))
   }
 
   /** Replaces the whole journal in one step; whoever follows the old one is done. */
@@ -85,7 +85,8 @@ export class JournalStore {
   /** Gives a journal another name, its bytes as they are; whoever follows it, or has that name, is done. */
   async rename(name: string, to: string): Promise<void> {
     const { extension } = formatOf(to)
-    if (extension !== formatOf(name).extension) refuse('invalid', `${to}: expected a name for a journal of the same kind as ${name}`)
+    if (extension !== formatOf(name).extension)
+      refuse('invalid', `${to}: expected a name for a journal of the same kind as ${name}`)
     const path = placeOfName(this.#folder, to, extension, 2)
     const replaced = this.#journals.get(to)
     this.#journals.delete(to)
@@ -133,7 +134,11 @@ export class JournalStore {
    * It is over when the journal is closed, removed or replaced, when the sink is gone, or when the signal is aborted.
    */
   async pump(
-    name: string, after: number, out: Writable, signal: AbortSignal, { idle }: PumpOptions = {},
+    name: string,
+    after: number,
+    out: Writable,
+    signal: AbortSignal,
+    { idle }: PumpOptions = {},
   ): Promise<void> {
     const journal = this.#journal(name)
     await journal.use(async found => {

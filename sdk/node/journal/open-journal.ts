@@ -220,13 +220,16 @@ export class OpenJournal {
     if (this.#syncing || !log || this.#unsynced.length === 0) return
     const waiting = this.#unsynced
     this.#unsynced = []
-    this.#syncing = log.sync().then(
-      () => (failpoint('journal.flushed'), waiting.forEach(({ done }) => done())),
-      error => waiting.forEach(({ fail }) => fail(error)),
-    ).finally(() => {
-      this.#syncing = undefined
-      this.#sync()
-    })
+    this.#syncing = log
+      .sync()
+      .then(
+        () => (failpoint('journal.flushed'), waiting.forEach(({ done }) => done())),
+        error => waiting.forEach(({ fail }) => fail(error)),
+      )
+      .finally(() => {
+        this.#syncing = undefined
+        this.#sync()
+      })
   }
 
   async #hold({ work, last, done, fail }: Alone): Promise<void> {

@@ -112,14 +112,17 @@ export class Watcher {
 
   /** Only a watcher with nothing to send stands between two entries, so only then the idle bytes may go out. */
   #rest(idle: Idle, left: number): void {
-    this.#timer = setTimeout(() => {
-      const quiet = performance.now() - this.#sentAt
-      if (quiet < idle.every) return this.#rest(idle, idle.every - quiet)
-      if (this.#state === 'waiting') {
-        this.#sentAt = performance.now()
-        this.#put(idle.write)
-      }
-      this.#rest(idle, idle.every)
-    }, Math.max(1, left))
+    this.#timer = setTimeout(
+      () => {
+        const quiet = performance.now() - this.#sentAt
+        if (quiet < idle.every) return this.#rest(idle, idle.every - quiet)
+        if (this.#state === 'waiting') {
+          this.#sentAt = performance.now()
+          this.#put(idle.write)
+        }
+        this.#rest(idle, idle.every)
+      },
+      Math.max(1, left),
+    )
   }
 }

@@ -24,8 +24,12 @@ const attempt = (work: () => void): boolean => {
 
 /** The group (cgroups(7), version 2) this process is in, as a folder. */
 const ownGroup = (): string | undefined => {
-  const path = lines('/proc/self/cgroup').find(line => line.startsWith('0::'))?.slice(3)
-  const mount = lines('/proc/self/mountinfo').find(line => line.includes(' - cgroup2 '))?.split(' ')
+  const path = lines('/proc/self/cgroup')
+    .find(line => line.startsWith('0::'))
+    ?.slice(3)
+  const mount = lines('/proc/self/mountinfo')
+    .find(line => line.includes(' - cgroup2 '))
+    ?.split(' ')
   if (path === undefined || !mount) return undefined
   const below = relative(mount[3] ?? '/', path)
   return below.startsWith('..') ? undefined : join(mount[4] ?? '', below)
@@ -42,7 +46,10 @@ const ancestorsOf = (pid: number): number[] => {
   return above
 }
 
-/** Moves every process of a group into one below it, as the system wants before there may be others; refuses to move what is not the daemon's. */
+/**
+ * Moves every process of a group into one below it, as the system wants before there may be others; refuses to move
+ * what is not the daemon's.
+ */
 const makeRoom = (group: string): void => {
   const ours = new Set(ancestorsOf(process.pid))
   const pids = lines(join(group, 'cgroup.procs')).map(Number)
@@ -105,7 +112,8 @@ export class ControlGroups {
 
   /** Removes what a killed daemon left: a group in which something runs stays. */
   #sweep(): void {
-    for (const name of readdirSync(this.#folder)) if (name.startsWith(this.#prefix)) attempt(() => rmdirSync(join(this.#folder, name)))
+    for (const name of readdirSync(this.#folder))
+      if (name.startsWith(this.#prefix)) attempt(() => rmdirSync(join(this.#folder, name)))
   }
 }
 
@@ -141,7 +149,11 @@ export class ControlGroup {
   get #events() {
     const value = (file: string, name: string): number => {
       try {
-        return Number(lines(join(this.#folder, file)).find(line => line.startsWith(`${name} `))?.split(' ')[1] ?? 0)
+        return Number(
+          lines(join(this.#folder, file))
+            .find(line => line.startsWith(`${name} `))
+            ?.split(' ')[1] ?? 0,
+        )
       } catch {
         return 0
       }

@@ -14,7 +14,9 @@ const LAST_WORDS = 4000
 
 const count = (value: number): string => value.toLocaleString('en')
 
-const WORDS: { readonly [limit in keyof WallLimits]: { readonly of: string; readonly value: (value: number) => string } } = {
+const WORDS: {
+  readonly [limit in keyof WallLimits]: { readonly of: string; readonly value: (value: number) => string }
+} = {
   memory: { of: 'of memory in a turn', value: bytesWords },
   processes: { of: 'processes and threads in a turn', value: count },
   openFiles: { of: 'open files in a turn', value: count },
@@ -24,8 +26,11 @@ const WORDS: { readonly [limit in keyof WallLimits]: { readonly of: string; read
 /** The sentence of a turn that went over a limit. */
 const sentenceOf = (limit: keyof WallLimits, most: number, found: number | undefined): string => {
   const { of, value } = WORDS[limit]
-  return `expected at most ${value(most)} ${of}, found ${found === undefined ? 'more' : value(found)}: the programs of the turn were ended; `
+  return (
+    `expected at most ${value(most)} ${of}, found ${found === undefined ? 'more' : value(found)}: the programs of `
+    + 'the turn were ended; '
     + `wall.limits.${limit} in the file of --config changes the limit`
+  )
 }
 
 /** What a program left behind when it ended. */
@@ -117,7 +122,8 @@ export class ProgramGroup {
     const kept = this.#keeper.exceeded()
     if (kept) return this.exceed(kept)
     const words = output.slice(-LAST_WORDS)
-    if (code === FILE_TOO_LARGE || SHELL_SAYS.test(words) || (code !== 0 && PROGRAM_SAYS.test(words))) this.exceed('fileSize')
+    if (code === FILE_TOO_LARGE || SHELL_SAYS.test(words) || (code !== 0 && PROGRAM_SAYS.test(words)))
+      this.exceed('fileSize')
   }
 
   /** Refuses when the group went over a limit. */

@@ -1,6 +1,16 @@
 import { ControlGroups, type ControlGroup } from './cgroup.js'
 import { ProgramGroup } from './group.js'
-import { filesOf, heldBy, machineUse, procBehind, processesOf, shareOf, threadsOf, tmpfsBehind, type GroupUse } from './processes.js'
+import {
+  filesOf,
+  heldBy,
+  machineUse,
+  procBehind,
+  processesOf,
+  shareOf,
+  threadsOf,
+  tmpfsBehind,
+  type GroupUse,
+} from './processes.js'
 import type { WallLimits } from './settings.js'
 
 const LOOK_MS = 50
@@ -100,7 +110,11 @@ export class Limiter {
   }
 }
 
-const countsOver = (folders: readonly string[], limits: WallLimits, openFiles: number): ['processes' | 'openFiles', number] | undefined => {
+const countsOver = (
+  folders: readonly string[],
+  limits: WallLimits,
+  openFiles: number,
+): ['processes' | 'openFiles', number] | undefined => {
   // Threads are looked at only when the processes alone are not too many already.
   const tasks = folders.length > limits.processes ? folders.length : sum(folders.map(threadsOf))
   if (tasks > limits.processes) return ['processes', tasks]
@@ -110,7 +124,11 @@ const countsOver = (folders: readonly string[], limits: WallLimits, openFiles: n
 }
 
 /** The memory that processes hold together, when it is more than they may. */
-const memoryOver = async (procs: readonly string[], folders: readonly string[], most: number): Promise<number | undefined> => {
+const memoryOver = async (
+  procs: readonly string[],
+  folders: readonly string[],
+  most: number,
+): Promise<number | undefined> => {
   const held = folders.map(heldBy)
   const files = sum(procs.map(tmpfsBehind))
   const rough = sum(held) + files

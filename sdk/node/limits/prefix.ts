@@ -1,6 +1,9 @@
 import type { WallLimits } from './settings.js'
 
-/** How many files a program may open before it asks for more, which it may up to the limit: many look at each possible one. */
+/**
+ * How many files a program may open before it asks for more, which it may up to the limit: many look at each possible
+ * one.
+ */
 const USUAL_FILES = 8192
 /** When the system runs out of memory it ends these programs before the daemon and what a person runs. */
 const FIRST_TO_GO = 500
@@ -20,7 +23,17 @@ exec "$@"
 `
 
 /** The arguments of `sh` that start a command with these limits, in the control group whose `cgroup.procs` is named. */
-export const limitedArgs = ({ fileSize, openFiles }: WallLimits, procs: string | undefined, command: readonly string[]): string[] => [
-  '-c', SCRIPT, 'limits', String(Math.max(1, Math.floor(fileSize / 512))), String(Math.min(USUAL_FILES, openFiles)), String(openFiles), procs ?? '',
+export const limitedArgs = (
+  { fileSize, openFiles }: WallLimits,
+  procs: string | undefined,
+  command: readonly string[],
+): string[] => [
+  '-c',
+  SCRIPT,
+  'limits',
+  String(Math.max(1, Math.floor(fileSize / 512))),
+  String(Math.min(USUAL_FILES, openFiles)),
+  String(openFiles),
+  procs ?? '',
   ...command,
 ]

@@ -18,7 +18,8 @@ const textOf = (path: string): string => {
 }
 
 /** A line of proc(5) such as `RssAnon:     1234 kB`, in bytes. */
-const kilobytes = (text: string, name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024
+const kilobytes = (text: string, name: string): number =>
+  Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024
 
 /** Three short files: cheap enough for many times a second. */
 export const machineUse = (): GroupUse => {
@@ -26,7 +27,11 @@ export const machineUse = (): GroupUse => {
   return {
     processes: Number(textOf('/proc/loadavg').split(/[ /]/)[4] ?? 0),
     // What is available can be taken back from caches; memory of programs and of memory file systems cannot.
-    memory: kilobytes(meminfo, 'MemTotal') - kilobytes(meminfo, 'MemAvailable') + kilobytes(meminfo, 'SwapTotal') - kilobytes(meminfo, 'SwapFree'),
+    memory:
+      kilobytes(meminfo, 'MemTotal')
+      - kilobytes(meminfo, 'MemAvailable')
+      + kilobytes(meminfo, 'SwapTotal')
+      - kilobytes(meminfo, 'SwapFree'),
     openFiles: Number(textOf('/proc/sys/fs/file-nr').split('\t')[0] ?? 0),
   }
 }
@@ -55,7 +60,9 @@ export const procBehind = (pid: number): string | undefined => {
 /** The processes of a wall, as folders of its /proc. */
 export const processesOf = (proc: string): string[] => {
   try {
-    return readdirSync(proc).filter(name => name.charCodeAt(0) <= 57 && Number(name) > 0).map(name => `${proc}/${name}`)
+    return readdirSync(proc)
+      .filter(name => name.charCodeAt(0) <= 57 && Number(name) > 0)
+      .map(name => `${proc}/${name}`)
   } catch {
     return []
   }

@@ -18,7 +18,9 @@ const GIB = 1024 ** 3
 const UNITS: { readonly [unit: string]: number } = { MiB: 1024 ** 2, GiB: GIB, TiB: 1024 ** 4 }
 
 const MEMORY_SHARE = 0.75
-/** A fork bomb slows a machine down by its processes for each processor: larger machines bear more, and build with more. */
+/**
+ * A fork bomb slows a machine down by its processes for each processor: larger machines bear more, and build with more.
+ */
 const PROCESSES = { base: 1024, perProcessor: 128 }
 const OPEN_FILES = 65_536
 /** Larger than images and archives that builds make; half a disk where that is less. */
@@ -42,7 +44,10 @@ const halfDisk = async (folder: string): Promise<number> => {
 }
 
 /** The limits a deployment sets, and for each it leaves out one that suits builds on this machine. */
-export const wallLimits = async ({ memory, processes, openFiles, fileSize }: LimitSettings, data: string): Promise<WallLimits> => ({
+export const wallLimits = async (
+  { memory, processes, openFiles, fileSize }: LimitSettings,
+  data: string,
+): Promise<WallLimits> => ({
   memory: memory === undefined ? Math.round(machineMemory() * MEMORY_SHARE) : bytesOf(memory),
   processes: processes ?? PROCESSES.base + PROCESSES.perProcessor * availableParallelism(),
   openFiles: openFiles ?? OPEN_FILES,

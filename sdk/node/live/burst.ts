@@ -24,7 +24,9 @@ const KEYS = 20
 /** Places of which somebody must reach all; undefined: not known. */
 export type Within = readonly string[] | undefined
 
-/** The ids that moved in a domain, each with its places where they are known; undefined: which ones moved is not known. */
+/**
+ * The ids that moved in a domain, each with its places where they are known; undefined: which ones moved is not known.
+ */
 export type MovedAccess = ReadonlyMap<string, Within> | undefined
 
 /** Lets the first of a burst out at once, and what follows within a while together at its end. */

@@ -2,7 +2,9 @@ import type { Clock } from './burst.js'
 
 /** As many as are served without letting anything else run in between. */
 const AT_ONCE = 100
-/** With more than that many, the next round begins a while after the last one: what comes meanwhile goes out together. */
+/**
+ * With more than that many, the next round begins a while after the last one: what comes meanwhile goes out together.
+ */
 const FEW = 200
 const PER_MS = 40
 const LONGEST_PAUSE = 25

@@ -2,7 +2,11 @@ import type { FrameForms, PlacedForm } from '../../kernel.js'
 import { accessTo, type ReachFolder } from '../../reach.js'
 
 /** What somebody limited to areas gets of a frame; undefined: nothing. */
-export const limitedTo = (reach: readonly ReachFolder[], data: object, { forms, list, sums }: FrameForms): object | undefined => {
+export const limitedTo = (
+  reach: readonly ReachFolder[],
+  data: object,
+  { forms, list, sums }: FrameForms,
+): object | undefined => {
   const inside = (place: string) => accessTo(reach, place) !== undefined
   const fitting = (each: readonly PlacedForm[]) => each.find(({ within }) => within.every(inside))?.value
   const whole = forms ? fitting(forms) : data
@@ -11,7 +15,10 @@ export const limitedTo = (reach: readonly ReachFolder[], data: object, { forms, 
   return { ...whole, ...items, ...(sums && summed(sums, inside)) }
 }
 
-const summed = ({ fields, parts }: FrameForms['sums'] & {}, inside: (place: string) => boolean): { [field: string]: number } => {
+const summed = (
+  { fields, parts }: FrameForms['sums'] & {},
+  inside: (place: string) => boolean,
+): { [field: string]: number } => {
   const reached = parts.filter(({ within }) => within.every(inside))
   return Object.fromEntries(fields.map(field => [field, reached.reduce((sum, { add }) => sum + (add[field] ?? 0), 0)]))
 }

@@ -96,11 +96,16 @@ export class Live implements LiveSource {
   show(frames: readonly LiveFrame[]): void {
     for (const { data, tokens = data, limited, snapshot, mode } of frames) {
       const people = this.#wire(data)
-      this.#publish(data.kind, people, {
-        ...(tokens && { tokens: tokens === data ? people : this.#wire(tokens) }),
-        ...(limited && { source: { data, limited } }),
-        ...(mode !== undefined && { mode }),
-      }, snapshot)
+      this.#publish(
+        data.kind,
+        people,
+        {
+          ...(tokens && { tokens: tokens === data ? people : this.#wire(tokens) }),
+          ...(limited && { source: { data, limited } }),
+          ...(mode !== undefined && { mode }),
+        },
+        snapshot,
+      )
     }
   }
 
@@ -149,7 +154,15 @@ export class Live implements LiveSource {
   greeting(watch: Watch['watch'], from?: number): Buffer[] {
     const resumed = from !== undefined
     const versions = Object.fromEntries(this.#versions)
-    const hello = { kind: 'hello', ...watch.hello, boot: this.#boot(), epoch: this.#epoch, seq: this.#head, resumed, versions }
+    const hello = {
+      kind: 'hello',
+      ...watch.hello,
+      boot: this.#boot(),
+      epoch: this.#epoch,
+      seq: this.#head,
+      resumed,
+      versions,
+    }
     const missed = resumed ? this.#after(from).filter(entry => this.#wireOf(entry, watch)) : []
     const snapshots = watch.snapshots.flatMap(kind => {
       const entry = this.#held.get(kind)
@@ -178,12 +191,19 @@ export class Live implements LiveSource {
     const kept = this.#after(position).filter(entry => this.#wireOf(entry, watch))
     const changes = kept.filter(({ change }) => change)
     const last = changes.at(-1)
-    const waiting = kept.filter(entry => !entry.change || entry === last)
-      .map(entry => ({ seq: entry.seq, bytes: entry === last ? this.#together(changes, watch) : this.#wireOf(entry, watch)!.whole }))
-    if (waiting.length > WAITING || waiting.reduce((sum, { bytes }) => sum + bytes.length, 0) > WAITING_BYTES) return undefined
+    const waiting = kept
+      .filter(entry => !entry.change || entry === last)
+      .map(entry => ({
+        seq: entry.seq,
+        bytes: entry === last ? this.#together(changes, watch) : this.#wireOf(entry, watch)!.whole,
+      }))
+    if (waiting.length > WAITING || waiting.reduce((sum, { bytes }) => sum + bytes.length, 0) > WAITING_BYTES)
+      return undefined
     const snapshots = [...this.#held.values()].filter(entry => entry.seq > position && this.#wireOf(entry, watch))
     if (!snapshots.length) return waiting
-    return [...waiting, ...snapshots.map(entry => ({ seq: entry.seq, bytes: this.#wireOf(entry, watch)!.whole }))].sort((a, b) => a.seq - b.seq)
+    return [...waiting, ...snapshots.map(entry => ({ seq: entry.seq, bytes: this.#wireOf(entry, watch)!.whole }))].sort(
+      (a, b) => a.seq - b.seq,
+    )
   }
 
   behind(position: number): Buffer {
@@ -248,10 +268,23 @@ export class Live implements LiveSource {
     return bytes
   }
 
-  #publish(kind: string, people: Wire, more: Pick<Entry, 'tokens' | 'mode' | 'change' | 'source'>, snapshot = false): void {
+  #publish(
+    kind: string,
+    people: Wire,
+    more: Pick<Entry, 'tokens' | 'mode' | 'change' | 'source'>,
+    snapshot = false,
+  ): void {
     const { mode, ...rest } = more
     const first = snapshot && !this.#held.has(kind)
-    const entry: Entry = { seq: ++this.#head, at: this.now(), kind, people, limited: new Map(), ...rest, ...(mode !== undefined && !first && { mode }) }
+    const entry: Entry = {
+      seq: ++this.#head,
+      at: this.now(),
+      kind,
+      people,
+      limited: new Map(),
+      ...rest,
+      ...(mode !== undefined && !first && { mode }),
+    }
     if (first) this.#floor = entry.seq
     if (snapshot) this.#held.set(kind, entry)
     else {
@@ -314,11 +347,17 @@ export const SHRUNK = Symbol('access shrank')
 
 const fits = ({ mode }: Entry, watch: Watch['watch']): boolean => mode === undefined || mode === watch.mode
 
-/** A change as it is told; to somebody limited to areas with the keys inside, or where one has no places without any. */
+/**
+ * A change as it is told; to somebody limited to areas with the keys inside, or where one has no places without any.
+ */
 const changeData = ({ keys, ...change }: Change, reach?: readonly ReachFolder[]): object => {
   const told = (within: Within) => !reach || (within?.every(place => accessTo(reach, place) !== undefined) ?? false)
   const known = keys && (!reach || [...keys.values()].every(within => within !== undefined))
-  return { kind: 'runtimeChanged', ...change, ...(known && { keys: [...keys].filter(([, within]) => told(within)).map(([key]) => key) }) }
+  return {
+    kind: 'runtimeChanged',
+    ...change,
+    ...(known && { keys: [...keys].filter(([, within]) => told(within)).map(([key]) => key) }),
+  }
 }
 
 const data = (value: object): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\n\n`)

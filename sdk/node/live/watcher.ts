@@ -31,7 +31,9 @@ export interface Entry {
 export interface Change {
   readonly domains: readonly string[]
   readonly versions: { readonly [domain: string]: number }
-  /** The ids that moved, each with its place where that is known; absent when some ids are not known, or there are many. */
+  /**
+   * The ids that moved, each with its place where that is known; absent when some ids are not known, or there are many.
+   */
   readonly keys?: ReadonlyMap<string, Within>
 }
 

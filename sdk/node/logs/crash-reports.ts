@@ -1,4 +1,14 @@
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { redacted } from '../redact.js'
 
@@ -45,7 +55,13 @@ export class CrashReports {
       this.#before = read<Running>(this.#marker)
       writeFileSync(this.#marker, JSON.stringify({ pid: process.pid, at: Date.now() }), { mode: 0o600 })
       // A native report tells the environment and the network otherwise.
-      Object.assign(process.report, { directory: this.#native, reportOnFatalError: true, compact: true, excludeEnv: true, excludeNetwork: true })
+      Object.assign(process.report, {
+        directory: this.#native,
+        reportOnFatalError: true,
+        compact: true,
+        excludeEnv: true,
+        excludeNetwork: true,
+      })
     })
     const abort = process.abort.bind(process)
     process.abort = () => {
@@ -60,7 +76,9 @@ export class CrashReports {
     this.#attempt(() => {
       const before = this.#before
       this.#before = undefined
-      const reports = readdirSync(this.#native).filter(name => name.endsWith('.json')).map(name => join(this.#native, name))
+      const reports = readdirSync(this.#native)
+        .filter(name => name.endsWith('.json'))
+        .map(name => join(this.#native, name))
       for (const report of reports) {
         const crash = read<NativeReport>(report)
         if (crash?.header) this.#save(nativeCrash(crash, lastLines(this.#log, crash.header.processId)))
@@ -68,8 +86,11 @@ export class CrashReports {
       }
       if (before && reports.length === 0) {
         this.#save({
-          at: timeOf(this.#log) ?? before.at, pid: before.pid, what: 'the process ended without a word: it was killed from outside, or by a fault below it',
-          stack: 'unknown: there was no time to tell', last: lastLines(this.#log, before.pid),
+          at: timeOf(this.#log) ?? before.at,
+          pid: before.pid,
+          what: 'the process ended without a word: it was killed from outside, or by a fault below it',
+          stack: 'unknown: there was no time to tell',
+          last: lastLines(this.#log, before.pid),
         })
       }
     })
@@ -91,14 +112,23 @@ export class CrashReports {
     const { at, pid, what, stack, last } = crash
     const time = new Date(at).toISOString()
     const text = [
-      `time: ${time}`, `group: ${groupOf(stack)}`, `what: ${what}`, `pid: ${pid}`, `node: ${process.version}`, '', 'stack:', stack,
-      ...(last ? ['', 'last lines of the log:', last] : []), '',
+      `time: ${time}`,
+      `group: ${groupOf(stack)}`,
+      `what: ${what}`,
+      `pid: ${pid}`,
+      `node: ${process.version}`,
+      '',
+      'stack:',
+      stack,
+      ...(last ? ['', 'last lines of the log:', last] : []),
+      '',
     ].join('\n')
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     const stamp = time.replace(/[:.]/g, '-')
     writeFileSync(join(this.#folder, `${stamp}-${pid}-${this.#written}.log`), redacted(text), { mode: 0o600 })
     const files = readdirSync(this.#folder).sort()
-    for (const name of files.slice(0, Math.max(0, files.length - MOST_FILES))) rmSync(join(this.#folder, name), { force: true })
+    for (const name of files.slice(0, Math.max(0, files.length - MOST_FILES)))
+      rmSync(join(this.#folder, name), { force: true })
   }
 
   /** A crash that cannot be written down must not be the next one. */
@@ -120,7 +150,12 @@ const groupOf = (stack: string): string =>
   /[\\/]plugins[\\/]([a-z][a-z0-9-]*)[\\/]/.exec(stack)?.[1] ?? (/\.m?js:\d+/.test(stack) ? 'daemon' : 'unknown')
 
 interface NativeReport {
-  readonly header: { readonly event: string; readonly trigger: string; readonly dumpEventTimeStamp: string; readonly processId: number }
+  readonly header: {
+    readonly event: string
+    readonly trigger: string
+    readonly dumpEventTimeStamp: string
+    readonly processId: number
+  }
   readonly javascriptStack?: { readonly message?: string; readonly stack?: readonly string[] }
   readonly nativeStack?: readonly { readonly symbol?: string }[]
 }
@@ -129,7 +164,9 @@ const nativeCrash = ({ header, javascriptStack, nativeStack = [] }: NativeReport
   at: Number(header.dumpEventTimeStamp) || Date.now(),
   pid: header.processId,
   what: `${header.event} (${header.trigger})`,
-  stack: [javascriptStack?.message, ...(javascriptStack?.stack ?? []), ...nativeStack.map(({ symbol }) => symbol)].filter(Boolean).join('\n'),
+  stack: [javascriptStack?.message, ...(javascriptStack?.stack ?? []), ...nativeStack.map(({ symbol }) => symbol)]
+    .filter(Boolean)
+    .join('\n'),
   last,
 })
 
@@ -157,7 +194,12 @@ const lastLines = (path: string, pid: number): string => {
     const { size } = statSync(path)
     const bytes = Buffer.alloc(Math.min(size, LAST_BYTES))
     readSync(file, bytes, 0, bytes.length, size - bytes.length)
-    return bytes.toString('utf8').split('\n').filter(line => line.includes(`"pid":${pid}`)).slice(-LAST_LINES).join('\n')
+    return bytes
+      .toString('utf8')
+      .split('\n')
+      .filter(line => line.includes(`"pid":${pid}`))
+      .slice(-LAST_LINES)
+      .join('\n')
   } catch {
     return ''
   } finally {

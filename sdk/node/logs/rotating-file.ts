@@ -55,7 +55,8 @@ export class RotatingFile {
   write(lines: string): void {
     if (this.#closed) return
     const bytes = Buffer.byteLength(lines)
-    if (this.#waitingBytes + bytes > this.#backlog) return this.#drop(lines, 'they came quicker than the disk takes them')
+    if (this.#waitingBytes + bytes > this.#backlog)
+      return this.#drop(lines, 'they came quicker than the disk takes them')
     this.#waiting.push(lines)
     this.#waitingBytes += bytes
     this.#writing ??= this.#write()

@@ -4,7 +4,10 @@ import { RotatingFile } from './rotating-file.js'
 
 const OF_GROUP = /^\{"level":"\w+","at":\d+,"pid":\d+,"group":"([a-z][a-z0-9-]{0,60})"/
 
-/** The logs of one run of the daemon, below a folder: every line, those of each group once more, and why something crashed. */
+/**
+ * The logs of one run of the daemon, below a folder: every line, those of each group once more, and why something
+ * crashed.
+ */
 export class RunLogs {
   readonly #folder: string
   readonly #daemon: RotatingFile

@@ -48,7 +48,7 @@ export const plainName = (host: string): string => host.toLowerCase().replace(/\
 export const parseAllowed = (text: string): Allowed | NotAllowed => {
   const trimmed = plainName(text.trim())
   const bare = trimmed.includes('/') ? isIPv6(trimmed.slice(0, trimmed.indexOf('/'))) : isIPv6(trimmed)
-  const [, bracketed, plain, digits] = bare ? ['', trimmed] : SPLIT.exec(trimmed) ?? []
+  const [, bracketed, plain, digits] = bare ? ['', trimmed] : (SPLIT.exec(trimmed) ?? [])
   const host = bracketed ?? plain
   const port = digits === undefined ? undefined : Number(digits)
   if (host === undefined || (port !== undefined && (port < 1 || port > 65_535))) return { expected: FORM }
@@ -64,12 +64,13 @@ export const parseAllowed = (text: string): Allowed | NotAllowed => {
 }
 
 const local = (port: number | undefined): Allowed | NotAllowed =>
-  (port === undefined ? { expected: 'localhost with a port, such as localhost:5432' } : { kind: 'local', port })
+  port === undefined ? { expected: 'localhost with a port, such as localhost:5432' } : { kind: 'local', port }
 
 const addresses = (net: string, prefix: string | undefined, port: number | undefined): Allowed | NotAllowed => {
   const plain = plainAddress(net)!
   const most = isIPv6(plain) ? 128 : 32
-  if (prefix !== undefined && !(/^\d{1,3}$/.test(prefix) && Number(prefix) <= (isIPv6(net) ? 128 : 32))) return { expected: FORM }
+  if (prefix !== undefined && !(/^\d{1,3}$/.test(prefix) && Number(prefix) <= (isIPv6(net) ? 128 : 32)))
+    return { expected: FORM }
   // Of an address that only carries another one the network is that of the other.
   const length = prefix === undefined ? most : isIPv6(net) && most === 32 ? Number(prefix) - 96 : Number(prefix)
   if (length < 0) return { expected: FORM }
@@ -80,11 +81,16 @@ const addresses = (net: string, prefix: string | undefined, port: number | undef
   const family = isIPv6(plain) ? 'ipv6' : 'ipv4'
   const list = new BlockList()
   list.addSubnet(plain, length, family)
-  return { kind: 'addresses', holds: address => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'), ...(port !== undefined && { port }) }
+  return {
+    kind: 'addresses',
+    holds: address => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
+    ...(port !== undefined && { port }),
+  }
 }
 
 /** The entries that hold, without those that do not parse. */
-export const allowedOf = (entries: readonly string[]): Allowed[] => entries.flatMap(text => {
-  const parsed = parseAllowed(text)
-  return 'expected' in parsed ? [] : [parsed]
-})
+export const allowedOf = (entries: readonly string[]): Allowed[] =>
+  entries.flatMap(text => {
+    const parsed = parseAllowed(text)
+    return 'expected' in parsed ? [] : [parsed]
+  })

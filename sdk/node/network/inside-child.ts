@@ -13,7 +13,10 @@ const failed = (id: number, error: unknown): void => void tell({ id, failed: cod
 const listen = (id: number, host: string, port: number): void => {
   const server = createServer()
   server.once('error', error => failed(id, error))
-  server.listen({ host, port, exclusive: true, ipv6Only: true }, () => void tell({ id }, server).then(() => server.close()))
+  server.listen(
+    { host, port, exclusive: true, ipv6Only: true },
+    () => void tell({ id }, server).then(() => server.close()),
+  )
 }
 
 const dial = (id: number, port: number, [host, ...others]: readonly string[] = LOOPBACKS): void => {

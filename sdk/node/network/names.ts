@@ -9,7 +9,8 @@ const MOST_KEPT = 500
 /** The system looks names up on the threads that also read files, of which there are four. */
 const AT_ONCE = 2
 
-const ofSystem: Look = host => new Promise((found, failed) => lookup(host, { all: true }, (error, all) => (error ? failed(error) : found(all))))
+const ofSystem: Look = host =>
+  new Promise((found, failed) => lookup(host, { all: true }, (error, all) => (error ? failed(error) : found(all))))
 
 const waiting: (() => void)[] = []
 let free = AT_ONCE

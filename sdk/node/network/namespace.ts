@@ -26,7 +26,8 @@ const RESTS_MS = 15_000
 
 /** Brings loopback up; what is near the machine is refused at once, whatever ways out there will be. */
 const SETUP = 'printf "%s\\n" "$2" | "$1" -batch - && shift 2 && exec "$@"'
-const prohibited = (networks: readonly string[]): string => networks.map(network => `route replace prohibit ${network}`).join('\n')
+const prohibited = (networks: readonly string[]): string =>
+  networks.map(network => `route replace prohibit ${network}`).join('\n')
 
 interface Waiting {
   readonly done: (handle: Server | Socket) => void
@@ -82,7 +83,9 @@ class Helper {
     return this.#child.pid ?? 0
   }
 
-  async ask(asked: { readonly listen: number; readonly host: string } | { readonly dial: number }): Promise<Server | Socket> {
+  async ask(
+    asked: { readonly listen: number; readonly host: string } | { readonly dial: number },
+  ): Promise<Server | Socket> {
     clearTimeout(this.#timer)
     const id = ++this.#next
     const late = setTimeout(() => this.#child.kill('SIGKILL'), ANSWERS_MS)
@@ -90,7 +93,10 @@ class Helper {
       this.#waiting.set(id, { done, failed })
       this.#child.ref()
       this.#child.channel?.ref()
-      this.#child.send({ id, ...asked } satisfies AskedInside, error => void (error && this.#waiting.delete(id) && failed(error)))
+      this.#child.send(
+        { id, ...asked } satisfies AskedInside,
+        error => void (error && this.#waiting.delete(id) && failed(error)),
+      )
     }).finally(() => clearTimeout(late))
   }
 
@@ -146,7 +152,11 @@ export class NetworkNamespace {
     const { PATH = '' } = await ownEnv()
     const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']
     const batch = `link set lo up\n${prohibited(NEAR_NETWORKS)}`
-    const helper = new Helper(unshare!, [...user, '--net', '--', sh!, '-c', SETUP, 'network', ip!, batch, ...helperCommand()], { PATH })
+    const helper = new Helper(
+      unshare!,
+      [...user, '--net', '--', sh!, '-c', SETUP, 'network', ip!, batch, ...helperCommand()],
+      { PATH },
+    )
     await helper.ready
     try {
       return new NetworkNamespace(helper, nsenter!, { PATH })
@@ -171,12 +181,17 @@ export class NetworkNamespace {
   /** The command that starts another one in it, which follows. */
   get entering(): [program: string, ...args: string[]] {
     const { net, user } = this.paths
-    return [this.#nsenter, ...(user === undefined ? [] : ['--preserve-credentials', `--user=${user}`]), `--net=${net}`, '--']
+    return [
+      this.#nsenter,
+      ...(user === undefined ? [] : ['--preserve-credentials', `--user=${user}`]),
+      `--net=${net}`,
+      '--',
+    ]
   }
 
   /** A server on a port of its loopback whose connections come to this process. */
   async listen(port: number, host = '127.0.0.1'): Promise<Server> {
-    const server = await (await this.#help()).ask({ listen: port, host }) as Server
+    const server = (await (await this.#help()).ask({ listen: port, host })) as Server
     // It was made elsewhere: this is not told with it.
     Object.assign(server, { allowHalfOpen: true })
     server.on('error', () => {})
@@ -185,7 +200,7 @@ export class NetworkNamespace {
 
   /** A connection to a port of its loopback, paused. */
   async dial(port: number): Promise<Socket> {
-    const socket = await (await this.#help()).ask({ dial: port }) as Socket
+    const socket = (await (await this.#help()).ask({ dial: port })) as Socket
     socket.allowHalfOpen = true
     return socket.on('error', () => {}).pause()
   }
@@ -194,7 +209,10 @@ export class NetworkNamespace {
   async prohibit(networks: readonly string[]): Promise<void> {
     const [program, ...args] = this.entering
     const { code, stderr } = await run(program, [...args, await needProgram('ip'), '-batch', '-'], {
-      cwd: '/', env: await ownEnv(), input: `${prohibited(networks)}\n`, timeoutMs: 10_000,
+      cwd: '/',
+      env: await ownEnv(),
+      input: `${prohibited(networks)}\n`,
+      timeoutMs: 10_000,
     })
     if (code !== 0) throw new Error(`the network could not be closed to ${networks.join(', ')}: ${stderr.trim()}`)
   }
@@ -229,4 +247,7 @@ export class NetworkNamespace {
   }
 }
 
-const helperCommand = (): string[] => [process.execPath, join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/node/network', INSIDE)]
+const helperCommand = (): string[] => [
+  process.execPath,
+  join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/node/network', INSIDE),
+]

@@ -25,8 +25,8 @@ export interface NetworksOptions {
 }
 
 /**
- * One network for each conversation: made with the first program that runs for it, kept while anything does. One is kept
- * ready, so that no program waits for the next.
+ * One network for each conversation: made with the first program that runs for it, kept while anything does. One is
+ * kept ready, so that no program waits for the next.
  */
 export class Networks {
   readonly #options: NetworksOptions
@@ -43,14 +43,17 @@ export class Networks {
   }
 
   /**
-   * Whether this machine can make them. One that could once can: where it fails for the moment, a program is refused rather
-   * than given the machine's network.
+   * Whether this machine can make them. One that could once can: where it fails for the moment, a program is refused
+   * rather than given the machine's network.
    */
   async possible(): Promise<boolean> {
     if (process.platform !== 'linux' || this.#closed) return false
     if (this.#could) return true
     if (!this.#ready && performance.now() - this.#failedAt < AGAIN_MS) return false
-    return this.#prepare().then(() => true, () => false)
+    return this.#prepare().then(
+      () => true,
+      () => false,
+    )
   }
 
   /** Enters the network of a conversation. */
@@ -62,7 +65,9 @@ export class Networks {
 
   /** A connection to a port of a conversation's loopback; refused when nothing runs for it. */
   async dial(id: string, port: number): Promise<Socket> {
-    const kept = this.#kept.get(id) ?? refuse('dependency', `nothing is listening on port ${port} in the network of the conversation`)
+    const kept =
+      this.#kept.get(id)
+      ?? refuse('dependency', `nothing is listening on port ${port} in the network of the conversation`)
     this.#use(id)
     return (await kept.network).dial(port)
   }
@@ -76,7 +81,10 @@ export class Networks {
   forget(id: string): void {
     const kept = this.#kept.get(id)
     this.#kept.delete(id)
-    void kept?.network.then(network => network.close(), () => {})
+    void kept?.network.then(
+      network => network.close(),
+      () => {},
+    )
   }
 
   /** Lets go of all. */
@@ -84,7 +92,10 @@ export class Networks {
     this.#closed = true
     clearInterval(this.#timer)
     for (const id of this.#kept.keys()) this.forget(id)
-    void this.#ready?.then(network => network.close(), () => {})
+    void this.#ready?.then(
+      network => network.close(),
+      () => {},
+    )
     this.#ready = undefined
   }
 
@@ -109,22 +120,31 @@ export class Networks {
       await network
     } catch (error) {
       this.#kept.delete(id)
-      refuse('dependency', `the network of the conversation could not be made: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+      refuse(
+        'dependency',
+        `the network of the conversation could not be made: ${error instanceof Error ? error.message : String(error)}`,
+        { cause: error },
+      )
     }
     if (!this.#closed) void this.#prepare().catch(() => {})
     return network
   }
 
   #prepare(): Promise<OwnNetwork> {
-    this.#ready ??= this.#making.run(() => OwnNetwork.make()).then(network => {
-      this.#could = true
-      return network
-    }, (error: unknown) => {
-      this.#ready = undefined
-      this.#failedAt = performance.now()
-      this.#options.log.warn('a network of its own could not be made for a conversation', { error: String(error) })
-      throw error
-    })
+    this.#ready ??= this.#making
+      .run(() => OwnNetwork.make())
+      .then(
+        network => {
+          this.#could = true
+          return network
+        },
+        (error: unknown) => {
+          this.#ready = undefined
+          this.#failedAt = performance.now()
+          this.#options.log.warn('a network of its own could not be made for a conversation', { error: String(error) })
+          throw error
+        },
+      )
     return this.#ready
   }
 

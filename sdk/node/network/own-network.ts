@@ -22,8 +22,15 @@ const socks = `socks5h://127.0.0.1:${PROXY_PORT}`
 
 /** What tells programs their way out. */
 const VARIABLES: Env = {
-  http_proxy: http, https_proxy: http, HTTP_PROXY: http, HTTPS_PROXY: http, all_proxy: socks, ALL_PROXY: socks,
-  no_proxy: SELF, NO_PROXY: SELF, NODE_USE_ENV_PROXY: '1',
+  http_proxy: http,
+  https_proxy: http,
+  HTTP_PROXY: http,
+  HTTPS_PROXY: http,
+  all_proxy: socks,
+  ALL_PROXY: socks,
+  no_proxy: SELF,
+  NO_PROXY: SELF,
+  NODE_USE_ENV_PROXY: '1',
 }
 
 /** What a network asks of its conversation. */
@@ -39,8 +46,8 @@ export interface NetworkOwner {
 }
 
 /**
- * The network of one conversation: loopback of its own, the proxy of the daemon in it, and the ports of the machine that
- * were allowed.
+ * The network of one conversation: loopback of its own, the proxy of the daemon in it, and the ports of the machine
+ * that were allowed.
  */
 export class OwnNetwork {
   readonly #namespace: NetworkNamespace
@@ -87,7 +94,12 @@ export class OwnNetwork {
   async enter(): Promise<EnteredNetwork> {
     await this.update()
     const resolver = this.#slirp && !this.#slirp.over ? await this.#owner?.resolver(this.#slirp.resolver) : undefined
-    return { command: this.#namespace.entering, env: VARIABLES, inUserNamespace: this.#namespace.inUserNamespace, ...(resolver !== undefined && { resolver }) }
+    return {
+      command: this.#namespace.entering,
+      env: VARIABLES,
+      inUserNamespace: this.#namespace.inUserNamespace,
+      ...(resolver !== undefined && { resolver }),
+    }
   }
 
   /** A connection to a port of its loopback. */
@@ -96,11 +108,16 @@ export class OwnNetwork {
       return await this.#namespace.dial(port)
     } catch (error) {
       if (codeOf(error) !== 'ECONNREFUSED') throw error
-      return refuse('dependency', `nothing is listening on port ${port} in the network of the conversation`, { cause: error })
+      return refuse('dependency', `nothing is listening on port ${port} in the network of the conversation`, {
+        cause: error,
+      })
     }
   }
 
-  /** Follows the rules as they are now: the ports of the machine that are there, and the way out for programs that ignore proxies. */
+  /**
+   * Follows the rules as they are now: the ports of the machine that are there, and the way out for programs that
+   * ignore proxies.
+   */
   update(): Promise<void> {
     this.#updating = this.#updating.then(() => this.#update()).catch(() => {})
     return this.#updating
@@ -120,7 +137,11 @@ export class OwnNetwork {
     if (!owner || this.#stop.signal.aborted) return
     const { allow, only, listeners } = await owner.rules()
     const own = new Set(listeners.map(({ port }) => port))
-    const wanted = new Set(allow.flatMap(entry => (entry.kind === 'local' && !own.has(entry.port) && entry.port !== PROXY_PORT ? [entry.port] : [])))
+    const wanted = new Set(
+      allow.flatMap(entry =>
+        entry.kind === 'local' && !own.has(entry.port) && entry.port !== PROXY_PORT ? [entry.port] : [],
+      ),
+    )
     for (const [port, servers] of this.#ports) if (!wanted.has(port)) this.#withdraw(port, servers)
     await this.#route(!only)
     for (const port of wanted) if (!this.#ports.has(port)) await this.#place(port, owner)

@@ -63,7 +63,11 @@ const holds = (entry: Allowed, { host, port }: Target, plain: string, here: bool
 }
 
 /** Why a conversation does not reach an address that a target stands for; undefined: it does. */
-export const judge = (target: Target, address: string, { allow, only, listeners }: NetworkRules): Barred | undefined => {
+export const judge = (
+  target: Target,
+  address: string,
+  { allow, only, listeners }: NetworkRules,
+): Barred | undefined => {
   const plain = plainAddress(address)
   const kind = plain === undefined ? 'unusable' : addressKind(plain)
   if (plain === undefined || kind === 'unusable') return { why: 'nothing can be connected to such an address' }
@@ -79,14 +83,20 @@ export const judge = (target: Target, address: string, { allow, only, listeners 
 
 /** The sentence of a target that is not reached. */
 export const sentenceOf = (target: Target, { why, entry }: Barred): string =>
-  `${written(target)} is not reached from this conversation: ${why}${entry === undefined ? '' : `; a maintainer allows it with: sandbox network allow ${entry}`}`
+  `${written(target)} is not reached from this `
+  + `conversation: ${why}${entry === undefined ? '' : `; a maintainer allows it with: sandbox network allow ${entry}`}`
 
 /**
  * Connects to a target, to an address that was checked.
  *
  * @throws A refusal `forbidden` where the rules do not let it, and the system's error where nobody answers.
  */
-export const connectChecked = async (target: Target, rules: NetworkRules, signal: AbortSignal, names = new Names()): Promise<Socket> => {
+export const connectChecked = async (
+  target: Target,
+  rules: NetworkRules,
+  signal: AbortSignal,
+  names = new Names(),
+): Promise<Socket> => {
   const all = await names.find(target.host.replace(/%.*$/, ''), signal)
   signal.throwIfAborted()
   const open = all.filter(({ address }) => judge(target, address, rules) === undefined)
@@ -96,27 +106,40 @@ export const connectChecked = async (target: Target, rules: NetworkRules, signal
     return refuse('forbidden', sentenceOf(target, barred))
   }
   // Looked up again a name might stand for something else.
-  const lookup: LookupFunction = (_, { all: several }, found) => (several ? found(null, [...open]) : found(null, open[0]!.address, open[0]!.family))
-  return connected(connect({ host: 'checked', port: target.port, lookup, allowHalfOpen: true, noDelay: true, keepAlive: true, autoSelectFamily: true }), signal)
+  const lookup: LookupFunction = (_, { all: several }, found) =>
+    several ? found(null, [...open]) : found(null, open[0]!.address, open[0]!.family)
+  return connected(
+    connect({
+      host: 'checked',
+      port: target.port,
+      lookup,
+      allowHalfOpen: true,
+      noDelay: true,
+      keepAlive: true,
+      autoSelectFamily: true,
+    }),
+    signal,
+  )
 }
 
 /** The socket once it is connected, paused; it is destroyed when that fails or takes too long. */
-const connected = (socket: Socket, signal: AbortSignal): Promise<Socket> => new Promise((done, failed) => {
-  const stop = () => socket.destroy(Object.assign(new Error('it does not answer'), { code: 'ETIMEDOUT' }))
-  const late = setTimeout(stop, CONNECT_MS)
-  signal.addEventListener('abort', stop, { once: true })
-  const over = () => {
-    clearTimeout(late)
-    signal.removeEventListener('abort', stop)
-  }
-  socket.once('error', error => {
-    over()
-    failed(error)
+const connected = (socket: Socket, signal: AbortSignal): Promise<Socket> =>
+  new Promise((done, failed) => {
+    const stop = () => socket.destroy(Object.assign(new Error('it does not answer'), { code: 'ETIMEDOUT' }))
+    const late = setTimeout(stop, CONNECT_MS)
+    signal.addEventListener('abort', stop, { once: true })
+    const over = () => {
+      clearTimeout(late)
+      signal.removeEventListener('abort', stop)
+    }
+    socket.once('error', error => {
+      over()
+      failed(error)
+    })
+    socket.once('connect', () => {
+      over()
+      socket.removeAllListeners('error')
+      socket.on('error', () => {})
+      done(socket.pause())
+    })
   })
-  socket.once('connect', () => {
-    over()
-    socket.removeAllListeners('error')
-    socket.on('error', () => {})
-    done(socket.pause())
-  })
-})

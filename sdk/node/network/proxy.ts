@@ -1,4 +1,11 @@
-import { createServer, request, STATUS_CODES, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  request,
+  STATUS_CODES,
+  type IncomingMessage,
+  type Server as HttpServer,
+  type ServerResponse,
+} from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline, type Duplex } from 'node:stream'
 import { Refusal } from '../../refusal.js'
@@ -14,7 +21,18 @@ export type Dial = (target: Target) => Promise<Socket>
 const SOCKS5 = 5
 const FIRST_BYTE_MS = 60_000
 /** Headers of one connection, not of the request (RFC 9110, section 7.6.1). */
-const TRAVEL = new Set(['connection', 'proxy-connection', 'keep-alive', 'te', 'trailer', 'upgrade', 'proxy-authorization', 'proxy-authenticate', 'expect', 'host'])
+const TRAVEL = new Set([
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'upgrade',
+  'proxy-authorization',
+  'proxy-authenticate',
+  'expect',
+  'host',
+])
 
 interface Wrong {
   readonly status: number
@@ -25,7 +43,10 @@ const wrongOf = (error: unknown, target: Target): Wrong => {
   if (error instanceof Refusal) return { status: 403, text: error.message }
   const code = codeOf(error) ?? ''
   const status = code === 'ETIMEDOUT' ? 504 : 502
-  return { status, text: `${target.host}:${target.port} could not be asked: ${SENTENCES[code] ?? (code || String(error))}` }
+  return {
+    status,
+    text: `${target.host}:${target.port} could not be asked: ${SENTENCES[code] ?? (code || String(error))}`,
+  }
 }
 
 /**
@@ -40,8 +61,14 @@ export class EgressProxy {
     this.#dial = dial
     this.#http = createServer({ keepAlive: true, noDelay: true, headersTimeout: FIRST_BYTE_MS, requestTimeout: 0 })
     this.#http.on('request', (asked: IncomingMessage, answer: ServerResponse) => void this.#forward(asked, answer))
-    this.#http.on('connect', (asked: IncomingMessage, socket: Duplex, head: Buffer) => void this.#tunnel(asked, socket, head))
-    this.#http.on('clientError', (_, socket) => void socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'))
+    this.#http.on(
+      'connect',
+      (asked: IncomingMessage, socket: Duplex, head: Buffer) => void this.#tunnel(asked, socket, head),
+    )
+    this.#http.on(
+      'clientError',
+      (_, socket) => void socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'),
+    )
   }
 
   /** Serves one connection: what it speaks shows in its first byte. */
@@ -62,7 +89,8 @@ export class EgressProxy {
   async #tunnel(asked: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => {})
     const target = targetOf(URL.parse(`http://${asked.url ?? ''}`))
-    if (!target || !/:\d+$/.test(asked.url ?? '')) return said(socket, { status: 400, text: 'expected CONNECT host:port' })
+    if (!target || !/:\d+$/.test(asked.url ?? ''))
+      return said(socket, { status: 400, text: 'expected CONNECT host:port' })
     try {
       const far = await this.#dial(target)
       if (socket.destroyed) return void far.destroy()
@@ -77,12 +105,19 @@ export class EgressProxy {
   async #forward(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
     const url = URL.parse(asked.url ?? '')
     const target = url?.protocol === 'http:' ? targetOf(url) : undefined
-    if (!url || !target) return told(answer, { status: 400, text: 'this is the way out of a conversation: expected a whole http address, or CONNECT host:port' })
+    if (!url || !target)
+      return told(answer, {
+        status: 400,
+        text: 'this is the way out of a conversation: expected a whole http address, or CONNECT host:port',
+      })
     try {
       const far = await this.#dial(target)
       if (answer.destroyed) return void far.destroy()
       const sent = request({
-        createConnection: () => far, method: asked.method ?? 'GET', path: `${url.pathname}${url.search}`, setHost: false,
+        createConnection: () => far,
+        method: asked.method ?? 'GET',
+        path: `${url.pathname}${url.search}`,
+        setHost: false,
         headers: ['host', url.host, ...travelling(asked), 'connection', 'close'],
       })
       sent.once('response', came => {
@@ -117,8 +152,10 @@ const travelling = ({ rawHeaders, headers }: IncomingMessage): string[] => {
 
 const said = (socket: Duplex, { status, text }: Wrong): void => {
   const body = `${text}\n`
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: text/plain; charset=utf-8\r\n` +
-    `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`)
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: text/plain; charset=utf-8\r\n`
+      + `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  )
 }
 
 const told = (answer: ServerResponse, { status, text }: Wrong): void => {

@@ -11,11 +11,15 @@ const NETWORKS = ['192.0.2', '198.51.100', '203.0.113']
 const READY_MS = 10_000
 
 /** The addresses of this machine that are public, which no program of a conversation reaches by itself. */
-const ownPublic = (): string[] => Object.values(networkInterfaces()).flatMap(all => all ?? [])
-  .filter(({ family, address }) => family === 'IPv4' && addressKind(address) === 'public').map(({ address }) => address)
+const ownPublic = (): string[] =>
+  Object.values(networkInterfaces())
+    .flatMap(all => all ?? [])
+    .filter(({ family, address }) => family === 'IPv4' && addressKind(address) === 'public')
+    .map(({ address }) => address)
 
 /** The first of the networks in which the machine has no address of its own. */
-const unused = (own: readonly string[]): string | undefined => NETWORKS.find(network => !own.some(address => address.startsWith(`${network}.`)))
+const unused = (own: readonly string[]): string | undefined =>
+  NETWORKS.find(network => !own.some(address => address.startsWith(`${network}.`)))
 
 /**
  * The way out for programs that ignore proxies: `slirp4netns` carries what they send to public addresses.
@@ -46,10 +50,24 @@ export class Slirp {
     if (program === undefined || network === undefined) return undefined
     if (closed.length) await namespace.prohibit(closed)
     const { net, user } = namespace.paths
-    const child = spawn(program, [
-      '--configure', '--mtu=65520', `--cidr=${network}.0/24`, '--disable-host-loopback', '--enable-sandbox', '--enable-seccomp',
-      '--exit-fd=3', '--ready-fd=4', '--netns-type=path', ...(user === undefined ? [] : [`--userns-path=${user}`]), net, 'tap0',
-    ], { cwd: '/', env: await ownEnv(), stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true })
+    const child = spawn(
+      program,
+      [
+        '--configure',
+        '--mtu=65520',
+        `--cidr=${network}.0/24`,
+        '--disable-host-loopback',
+        '--enable-sandbox',
+        '--enable-seccomp',
+        '--exit-fd=3',
+        '--ready-fd=4',
+        '--netns-type=path',
+        ...(user === undefined ? [] : [`--userns-path=${user}`]),
+        net,
+        'tap0',
+      ],
+      { cwd: '/', env: await ownEnv(), stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true },
+    )
     if (child.pid !== undefined) lowerPriority(child.pid)
     const slirp = new Slirp(child, namespace, closed, `${network}.3`)
     const ready = await new Promise<boolean>(resolve => {

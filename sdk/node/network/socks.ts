@@ -35,7 +35,9 @@ const hostIn = async (socket: Socket, type: number): Promise<string | undefined>
   if (type === NAME) return (await take(socket, (await take(socket, 1))?.[0] ?? 0))?.toString('latin1')
   const bytes = await take(socket, type === IPV4 ? 4 : 16)
   if (!bytes) return undefined
-  return type === IPV4 ? [...bytes].join('.') : Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(at * 2).toString(16)).join(':')
+  return type === IPV4
+    ? [...bytes].join('.')
+    : Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(at * 2).toString(16)).join(':')
 }
 
 /** Serves one client of SOCKS5 (RFC 1928): connections alone, without authentication; names are looked up here. */
@@ -61,6 +63,6 @@ export const serveSocks = async (socket: Socket, dial: Dial): Promise<void> => {
     socket.setTimeout(0)
     splice(socket, far)
   } catch (error) {
-    end(error instanceof Refusal ? REPLY.notAllowed : CODES[codeOf(error) ?? ''] ?? REPLY.unreachable)
+    end(error instanceof Refusal ? REPLY.notAllowed : (CODES[codeOf(error) ?? ''] ?? REPLY.unreachable))
   }
 }

@@ -11,18 +11,38 @@ import { SCRIPT } from './unshare-script.js'
 const LOADER = /^(LD_|GLIBC_|GCONV_|LOCPATH$|NLSPATH$|MALLOC_|LIBMOUNT_|PATH$|BASH|ENV$|SHELLOPTS$|PS4$|IFS$|CDPATH$)/
 
 /** The kernel's own switches: the superuser turns them without a capability, so they are read-only inside. */
-const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi']
-  .flatMap(part => ['--ro-bind-try', `/proc/${part}`, `/proc/${part}`])
+const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi'].flatMap(part => [
+  '--ro-bind-try',
+  `/proc/${part}`,
+  `/proc/${part}`,
+])
 
 const BWRAP = [
-  '--dev', '/dev', '--proc', '/proc', ...SWITCHES, '--ro-bind', '/sys', '/sys', '--unshare-pid',
-  '--unshare-ipc', '--die-with-parent', '--cap-drop', 'ALL',
+  '--dev',
+  '/dev',
+  '--proc',
+  '/proc',
+  ...SWITCHES,
+  '--ro-bind',
+  '/sys',
+  '/sys',
+  '--unshare-pid',
+  '--unshare-ipc',
+  '--die-with-parent',
+  '--cap-drop',
+  'ALL',
 ]
 
 const ORDINARY = ['--unshare-user', '--uid', '1000', '--gid', '1000']
 
 /** Who owns a network is the superuser there, until here: inside, the daemon's user is who they are everywhere. */
-const asOneself = (): string[] => ['--unshare-user', '--uid', String(process.getuid?.() ?? 0), '--gid', String(process.getgid?.() ?? 0)]
+const asOneself = (): string[] => [
+  '--unshare-user',
+  '--uid',
+  String(process.getuid?.() ?? 0),
+  '--gid',
+  String(process.getgid?.() ?? 0),
+]
 
 const bwrapMount = ([operation, from, to]: Mount): string[] => {
   switch (operation) {
@@ -42,11 +62,15 @@ const bwrapMount = ([operation, from, to]: Mount): string[] => {
 }
 
 /**
- * Makes the command that builds a wall of these mounts around a command. Its arguments hold the mark: the name of a variable that
- * nobody sets, and that is unset inside.
+ * Makes the command that builds a wall of these mounts around a command. Its arguments hold the mark: the name of a
+ * variable that nobody sets, and that is unset inside.
  */
 export type Builder = (
-  mounts: readonly Mount[], cwd: string, env: Env, command: readonly string[], how: Pick<WallSpec, 'ordinary' | 'terminal'> & { readonly mark: string; readonly inUserNamespace?: boolean },
+  mounts: readonly Mount[],
+  cwd: string,
+  env: Env,
+  command: readonly string[],
+  how: Pick<WallSpec, 'ordinary' | 'terminal'> & { readonly mark: string; readonly inUserNamespace?: boolean },
 ) => Omit<Walled, 'enforced'>
 
 /** Secrets ride in the environment, never in an argument: only what would change the wall's own programs is moved. */
@@ -58,57 +82,111 @@ const split = (env: Env): { outer: Env; loader: [string, string][] } => {
   }
 }
 
-const withBwrap = (program: string, path: string): Builder => (mounts, cwd, env, command, { ordinary, terminal, mark, inUserNamespace = false }) => {
-  const { outer, loader } = split(env)
-  const args = [
-    ...BWRAP, ...(terminal ? [] : ['--new-session']), ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []), ...(inUserNamespace ? asOneself() : []),
-    ...mounts.flatMap(bwrapMount), ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
-    '--unsetenv', mark, '--chdir', cwd, '--', ...command,
-  ]
-  return { program, args, env: { ...outer, PATH: path }, cwd: '/' }
-}
+const withBwrap =
+  (program: string, path: string): Builder =>
+  (mounts, cwd, env, command, { ordinary, terminal, mark, inUserNamespace = false }) => {
+    const { outer, loader } = split(env)
+    const args = [
+      ...BWRAP,
+      ...(terminal ? [] : ['--new-session']),
+      ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []),
+      ...(inUserNamespace ? asOneself() : []),
+      ...mounts.flatMap(bwrapMount),
+      ...loader.flatMap(([name, value]) => ['--setenv', name, value]),
+      '--unsetenv',
+      mark,
+      '--chdir',
+      cwd,
+      '--',
+      ...command,
+    ]
+    return { program, args, env: { ...outer, PATH: path }, cwd: '/' }
+  }
 
 /** The places where something is mounted, as the kernel tells them (proc_pid_mountinfo(5)). */
-const mountPoints = (): string[] => readFileSync('/proc/self/mountinfo', 'utf8').split('\n').flatMap(line =>
-  line.split(' ')[4]?.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))) ?? [])
+const mountPoints = (): string[] =>
+  readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .flatMap(
+      line =>
+        line.split(' ')[4]?.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
+        ?? [],
+    )
 
-/** What is mounted below a folder that is shown comes along and is made read-only by itself: bubblewrap does, `mount` does not. */
-const withMountsBelow = (points: readonly string[]) => (mount: Mount): Mount[] => {
-  const [operation, from, to] = mount
-  if (operation !== 'show') return [mount]
-  const below = points.filter(point => point !== from && contains(from, point))
-  return [mount, ...below.map((point): Mount => ['seal', '', join(to, relative(from, point))])]
-}
+/**
+ * What is mounted below a folder that is shown comes along and is made read-only by itself: bubblewrap does, `mount`
+ * does not.
+ */
+const withMountsBelow =
+  (points: readonly string[]) =>
+  (mount: Mount): Mount[] => {
+    const [operation, from, to] = mount
+    if (operation !== 'show') return [mount]
+    const below = points.filter(point => point !== from && contains(from, point))
+    return [mount, ...below.map((point): Mount => ['seal', '', join(to, relative(from, point))])]
+  }
 
 /** The folders that mounts need in an empty root, relative to it: one program makes them all. */
-const foldersFor = (mounts: readonly Mount[]): string[] => [...new Set(mounts.flatMap(([operation, from, to]) => {
-  if (operation === 'seal') return []
-  const isFolder = operation === 'empty' || (operation !== 'link' && operation !== 'hide' && statSync(from).isDirectory())
-  return `.${isFolder ? to : dirname(to)}`
-}))]
+const foldersFor = (mounts: readonly Mount[]): string[] => [
+  ...new Set(
+    mounts.flatMap(([operation, from, to]) => {
+      if (operation === 'seal') return []
+      const isFolder =
+        operation === 'empty' || (operation !== 'link' && operation !== 'hide' && statSync(from).isDirectory())
+      return `.${isFolder ? to : dirname(to)}`
+    }),
+  ),
+]
 
-const withUnshare = (setpriv: string, path: string, unset: string): Builder => (mounts, cwd, env, command, { terminal, mark }) => {
-  const { outer, loader } = split(env)
-  const uid = process.getuid?.() ?? 0
-  const gid = process.getgid?.() ?? 0
-  // The script sets the PATH itself: it starts programs of the system until then.
-  const set = [unset, '-u', mark, ...loader.flatMap(([name, value]) => (name === 'PATH' ? [] : [`${name}=${value}`]))]
-  const folders = foldersFor(mounts)
-  const args = [
-    '--pdeathsig', 'KILL', '--', 'unshare', ...(uid === 0 ? [] : ['--user', '--map-root-user']),
-    '--mount', '--pid', '--ipc', '--fork', '--kill-child=KILL', '--',
-    'sh', '-c', SCRIPT, 'wall', uid === 0 ? 'root' : 'user', String(uid), String(gid),
-    terminal ? 'exec' : 'setsid', env.PATH ?? '', cwd, String(folders.length), ...folders, ...mounts.flatMap(withMountsBelow(mountPoints())).flatMap(([operation, from, to]) => [operation, from, to]), '--', ...set, ...command,
-  ]
-  return { program: setpriv, args, env: { ...outer, PATH: path }, cwd: '/' }
-}
+const withUnshare =
+  (setpriv: string, path: string, unset: string): Builder =>
+  (mounts, cwd, env, command, { terminal, mark }) => {
+    const { outer, loader } = split(env)
+    const uid = process.getuid?.() ?? 0
+    const gid = process.getgid?.() ?? 0
+    // The script sets the PATH itself: it starts programs of the system until then.
+    const set = [unset, '-u', mark, ...loader.flatMap(([name, value]) => (name === 'PATH' ? [] : [`${name}=${value}`]))]
+    const folders = foldersFor(mounts)
+    const args = [
+      '--pdeathsig',
+      'KILL',
+      '--',
+      'unshare',
+      ...(uid === 0 ? [] : ['--user', '--map-root-user']),
+      '--mount',
+      '--pid',
+      '--ipc',
+      '--fork',
+      '--kill-child=KILL',
+      '--',
+      'sh',
+      '-c',
+      SCRIPT,
+      'wall',
+      uid === 0 ? 'root' : 'user',
+      String(uid),
+      String(gid),
+      terminal ? 'exec' : 'setsid',
+      env.PATH ?? '',
+      cwd,
+      String(folders.length),
+      ...folders,
+      ...mounts.flatMap(withMountsBelow(mountPoints())).flatMap(([operation, from, to]) => [operation, from, to]),
+      '--',
+      ...set,
+      ...command,
+    ]
+    return { program: setpriv, args, env: { ...outer, PATH: path }, cwd: '/' }
+  }
 
 /** Stands where a mark does, for a wall of no data folder. */
 const PROBE = 'SANDBOX_WALL'
 
 /** Whether a wall really starts here, not only whether its program is installed. */
 const starts = async (build: Builder): Promise<boolean> => {
-  const { program, args, env, cwd } = build(systemMounts(), '/', await ownEnv(), [await needProgram('true')], { mark: PROBE })
+  const { program, args, env, cwd } = build(systemMounts(), '/', await ownEnv(), [await needProgram('true')], {
+    mark: PROBE,
+  })
   const result = await run(program, args, { cwd, env, timeoutMs: 10_000 }).catch(() => undefined)
   return result?.code === 0
 }

@@ -22,9 +22,16 @@ export const ownConfig = (common: string, seenAt: string): string => {
     return value === undefined ? [] : [`\t${name} = ${value}`]
   })
   return [
-    '[core]', `\trepositoryFormatVersion = ${extensions.length > 0 ? 1 : 0}`, `\thooksPath = ${quoted(join(seenAt, 'hooks'))}`,
-    '[include]', `\tpath = ${quoted(join(seenAt, 'config'))}`,
-    '[core]', '\tbare = false', '\tlogAllRefUpdates = true', ...(extensions.length > 0 ? ['[extensions]', ...extensions] : []), '',
+    '[core]',
+    `\trepositoryFormatVersion = ${extensions.length > 0 ? 1 : 0}`,
+    `\thooksPath = ${quoted(join(seenAt, 'hooks'))}`,
+    '[include]',
+    `\tpath = ${quoted(join(seenAt, 'config'))}`,
+    '[core]',
+    '\tbare = false',
+    '\tlogAllRefUpdates = true',
+    ...(extensions.length > 0 ? ['[extensions]', ...extensions] : []),
+    '',
   ].join('\n')
 }
 
@@ -34,14 +41,16 @@ const plainFile = async (path: string): Promise<void> => {
   if (held?.isFile()) return
   if (held) await rm(path, { recursive: true, force: true })
   await mkdir(dirname(path), { recursive: true })
-  await writeFile(path, '', { flag: 'wx' }).catch(error => (codeOf(error) === 'EEXIST' ? undefined : Promise.reject(error)))
+  await writeFile(path, '', { flag: 'wx' }).catch(error =>
+    codeOf(error) === 'EEXIST' ? undefined : Promise.reject(error),
+  )
 }
 
 /**
  * A copy's git dir, at a path of its own in the data folder's place, and the repository it borrows from beside it.
  *
- * The copy's own is writable, but for what is the repository's alone: its settings, its attributes, the patterns it ignores, and
- * where objects are borrowed. Nothing of the repository is.
+ * The copy's own is writable, but for what is the repository's alone: its settings, its attributes, the patterns it
+ * ignores, and where objects are borrowed. Nothing of the repository is.
  */
 export const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdir, index: number): Promise<Mount[]> => {
   const { path, common, own } = repository
@@ -55,7 +64,8 @@ export const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdi
   const asIs = contains(spec.workspace, common) || contains(spec.data, common) ? [] : await shownAsIs(common)
   await real(join(copy, path))
   const ignored = [readPlain(join(common, excludes)) ?? '', '/.sandbox/', ...(repository.exclude ?? []), ''].join('\n')
-  const lfs = (await kindOf(join(common, 'lfs'))) === 'folder' ? [['show', join(common, 'lfs'), join(at, 'lfs')] as const] : []
+  const lfs =
+    (await kindOf(join(common, 'lfs'))) === 'folder' ? [['show', join(common, 'lfs'), join(at, 'lfs')] as const] : []
   return [
     ...asIs,
     ['show', await real(common), lender],

@@ -15,9 +15,18 @@ const CONVERSATIONS = 'conversations'
 
 /** Where tools keep what they can fetch or build again, below the folder of caches. */
 const TOOL_CACHES: { readonly [variable: string]: string } = {
-  XDG_CACHE_HOME: '.', npm_config_cache: 'npm', npm_config_store_dir: 'pnpm', YARN_CACHE_FOLDER: 'yarn', BUN_INSTALL_CACHE_DIR: 'bun',
-  DENO_DIR: 'deno', CARGO_HOME: 'cargo', GOMODCACHE: 'go-modules', GRADLE_USER_HOME: 'gradle', NUGET_PACKAGES: 'nuget',
-  COMPOSER_CACHE_DIR: 'composer', PUB_CACHE: 'pub',
+  XDG_CACHE_HOME: '.',
+  npm_config_cache: 'npm',
+  npm_config_store_dir: 'pnpm',
+  YARN_CACHE_FOLDER: 'yarn',
+  BUN_INSTALL_CACHE_DIR: 'bun',
+  DENO_DIR: 'deno',
+  CARGO_HOME: 'cargo',
+  GOMODCACHE: 'go-modules',
+  GRADLE_USER_HOME: 'gradle',
+  NUGET_PACKAGES: 'nuget',
+  COMPOSER_CACHE_DIR: 'composer',
+  PUB_CACHE: 'pub',
 }
 
 const folderOf = (data: string, ...names: readonly string[]): string => join(data, HOMES, ...names)
@@ -39,23 +48,33 @@ export const homeOfConversation = (data: string, id: string, { alone = false } =
 }
 
 /** The home folder of what runs for no conversation, such as terminals of people. */
-export const homeOfPeople = (data: string): Promise<WallHome> => homeIn(data, folderOf(data, PEOPLE), join(data, CACHES))
+export const homeOfPeople = (data: string): Promise<WallHome> =>
+  homeIn(data, folderOf(data, PEOPLE), join(data, CACHES))
 
 /** Where the home folder of a conversation lies with its `/tmp`, made or not. */
 export const conversationHome = (data: string, id: string): string => folderOf(data, CONVERSATIONS, id)
 
 /** Takes away the home folders of conversations that are gone. */
-export const pruneHomes = async (data: string, ids: Iterable<string>, takeAway: (folder: string) => Promise<void>): Promise<void> => {
+export const pruneHomes = async (
+  data: string,
+  ids: Iterable<string>,
+  takeAway: (folder: string) => Promise<void>,
+): Promise<void> => {
   const kept = new Set(ids)
   const names = await readdir(folderOf(data, CONVERSATIONS)).catch(() => [] as string[])
   for (const name of names) if (!kept.has(name)) await takeAway(conversationHome(data, name))
 }
 
-/** The variables that lead programs to their home folder, its `/tmp`, the caches, the toolchains and the git identity. */
+/**
+ * The variables that lead programs to their home folder, its `/tmp`, the caches, the toolchains and the git identity.
+ */
 export const homeEnv = ({ dir, caches, gitconfig }: WallHome, { PATH = '' }: Env): Env => ({
   ...toolchainEnv(),
   ...Object.fromEntries(Object.entries(TOOL_CACHES).map(([variable, folder]) => [variable, join(caches, folder)])),
-  HOME: dir, TMPDIR: '/tmp', GIT_CONFIG_SYSTEM: gitconfig, CARGO_INSTALL_ROOT: join(dir, '.local'),
+  HOME: dir,
+  TMPDIR: '/tmp',
+  GIT_CONFIG_SYSTEM: gitconfig,
+  CARGO_INSTALL_ROOT: join(dir, '.local'),
   PATH: [...PATH.split(':').filter(Boolean), join(dir, '.local/bin')].join(':'),
 })
 
@@ -67,19 +86,30 @@ interface Identity {
 let identity: Promise<Identity> | undefined
 
 /** The files in which git keeps the settings of a person (git-config(1), FILES). */
-const personal = (): string[] =>
-  [join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'git/config'), join(homedir(), '.gitconfig')]
+const personal = (): string[] => [
+  join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'git/config'),
+  join(homedir(), '.gitconfig'),
+]
 
 /** A file with the name and e-mail of the person's own git settings, and with nothing else of them. */
 const identityFile = async (data: string): Promise<string> => {
-  const stamps = await Promise.all(personal().map(path => stat(path).then(({ mtimeMs, size }) => `${mtimeMs} ${size}`, () => '')))
+  const stamps = await Promise.all(
+    personal().map(path =>
+      stat(path).then(
+        ({ mtimeMs, size }) => `${mtimeMs} ${size}`,
+        () => '',
+      ),
+    ),
+  )
   const stamp = stamps.join('\n')
   if ((await identity)?.stamp !== stamp) identity = readIdentity(stamp)
   return note(data, (await identity)!.text)
 }
 
 const readIdentity = async (stamp: string): Promise<Identity> => {
-  const values = await Promise.all(['name', 'email'].map(async key => [key, await personalSetting(`user.${key}`)] as const))
+  const values = await Promise.all(
+    ['name', 'email'].map(async key => [key, await personalSetting(`user.${key}`)] as const),
+  )
   const lines = values.flatMap(([key, value]) => (value === '' ? [] : [`\t${key} = ${quoted(value)}`]))
   return { stamp, text: lines.length > 0 ? ['[user]', ...lines, ''].join('\n') : '' }
 }
@@ -89,9 +119,14 @@ const personalSetting = async (key: string): Promise<string> => {
   if (!program) return ''
   const { XDG_CONFIG_HOME } = process.env
   const env = await ownEnv({ HOME: homedir(), ...(XDG_CONFIG_HOME && { XDG_CONFIG_HOME }) })
-  const { code, stdout } = await run(program, ['config', '--global', '--get', key], { cwd: '/', env, timeoutMs: 10_000 })
+  const { code, stdout } = await run(program, ['config', '--global', '--get', key], {
+    cwd: '/',
+    env,
+    timeoutMs: 10_000,
+  })
   return code === 0 ? stdout.toString().replace(/\n$/, '') : ''
 }
 
 /** A value as git reads it (git-config(1), SYNTAX). */
-const quoted = (value: string): string => `"${value.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t')}"`
+const quoted = (value: string): string =>
+  `"${value.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t')}"`

@@ -59,10 +59,11 @@ const parentOf = (pid: number): number => {
 }
 
 /**
- * Ends what runs behind the walls of a data folder that a daemon built which is dead, and answers how many processes that took.
+ * Ends what runs behind the walls of a data folder that a daemon built which is dead, and answers how many processes
+ * that took.
  *
- * A wall ends with its daemon once it stands: one that was still being built goes on, and what runs in it would never end.
- * What was half-written for a wall goes too.
+ * A wall ends with its daemon once it stands: one that was still being built goes on, and what runs in it would never
+ * end. What was half-written for a wall goes too.
  */
 export const endLeftWalls = async (data: string): Promise<number> => {
   await sweepTemporary(join(data, NOTES))
@@ -70,11 +71,14 @@ export const endLeftWalls = async (data: string): Promise<number> => {
   const mark = await markOf(data)
   const ended = new Set<number>()
   for (let round = 0; round < ROUNDS; round++) {
-    const parents = new Map(readdirSync('/proc').flatMap(name => {
-      const parent = Number(name) > 0 ? builderOf(Number(name), mark) : undefined
-      return parent === undefined ? [] : [[Number(name), parent] as const]
-    }))
-    const isLeft = (parent: number): boolean => (parents.has(parent) ? isLeft(parents.get(parent)!) : !isDaemon(parent) && !keepsTerminals(parent, data))
+    const parents = new Map(
+      readdirSync('/proc').flatMap(name => {
+        const parent = Number(name) > 0 ? builderOf(Number(name), mark) : undefined
+        return parent === undefined ? [] : [[Number(name), parent] as const]
+      }),
+    )
+    const isLeft = (parent: number): boolean =>
+      parents.has(parent) ? isLeft(parents.get(parent)!) : !isDaemon(parent) && !keepsTerminals(parent, data)
     const left = [...parents].filter(([, parent]) => isLeft(parent))
     if (!left.length) break
     for (const [pid] of left) {

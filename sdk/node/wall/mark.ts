@@ -9,7 +9,10 @@ const FORM = /^SANDBOX_WALL_[0-9a-f]{32}$/
 
 const known = new Map<string, Promise<string>>()
 
-/** What the walls of a data folder have among their arguments, and no other process has: random, and kept in that folder. */
+/**
+ * What the walls of a data folder have among their arguments, and no other process has: random, and kept in that
+ * folder.
+ */
 export const markOf = (data: string): Promise<string> => {
   const found = known.get(data)
   if (found) return found
@@ -21,7 +24,9 @@ export const markOf = (data: string): Promise<string> => {
 
 /** The mark in a file, the same for all processes of a daemon: the first to ask makes it. */
 const kept = async (path: string): Promise<string> => {
-  const text = await readFile(path, 'utf8').catch(error => (codeOf(error) === 'ENOENT' ? undefined : Promise.reject(error)))
+  const text = await readFile(path, 'utf8').catch(error =>
+    codeOf(error) === 'ENOENT' ? undefined : Promise.reject(error),
+  )
   if (text !== undefined && FORM.test(text)) return text
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const mark = `SANDBOX_WALL_${randomBytes(16).toString('hex')}`

@@ -38,9 +38,11 @@ const pinsAround = async (made: readonly Mount[], to: string): Promise<Mount[]> 
   const [operation, from, base] = around
   if (operation === 'empty') return between(base, to).map(folder => ['empty', '', folder, WHY])
   if (operation !== 'bind') return []
-  return Promise.all(between(base, to).map(async (folder): Promise<Mount> => {
-    const source = join(from, relative(base, folder))
-    await mkdir(source, { recursive: true, mode: 0o700 })
-    return ['bind', await real(source), folder, WHY]
-  }))
+  return Promise.all(
+    between(base, to).map(async (folder): Promise<Mount> => {
+      const source = join(from, relative(base, folder))
+      await mkdir(source, { recursive: true, mode: 0o700 })
+      return ['bind', await real(source), folder, WHY]
+    }),
+  )
 }

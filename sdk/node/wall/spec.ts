@@ -65,7 +65,10 @@ export interface WallSpec {
   readonly env: Env
   /** The private copy that takes the workspace's place. */
   readonly copy?: { readonly dir: string; readonly gitdirs: readonly WallGitdir[] }
-  /** Only these folders of the workspace are there, and no git dir of a repository that is not wholly workable; left out: all of it. */
+  /**
+   * Only these folders of the workspace are there, and no git dir of a repository that is not wholly workable; left
+   * out: all of it.
+   */
   readonly only?: readonly ReachFolder[]
   /** Seen inside, not writable there; what does not exist is left out. */
   readonly readOnly?: readonly string[]
@@ -79,9 +82,15 @@ export interface WallSpec {
   readonly exposed?: readonly string[]
   /** The program is started in a terminal made for it, and is to rule it: it can type nothing where others read. */
   readonly terminal?: boolean
-  /** Sockets, files and folders that must not be reached, also where they lie in what is shown; what does not exist is left out. */
+  /**
+   * Sockets, files and folders that must not be reached, also where they lie in what is shown; what does not exist is
+   * left out.
+   */
   readonly hide?: readonly string[]
-  /** The superuser is an ordinary user inside, who may make namespaces of their own: for a program with a wall of its own. Only bubblewrap can. */
+  /**
+   * The superuser is an ordinary user inside, who may make namespaces of their own: for a program with a wall of its
+   * own. Only bubblewrap can.
+   */
   readonly ordinary?: boolean
   /** Left out: it has that of the machine. */
   readonly network?: WallNetwork
@@ -102,9 +111,12 @@ export interface Walled {
 }
 
 /**
- * One mount: an `empty` folder, `hide` a file, `bind` writable, `show` read-only, `seal` what is mounted already, and `link` a
- * symbolic link to `from`. Last, in a few words, why it is there.
+ * One mount: an `empty` folder, `hide` a file, `bind` writable, `show` read-only, `seal` what is mounted already, and
+ * `link` a symbolic link to `from`. Last, in a few words, why it is there.
  */
 export type Mount = readonly [
-  operation: 'empty' | 'hide' | 'bind' | 'show' | 'seal' | 'link', from: string, to: string, why?: string,
+  operation: 'empty' | 'hide' | 'bind' | 'show' | 'seal' | 'link',
+  from: string,
+  to: string,
+  why?: string,
 ]

@@ -5,7 +5,18 @@ import type { Mount } from './spec.js'
 
 /** Folders of the system, the same for every process; what does not exist is left out. */
 const FOLDERS = [
-  '/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix', '/gnu/store', '/run/current-system', '/etc',
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/libx32',
+  '/opt',
+  '/nix',
+  '/gnu/store',
+  '/run/current-system',
+  '/etc',
 ]
 const SETTINGS = '/etc'
 const WHY = 'system'
@@ -41,7 +52,8 @@ const scan = (): Closed => {
       const mode = lstatSync(path, { throwIfNoEntry: false })?.mode
       if (mode === undefined) continue
       const open = entry.isDirectory() ? ENTERED_BY_OTHERS : READ_BY_OTHERS
-      if ((mode & open) !== open) mounts.push([entry.isDirectory() ? 'empty' : 'hide', '', path, 'closed to other users'])
+      if ((mode & open) !== open)
+        mounts.push([entry.isDirectory() ? 'empty' : 'hide', '', path, 'closed to other users'])
       else if (entry.isDirectory()) walk(path)
     }
   }
@@ -75,7 +87,9 @@ export const resolverPath = (): string | undefined => {
 /** That file: where it is a link, what it leads to lies outside the folders above. */
 const resolver = (): Mount[] => {
   const path = resolverPath()
-  return path === undefined || FOLDERS.some(folder => contains(folder, path)) ? [] : [['show', path, path, 'name servers']]
+  return path === undefined || FOLDERS.some(folder => contains(folder, path))
+    ? []
+    : [['show', path, path, 'name servers']]
 }
 
 /** The programs, libraries and settings of the system, read-only, without what is closed to other users. */

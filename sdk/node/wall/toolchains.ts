@@ -14,7 +14,9 @@ interface Toolchain {
   readonly parts?: readonly string[]
 }
 
-/** Folders of these names hold programs and what they need, and no credentials: of `.cargo`, for one, only `bin` does. */
+/**
+ * Folders of these names hold programs and what they need, and no credentials: of `.cargo`, for one, only `bin` does.
+ */
 const TOOLCHAINS: readonly Toolchain[] = [
   { folder: '.nvm', variable: 'NVM_DIR' },
   { folder: '.volta', variable: 'VOLTA_HOME' },
@@ -40,22 +42,27 @@ interface Found {
   readonly toolchain: Toolchain
 }
 
-const found = (): Found[] => TOOLCHAINS.flatMap(toolchain => {
-  const named = toolchain.variable === undefined ? undefined : process.env[toolchain.variable]
-  const path = named !== undefined && isAbsolute(named) ? named : join(homedir(), toolchain.folder)
-  return real(path) === path && lstatSync(path).isDirectory() ? [{ path, toolchain }] : []
-})
+const found = (): Found[] =>
+  TOOLCHAINS.flatMap(toolchain => {
+    const named = toolchain.variable === undefined ? undefined : process.env[toolchain.variable]
+    const path = named !== undefined && isAbsolute(named) ? named : join(homedir(), toolchain.folder)
+    return real(path) === path && lstatSync(path).isDirectory() ? [{ path, toolchain }] : []
+  })
 
 /** The toolchains of the person's home folder that are installed, read-only where they are. */
-export const toolchainMounts = (): Mount[] => found().flatMap(({ path, toolchain: { parts = ['.'] } }) =>
-  parts.flatMap((part): Mount[] => {
-    const at = join(path, part)
-    return real(at) === at ? [['show', at, at, 'toolchain']] : []
-  }))
+export const toolchainMounts = (): Mount[] =>
+  found().flatMap(({ path, toolchain: { parts = ['.'] } }) =>
+    parts.flatMap((part): Mount[] => {
+      const at = join(path, part)
+      return real(at) === at ? [['show', at, at, 'toolchain']] : []
+    }),
+  )
 
 /** What tells the programs of a toolchain where it is, now that the home folder is another one. */
-export const toolchainEnv = (): Env => Object.fromEntries(found().flatMap(({ path, toolchain: { variable } }) =>
-  (variable === undefined ? [] : [[variable, path]])))
+export const toolchainEnv = (): Env =>
+  Object.fromEntries(
+    found().flatMap(({ path, toolchain: { variable } }) => (variable === undefined ? [] : [[variable, path]])),
+  )
 
 const real = (path: string): string | undefined => {
   try {

@@ -13,8 +13,17 @@ import { toolchainMounts } from './toolchains.js'
 
 /** Sockets through which a process of the same user starts programs outside the wall. */
 const DOORS = [
-  '/run/user', '/run/dbus', '/run/systemd/private', '/run/docker.sock', '/run/podman', '/run/containerd', '/run/crio',
-  '/run/screen', '/run/libvirt', '/run/snapd.socket', `/tmp/tmux-${process.getuid?.() ?? 0}`,
+  '/run/user',
+  '/run/dbus',
+  '/run/systemd/private',
+  '/run/docker.sock',
+  '/run/podman',
+  '/run/containerd',
+  '/run/crio',
+  '/run/screen',
+  '/run/libvirt',
+  '/run/snapd.socket',
+  `/tmp/tmux-${process.getuid?.() ?? 0}`,
 ]
 
 /** The daemon's own program. A workspace in it, or around it, lies over it. */
@@ -22,22 +31,33 @@ const PROGRAM = packageFolder(import.meta.dirname)
 const PROGRAM_PARTS = ['dist', 'node_modules', 'package.json']
 
 /**
- * What a process behind the wall sees, mount by mount, in a root that is empty and read-only otherwise: a later mount lies
- * over an earlier one.
+ * What a process behind the wall sees, mount by mount, in a root that is empty and read-only otherwise: a later mount
+ * lies over an earlier one.
  */
 export const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   const { workspace, data } = spec
   if (contains(workspace, data)) throw new Error('the data folder must lie outside the workspace')
   const machine = [...(await ofMachine(spec)), ...(await ofHome(spec))]
   const tree = await ofTree(spec)
-  const hidden = await hiddenIn([...machine, ...tree], [...DOORS, ...(spec.hide ?? [])].filter(path => contains(workspace, path)))
-  return pinned([...machine, ...tree, ...hidden, ...(spec.only ? [['seal', '', workspace] as const] : []), ['seal', '', '/']])
+  const hidden = await hiddenIn(
+    [...machine, ...tree],
+    [...DOORS, ...(spec.hide ?? [])].filter(path => contains(workspace, path)),
+  )
+  return pinned([
+    ...machine,
+    ...tree,
+    ...hidden,
+    ...(spec.only ? [['seal', '', workspace] as const] : []),
+    ['seal', '', '/'],
+  ])
 }
 
 /** The system, `/tmp`, toolchains, the daemon's program, and what the deployment adds. */
 const ofMachine = async ({ home, grants, hide = [], data }: WallSpec): Promise<Mount[]> => {
   const mounts: Mount[] = [...systemMounts(), ...toolchainMounts()]
-  mounts.push(home ? ['bind', await real(home.tmp), '/tmp', 'temporary files'] : ['empty', '', '/tmp', 'temporary files'])
+  mounts.push(
+    home ? ['bind', await real(home.tmp), '/tmp', 'temporary files'] : ['empty', '', '/tmp', 'temporary files'],
+  )
   for (const path of [...PROGRAM_PARTS.map(part => join(PROGRAM, part)), process.execPath]) {
     const at = await realpath(path).catch(() => path)
     if (mountAround(mounts, at)?.[0] !== 'show') mounts.push(...(await shown('show', at, 'the sandbox itself')))
@@ -49,12 +69,15 @@ const ofMachine = async ({ home, grants, hide = [], data }: WallSpec): Promise<M
 
 /** What is there as it is, when it exists. */
 const shown = async (operation: 'show' | 'bind', path: string, why: string): Promise<Mount[]> =>
-  ((await kindOf(path)) ? [[operation, path, path, why]] : [])
+  (await kindOf(path)) ? [[operation, path, path, why]] : []
 
 const ofHome = async ({ home, exposed = [] }: WallSpec): Promise<Mount[]> => {
   const mounts: Mount[] = []
   if (home) {
-    mounts.push(['bind', await real(home.caches), home.caches, 'caches'], ['bind', await real(home.dir), home.dir, 'home folder'])
+    mounts.push(
+      ['bind', await real(home.caches), home.caches, 'caches'],
+      ['bind', await real(home.dir), home.dir, 'home folder'],
+    )
     mounts.push(['show', await real(home.gitconfig), home.gitconfig, 'name and e-mail for git'])
   }
   for (const path of exposed) mounts.push(['bind', await real(path), path, 'kept by the sandbox'])
@@ -65,7 +88,8 @@ const ofHome = async ({ home, exposed = [] }: WallSpec): Promise<Mount[]> => {
 const ofTree = async (spec: WallSpec): Promise<Mount[]> => {
   const { workspace, copy } = spec
   const mounts: Mount[] = []
-  const access = (path: string) => (spec.only && contains(workspace, path) ? accessTo(spec.only, relative(workspace, path) || '.') : 'work')
+  const access = (path: string) =>
+    spec.only && contains(workspace, path) ? accessTo(spec.only, relative(workspace, path) || '.') : 'work'
   const workable = (copy?.gitdirs ?? []).filter(({ path }) => access(join(workspace, path)) === 'work')
   if (spec.only) mounts.push(...(await someFolders(spec, spec.only)))
   else if (copy && !holdsAll(copy)) mounts.push(...(await aroundRepositories(spec, '.', 'work')))
@@ -73,7 +97,8 @@ const ofTree = async (spec: WallSpec): Promise<Mount[]> => {
   if (!copy && !spec.only) mounts.push(...(await linkedHistory(spec)))
   for (const [index, each] of workable.entries()) mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
   if (!spec.only && (!copy || !spec.ownSandbox)) mounts.push(...(await sharedSandbox(spec)))
-  for (const { from, to } of spec.shown ?? []) if (access(to)) mounts.push(['show', await real(from), to, 'dependencies'])
+  for (const { from, to } of spec.shown ?? [])
+    if (access(to)) mounts.push(['show', await real(from), to, 'dependencies'])
   for (const path of (spec.readOnly ?? []).filter(access)) {
     const source = copy && contains(workspace, path) ? join(copy.dir, relative(workspace, path)) : path
     if (await kindOf(source)) mounts.push(['show', await real(source), path])
@@ -85,38 +110,60 @@ type Copied = Pick<WallSpec, 'workspace' | 'copy'>
 
 const AROUND = 'outside every repository'
 
-/** Whether all there is to see is in a private copy: the workspace itself is a repository, or none of its repositories is shown. */
-export const holdsAll = ({ gitdirs }: NonNullable<WallSpec['copy']>): boolean => gitdirs.length === 0 || gitdirs.some(({ path }) => path === '')
+/**
+ * Whether all there is to see is in a private copy: the workspace itself is a repository, or none of its repositories
+ * is shown.
+ */
+export const holdsAll = ({ gitdirs }: NonNullable<WallSpec['copy']>): boolean =>
+  gitdirs.length === 0 || gitdirs.some(({ path }) => path === '')
 
 /**
- * A folder around repositories of a private copy: the workspace's own, which is read-only, with the repositories of the copy in
- * their places. What is written beside them could not land, and would go with the copy.
+ * A folder around repositories of a private copy: the workspace's own, which is read-only, with the repositories of the
+ * copy in their places. What is written beside them could not land, and would go with the copy.
  */
-const aroundRepositories = async ({ workspace, copy }: Copied, folder: string, access: 'read' | 'work'): Promise<Mount[]> => {
+const aroundRepositories = async (
+  { workspace, copy }: Copied,
+  folder: string,
+  access: 'read' | 'work',
+): Promise<Mount[]> => {
   const { dir, gitdirs } = copy!
   const at = join(workspace, folder)
-  const inside = gitdirs.map(({ path }) => path).filter(path => isWithin(folder, path)).toSorted((one, other) => one.length - other.length)
+  const inside = gitdirs
+    .map(({ path }) => path)
+    .filter(path => isWithin(folder, path))
+    .toSorted((one, other) => one.length - other.length)
   const places = await Promise.all(inside.map(path => kindOf(join(workspace, path))))
   const mounts: Mount[] = []
   // Nothing can be mounted where the workspace has no such folder: then its other files are left out.
   if (!places.every(kind => kind === 'folder')) mounts.push(['empty', '', at, AROUND])
   else if (await kindOf(at)) mounts.push(['show', await real(at), at, AROUND])
-  for (const path of inside) mounts.push([access === 'work' ? 'bind' : 'show', await real(join(dir, path)), join(workspace, path), 'private copy'])
+  for (const path of inside)
+    mounts.push([
+      access === 'work' ? 'bind' : 'show',
+      await real(join(dir, path)),
+      join(workspace, path),
+      'private copy',
+    ])
   return mounts
 }
 
 /** Covers those of the paths that lie in what is mounted and are there. */
 const hiddenIn = async (mounts: readonly Mount[], paths: readonly string[]): Promise<Mount[]> => {
-  const found = await Promise.all(paths.map(async (path): Promise<Mount[]> => {
-    const [operation, from = '', to = ''] = mountAround(mounts, path) ?? []
-    if (operation !== 'show' && operation !== 'bind') return []
-    const kind = await kindOf(join(from, relative(to, path)))
-    return kind ? [[kind === 'folder' ? 'empty' : 'hide', '', path, 'closed']] : []
-  }))
+  const found = await Promise.all(
+    paths.map(async (path): Promise<Mount[]> => {
+      const [operation, from = '', to = ''] = mountAround(mounts, path) ?? []
+      if (operation !== 'show' && operation !== 'bind') return []
+      const kind = await kindOf(join(from, relative(to, path)))
+      return kind ? [[kind === 'folder' ? 'empty' : 'hide', '', path, 'closed']] : []
+    }),
+  )
   return found.flat()
 }
 
-/** Some folders of the workspace in an empty one, those around others first. A repository that is not one of them keeps its history to itself. */
+/**
+ * Some folders of the workspace in an empty one, those around others first. A repository that is not one of them keeps
+ * its history to itself.
+ */
 const someFolders = async ({ workspace, copy }: WallSpec, only: readonly ReachFolder[]): Promise<Mount[]> => {
   const mounts: Mount[] = [['empty', '', workspace, 'workspace']]
   for (const { path, access } of only.toSorted((one, other) => one.path.length - other.path.length)) {
@@ -125,7 +172,8 @@ const someFolders = async ({ workspace, copy }: WallSpec, only: readonly ReachFo
       continue
     }
     const from = join(copy ? copy.dir : workspace, path)
-    if (await kindOf(from)) mounts.push([access === 'work' ? 'bind' : 'show', await real(from), join(workspace, path), 'area'])
+    if (await kindOf(from))
+      mounts.push([access === 'work' ? 'bind' : 'show', await real(from), join(workspace, path), 'area'])
   }
   return mounts
 }

@@ -22,14 +22,23 @@ export type { EnteredNetwork, Walled, WallGitdir, WallKind, WallNetwork, WallSpe
  * capabilities. Start it with the answered environment and nothing else. `kind` is for tests.
  */
 export const walled = async (
-  spec: WallSpec, program: string, args: readonly string[], kind?: WallKind,
+  spec: WallSpec,
+  program: string,
+  args: readonly string[],
+  kind?: WallKind,
 ): Promise<Walled> => {
   const build = await builder(kind ?? (await wallKind()))
   const env = spec.home ? { ...spec.env, ...homeEnv(spec.home, spec.env) } : spec.env
   if (build) {
     const [mounts, mark, network] = await Promise.all([mountsOf(spec), markOf(spec.data), spec.network?.enter()])
     const how = { ...spec, mark, ...(network && { inUserNamespace: network.inUserNamespace }) }
-    const command = build([...mounts, ...resolved(network)], spec.cwd, { ...network?.env, ...env }, [program, ...args], how)
+    const command = build(
+      [...mounts, ...resolved(network)],
+      spec.cwd,
+      { ...network?.env, ...env },
+      [program, ...args],
+      how,
+    )
     return limited(spec, { ...(network ? within(network, command) : command), enforced: true })
   }
   const { copy, cwd, workspace } = spec
@@ -44,28 +53,43 @@ const resolved = (network: EnteredNetwork | undefined): Mount[] => {
 }
 
 /** The same command, started in a network. */
-const within = ({ command: [enter, ...how] }: EnteredNetwork, { program, args, ...rest }: Omit<Walled, 'enforced'>): Omit<Walled, 'enforced'> =>
-  ({ ...rest, program: enter, args: [...how, program, ...args] })
+const within = (
+  { command: [enter, ...how] }: EnteredNetwork,
+  { program, args, ...rest }: Omit<Walled, 'enforced'>,
+): Omit<Walled, 'enforced'> => ({ ...rest, program: enter, args: [...how, program, ...args] })
 
 /** The same command, started within the limits. */
 const limited = async ({ limits }: WallSpec, command: Walled): Promise<Walled> => {
   const shell = limits && (await ownProgram('sh'))
-  return shell === undefined ? command : { ...command, program: shell, args: limits!.args([command.program, ...command.args]), limits: limits! }
+  return shell === undefined
+    ? command
+    : { ...command, program: shell, args: limits!.args([command.program, ...command.args]), limits: limits! }
 }
 
 /** Runs a program behind the wall to its end. */
 export const runWalled = async (
-  spec: WallSpec, program: string, args: readonly string[], options: Omit<RunOptions, 'cwd' | 'env'> = {},
+  spec: WallSpec,
+  program: string,
+  args: readonly string[],
+  options: Omit<RunOptions, 'cwd' | 'env'> = {},
   kind?: WallKind,
 ): Promise<RunResult> => {
   const command = await walled(spec, program, args, kind)
   const { limits } = command
-  const onStart: RunOptions['onStart'] = limits ? (pid, over) => {
-    limits.begun(pid, over)
-    options.onStart?.(pid, over)
-  } : options.onStart
+  const onStart: RunOptions['onStart'] = limits
+    ? (pid, over) => {
+        limits.begun(pid, over)
+        options.onStart?.(pid, over)
+      }
+    : options.onStart
   try {
-    const result = await run(command.program, command.args, { ...options, onStart, cwd: command.cwd, env: command.env, walled: command.enforced })
+    const result = await run(command.program, command.args, {
+      ...options,
+      onStart,
+      cwd: command.cwd,
+      env: command.env,
+      walled: command.enforced,
+    })
     limits?.ended({ code: result.code, output: result.stdout.subarray(-LAST_WORDS).toString() + result.stderr })
     return result
   } finally {

@@ -34,12 +34,15 @@ const BUSY = new Set<string>(['running', 'awaiting', 'stopping', 'resuming'])
 export class Cut extends Error {}
 
 /** Counts one more of what a run had. */
-export const count = ({ counts }: Pick<World, 'counts'>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
+export const count = ({ counts }: Pick<World, 'counts'>, name: string): void =>
+  void counts.set(name, (counts.get(name) ?? 0) + 1)
 
 /** The reply to a card of one of the scripts. */
 export const replyTo = (kind: string, requestId: string): CardReply =>
-  kind === 'question' ? { kind, requestId, answers: { 'Which?': 'x' } }
-    : kind === 'plan' ? { kind, requestId, approve: true }
+  kind === 'question'
+    ? { kind, requestId, answers: { 'Which?': 'x' } }
+    : kind === 'plan'
+      ? { kind, requestId, approve: true }
       : { kind: 'permission', requestId, decision: 'once' }
 
 /** One client that works in one conversation after another, one call at a time. */
@@ -73,8 +76,10 @@ export class Driver {
 
   /** Has a conversation of its own write something and come to rest, and then does with it what it is to do. */
   async #reach(daemon: RunningDaemon, { what }: Aim): Promise<void> {
-    const own = this.#world.conversations.filter(({ id, here, isolated, flight, isSource }) =>
-      id.startsWith(this.#name) && here === 'yes' && isolated && !flight && !(isSource && what === 'rewind'))
+    const own = this.#world.conversations.filter(
+      ({ id, here, isolated, flight, isSource }) =>
+        id.startsWith(this.#name) && here === 'yes' && isolated && !flight && !(isSource && what === 'rewind'),
+    )
     const conversation = own.at(-1 - this.#dice.below(Math.min(3, own.length))) ?? (await this.#open(daemon, true))
     this.#conversation = conversation
     if (conversation.here !== 'yes') return
@@ -106,12 +111,22 @@ export class Driver {
 
   async #open(daemon: RunningDaemon, mustBeIsolated = false): Promise<Conversation> {
     const dice = this.#dice
-    const sources = this.#world.conversations.filter(({ here, isolated, flight }) => here === 'yes' && isolated && flight?.what !== 'rewind')
+    const sources = this.#world.conversations.filter(
+      ({ here, isolated, flight }) => here === 'yes' && isolated && flight?.what !== 'rewind',
+    )
     const source = dice.chance(0.25) ? sources[dice.below(sources.length)] : undefined
     const fork = source && (await this.#fork(daemon, source))
     const isolated = mustBeIsolated || fork !== undefined || dice.chance(0.7)
     const conversation: Conversation = {
-      id: `${this.#name}${this.#nth}`, isolated, forked: fork?.rows ?? [], messages: [], here: 'unsure', rewound: false, record: [], landed: '', told: [],
+      id: `${this.#name}${this.#nth}`,
+      isolated,
+      forked: fork?.rows ?? [],
+      messages: [],
+      here: 'unsure',
+      rewound: false,
+      record: [],
+      landed: '',
+      told: [],
     }
     this.#conversation = conversation
     this.#world.conversations.push(conversation)
@@ -122,12 +137,17 @@ export class Driver {
   /** What a fork begins with, when its source has anything to begin with. */
   async #fork({ once }: RunningDaemon, source: Conversation): Promise<{ rows: string[]; input: object } | undefined> {
     source.isSource = true
-    const read = await this.#ask(undefined, { what: 'look' }, () => once.call('GET /agents/{id}/transcript', { id: source.id }))
+    const read = await this.#ask(undefined, { what: 'look' }, () =>
+      once.call('GET /agents/{id}/transcript', { id: source.id }),
+    )
     const users = read?.messages.filter(({ role }) => role === 'user') ?? []
     if (!read || !users.length) return undefined
     const keep = users[this.#dice.below(users.length)]!.index
     const rows = read.messages.slice(0, keep).map(({ text }) => text)
-    return { rows, input: { forkOf: { conversationId: source.id, keep, files: this.#dice.chance(0.5) ? 'then' : 'now' } } }
+    return {
+      rows,
+      input: { forkOf: { conversationId: source.id, keep, files: this.#dice.chance(0.5) ? 'then' : 'now' } },
+    }
   }
 
   async #step(daemon: RunningDaemon, conversation: Conversation): Promise<void> {
@@ -135,7 +155,14 @@ export class Driver {
     const { id, isolated } = conversation
     const look = <T>(call: () => Promise<T>) => this.#ask(conversation, { what: 'look' }, call)
     const what = this.#dice.weighed({
-      say: 10, answer: 8, rest: 6, stop: 2, withdraw: 2, order: 3, read: 2, archive: 1,
+      say: 10,
+      answer: 8,
+      rest: 6,
+      stop: 2,
+      withdraw: 2,
+      order: 3,
+      read: 2,
+      archive: 1,
       ...(isolated ? { land: 6, rewind: 6, discard: 2, leave: 0.5 } : { land: 0, rewind: 0, discard: 0, leave: 2 }),
     })
     switch (what) {
@@ -156,7 +183,12 @@ export class Driver {
         const messageIds = line?.messages.map(({ messageId }) => messageId).reverse() ?? []
         for (const message of conversation.messages) message.moved ||= messageIds.includes(message.id)
         const start = this.#dice.chance(0.7) && messageIds.length > 0
-        if (await this.#ask(conversation, { what: 'order' }, () => client.call('POST /agents/{id}/queue/order', { id, messageIds, start }))) count(this.#world, 'order')
+        if (
+          await this.#ask(conversation, { what: 'order' }, () =>
+            client.call('POST /agents/{id}/queue/order', { id, messageIds, start }),
+          )
+        )
+          count(this.#world, 'order')
         return
       }
       case 'land':
@@ -168,7 +200,8 @@ export class Driver {
       case 'archive':
         if (!(await this.#archive(client, conversation))) return
         if (isolated && this.#dice.chance(0.3)) return this.#purge(client, conversation)
-        if (this.#dice.chance(0.5)) await this.#ask(conversation, { what: 'archive' }, () => client.call('POST /agents/unarchive', { ids: [id] }))
+        if (this.#dice.chance(0.5))
+          await this.#ask(conversation, { what: 'archive' }, () => client.call('POST /agents/unarchive', { ids: [id] }))
         return
       case 'discard':
         if (this.#dice.chance(0.7)) await this.#free(client, conversation)
@@ -185,10 +218,13 @@ export class Driver {
 
   /** Answers the cards that are open. */
   async #answer(client: Client, conversation: Conversation): Promise<void> {
-    const card = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}', { id: conversation.id }))
+    const card = await this.#ask(conversation, { what: 'look' }, () =>
+      client.call('GET /agents/{id}', { id: conversation.id }),
+    )
     for (const { requestId, kind } of card?.cards ?? []) {
       const reply = replyTo(kind, requestId)
-      if (await this.#ask(conversation, { what: 'reply', reply }, () => client.call('POST /agent/reply', reply))) count(this.#world, 'reply')
+      if (await this.#ask(conversation, { what: 'reply', reply }, () => client.call('POST /agent/reply', reply)))
+        count(this.#world, 'reply')
     }
   }
 
@@ -196,23 +232,52 @@ export class Driver {
   read(conversation: Conversation, messages: readonly TranscriptMessage[]): void {
     const rows = messages.map(rowOf)
     const changed = conversation.record.findIndex((row, index) => rows[index] !== row)
-    if (changed !== -1) this.#world.faults.push(`${conversation.id}: row ${changed} was ${conversation.record[changed]}, and is ${rows[changed]}`)
+    if (changed !== -1)
+      this.#world.faults.push(
+        `${conversation.id}: row ${changed} was ${conversation.record[changed]}, and is ${rows[changed]}`,
+      )
     const texts = messages.slice(0, conversation.forked.length).map(({ text }) => text)
-    if (String(texts) !== String(conversation.forked)) this.#world.faults.push(`${conversation.id} begins with ${texts.join()}, not with ${conversation.forked.join()}`)
+    if (String(texts) !== String(conversation.forked))
+      this.#world.faults.push(`${conversation.id} begins with ${texts.join()}, not with ${conversation.forked.join()}`)
     conversation.record = rows
   }
 
   /** Sends a message; answers the run it is, or is to be, part of. */
-  async #say(daemon: RunningDaemon, conversation: Conversation, more: object, only?: Kind): Promise<string | undefined> {
+  async #say(
+    daemon: RunningDaemon,
+    conversation: Conversation,
+    more: object,
+    only?: Kind,
+  ): Promise<string | undefined> {
     const dice = this.#dice
     const { id, isolated } = conversation
     const nth = this.#nth++
-    const kind: Kind = only ?? dice.weighed({ plain: 6, slow: 5, ask: 3, plan: 1, permit: 1, words: 2, sleep: 1, git: isolated ? 2 : 0, helper: 1, many: 0, said: 0 })
+    const kind: Kind =
+      only
+      ?? dice.weighed({
+        plain: 6,
+        slow: 5,
+        ask: 3,
+        plan: 1,
+        permit: 1,
+        words: 2,
+        sleep: 1,
+        git: isolated ? 2 : 0,
+        helper: 1,
+        many: 0,
+        said: 0,
+      })
     const message: Message = {
-      id: `${this.#name}-${nth}`, kind, nth,
+      id: `${this.#name}-${nth}`,
+      kind,
+      nth,
       body: {
-        conversationId: id, messageId: `${this.#name}-${nth}`, ...more, prompt: scriptOf(kind, id, `${this.#name}-${nth}`, this.#world.mark),
-        ...(dice.chance(0.4) && { errand: 'ci-fix' }), ...(isolated && dice.chance(0.15) && { autoLand: true }),
+        conversationId: id,
+        messageId: `${this.#name}-${nth}`,
+        ...more,
+        prompt: scriptOf(kind, id, `${this.#name}-${nth}`, this.#world.mark),
+        ...(dice.chance(0.4) && { errand: 'ci-fix' }),
+        ...(isolated && dice.chance(0.15) && { autoLand: true }),
       },
     }
     conversation.messages.push(message)
@@ -238,7 +303,12 @@ export class Driver {
   /** A message that was not sent yet, for one more turn. */
   last(conversation: Conversation): Message {
     const id = `${this.#name}-${this.#nth++}`
-    const message: Message = { id, kind: 'plain', nth: Infinity, body: { conversationId: conversation.id, messageId: id, prompt: scriptOf('plain', conversation.id, id, '') } }
+    const message: Message = {
+      id,
+      kind: 'plain',
+      nth: Infinity,
+      body: { conversationId: conversation.id, messageId: id, prompt: scriptOf('plain', conversation.id, id, '') },
+    }
     conversation.messages.push(message)
     return message
   }
@@ -249,7 +319,9 @@ export class Driver {
     const line = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}/queue', { id }))
     const message = messages.find(each => each.id === line?.messages.at(-1)?.messageId)
     if (!message) return false
-    const done = await this.#ask(conversation, { what: 'withdraw', message }, () => client.call('DELETE /agents/{id}/queue/{messageId}', { id, messageId: message.id }))
+    const done = await this.#ask(conversation, { what: 'withdraw', message }, () =>
+      client.call('DELETE /agents/{id}/queue/{messageId}', { id, messageId: message.id }),
+    )
     if (!done) return false
     message.gone = 'yes'
     count(this.#world, 'withdraw')
@@ -264,7 +336,12 @@ export class Driver {
 
   /** Makes a conversation free, as whoever wants to take something back does first. */
   async #free(client: Client, conversation: Conversation): Promise<void> {
-    if (await this.#ask(conversation, { what: 'stop' }, () => client.call('POST /agent/stop', { conversationId: conversation.id }))) count(this.#world, 'stop')
+    if (
+      await this.#ask(conversation, { what: 'stop' }, () =>
+        client.call('POST /agent/stop', { conversationId: conversation.id }),
+      )
+    )
+      count(this.#world, 'stop')
   }
 
   /** Takes back what waits too, so that the next message is the next turn. */
@@ -279,13 +356,23 @@ export class Driver {
     const card = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}', { id }))
     // Whoever forks it reads its record first; and rows that come after it was read here would go unseen.
     if (conversation.isSource || !card || BUSY.has(card.status)) return
-    const read = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}/transcript', { id }))
-    const places = read?.messages.filter(({ role, checkpointId }) => role === 'user' && checkpointId !== undefined) ?? []
+    const read = await this.#ask(conversation, { what: 'look' }, () =>
+      client.call('GET /agents/{id}/transcript', { id }),
+    )
+    const places =
+      read?.messages.filter(({ role, checkpointId }) => role === 'user' && checkpointId !== undefined) ?? []
     const place = places[this.#dice.below(places.length)]
     if (!read || !place) return
-    const rows = read.messages.flatMap(({ index, messageId }) => (index >= place.index && messageId !== undefined ? [messageId] : []))
+    const rows = read.messages.flatMap(({ index, messageId }) =>
+      index >= place.index && messageId !== undefined ? [messageId] : [],
+    )
     const flight: Flight = { what: 'rewind', index: place.index, rows }
-    if (await this.#ask(conversation, flight, () => client.call('POST /agent/rewind', { conversationId: id, index: place.index }))) this.rewound(conversation, flight)
+    if (
+      await this.#ask(conversation, flight, () =>
+        client.call('POST /agent/rewind', { conversationId: id, index: place.index }),
+      )
+    )
+      this.rewound(conversation, flight)
   }
 
   /** Takes down that a rewind was done. */
@@ -297,7 +384,12 @@ export class Driver {
   }
 
   async #archive(client: Client, conversation: Conversation): Promise<boolean> {
-    if (!(await this.#ask(conversation, { what: 'archive' }, () => client.call('POST /agents/archive', { ids: [conversation.id] })))) return false
+    if (
+      !(await this.#ask(conversation, { what: 'archive' }, () =>
+        client.call('POST /agents/archive', { ids: [conversation.id] }),
+      ))
+    )
+      return false
     count(this.#world, 'archive')
     return true
   }
@@ -317,11 +409,17 @@ export class Driver {
   }
 
   /** Makes a call; undefined when it was refused. What was cut stays in flight. */
-  async #ask<T>(conversation: Conversation | undefined, flight: Flight, call: () => Promise<T>): Promise<T | undefined> {
+  async #ask<T>(
+    conversation: Conversation | undefined,
+    flight: Flight,
+    call: () => Promise<T>,
+  ): Promise<T | undefined> {
     if (conversation) conversation.flight = flight
     const aim = flight.what === this.#aim?.what ? this.#aim : undefined
     aim?.begun()
-    const tell = (came: string) => flight.what !== 'look' && conversation?.told.push(`${flight.what} ${'message' in flight ? flight.message.id : ''} ${came}`)
+    const tell = (came: string) =>
+      flight.what !== 'look'
+      && conversation?.told.push(`${flight.what} ${'message' in flight ? flight.message.id : ''} ${came}`)
     try {
       const answer = await call()
       delete conversation?.flight
@@ -337,7 +435,10 @@ export class Driver {
       if (aim) this.#over(aim)
       tell(`was refused: ${error.message}`)
       if (flight.what !== 'look') count(this.#world, `refused ${flight.what}`)
-      if (error.status >= 500 && error.status !== 503) this.#world.faults.push(`${conversation?.id} ${flight.what}: ${error.status} ${error.message}; ${this.#world.why()}`)
+      if (error.status >= 500 && error.status !== 503)
+        this.#world.faults.push(
+          `${conversation?.id} ${flight.what}: ${error.status} ${error.message}; ${this.#world.why()}`,
+        )
       return undefined
     }
   }
@@ -349,4 +450,5 @@ export class Driver {
 }
 
 /** Sends a message, as often as wanted. */
-export const send = (client: Client, { body }: Message): Promise<Started> => client.call('POST /agent', body as { prompt: string })
+export const send = (client: Client, { body }: Message): Promise<Started> =>
+  client.call('POST /agent', body as { prompt: string })

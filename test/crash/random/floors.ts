@@ -3,20 +3,46 @@ export interface Counts {
   readonly [name: string]: number
 }
 
-/** The least of each kind that two hundred kills have to contain, a fifth of what they usually do: a run with fewer proves little. */
+/**
+ * The least of each kind that two hundred kills have to contain, a fifth of what they usually do: a run with fewer
+ * proves little.
+ */
 const FLOORS: Counts = {
-  'started': 40, 'queued': 20, 'said': 2, 'reply': 2, 'stop': 20, 'withdraw': 6, 'order': 6,
-  'land': 6, 'landed files': 8, 'rewind': 6, 'discard': 4, 'archive': 3, 'purge': 2,
-  'mint': 15, 'revoke': 8, 'settings': 4,
+  started: 40,
+  queued: 20,
+  said: 2,
+  reply: 2,
+  stop: 20,
+  withdraw: 6,
+  order: 6,
+  land: 6,
+  'landed files': 8,
+  rewind: 6,
+  discard: 4,
+  archive: 3,
+  purge: 2,
+  mint: 15,
+  revoke: 8,
+  settings: 4,
 }
 
 /** What a run had too few of, a sentence for each kind. */
-export const tooFew = (counts: Counts, kills: number): string[] => Object.entries(FLOORS).flatMap(([name, floor]) => {
-  const least = Math.floor((floor * kills) / 200)
-  const had = counts[name] ?? 0
-  return had < least ? [`expected at least ${least} × ${name} in ${kills} kills, found ${had}`] : []
-})
+export const tooFew = (counts: Counts, kills: number): string[] =>
+  Object.entries(FLOORS).flatMap(([name, floor]) => {
+    const least = Math.floor((floor * kills) / 200)
+    const had = counts[name] ?? 0
+    return had < least ? [`expected at least ${least} × ${name} in ${kills} kills, found ${had}`] : []
+  })
 
 /** Counts of several lanes together. */
 export const together = (lanes: readonly Counts[]): Counts =>
-  lanes.reduce((sum, counts) => Object.fromEntries([...new Set([...Object.keys(sum), ...Object.keys(counts)])].map(name => [name, (sum[name] ?? 0) + (counts[name] ?? 0)])), {})
+  lanes.reduce(
+    (sum, counts) =>
+      Object.fromEntries(
+        [...new Set([...Object.keys(sum), ...Object.keys(counts)])].map(name => [
+          name,
+          (sum[name] ?? 0) + (counts[name] ?? 0),
+        ]),
+      ),
+    {},
+  )

@@ -9,11 +9,19 @@ const MOST_OF_FILE = 1 << 20
 const MOST_OF_ALL = 32 << 20
 
 /** Writes down what a run found wrong, what was asked in it, and what it left on the disk; answers the folder. */
-export const keep = (place: Place, name: string, faults: readonly string[], counts: object, conversations: readonly Conversation[]): string => {
+export const keep = (
+  place: Place,
+  name: string,
+  faults: readonly string[],
+  counts: object,
+  conversations: readonly Conversation[],
+): string => {
   const folder = resolve('.tap', 'crash', name)
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  const asked = conversations.map(({ id, here, told }) => `${id} (${here})\n${told.map(line => `  ${line}\n`).join('')}`)
+  const asked = conversations.map(
+    ({ id, here, told }) => `${id} (${here})\n${told.map(line => `  ${line}\n`).join('')}`,
+  )
   writeFileSync(join(folder, 'faults.txt'), `${faults.join('\n')}\n\n${JSON.stringify(counts)}\n\n${asked.join('\n')}`)
   let left = MOST_OF_ALL
   for (const of of ['data', 'workspace'] as const) {

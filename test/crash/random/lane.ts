@@ -48,16 +48,34 @@ export class Lane {
     this.#dice = new Dice(seed)
     this.#kills = kills
     this.#name = `${seed}-${name}`
-    this.#world = { conversations: [], streams: new Streams(), faults: [], mark: `3571.${process.pid}${name.charCodeAt(0)}`, counts: new Map(), why: () => lastFailure(join(folder, 'data')) }
-    this.#drivers = Array.from({ length: DRIVERS }, (_, index) => new Driver(this.#world, new Dice(seed * 7 + index + 1), `${name}${'xyz'[index]}`))
+    this.#world = {
+      conversations: [],
+      streams: new Streams(),
+      faults: [],
+      mark: `3571.${process.pid}${name.charCodeAt(0)}`,
+      counts: new Map(),
+      why: () => lastFailure(join(folder, 'data')),
+    }
+    this.#drivers = Array.from(
+      { length: DRIVERS },
+      (_, index) => new Driver(this.#world, new Dice(seed * 7 + index + 1), `${name}${'xyz'[index]}`),
+    )
     this.#office = new Office(this.#place, this.#world, new Dice(seed * 11 + 5))
     const { workspace } = this.#place
-    makeWorkspace(workspace, { '.sandbox/config/settings.json': '{"autoResumeOnRestart":true}\n', 'README.md': '# work\n', 'main.txt': '0\n', 'mine.txt': 'committed\n' })
+    makeWorkspace(workspace, {
+      '.sandbox/config/settings.json': '{"autoResumeOnRestart":true}\n',
+      'README.md': '# work\n',
+      'main.txt': '0\n',
+      'mine.txt': 'committed\n',
+    })
     for (const [file, text] of Object.entries(PERSON)) writeFileSync(join(workspace, file), text)
     inGit(workspace, 'add', 'staged.txt')
   }
 
-  /** Kills as often as it is to, brings everything to rest, and answers what was found wrong and where the rest of it is kept. */
+  /**
+   * Kills as often as it is to, brings everything to rest, and answers what was found wrong and where the rest of it is
+   * kept.
+   */
   async run(): Promise<{ faults: readonly string[]; counts: Counts; kept?: string }> {
     const { faults, streams, counts, conversations } = this.#world
     try {
@@ -68,8 +86,13 @@ export class Lane {
     }
     const told = conversations.filter(({ id }) => faults.some(fault => fault.includes(`${id}:`)))
     for (const conversation of told) this.#t.comment(`${conversation.id}: ${conversation.told.join('; ')}`)
-    const found = { faults: [...faults, ...streams.faults], counts: { kills: this.#killed, frames: streams.shown, ...Object.fromEntries([...counts].sort()) } }
-    return found.faults.length ? { ...found, kept: keep(this.#place, this.#name, found.faults, found.counts, conversations) } : found
+    const found = {
+      faults: [...faults, ...streams.faults],
+      counts: { kills: this.#killed, frames: streams.shown, ...Object.fromEntries([...counts].sort()) },
+    }
+    return found.faults.length
+      ? { ...found, kept: keep(this.#place, this.#name, found.faults, found.counts, conversations) }
+      : found
   }
 
   /** From a start to a kill. */
@@ -77,7 +100,13 @@ export class Lane {
     const dice = this.#dice
     if (dice.chance(0.08)) {
       // Killed in the middle of its start; when it was quicker, it is killed at once all the same.
-      const daemon = await this.#start(['timeout', '--foreground', '-s', 'KILL', String((30 + dice.below(400)) / 1000)]).catch(() => undefined)
+      const daemon = await this.#start([
+        'timeout',
+        '--foreground',
+        '-s',
+        'KILL',
+        String((30 + dice.below(400)) / 1000),
+      ]).catch(() => undefined)
       if (daemon) await killWithin(daemon)
       return this.#dead()
     }
@@ -91,7 +120,10 @@ export class Lane {
     const what = dice.weighed({ any: 4, land: 4, rewind: 3, reply: 1.5, discard: 1, purge: 2 })
     const aim = what === 'any' ? undefined : new Moment(what)
     const aimed = dice.below(DRIVERS)
-    const driven = [...this.#drivers.map((driver, index) => driver.drive(daemon, index === aimed ? aim : undefined)), this.#office.drive(daemon)]
+    const driven = [
+      ...this.#drivers.map((driver, index) => driver.drive(daemon, index === aimed ? aim : undefined)),
+      this.#office.drive(daemon),
+    ]
     for (const { id, here } of this.#world.conversations) if (here === 'yes') void this.#world.streams.watch(daemon, id)
     if (aim) await aim.wait(dice, this.#place.workspace)
     else await delay(5 + dice.below(dice.chance(0.3) ? 600 : 200))
@@ -125,8 +157,13 @@ export class Lane {
     faults.push(...[...ids].filter(id => !known.has(id)).map(id => `${id} is there, and nobody opened it`))
     this.#landings()
     faults.push(...(await this.#office.faults(daemon)))
-    faults.push(...(await leftProcesses(folder, this.#world.mark, [daemon.pid, process.pid])).map(left => `was left running: ${left}`))
-    for (const [file, text] of Object.entries(PERSON)) if (readFileSync(join(workspace, file), 'utf8') !== text) faults.push(`${file} of the person was changed`)
+    faults.push(
+      ...(await leftProcesses(folder, this.#world.mark, [daemon.pid, process.pid])).map(
+        left => `was left running: ${left}`,
+      ),
+    )
+    for (const [file, text] of Object.entries(PERSON))
+      if (readFileSync(join(workspace, file), 'utf8') !== text) faults.push(`${file} of the person was changed`)
     if (this.#dice.chance(0.3)) this.#office.commit()
   }
 
@@ -155,9 +192,16 @@ export class Lane {
       if (!isHere) return
       // It may have been cut before it was heard: then a turn is still under way.
       await client.call('POST /agent/stop', { conversationId: id })
-      const again = flight.what === 'discard' ? client.call('POST /agents/{id}/discard', { id }) : client.call('POST /agents/purge', { ids: [id] })
-      const error = await again.then(() => undefined, (error: Refusal) => error)
-      if (error && error.status !== 404) faults.push(`${id}: a ${flight.what} asked for again was refused: ${error.message}`)
+      const again =
+        flight.what === 'discard'
+          ? client.call('POST /agents/{id}/discard', { id })
+          : client.call('POST /agents/purge', { ids: [id] })
+      const error = await again.then(
+        () => undefined,
+        (error: Refusal) => error,
+      )
+      if (error && error.status !== 404)
+        faults.push(`${id}: a ${flight.what} asked for again was refused: ${error.message}`)
       return
     }
     conversation.told.push(`kill ${this.#killed}`)
@@ -180,7 +224,8 @@ export class Lane {
     const { messages: rows } = await client.call('GET /agents/{id}/transcript', { id })
     if (flight?.what === 'rewind') {
       const there = flight.rows.filter(row => rows.some(({ messageId }) => messageId === row))
-      if (there.length && there.length < flight.rows.length) faults.push(`${id}: a rewind left ${there.join()} of ${flight.rows.join()}`)
+      if (there.length && there.length < flight.rows.length)
+        faults.push(`${id}: a rewind left ${there.join()} of ${flight.rows.join()}`)
       if (!there.length) driver.rewound(conversation, flight)
     }
     driver.read(conversation, rows)
@@ -188,7 +233,8 @@ export class Lane {
     const again = acknowledged[acknowledged.length - 1 - this.#dice.below(Math.min(3, acknowledged.length))]
     if (!again) return
     const answer = await send(client, again).catch(refused)
-    if (JSON.stringify(answer) !== JSON.stringify(again.answer)) faults.push(`${id}: ${again.id} was answered ${JSON.stringify(again.answer)}, and now ${JSON.stringify(answer)}`)
+    if (JSON.stringify(answer) !== JSON.stringify(again.answer))
+      faults.push(`${id}: ${again.id} was answered ${JSON.stringify(again.answer)}, and now ${JSON.stringify(answer)}`)
   }
 
   /** Lets everything end, and judges what is left. */
@@ -204,14 +250,27 @@ export class Lane {
       const { messages } = await daemon.client.call('GET /agents/{id}/transcript', { id })
       this.#drivers[0]!.read(conversation, messages)
       const files = filesIn(isolated ? copyOf(this.#place, id) : workspace, id)
-      faults.push(...[...recordFaults(conversation, messages), ...lineFaults(conversation, messages, files, run => streams.end(run))].map(fault => `${id}: ${fault}`))
+      faults.push(
+        ...[
+          ...recordFaults(conversation, messages),
+          ...lineFaults(conversation, messages, files, run => streams.end(run)),
+        ].map(fault => `${id}: ${fault}`),
+      )
     }
     this.#landings()
     faults.push(...(await this.#office.faults(daemon)))
     const code = await daemon.terminate()
     if (code !== 0) faults.push(`the last daemon ended with ${code}: ${daemon.stderr().slice(-500)}`)
-    faults.push(...(await leftProcesses(this.#place.folder, this.#world.mark, [process.pid])).map(pid => `was left running: ${pid}`))
-    faults.push(...leftovers(this.#place), ...repositoryFaults(this.#place, conversations), ...this.#office.ofPerson(Object.keys(PERSON)))
+    faults.push(
+      ...(await leftProcesses(this.#place.folder, this.#world.mark, [process.pid])).map(
+        pid => `was left running: ${pid}`,
+      ),
+    )
+    faults.push(
+      ...leftovers(this.#place),
+      ...repositoryFaults(this.#place, conversations),
+      ...this.#office.ofPerson(Object.keys(PERSON)),
+    )
     if (existsSync(join(this.#place.data, 'daemon.lock'))) faults.push('the lock of the data folder is left')
   }
 
@@ -224,13 +283,22 @@ export class Lane {
     for (let sent = false; ;) {
       const ended = await streams.watch(daemon, id, {
         onFrame: frame => {
-          if (frame.kind === 'question' || frame.kind === 'plan' || frame.kind === 'permission') void client.call('POST /agent/reply', replyTo(frame.kind, frame.requestId)).catch(refused)
-          if (frame.kind === 'tool_call' && JSON.stringify(frame).includes(mark)) void client.call('POST /agent/stop', { conversationId: id }).catch(refused)
+          if (frame.kind === 'question' || frame.kind === 'plan' || frame.kind === 'permission')
+            void client.call('POST /agent/reply', replyTo(frame.kind, frame.requestId)).catch(refused)
+          if (frame.kind === 'tool_call' && JSON.stringify(frame).includes(mark))
+            void client.call('POST /agent/stop', { conversationId: id }).catch(refused)
         },
       })
       const { messages, running } = await client.call('GET /agents/{id}/queue', { id })
       if (running) continue
-      if (messages.length) await client.call('POST /agents/{id}/queue/order', { id, messageIds: messages.map(({ messageId }) => messageId), start: true }).catch(refused)
+      if (messages.length)
+        await client
+          .call('POST /agents/{id}/queue/order', {
+            id,
+            messageIds: messages.map(({ messageId }) => messageId),
+            start: true,
+          })
+          .catch(refused)
       else if (!sent) {
         sent = true
         this.#drivers[0]!.accepted(conversation, last, await send(client, last))
@@ -253,7 +321,8 @@ const started = async ({ client }: RunningDaemon) => {
 
 /** The last line of a daemon's log that tells of a failed request. */
 const lastFailure = (data: string): string =>
-  globSync('logs/daemon.log*', { cwd: data }).flatMap(name => readFileSync(join(data, name), 'utf8').split('\n'))
+  globSync('logs/daemon.log*', { cwd: data })
+    .flatMap(name => readFileSync(join(data, name), 'utf8').split('\n'))
     .findLast(line => line.includes('a request failed')) ?? 'its log has nothing of it'
 
 /** Kills a daemon that has another program around it, which ends with it. */

@@ -67,43 +67,73 @@ const disorder = (messages: readonly Message[], ids: readonly string[], delivery
     const found = messages.find(message => message.id === id)
     return found?.answer?.delivery === delivery && !found.moved ? [found.nth] : []
   })
-  return nths.some((nth, index) => nth < (nths[index - 1] ?? -1)) ? [`${delivery} messages ran in the order ${nths.join()}`] : []
+  return nths.some((nth, index) => nth < (nths[index - 1] ?? -1))
+    ? [`${delivery} messages ran in the order ${nths.join()}`]
+    : []
 }
 
 /** What is wrong with a record at rest: every acknowledged message is there once, and nothing that nobody sent. */
 export const recordFaults = ({ messages, forked }: Conversation, rows: readonly TranscriptMessage[]): string[] => {
   const ids = userIds(rows.slice(forked.length))
   const known = new Map(messages.map(message => [message.id, message]))
-  const said = rows.slice(forked.length).filter(({ role }) => role === 'assistant').map(({ text }) => text).join('\n')
+  const said = rows
+    .slice(forked.length)
+    .filter(({ role }) => role === 'assistant')
+    .map(({ text }) => text)
+    .join('\n')
   return [
     ...repeated(ids).map(id => `${id} is there twice`),
     ...ids.filter(id => !known.has(id)).map(id => `${id} was never sent`),
     ...ids.filter(id => known.get(id)?.gone === 'yes').map(id => `${id} was taken away and is there`),
-    ...messages.filter(({ id, answer, gone }) => answer && !gone && !ids.includes(id)).map(({ id }) => `${id} was acknowledged and is not there`),
+    ...messages
+      .filter(({ id, answer, gone }) => answer && !gone && !ids.includes(id))
+      .map(({ id }) => `${id} was acknowledged and is not there`),
     ...ids.filter(id => said.split(`${id} one`).length > 2).map(id => `the sentence of ${id} was said twice`),
     ...disorder(messages, ids, 'queued'),
     ...disorder(messages, ids, 'started'),
   ]
 }
 
-/** What is wrong with what the turns of a record wrote: a line for each, in order, once where the turn was completed. */
+/**
+ * What is wrong with what the turns of a record wrote: a line for each, in order, once where the turn was completed.
+ */
 export const lineFaults = (
-  { messages, forked }: Conversation, rows: readonly TranscriptMessage[], files: { readonly [name: string]: string }, ended: (run: string) => string | undefined,
-): string[] => Object.entries(files).flatMap(([name, text]) => {
-  const lines = text.split('\n').filter(Boolean)
-  const ids = userIds(rows.slice(forked.length))
-  const places = lines.map(line => ids.indexOf(line))
-  const completed = messages.filter(({ id, kind, answer }) => kind !== 'said' && answer && answer.delivery !== 'said' && ids.includes(id) && ended(answer.run) === 'completed')
-  return [
-    ...repeated(lines).map(line => `${name}: ${line} was written twice`),
-    ...lines.filter(line => !ids.includes(line)).map(line => `${name}: ${line} is there, and its message is not in the record`),
-    ...(places.some((place, index) => place < (places[index - 1] ?? -1)) ? [`${name}: the lines are in the order ${lines.join()}`] : []),
-    ...completed.filter(({ id }) => !lines.includes(id)).map(({ id }) => `${name}: the turn of ${id} was completed, and its line is not there`),
-  ]
-})
+  { messages, forked }: Conversation,
+  rows: readonly TranscriptMessage[],
+  files: { readonly [name: string]: string },
+  ended: (run: string) => string | undefined,
+): string[] =>
+  Object.entries(files).flatMap(([name, text]) => {
+    const lines = text.split('\n').filter(Boolean)
+    const ids = userIds(rows.slice(forked.length))
+    const places = lines.map(line => ids.indexOf(line))
+    const completed = messages.filter(
+      ({ id, kind, answer }) =>
+        kind !== 'said'
+        && answer
+        && answer.delivery !== 'said'
+        && ids.includes(id)
+        && ended(answer.run) === 'completed',
+    )
+    return [
+      ...repeated(lines).map(line => `${name}: ${line} was written twice`),
+      ...lines
+        .filter(line => !ids.includes(line))
+        .map(line => `${name}: ${line} is there, and its message is not in the record`),
+      ...(places.some((place, index) => place < (places[index - 1] ?? -1))
+        ? [`${name}: the lines are in the order ${lines.join()}`]
+        : []),
+      ...completed
+        .filter(({ id }) => !lines.includes(id))
+        .map(({ id }) => `${name}: the turn of ${id} was completed, and its line is not there`),
+    ]
+  })
 
 /** The names of the two files a conversation writes. */
-export const filesOf = (id: string): { readonly a: string; readonly b: string } => ({ a: `work/${id}.a`, b: `work/${id}.b` })
+export const filesOf = (id: string): { readonly a: string; readonly b: string } => ({
+  a: `work/${id}.a`,
+  b: `work/${id}.b`,
+})
 
 /** The script of a message. */
 export const scriptOf = (kind: Kind, conversation: string, id: string, mark: string): string => {

@@ -44,11 +44,15 @@ export class Moment implements Aim {
 }
 
 /** Answers when a landing puts its first file beside its place. */
-const landingIn = (workspace: string): Promise<void> => new Promise(resolve => {
-  const watchers = [workspace, join(workspace, 'work')].filter(folder => existsSync(folder)).map(folder =>
-    watch(folder, { persistent: false }, (_, name) => {
-      if (!name?.startsWith(TEMPORARY)) return
-      for (const watcher of watchers) watcher.close()
-      resolve()
-    }))
-})
+const landingIn = (workspace: string): Promise<void> =>
+  new Promise(resolve => {
+    const watchers = [workspace, join(workspace, 'work')]
+      .filter(folder => existsSync(folder))
+      .map(folder =>
+        watch(folder, { persistent: false }, (_, name) => {
+          if (!name?.startsWith(TEMPORARY)) return
+          for (const watcher of watchers) watcher.close()
+          resolve()
+        }),
+      )
+  })

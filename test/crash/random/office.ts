@@ -70,22 +70,32 @@ export class Office {
 
   /** What is wrong with tokens and settings after a start; what was in flight is settled. */
   async faults({ client, url }: RunningDaemon): Promise<string[]> {
-    const { autoResumeOnRestart } = await client.call('GET /settings') as { autoResumeOnRestart?: boolean }
-    const faults = this.#goesOn.includes(autoResumeOnRestart === true) ? [] : [`the setting is ${autoResumeOnRestart}, and was to be ${this.#goesOn.join(' or ')}`]
+    const { autoResumeOnRestart } = (await client.call('GET /settings')) as { autoResumeOnRestart?: boolean }
+    const faults = this.#goesOn.includes(autoResumeOnRestart === true)
+      ? []
+      : [`the setting is ${autoResumeOnRestart}, and was to be ${this.#goesOn.join(' or ')}`]
     this.#goesOn = [autoResumeOnRestart === true]
     const { tokens: rows } = await client.call('GET /system/control/tokens')
     for (const token of this.#tokens) {
       const row = rows.find(({ label }) => label === token.label)
       if (token.state === 'unsure') Object.assign(token, row ? { id: row.id, state: 'minted' } : { state: 'revoked' })
       if (token.state === 'going') token.state = row ? 'minted' : 'revoked'
-      if ((row !== undefined) !== (token.state === 'minted')) faults.push(`the token ${token.label} was ${token.state}, and is ${row ? 'there' : 'not there'}`)
+      if ((row !== undefined) !== (token.state === 'minted'))
+        faults.push(`the token ${token.label} was ${token.state}, and is ${row ? 'there' : 'not there'}`)
     }
-    for (const { label } of rows) if (!this.#tokens.some(token => token.label === label)) faults.push(`the token ${label} was never minted`)
+    for (const { label } of rows)
+      if (!this.#tokens.some(token => token.label === label)) faults.push(`the token ${label} was never minted`)
     const tried = this.#tokens.filter(({ text }) => text)
     const { text, state, label } = tried[this.#dice.below(tried.length)] ?? {}
     if (!text) return faults
-    const works = await createClient({ url, token: text }).call('GET /agents').then(() => true, (error: unknown) => !(error instanceof Refusal && error.status === 401))
-    if (works !== (state === 'minted')) faults.push(`the token ${label} was ${state}, and ${works ? 'works' : 'does not work'}`)
+    const works = await createClient({ url, token: text })
+      .call('GET /agents')
+      .then(
+        () => true,
+        (error: unknown) => !(error instanceof Refusal && error.status === 401),
+      )
+    if (works !== (state === 'minted'))
+      faults.push(`the token ${label} was ${state}, and ${works ? 'works' : 'does not work'}`)
     return faults
   }
 
@@ -102,7 +112,10 @@ export class Office {
     const status = inGit(workspace, 'status', '--porcelain', '--', ...files)
     const staged = inGit(workspace, 'diff', '--cached', '--name-only').trim()
     return [
-      ...(status === ' M mine.txt\nA  staged.txt\n?? loose.txt\n' || status === 'A  staged.txt\n M mine.txt\n?? loose.txt\n' ? [] : [`git status says ${JSON.stringify(status)}`]),
+      ...(status === ' M mine.txt\nA  staged.txt\n?? loose.txt\n'
+      || status === 'A  staged.txt\n M mine.txt\n?? loose.txt\n'
+        ? []
+        : [`git status says ${JSON.stringify(status)}`]),
       ...(staged === 'staged.txt' ? [] : [`staged is ${staged}`]),
     ]
   }

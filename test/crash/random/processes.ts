@@ -29,13 +29,19 @@ const found = (folder: string, mark: string): { all: Map<number, Found>; ours: F
     const process = { pid, parent: Number(parent), words }
     all.set(pid, process)
     const cwd = orElse(() => readlinkSync(`/proc/${pid}/cwd`), '')
-    if (words.includes(folder) || words.includes(mark) || cwd === folder || cwd.startsWith(`${folder}/`)) ours.push(process)
+    if (words.includes(folder) || words.includes(mark) || cwd === folder || cwd.startsWith(`${folder}/`))
+      ours.push(process)
   }
   return { all, ours }
 }
 
 /** What earlier daemons left running on these folders, a moment after the present one has started. */
-export const leftProcesses = async (folder: string, mark: string, keep: readonly number[], withinMs = 2_000): Promise<string[]> => {
+export const leftProcesses = async (
+  folder: string,
+  mark: string,
+  keep: readonly number[],
+  withinMs = 2_000,
+): Promise<string[]> => {
   for (const until = performance.now() + withinMs; ;) {
     const { all, ours } = found(folder, mark)
     const belongs = (pid: number): boolean => keep.includes(pid) || (all.has(pid) && belongs(all.get(pid)!.parent))

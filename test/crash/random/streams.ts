@@ -20,11 +20,13 @@ export const wholeness = (frames: readonly Frame[]): string[] => {
   if (done.length !== 1 || done[0] !== frames.length - 1) faults.push(`done is at ${done.join()} of ${frames.length}`)
   const resolved = frames.flatMap(frame => (frame.kind === 'resolved' ? [frame.requestId] : []))
   const raised = frames.flatMap(frame => (CARDS.has(frame.kind) ? [(frame as { requestId: string }).requestId] : []))
-  if (String(raised.sort()) !== String(resolved.sort())) faults.push(`cards ${raised.join()} were resolved ${resolved.join()}`)
+  if (String(raised.sort()) !== String(resolved.sort()))
+    faults.push(`cards ${raised.join()} were resolved ${resolved.join()}`)
   const open = new Set<string>()
   for (const frame of frames) {
     if (frame.kind === 'tool_call') open.add(frame.id)
-    if (frame.kind === 'tool_call_update' && (frame.status === 'completed' || frame.status === 'failed')) open.delete(frame.id)
+    if (frame.kind === 'tool_call_update' && (frame.status === 'completed' || frame.status === 'failed'))
+      open.delete(frame.id)
   }
   if (open.size) faults.push(`calls ${[...open].join()} are open`)
   const steers = frames.flatMap(frame => (frame.kind === 'steer' ? [frame.messageId] : []))
@@ -58,9 +60,13 @@ export class Streams {
     if (frames.length < known) this.faults.push(`${run}: ${known} frames were there, and ${frames.length} are left`)
   }
 
-  /** Watches the newest run, or the one named, from its first frame until it ends, is cut or shows what is waited for; answers the run once it ended. */
+  /**
+   * Watches the newest run, or the one named, from its first frame until it ends, is cut or shows what is waited for;
+   * answers the run once it ended.
+   */
   async watch(
-    { url, session }: RunningDaemon, conversationId: string,
+    { url, session }: RunningDaemon,
+    conversationId: string,
     { run, onFrame, until }: { run?: string; onFrame?: (frame: Frame) => void; until?: (frame: Frame) => boolean } = {},
   ): Promise<string | undefined> {
     let attached = ''
@@ -68,7 +74,8 @@ export class Streams {
     let last = 0
     try {
       const response = await fetch(`${url}/agent/attach`, {
-        method: 'POST', body: JSON.stringify({ conversationId, ...(run && { run }) }),
+        method: 'POST',
+        body: JSON.stringify({ conversationId, ...(run && { run }) }),
         headers: { authorization: `Bearer ${session}`, 'content-type': 'application/json' },
       })
       if (!response.ok || !response.body) return undefined

@@ -27,9 +27,12 @@ export const filesIn = (folder: string, id: string): { a: string; b: string } =>
 const committed = (workspace: string, id: string): Set<string> => {
   const { a, b } = filesOf(id)
   const commits = inGit(workspace, 'cat-file', '--batch-all-objects', '--batch-check=%(objecttype) %(objectname)')
-    .split('\n').flatMap(line => (line.startsWith('commit ') ? [line.slice('commit '.length)] : []))
+    .split('\n')
+    .flatMap(line => (line.startsWith('commit ') ? [line.slice('commit '.length)] : []))
   const answers = execFileSync('git', ['cat-file', '--batch'], {
-    cwd: workspace, input: commits.map(commit => `${commit}:${a}\n${commit}:${b}\n`).join(''), maxBuffer: 1 << 28,
+    cwd: workspace,
+    input: commits.map(commit => `${commit}:${a}\n${commit}:${b}\n`).join(''),
+    maxBuffer: 1 << 28,
   })
   let at = 0
   const next = (): string => {
@@ -58,19 +61,27 @@ export const landingFaults = ({ workspace }: Place, conversation: Conversation):
 }
 
 /** What nobody may leave behind in a git folder or beside it. */
-const LEFT = /(?:\.lock|\.tmp|\.temp|~|\.new|\.old)$|(?:^|\/)(?:tmp_|\.tmp|\.sandbox-write-|\.probe)|\.lock\.\d+$|daemon\.json$/
+const LEFT =
+  /(?:\.lock|\.tmp|\.temp|~|\.new|\.old)$|(?:^|\/)(?:tmp_|\.tmp|\.sandbox-write-|\.probe)|\.lock\.\d+$|daemon\.json$/
 
 const below = (folder: string): string[] => readdirSync(folder, { recursive: true }) as string[]
 
 /** What is left of steps that were cut off, once a daemon has started again, come to rest and gone. */
 export const leftovers = ({ workspace, data }: Place): string[] => [
-  ...below(workspace).filter(name => LEFT.test(name)).map(name => `workspace ${name}`),
-  ...below(data).filter(name => LEFT.test(name)).map(name => `data ${name}`),
+  ...below(workspace)
+    .filter(name => LEFT.test(name))
+    .map(name => `workspace ${name}`),
+  ...below(data)
+    .filter(name => LEFT.test(name))
+    .map(name => `data ${name}`),
   ...['rewinds', 'forks', 'runs', 'bad'].flatMap(name => globSync(`journals/agent/${name}/*`, { cwd: data })),
   ...globSync(['files/agents/landings/*', 'agent/rebasing/*', 'agents/benches/*', 'uploads/*'], { cwd: data }),
 ]
 
-/** What is wrong with the repository: branches, git dirs of copies and checkouts are those of the conversations that are left. */
+/**
+ * What is wrong with the repository: branches, git dirs of copies and checkouts are those of the conversations that are
+ * left.
+ */
 export const repositoryFaults = (place: Place, conversations: readonly Conversation[]): string[] => {
   const { workspace, data } = place
   const left = conversations.filter(({ here, isolated }) => here === 'yes' && isolated).map(({ id }) => id)
@@ -78,10 +89,16 @@ export const repositoryFaults = (place: Place, conversations: readonly Conversat
     ...found.filter(id => !most.includes(id)).map(id => `${what} of ${id} is left`),
     ...least.filter(id => !found.includes(id)).map(id => `${what} of ${id} is gone`),
   ]
-  const branches = inGit(workspace, 'for-each-ref', '--format=%(refname)', 'refs/heads/agent', 'refs/sandbox/parked').split('\n').filter(Boolean)
+  const branches = inGit(workspace, 'for-each-ref', '--format=%(refname)', 'refs/heads/agent', 'refs/sandbox/parked')
+    .split('\n')
+    .filter(Boolean)
     .map(name => name.replace(/^refs\/(?:heads\/agent|sandbox\/parked)\/([^/]+).*$/, '$1'))
   const notes = names(join(data, 'agent/made')).filter(name => name.endsWith('.json'))
-  const held = notes.flatMap(name => (JSON.parse(readFileSync(join(data, 'agent/made', name), 'utf8')) as { repos: { gitdir: string }[] }).repos.map(({ gitdir }) => gitdir))
+  const held = notes.flatMap(name =>
+    (JSON.parse(readFileSync(join(data, 'agent/made', name), 'utf8')) as { repos: { gitdir: string }[] }).repos.map(
+      ({ gitdir }) => gitdir,
+    ),
+  )
   const gitdirs = names(join(data, 'agent/git')).map(name => join(data, 'agent/git', name))
   const fsck = (() => {
     try {
@@ -91,11 +108,29 @@ export const repositoryFaults = (place: Place, conversations: readonly Conversat
     }
   })()
   return [
-    ...same('the branch', [...new Set(branches)].filter(id => !id.startsWith('.')), left),
+    ...same(
+      'the branch',
+      [...new Set(branches)].filter(id => !id.startsWith('.')),
+      left,
+    ),
     ...held.filter(gitdir => !existsSync(gitdir)).map(gitdir => `the git dir ${gitdir} is gone`),
-    ...gitdirs.filter(gitdir => !held.includes(gitdir.replace(/\.seen$/, ''))).map(gitdir => `the git dir ${gitdir} is left`),
-    ...same('the checkout', names(join(data, 'agent/checkouts')).filter(id => id !== '.spare'), left, []),
-    ...same('the note', names(join(data, 'agent/made')).map(name => name.replace(/\.json$/, '')).filter(id => id !== '.spare'), left, []),
+    ...gitdirs
+      .filter(gitdir => !held.includes(gitdir.replace(/\.seen$/, '')))
+      .map(gitdir => `the git dir ${gitdir} is left`),
+    ...same(
+      'the checkout',
+      names(join(data, 'agent/checkouts')).filter(id => id !== '.spare'),
+      left,
+      [],
+    ),
+    ...same(
+      'the note',
+      names(join(data, 'agent/made'))
+        .map(name => name.replace(/\.json$/, ''))
+        .filter(id => id !== '.spare'),
+      left,
+      [],
+    ),
     ...(fsck.trim() ? [fsck.trim()] : []),
   ]
 }

@@ -6,7 +6,12 @@ import { refusalOf } from './memory.js'
 
 const ROLES: Role[] = ['viewer', 'collaborator', 'maintainer', 'owner']
 const SCOPES: Scope[] = ['editor', 'read', 'drive', 'land']
-const ROLE_OF: { [scope in Scope]: Role } = { editor: 'collaborator', read: 'viewer', drive: 'collaborator', land: 'maintainer' }
+const ROLE_OF: { [scope in Scope]: Role } = {
+  editor: 'collaborator',
+  read: 'viewer',
+  drive: 'collaborator',
+  land: 'maintainer',
+}
 
 const person = (role: Role, kind: CallerKind = 'session'): Caller => ({ kind, actor: 'a@b.c', role })
 const token = (scope: Scope): Caller => ({ kind: 'token', actor: 'token:x', role: ROLE_OF[scope], scope })
@@ -20,7 +25,11 @@ t.test('a person is let in from the least role on, whatever the scopes', async t
     for (const [needed, floor] of ROLES.entries()) {
       for (const tokens of SETS) {
         if (have >= needed) t.equal(admit(person(role), route(floor, tokens)).role, role)
-        else t.match(await refusalOf(() => admit(person(role), route(floor, tokens))), { status: 403, message: `takes role ${floor}, found role ${role}` })
+        else
+          t.match(await refusalOf(() => admit(person(role), route(floor, tokens))), {
+            status: 403,
+            message: `takes role ${floor}, found role ${role}`,
+          })
       }
     }
   }
@@ -45,16 +54,24 @@ t.test('a control token is let in by its scope alone, whatever the floor', async
 
 t.test('a run reaches what its starter does, without the trust surface', async t => {
   t.equal(admit(person('maintainer', 'run'), route('viewer', ['read'])).kind, 'run')
-  t.match(await refusalOf(() => admit(person('owner', 'run'), route('viewer', []))), { status: 403, message: 'no run reaches' })
+  t.match(await refusalOf(() => admit(person('owner', 'run'), route('viewer', []))), {
+    status: 403,
+    message: 'no run reaches',
+  })
   t.match(await refusalOf(() => admit(person('viewer', 'run'), route('maintainer', ['land']))), { status: 403 })
 })
 
 t.test('no other kind of caller comes in by a route', async t => {
   for (const kind of ['turn', 'extension', 'plugin'] as const) {
-    t.match(await refusalOf(() => admit(person('owner', kind), route('viewer', SCOPES))), { status: 403, message: `kind ${kind}` })
+    t.match(await refusalOf(() => admit(person('owner', kind), route('viewer', SCOPES))), {
+      status: 403,
+      message: `kind ${kind}`,
+    })
   }
 })
 
 t.test('a token without a scope reaches nothing', async t => {
-  t.match(await refusalOf(() => admit({ kind: 'token', actor: 'token:x', role: 'owner' }, route('viewer', SCOPES))), { status: 403 })
+  t.match(await refusalOf(() => admit({ kind: 'token', actor: 'token:x', role: 'owner' }, route('viewer', SCOPES))), {
+    status: 403,
+  })
 })

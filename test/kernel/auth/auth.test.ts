@@ -19,7 +19,12 @@ t.test('after 30 failures a minute an address gets 429 for failing requests whil
   const { token, id } = await held.signIn()
   for (let n = 0; n < 30; n++) t.equal((await refusalOf(() => held.auth.authenticate(wrong, '10.0.0.1'))).status, 401)
   t.match(await refusalOf(() => held.auth.authenticate(wrong, '10.0.0.1')), { status: 429, detail: { retryAfter: 60 } })
-  t.match(await refusalOf(async () => held.auth.handlers['kernel.session.renew']({ token: 'x', address: '10.0.0.1' }, contextOf())), { status: 429 })
+  t.match(
+    await refusalOf(async () =>
+      held.auth.handlers['kernel.session.renew']({ token: 'x', address: '10.0.0.1' }, contextOf()),
+    ),
+    { status: 429 },
+  )
   t.equal(held.auth.authenticate({ kind: 'bearer', value: token }, '10.0.0.1').sessionId, id)
   t.equal((await refusalOf(() => held.auth.authenticate(wrong, '10.0.0.2'))).status, 401)
   held.clock.now += MINUTE

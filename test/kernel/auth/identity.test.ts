@@ -56,32 +56,38 @@ t.test('of twenty who redeem one code at once exactly one wins', async t => {
   t.equal(Object.keys(bookOf(held).sessions).length, 1)
 })
 
-t.test('a code is spent by the one write that grants: whatever is on the disk, it is good and unused or used and granted', async t => {
-  const held = await started()
-  const code = await held.auth.mintLogin()
-  const before = new MemoryFiles()
-  for (const [name, text] of held.files.texts) before.texts.set(name, text)
-  const writes = held.files.writes.length
-  const { token } = await redeem(held, code)
-  t.equal(held.files.writes.length, writes + 1)
-  const after = await started({ files: held.files, clock: held.clock })
-  t.match(await refusalOf(() => redeem(after, code)), { status: 401 })
-  t.equal(after.auth.authenticate({ kind: 'bearer', value: token }, 'a').role, 'owner')
-  const undone = await started({ files: before, clock: held.clock })
-  t.match(await state(undone), { claimed: false })
-  t.match(await redeem(undone, code), { role: 'owner' })
-})
+t.test(
+  'a code is spent by the one write that grants: whatever is on the disk, it is good and unused or used and granted',
+  async t => {
+    const held = await started()
+    const code = await held.auth.mintLogin()
+    const before = new MemoryFiles()
+    for (const [name, text] of held.files.texts) before.texts.set(name, text)
+    const writes = held.files.writes.length
+    const { token } = await redeem(held, code)
+    t.equal(held.files.writes.length, writes + 1)
+    const after = await started({ files: held.files, clock: held.clock })
+    t.match(await refusalOf(() => redeem(after, code)), { status: 401 })
+    t.equal(after.auth.authenticate({ kind: 'bearer', value: token }, 'a').role, 'owner')
+    const undone = await started({ files: before, clock: held.clock })
+    t.match(await state(undone), { claimed: false })
+    t.match(await redeem(undone, code), { role: 'owner' })
+  },
+)
 
-t.test('when the grant cannot be kept nobody is signed in, nobody owns the sandbox and the code stays good', async t => {
-  const held = await started()
-  const code = await held.auth.mintLogin()
-  held.files.full.add('access')
-  await t.rejects(redeem(held, code), /ENOSPC/)
-  t.match(await state(held), { claimed: false })
-  t.strictSame(bookOf(held).sessions, {})
-  held.files.full.clear()
-  t.ok((await redeem(held, code)).token)
-})
+t.test(
+  'when the grant cannot be kept nobody is signed in, nobody owns the sandbox and the code stays good',
+  async t => {
+    const held = await started()
+    const code = await held.auth.mintLogin()
+    held.files.full.add('access')
+    await t.rejects(redeem(held, code), /ENOSPC/)
+    t.match(await state(held), { claimed: false })
+    t.strictSame(bookOf(held).sessions, {})
+    held.files.full.clear()
+    t.ok((await redeem(held, code)).token)
+  },
+)
 
 t.test('a code that cannot be kept is not handed out', async t => {
   const held = await started()

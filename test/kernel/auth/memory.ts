@@ -33,9 +33,19 @@ export class MemoryFiles implements KeptFiles {
 export const MINUTE = 60_000
 export const DAY = 24 * 60 * MINUTE
 
-export const owner: Caller = { kind: 'session', actor: 'owner@sandbox.local', role: 'owner', email: 'owner@sandbox.local', sessionId: 's' }
+export const owner: Caller = {
+  kind: 'session',
+  actor: 'owner@sandbox.local',
+  role: 'owner',
+  email: 'owner@sandbox.local',
+  sessionId: 's',
+}
 
-export const contextOf = (caller: Caller = owner): Context => ({ caller, signal: new AbortController().signal, trusted: true })
+export const contextOf = (caller: Caller = owner): Context => ({
+  caller,
+  signal: new AbortController().signal,
+  trusted: true,
+})
 
 /** A started authentication with its clock, its disk and what it told. */
 export interface Started {
@@ -49,9 +59,16 @@ export interface Started {
 }
 
 const signInWith = async (auth: Auth, address: string) =>
-  (await auth.handlers['kernel.session.open']({ login: await auth.mintLogin(), device: 'a browser', address }, contextOf())).session
+  (
+    await auth.handlers['kernel.session.open'](
+      { login: await auth.mintLogin(), device: 'a browser', address },
+      contextOf(),
+    )
+  ).session
 
-export const started = async (options: Partial<AuthOptions> & { files?: MemoryFiles; clock?: { now: number } } = {}): Promise<Started> => {
+export const started = async (
+  options: Partial<AuthOptions> & { files?: MemoryFiles; clock?: { now: number } } = {},
+): Promise<Started> => {
   const files = options.files ?? new MemoryFiles()
   const clock = options.clock ?? { now: 1_800_000_000_000 }
   const ended: Started['ended'] = []

@@ -2,11 +2,13 @@ import t from 'tap'
 import type { OpenedSession } from '../../../sdk/kernel.js'
 import { contextOf, DAY, MemoryFiles, MINUTE, mockedTime, refusalOf, started, type Started } from './memory.js'
 
-const who = ({ auth }: Started, token: string, address = '10.0.0.1') => auth.authenticate({ kind: 'bearer', value: token }, address)
+const who = ({ auth }: Started, token: string, address = '10.0.0.1') =>
+  auth.authenticate({ kind: 'bearer', value: token }, address)
 const statusOf = async (held: Started, token: string) => (await refusalOf(() => who(held, token))).status
 const renew = async ({ auth }: Started, token: string): Promise<OpenedSession> =>
   auth.handlers['kernel.session.renew']({ token, address: '10.0.0.1' }, contextOf())
-const revoke = async ({ auth }: Started, input: { id?: string; email?: string }) => (await auth.handlers['kernel.session.revoke'](input, contextOf())).revoked
+const revoke = async ({ auth }: Started, input: { id?: string; email?: string }) =>
+  (await auth.handlers['kernel.session.revoke'](input, contextOf())).revoked
 
 t.test('a session is the owner, by its bearer and nothing else', async t => {
   const held = await started()
@@ -19,13 +21,23 @@ t.test('a session is the owner, by its bearer and nothing else', async t => {
 t.test('whatever is no active session is 401', async t => {
   const held = await started()
   const { token, id } = await held.signIn()
-  const wrong = [`${token.slice(0, -1)}${token.endsWith('A') ? 'E' : 'A'}`, `sbs_${'A'.repeat(22)}.${token.split('.')[1]}`, token.replace('sbs', 'sbc'), id, '', 'x']
+  const wrong = [
+    `${token.slice(0, -1)}${token.endsWith('A') ? 'E' : 'A'}`,
+    `sbs_${'A'.repeat(22)}.${token.split('.')[1]}`,
+    token.replace('sbs', 'sbc'),
+    id,
+    '',
+    'x',
+  ]
   for (const one of wrong) t.equal(await statusOf(held, one), 401, one.slice(0, 8))
 })
 
 t.test('an identity token is told where to be exchanged', async t => {
   const held = await started()
-  t.match(await refusalOf(() => who(held, 'eyJh.eyJp.c2ln')), { status: 401, message: 'exchange it at POST /system/session' })
+  t.match(await refusalOf(() => who(held, 'eyJh.eyJp.c2ln')), {
+    status: 401,
+    message: 'exchange it at POST /system/session',
+  })
 })
 
 t.test('a session lives 30 days from its last renewal', async t => {
@@ -92,7 +104,10 @@ t.test('revoking ends by id, by person or all, tells of each, and is harmless ag
   t.equal(await revoke(held, { email: 'nobody@sandbox.local' }), 0)
   t.equal(await revoke(held, { email: b.email }), 2)
   t.equal(await revoke(held, {}), 0)
-  t.strictSame(held.ended, [a, b, c].map(({ id }) => ({ sessionId: id })))
+  t.strictSame(
+    held.ended,
+    [a, b, c].map(({ id }) => ({ sessionId: id })),
+  )
   t.equal(await statusOf(held, c.token), 401)
 })
 
@@ -227,17 +242,29 @@ t.test('a session is of the account that opened it, whoever has its e-mail now',
   }
 })
 
-t.test('what a person has open ends when an area is taken from them, with others left too, and not when one is given', async t => {
-  const { auth, ended } = await started()
-  const email = 'ann@example.org'
-  await auth.handlers['kernel.members.grant']({ email, role: 'viewer', areas: ['docs', 'src'], by: 'owner@sandbox.local' }, contextOf())
-  const told = async (areas?: string[]) => {
-    ended.length = 0
-    await auth.handlers['kernel.members.limit']({ people: [{ email, ...(areas && { areas }) }] }, contextOf())
-    return ended.map(what => what.email)
-  }
-  const steps: [areas: string[] | undefined, told: string[]][] = [
-    [['docs', 'src', 'web'], []], [['docs', 'web'], [email]], [['docs', 'src'], [email]], [undefined, []], [['docs', 'src', 'web'], [email]], [[], [email]], [['docs'], []],
-  ]
-  for (const [areas, names] of steps) t.same(await told(areas), names, JSON.stringify(areas))
-})
+t.test(
+  'what a person has open ends when an area is taken from them, with others left too, and not when one is given',
+  async t => {
+    const { auth, ended } = await started()
+    const email = 'ann@example.org'
+    await auth.handlers['kernel.members.grant'](
+      { email, role: 'viewer', areas: ['docs', 'src'], by: 'owner@sandbox.local' },
+      contextOf(),
+    )
+    const told = async (areas?: string[]) => {
+      ended.length = 0
+      await auth.handlers['kernel.members.limit']({ people: [{ email, ...(areas && { areas }) }] }, contextOf())
+      return ended.map(what => what.email)
+    }
+    const steps: [areas: string[] | undefined, told: string[]][] = [
+      [['docs', 'src', 'web'], []],
+      [['docs', 'web'], [email]],
+      [['docs', 'src'], [email]],
+      [undefined, []],
+      [['docs', 'src', 'web'], [email]],
+      [[], [email]],
+      [['docs'], []],
+    ]
+    for (const [areas, names] of steps) t.same(await told(areas), names, JSON.stringify(areas))
+  },
+)

@@ -28,7 +28,13 @@ const opened = async (t: { teardown(work: () => unknown): void }, path?: string)
   const at = path ?? join(await shortFolder(t), 'own', 'a.sock')
   const held = await started()
   const data = await shortFolder(t)
-  const socket = await openLoginSocket({ path: at, data, base: () => 'http://127.0.0.1:8787', auth: held.auth, log: quiet })
+  const socket = await openLoginSocket({
+    path: at,
+    data,
+    base: () => 'http://127.0.0.1:8787',
+    auth: held.auth,
+    log: quiet,
+  })
   t.teardown(() => socket.close())
   return { ...held, data, path: socket.path, close: socket.close }
 }
@@ -44,7 +50,11 @@ const greeted = async (path: string): Promise<{ socket: Socket; prove: string }>
 }
 
 /** What a request is answered that comes from a process which shows what it was asked for. */
-const shown = async (path: string, request: object, show = (prove: string) => nameFor(prove, path)): Promise<string> => {
+const shown = async (
+  path: string,
+  request: object,
+  show = (prove: string) => nameFor(prove, path),
+): Promise<string> => {
   const { socket, prove } = await greeted(path)
   if (LINUX) await writeFile('/proc/self/comm', show(prove))
   socket.end(`${JSON.stringify({ ...request, pid: process.pid })}\n`)
@@ -87,7 +97,9 @@ t.test('asking to log in answers a code that signs in and the link that carries 
   const { path, auth } = await opened(t)
   const { code, url } = await askSocket<{ code: string; url: string }>(path, { do: 'login' })
   t.equal(url, `http://127.0.0.1:8787/#login=${code}`)
-  t.match(await auth.handlers['kernel.session.open']({ login: code, device: 'x', address: 'a' }, contextOf()), { session: { role: 'owner' } })
+  t.match(await auth.handlers['kernel.session.open']({ login: code, device: 'x', address: 'a' }, contextOf()), {
+    session: { role: 'owner' },
+  })
 })
 
 t.test('asking for a session answers one that acts as the owner and claims nothing', async t => {
@@ -101,22 +113,44 @@ t.test('everything else is answered with a message and the end', async t => {
   const { path, files } = await opened(t)
   const devices = [undefined, '', 7, 'x'.repeat(121)].map(device => ({ do: 'session', device }))
   for (const request of [{}, { do: 'delete' }, ...devices]) {
-    t.match(JSON.parse(await shown(path, request)), { message: 'expected {"do":"login"}' }, JSON.stringify(request).slice(0, 40))
+    t.match(
+      JSON.parse(await shown(path, request)),
+      { message: 'expected {"do":"login"}' },
+      JSON.stringify(request).slice(0, 40),
+    )
   }
-  t.match(JSON.parse(await raw(path, '{"do":"login"}', true)), { message: 'expected one line' }, 'a line that does not end')
+  t.match(
+    JSON.parse(await raw(path, '{"do":"login"}', true)),
+    { message: 'expected one line' },
+    'a line that does not end',
+  )
   t.strictSame(files.writes, [])
 })
 
 t.test('a request is refused unless its process took the name it was asked to take', linux(), async t => {
   const { path, files } = await opened(t)
   const pids = [process.pid, process.ppid, 1, 0, -1, 1.5, 2 ** 53, '1', [1], null]
-  const lines = ['', '{}', 'null', '[]', '7', '{"do":', '\0', '{"__proto__":{"do":"login"}}', '{"do":"login"}',
-    ...pids.map(pid => JSON.stringify({ do: 'login', pid }))]
+  const lines = [
+    '',
+    '{}',
+    'null',
+    '[]',
+    '7',
+    '{"do":',
+    '\0',
+    '{"__proto__":{"do":"login"}}',
+    '{"do":"login"}',
+    ...pids.map(pid => JSON.stringify({ do: 'login', pid })),
+  ]
   const refused = { reason: 'forbidden', message: 'expected a program of this process namespace' }
   for (const line of lines) t.match(JSON.parse(await raw(path, `${line}\n`)), refused, JSON.stringify(line))
   const { prove } = await greeted(path)
   for (const show of [() => 'node', (own: string) => own.slice(0, 15), () => nameFor(prove, path)]) {
-    t.match(JSON.parse(await shown(path, { do: 'login' }, show)), { reason: 'forbidden' }, 'what another connection was asked for')
+    t.match(
+      JSON.parse(await shown(path, { do: 'login' }, show)),
+      { reason: 'forbidden' },
+      'what another connection was asked for',
+    )
   }
   t.strictSame(files.writes, [])
 })
@@ -136,7 +170,10 @@ t.test('a socket that passes on the challenge of another gets no answer to it', 
   }).listen(lure)
   await once(server, 'listening')
   t.teardown(() => server.close())
-  t.match(await refusalOf(() => askSocket(lure, { do: 'login' })), { status: 403, message: 'expected a program of this process namespace' })
+  t.match(await refusalOf(() => askSocket(lure, { do: 'login' })), {
+    status: 403,
+    message: 'expected a program of this process namespace',
+  })
   t.match(await answers[0], '"forbidden"')
   t.strictSame(files.writes, [])
 })
@@ -157,7 +194,10 @@ t.test('a program that the daemon started, or a terminal server in its data fold
   const tmux = await ownProgram('tmux')
   if (!tmux) return void t.comment('tmux is not there')
   await writeFile(join(folder, 'ask.cjs'), asker(path, join(folder, 'said')))
-  for (const [cwd, said] of [[data, /that this sandbox started/], [folder, /^code /]] as const) {
+  for (const [cwd, said] of [
+    [data, /that this sandbox started/],
+    [folder, /^code /],
+  ] as const) {
     const inTmux = (...args: string[]) => run(tmux, ['-S', 'tmux', '-f', '/dev/null', ...args], { cwd, env: listEnv() })
     t.teardown(() => inTmux('kill-server'))
     const command = `${process.execPath} ${join(folder, 'ask.cjs')}; ${tmux} wait-for -S over; sleep 60`
@@ -172,7 +212,10 @@ t.test('the name of a program that asked is what it was', linux(), async t => {
   await writeFile('/proc/self/comm', 'a test')
   const requests = [{ do: 'login' }, { do: 'session', device: '' }, { do: 'login' }] as const
   const asked = await Promise.allSettled(requests.map(request => askSocket(path, request)))
-  t.same(asked.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled'])
+  t.same(
+    asked.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
   t.equal(await readFile('/proc/self/comm', 'utf8'), 'a test\n')
 })
 
@@ -219,7 +262,9 @@ t.test('what comes after the first line is ignored', async t => {
 
 t.test('a line may come in pieces, and a peer that vanishes harms nobody', async t => {
   const { path } = await opened(t)
-  createConnection(path).on('connect', function (this: { destroy(): void }) { this.destroy() })
+  createConnection(path).on('connect', function (this: { destroy(): void }) {
+    this.destroy()
+  })
   const { socket, prove } = await greeted(path)
   socket.write('{"do":')
   t.ok((await askSocket<{ code: string }>(path, { do: 'login' })).code)
@@ -235,8 +280,17 @@ t.test('a refusal reaches the asker as one, a failure as a fixed sentence and th
   const off = await started({ identity: { claim: 'first', local: false } })
   const full = await started()
   full.files.full.add('access')
-  for (const [auth, expected] of [[off.auth, { status: 403, message: 'identity.local' }], [full.auth, { status: 500, message: 'its log says why' }]] as const) {
-    const socket = await openLoginSocket({ path, data: '/nonexistent', base: () => '', auth, log: { warn: (...what) => void logged.push(what) } })
+  for (const [auth, expected] of [
+    [off.auth, { status: 403, message: 'identity.local' }],
+    [full.auth, { status: 500, message: 'its log says why' }],
+  ] as const) {
+    const socket = await openLoginSocket({
+      path,
+      data: '/nonexistent',
+      base: () => '',
+      auth,
+      log: { warn: (...what) => void logged.push(what) },
+    })
     t.match(await refusalOf(() => askSocket(path, { do: 'login' })), expected)
     await socket.close()
   }
@@ -245,7 +299,10 @@ t.test('a refusal reaches the asker as one, a failure as a fixed sentence and th
 
 t.test('nobody at the path is said as such', async t => {
   const folder = await shortFolder(t)
-  t.match(await refusalOf(() => askSocket(join(folder, 'no.sock'), { do: 'login' })), { status: 503, message: 'ENOENT' })
+  t.match(await refusalOf(() => askSocket(join(folder, 'no.sock'), { do: 'login' })), {
+    status: 503,
+    message: 'ENOENT',
+  })
 })
 
 t.test('an answer that is no line of JSON, or too long, is said as such', async t => {
@@ -255,7 +312,10 @@ t.test('an answer that is no line of JSON, or too long, is said as such', async 
   await once(server, 'listening')
   t.match(await refusalOf(() => askSocket(path, { do: 'login' })), { status: 503, message: 'over 65536 bytes' })
   server.removeAllListeners('connection').on('connection', socket => socket.end('{}\nhello\n'))
-  t.match(await refusalOf(() => askSocket(path, { do: 'login' })), { status: 503, message: 'expected one line of JSON' })
+  t.match(await refusalOf(() => askSocket(path, { do: 'login' })), {
+    status: 503,
+    message: 'expected one line of JSON',
+  })
   server.close()
 })
 
@@ -263,7 +323,10 @@ t.test('the socket of a daemon that was killed is replaced, that of a living one
   const folder = await shortFolder(t)
   const path = join(folder, 'own', 'a.sock')
   await mkdir(join(folder, 'own'), { mode: 0o700 })
-  const killed = spawn(process.execPath, ['-e', `require('net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`])
+  const killed = spawn(process.execPath, [
+    '-e',
+    `require('net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`,
+  ])
   await once(killed.stdout, 'data')
   await t.rejects(opened(t, path), /another daemon answers here/)
   killed.kill('SIGKILL')
@@ -280,8 +343,16 @@ t.test('a folder that is a link, a file or open to others is refused, and what l
   await writeFile(join(folder, 'file'), 'x')
   await mkdir(join(folder, 'wide'))
   await chmod(join(folder, 'wide'), 0o755)
-  for (const [name, found] of [['link', 'something else'], ['file', 'something else'], ['wide', 'mode 755']] as const) {
-    await t.rejects(opened(t, join(folder, name, 'a.sock')), { message: new RegExp(`expected a folder of this user with mode 700, found ${found}`) }, name)
+  for (const [name, found] of [
+    ['link', 'something else'],
+    ['file', 'something else'],
+    ['wide', 'mode 755'],
+  ] as const) {
+    await t.rejects(
+      opened(t, join(folder, name, 'a.sock')),
+      { message: new RegExp(`expected a folder of this user with mode 700, found ${found}`) },
+      name,
+    )
   }
   t.equal(await readlink(join(folder, 'link')), join(folder, 'real'))
   await writeFile(join(folder, 'real', 'a.sock'), 'mine')

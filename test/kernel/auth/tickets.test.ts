@@ -3,10 +3,15 @@ import type { TicketPurpose } from '../../../sdk/kernel.js'
 import type { Caller } from '../../../sdk/types.js'
 import { contextOf, MINUTE, refusalOf, started, type Started } from './memory.js'
 
-const personOf = async (held: Started): Promise<Caller> => held.auth.authenticate({ kind: 'bearer', value: (await held.signIn()).token }, 'a')
-const mint = async ({ auth }: Started, caller: Caller, wanted: { purpose?: TicketPurpose; name?: string } = { purpose: 'terminal' }) =>
-  auth.handlers['kernel.ticket.mint'](wanted, contextOf(caller))
-const show = ({ auth }: Started, ticket: string, purpose: TicketPurpose = 'terminal', name = 'web-1') => auth.redeem({ ticket, purpose, name }, '10.0.0.9')
+const personOf = async (held: Started): Promise<Caller> =>
+  held.auth.authenticate({ kind: 'bearer', value: (await held.signIn()).token }, 'a')
+const mint = async (
+  { auth }: Started,
+  caller: Caller,
+  wanted: { purpose?: TicketPurpose; name?: string } = { purpose: 'terminal' },
+) => auth.handlers['kernel.ticket.mint'](wanted, contextOf(caller))
+const show = ({ auth }: Started, ticket: string, purpose: TicketPurpose = 'terminal', name = 'web-1') =>
+  auth.redeem({ ticket, purpose, name }, '10.0.0.9')
 const refused = (held: Started, ...shown: [string, TicketPurpose?, string?]) => refusalOf(() => show(held, ...shown))
 
 t.test('a ticket is 256 bits, and good once within 30 s for the person who asked', async t => {
@@ -40,7 +45,8 @@ t.test('a ticket of one purpose and name is good for no other, and one without f
 t.test('the ticket of a bundle is good often for an hour, and says when it is shown first', async t => {
   const held = await started()
   const { ticket } = await mint(held, await personOf(held), { purpose: 'bundle', name: 'b' })
-  const redeem = async () => held.auth.handlers['kernel.ticket.redeem']({ ticket, purpose: 'bundle', name: 'b', address: 'a' }, contextOf())
+  const redeem = async () =>
+    held.auth.handlers['kernel.ticket.redeem']({ ticket, purpose: 'bundle', name: 'b', address: 'a' }, contextOf())
   t.equal((await redeem()).first, true)
   held.clock.now += 59 * MINUTE
   t.equal((await redeem()).first, false)
@@ -69,7 +75,8 @@ t.test('a person has at most 32 tickets that were not used', async t => {
   t.match(await refusalOf(() => mint(held, person)), { status: 429 })
   held.clock.now += 30_000
   await mint(held, person)
-  for (let n = 0; n < 2_010; n++) show(held, (await mint(held, person, { purpose: 'bundle', name: 'b' })).ticket, 'bundle', 'b')
+  for (let n = 0; n < 2_010; n++)
+    show(held, (await mint(held, person, { purpose: 'bundle', name: 'b' })).ticket, 'bundle', 'b')
   t.match(await refused(held, all[1]!.ticket), { status: 401 })
 })
 

@@ -3,7 +3,8 @@ import type { Caller, CallerKind, Scope } from '../../../sdk/types.js'
 import { contextOf, DAY, MINUTE, mockedTime, owner, refusalOf, started, type Started } from './memory.js'
 import { exactly } from '../../support/lists.js'
 
-const who = ({ auth }: Started, token: string, address = '10.0.0.1') => auth.authenticate({ kind: 'token', value: token }, address)
+const who = ({ auth }: Started, token: string, address = '10.0.0.1') =>
+  auth.authenticate({ kind: 'token', value: token }, address)
 /** What is kept of tokens; there has to be something, or nothing would ever be found in it. */
 const textOf = ({ files }: Started): string => {
   const text = files.texts.get('tokens')
@@ -11,8 +12,15 @@ const textOf = ({ files }: Started): string => {
   return text
 }
 const statusOf = async (held: Started, token: string) => (await refusalOf(() => who(held, token))).status
-const mint = async ({ auth }: Started, input: { scope?: Scope; label?: string; expiresAt?: number } = {}, caller: Caller = owner) =>
-  auth.handlers['kernel.token.mint']({ label: 'bot', scope: 'read', createdBy: 'owner@sandbox.local', ...input }, contextOf(caller))
+const mint = async (
+  { auth }: Started,
+  input: { scope?: Scope; label?: string; expiresAt?: number } = {},
+  caller: Caller = owner,
+) =>
+  auth.handlers['kernel.token.mint'](
+    { label: 'bot', scope: 'read', createdBy: 'owner@sandbox.local', ...input },
+    contextOf(caller),
+  )
 const list = async ({ auth }: Started) => (await auth.handlers['kernel.token.list'](undefined, contextOf())).tokens
 const revoke = async ({ auth }: Started, id: string) => auth.handlers['kernel.token.revoke']({ id }, contextOf())
 
@@ -30,7 +38,8 @@ t.test('a control token is no bearer, and a wrong one is 401 however wrong', asy
   const held = await started()
   const { token } = await mint(held)
   t.match(await refusalOf(() => held.auth.authenticate({ kind: 'bearer', value: token }, 'a')), { status: 401 })
-  for (const wrong of [token.replace('sbc', 'sbs'), `${token}x`, `sbc_${'A'.repeat(22)}.${'A'.repeat(43)}`, '']) t.equal(await statusOf(held, wrong), 401)
+  for (const wrong of [token.replace('sbc', 'sbs'), `${token}x`, `sbc_${'A'.repeat(22)}.${'A'.repeat(43)}`, ''])
+    t.equal(await statusOf(held, wrong), 401)
 })
 
 t.test('only a session of the owner mints', async t => {
@@ -44,7 +53,10 @@ t.test('only a session of the owner mints', async t => {
 
 t.test('an end in the past is refused, one to come ends the token', async t => {
   const held = await started()
-  t.match(await refusalOf(() => mint(held, { expiresAt: held.clock.now })), { status: 400, detail: { errors: exactly({ path: 'expiresAt' }) } })
+  t.match(await refusalOf(() => mint(held, { expiresAt: held.clock.now })), {
+    status: 400,
+    detail: { errors: exactly({ path: 'expiresAt' }) },
+  })
   const { token } = await mint(held, { expiresAt: held.clock.now + MINUTE })
   held.clock.now += MINUTE - 1
   t.ok(who(held, token))
@@ -72,11 +84,23 @@ t.test('the list is newest first, without secret or hash, with expired ones for 
   const a = await mint(held, { label: 'a', expiresAt: held.clock.now + MINUTE })
   held.clock.now += 1
   const b = await mint(held, { label: 'b', scope: 'land' })
-  t.strictSame((await list(held)).map(({ id }) => id), [b.id, a.id])
-  t.strictSame((await list(held))[0], { id: b.id, label: 'b', scope: 'land', createdAt: held.clock.now, createdBy: 'owner@sandbox.local' })
+  t.strictSame(
+    (await list(held)).map(({ id }) => id),
+    [b.id, a.id],
+  )
+  t.strictSame((await list(held))[0], {
+    id: b.id,
+    label: 'b',
+    scope: 'land',
+    createdAt: held.clock.now,
+    createdBy: 'owner@sandbox.local',
+  })
   t.notMatch(textOf(held), b.token.split('.')[1])
   held.clock.now += 30 * DAY + MINUTE
-  t.strictSame((await list(held)).map(({ id }) => id), [b.id])
+  t.strictSame(
+    (await list(held)).map(({ id }) => id),
+    [b.id],
+  )
 })
 
 t.test('the list says when and from where a token was used last', async t => {

@@ -11,7 +11,12 @@ const post = async (daemon: Support, path: string, body: NonNullable<RequestInit
   const headers = { authorization: `Bearer ${daemon.session}`, ...(type && { 'content-type': type }) }
   const answer = await fetch(daemon.url + path, { method: 'POST', body, headers })
   const { given, held, message = '' } = (await answer.json()) as { given?: string; held?: string; message?: string }
-  return { status: answer.status, message, held, given: given === undefined ? undefined : JSON.parse(given) as { [field: string]: unknown } }
+  return {
+    status: answer.status,
+    message,
+    held,
+    given: given === undefined ? undefined : (JSON.parse(given) as { [field: string]: unknown }),
+  }
 }
 
 /** The files of forms that the daemon still holds; an answer may be read a moment before they are gone. */
@@ -39,9 +44,21 @@ t.test('a text comes as the field text, and JSON is taken beside it', async t =>
 
 t.test('the fields of a form come in the types the call declares', async t => {
   const daemon = await daemonWith(t, ['forms'], { manifests })
-  const { given } = await post(daemon, '/forms/fields', new URLSearchParams([['name', 'Ada'], ['age', '36'], ['tags', 'a'], ['tags', 'b']]))
+  const { given } = await post(
+    daemon,
+    '/forms/fields',
+    new URLSearchParams([
+      ['name', 'Ada'],
+      ['age', '36'],
+      ['tags', 'a'],
+      ['tags', 'b'],
+    ]),
+  )
   t.same(given, { name: 'Ada', age: 36, tags: ['a', 'b'] })
-  t.same((await post(daemon, '/forms/fields', formOf({ name: 'Ada', tags: 'one' }))).given, { name: 'Ada', tags: ['one'] })
+  t.same((await post(daemon, '/forms/fields', formOf({ name: 'Ada', tags: 'one' }))).given, {
+    name: 'Ada',
+    tags: ['one'],
+  })
   for (const [name, body, message] of [
     ['a field twice', 'name=a&name=b', /^name: expected once in the body, found 2 times/],
     ['a wrong type', 'name=a&age=old', /^age: expected/],
@@ -52,17 +69,25 @@ t.test('the fields of a form come in the types the call declares', async t => {
     t.equal(answer.status, 400, name)
     t.match(answer.message, message, name)
   }
-  t.same((await post(daemon, '/forms/fields', 'name=a&name[b]=c', 'application/x-www-form-urlencoded')).given, { name: 'a' }, 'a key stands as it is written')
+  t.same(
+    (await post(daemon, '/forms/fields', 'name=a&name[b]=c', 'application/x-www-form-urlencoded')).given,
+    { name: 'a' },
+    'a key stands as it is written',
+  )
 })
 
 t.test('a file of a form is on the disk until the call is answered, under a name of ours', async t => {
   const daemon = await daemonWith(t, ['forms'], { manifests })
-  const answer = await post(daemon, '/forms/file', formOf({ note: 'n', file: new File(['hello'], '../../evil.txt', { type: 'text/plain' }) }))
+  const answer = await post(
+    daemon,
+    '/forms/file',
+    formOf({ note: 'n', file: new File(['hello'], '../../evil.txt', { type: 'text/plain' }) }),
+  )
   t.equal(answer.status, 200, answer.message)
   t.equal(answer.held, 'hello')
   t.match(answer.given, { note: 'n', file: { name: '../../evil.txt', type: 'text/plain', bytes: 5 } })
   const { path } = answer.given!.file as { path: string }
-  t.ok(path.startsWith(join(daemon.data, 'uploads')) && !path.includes('evil'), 'in the daemon\'s own folder')
+  t.ok(path.startsWith(join(daemon.data, 'uploads')) && !path.includes('evil'), "in the daemon's own folder")
   t.same(await held(daemon), [], 'and gone with the answer')
   const none = await post(daemon, '/forms/file', formOf({ note: 'n' }))
   t.equal(none.status, 400)
@@ -75,7 +100,10 @@ t.test('a form over the limit, broken or of another type is refused, and nothing
   const big = new File(['x'.repeat(200_000)], 'a')
   t.equal((await post(daemon, '/forms/file', formOf({ file: big }))).status, 413)
   t.equal((await post(daemon, '/forms/text', 'x'.repeat(1001), 'text/plain')).status, 413)
-  t.equal((await post(daemon, '/forms/fields', `name=${'x'.repeat(1001)}`, 'application/x-www-form-urlencoded')).status, 413)
+  t.equal(
+    (await post(daemon, '/forms/fields', `name=${'x'.repeat(1001)}`, 'application/x-www-form-urlencoded')).status,
+    413,
+  )
   t.equal((await post(daemon, '/forms/text', 'a=b', 'application/x-www-form-urlencoded')).status, 415)
   t.equal((await post(daemon, '/forms/file', '--x\r\nbroken', 'multipart/form-data; boundary=x')).status, 400)
   t.equal((await post(daemon, '/forms/file', 'x', 'multipart/form-data')).status, 400)
@@ -93,10 +121,17 @@ t.test('a form over the limit, broken or of another type is refused, and nothing
 
 t.test('who may not call is refused before a byte of the form is kept', async t => {
   const daemon = await daemonWith(t, ['forms'], { manifests })
-  const stranger = await fetch(`${daemon.url}/forms/file`, { method: 'POST', body: formOf({ file: new File(['a'], 'a') }) })
+  const stranger = await fetch(`${daemon.url}/forms/file`, {
+    method: 'POST',
+    body: formOf({ file: new File(['a'], 'a') }),
+  })
   t.equal(stranger.status, 401)
   const { token } = await daemon.token('read')
-  const reader = await fetch(`${daemon.url}/forms/file`, { method: 'POST', headers: { 'x-sandbox-control': token }, body: formOf({ file: new File(['a'], 'a') }) })
+  const reader = await fetch(`${daemon.url}/forms/file`, {
+    method: 'POST',
+    headers: { 'x-sandbox-control': token },
+    body: formOf({ file: new File(['a'], 'a') }),
+  })
   t.equal(reader.status, 403)
   t.same(await held(daemon), [])
 })

@@ -15,7 +15,12 @@ t.test('a body that does not fit is refused with a sentence', async t => {
     ['a number', '7', 400, /expected a JSON object/],
     ['not UTF-8', new Uint8Array([0x7b, 0xff, 0x7d]), 400, /not UTF-8/],
     ['a closed key', '{"label":"a","scope":"read","__proto__":{"x":1}}', 400, /__proto__ is not allowed/],
-    ['an escaped closed key', '{"label":"a","scope":"read","\\u005f_proto__":{"x":1}}', 400, /__proto__ is not allowed/],
+    [
+      'an escaped closed key',
+      '{"label":"a","scope":"read","\\u005f_proto__":{"x":1}}',
+      400,
+      /__proto__ is not allowed/,
+    ],
     ['a deep closed key', '{"label":"a","scope":"read","x":[{"constructor":1}]}', 400, /constructor is not allowed/],
     ['too deep', '{"label":' + '['.repeat(100_000) + ']'.repeat(100_000) + '}', 400, /deeper than 64/],
     ['not JSON, with a line break', '{"label":\n', 400, /^the body is not JSON: [^\n]*$/],
@@ -39,7 +44,11 @@ t.test('a body of another type is 415, one over the limit 413', async t => {
   t.equal((await post(daemon, 'a=b', 'application/x-www-form-urlencoded')).status, 415)
   t.equal((await post(daemon, 'x'.repeat(10 << 20))).status, 413)
   const chunked = await new Promise<number | undefined>(resolve => {
-    const req = request(`${daemon.url}/system/control/tokens`, { method: 'POST', headers: { authorization: `Bearer ${daemon.session}`, 'content-type': 'application/json' } }, res => resolve(res.statusCode))
+    const req = request(
+      `${daemon.url}/system/control/tokens`,
+      { method: 'POST', headers: { authorization: `Bearer ${daemon.session}`, 'content-type': 'application/json' } },
+      res => resolve(res.statusCode),
+    )
     req.on('error', () => {})
     const part = Buffer.alloc(1 << 18, 0x20)
     for (let sent = 0; sent < 8; sent++) req.write(part)
@@ -57,11 +66,20 @@ t.test('a list is asked for as a list', async t => {
 
 t.test('a body that says it is packed is 415, also when it is not', async t => {
   const daemon = await daemonWith(t, ['system'])
-  const coded = (coding: string, body: string | Uint8Array) => daemon.fetch('/system/control/tokens', {
-    method: 'POST', body: body as string, headers: { 'content-encoding': coding },
-  })
+  const coded = (coding: string, body: string | Uint8Array) =>
+    daemon.fetch('/system/control/tokens', {
+      method: 'POST',
+      body: body as string,
+      headers: { 'content-encoding': coding },
+    })
   const good = '{"label":"a","scope":"read"}'
-  for (const [coding, body] of [['gzip', gzipSync(good)], ['gzip', good], ['br', good], ['identity, gzip', good], ['wonders', good]] as const) {
+  for (const [coding, body] of [
+    ['gzip', gzipSync(good)],
+    ['gzip', good],
+    ['br', good],
+    ['identity, gzip', good],
+    ['wonders', good],
+  ] as const) {
     const answer = await coded(coding, body)
     t.equal(answer.status, 415, coding)
     t.match((await answer.json()) as object, { message: /^expected a body as it is, found content-encoding / })
@@ -73,7 +91,11 @@ t.test('a body that says it is packed is 415, also when it is not', async t => {
 t.test('nothing of a body is read before the credential is judged', async t => {
   const daemon = await daemonWith(t, ['system'])
   const status = await new Promise<number | undefined>((resolve, reject) => {
-    const req = request(`${daemon.url}/system/control/tokens`, { method: 'POST', headers: { 'content-type': 'application/json', 'content-length': 1000 } }, res => resolve(res.statusCode))
+    const req = request(
+      `${daemon.url}/system/control/tokens`,
+      { method: 'POST', headers: { 'content-type': 'application/json', 'content-length': 1000 } },
+      res => resolve(res.statusCode),
+    )
     req.on('error', reject)
     req.flushHeaders()
   })
@@ -83,29 +105,43 @@ t.test('nothing of a body is read before the credential is judged', async t => {
 t.test('a client that leaves in the middle of its body harms nobody', async t => {
   const daemon = await daemonWith(t, ['system'])
   await new Promise<void>(resolve => {
-    const req = request(`${daemon.url}/system/control/tokens`, { method: 'POST', headers: { authorization: `Bearer ${daemon.session}`, 'content-type': 'application/json', 'content-length': 1000 } })
+    const req = request(`${daemon.url}/system/control/tokens`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${daemon.session}`,
+        'content-type': 'application/json',
+        'content-length': 1000,
+      },
+    })
     req.on('error', () => resolve())
     req.write('{"label":', () => req.destroy(new Error('gone')))
   })
   t.equal((await daemon.fetch('/info')).status, 200)
-  t.same(daemon.logged.filter(line => line.includes('failed')), [])
+  t.same(
+    daemon.logged.filter(line => line.includes('failed')),
+    [],
+  )
 })
 
 t.test('a client that leaves while its call is carried out makes no failure', async t => {
   const daemon = await daemonWith(t, ['system'])
   const { calls } = daemon.kernel
   const [reached, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  calls.answer = (_, __, { signal }) => new Promise((_, reject) => {
-    reached.resolve()
-    signal.addEventListener('abort', () => {
-      reject(signal.reason as Error)
-      setImmediate(over.resolve)
+  calls.answer = (_, __, { signal }) =>
+    new Promise((_, reject) => {
+      reached.resolve()
+      signal.addEventListener('abort', () => {
+        reject(signal.reason as Error)
+        setImmediate(over.resolve)
+      })
     })
-  })
   const gone = new AbortController()
   const asked = daemon.fetch('/system/control/tokens', { signal: gone.signal }).catch(() => undefined)
   await reached.promise
   gone.abort()
   await Promise.all([asked, over.promise])
-  t.same(daemon.logged.filter(line => line.includes('failed')), [])
+  t.same(
+    daemon.logged.filter(line => line.includes('failed')),
+    [],
+  )
 })

@@ -12,10 +12,18 @@ interface Came {
 }
 
 /** A request as it stands on a connection from one address to another. */
-const request = ({ from = '127.0.0.1', at = '127.0.0.1', host = 'localhost:8090', headers = {} }: Came): IncomingMessage => {
+const request = ({
+  from = '127.0.0.1',
+  at = '127.0.0.1',
+  host = 'localhost:8090',
+  headers = {},
+}: Came): IncomingMessage => {
   const all = { host, ...headers }
   return {
-    method: 'GET', headers: all, rawHeaders: Object.entries(all).flat(), socket: { remoteAddress: from, remotePort: 40_000, localAddress: at },
+    method: 'GET',
+    headers: all,
+    rawHeaders: Object.entries(all).flat(),
+    socket: { remoteAddress: from, remotePort: 40_000, localAddress: at },
   } as unknown as IncomingMessage
 }
 
@@ -36,7 +44,7 @@ t.test('the client of a trusted proxy is the last address that no trusted proxy 
   t.end()
 })
 
-t.test('a request is local, and its name the machine\'s own, only where both ends of the connection are', t => {
+t.test("a request is local, and its name the machine's own, only where both ends of the connection are", t => {
   const cases: [came: Came, local: boolean, ownHost: boolean][] = [
     [{}, true, true],
     [{ from: '::1', at: '::1', host: '[::1]:8090' }, true, true],
@@ -46,8 +54,9 @@ t.test('a request is local, and its name the machine\'s own, only where both end
     [{ host: 'box.example.org' }, false, true],
     [{ host: 'rebound.example.org' }, false, false],
     [{ host: 'localhost.example.org' }, false, false],
-    ...['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
-      .map((name): [Came, boolean, boolean] => [{ headers: { [name]: 'x' } }, false, true]),
+    ...['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'].map(
+      (name): [Came, boolean, boolean] => [{ headers: { [name]: 'x' } }, false, true],
+    ),
   ]
   for (const [came, local, ownHost] of cases) {
     const found = arrival(request(came))

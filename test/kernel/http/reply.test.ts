@@ -10,8 +10,16 @@ import { Lines } from '../../../sdk/node/head-lines.js'
 const serving = async (t: Test, data: () => GivenBytes['data']) => {
   const ended: Promise<unknown>[] = []
   const server = createServer((req, res) => {
-    const sent = sendBytes({ res, lines: new Lines(), head: req.method === 'HEAD' }, { 'content-type': 'text/plain', data: data() })
-    ended.push(sent.then(() => 'sent', error => (error as Error).message))
+    const sent = sendBytes(
+      { res, lines: new Lines(), head: req.method === 'HEAD' },
+      { 'content-type': 'text/plain', data: data() },
+    )
+    ended.push(
+      sent.then(
+        () => 'sent',
+        error => (error as Error).message,
+      ),
+    )
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -85,7 +93,10 @@ const streaming = async (t: Test, events: (signal: AbortSignal) => AsyncIterable
     const gone = new AbortController()
     res.once('close', () => gone.abort())
     const kernel = {} as never
-    void sendStream({ res, lines: new Lines(), head: false, kernel, signal: gone.signal }, events(gone.signal)).then(ended.resolve, ended.reject)
+    void sendStream({ res, lines: new Lines(), head: false, kernel, signal: gone.signal }, events(gone.signal)).then(
+      ended.resolve,
+      ended.reject,
+    )
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -94,39 +105,43 @@ const streaming = async (t: Test, events: (signal: AbortSignal) => AsyncIterable
   return { ended: ended.promise, response: response as IncomingMessage }
 }
 
-t.test('no event is made before a slow reader has taken those before it, and what makes them ends when it leaves', { timeout: 20_000 }, async t => {
-  const [most, event] = [200, 'x'.repeat(1 << 20)]
-  let taken = 0
-  let over = false
-  const { response, ended } = await streaming(t, async function* () {
-    try {
-      while (taken < most) {
-        taken += 1
-        yield event
+t.test(
+  'no event is made before a slow reader has taken those before it, and what makes them ends when it leaves',
+  { timeout: 20_000 },
+  async t => {
+    const [most, event] = [200, 'x'.repeat(1 << 20)]
+    let taken = 0
+    let over = false
+    const { response, ended } = await streaming(t, async function* () {
+      try {
+        while (taken < most) {
+          taken += 1
+          yield event
+        }
+      } finally {
+        over = true
       }
-    } finally {
-      over = true
+    })
+    const quiet = async () => {
+      for (let before = -1; before !== taken;) {
+        before = taken
+        for (let n = 0; n < 50; n++) await new Promise(resolve => setImmediate(resolve))
+      }
+      return taken
     }
-  })
-  const quiet = async () => {
-    for (let before = -1; before !== taken;) {
-      before = taken
-      for (let n = 0; n < 50; n++) await new Promise(resolve => setImmediate(resolve))
+    const first = await quiet()
+    t.ok(first < 64, `${first} MiB were made for nobody`)
+    for (let read = 0; read < 8 << 20;) {
+      if (!response.readableLength) await once(response, 'readable')
+      read += (response.read() as Buffer | null)?.length ?? 0
     }
-    return taken
-  }
-  const first = await quiet()
-  t.ok(first < 64, `${first} MiB were made for nobody`)
-  for (let read = 0; read < 8 << 20;) {
-    if (!response.readableLength) await once(response, 'readable')
-    read += (response.read() as Buffer | null)?.length ?? 0
-  }
-  t.ok((await quiet()) > first, 'it goes on with its reader')
-  t.notOk(over)
-  response.destroy()
-  await ended
-  t.ok(over)
-})
+    t.ok((await quiet()) > first, 'it goes on with its reader')
+    t.notOk(over)
+    response.destroy()
+    await ended
+    t.ok(over)
+  },
+)
 
 t.test('a stream that waits for something to say ends with its reader', { timeout: 20_000 }, async t => {
   const { response, ended } = await streaming(t, async function* (signal) {

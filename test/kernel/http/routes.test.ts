@@ -7,13 +7,28 @@ const raw = (url: string, text: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url)
     let answer = ''
-    createConnection(Number(port), hostname, function (this: NodeJS.WritableStream) { this.write(text) })
-      .on('data', part => (answer += part)).on('close', () => resolve(answer)).on('error', reject)
+    createConnection(Number(port), hostname, function (this: NodeJS.WritableStream) {
+      this.write(text)
+    })
+      .on('data', part => (answer += part))
+      .on('close', () => resolve(answer))
+      .on('error', reject)
   })
 
 const get = (daemon: Support, target: string, headers: readonly string[] = []): Promise<string> => {
   const { host } = new URL(daemon.url)
-  return raw(daemon.url, [`GET ${target} HTTP/1.1`, `Host: ${host}`, `Authorization: Bearer ${daemon.session}`, 'Connection: close', ...headers, '', ''].join('\r\n'))
+  return raw(
+    daemon.url,
+    [
+      `GET ${target} HTTP/1.1`,
+      `Host: ${host}`,
+      `Authorization: Bearer ${daemon.session}`,
+      'Connection: close',
+      ...headers,
+      '',
+      '',
+    ].join('\r\n'),
+  )
 }
 
 const status = (answer: string): number => Number(answer.split(' ', 2)[1])
@@ -22,10 +37,28 @@ t.test('a path matches exactly or not at all', async t => {
   const daemon = await daemonWith(t, ['system'])
   const { host } = new URL(daemon.url)
   t.equal(status(await get(daemon, '/info')), 200)
-  for (const target of ['/INFO', '/info/', '//info', '/info//', '/%69nfo%00', '/info/%2e%2e/info', '/../info', '/info/..', '/system%2Fsign-in', '/system/%', '/system/%zz', '/system/control/tokens/a%2Fb', '/nothing']) {
+  for (const target of [
+    '/INFO',
+    '/info/',
+    '//info',
+    '/info//',
+    '/%69nfo%00',
+    '/info/%2e%2e/info',
+    '/../info',
+    '/info/..',
+    '/system%2Fsign-in',
+    '/system/%',
+    '/system/%zz',
+    '/system/control/tokens/a%2Fb',
+    '/nothing',
+  ]) {
     t.equal(status(await get(daemon, target)), 404, target)
   }
-  t.equal(status(await raw(daemon.url, `GET http://${host}/info HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)), 404, 'an absolute target')
+  t.equal(
+    status(await raw(daemon.url, `GET http://${host}/info HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)),
+    404,
+    'an absolute target',
+  )
   const wrong = await daemon.fetch('/info', { method: 'POST', body: '{}' })
   t.equal(wrong.status, 405)
   t.equal(wrong.headers.get('allow'), 'HEAD, GET')
@@ -37,15 +70,44 @@ t.test('a request that could be read in two ways is refused', async t => {
   const { host } = new URL(daemon.url)
   t.equal(status(await get(daemon, '/info', [`Host: ${host}`])), 400, 'two hosts')
   t.equal(status(await get(daemon, '/info', ['Authorization: Bearer x'])), 400, 'two credentials of a kind')
-  t.equal(status(await get(daemon, '/info', ['X-HTTP-Method-Override: DELETE'])), 200, 'an override header changes nothing')
-  t.equal(status(await raw(daemon.url, `POST /system/session HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n{}`)), 400, 'two lengths')
+  t.equal(
+    status(await get(daemon, '/info', ['X-HTTP-Method-Override: DELETE'])),
+    200,
+    'an override header changes nothing',
+  )
+  t.equal(
+    status(
+      await raw(
+        daemon.url,
+        `POST /system/session HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 2\r\nTransfer-Encoding: `
+          + `chunked\r\nConnection: close\r\n\r\n{}`,
+      ),
+    ),
+    400,
+    'two lengths',
+  )
 })
 
 t.test('a foreign host or origin is turned away before anything else', async t => {
   const daemon = await daemonWith(t, ['system'], { deployment: { http: { origins: ['https://*.example.org'] } } })
-  t.equal(status(await get(daemon, '/info', []).then(() => raw(daemon.url, 'GET /info HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n'))), 403)
-  t.match(await raw(daemon.url, 'GET /health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n'), /200 OK[^]*\{"ok":true\}$/)
-  const from = (origin: string, method = 'POST') => daemon.fetch('/system/sessions/revoke', { method, ...(method === 'POST' && { body: '{"id":"none"}' }), headers: { origin } })
+  t.equal(
+    status(
+      await get(daemon, '/info', []).then(() =>
+        raw(daemon.url, 'GET /info HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n'),
+      ),
+    ),
+    403,
+  )
+  t.match(
+    await raw(daemon.url, 'GET /health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n'),
+    /200 OK[^]*\{"ok":true\}$/,
+  )
+  const from = (origin: string, method = 'POST') =>
+    daemon.fetch('/system/sessions/revoke', {
+      method,
+      ...(method === 'POST' && { body: '{"id":"none"}' }),
+      headers: { origin },
+    })
   t.equal((await from('https://evil.example')).status, 403)
   t.equal((await from('null')).status, 403)
   const own = await from('https://a.example.org')
@@ -55,7 +117,16 @@ t.test('a foreign host or origin is turned away before anything else', async t =
   t.equal((await from('https://a.b.example.org')).status, 403, 'one star is one label')
   const reading = await daemon.fetch('/info', { headers: { origin: 'https://evil.example' } })
   t.equal(reading.headers.get('access-control-allow-origin'), null, 'a page of another site cannot read an answer')
-  t.equal((await daemon.fetch('/system/sessions/revoke', { method: 'POST', body: '{"id":"none"}', headers: { 'sec-fetch-site': 'cross-site' } })).status, 403)
+  t.equal(
+    (
+      await daemon.fetch('/system/sessions/revoke', {
+        method: 'POST',
+        body: '{"id":"none"}',
+        headers: { 'sec-fetch-site': 'cross-site' },
+      })
+    ).status,
+    403,
+  )
   const asked = await daemon.fetch('/info', { method: 'OPTIONS', headers: { origin: 'https://a.example.org' } })
   t.equal(asked.status, 204)
   t.match(asked.headers.get('access-control-allow-headers'), /x-sandbox-control/)

@@ -13,11 +13,21 @@ const opened = (t: Test, options: SupportOptions = {}) => daemonWith(t, ['echo']
 
 const bearer = ({ session }: Support) => ({ headers: { authorization: `Bearer ${session}` } })
 
-const ticketOf = async (daemon: Support, wanted: { purpose?: 'terminal' | 'browser' | 'bundle'; name?: string } = { purpose: 'terminal' }) => {
+const ticketOf = async (
+  daemon: Support,
+  wanted: { purpose?: 'terminal' | 'browser' | 'bundle'; name?: string } = { purpose: 'terminal' },
+) => {
   const caller = daemon.auth.authenticate({ kind: 'bearer', value: daemon.session }, '127.0.0.1')
-  return (await daemon.auth.handlers['kernel.ticket.mint'](wanted, { caller, signal: new AbortController().signal, trusted: true })).ticket
+  return (
+    await daemon.auth.handlers['kernel.ticket.mint'](wanted, {
+      caller,
+      signal: new AbortController().signal,
+      trusted: true,
+    })
+  ).ticket
 }
-const count = async (daemon: Support) => await (await daemon.fetch('/echo-count')).json() as { drops: number; open: number }
+const count = async (daemon: Support) =>
+  (await (await daemon.fetch('/echo-count')).json()) as { drops: number; open: number }
 
 for (const apart of [[], ['echo']]) {
   const where = apart.length ? 'a group in a process of its own' : 'a group'
@@ -32,7 +42,10 @@ for (const apart of [[], ['echo']]) {
     for (let n = 0; n < 200; n++) talk.say({ type: 'say', text: String(n) })
     await talk.until(({ text }) => text === '199')
     await talk.until(({ text }) => text === '199')
-    t.same(talk.seen, [...Array(2).fill({ type: 'heard', text: 'grüße', by }), ...Array.from({ length: 400 }, (_, n) => ({ type: 'heard', text: String(n >> 1), by }))])
+    t.same(talk.seen, [
+      ...Array(2).fill({ type: 'heard', text: 'grüße', by }),
+      ...Array.from({ length: 400 }, (_, n) => ({ type: 'heard', text: String(n >> 1), by })),
+    ])
     talk.say({ type: 'end', how: 'done' })
     t.same(await talk.closed, { code: 1000, reason: '' })
     t.equal((await count(daemon)).open, 0)
@@ -53,7 +66,10 @@ for (const apart of [[], ['echo']]) {
     t.ok(made < 1_000, `${made} of 2000 frames were made`)
     talk.ws.resume()
     await talk.until(({ at }) => at === 1_999)
-    t.same(talk.seen.map(({ at }) => at), Array.from({ length: 2_000 }, (_, at) => at))
+    t.same(
+      talk.seen.map(({ at }) => at),
+      Array.from({ length: 2_000 }, (_, at) => at),
+    )
   })
 
   t.test(`${where} hears that a client has gone, and what it throws closes the socket`, async t => {
@@ -72,7 +88,10 @@ for (const apart of [[], ['echo']]) {
     const { code, reason } = await bug.closed
     t.equal(code, 1011)
     t.notMatch(reason, /secret detail/)
-    t.match(await turnedAway(t, `${daemon.url}/echo/gone`, bearer(daemon)), { status: 404, body: { message: 'no room is named gone', reason: 'not-found' } })
+    t.match(await turnedAway(t, `${daemon.url}/echo/gone`, bearer(daemon)), {
+      status: 404,
+      body: { message: 'no room is named gone', reason: 'not-found' },
+    })
   })
 }
 
@@ -84,27 +103,55 @@ t.test('what is no handshake is answered as any request, and a refusal before it
   t.match(await plain.json(), { reason: 'invalid', message: /expected a request to upgrade/ })
   t.equal((await daemon.fetch('/echo/kitchen', { method: 'HEAD' })).status, 405)
   t.match(await turnedAway(t, `${daemon.url}/echo/kitchen`), { status: 401, body: { reason: 'unauthenticated' } })
-  t.match(await turnedAway(t, `${daemon.url}/echo/kitchen?times=-1`, bearer(daemon)), { status: 400, body: { message: /^times: expected/ } })
+  t.match(await turnedAway(t, `${daemon.url}/echo/kitchen?times=-1`, bearer(daemon)), {
+    status: 400,
+    body: { message: /^times: expected/ },
+  })
   t.match(await turnedAway(t, `${daemon.url}/echo/kitchen?times=1&times=2`, bearer(daemon)), { status: 400 })
   t.match(await turnedAway(t, `${daemon.url}/nowhere`, bearer(daemon)), { status: 404 })
   const read = await daemon.token('read')
-  t.match(await turnedAway(t, `${daemon.url}/echo/kitchen`, { headers: { 'x-sandbox-control': read.token } }), { status: 403 })
+  t.match(await turnedAway(t, `${daemon.url}/echo/kitchen`, { headers: { 'x-sandbox-control': read.token } }), {
+    status: 403,
+  })
   // A call that is no socket answers, and closes.
-  t.match(await turnedAway(t, `${daemon.url}/echo-count`, bearer(daemon)), { status: 200, headers: { connection: 'close' } })
+  t.match(await turnedAway(t, `${daemon.url}/echo-count`, bearer(daemon)), {
+    status: 200,
+    headers: { connection: 'close' },
+  })
 
-  const raw = (...headers: string[]) => rawRequest(daemon.url, [
-    'GET /echo/kitchen HTTP/1.1', `host: ${new URL(daemon.url).host}`, `authorization: Bearer ${daemon.session}`, 'connection: upgrade', ...headers, '', '',
-  ].join('\r\n'))
+  const raw = (...headers: string[]) =>
+    rawRequest(
+      daemon.url,
+      [
+        'GET /echo/kitchen HTTP/1.1',
+        `host: ${new URL(daemon.url).host}`,
+        `authorization: Bearer ${daemon.session}`,
+        'connection: upgrade',
+        ...headers,
+        '',
+        '',
+      ].join('\r\n'),
+    )
   const key = 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=='
   for (const headers of [
-    ['upgrade: websocket'], ['upgrade: websocket', key], ['upgrade: websocket', key, 'sec-websocket-version: 8'], ['upgrade: websocket', 'sec-websocket-key: x', 'sec-websocket-version: 13'],
+    ['upgrade: websocket'],
+    ['upgrade: websocket', key],
+    ['upgrade: websocket', key, 'sec-websocket-version: 8'],
+    ['upgrade: websocket', 'sec-websocket-key: x', 'sec-websocket-version: 13'],
     ['upgrade: websocket', key, 'sec-websocket-version: 13', 'sec-websocket-protocol: a,,b'],
-  ]) t.match(await raw(...headers), { status: 400, body: /"message":"expected the handshake of a WebSocket/ }, headers.join(', '))
+  ])
+    t.match(
+      await raw(...headers),
+      { status: 400, body: /"message":"expected the handshake of a WebSocket/ },
+      headers.join(', '),
+    )
 })
 
 t.test('a request that another protocol is asked for with is served without it', async t => {
   const daemon = await opened(t)
-  const asked = request(`${daemon.url}/echo-count`, { headers: { ...bearer(daemon).headers, connection: 'upgrade', upgrade: 'h2c' } }).end()
+  const asked = request(`${daemon.url}/echo-count`, {
+    headers: { ...bearer(daemon).headers, connection: 'upgrade', upgrade: 'h2c' },
+  }).end()
   const [answer] = await once(asked, 'response')
   t.equal(answer.statusCode, 200)
   answer.resume()
@@ -114,7 +161,10 @@ t.test('a page of another origin, another host name and an opaque origin open no
   const daemon = await opened(t)
   const url = `${daemon.url}/echo/kitchen`
   const from = (headers: object) => ({ headers: { ...bearer(daemon).headers, ...headers } })
-  t.match(await turnedAway(t, url, from({ origin: 'https://evil.example' })), { status: 403, body: { message: /evil\.example/ } })
+  t.match(await turnedAway(t, url, from({ origin: 'https://evil.example' })), {
+    status: 403,
+    body: { message: /evil\.example/ },
+  })
   t.match(await turnedAway(t, url, from({ origin: 'null' })), { status: 403 })
   t.match(await turnedAway(t, url, from({ 'sec-fetch-site': 'cross-site' })), { status: 403 })
   t.match(await turnedAway(t, url, from({ host: 'evil.example' })), { status: 403 })
@@ -124,9 +174,15 @@ t.test('a page of another origin, another host name and an opaque origin open no
 t.test('a frame that is garbage, huge or not of the contract closes the socket with 1007', async t => {
   const daemon = await opened(t)
   for (const [name, frame] of [
-    ['no JSON', '{"type":'], ['a list', '[]'], ['bytes', Buffer.from('{"type":"say","text":"a"}')], ['an unknown type', '{"type":"shout"}'],
-    ['a field that is missing', '{"type":"say"}'], ['a closed key', '{"type":"say","text":"a","__proto__":{}}'], ['deep', '['.repeat(30_000)],
-    ['too long', JSON.stringify({ type: 'say', text: 'x'.repeat(65_536) })], ['much too long', JSON.stringify({ type: 'say', text: 'x'.repeat(10_000_000) })],
+    ['no JSON', '{"type":'],
+    ['a list', '[]'],
+    ['bytes', Buffer.from('{"type":"say","text":"a"}')],
+    ['an unknown type', '{"type":"shout"}'],
+    ['a field that is missing', '{"type":"say"}'],
+    ['a closed key', '{"type":"say","text":"a","__proto__":{}}'],
+    ['deep', '['.repeat(30_000)],
+    ['too long', JSON.stringify({ type: 'say', text: 'x'.repeat(65_536) })],
+    ['much too long', JSON.stringify({ type: 'say', text: 'x'.repeat(10_000_000) })],
   ] as const) {
     const talk = await talkTo(t, `${daemon.url}/echo/kitchen`, bearer(daemon))
     talk.ws.send(frame)
@@ -146,7 +202,10 @@ t.test('a socket closes with 1008 when its session ends, and with 1001 when the 
   const { token, id } = daemon.auth.openLocal('another')
   const other = await talkTo(t, `${daemon.url}/echo/kitchen`, { headers: { authorization: `Bearer ${token}` } })
   const own = await talkTo(t, `${daemon.url}/echo/kitchen`, bearer(daemon))
-  await daemon.auth.handlers['kernel.session.revoke']({ id }, { caller: { kind: 'plugin', actor: 'x', role: 'owner' }, signal: new AbortController().signal, trusted: true })
+  await daemon.auth.handlers['kernel.session.revoke'](
+    { id },
+    { caller: { kind: 'plugin', actor: 'x', role: 'owner' }, signal: new AbortController().signal, trusted: true },
+  )
   t.match(await other.closed, { code: 1008, reason: /revoked/ })
   own.say({ type: 'say', text: 'still here' })
   await own.until(({ text }) => text === 'still here')
@@ -157,7 +216,10 @@ t.test('a socket closes with 1008 when its session ends, and with 1001 when the 
 t.test('a ticket opens one socket, for what it was minted for, as the person who asked for it', async t => {
   const daemon = await opened(t)
   const url = (ticket: string, session = 'web-1') => `${daemon.url}/echo/by-ticket?session=${session}&ticket=${ticket}`
-  t.match(await turnedAway(t, `${daemon.url}/echo/by-ticket?session=web-1`), { status: 401, body: { message: /ws-ticket/ } })
+  t.match(await turnedAway(t, `${daemon.url}/echo/by-ticket?session=web-1`), {
+    status: 401,
+    body: { message: /ws-ticket/ },
+  })
   t.match(await turnedAway(t, url('x')), { status: 401 })
 
   const ticket = await ticketOf(daemon, { purpose: 'terminal', name: 'web-1' })
@@ -175,7 +237,10 @@ t.test('a ticket opens one socket, for what it was minted for, as the person who
   }
   await talkTo(t, url(await ticketOf(daemon, {})))
   const late = await ticketOf(daemon)
-  await daemon.auth.handlers['kernel.session.revoke']({}, { caller: { kind: 'plugin', actor: 'x', role: 'owner' }, signal: new AbortController().signal, trusted: true })
+  await daemon.auth.handlers['kernel.session.revoke'](
+    {},
+    { caller: { kind: 'plugin', actor: 'x', role: 'owner' }, signal: new AbortController().signal, trusted: true },
+  )
   t.match(await turnedAway(t, url(late)), { status: 401 }, 'not when its session is over')
   t.match(await talk.closed, { code: 1008 })
   t.notMatch(daemon.logged.join(''), new RegExp(`${ticket}|${late}`))
@@ -185,7 +250,14 @@ t.test('the document tells of a socket what it takes and gives', async t => {
   const daemon = await opened(t)
   const { paths } = openapi(daemon.plugins)
   const operation = paths!['/echo/{room}']!.get!
-  t.match(operation, { 'x-stream': 'socket', 'x-client-frame': { oneOf: exactly({}, {}, {}) }, 'x-server-frame': { oneOf: exactly({}, {}) } })
-  t.same(Object.keys(operation.responses!).filter(status => !/^[45]/.test(status)), ['101', 'default'])
+  t.match(operation, {
+    'x-stream': 'socket',
+    'x-client-frame': { oneOf: exactly({}, {}, {}) },
+    'x-server-frame': { oneOf: exactly({}, {}) },
+  })
+  t.same(
+    Object.keys(operation.responses!).filter(status => !/^[45]/.test(status)),
+    ['101', 'default'],
+  )
   t.ok(operation.responses!['426'])
 })

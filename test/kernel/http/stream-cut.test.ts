@@ -28,7 +28,9 @@ const begun = async (t: Test): Promise<Support> => {
 }
 
 const attach = ({ session }: Support) => ({
-  method: 'POST', headers: { authorization: `Bearer ${session}`, 'content-type': 'application/json' }, body: '{"conversationId":"c"}',
+  method: 'POST',
+  headers: { authorization: `Bearer ${session}`, 'content-type': 'application/json' },
+  body: '{"conversationId":"c"}',
 })
 
 t.test('a stream that is cut in its middle is no whole answer, however orderly the connection ended', async t => {
@@ -39,7 +41,15 @@ t.test('a stream that is cut in its middle is no whole answer, however orderly t
   await t.rejects(response.text(), TypeError)
 
   const { method, headers, body } = attach(daemon)
-  const curl = spawn('curl', ['-sN', '-X', method, ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]), '-d', body, `${url}/agent/attach`])
+  const curl = spawn('curl', [
+    '-sN',
+    '-X',
+    method,
+    ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
+    '-d',
+    body,
+    `${url}/agent/attach`,
+  ])
   let text = ''
   curl.stdout.on('data', piece => (text += piece))
   const [code] = await once(curl, 'close')
@@ -54,7 +64,7 @@ t.test('a stream that ended is a whole answer, and its connection serves the nex
   const { method, headers, body } = attach(daemon)
   const asked = request(`${daemon.url}/agent/attach`, { method, headers, agent })
   asked.end(body)
-  const [response] = await once(asked, 'response') as [IncomingMessage]
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
   t.equal(response.headers['transfer-encoding'], 'chunked')
   await daemon.client.call('POST /agent/stop', { conversationId: 'c' })
   let text = ''
@@ -62,7 +72,7 @@ t.test('a stream that ended is a whole answer, and its connection serves the nex
   t.match(text, /event: done/)
   const next = request(`${daemon.url}/health`, { agent })
   next.end()
-  const [health] = await once(next, 'response') as [IncomingMessage]
+  const [health] = (await once(next, 'response')) as [IncomingMessage]
   health.resume()
   t.equal(health.statusCode, 200)
   t.ok(next.reusedSocket)

@@ -1,6 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import {
-  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -107,11 +114,20 @@ t.test('the machine key is made once, whoever starts at the same time, and a bro
 })
 
 t.test('what cut-off writes left is removed, but nothing that is being written or was not made so', async t => {
-  const folder = t.testdir({ 'files': { a: { '.old.json.tmp': 'half', 'kept.json': '{}', 'x.tmp': 'mine' } }, [`machine.key.${spawnSync('true').pid}.0123abcd.tmp`]: 'half' })
+  const folder = t.testdir({
+    files: { a: { '.old.json.tmp': 'half', 'kept.json': '{}', 'x.tmp': 'mine' } },
+    [`machine.key.${spawnSync('true').pid}.0123abcd.tmp`]: 'half',
+  })
   const files = new FileStore(join(folder, 'files'), await openSeal(join(folder, 'machine.key')))
   const writing = files.write('a/new', 'x'.repeat(8 * 1024 * 1024))
   while (!existsSync(join(folder, 'files/a/.new.json.tmp'))) await new Promise(resolve => setImmediate(resolve))
   await sweepTemporaries(join(folder, 'files'))
   await writing
-  t.same([readdirSync(folder).sort(), readdirSync(join(folder, 'files/a')).sort()], [['files', 'machine.key'], ['kept.json', 'new.json', 'x.tmp']])
+  t.same(
+    [readdirSync(folder).sort(), readdirSync(join(folder, 'files/a')).sort()],
+    [
+      ['files', 'machine.key'],
+      ['kept.json', 'new.json', 'x.tmp'],
+    ],
+  )
 })

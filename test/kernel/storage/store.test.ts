@@ -34,7 +34,11 @@ t.test('plugins see their own documents only, whatever their names look like', a
   const names = ['a-b', 'ab', 'a_b', 'a.b', 'A-B', 'acme.tool', '%']
   await Promise.all(names.map(name => store.of(name).set('who', name)))
   await Promise.all(names.map(name => store.of(name).set('own_%', { name })))
-  for (const name of names) t.same(await store.of(name).all(), [['own_%', { name }], ['who', name]])
+  for (const name of names)
+    t.same(await store.of(name).all(), [
+      ['own_%', { name }],
+      ['who', name],
+    ])
   await store.of('a_b').delete('who')
   t.equal(await store.of('ab').get('who'), 'ab')
 })
@@ -63,7 +67,10 @@ t.test('what is no JSON is refused, and a caller changing its object later chang
 })
 
 t.test('another address says which package is missing and never shows the password in it', t => {
-  t.throws(() => openStore('redis://user:hunter2@host'), /redis: needs the package @keyv\/redis, which is not installed/)
+  t.throws(
+    () => openStore('redis://user:hunter2@host'),
+    /redis: needs the package @keyv\/redis, which is not installed/,
+  )
   for (const uri of ['redis://user:hunter2@host', 'nonsense:hunter2', 'sqlite://', '']) {
     t.throws(() => openStore(uri), /^(?!.*hunter2)store: /)
   }
@@ -93,7 +100,7 @@ t.test('what was stored before the process is killed is there afterwards', async
     await once(child, 'close')
     const last = Number(text.slice(0, text.lastIndexOf('\n')).split('\n').at(-1))
     const store = openStore(uri)
-    const { n } = await store.of('agents').get<{ n: number }>(`k${last % 100}`) ?? { n: -1 }
+    const { n } = (await store.of('agents').get<{ n: number }>(`k${last % 100}`)) ?? { n: -1 }
     t.ok(last > 50 && n >= last)
     await store.close()
   }

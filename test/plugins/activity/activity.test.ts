@@ -15,12 +15,21 @@ t.test('without a credential, and with a token of another scope, nothing is list
   const daemon = await daemonWith(t, ['activity'])
   t.equal((await fetch(`${daemon.url}/activity`)).status, 401)
   t.match(await refusalOf(async () => (await daemon.token('editor')).client.call('GET /activity')), { status: 403 })
-  for (const scope of ['read', 'drive', 'land'] as const) t.same(await (await daemon.token(scope)).client.call('GET /activity'), { events: [] }, scope)
+  for (const scope of ['read', 'drive', 'land'] as const)
+    t.same(await (await daemon.token(scope)).client.call('GET /activity'), { events: [] }, scope)
 })
 
 t.test('what does not fit is refused by its path', async t => {
   const daemon = await daemonWith(t, ['activity'])
-  for (const query of ['limit=0', 'limit=x', 'direction=up', 'outcome=maybe', 'from=-1', 'before=x', `query=${'x'.repeat(201)}`]) {
+  for (const query of [
+    'limit=0',
+    'limit=x',
+    'direction=up',
+    'outcome=maybe',
+    'from=-1',
+    'before=x',
+    `query=${'x'.repeat(201)}`,
+  ]) {
     const response = await daemon.fetch(`/activity?${query}`)
     t.equal(response.status, 400, query)
     t.match(await response.json(), { errors: exactly({ path: query.split('=')[0] }) })
@@ -30,16 +39,28 @@ t.test('what does not fit is refused by its path', async t => {
 t.test('an entry is listed with its actor, and newest first', async t => {
   const daemon = await daemonWith(t, ['activity'])
   await record(daemon, { type: 'test.first', direction: 'system' }, { actor: 'sandbox:test' })
-  await record(daemon, { type: 'test.second', direction: 'out', conversationId: 'c', outcome: 'ok', extra: { a: 1 } }, { kind: 'session', actor: 'ada@example.org' })
-  await record(daemon, { type: 'other.third', direction: 'in', actor: 'token:ci' }, { kind: 'session', actor: 'ada@example.org' })
+  await record(
+    daemon,
+    { type: 'test.second', direction: 'out', conversationId: 'c', outcome: 'ok', extra: { a: 1 } },
+    { kind: 'session', actor: 'ada@example.org' },
+  )
+  await record(
+    daemon,
+    { type: 'other.third', direction: 'in', actor: 'token:ci' },
+    { kind: 'session', actor: 'ada@example.org' },
+  )
   const { events, next } = await daemon.client.call('GET /activity')
   t.equal(next, undefined)
-  t.match(events, exactly(
-    { type: 'other.third', actor: 'token:ci', seq: 3, audience: 'viewer' },
-    { type: 'test.second', actor: 'ada@example.org', conversationId: 'c', outcome: 'ok', extra: { a: 1 }, seq: 2 },
-    { type: 'test.first', actor: 'sandbox:test', seq: 1, prev: BEGINNING },
-  ))
-  const types = async (query: object) => (await daemon.client.call('GET /activity', query)).events.map(({ type }) => type)
+  t.match(
+    events,
+    exactly(
+      { type: 'other.third', actor: 'token:ci', seq: 3, audience: 'viewer' },
+      { type: 'test.second', actor: 'ada@example.org', conversationId: 'c', outcome: 'ok', extra: { a: 1 }, seq: 2 },
+      { type: 'test.first', actor: 'sandbox:test', seq: 1, prev: BEGINNING },
+    ),
+  )
+  const types = async (query: object) =>
+    (await daemon.client.call('GET /activity', query)).events.map(({ type }) => type)
   t.same(await types({ type: 'test.*' }), ['test.second', 'test.first'])
   t.same(await types({ type: 'test.first' }), ['test.first'])
   t.same(await types({ actor: 'token:ci' }), ['other.third'])
@@ -53,7 +74,9 @@ t.test('an entry is listed with its actor, and newest first', async t => {
 
 t.test('pages repeat and lose nothing, whatever is written meanwhile', async t => {
   const daemon = await daemonWith(t, ['activity'])
-  await Promise.all(Array.from({ length: 25 }, (_, n) => record(daemon, { type: 'test.row', direction: 'system', extra: { n } })))
+  await Promise.all(
+    Array.from({ length: 25 }, (_, n) => record(daemon, { type: 'test.row', direction: 'system', extra: { n } })),
+  )
   const seen: number[] = []
   let before: number | undefined
   do {
@@ -62,20 +85,32 @@ t.test('pages repeat and lose nothing, whatever is written meanwhile', async t =
     before = page.next
     await record(daemon, { type: 'test.late', direction: 'system', extra: { n: -1 } })
   } while (before !== undefined)
-  t.same(seen, Array.from({ length: 25 }, (_, n) => 24 - n))
+  t.same(
+    seen,
+    Array.from({ length: 25 }, (_, n) => 24 - n),
+  )
 })
 
 t.test('5,000 entries of 50 writers at once have no gap, times that only grow, and a chain that holds', async t => {
   const daemon = await daemonWith(t, ['activity'])
-  const told = await Promise.all(Array.from({ length: 50 }, async (_, writer) => {
-    const seqs: number[] = []
-    for (let n = 0; n < 100; n++) seqs.push((await record(daemon, { type: 'test.written', direction: 'system', extra: { writer, n } })).seq)
-    return seqs
-  }))
+  const told = await Promise.all(
+    Array.from({ length: 50 }, async (_, writer) => {
+      const seqs: number[] = []
+      for (let n = 0; n < 100; n++)
+        seqs.push((await record(daemon, { type: 'test.written', direction: 'system', extra: { writer, n } })).seq)
+      return seqs
+    }),
+  )
   t.equal(new Set(told.flat()).size, 5000)
-  t.ok(told.every(seqs => seqs.every((seq, at) => at === 0 || seq > seqs[at - 1]!)), 'each writer was told in its order')
+  t.ok(
+    told.every(seqs => seqs.every((seq, at) => at === 0 || seq > seqs[at - 1]!)),
+    'each writer was told in its order',
+  )
   const entries = stored(daemon)
-  t.same(entries.map(({ seq }) => seq), Array.from({ length: 5000 }, (_, at) => at + 1))
+  t.same(
+    entries.map(({ seq }) => seq),
+    Array.from({ length: 5000 }, (_, at) => at + 1),
+  )
   t.ok(entries.every(({ at }, index) => index === 0 || at > entries[index - 1]!.at))
   const check = new ChainCheck({ seq: 0, hash: BEGINNING })
   for (const line of storedLines(daemon)) check.read(line)
@@ -96,13 +131,23 @@ t.test('a restart goes on with the chain where it ended', async t => {
 t.test('neither a bearer header nor a key in the query of an outbound call is in its entry', async t => {
   const daemon = await daemonWith(t, ['activity'])
   await record(daemon, {
-    type: 'http.request', direction: 'out', method: 'GET', endpoint: 'https://ada:pw4711@api.example.org/v1/things?key=k-4711&x=1#t-4711',
+    type: 'http.request',
+    direction: 'out',
+    method: 'GET',
+    endpoint: 'https://ada:pw4711@api.example.org/v1/things?key=k-4711&x=1#t-4711',
     content: 'sent authorization: Bearer b-4711-b-4711 and https://x.example/?ticket=t-4711&n=1',
-    extra: { headers: { Authorization: 'Bearer b-4711-b-4711', accept: '*/*' }, url: 'wss://h/?a=1&token=t-4711', password: 'p-4711' },
+    extra: {
+      headers: { Authorization: 'Bearer b-4711-b-4711', accept: '*/*' },
+      url: 'wss://h/?a=1&token=t-4711',
+      password: 'p-4711',
+    },
   })
   const [line] = storedLines(daemon)
   t.notMatch(line, /4711/)
-  t.match(JSON.parse(line!), { endpoint: 'https://[redacted]@api.example.org/v1/things', extra: { headers: { accept: '*/*' } } })
+  t.match(JSON.parse(line!), {
+    endpoint: 'https://[redacted]@api.example.org/v1/things',
+    extra: { headers: { accept: '*/*' } },
+  })
 })
 
 t.test('a viewer and a token see what is for viewers, and a token no account', async t => {
@@ -110,9 +155,15 @@ t.test('a viewer and a token see what is for viewers, and a token no account', a
   await record(daemon, { type: 'session.opened', direction: 'system', audience: 'maintainer' })
   await record(daemon, { type: 'message.sent', direction: 'out', account: 'ada-mail' })
   const { client } = await daemon.token('read')
-  t.match((await client.call('GET /activity')).events.map(({ type, account }) => ({ type, account })), exactly({ type: 'message.sent', account: undefined }))
+  t.match(
+    (await client.call('GET /activity')).events.map(({ type, account }) => ({ type, account })),
+    exactly({ type: 'message.sent', account: undefined }),
+  )
   t.same((await client.call('GET /activity', { type: 'session.*' })).events, [])
-  t.same((await daemon.client.call('GET /activity')).events.map(({ type }) => type), ['message.sent', 'session.opened'])
+  t.same(
+    (await daemon.client.call('GET /activity')).events.map(({ type }) => type),
+    ['message.sent', 'session.opened'],
+  )
 })
 
 t.test('landing and discarding are written down, with who did it and what the conversation was called', async t => {
@@ -123,29 +174,43 @@ t.test('landing and discarding are written down, with who did it and what the co
   await client.call('POST /agents/{id}/land', { id: 'c' })
   await daemon.client.call('POST /agents/{id}/discard', { id: 'd' })
   const { events } = await daemon.client.call('GET /activity', { type: 'agent.*' })
-  t.match(events, exactly(
-    { type: 'agent.discarded', actor: 'owner@sandbox.local', conversationId: 'd', outcome: 'ok', audience: 'viewer' },
-    { type: 'agent.landed', actor: 'token:ci', conversationId: 'c', title: 'A note of mine' },
-  ))
+  t.match(
+    events,
+    exactly(
+      { type: 'agent.discarded', actor: 'owner@sandbox.local', conversationId: 'd', outcome: 'ok', audience: 'viewer' },
+      { type: 'agent.landed', actor: 'token:ci', conversationId: 'c', title: 'A note of mine' },
+    ),
+  )
 })
 
-t.test('whoever is limited to areas sees entries of conversations inside them only, and a viewer none for maintainers', async t => {
-  const daemon = await daemonWith(t, ['activity'])
-  const asked: string[] = []
-  for (const conversationId of ['inside', 'outside', 'inside']) await record(daemon, { type: 'agent.landed', direction: 'system', conversationId })
-  await record(daemon, { type: 'settings.changed', direction: 'system' })
-  await record(daemon, { type: 'member.granted', direction: 'system', audience: 'maintainer', conversationId: 'inside' })
-  const days = new Segments(join(daemon.data, 'activity'), 'days')
-  const seen = async (role: 'viewer' | 'collaborator' | 'maintainer', areas?: string[]) => {
-    const options = { segments: [days], seesConversation: async (id: string) => (asked.push(id), id === 'inside') }
-    return (await listed({}, { kind: 'session', actor: 'x', role, ...(areas && { areas }) }, options)).events.map(({ seq }) => seq)
-  }
-  t.same(await seen('collaborator', ['docs']), [3, 1])
-  t.same(asked, ['inside', 'outside'], 'each conversation is asked for once')
-  t.same(await seen('viewer'), [4, 3, 2, 1])
-  t.same(await seen('maintainer'), [5, 4, 3, 2, 1])
-  await days.close()
-})
+t.test(
+  'whoever is limited to areas sees entries of conversations inside them only, and a viewer none for maintainers',
+  async t => {
+    const daemon = await daemonWith(t, ['activity'])
+    const asked: string[] = []
+    for (const conversationId of ['inside', 'outside', 'inside'])
+      await record(daemon, { type: 'agent.landed', direction: 'system', conversationId })
+    await record(daemon, { type: 'settings.changed', direction: 'system' })
+    await record(daemon, {
+      type: 'member.granted',
+      direction: 'system',
+      audience: 'maintainer',
+      conversationId: 'inside',
+    })
+    const days = new Segments(join(daemon.data, 'activity'), 'days')
+    const seen = async (role: 'viewer' | 'collaborator' | 'maintainer', areas?: string[]) => {
+      const options = { segments: [days], seesConversation: async (id: string) => (asked.push(id), id === 'inside') }
+      return (await listed({}, { kind: 'session', actor: 'x', role, ...(areas && { areas }) }, options)).events.map(
+        ({ seq }) => seq,
+      )
+    }
+    t.same(await seen('collaborator', ['docs']), [3, 1])
+    t.same(asked, ['inside', 'outside'], 'each conversation is asked for once')
+    t.same(await seen('viewer'), [4, 3, 2, 1])
+    t.same(await seen('maintainer'), [5, 4, 3, 2, 1])
+    await days.close()
+  },
+)
 
 t.test('looking takes two seconds at most, and the next page goes on from there', async t => {
   const daemon = await daemonWith(t, ['activity'])
@@ -165,7 +230,10 @@ t.test('of what one stranger causes 5,000 entries a day are kept, and the rest i
   const caps = new Caps(() => clock.now, 3)
   const facts = { type: 'message.received', direction: 'in', audience: 'viewer', actor: 'stranger' } as const
   t.same(caps.due('daily'), [])
-  t.same(Array.from({ length: 5 }, () => caps.admits('stranger', facts)), [true, true, true, false, false])
+  t.same(
+    Array.from({ length: 5 }, () => caps.admits('stranger', facts)),
+    [true, true, true, false, false],
+  )
   t.equal(caps.admits('extension:x', facts), true, 'each source has its own')
   for (let n = 0; n < 400; n++) caps.admits(`address-${n}`, facts)
   t.equal(caps.admits('address-399', facts), false, 'more sources than are counted share one')
@@ -197,20 +265,31 @@ t.test('turns, answers and settings are written down once each, with who asked f
   await client.call('POST /agent/stop', { conversationId: 'c' })
   await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } })
   let { events } = await daemon.client.call('GET /activity')
-  while (!events.some(({ type }) => type === 'settings.changed')) ({ events } = await daemon.client.call('GET /activity'))
-  const rows = events.toReversed().filter(({ type }) => !/^(session|token|owner)\./.test(type)).map(({ type, actor, conversationId, turnId, extra }) => ({ type, actor, conversationId, turnId, extra }))
-  t.match(rows, exactly(
-    { type: 'turn.started', actor: 'token:ci', conversationId: 'c', turnId: run, extra: { messageId: 'm-1' } },
-    { type: 'card.answered', actor: 'owner@sandbox.local', turnId: run, extra: { kind: 'question', requestId } },
-    { type: 'turn.stopped', actor: 'token:ci', conversationId: 'c' },
-    { type: 'settings.changed', actor: 'owner@sandbox.local', extra: { keys: exactly('agentRetentionDays') } },
-  ))
+  while (!events.some(({ type }) => type === 'settings.changed'))
+    ({ events } = await daemon.client.call('GET /activity'))
+  const rows = events
+    .toReversed()
+    .filter(({ type }) => !/^(session|token|owner)\./.test(type))
+    .map(({ type, actor, conversationId, turnId, extra }) => ({ type, actor, conversationId, turnId, extra }))
+  t.match(
+    rows,
+    exactly(
+      { type: 'turn.started', actor: 'token:ci', conversationId: 'c', turnId: run, extra: { messageId: 'm-1' } },
+      { type: 'card.answered', actor: 'owner@sandbox.local', turnId: run, extra: { kind: 'question', requestId } },
+      { type: 'turn.stopped', actor: 'token:ci', conversationId: 'c' },
+      { type: 'settings.changed', actor: 'owner@sandbox.local', extra: { keys: exactly('agentRetentionDays') } },
+    ),
+  )
   t.equal(rows.length, 4)
 })
 
 t.test('an export comes whole from a group in a process of its own', async t => {
   const daemon = await daemonWith(t, ['activity', 'logs'], { apart: ['activity', 'logs'] })
-  await Promise.all(Array.from({ length: 2000 }, (_, n) => record(daemon, { type: 'test.row', direction: 'system', content: 'x'.repeat(500), extra: { n } })))
+  await Promise.all(
+    Array.from({ length: 2000 }, (_, n) =>
+      record(daemon, { type: 'test.row', direction: 'system', content: 'x'.repeat(500), extra: { n } }),
+    ),
+  )
   const lines = (await (await daemon.fetch('/activity/export')).text()).trimEnd().split('\n')
   t.match(JSON.parse(lines.at(-1)!), { kind: 'end', entries: 2001 })
   t.equal(lines.length, 2002)

@@ -1,7 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { GatedCall, Permission, TreeCommand, TurnIo, TurnRequest } from '../../../plugins/agent/providers/adapter.js'
+import type {
+  GatedCall,
+  Permission,
+  TreeCommand,
+  TurnIo,
+  TurnRequest,
+} from '../../../plugins/agent/providers/adapter.js'
 import type { Frame } from '../../../plugins/agent/contract.js'
 import { scriptWith } from '../../../plugins/agent/providers/script/adapter.js'
 import { Peers } from '../../../plugins/agent/providers/acp/peers.js'
@@ -32,7 +38,8 @@ for await (const line of createInterface({ input: process.stdin })) {
 `
 /** A program that keeps to the protocol but for what it does when it is prompted. */
 const agent = (prompt: string, capabilities = '{}'): string =>
-  `${PEER}const capabilities = ${capabilities}\nconst prompt = async words => { ${prompt}\nreturn { result: { stopReason: 'end_turn' } } }\n${LOOP}`
+  `${PEER}const capabilities = ${capabilities}\nconst prompt = async words => { ${prompt}\nreturn { result: { `
+  + `stopReason: 'end_turn' } } }\n${LOOP}`
 
 interface World {
   /** Runs a turn and answers its frames, each of which is heard as it comes. */
@@ -45,9 +52,19 @@ interface World {
 }
 
 /** A turn in a program made of the given source, without an engine: the gate answers as told. */
-const world = (t: Test, source: string, { permit = async () => ({ allow: true }), patience = {}, label = 'the program' }: {
-  permit?: (call: GatedCall) => Promise<Permission>; patience?: object; label?: string
-} = {}): World => {
+const world = (
+  t: Test,
+  source: string,
+  {
+    permit = async () => ({ allow: true }),
+    patience = {},
+    label = 'the program',
+  }: {
+    permit?: (call: GatedCall) => Promise<Permission>
+    patience?: object
+    label?: string
+  } = {},
+): World => {
   const folder = folderOf(t)
   const root = join(folder, 'tree')
   mkdirSync(root, { recursive: true })
@@ -55,11 +72,27 @@ const world = (t: Test, source: string, { permit = async () => ({ allow: true })
   const peers = new Peers({ startMs: 20_000, silenceMs: 20_000, cancelMs: 500, ...patience })
   t.teardown(() => peers.close())
   const [gated, raised, stop]: [GatedCall[], unknown[], AbortController] = [[], [], new AbortController()]
-  const walled = async ({ program, args, cwd = '', env }: Parameters<TurnIo['walled']>[0]): Promise<TreeCommand> =>
-    ({ program, args: [...args], env: listEnv(env), cwd: join(root, cwd), enforced: false, root, seen: { root, cwd: join(root, cwd) }, begun: () => () => {} })
+  const walled = async ({ program, args, cwd = '', env }: Parameters<TurnIo['walled']>[0]): Promise<TreeCommand> => ({
+    program,
+    args: [...args],
+    env: listEnv(env),
+    cwd: join(root, cwd),
+    enforced: false,
+    root,
+    seen: { root, cwd: join(root, cwd) },
+    begun: () => () => {},
+  })
   const never = async () => Promise.reject(new Error('not here'))
   const io: TurnIo = {
-    signal: stop.signal, walled, gap: async () => false, takeWords: () => [], waitWords: async () => undefined, tool: never, helper: never, stamp: never, state: never,
+    signal: stop.signal,
+    walled,
+    gap: async () => false,
+    takeWords: () => [],
+    waitWords: async () => undefined,
+    tool: never,
+    helper: never,
+    stamp: never,
+    state: never,
     permit: async call => {
       gated.push(call)
       return permit(call)
@@ -70,8 +103,20 @@ const world = (t: Test, source: string, { permit = async () => ({ allow: true })
   const program: AgentProgram = { label, command: [process.execPath, join(folder, 'agent.mjs')], install: 'write it' }
   const turn = async (request: Partial<TurnRequest> = {}, heard: (frame: Frame) => void = () => {}) => {
     const whole: TurnRequest = {
-      conversationId: 'c', run: 'r', attempt: 1, prompt: 'go', words: 'go', attachments: [], mentions: [], harness: 'vendor-code', model: 'one',
-      permissionMode: 'default', attended: true, depth: 0, helpers: { atOnce: 0, perTurn: 0, depth: 0 }, ...request,
+      conversationId: 'c',
+      run: 'r',
+      attempt: 1,
+      prompt: 'go',
+      words: 'go',
+      attachments: [],
+      mentions: [],
+      harness: 'vendor-code',
+      model: 'one',
+      permissionMode: 'default',
+      attended: true,
+      depth: 0,
+      helpers: { atOnce: 0, perTurn: 0, depth: 0 },
+      ...request,
     }
     const frames: Frame[] = []
     for await (const frame of acpOn(peers)('test', program, whole, io)) {
@@ -84,30 +129,97 @@ const world = (t: Test, source: string, { permit = async () => ({ allow: true })
 }
 
 const failure = (frames: readonly Frame[]) => frames.find(frame => frame.kind === 'error')
-const prose = (frames: readonly Frame[]): string => frames.map(frame => (frame.kind === 'delta' ? frame.text : frame.kind === 'text_end' ? '|' : '')).join('')
+const prose = (frames: readonly Frame[]): string =>
+  frames.map(frame => (frame.kind === 'delta' ? frame.text : frame.kind === 'text_end' ? '|' : '')).join('')
 
-// Programs that mean no good --------------------------------------------------------------------------------------------
+// Programs that mean no good
+// --------------------------------------------------------------------------------------------
 
 const HOSTILE: [name: string, source: string, message: RegExp, patience?: object][] = [
-  ['exits at once', 'console.error("\\u001b[31mno key\\u001b[0m"); process.exit(7)', /^the program ended with exit code 7: no key$/],
+  [
+    'exits at once',
+    'console.error("\\u001b[31mno key\\u001b[0m"); process.exit(7)',
+    /^the program ended with exit code 7: no key$/,
+  ],
   ['is killed', 'process.kill(process.pid, "SIGKILL")', /was ended by SIGKILL/],
-  ['writes no JSON', 'console.log("Welcome!"); setInterval(() => {}, 1000)', /no message of the Agent Client Protocol: "Welcome!"/],
+  [
+    'writes no JSON',
+    'console.log("Welcome!"); setInterval(() => {}, 1000)',
+    /no message of the Agent Client Protocol: "Welcome!"/,
+  ],
   ['writes a list', 'console.log("[1,2]"); setInterval(() => {}, 1000)', /no message of the Agent/],
   ['writes null', 'console.log("null"); setInterval(() => {}, 1000)', /no message of the Agent/],
-  ['writes deep nesting', 'console.log("[".repeat(4e6)); setInterval(() => {}, 1000)', /no message of the Agent.*characters more/],
-  ['writes bytes', 'process.stdout.write(Buffer.alloc(1e6, 0xff)); console.log(); setInterval(() => {}, 1000)', /no message of the Agent/],
-  ['writes a line of 50 MiB', 'process.stdout.write(Buffer.alloc(50 * 1024 * 1024, 97)); setInterval(() => {}, 1000)', /a line of more than 16777216 bytes/],
-  ['answers what is no answer', 'console.log(\'{"jsonrpc":"2.0","id":3}\'); setInterval(() => {}, 1000)', /neither a request nor an answer/],
+  [
+    'writes deep nesting',
+    'console.log("[".repeat(4e6)); setInterval(() => {}, 1000)',
+    /no message of the Agent.*characters more/,
+  ],
+  [
+    'writes bytes',
+    'process.stdout.write(Buffer.alloc(1e6, 0xff)); console.log(); setInterval(() => {}, 1000)',
+    /no message of the Agent/,
+  ],
+  [
+    'writes a line of 50 MiB',
+    'process.stdout.write(Buffer.alloc(50 * 1024 * 1024, 97)); setInterval(() => {}, 1000)',
+    /a line of more than 16777216 bytes/,
+  ],
+  [
+    'answers what is no answer',
+    'console.log(\'{"jsonrpc":"2.0","id":3}\'); setInterval(() => {}, 1000)',
+    /neither a request nor an answer/,
+  ],
   ['never answers', 'setInterval(() => {}, 1000)', /did not answer within 0.4 s/, { startMs: 400 }],
-  ['closes its output', 'import { closeSync } from "node:fs"; closeSync(1); setInterval(() => {}, 1000)', /closed its output/],
+  [
+    'closes its output',
+    'import { closeSync } from "node:fs"; closeSync(1); setInterval(() => {}, 1000)',
+    /closed its output/,
+  ],
   ['speaks another version', agent('').replace('protocolVersion: 1', 'protocolVersion: 9'), /speaks version 9/],
-  ['opens no session', agent('').replace("message.method === 'session/new'", 'false'), /opened no session within 3 s/, { startMs: 3000 }],
-  ['opens a session of another shape', agent('').replace("result: { sessionId: 's-1' }", "result: { sessionId: '' }"), /without a name/],
-  ['dies in the middle', agent('say("so far"); process.exitCode = 3; console.error("x".repeat(5000) + "the end"); setTimeout(() => process.exit(), 50); await new Promise(() => {})'), /exit code 3: x{1992}the end$/],
+  [
+    'opens no session',
+    agent('').replace("message.method === 'session/new'", 'false'),
+    /opened no session within 3 s/,
+    { startMs: 3000 },
+  ],
+  [
+    'opens a session of another shape',
+    agent('').replace("result: { sessionId: 's-1' }", "result: { sessionId: '' }"),
+    /without a name/,
+  ],
+  [
+    'dies in the middle',
+    agent(
+      'say("so far"); process.exitCode = 3; console.error("x".repeat(5000) + "the end"); setTimeout(() => '
+        + 'process.exit(), 50); await new Promise(() => {})',
+    ),
+    /exit code 3: x{1992}the end$/,
+  ],
   ['falls silent', agent('await new Promise(() => {})'), /was silent for 0.5 s/, { silenceMs: 500 }],
-  ['asks too much at once', agent('for (let n = 0; n < 300; n++) void ask("session/request_permission", { toolCall: { toolCallId: "a" }, options: [] }); await new Promise(() => {})'), /more than 256 things at once/],
-  ['asks twice under one id', agent('for (let n = 0; n < 2; n++) send({ id: 5, method: "session/request_permission", params: { sessionId: "s-1", toolCall: { toolCallId: "a" }, options: [] } }); await new Promise(() => {})'), /two things under one id/],
-  ['announces calls without end', agent('for (let n = 0; n < 10002; n++) update({ sessionUpdate: "tool_call", toolCallId: "t" + n, title: "x" }); await new Promise(() => {})'), /more than 10000 calls/],
+  [
+    'asks too much at once',
+    agent(
+      'for (let n = 0; n < 300; n++) void ask("session/request_permission", { toolCall: { toolCallId: "a" }, '
+        + 'options: [] }); await new Promise(() => {})',
+    ),
+    /more than 256 things at once/,
+  ],
+  [
+    'asks twice under one id',
+    agent(
+      'for (let n = 0; n < 2; n++) send({ id: 5, method: "session/request_permission", params: { sessionId: '
+        + '"s-1", toolCall: { toolCallId: "a" }, options: [] } }); await new Promise(() => {})',
+    ),
+    /two things under one id/,
+  ],
+  [
+    'announces calls without end',
+    agent(
+      'for (let n = 0; n < 10002; n++) update({ sessionUpdate: "tool_call", toolCallId: "t" + n, title: "x" }); '
+        + 'await new Promise(() => {})',
+    ),
+    /more than 10000 calls/,
+  ],
 ]
 for (const [name, source, message, patience] of HOSTILE) {
   t.test(`a program that ${name} ends its turn as crashed, and nothing of it is left`, async t => {
@@ -120,8 +232,15 @@ for (const [name, source, message, patience] of HOSTILE) {
 }
 
 t.test('a program that does not stop when it is told to is ended, and one that does stays', async t => {
-  for (const [source, left] of [['await new Promise(() => {})', 0], ['await new Promise(resolve => (cancelled = resolve))', 1]] as const) {
-    const { turn, stop, peers } = world(t, `let cancelled = () => {}\n${agent(`say("up"); ${source}`).replace('const message = JSON.parse(line)', "const message = JSON.parse(line)\n  if (message.method === 'session/cancel') cancelled()")}`)
+  for (const [source, left] of [
+    ['await new Promise(() => {})', 0],
+    ['await new Promise(resolve => (cancelled = resolve))', 1],
+  ] as const) {
+    const { turn, stop, peers } = world(
+      t,
+      'let cancelled = () => '
+        + `{}\n${agent(`say("up"); ${source}`).replace('const message = JSON.parse(line)', "const message = JSON.parse(line)\n  if (message.method === 'session/cancel') cancelled()")}`,
+    )
     const frames = await turn({}, ({ kind }) => kind === 'delta' && stop.abort())
     t.notOk(failure(frames), 'a stop is no failure')
     t.equal(peers.size, left)
@@ -129,7 +248,14 @@ t.test('a program that does not stop when it is told to is ended, and one that d
 })
 
 t.test('a flood of words is read no faster than it is written down', async t => {
-  const { turn } = world(t, agent('const text = "x".repeat(60000); for (let n = 0; n < 3000; n++) { if (!process.stdout.write(JSON.stringify({ jsonrpc: "2.0", method: "session/update", params: { sessionId: "s-1", update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text } } } }) + "\\n")) await new Promise(resolve => process.stdout.once("drain", resolve)) }'))
+  const { turn } = world(
+    t,
+    agent(
+      'const text = "x".repeat(60000); for (let n = 0; n < 3000; n++) { if '
+        + '(!process.stdout.write(JSON.stringify({ jsonrpc: "2.0", method: "session/update", params: { sessionId: '
+        + '"s-1", update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text } } } }) + "\\n")) await new Promise(resolve => process.stdout.once("drain", resolve)) }',
+    ),
+  )
   const before = process.memoryUsage().rss
   let most = 0
   const frames = await (async () => {
@@ -145,7 +271,9 @@ t.test('a flood of words is read no faster than it is written down', async t => 
 })
 
 t.test('what a program says outside its session, and what makes no sense, is left out', async t => {
-  const { turn } = world(t, agent(`
+  const { turn } = world(
+    t,
+    agent(`
     send({ method: 'session/update', params: { sessionId: 'other', update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'foreign' } } } })
     send({ id: 77, result: {} })
     send({ method: 'nonsense/at_all', params: [] })
@@ -153,16 +281,20 @@ t.test('what a program says outside its session, and what makes no sense, is lef
       send({ method: 'session/update', params })
     const unknown = await ask('sandbox/secrets', {})
     const invalid = await ask('fs/read_text_file', { path: 7 })
-    say(unknown.error.code + ' ' + invalid.error.code)`))
+    say(unknown.error.code + ' ' + invalid.error.code)`),
+  )
   const frames = await turn()
   t.equal(prose(frames), '-32601 -32602|')
   t.equal(failure(frames), undefined)
 })
 
-// What a program may do -------------------------------------------------------------------------------------------------
+// What a program may do
+// -------------------------------------------------------------------------------------------------
 
 t.test('files are read and written inside the tree only, and every call passes the gate and shows', async t => {
-  const { turn, root, gated } = world(t, agent(`
+  const { turn, root, gated } = world(
+    t,
+    agent(`
     const root = process.env.PWD
     const write = (path, content) => ask('fs/write_text_file', { path, content })
     const told = []
@@ -170,7 +302,8 @@ t.test('files are read and written inside the tree only, and every call passes t
       told.push((await write(path, 'one\\ntwo\\nthree\\n')).error?.code ?? 'ok')
     const read = await ask('fs/read_text_file', { path: root + '/deep/a.txt', line: 2, limit: 1 })
     told.push(read.result.content, (await ask('fs/read_text_file', { path: root + '/none' })).error.code, (await ask('fs/read_text_file', { path: '/etc/passwd' })).error.code)
-    say(told.join(' '))`).replaceAll('process.env.PWD', 'process.cwd()'))
+    say(told.join(' '))`).replaceAll('process.env.PWD', 'process.cwd()'),
+  )
   mkdirSync(join(root, '..', 'elsewhere'))
   await import('node:fs/promises').then(({ symlink }) => symlink('../elsewhere', join(root, 'link')))
   const frames = await turn()
@@ -178,12 +311,20 @@ t.test('files are read and written inside the tree only, and every call passes t
   t.equal(readFileSync(join(root, 'deep/a.txt'), 'utf8'), 'one\ntwo\nthree\n')
   t.notOk(existsSync(join(root, '..', 'outside.txt')) || existsSync(join(root, '..', 'elsewhere', 'x')))
   t.match(gated[0], { name: 'Write', category: 'edit', path: 'deep/a.txt' })
-  t.match(frames.find(frame => frame.kind === 'tool_call'), { name: 'Write', category: 'edit', target: 'deep/a.txt' })
-  t.match(frames.find(frame => frame.kind === 'tool_call_update' && frame.status === 'completed'), { content: exactly({ type: 'diff', path: 'deep/a.txt', newText: 'one\ntwo\nthree\n' }) })
+  t.match(
+    frames.find(frame => frame.kind === 'tool_call'),
+    { name: 'Write', category: 'edit', target: 'deep/a.txt' },
+  )
+  t.match(
+    frames.find(frame => frame.kind === 'tool_call_update' && frame.status === 'completed'),
+    { content: exactly({ type: 'diff', path: 'deep/a.txt', newText: 'one\ntwo\nthree\n' }) },
+  )
 })
 
 t.test('a yes counts for what was asked and for nothing else, whatever the program says afterwards', async t => {
-  const { turn, root, gated } = world(t, agent(`
+  const { turn, root, gated } = world(
+    t,
+    agent(`
     const root = process.cwd()
     const toolCall = { toolCallId: 't1', title: 'Edit a.txt', kind: 'edit', status: 'pending', locations: [{ path: root + '/a.txt' }] }
     update({ sessionUpdate: 'tool_call', ...toolCall })
@@ -198,18 +339,35 @@ t.test('a yes counts for what was asked and for nothing else, whatever the progr
     const commands = []
     for (const command of ['echo other > made', 'echo shown', 'echo shown']) commands.push((await ask('terminal/create', { command })).error ? 'no' : 'ok')
     say([answer.result.outcome.optionId, a.error ? 'no' : 'ok', b.error ? 'no' : 'ok', after.error ? 'no' : 'ok', granted.result.outcome.optionId, ...commands].join(' '))`),
-  { permit: async call => ({ allow: call.id === 't1' || call.id === 't2' }) })
+    { permit: async call => ({ allow: call.id === 't1' || call.id === 't2' }) },
+  )
   const frames = await turn()
   t.equal(prose(frames), 'y ok no no y no ok no|')
-  t.same(gated.map(({ id }) => id).filter(id => id.startsWith('t')), ['t1', 't2'])
-  t.match(gated.find(({ id }) => id === 't2'), { name: 'Shell', command: 'echo shown' }, 'a person sees the command, not the title')
+  t.same(
+    gated.map(({ id }) => id).filter(id => id.startsWith('t')),
+    ['t1', 't2'],
+  )
+  t.match(
+    gated.find(({ id }) => id === 't2'),
+    { name: 'Shell', command: 'echo shown' },
+    'a person sees the command, not the title',
+  )
   t.notOk(existsSync(join(root, 'made')) || existsSync(join(root, 'b.txt')))
 })
 
-t.test('the gate\'s answer picks the protocol\'s option', async t => {
-  const options = `[{ optionId: 'ao', name: '', kind: 'allow_once' }, { optionId: 'aa', name: '', kind: 'allow_always' }, { optionId: 'ro', name: '', kind: 'reject_once' }]`
-  const source = agent(`say(JSON.stringify((await ask('session/request_permission', { toolCall: { toolCallId: 'p', title: 'Fetch a page', kind: 'fetch' }, options: ${options} })).result.outcome))`)
-  for (const [permission, option] of [[{ allow: true }, 'ao'], [{ allow: true, always: true }, 'aa'], [{ allow: false }, 'ro']] as const) {
+t.test("the gate's answer picks the protocol's option", async t => {
+  const options =
+    `[{ optionId: 'ao', name: '', kind: 'allow_once' }, { optionId: 'aa', name: '', kind: `
+    + `'allow_always' }, { optionId: 'ro', name: '', kind: 'reject_once' }]`
+  const source = agent(
+    `say(JSON.stringify((await ask('session/request_permission', { toolCall: { toolCallId: 'p', title: 'Fetch a `
+      + `page', kind: 'fetch' }, options: ${options} })).result.outcome))`,
+  )
+  for (const [permission, option] of [
+    [{ allow: true }, 'ao'],
+    [{ allow: true, always: true }, 'aa'],
+    [{ allow: false }, 'ro'],
+  ] as const) {
     const { turn, gated } = world(t, source, { permit: async () => permission })
     t.match(prose(await turn()), `"optionId":"${option}"`)
     t.match(gated, exactly({ name: 'Fetch', category: 'fetch', title: 'Fetch a page' }))
@@ -217,7 +375,9 @@ t.test('the gate\'s answer picks the protocol\'s option', async t => {
 })
 
 t.test('commands run in the tree with their own words, can be ended, and end with the turn', async t => {
-  const { turn, root } = world(t, agent(`
+  const { turn, root } = world(
+    t,
+    agent(`
     const told = []
     const create = async params => (await ask('terminal/create', params)).result?.terminalId
     const wait = async terminalId => (await ask('terminal/wait_for_exit', { terminalId })).result
@@ -234,24 +394,33 @@ t.test('commands run in the tree with their own words, can be ended, and end wit
     told.push(output.length, truncated, (await ask('terminal/create', { command: 'true', cwd: '/' })).error.code)
     await create({ command: 'echo $$ > left.pid; sleep 600' })
     while (!(await import('node:fs')).existsSync('left.pid')) await new Promise(resolve => setTimeout(resolve, 20))
-    say(told.join(','))`))
+    say(told.join(','))`),
+  )
   const frames = await turn()
   t.equal(prose(frames), '0,$HOME a b,4,y,SIGTERM,released,-32002,1000,true,-32602|')
   const pid = Number(readFileSync(join(root, 'left.pid'), 'utf8'))
   t.throws(() => process.kill(pid, 0), 'what still ran is gone')
-  t.match(frames.filter(frame => frame.kind === 'tool_call').map(frame => frame.kind === 'tool_call' && frame.target), exactly('echo $HOME a b', 'echo $X; exit 4', 'sleep 600', /^head -c 3000000/, 'echo $$ > left.pid; sleep 600'))
+  t.match(
+    frames.filter(frame => frame.kind === 'tool_call').map(frame => frame.kind === 'tool_call' && frame.target),
+    exactly('echo $HOME a b', 'echo $X; exit 4', 'sleep 600', /^head -c 3000000/, 'echo $$ > left.pid; sleep 600'),
+  )
 })
 
 t.test('too many commands at once are refused', async t => {
-  const { turn } = world(t, agent(`
+  const { turn } = world(
+    t,
+    agent(`
     let [ok, no] = [0, 0]
     for (let n = 0; n < 34; n++) (await ask('terminal/create', { command: 'sleep 600' })).error ? no++ : ok++
-    say(ok + ' ' + no)`))
+    say(ok + ' ' + no)`),
+  )
   t.equal(prose(await turn()), '32 2|')
 })
 
 t.test('what a program shows of its work becomes frames', async t => {
-  const { turn } = world(t, agent(`
+  const { turn } = world(
+    t,
+    agent(`
     const root = process.cwd()
     update({ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: 'hm' } })
     update({ sessionUpdate: 'agent_message_chunk', messageId: 'm1', content: { type: 'text', text: 'one ' } })
@@ -263,25 +432,53 @@ t.test('what a program shows of its work becomes frames', async t => {
     update({ sessionUpdate: 'tool_call_update', toolCallId: 'late', title: 'Never announced', kind: 'wild' })
     update({ sessionUpdate: 'plan', entries: [{ content: 'do', priority: 'high', status: 'in_progress' }] })
     update({ sessionUpdate: 'available_commands_update', availableCommands: [{ name: '/test', description: 'Runs tests', input: { hint: 'which' } }] })
-    update({ sessionUpdate: 'usage_update', used: 5, size: 100, cost: { amount: 0.25, currency: 'USD' } })`))
+    update({ sessionUpdate: 'usage_update', used: 5, size: 100, cost: { amount: 0.25, currency: 'USD' } })`),
+  )
   const frames = (await turn()).filter(({ kind }) => kind !== 'session' && kind !== 'init')
-  t.match(frames, exactly(
-    { kind: 'thinking', text: 'hm' }, { kind: 'delta', text: 'one ' }, { kind: 'delta', text: 'block' }, { kind: 'text_end' }, { kind: 'delta', text: 'next' }, { kind: 'text_end' },
-    { kind: 'tool_call', id: 'x', name: 'Search', category: 'search', status: 'in_progress', target: 'Look around', locations: exactly({ path: 'src/a.ts', line: 3 }) },
-    { kind: 'tool_call_update', id: 'x', status: 'completed', content: exactly({ type: 'text', text: 'found' }, { type: 'image', path: 'p.png' }, { type: 'diff', path: 'b', newText: 'n' }) },
-    { kind: 'tool_call', id: 'late', name: 'Other', category: 'other', status: 'pending', target: 'Never announced' },
-    { kind: 'todos', items: exactly({ content: 'do', status: 'in_progress' }) },
-    { kind: 'commands', items: exactly({ name: 'test', description: 'Runs tests', hint: 'which' }) },
-    { kind: 'context_usage', tokens: 5, contextWindow: 100 },
-    { kind: 'usage', costUsd: 0.25, numTurns: 1 },
-  ))
+  t.match(
+    frames,
+    exactly(
+      { kind: 'thinking', text: 'hm' },
+      { kind: 'delta', text: 'one ' },
+      { kind: 'delta', text: 'block' },
+      { kind: 'text_end' },
+      { kind: 'delta', text: 'next' },
+      { kind: 'text_end' },
+      {
+        kind: 'tool_call',
+        id: 'x',
+        name: 'Search',
+        category: 'search',
+        status: 'in_progress',
+        target: 'Look around',
+        locations: exactly({ path: 'src/a.ts', line: 3 }),
+      },
+      {
+        kind: 'tool_call_update',
+        id: 'x',
+        status: 'completed',
+        content: exactly(
+          { type: 'text', text: 'found' },
+          { type: 'image', path: 'p.png' },
+          { type: 'diff', path: 'b', newText: 'n' },
+        ),
+      },
+      { kind: 'tool_call', id: 'late', name: 'Other', category: 'other', status: 'pending', target: 'Never announced' },
+      { kind: 'todos', items: exactly({ content: 'do', status: 'in_progress' }) },
+      { kind: 'commands', items: exactly({ name: 'test', description: 'Runs tests', hint: 'which' }) },
+      { kind: 'context_usage', tokens: 5, contextWindow: 100 },
+      { kind: 'usage', costUsd: 0.25, numTurns: 1 },
+    ),
+  )
 })
 
 t.test('every way to stop has its end', async t => {
   const cases: [result: string, failure: object | undefined][] = [
     ['{ result: { stopReason: "end_turn" } }', undefined],
-    ['{ result: { stopReason: "refusal" } }', { message: /refuses/ }], ['{ result: { stopReason: "max_tokens" } }', { message: /most tokens/ }],
-    ['{ result: { stopReason: "max_turn_requests" } }', { message: /most requests/ }], ['{ result: { stopReason: "cancelled" } }', { message: /by itself/ }],
+    ['{ result: { stopReason: "refusal" } }', { message: /refuses/ }],
+    ['{ result: { stopReason: "max_tokens" } }', { message: /most tokens/ }],
+    ['{ result: { stopReason: "max_turn_requests" } }', { message: /most requests/ }],
+    ['{ result: { stopReason: "cancelled" } }', { message: /by itself/ }],
     ['{ error: { code: -32000, message: "sign in first" } }', { code: 'reauth', message: 'sign in first' }],
     ['{ error: { code: -32603, message: "the model is gone" } }', { code: undefined, message: 'the model is gone' }],
     ['{ error: { code: -32603, message: "x", data: { code: "rate_limit" } } }', { code: undefined }],
@@ -296,24 +493,46 @@ t.test('a program is told the notes, the words, what is attached and what was sa
   const tell = agent('say(JSON.stringify(words))', '{ promptCapabilities: { image: true } }')
   const { turn, root } = world(t, tell)
   writeFileSync(join(root, 'p.png'), 'PNG')
-  const attachments = [{ path: 'p.png', absolute: join(root, 'p.png'), mime: 'image/png', bytes: 3 }, { path: 'a b.txt', absolute: join(root, 'a b.txt'), mime: 'text/plain', bytes: 9 }]
-  const history = [{ index: 0, role: 'user' as const, text: 'first words' }, { index: 1, role: 'assistant' as const, text: 'first answer' }]
-  const blocks = JSON.parse(prose(await turn({ prompt: 'NOTE\n\ngo', attachments, history })).slice(0, -1)) as { [name: string]: unknown }[]
-  t.match(blocks, exactly(
-    { text: /private place/, annotations: { audience: exactly('assistant') } }, { text: /Person: first words\n\nYou: first answer/ }, { text: 'NOTE', annotations: { audience: exactly('assistant') } },
-    { type: 'text', text: 'go', annotations: undefined },
-    { type: 'image', mimeType: 'image/png', data: 'UE5H' }, { type: 'resource_link', name: 'a b.txt', uri: /^file:.*\/a%20b\.txt$/, size: 9 },
-  ))
-  const again = JSON.parse(prose(await turn({ sessionId: 's-1', history })).slice(0, -1)) as { [name: string]: unknown }[]
+  const attachments = [
+    { path: 'p.png', absolute: join(root, 'p.png'), mime: 'image/png', bytes: 3 },
+    { path: 'a b.txt', absolute: join(root, 'a b.txt'), mime: 'text/plain', bytes: 9 },
+  ]
+  const history = [
+    { index: 0, role: 'user' as const, text: 'first words' },
+    { index: 1, role: 'assistant' as const, text: 'first answer' },
+  ]
+  const blocks = JSON.parse(prose(await turn({ prompt: 'NOTE\n\ngo', attachments, history })).slice(0, -1)) as {
+    [name: string]: unknown
+  }[]
+  t.match(
+    blocks,
+    exactly(
+      { text: /private place/, annotations: { audience: exactly('assistant') } },
+      { text: /Person: first words\n\nYou: first answer/ },
+      { text: 'NOTE', annotations: { audience: exactly('assistant') } },
+      { type: 'text', text: 'go', annotations: undefined },
+      { type: 'image', mimeType: 'image/png', data: 'UE5H' },
+      { type: 'resource_link', name: 'a b.txt', uri: /^file:.*\/a%20b\.txt$/, size: 9 },
+    ),
+  )
+  const again = JSON.parse(prose(await turn({ sessionId: 's-1', history })).slice(0, -1)) as {
+    [name: string]: unknown
+  }[]
   t.match(again, exactly({ text: 'go' }), 'a session that goes on needs to be told nothing again')
   t.equal(again.length, 1)
 })
 
 t.test('a session is loaded where the program can, and made anew where it cannot', async t => {
   const loads = world(t, agent('say(String(words.length))', '{ loadSession: true }'))
-  t.match((await loads.turn({ sessionId: 'kept' })).find(({ kind }) => kind === 'session'), { sessionId: 'kept' })
+  t.match(
+    (await loads.turn({ sessionId: 'kept' })).find(({ kind }) => kind === 'session'),
+    { sessionId: 'kept' },
+  )
   const cannot = world(t, agent('say(String(words.length))'))
-  t.match((await cannot.turn({ sessionId: 'kept' })).find(({ kind }) => kind === 'session'), { sessionId: 's-1' })
+  t.match(
+    (await cannot.turn({ sessionId: 'kept' })).find(({ kind }) => kind === 'session'),
+    { sessionId: 's-1' },
+  )
 })
 
 t.test('nobody is asked for a plan in a turn that nobody watches', async t => {
@@ -323,10 +542,17 @@ t.test('nobody is asked for a plan in a turn that nobody watches', async t => {
 })
 
 t.test('a program that is not there is named with how to install it', async t => {
-  const missing = { label: 'the other agent', command: ['no-such-agent-program'] as const, install: 'npm install -g it' }
+  const missing = {
+    label: 'the other agent',
+    command: ['no-such-agent-program'] as const,
+    install: 'npm install -g it',
+  }
   const peers = new Peers()
   const provider = scriptWith(missing, acpOn(peers))
-  await t.rejects(provider.preflight!('vendor-code'), { reason: 'missing-program', message: /expected the program no-such-agent-program .*npm install -g it/ })
+  await t.rejects(provider.preflight!('vendor-code'), {
+    reason: 'missing-program',
+    message: /expected the program no-such-agent-program .*npm install -g it/,
+  })
   await t.resolves(provider.preflight!('native'))
   const frames: Frame[] = []
   for await (const frame of acpOn(peers)('script', missing, {} as TurnRequest, {} as TurnIo)) frames.push(frame)

@@ -22,21 +22,37 @@ t.test('who may not land cannot have a turn land, and without the fleet nobody c
 
 t.test('without the fleet it is refused in a sentence', async t => {
   const { client } = await daemonWith(t, ['agent'])
-  t.match(await refusal(client.call('POST /agent', { prompt: 'say x', autoLand: true })), { status: 422, message: /fleet/ })
+  t.match(await refusal(client.call('POST /agent', { prompt: 'say x', autoLand: true })), {
+    status: 422,
+    message: /fleet/,
+  })
 })
 
 t.test('a turn that ends well lands its work before it is done, once and for this turn only', async t => {
   const { client, workspace } = await daemonWith(t, ['agent', 'agents'])
   const frames = await runTurn(client, 'a', 'write a.txt\n| a', LANDS)
-  t.same(frames.slice(-2), [{ kind: 'landed', landed: true }, { kind: 'done', reason: 'completed' }])
+  t.same(frames.slice(-2), [
+    { kind: 'landed', landed: true },
+    { kind: 'done', reason: 'completed' },
+  ])
   t.ok(existsSync(join(workspace, 'a.txt')))
   t.equal(inGit(workspace, 'status', '--porcelain').trim(), '?? a.txt')
   t.match(await client.call('GET /agents/{id}', { id: 'a' }), { status: 'landed' })
   t.same(landings(await runTurn(client, 'a', 'write b.txt\n| b')), [])
   t.notOk(existsSync(join(workspace, 'b.txt')))
-  t.same(landings(await runTurn(client, 'a', 'say nothing new', { autoLand: true })), [{ kind: 'landed', landed: true }], 'what was outstanding lands too')
-  t.same(landings(await runTurn(client, 'a', 'say nothing at all', { autoLand: true })), [{ kind: 'landed', landed: true }])
-  t.same(landings(await runTurn(client, 'shared', 'say x', { autoLand: true })), [], 'the shared tree has nothing to land')
+  t.same(
+    landings(await runTurn(client, 'a', 'say nothing new', { autoLand: true })),
+    [{ kind: 'landed', landed: true }],
+    'what was outstanding lands too',
+  )
+  t.same(landings(await runTurn(client, 'a', 'say nothing at all', { autoLand: true })), [
+    { kind: 'landed', landed: true },
+  ])
+  t.same(
+    landings(await runTurn(client, 'shared', 'say x', { autoLand: true })),
+    [],
+    'the shared tree has nothing to land',
+  )
 })
 
 t.test('what does not end well does not land', async t => {
@@ -55,7 +71,13 @@ t.test('conflicts are told and the turn still ended well', async t => {
   await runTurn(client, 'a', 'write README.md\n| theirs', { isolated: true })
   writeFileSync(join(workspace, 'README.md'), 'mine, not committed\n')
   const frames = await runTurn(client, 'a', 'say on', { autoLand: true })
-  t.match(frames.slice(-2), exactly({ kind: 'landed', landed: false, conflicts: exactly({ repo: 'root', paths: exactly({ path: 'README.md' }) }) }, { kind: 'done', reason: 'completed' }))
+  t.match(
+    frames.slice(-2),
+    exactly(
+      { kind: 'landed', landed: false, conflicts: exactly({ repo: 'root', paths: exactly({ path: 'README.md' }) }) },
+      { kind: 'done', reason: 'completed' },
+    ),
+  )
 })
 
 t.test('words of a token without scope land, and a wake from outside, leave the work to a person', async t => {
@@ -63,8 +85,15 @@ t.test('words of a token without scope land, and a wake from outside, leave the 
   const held = [{ kind: 'landed', landed: false, held: true }]
   t.same(landings(await runTurn(client, 'o', 'write o.txt\n| o', { ...LANDS, outsideWake: 'webhook' })), held)
   const drive = (await token('drive')).client
-  for (const [id, say] of [['w', 'POST /agent'], ['s', 'POST /agent/steer']] as const) {
-    await client.call('POST /agent', { conversationId: id, prompt: `write ${id}.txt\n| x\nwait words 60000\nsay $words`, ...LANDS })
+  for (const [id, say] of [
+    ['w', 'POST /agent'],
+    ['s', 'POST /agent/steer'],
+  ] as const) {
+    await client.call('POST /agent', {
+      conversationId: id,
+      prompt: `write ${id}.txt\n| x\nwait words 60000\nsay $words`,
+      ...LANDS,
+    })
     const watched = framesOf(client, id)
     await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
     if (say === 'POST /agent') await drive.call(say, { conversationId: id, prompt: 'theirs' })
@@ -82,7 +111,9 @@ t.test('a turn whose daemon died between its end and its landing lands at the ne
   let run = ''
   await t.test('the crash', async t => {
     const daemon = await daemonWith(t, ['agent', 'agents'], where)
-    run = (await daemon.client.call('POST /agent', { conversationId: 'a', prompt: 'write a.txt\n| a\nwait 60000', ...LANDS })).run
+    run = (
+      await daemon.client.call('POST /agent', { conversationId: 'a', prompt: 'write a.txt\n| a\nwait 60000', ...LANDS })
+    ).run
     await framesOf(daemon.client, 'a').until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
     await daemon.stop()
   })
@@ -96,7 +127,10 @@ t.test('a turn whose daemon died between its end and its landing lands at the ne
   await t.test('the next start', async t => {
     const { client, workspace } = await daemonWith(t, ['agent', 'agents'], where)
     const frames = (await framesOf(client, 'a', { run }).all()).map(({ event }) => event)
-    t.same(frames.slice(-2), [{ kind: 'landed', landed: true }, { kind: 'done', reason: 'completed' }])
+    t.same(frames.slice(-2), [
+      { kind: 'landed', landed: true },
+      { kind: 'done', reason: 'completed' },
+    ])
     t.ok(existsSync(join(workspace, 'a.txt')))
   })
 })

@@ -8,35 +8,55 @@ import { framesOf } from '../../support/turns.js'
 import { refusal, state, transcript } from './support.js'
 import { exactly } from '../../support/lists.js'
 
-const texts = (frames: readonly { event: Frame }[]) => frames.flatMap(({ event }) => (event.kind === 'delta' ? [event.text] : []))
+const texts = (frames: readonly { event: Frame }[]) =>
+  frames.flatMap(({ event }) => (event.kind === 'delta' ? [event.text] : []))
 
 t.test('the first answer to a question wins, and the very same one again is as good', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
-  await client.call('POST /agent', { conversationId: 'q', prompt: 'ask which colour?\n| red: warm\n| blue: cold\nsay took $answer' })
+  await client.call('POST /agent', {
+    conversationId: 'q',
+    prompt: 'ask which colour?\n| red: warm\n| blue: cold\nsay took $answer',
+  })
   const watched = framesOf(client, 'q')
-  const { requestId, questions } = await watched.until(({ kind }) => kind === 'question') as unknown as QuestionCard
+  const { requestId, questions } = (await watched.until(({ kind }) => kind === 'question')) as unknown as QuestionCard
   const question = questions[0]!.question
-  t.match((await state(daemon, 'q')).live, { state: 'parked', cards: exactly({ requestId, kind: 'question', title: question }) })
+  t.match((await state(daemon, 'q')).live, {
+    state: 'parked',
+    cards: exactly({ requestId, kind: 'question', title: question }),
+  })
   const reply = { kind: 'question', requestId, answers: { [question]: 'blue' } } as const
-  t.match(await refusal(client.call('POST /agent/reply', { kind: 'plan', requestId, approve: true })), { status: 422, message: /question/ })
-  t.match(await refusal(client.call('POST /agent/reply', { ...reply, answers: { 'which number?': '1' } })), { status: 422 })
+  t.match(await refusal(client.call('POST /agent/reply', { kind: 'plan', requestId, approve: true })), {
+    status: 422,
+    message: /question/,
+  })
+  t.match(await refusal(client.call('POST /agent/reply', { ...reply, answers: { 'which number?': '1' } })), {
+    status: 422,
+  })
   t.match(await refusal(client.call('POST /agent/reply', { ...reply, requestId: 'r-none.1' })), { status: 404 })
   const answers = await Promise.all([1, 2, 3].map(() => client.call('POST /agent/reply', reply)))
   t.same(answers, [{ ok: true }, { ok: true }, { ok: true }])
-  t.match(await refusal(client.call('POST /agent/reply', { ...reply, answers: { [question]: 'red' } })), { status: 409 })
+  t.match(await refusal(client.call('POST /agent/reply', { ...reply, answers: { [question]: 'red' } })), {
+    status: 409,
+  })
   const frames = await watched.all()
   t.same(texts(frames), ['took blue'])
-  t.match(frames.filter(({ event }) => event.kind === 'resolved'), exactly({ event: { requestId, reply, by: 'owner@sandbox.local' } }))
+  t.match(
+    frames.filter(({ event }) => event.kind === 'resolved'),
+    exactly({ event: { requestId, reply, by: 'owner@sandbox.local' } }),
+  )
   t.same(await client.call('POST /agent/reply', reply), { ok: true }, 'and after the end too')
-  t.match((await transcript(daemon, 'q')).messages.find(({ cards }) => cards)?.cards, exactly({ card: { requestId }, reply, by: 'owner@sandbox.local' }))
+  t.match(
+    (await transcript(daemon, 'q')).messages.find(({ cards }) => cards)?.cards,
+    exactly({ card: { requestId }, reply, by: 'owner@sandbox.local' }),
+  )
 })
 
 t.test('an answer of a kind that no card has is refused with the kinds there are', async t => {
   const { fetch } = await daemonWith(t, ['agent'])
   const refused = async (body: object) => {
     const answer = await fetch('/agent/reply', { method: 'POST', body: JSON.stringify(body) })
-    return { status: answer.status, ...await answer.json() as { message: string; errors: object[] } }
+    return { status: answer.status, ...((await answer.json()) as { message: string; errors: object[] }) }
   }
   const kinds = 'one of capability_offer, payment_offer, permission, plan, question, service_offer'
   const { status, message, errors } = await refused({ kind: 'approval', requestId: 'r-1.1', approve: true })
@@ -45,7 +65,10 @@ t.test('an answer of a kind that no card has is refused with the kinds there are
   t.same(errors, [{ path: 'kind', expected: kinds, value: 'approval' }])
   t.equal((await refused({ requestId: 'r-1.1' })).message, `kind: expected ${kinds}, found nothing`)
   t.equal((await refused({ kind: ['plan'], requestId: 'r-1.1' })).message, `kind: expected ${kinds}, found a list`)
-  t.equal((await refused({ kind: 'plan', requestId: 'r-1.1' })).message, 'approve: expected true or false, found nothing')
+  t.equal(
+    (await refused({ kind: 'plan', requestId: 'r-1.1' })).message,
+    'approve: expected true or false, found nothing',
+  )
 })
 
 t.test('a cancelled question ends the turn as stopped, and the answer waits for that', async t => {
@@ -76,14 +99,26 @@ t.test('a card under a turn that is stopped is resolved without an answer, and t
 t.test('a plan holds changes back until it is approved', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   const run = async (conversationId: string, approve: boolean) => {
-    await client.call('POST /agent', { conversationId, permissionMode: 'plan', prompt: `write early-${conversationId}.txt\n| x\nplan\n| 1. write\nwrite late-${conversationId}.txt\n| x` })
+    await client.call('POST /agent', {
+      conversationId,
+      permissionMode: 'plan',
+      prompt: `write early-${conversationId}.txt\n| x\nplan\n| 1. write\nwrite late-${conversationId}.txt\n| x`,
+    })
     const watched = framesOf(client, conversationId)
     const { requestId } = await watched.until(({ kind }) => kind === 'plan')
-    await client.call('POST /agent/reply', { kind: 'plan', requestId, approve, ...(!approve && { feedback: 'smaller' }) })
+    await client.call('POST /agent/reply', {
+      kind: 'plan',
+      requestId,
+      approve,
+      ...(!approve && { feedback: 'smaller' }),
+    })
     return (await watched.all()).map(({ event }) => event)
   }
   const yes = await run('yes', true)
-  t.match(yes.find(({ kind }) => kind === 'mode'), { mode: 'bypassPermissions' })
+  t.match(
+    yes.find(({ kind }) => kind === 'mode'),
+    { mode: 'bypassPermissions' },
+  )
   t.notOk(existsSync(join(workspace, 'early-yes.txt')))
   t.ok(existsSync(join(workspace, 'late-yes.txt')))
   await run('no', false)
@@ -97,12 +132,18 @@ t.test('a held call runs after a yes, not after a no, and always covers the tool
     const watched = framesOf(client, 'p')
     const card = await watched.until(({ kind }) => kind === 'permission')
     const kinds = watched.seen.map(({ event }) => event)
-    t.match(kinds.findLast(({ kind }) => kind === 'tool_call'), { status: 'pending' })
+    t.match(
+      kinds.findLast(({ kind }) => kind === 'tool_call'),
+      { status: 'pending' },
+    )
     await client.call('POST /agent/reply', { kind: 'permission', requestId: card.requestId, decision })
     return (await watched.all()).map(({ event }) => event)
   }
   const no = await held('write no.txt\n| x', 'deny')
-  t.match(no.findLast(({ kind }) => kind === 'tool_call_update'), { status: 'failed' })
+  t.match(
+    no.findLast(({ kind }) => kind === 'tool_call_update'),
+    { status: 'failed' },
+  )
   t.notOk(existsSync(join(workspace, 'no.txt')))
   await held('write once.txt\n| x', 'once')
   t.ok(existsSync(join(workspace, 'once.txt')))
@@ -117,7 +158,10 @@ for (const harness of ['native', 'vendor-code'] as const) {
   t.test(`${harness}: an answer is for one call and for no other that looks the same`, async t => {
     const { client, workspace } = await daemonWith(t, ['agent'])
     await client.call('POST /agent', {
-      conversationId: 'p', harness, permissionMode: 'default', prompt: 'run echo x >> count.txt\n'.repeat(4),
+      conversationId: 'p',
+      harness,
+      permissionMode: 'default',
+      prompt: 'run echo x >> count.txt\n'.repeat(4),
     })
     const watched = framesOf(client, 'p')
     const decisions = ['once', 'deny', 'once', 'deny'] as const
@@ -126,8 +170,13 @@ for (const harness of ['native', 'vendor-code'] as const) {
       await client.call('POST /agent/reply', { kind: 'permission', requestId, decision })
     }
     const frames = (await watched.all()).map(({ event }) => event)
-    const ended = frames.filter(frame => frame.kind === 'tool_call_update' && (frame.status === 'completed' || frame.status === 'failed'))
-    t.same(ended.map(frame => 'status' in frame && frame.status), ['completed', 'failed', 'completed', 'failed'])
+    const ended = frames.filter(
+      frame => frame.kind === 'tool_call_update' && (frame.status === 'completed' || frame.status === 'failed'),
+    )
+    t.same(
+      ended.map(frame => 'status' in frame && frame.status),
+      ['completed', 'failed', 'completed', 'failed'],
+    )
     t.equal(readFileSync(join(workspace, 'count.txt'), 'utf8'), 'x\nx\n')
   })
 }
@@ -146,7 +195,12 @@ t.test('an always that cannot be remembered counts as once', async t => {
 
 t.test('nobody is asked in a turn that nobody watches', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
-  await client.call('POST /agent', { conversationId: 'u', unattended: true, permissionMode: 'default', prompt: 'write x.txt\n| x\nsay over' })
+  await client.call('POST /agent', {
+    conversationId: 'u',
+    unattended: true,
+    permissionMode: 'default',
+    prompt: 'write x.txt\n| x\nsay over',
+  })
   const frames = await framesOf(client, 'u').all()
   t.notOk(frames.some(({ event }) => event.kind === 'permission'))
   t.notOk(existsSync(join(workspace, 'x.txt')))
@@ -154,7 +208,10 @@ t.test('nobody is asked in a turn that nobody watches', async t => {
 
 t.test('words said while a card is up reach the turn after its answer', async t => {
   const { client } = await daemonWith(t, ['agent'])
-  const { run } = await client.call('POST /agent', { conversationId: 'w', prompt: 'ask go on?\n| yes: y\nwait words\nsay $words' })
+  const { run } = await client.call('POST /agent', {
+    conversationId: 'w',
+    prompt: 'ask go on?\n| yes: y\nwait words\nsay $words',
+  })
   const watched = framesOf(client, 'w')
   const { requestId } = await watched.until(({ kind }) => kind === 'question')
   t.match(await client.call('POST /agent', { conversationId: 'w', prompt: 'say later' }), { delivery: 'queued' })

@@ -21,7 +21,11 @@ interface Line {
   readonly output?: string
   readonly stopped?: boolean
 }
-const linesOf = (path: string): Line[] => readFileSync(path, 'utf8').trimEnd().split('\n').map(line => JSON.parse(line) as Line)
+const linesOf = (path: string): Line[] =>
+  readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as Line)
 const VENDOR = { harness: 'vendor-code' } as const
 
 for (const [kind, options] of Object.entries({ 'of the sandbox': {}, 'of an agent program': VENDOR })) {
@@ -33,19 +37,44 @@ for (const [kind, options] of Object.entries({ 'of the sandbox': {}, 'of an agen
     await runTurn(client, 'mine', 'run echo two', options)
     await runTurn(client, 'other', 'run echo sbc_hiddentoken1', options)
     const { files } = await client.call('GET /logs', { kind: 'run' })
-    t.same(files.map(({ name, kind, conversationId }) => ({ name, kind, conversationId })).sort((a, b) => (a.name < b.name ? -1 : 1)), [
-      { name: 'runs/mine/commands.log', kind: 'run', conversationId: 'mine' }, { name: 'runs/other/commands.log', kind: 'run', conversationId: 'other' },
-    ])
+    t.same(
+      files
+        .map(({ name, kind, conversationId }) => ({ name, kind, conversationId }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+      [
+        { name: 'runs/mine/commands.log', kind: 'run', conversationId: 'mine' },
+        { name: 'runs/other/commands.log', kind: 'run', conversationId: 'other' },
+      ],
+    )
     const lines = linesOf(join(daemon.data, 'logs', 'runs', 'mine', 'commands.log'))
     t.equal(lines.length, 4)
     const [began, ended, , two] = lines as [Line, Line, Line, Line]
-    t.match(began, { level: 'info', message: 'a command begins', command: 'echo "authorization: [redacted]"; exit 3', folder: '.' })
-    t.match(ended, { level: 'warn', message: 'a command has ended', id: began.id, run: began.run, startedAt: began.startedAt, exit: 3, output: 'authorization: [redacted]\n' })
+    t.match(began, {
+      level: 'info',
+      message: 'a command begins',
+      command: 'echo "authorization: [redacted]"; exit 3',
+      folder: '.',
+    })
+    t.match(ended, {
+      level: 'warn',
+      message: 'a command has ended',
+      id: began.id,
+      run: began.run,
+      startedAt: began.startedAt,
+      exit: 3,
+      output: 'authorization: [redacted]\n',
+    })
     t.ok(ended.ms! >= 0 && ended.startedAt <= ended.at)
     t.match(two, { level: 'info', command: 'echo two', exit: 0, output: 'two\n' })
     t.not(two.run, ended.run)
     const found = await client.call('GET /logs/file', { name: 'runs/mine/commands.log', level: 'warn' })
-    t.same(found.text.trimEnd().split('\n').map(line => JSON.parse(line).exit), [3])
+    t.same(
+      found.text
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line).exit),
+      [3],
+    )
     t.notMatch(readFileSync(join(daemon.data, 'logs', 'runs', 'other', 'commands.log'), 'utf8'), 'hiddentoken')
   })
 }
@@ -80,30 +109,52 @@ t.test('where no log can be written, and where something else lies in its place,
   mkdirSync(join(daemon.data, 'logs'), { recursive: true })
   writeFileSync(join(daemon.data, 'logs', 'runs'), 'no folder')
   const frames = await runTurn(daemon.client, 'work', 'run echo fine\nsay $out')
-  t.match(frames.find(({ kind }) => kind === 'done'), { reason: 'completed' })
+  t.match(
+    frames.find(({ kind }) => kind === 'done'),
+    { reason: 'completed' },
+  )
   t.equal(readFileSync(join(daemon.data, 'logs', 'runs'), 'utf8'), 'no folder')
 })
 
-t.test('an output of any size is cut, a command too, and nothing in them begins a line or steers a terminal', async t => {
-  const folder = t.testdir()
-  const logs = new CommandLogs(folder)
-  const begin = logs.of('c', 'r-1')
-  const key = `-----BEGIN PRIVATE KEY-----\n${'aGlkZGVu\n'.repeat(3_000)}-----END PRIVATE KEY-----\n`
-  begin({ command: 'x '.repeat(50_000), folder: 'a/b' })({ exit: 0, output: `first\n${'words '.repeat(200_000)}${key}\u202elast\x1b[2J` })
-  begin({ command: `echo "\n{"level":"error"}" \ud800`, language: 'javascript', folder: '' })({ signal: 'SIGKILL', timedOut: true, output: 'half \ud800' })
-  const late = begin({ command: 'late', folder: '' })
-  await logs.close()
-  late({ exit: 0, output: 'after the end' })
-  await logs.close()
-  const text = readFileSync(join(folder, 'c', 'commands.log'), 'utf8')
-  const lines = linesOf(join(folder, 'c', 'commands.log'))
-  t.notMatch(text, /aGlk|[\u202e\x1b]/)
-  t.ok(lines.every(line => line.command.length < 10_000))
-  t.match(lines.map(({ message, id }) => `${id} ${message}`), exactly('1 a command begins', '1 a command has ended', '2 a command begins', '2 a command has ended', '3 a command begins'))
-  t.match(lines[1]!.output, /^first\n[^]*… \d+ characters left out …\n[^]*last/)
-  t.ok(lines[1]!.output!.length < 70_000)
-  t.match(lines[3], { level: 'warn', signal: 'SIGKILL', timedOut: true, folder: '.', language: 'javascript' })
-})
+t.test(
+  'an output of any size is cut, a command too, and nothing in them begins a line or steers a terminal',
+  async t => {
+    const folder = t.testdir()
+    const logs = new CommandLogs(folder)
+    const begin = logs.of('c', 'r-1')
+    const key = `-----BEGIN PRIVATE KEY-----\n${'aGlkZGVu\n'.repeat(3_000)}-----END PRIVATE KEY-----\n`
+    begin({ command: 'x '.repeat(50_000), folder: 'a/b' })({
+      exit: 0,
+      output: `first\n${'words '.repeat(200_000)}${key}\u202elast\x1b[2J`,
+    })
+    begin({ command: `echo "\n{"level":"error"}" \ud800`, language: 'javascript', folder: '' })({
+      signal: 'SIGKILL',
+      timedOut: true,
+      output: 'half \ud800',
+    })
+    const late = begin({ command: 'late', folder: '' })
+    await logs.close()
+    late({ exit: 0, output: 'after the end' })
+    await logs.close()
+    const text = readFileSync(join(folder, 'c', 'commands.log'), 'utf8')
+    const lines = linesOf(join(folder, 'c', 'commands.log'))
+    t.notMatch(text, /aGlk|[\u202e\x1b]/)
+    t.ok(lines.every(line => line.command.length < 10_000))
+    t.match(
+      lines.map(({ message, id }) => `${id} ${message}`),
+      exactly(
+        '1 a command begins',
+        '1 a command has ended',
+        '2 a command begins',
+        '2 a command has ended',
+        '3 a command begins',
+      ),
+    )
+    t.match(lines[1]!.output, /^first\n[^]*… \d+ characters left out …\n[^]*last/)
+    t.ok(lines[1]!.output!.length < 70_000)
+    t.match(lines[3], { level: 'warn', signal: 'SIGKILL', timedOut: true, folder: '.', language: 'javascript' })
+  },
+)
 
 t.test('a link in the place of a log is not written through', async t => {
   const folder = t.testdir({ elsewhere: 'as it was', logs: { c: {} } })

@@ -4,7 +4,10 @@ import t, { type Test } from 'tap'
 import { makeEarlier } from '../../support/earlier-copy.js'
 import { bytesOf, commit, git, gitdirOf, place } from './copies-support.js'
 
-/** A copy as an earlier version left it: with a commit of its agent, something staged, something not, and a stopped merge. */
+/**
+ * A copy as an earlier version left it: with a commit of its agent, something staged, something not, and a stopped
+ * merge.
+ */
 const earlier = async (t: Test) => {
   const here = place(t, true)
   const { copies, dir, workspace, data } = here
@@ -69,16 +72,20 @@ t.test('an earlier copy is landed, archived and taken away without having been u
   })
 })
 
-t.test('entries that an earlier version left are taken away at a start, and those of copies it made stay until they are used', async t => {
-  const { again, dir, workspace, repos, data } = await earlier(t)
-  await again().prune(['c-1'])
-  t.match(git(workspace, 'worktree', 'list'), dir)
-  await again().ensure('c-1', repos)
-  git(workspace, 'worktree', 'add', '-q', '-f', '--detach', join(data, 'plugins/agent/checkouts/gone'))
-  rmSync(join(data, 'plugins/agent/checkouts/gone'), { recursive: true })
-  await again().prune(['c-1'])
-  t.notMatch(git(workspace, 'worktree', 'list'), 'checkouts/')
-})
+t.test(
+  'entries that an earlier version left are taken away at a start, and those of copies it made stay until they '
+    + 'are used',
+  async t => {
+    const { again, dir, workspace, repos, data } = await earlier(t)
+    await again().prune(['c-1'])
+    t.match(git(workspace, 'worktree', 'list'), dir)
+    await again().ensure('c-1', repos)
+    git(workspace, 'worktree', 'add', '-q', '-f', '--detach', join(data, 'plugins/agent/checkouts/gone'))
+    rmSync(join(data, 'plugins/agent/checkouts/gone'), { recursive: true })
+    await again().prune(['c-1'])
+    t.notMatch(git(workspace, 'worktree', 'list'), 'checkouts/')
+  },
+)
 
 t.test('a spare of an earlier version is made again', async t => {
   const { copies, again, dir, data, workspace } = place(t)

@@ -49,8 +49,18 @@ const KINDS: { readonly [kind: string]: (top: string) => void } = {
     git(top, 'init', '-q', '-b', 'main', 'work')
     commit(join(top, 'work'), { 'a.txt': 'a\n' }, 'first')
     const at = join(top, 'old')
-    writeFileSync(at, `tree ${git(join(top, 'work'), 'rev-parse', 'HEAD^{tree}')}\nauthor A <> 1 +051800\ncommitter A <> 1 +0000\n\nold\n`)
-    git(join(top, 'work'), 'reset', '-q', '--hard', git(join(top, 'work'), 'hash-object', '-t', 'commit', '-w', '--literally', at))
+    writeFileSync(
+      at,
+      `tree ${git(join(top, 'work'), 'rev-parse', 'HEAD^{tree}')}\nauthor A <> 1 +051800\ncommitter A <> 1 `
+        + `+0000\n\nold\n`,
+    )
+    git(
+      join(top, 'work'),
+      'reset',
+      '-q',
+      '--hard',
+      git(join(top, 'work'), 'hash-object', '-t', 'commit', '-w', '--literally', at),
+    )
   },
 }
 
@@ -86,16 +96,26 @@ t.test('a copy sees the names its repository has now, and keeps those it made it
   const head = commit(workspace, { x: '1' }, 'third')
   await copies.sync('c-1', repos)
   t.equal(git(dir, 'rev-parse', 'main'), head)
-  t.equal(git(dir, 'for-each-ref', '--format=%(refname)'), [
-    'refs/heads/agent/c-1', 'refs/heads/gone', 'refs/heads/main', 'refs/heads/own', 'refs/remotes/origin/HEAD', 'refs/remotes/origin/main', 'refs/tags/v2',
-  ].join('\n'))
+  t.equal(
+    git(dir, 'for-each-ref', '--format=%(refname)'),
+    [
+      'refs/heads/agent/c-1',
+      'refs/heads/gone',
+      'refs/heads/main',
+      'refs/heads/own',
+      'refs/remotes/origin/HEAD',
+      'refs/remotes/origin/main',
+      'refs/tags/v2',
+    ].join('\n'),
+  )
   t.equal(git(workspace, 'for-each-ref', '--format=%(refname)', 'refs/heads'), 'refs/heads/agent/c-1\nrefs/heads/main')
 })
 
 t.test('what was taken over is kept once, and a branch that has not moved starts nothing', async t => {
   const { copies, dir, workspace, data } = place(t)
   const repos = await copies.ensure('c-1', [])
-  const own = () => Object.keys(bytesOf(join(gitdirOf(data, 'c-1'), 'objects'))).filter(name => /^[0-9a-f]{2}\/|\.pack$/.test(name))
+  const own = () =>
+    Object.keys(bytesOf(join(gitdirOf(data, 'c-1'), 'objects'))).filter(name => /^[0-9a-f]{2}\/|\.pack$/.test(name))
   writeFileSync(join(dir, 'one.txt'), 'one\n')
   await copies.commitRest('c-1', repos)
   t.same(own(), [])
@@ -115,7 +135,10 @@ t.test('while the main checkout stands on the branch of a copy, it does not move
   const repos = await copies.ensure('c-1', [])
   git(workspace, 'checkout', '-q', 'agent/c-1')
   writeFileSync(join(dir, 'mine.txt'), 'mine')
-  t.match(await copies.commitRest('c-1', repos), exactly({ out: /the main checkout of root stands on agent\/c-1 itself/ }))
+  t.match(
+    await copies.commitRest('c-1', repos),
+    exactly({ out: /the main checkout of root stands on agent\/c-1 itself/ }),
+  )
   t.equal(git(workspace, 'status', '--porcelain'), '')
   git(workspace, 'checkout', '-q', 'main')
   t.equal((await copies.commitRest('c-1', repos))[0]!.out, undefined)
@@ -134,13 +157,16 @@ t.test('a branch that a person deleted in the repository is there again after th
   t.equal(readFileSync(join(dir, 'mine.txt'), 'utf8'), 'mine')
 })
 
-t.test('a commit that the repository holds already, of a conversation that is gone, is taken over like any other', async t => {
-  const { workspace, copies, repos, tip } = await copied(t, KINDS['with all names in one file']!)
-  await copies.remove('c-1', repos)
-  t.throws(() => git(workspace, 'rev-parse', '--verify', '-q', 'agent/c-1'))
-  const next = await copies.ensure('c-2', [])
-  git(copies.dir('c-2'), 'reset', '-q', '--hard', tip)
-  t.match(await copies.commitRest('c-2', next), exactly({ tip, out: undefined }))
-  t.equal(git(workspace, 'rev-parse', 'agent/c-2'), tip)
-  t.equal(git(workspace, 'fsck', '--strict', '--no-dangling', '--no-progress'), '')
-})
+t.test(
+  'a commit that the repository holds already, of a conversation that is gone, is taken over like any other',
+  async t => {
+    const { workspace, copies, repos, tip } = await copied(t, KINDS['with all names in one file']!)
+    await copies.remove('c-1', repos)
+    t.throws(() => git(workspace, 'rev-parse', '--verify', '-q', 'agent/c-1'))
+    const next = await copies.ensure('c-2', [])
+    git(copies.dir('c-2'), 'reset', '-q', '--hard', tip)
+    t.match(await copies.commitRest('c-2', next), exactly({ tip, out: undefined }))
+    t.equal(git(workspace, 'rev-parse', 'agent/c-2'), tip)
+    t.equal(git(workspace, 'fsck', '--strict', '--no-dangling', '--no-progress'), '')
+  },
+)

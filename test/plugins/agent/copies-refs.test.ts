@@ -10,10 +10,17 @@ const place = (t: Test) => {
   makeWorkspace(workspace)
   const common = join(workspace, '.git')
   const git = (...args: string[]) => inGit(workspace, ...args).trim()
-  return { folder, common, git, head: git('rev-parse', 'HEAD'), at: (name: string) => join(common, 'refs/heads/agent', name) }
+  return {
+    folder,
+    common,
+    git,
+    head: git('rev-parse', 'HEAD'),
+    at: (name: string) => join(common, 'refs/heads/agent', name),
+  }
 }
 
-const branches = (git: (...args: string[]) => string) => git('for-each-ref', '--format=%(refname)', 'refs/heads/agent', 'refs/sandbox')
+const branches = (git: (...args: string[]) => string) =>
+  git('for-each-ref', '--format=%(refname)', 'refs/heads/agent', 'refs/sandbox')
 
 t.test('a branch is put, parked, brought back and dropped, and git sees each', async t => {
   const { common, git, head } = place(t)
@@ -80,7 +87,11 @@ t.test('where another branch is in the way, git says so and nothing is written',
     const { common, git, head } = place(t)
     git('branch', 'agent', head)
     if (packed) git('pack-refs', '--all')
-    await t.rejects(putBranch(common, 'agent/c-1', head), { message: /refs\/heads\/agent/ }, packed ? 'packed' : 'loose')
+    await t.rejects(
+      putBranch(common, 'agent/c-1', head),
+      { message: /refs\/heads\/agent/ },
+      packed ? 'packed' : 'loose',
+    )
     t.equal(git('for-each-ref', '--format=%(refname)'), 'refs/heads/agent\nrefs/heads/main')
     t.equal(git('fsck', '--strict'), '')
   }

@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Copies } from '../../../plugins/agent/copies/copies.js'
@@ -8,11 +18,17 @@ import { listEnv } from '../../../sdk/node/run.js'
 
 /** The variables of a person's git. */
 export const env = {
-  ...listEnv(), GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1',
-  GIT_AUTHOR_NAME: 'P', GIT_AUTHOR_EMAIL: 'p@example.com', GIT_COMMITTER_NAME: 'P', GIT_COMMITTER_EMAIL: 'p@example.com',
+  ...listEnv(),
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_AUTHOR_NAME: 'P',
+  GIT_AUTHOR_EMAIL: 'p@example.com',
+  GIT_COMMITTER_NAME: 'P',
+  GIT_COMMITTER_EMAIL: 'p@example.com',
 }
 /** Runs git as a person would, and answers its output without the last line end. */
-export const git = (cwd: string, ...args: string[]) => execFileSync('git', args, { cwd, encoding: 'utf8', env, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+export const git = (cwd: string, ...args: string[]) =>
+  execFileSync('git', args, { cwd, encoding: 'utf8', env, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
 
 /** Commits files and answers the commit. */
 export const commit = (cwd: string, files: { [path: string]: string }, message: string) => {
@@ -33,14 +49,17 @@ export const bytesOf = (folder: string) => {
     const path = join(folder, name)
     const stat = lstatSync(path)
     if (stat.isSymbolicLink()) found[name] = `link ${readlinkSync(path)}`
-    else if (stat.isFile()) found[name] = `${stat.mode} ${createHash('sha256').update(readFileSync(path)).digest('hex')}`
+    else if (stat.isFile())
+      found[name] = `${stat.mode} ${createHash('sha256').update(readFileSync(path)).digest('hex')}`
   }
   return found
 }
 
 /** The own git dir of a copy's tree, as its note names it. */
 export const gitdirOf = (data: string, id: string, at = 0): string => {
-  const { repos } = JSON.parse(readFileSync(join(data, 'plugins/agent/made', `${id}.json`), 'utf8')) as { repos: { gitdir: string }[] }
+  const { repos } = JSON.parse(readFileSync(join(data, 'plugins/agent/made', `${id}.json`), 'utf8')) as {
+    repos: { gitdir: string }[]
+  }
   return repos[at]!.gitdir
 }
 

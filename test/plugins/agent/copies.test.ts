@@ -1,6 +1,17 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Copies } from '../../../plugins/agent/copies/copies.js'
@@ -16,32 +27,46 @@ const walled = { skip: noWall((await wallKind()) !== 'none') }
 t.test('the repositories are the root and those nested in it, never one around it', async t => {
   const { copies, workspace } = place(t, true)
   t.same(await copies.repositories(), [
-    { repo: 'root', dir: workspace }, { repo: 'clients/foo bar', dir: join(workspace, 'clients/foo bar') },
+    { repo: 'root', dir: workspace },
+    { repo: 'clients/foo bar', dir: join(workspace, 'clients/foo bar') },
   ])
   const around = realpathSync(t.testdir({ in: { sub: {} }, data: {} }))
   git(around, 'init', '-q')
   commit(around, { x: '1' }, 'x')
-  t.same(await new Copies({ workspace: join(around, 'in'), folder: join(around, 'data'), data: join(around, 'data') }).repositories(), [])
+  t.same(
+    await new Copies({
+      workspace: join(around, 'in'),
+      folder: join(around, 'data'),
+      data: join(around, 'data'),
+    }).repositories(),
+    [],
+  )
 })
 
-t.test('a git dir among the daemon\'s own files is no repository', async t => {
+t.test("a git dir among the daemon's own files is no repository", async t => {
   const { copies, workspace, data } = place(t)
   mkdirSync(join(data, 'history'))
   git(join(data, 'history'), 'init', '-q')
   commit(join(data, 'history'), { x: '1' }, 'x')
   mkdirSync(join(workspace, 'sly'))
   writeFileSync(join(workspace, 'sly/.git'), `gitdir: ${join(data, 'history/.git')}\n`)
-  t.same((await copies.repositories()).map(({ repo }) => repo), ['root'])
+  t.same(
+    (await copies.repositories()).map(({ repo }) => repo),
+    ['root'],
+  )
 })
 
 t.test('a workspace without a repository is refused in a sentence', async t => {
   const top = realpathSync(t.testdir({ work: {}, data: {} }))
   const copies = new Copies({ workspace: join(top, 'work'), folder: join(top, 'data'), data: join(top, 'data') })
-  await t.rejects(copies.ensure('c-1', []), { message: /at least one commit in the workspace, found none: run `git init`/ })
+  await t.rejects(copies.ensure('c-1', []), {
+    message: /at least one commit in the workspace, found none: run `git init`/,
+  })
   git(join(top, 'work'), 'init', '-q')
   await t.rejects(copies.ensure('c-1', []), { message: /at least one commit/ })
   t.notOk(existsSync(copies.dir('c-1')))
-  for (const id of ['', '..', 'a/b', '.x', 'x'.repeat(65)]) await t.rejects(copies.ensure(id, []), { message: /expected a conversation id/ })
+  for (const id of ['', '..', 'a/b', '.x', 'x'.repeat(65)])
+    await t.rejects(copies.ensure(id, []), { message: /expected a conversation id/ })
 })
 
 t.test('a copy is byte-equal to the commit, on a branch of its own, and unseen in the shared tree', async t => {
@@ -55,19 +80,28 @@ t.test('a copy is byte-equal to the commit, on a branch of its own, and unseen i
   t.equal(git(workspace, 'branch', '--show-current'), 'main')
   t.equal(git(dir, 'status', '--porcelain'), '')
   t.equal(git(workspace, 'status', '--porcelain'), '')
-  t.match(await copies.resolve('c-1', [{ repo: 'root', base: head }]), exactly({ repo: 'root', main: workspace, copy: dir, tip: head }))
+  t.match(
+    await copies.resolve('c-1', [{ repo: 'root', base: head }]),
+    exactly({ repo: 'root', main: workspace, copy: dir, tip: head }),
+  )
 })
 
 t.test('a nested repository gets a tree of its own at its path, and its commits stay its own', async t => {
   const { copies, dir, workspace } = place(t, true)
   const repos = await copies.ensure('c-1', [])
-  t.same(repos.map(({ repo }) => repo), ['root', 'clients/foo bar'])
+  t.same(
+    repos.map(({ repo }) => repo),
+    ['root', 'clients/foo bar'],
+  )
   t.equal(readFileSync(join(dir, 'clients/foo bar/inner.txt'), 'utf8'), 'inner\n')
   writeFileSync(join(dir, 'clients/foo bar/new ü.txt'), 'n')
   writeFileSync(join(dir, 'root.txt'), 'r')
   const tips = await copies.commitRest('c-1', repos, 'both')
   t.equal(git(workspace, 'show', '--name-only', '--format=', tips[0]!.tip), 'root.txt')
-  t.equal(git(join(workspace, 'clients/foo bar'), 'ls-tree', '--name-only', '-z', tips[1]!.tip), 'inner.txt\0new ü.txt\0')
+  t.equal(
+    git(join(workspace, 'clients/foo bar'), 'ls-tree', '--name-only', '-z', tips[1]!.tip),
+    'inner.txt\0new ü.txt\0',
+  )
   await copies.remove('c-1', repos)
   t.equal(git(join(workspace, 'clients/foo bar'), 'branch', '--list', 'agent/*'), '')
 })
@@ -85,7 +119,10 @@ t.test('the rest is committed by the sandbox, and nothing where nothing changed'
   rmSync(join(dir, 'run.sh'))
   git(dir, 'add', '-f', '.sandbox/x')
   const [{ tip } = { tip: '' }] = await copies.commitRest('c-1', repos, 'what I did\n\nmore')
-  t.equal(git(workspace, 'log', '-1', '--format=%an <%ae>|%s|%b', tip), 'Sandbox agent <agent@sandbox.local>|what I did|more')
+  t.equal(
+    git(workspace, 'log', '-1', '--format=%an <%ae>|%s|%b', tip),
+    'Sandbox agent <agent@sandbox.local>|what I did|more',
+  )
   t.equal(git(workspace, 'show', '--name-status', '--format=', '-z', tip), 'M\0bytes.bin\0A\0neu ü.txt\0D\0run.sh\0')
   t.same(execFileSync('git', ['show', `${tip}:bytes.bin`], { cwd: workspace, env }), Buffer.concat([BYTES, BYTES]))
   t.equal(git(workspace, 'status', '--porcelain', '--', ':!.sandbox'), '')
@@ -99,7 +136,11 @@ t.test('a sync moves the branch onto the main line and says how far', async t =>
   writeFileSync(join(dir, 'mine.txt'), 'mine')
   commit(workspace, { 'theirs.txt': '1' }, 'third')
   const head = commit(workspace, { 'theirs.txt': '2' }, 'fourth')
-  t.match(await copies.sync('c-1', repos), { repos: exactly({ repo: 'root', base: head }), commits: 2, blocked: { length: 0 } })
+  t.match(await copies.sync('c-1', repos), {
+    repos: exactly({ repo: 'root', base: head }),
+    commits: 2,
+    blocked: { length: 0 },
+  })
   t.equal(git(dir, 'log', '--format=%s', '-3'), 'Keep uncommitted work\nfourth\nthird')
   t.equal(readFileSync(join(dir, 'theirs.txt'), 'utf8'), '2')
   t.equal(git(workspace, 'rev-parse', 'main'), head)
@@ -126,7 +167,13 @@ t.test('work that was landed and committed on the main line does not block the s
   const landedTip = git(dir, 'rev-parse', 'HEAD')
   writeFileSync(join(dir, 'after.txt'), '')
   const head = commit(workspace, { 'f.txt': '3\n', 'a b ü.txt': '3\n', 'else.txt': '' }, 'all of it at once')
-  t.match(await copies.sync('c-1', repos.map(repo => ({ ...repo, landedTip }))), { repos: exactly({ base: head }), blocked: { length: 0 } })
+  t.match(
+    await copies.sync(
+      'c-1',
+      repos.map(repo => ({ ...repo, landedTip })),
+    ),
+    { repos: exactly({ base: head }), blocked: { length: 0 } },
+  )
   t.equal(git(dir, 'log', '--format=%s', '-2'), 'Keep uncommitted work\nall of it at once')
 })
 
@@ -136,7 +183,15 @@ t.test('work that was landed and is not on the main line yet stays on the branch
   writeFileSync(join(dir, 'f.txt'), '1')
   const [landed] = await copies.commitRest('c-1', repos)
   commit(workspace, { 'else.txt': '' }, 'third')
-  t.same((await copies.sync('c-1', repos.map(repo => ({ ...repo, landedTip: landed!.tip })))).blocked, [])
+  t.same(
+    (
+      await copies.sync(
+        'c-1',
+        repos.map(repo => ({ ...repo, landedTip: landed!.tip })),
+      )
+    ).blocked,
+    [],
+  )
   t.equal(readFileSync(join(dir, 'f.txt'), 'utf8'), '1')
 })
 
@@ -149,7 +204,12 @@ t.test('a rebase that does not apply leaves the copy byte-equal and is reported'
   commit(workspace, { 'a b ü.txt': 'theirs\n' }, 'third')
   const [before] = await copies.commitRest('c-1', repos)
   const bytes = bytesOf(dir)
-  t.match(await copies.sync('c-1', repos), { repos, commits: 0, blocked: exactly('root'), reports: exactly({ blocked: true, paths: exactly('a b ü.txt') }) })
+  t.match(await copies.sync('c-1', repos), {
+    repos,
+    commits: 0,
+    blocked: exactly('root'),
+    reports: exactly({ blocked: true, paths: exactly('a b ü.txt') }),
+  })
   t.same(bytesOf(dir), bytes)
   t.equal(git(dir, 'symbolic-ref', 'HEAD'), 'refs/heads/agent/c-1')
   t.same(await copies.commitRest('c-1', repos), [before])
@@ -160,7 +220,12 @@ t.test('a copy that left its branch is not moved', async t => {
   const repos = await copies.ensure('c-1', [])
   git(dir, 'checkout', '-q', '--detach')
   commit(workspace, { x: '1' }, 'third')
-  t.match(await copies.sync('c-1', repos), { repos, commits: 0, blocked: exactly('root'), reports: exactly({ blocked: true, paths: { length: 0 } }) })
+  t.match(await copies.sync('c-1', repos), {
+    repos,
+    commits: 0,
+    blocked: exactly('root'),
+    reports: exactly({ blocked: true, paths: { length: 0 } }),
+  })
 })
 
 t.test('a half-made copy is made again, and a whole one is left alone', async t => {
@@ -297,7 +362,10 @@ t.test('whatever lock a killed git left in a copy is gone after a start', async 
     utimesSync(lock, 1, 1)
   }
   await again().prune(['c-1', 'c-2'])
-  t.same(readdirSync(entry).filter(name => name.includes('lock')), [])
+  t.same(
+    readdirSync(entry).filter(name => name.includes('lock')),
+    [],
+  )
   t.same(readdirSync(branches), ['c-1'])
 })
 
@@ -372,20 +440,43 @@ t.test('dependencies of the main checkout are readable inside, and never committ
 t.test('no program that the repository names runs outside the wall', walled, async t => {
   const { workspace, dir, data } = place(t)
   const open = openFolder(t)
-  const copies = new Copies({ workspace, data, folder: join(data, 'plugins/agent'), grants: { read: [], write: [open] } })
+  const copies = new Copies({
+    workspace,
+    data,
+    folder: join(data, 'plugins/agent'),
+    grants: { read: [], write: [open] },
+  })
   const seen = join(open, 'seen')
   const ran = join(open, 'ran')
   writeFileSync(seen, '')
   // Outside the wall the data folder holds something; inside it holds nothing but git dirs.
   const spy = join(open, 'spy')
-  writeFileSync(spy, `#!/bin/sh\necho "$0 $*" >> '${ran}'\n[ -e '${data}/plugins' ] && echo "$0 $*" >> '${seen}'\ncat\nexit 0\n`)
+  writeFileSync(
+    spy,
+    `#!/bin/sh\necho "$0 $*" >> '${ran}'\n[ -e '${data}/plugins' ] && echo "$0 $*" >> '${seen}'\ncat\nexit 0\n`,
+  )
   chmodSync(spy, 0o755)
-  for (const hook of ['pre-commit', 'post-commit', 'post-checkout', 'reference-transaction', 'pre-rebase', 'post-rewrite', 'post-index-change']) {
+  for (const hook of [
+    'pre-commit',
+    'post-commit',
+    'post-checkout',
+    'reference-transaction',
+    'pre-rebase',
+    'post-rewrite',
+    'post-index-change',
+  ]) {
     symlinkSync(spy, join(workspace, '.git/hooks', hook))
   }
   const settings = {
-    'filter.f.clean': spy, 'filter.f.smudge': spy, 'merge.m.driver': `${spy} %O %A %B`, 'diff.external': spy, 'gpg.program': spy,
-    'core.editor': spy, 'commit.gpgSign': 'true', 'core.hooksPath': join(workspace, '.git/hooks'), 'core.fsmonitor': spy,
+    'filter.f.clean': spy,
+    'filter.f.smudge': spy,
+    'merge.m.driver': `${spy} %O %A %B`,
+    'diff.external': spy,
+    'gpg.program': spy,
+    'core.editor': spy,
+    'commit.gpgSign': 'true',
+    'core.hooksPath': join(workspace, '.git/hooks'),
+    'core.fsmonitor': spy,
   }
   const head = git(workspace, 'commit-tree', '-p', 'HEAD', '-m', 'third', 'HEAD^{tree}')
   for (const [name, value] of Object.entries(settings)) git(workspace, 'config', name, value)
@@ -400,5 +491,9 @@ t.test('no program that the repository names runs outside the wall', walled, asy
   await copies.ensure('c-1', repos)
   await copies.remove('c-1', repos)
   t.equal(readFileSync(seen, 'utf8'), '')
-  t.notMatch(readFileSync(ran, 'utf8'), /hooks|^\S+ -?\d/m, 'filters ran behind the wall; hooks and the file monitor nowhere')
+  t.notMatch(
+    readFileSync(ran, 'utf8'),
+    /hooks|^\S+ -?\d/m,
+    'filters ran behind the wall; hooks and the file monitor nowhere',
+  )
 })

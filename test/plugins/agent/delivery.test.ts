@@ -12,7 +12,11 @@ import { refusal, state, transcript } from './support.js'
 t.test('without a credential, and with a scope that only reads, nothing is said', async t => {
   const { url, token } = await daemonWith(t, ['agent'])
   const say = (headers: { [name: string]: string }) =>
-    fetch(`${url}/agent`, { method: 'POST', body: '{"prompt":"say x"}', headers: { 'content-type': 'application/json', ...headers } })
+    fetch(`${url}/agent`, {
+      method: 'POST',
+      body: '{"prompt":"say x"}',
+      headers: { 'content-type': 'application/json', ...headers },
+    })
   t.equal((await say({})).status, 401)
   t.equal((await say({ 'x-sandbox-control': (await token('read')).token })).status, 403)
   t.equal((await say({ 'x-sandbox-control': (await token('drive')).token })).status, 200)
@@ -24,8 +28,11 @@ t.test('a malformed message is refused and leaves no trace', async t => {
   mkdirSync(join(workspace, 'folder'))
   symlinkSync('/etc', join(workspace, 'out'))
   const answer = async (body: object) => {
-    const response = await fetch('/agent', { method: 'POST', body: JSON.stringify({ conversationId: 'bad', messageId: 'm-1', ...body }) })
-    return { status: response.status, ...(await response.json() as object) }
+    const response = await fetch('/agent', {
+      method: 'POST',
+      body: JSON.stringify({ conversationId: 'bad', messageId: 'm-1', ...body }),
+    })
+    return { status: response.status, ...((await response.json()) as object) }
   }
   const cases: [number, object][] = [
     [400, { prompt: '' }],
@@ -58,9 +65,17 @@ t.test('a malformed message is refused and leaves no trace', async t => {
     t.match(got, { status, message: /\w/ }, JSON.stringify(body))
   }
   t.match(await refusal(state(daemon, 'bad')), { status: 404 })
-  t.match(await answer({ prompt: 'say x', mentions: ['../../etc/passwd', 'README.md'] }), { status: 200, delivery: 'started', messageId: 'm-1' })
+  t.match(await answer({ prompt: 'say x', mentions: ['../../etc/passwd', 'README.md'] }), {
+    status: 200,
+    delivery: 'started',
+    messageId: 'm-1',
+  })
   const frames = await framesOf(daemon.client, 'bad').all()
-  t.match(frames.find(({ event }) => event.kind === 'preamble')?.event, { notes: exactly({ title: 'Files mentioned', text: 'README.md' }) }, 'a bad mention is ignored')
+  t.match(
+    frames.find(({ event }) => event.kind === 'preamble')?.event,
+    { notes: exactly({ title: 'Files mentioned', text: 'README.md' }) },
+    'a bad mention is ignored',
+  )
 })
 
 t.test('twenty equal messages at once are one message with twenty equal answers', async t => {
@@ -77,30 +92,49 @@ t.test('twenty equal messages at once are one message with twenty equal answers'
 
 t.test('words for a running turn are said into it, between the frames of before and after', async t => {
   const { client } = await daemonWith(t, ['agent'])
-  const { run, conversationId } = await client.call('POST /agent', { prompt: 'say before\nwait words\nsay heard $words' })
+  const { run, conversationId } = await client.call('POST /agent', {
+    prompt: 'say before\nwait words\nsay heard $words',
+  })
   const watched = framesOf(client, conversationId)
   await watched.until(({ kind }) => kind === 'text_end')
   const said = await client.call('POST /agent', { conversationId, messageId: 'm-said', prompt: 'turn left' })
   t.same(said, { run, conversationId, messageId: 'm-said', delivery: 'said' })
   t.same(await client.call('POST /agent', { conversationId, messageId: 'm-said', prompt: 'turn left' }), said)
   const frames = (await watched.all()).map(({ event }) => event)
-  const order = frames.flatMap(frame => (frame.kind === 'delta' ? [frame.text] : frame.kind === 'steer' ? [`<${frame.text}>`] : []))
+  const order = frames.flatMap(frame =>
+    frame.kind === 'delta' ? [frame.text] : frame.kind === 'steer' ? [`<${frame.text}>`] : [],
+  )
   t.same(order, ['before', '<turn left>', 'heard turn left'])
-  t.match(frames.find(({ kind }) => kind === 'steer'), { messageId: 'm-said', by: 'owner@sandbox.local', sentAt: Number })
+  t.match(
+    frames.find(({ kind }) => kind === 'steer'),
+    { messageId: 'm-said', by: 'owner@sandbox.local', sentAt: Number },
+  )
 })
 
 t.test('words said while a command runs stand among its frames, and are heard after it', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   const gate = join(workspace, 'gate')
-  const { run, conversationId } = await client.call('POST /agent', { prompt: 'run mkfifo gate && cat gate\nsay $out and $words' })
+  const { run, conversationId } = await client.call('POST /agent', {
+    prompt: 'run mkfifo gate && cat gate\nsay $out and $words',
+  })
   const watched = framesOf(client, conversationId)
   await onceIn(workspace, () => existsSync(gate))
-  t.match(await client.call('POST /agent', { conversationId, messageId: 'm-said', prompt: 'turn left' }), { run, delivery: 'said' })
+  t.match(await client.call('POST /agent', { conversationId, messageId: 'm-said', prompt: 'turn left' }), {
+    run,
+    delivery: 'said',
+  })
   await writeFile(gate, 'through')
   const frames = (await watched.all()).map(({ event }) => event)
   const at = (fits: (frame: Frame) => boolean) => frames.findIndex(fits)
-  const places = [at(({ kind }) => kind === 'tool_call'), at(({ kind }) => kind === 'steer'), at(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')]
-  t.same(places, places.toSorted((one, other) => one - other))
+  const places = [
+    at(({ kind }) => kind === 'tool_call'),
+    at(({ kind }) => kind === 'steer'),
+    at(frame => frame.kind === 'tool_call_update' && frame.status === 'completed'),
+  ]
+  t.same(
+    places,
+    places.toSorted((one, other) => one - other),
+  )
   t.notOk(places.includes(-1))
   t.equal(frames.flatMap(frame => (frame.kind === 'delta' ? [frame.text] : [])).join(''), 'through and turn left')
 })
@@ -110,32 +144,53 @@ t.test('steering is in the log before it is answered, and never starts or queues
   const { client } = daemon
   t.match(await refusal(client.call('POST /agent/steer', { conversationId: 'none', text: 'x' })), { status: 404 })
   await runTurn(client, 'free', 'say x')
-  t.match(await refusal(client.call('POST /agent/steer', { conversationId: 'free', text: 'x' })), { status: 409, message: /POST \/agent/ })
+  t.match(await refusal(client.call('POST /agent/steer', { conversationId: 'free', text: 'x' })), {
+    status: 409,
+    message: /POST \/agent/,
+  })
   const { run } = await client.call('POST /agent', { conversationId: 'free', prompt: 'wait words 20000\nsay $words' })
   t.match(await refusal(client.call('POST /agent/steer', { conversationId: 'free', text: '' })), { status: 400 })
-  t.match(await refusal(client.call('POST /agent/steer', { conversationId: 'free', text: 'x', attachments: ['../x'] })), { status: 400 })
+  t.match(
+    await refusal(client.call('POST /agent/steer', { conversationId: 'free', text: 'x', attachments: ['../x'] })),
+    { status: 400 },
+  )
   await client.call('POST /agent/steer', { conversationId: 'free', text: 'this way' })
   const events = await daemon.kernel.journals.read<{ event: object }>(`agent/frames/${run}`)
   t.ok(events.some(({ event }) => 'kind' in event && event.kind === 'steer'))
-  t.match((await framesOf(client, 'free').all()).find(({ event }) => event.kind === 'delta')?.event, { text: 'this way' })
+  t.match((await framesOf(client, 'free').all()).find(({ event }) => event.kind === 'delta')?.event, {
+    text: 'this way',
+  })
 })
 
 t.test('messages that cannot be said wait, each with its reason, and follow one another', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
-  const send = (input: Partial<TurnInput>) => client.call('POST /agent', { conversationId: 'queue', prompt: 'say next', ...input })
+  const send = (input: Partial<TurnInput>) =>
+    client.call('POST /agent', { conversationId: 'queue', prompt: 'say next', ...input })
   const first = await send({ prompt: 'wait words 20000\nsay first' })
   const errand = await send({ prompt: 'say second', errand: 'verify-nudge' })
   const other = await send({ prompt: 'say third', model: 'script-fast' })
   const behind = await send({ prompt: 'say fourth' })
-  t.same([errand, other, behind].map(({ delivery }) => delivery), ['queued', 'queued', 'queued'])
+  t.same(
+    [errand, other, behind].map(({ delivery }) => delivery),
+    ['queued', 'queued', 'queued'],
+  )
   const last = framesOf(client, 'queue', { run: behind.run })
   const watched = framesOf(client, 'queue', { run: first.run })
   const queued = await watched.until(frame => frame.kind === 'queue' && frame.messages.length === 3)
-  t.match(queued, { paused: false, messages: exactly({ run: errand.run, why: 'errand' }, { run: other.run, why: 'other-options', options: { model: 'script-fast' } }, { run: behind.run, why: 'behind-others' }) })
+  t.match(queued, {
+    paused: false,
+    messages: exactly(
+      { run: errand.run, why: 'errand' },
+      { run: other.run, why: 'other-options', options: { model: 'script-fast' } },
+      { run: behind.run, why: 'behind-others' },
+    ),
+  })
   await client.call('POST /agent/steer', { conversationId: 'queue', text: 'go' })
   t.match((await last.all()).at(-1)?.event, { kind: 'done', reason: 'completed' }, 'a waiting run can be attached to')
-  const rows = (await transcript(daemon, 'queue')).messages.filter(({ role }) => role === 'assistant').map(({ text }) => text)
+  const rows = (await transcript(daemon, 'queue')).messages
+    .filter(({ role }) => role === 'assistant')
+    .map(({ text }) => text)
   t.same(rows, ['first', 'second', 'third', 'fourth'])
 })
 
@@ -155,45 +210,92 @@ t.test('fifty messages may wait, and no more', async t => {
   const { client } = daemon
   await client.call('POST /agent', { conversationId: 'full', prompt: 'ask ready?\n| yes: y' })
   await framesOf(client, 'full').until(({ kind }) => kind === 'question')
-  const sent = await Promise.all(Array.from({ length: 50 }, (_, n) => client.call('POST /agent', { conversationId: 'full', messageId: `m-${n}`, prompt: 'say x' })))
+  const sent = await Promise.all(
+    Array.from({ length: 50 }, (_, n) =>
+      client.call('POST /agent', { conversationId: 'full', messageId: `m-${n}`, prompt: 'say x' }),
+    ),
+  )
   t.ok(sent.every(({ delivery }) => delivery === 'queued'))
-  t.match(await refusal(client.call('POST /agent', { conversationId: 'full', messageId: 'm-50', prompt: 'say x' })), { status: 429, message: /50 messages/ })
-  t.same(await client.call('POST /agent', { conversationId: 'full', messageId: 'm-49', prompt: 'say x' }), sent[49], 'a known message is answered all the same')
+  t.match(await refusal(client.call('POST /agent', { conversationId: 'full', messageId: 'm-50', prompt: 'say x' })), {
+    status: 429,
+    message: /50 messages/,
+  })
+  t.same(
+    await client.call('POST /agent', { conversationId: 'full', messageId: 'm-49', prompt: 'say x' }),
+    sent[49],
+    'a known message is answered all the same',
+  )
   t.match(await state(daemon, 'full'), { waiting: 50, live: { state: 'parked' } })
 })
 
-t.test('an editor token reaches only what it opened, and a second token of its label reaches nothing of it', async t => {
-  const daemon = await daemonWith(t, ['agent'])
-  const [mine, namesake] = [await daemon.token('editor', 'ide'), await daemon.token('editor', 'ide')]
-  await runTurn(daemon.client, 'theirs', 'say private')
-  await mine.client.call('POST /agent', { conversationId: 'mine', prompt: 'ask go on?\n| yes: y' })
-  const card = await framesOf(mine.client, 'mine').until(({ kind }) => kind === 'question')
-  const reply = { kind: 'question', requestId: card.requestId } as const
-  const denied: [string, Promise<unknown>][] = [
-    ['run', mine.client.call('POST /agent', { conversationId: 'theirs', prompt: 'say x' })],
-    ['attach', framesOf(mine.client, 'theirs').all()],
-    ['steer', mine.client.call('POST /agent/steer', { conversationId: 'theirs', text: 'x' })],
-    ['stop', mine.client.call('POST /agent/stop', { conversationId: 'theirs' })],
-    ['run of the same label', namesake.client.call('POST /agent', { conversationId: 'mine', prompt: 'say x' })],
-    ['reply of the same label', namesake.client.call('POST /agent/reply', reply)],
-  ]
-  for (const [what, call] of denied) t.match(await refusal(call), { status: 403, message: /conversations it opened/ }, what)
-  const fork = { conversationId: 'fork', prompt: 'x', forkOf: { conversationId: 'theirs', keep: 0, files: 'now' } } as const
-  t.match(await refusal(mine.client.call('POST /agent', fork)), { status: 404 })
-  t.match(await refusal(mine.client.call('POST /agent', { conversationId: 'new', prompt: 'x', sessionId: 'script-theirs' })), { status: 404 })
-  t.same(await mine.client.call('POST /agent/reply', reply), { ok: true })
-})
+t.test(
+  'an editor token reaches only what it opened, and a second token of its label reaches nothing of it',
+  async t => {
+    const daemon = await daemonWith(t, ['agent'])
+    const [mine, namesake] = [await daemon.token('editor', 'ide'), await daemon.token('editor', 'ide')]
+    await runTurn(daemon.client, 'theirs', 'say private')
+    await mine.client.call('POST /agent', { conversationId: 'mine', prompt: 'ask go on?\n| yes: y' })
+    const card = await framesOf(mine.client, 'mine').until(({ kind }) => kind === 'question')
+    const reply = { kind: 'question', requestId: card.requestId } as const
+    const denied: [string, Promise<unknown>][] = [
+      ['run', mine.client.call('POST /agent', { conversationId: 'theirs', prompt: 'say x' })],
+      ['attach', framesOf(mine.client, 'theirs').all()],
+      ['steer', mine.client.call('POST /agent/steer', { conversationId: 'theirs', text: 'x' })],
+      ['stop', mine.client.call('POST /agent/stop', { conversationId: 'theirs' })],
+      ['run of the same label', namesake.client.call('POST /agent', { conversationId: 'mine', prompt: 'say x' })],
+      ['reply of the same label', namesake.client.call('POST /agent/reply', reply)],
+    ]
+    for (const [what, call] of denied)
+      t.match(await refusal(call), { status: 403, message: /conversations it opened/ }, what)
+    const fork = {
+      conversationId: 'fork',
+      prompt: 'x',
+      forkOf: { conversationId: 'theirs', keep: 0, files: 'now' },
+    } as const
+    t.match(await refusal(mine.client.call('POST /agent', fork)), { status: 404 })
+    t.match(
+      await refusal(
+        mine.client.call('POST /agent', { conversationId: 'new', prompt: 'x', sessionId: 'script-theirs' }),
+      ),
+      { status: 404 },
+    )
+    t.same(await mine.client.call('POST /agent/reply', reply), { ok: true })
+  },
+)
 
 t.test('options last for the conversation, and a persona that does not exist leaves no tools', async t => {
   const daemon = await daemonWith(t, ['agent'], { files: { 'sub/x.txt': 'x' } })
   const { client } = daemon
   writeFileSync(join(daemon.workspace, 'sub', 'y.txt'), 'y')
-  await runTurn(client, 'opts', 'say x', { model: 'script-fast', permissionMode: 'plan', startIn: 'sub', effort: 'low' })
+  await runTurn(client, 'opts', 'say x', {
+    model: 'script-fast',
+    permissionMode: 'plan',
+    startIn: 'sub',
+    effort: 'low',
+  })
   const frames = await runTurn(client, 'opts', 'run pwd\nsay $out')
-  t.match(frames.find(({ kind }) => kind === 'init'), { model: 'script-fast' })
-  t.match((await state(daemon, 'opts')).conversation, { model: 'script-fast', permissionMode: 'plan', startIn: 'sub', effort: 'low' })
-  t.match(frames.find(({ kind }) => kind === 'delta'), { text: /\/sub$/ }, 'commands start in the folder')
+  t.match(
+    frames.find(({ kind }) => kind === 'init'),
+    { model: 'script-fast' },
+  )
+  t.match((await state(daemon, 'opts')).conversation, {
+    model: 'script-fast',
+    permissionMode: 'plan',
+    startIn: 'sub',
+    effort: 'low',
+  })
+  t.match(
+    frames.find(({ kind }) => kind === 'delta'),
+    { text: /\/sub$/ },
+    'commands start in the folder',
+  )
   const alone = await runTurn(client, 'persona', 'read sub/x.txt\nsay $out', { actsAs: 'nobody' })
-  t.match(alone.find(({ kind }) => kind === 'notice'), { text: /no persona nobody/ })
-  t.match(alone.find(({ kind }) => kind === 'tool_call_update'), { status: 'failed' })
+  t.match(
+    alone.find(({ kind }) => kind === 'notice'),
+    { text: /no persona nobody/ },
+  )
+  t.match(
+    alone.find(({ kind }) => kind === 'tool_call_update'),
+    { status: 'failed' },
+  )
 })

@@ -26,23 +26,51 @@ const CALLER: Caller = { kind: 'session', actor: 'ada@example.org', role: 'owner
 const nothing = async () => {}
 
 const NO_TOOLS: Toolbox = {
-  face: () => ({ refused: 'no tools here' }), run: () => Promise.reject(new Error('no tools')), stamp: async () => undefined,
+  face: () => ({ refused: 'no tools here' }),
+  run: () => Promise.reject(new Error('no tools')),
+  stamp: async () => undefined,
   walled: () => Promise.reject(new Error('no programs')),
 }
 /** The tools that put cards to people. */
 export const asking: Toolbox = {
   ...NO_TOOLS,
   face: (name, input) => ({ category: 'think', ...tools[name]!.describe(tools[name]!.check(input)) }),
-  run: (name, input, signal, callContext) => tools[name]!.run(tools[name]!.check(input), { signal, ...callContext } as ToolContext),
+  run: (name, input, signal, callContext) =>
+    tools[name]!.run(tools[name]!.check(input), { signal, ...callContext } as ToolContext),
 }
 
 /** An engine without tools or trees, on an adapter made of one function. */
-export const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>, {
-  words = true, patienceMs = 200, holdMs = 30_000, journal = journalsIn(t), toolbox = NO_TOOLS, state = true, others = [] as ProviderAdapter[], outages = undefined as OutageTimes | undefined,
-} = {}) => {
+export const engineOn = (
+  t: Test,
+  run: (request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>,
+  {
+    words = true,
+    patienceMs = 200,
+    holdMs = 30_000,
+    journal = journalsIn(t),
+    toolbox = NO_TOOLS,
+    state = true,
+    others = [] as ProviderAdapter[],
+    outages = undefined as OutageTimes | undefined,
+  } = {},
+) => {
   const adapter: ProviderAdapter = {
-    id: 'test', label: 'Test', harnesses: ['native'], ownHarness: 'native', models: ['one'], commands: [], run,
-    abilities: () => ({ words, permissions: 'modes', questions: true, commands: false, terminals: false, state, offline: true }),
+    id: 'test',
+    label: 'Test',
+    harnesses: ['native'],
+    ownHarness: 'native',
+    models: ['one'],
+    commands: [],
+    run,
+    abilities: () => ({
+      words,
+      permissions: 'modes',
+      questions: true,
+      commands: false,
+      terminals: false,
+      state,
+      offline: true,
+    }),
   }
   const logged: string[] = []
   const over = new AbortController()
@@ -57,25 +85,83 @@ export const engineOn = (t: Test, run: (request: TurnRequest, io: TurnIo) => Asy
     prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
     refresh: nothing,
     settle: nothing,
-    io: (turn, prepared, adapterRun) => turnIo(turn, prepared, adapterRun, {
-      remembered: { names: () => new Set(), add: () => {} },
-      toolbox, subagentDeps: { providers, log },
-    }),
+    io: (turn, prepared, adapterRun) =>
+      turnIo(turn, prepared, adapterRun, {
+        remembered: { names: () => new Set(), add: () => {} },
+        toolbox,
+        subagentDeps: { providers, log },
+      }),
   }
   const emitted: string[] = []
-  const host = { journal, log, cards, changed: () => {}, helped: () => {}, emit: (event: string) => void emitted.push(event), signal: over.signal }
-  const resumes = outages && new PlannedResumes({
-    engine: () => engine, conversations, queue, decisions, log, changed: () => {}, setting: async () => true, signal: host.signal,
-  }, outages)
+  const host = {
+    journal,
+    log,
+    cards,
+    changed: () => {},
+    helped: () => {},
+    emit: (event: string) => void emitted.push(event),
+    signal: over.signal,
+  }
+  const resumes =
+    outages
+    && new PlannedResumes(
+      {
+        engine: () => engine,
+        conversations,
+        queue,
+        decisions,
+        log,
+        changed: () => {},
+        setting: async () => true,
+        signal: host.signal,
+      },
+      outages,
+    )
   const engine: Engine = new Engine({
-    host, conversations, queue, transcripts: new Transcripts(journal), providers, environment, decisions, locks, patienceMs, holdMs, ...(resumes && { resumes }),
+    host,
+    conversations,
+    queue,
+    transcripts: new Transcripts(journal),
+    providers,
+    environment,
+    decisions,
+    locks,
+    patienceMs,
+    holdMs,
+    ...(resumes && { resumes }),
   })
-  const checks = { landing: nothing, masking: nothing, attachments: nothing, mentions: async () => [], startIn: nothing, isolation: async () => [] }
+  const checks = {
+    landing: nothing,
+    masking: nothing,
+    attachments: nothing,
+    mentions: async () => [],
+    startIn: nothing,
+    isolation: async () => [],
+  }
   const none = { repositories: async () => [] }
-  const forks = new Forks({ conversations, transcripts: new Transcripts(journal), anchors: new Anchors(journal), copies: none, journal, log })
-  const delivery = new MessageDelivery({ engine, conversations, queue, providers, decisions, checks, forks, transcripts: new Transcripts(journal), look: async () => accessViewWith('/nowhere', undefined) })
-  const send = (input: Partial<TurnInput>) => delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, { caller: CALLER })
+  const forks = new Forks({
+    conversations,
+    transcripts: new Transcripts(journal),
+    anchors: new Anchors(journal),
+    copies: none,
+    journal,
+    log,
+  })
+  const delivery = new MessageDelivery({
+    engine,
+    conversations,
+    queue,
+    providers,
+    decisions,
+    checks,
+    forks,
+    transcripts: new Transcripts(journal),
+    look: async () => accessViewWith('/nowhere', undefined),
+  })
+  const send = (input: Partial<TurnInput>) =>
+    delivery.deliver({ conversationId: 'c', prompt: 'go', ...input } as TurnInput, { caller: CALLER })
   const frames = async (run: string) => (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
-  const move = (input: Omit<SwitchInput, 'conversationId'>) => switchAccount({ engine, conversations, providers, decisions }, { conversationId: 'c', ...input })
+  const move = (input: Omit<SwitchInput, 'conversationId'>) =>
+    switchAccount({ engine, conversations, providers, decisions }, { conversationId: 'c', ...input })
   return { engine, conversations, queue, cards, resumes, send, move, frames, logged, emitted, journal }
 }

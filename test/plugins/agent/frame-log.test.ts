@@ -5,7 +5,8 @@ import { capped } from '../../../plugins/agent/turn/frame-caps.js'
 import type { Journals } from '../../../sdk/index.js'
 import { journalsIn } from '../../support/journals.js'
 
-const logged = async (journals: Journals, run = 'r-1') => (await journals.read<FrameEvent>(framesOf(run))).map(({ event }) => event)
+const logged = async (journals: Journals, run = 'r-1') =>
+  (await journals.read<FrameEvent>(framesOf(run))).map(({ event }) => event)
 const quiet = { onFrame: () => {}, onBroken: () => {} }
 const delta = (text: string): Frame => ({ kind: 'delta', text })
 
@@ -37,7 +38,7 @@ t.test('deltas of another block are not merged, and a long one is cut between ch
   log.push({ kind: 'delta', text: 'helper', parentToolUseId: 'c1' })
   log.push(delta('€'.repeat(5000)))
   await log.settled()
-  const [, , ...long] = await logged(journals) as { text: string }[]
+  const [, , ...long] = (await logged(journals)) as { text: string }[]
   t.ok(long.every(({ text }) => Buffer.byteLength(text) <= 8192))
   t.equal(long.map(({ text }) => text).join(''), '€'.repeat(5000))
 })
@@ -50,7 +51,10 @@ t.test('every frame is numbered from 1, also after a restart', async t => {
   const after = new FrameLog(journals, 'r-1', { ...quiet, seq: before.seq })
   await after.write({ kind: 'done', reason: 'completed' })
   const events = await journals.read<FrameEvent>(framesOf('r-1'))
-  t.same(events.map(({ seq }) => seq), events.map((_, index) => index + 1))
+  t.same(
+    events.map(({ seq }) => seq),
+    events.map((_, index) => index + 1),
+  )
   t.equal(events.length, 1001)
 })
 
@@ -73,7 +77,16 @@ t.test('a journal that cannot be written is tried again, and nothing is lost or 
   for (let n = 0; n < 5; n++) log.push({ kind: 'thinking', text: `${n}` })
   await log.settled()
   const events = await journals.read<FrameEvent>(framesOf('r-1'))
-  t.same(events.map(({ seq, event }) => [seq, (event as { text: string }).text]), [[1, '0'], [2, '1'], [3, '2'], [4, '3'], [5, '4']])
+  t.same(
+    events.map(({ seq, event }) => [seq, (event as { text: string }).text]),
+    [
+      [1, '0'],
+      [2, '1'],
+      [3, '2'],
+      [4, '3'],
+      [5, '4'],
+    ],
+  )
 })
 
 t.test('a journal that stays broken is told once, and a retry writes what waited', async t => {
@@ -82,7 +95,8 @@ t.test('a journal that stays broken is told once, and a retry writes what waited
   let told = 0
   const log = new FrameLog(
     { ...journals, append: (...args) => (broken ? Promise.reject(new Error('no space')) : journals.append(...args)) },
-    'r-1', { ...quiet, onBroken: () => told++ },
+    'r-1',
+    { ...quiet, onBroken: () => told++ },
   )
   log.push({ kind: 'thinking', text: 'kept' })
   await log.settled()
@@ -91,7 +105,10 @@ t.test('a journal that stays broken is told once, and a retry writes what waited
   broken = false
   log.retry()
   await log.write({ kind: 'done', reason: 'failed' })
-  t.same(await logged(journals), [{ kind: 'thinking', text: 'kept' }, { kind: 'done', reason: 'failed' }])
+  t.same(await logged(journals), [
+    { kind: 'thinking', text: 'kept' },
+    { kind: 'done', reason: 'failed' },
+  ])
 })
 
 t.test('a run that reaches its size goes on without prose and tool output, and says so once', async t => {
@@ -100,7 +117,8 @@ t.test('a run that reaches its size goes on without prose and tool output, and s
   const most = { frames: 1000, bytes: 1024 * 1024 }
   const log = new FrameLog(journals, 'r-1', { ...quiet, most, onFrame: frame => kept.push(frame) })
   const output = 'x'.repeat(32 * 1024)
-  for (let n = 0; n < 50; n++) log.push({ kind: 'tool_call_update', id: `c${n}`, status: 'completed', content: [{ type: 'text', text: output }] })
+  for (let n = 0; n < 50; n++)
+    log.push({ kind: 'tool_call_update', id: `c${n}`, status: 'completed', content: [{ type: 'text', text: output }] })
   log.push({ kind: 'thinking', text: 'dropped' })
   await log.write({ kind: 'done', reason: 'completed' })
   t.equal(kept.filter(({ kind }) => kind === 'notice').length, 1)
@@ -111,12 +129,26 @@ t.test('a run that reaches its size goes on without prose and tool output, and s
 
 t.test('contents and whole frames are held to their sizes', t => {
   const text = `${'a'.repeat(40_000)}${'é'.repeat(40_000)}`
-  const tool = capped({ kind: 'tool_call_update', id: 'c1', content: [{ type: 'text', text }, { type: 'diff', path: 'a', oldText: text, newText: 'small' }] })
-  const [first, second] = (tool as unknown as { content: { text: string; oldText: string; truncated: boolean }[] }).content
+  const tool = capped({
+    kind: 'tool_call_update',
+    id: 'c1',
+    content: [
+      { type: 'text', text },
+      { type: 'diff', path: 'a', oldText: text, newText: 'small' },
+    ],
+  })
+  const [first, second] = (tool as unknown as { content: { text: string; oldText: string; truncated: boolean }[] })
+    .content
   t.ok(Buffer.byteLength(first!.text) <= 32 * 1024)
   t.match(first!.text, /^a{1000}[^]*bytes cut[^]*é{1000}$/)
   t.ok(second!.truncated && Buffer.byteLength(second!.oldText) <= 64 * 1024)
-  const huge = capped({ kind: 'question', requestId: 'q', questions: [{ question: text.repeat(4), header: 'h', multiSelect: false, options: [{ label: 'l', description: text }] }] })
+  const huge = capped({
+    kind: 'question',
+    requestId: 'q',
+    questions: [
+      { question: text.repeat(4), header: 'h', multiSelect: false, options: [{ label: 'l', description: text }] },
+    ],
+  })
   t.ok(Buffer.byteLength(JSON.stringify(huge)) <= 256 * 1024)
   t.match(huge, { kind: 'question', requestId: 'q' })
   t.end()

@@ -11,17 +11,24 @@ import { framesOf } from '../../support/turns.js'
 /** Every kind of frame, as the type has it. */
 const declaredKinds = (): string[] => {
   const file = join(root, '..', 'plugins/agent/turn/frames.ts')
-  const program = ts.createProgram([file], { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, strict: true, skipLibCheck: true })
+  const program = ts.createProgram([file], {
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    strict: true,
+    skipLibCheck: true,
+  })
   const checker = program.getTypeChecker()
   const source = program.getSourceFile(file)!
   const frame = checker.getExportsOfModule(checker.getSymbolAtLocation(source)!).find(({ name }) => name === 'Frame')!
   const union = checker.getDeclaredTypeOfSymbol(frame)
   if (!union.isUnion()) throw new Error('expected Frame to be a union')
-  return union.types.map(member => {
-    const kind = checker.getTypeOfSymbol(member.getProperty('kind')!)
-    if (!kind.isStringLiteral()) throw new Error(`expected one literal kind, found ${checker.typeToString(kind)}`)
-    return kind.value
-  }).sort()
+  return union.types
+    .map(member => {
+      const kind = checker.getTypeOfSymbol(member.getProperty('kind')!)
+      if (!kind.isStringLiteral()) throw new Error(`expected one literal kind, found ${checker.typeToString(kind)}`)
+      return kind.value
+    })
+    .sort()
 }
 
 const yesTo = (card: Card): CardReply => {
@@ -39,7 +46,12 @@ const yesTo = (card: Card): CardReply => {
 }
 
 const CARDS: { readonly [kind in Card['kind']]: true } = {
-  plan: true, question: true, permission: true, service_offer: true, capability_offer: true, payment_offer: true,
+  plan: true,
+  question: true,
+  permission: true,
+  service_offer: true,
+  capability_offer: true,
+  payment_offer: true,
 }
 const isCard = (frame: Frame): frame is Card => Object.hasOwn(CARDS, frame.kind)
 
@@ -58,22 +70,27 @@ const played = async (client: Client, id: string, prompt: string, options: objec
   const { run } = await client.call('POST /agent', { conversationId: id, prompt, ...options })
   const watched = framesOf(client, id, { run })
   for (;;) {
-    const frame = await watched.until(frame => isCard(frame) || frame.kind === 'done') as Frame
+    const frame = (await watched.until(frame => isCard(frame) || frame.kind === 'done')) as Frame
     if (!isCard(frame)) return watched.seen.map(({ event }) => event)
     await client.call('POST /agent/reply', yesTo(frame))
   }
 }
 
-const script = (prompt: string, options?: object): Scene => ({ daemon, id }) => played(daemon.client, id, prompt, options)
+const script =
+  (prompt: string, options?: object): Scene =>
+  ({ daemon, id }) =>
+    played(daemon.client, id, prompt, options)
 
 /** A turn that waits for words, and something that happens meanwhile. */
-const meanwhile = (happens: (client: Client, id: string) => Promise<unknown>): Scene => async ({ daemon: { client }, id }) => {
-  await client.call('POST /agent', { conversationId: id, prompt: 'wait words' })
-  const watched = framesOf(client, id)
-  await watched.until(({ kind }) => kind === 'commands')
-  await happens(client, id)
-  return (await watched.all()).map(({ event }) => event)
-}
+const meanwhile =
+  (happens: (client: Client, id: string) => Promise<unknown>): Scene =>
+  async ({ daemon: { client }, id }) => {
+    await client.call('POST /agent', { conversationId: id, prompt: 'wait words' })
+    const watched = framesOf(client, id)
+    await watched.until(({ kind }) => kind === 'commands')
+    await happens(client, id)
+    return (await watched.all()).map(({ event }) => event)
+  }
 
 const restarted: Scene = async ({ t, folder, id }) => {
   const where = { workspace: join(folder, 'killed'), data: join(folder, 'killed-data') }
@@ -150,10 +167,17 @@ t.test('every kind of frame has a script that produces it, and there is no other
   const seen = new Set<string>()
   for (const [kind, scene] of Object.entries(SCENES)) {
     const frames = await scene({ t, folder, daemon, id: kind.replaceAll('_', '-') })
-    t.ok(frames.some(frame => frame.kind === kind), `${kind}, among ${frames.map(frame => frame.kind).join(' ')}`)
+    t.ok(
+      frames.some(frame => frame.kind === kind),
+      `${kind}, among ${frames.map(frame => frame.kind).join(' ')}`,
+    )
     for (const frame of frames) seen.add(frame.kind)
     const cards = frames.filter(isCard).map(({ requestId }) => requestId)
-    t.same(frames.flatMap(frame => (frame.kind === 'resolved' ? [frame.requestId] : [])), cards, 'every card is resolved once')
+    t.same(
+      frames.flatMap(frame => (frame.kind === 'resolved' ? [frame.requestId] : [])),
+      cards,
+      'every card is resolved once',
+    )
     t.equal(frames.at(-1)?.kind, 'done', 'the last frame')
   }
   t.same([...seen].sort(), declared)
@@ -164,10 +188,17 @@ const find = <K extends Frame['kind']>(frames: readonly Frame[], kind: K) =>
 
 t.test('frames say what their command said', async t => {
   const { client } = await daemonWith(t, ['agent', 'agents'])
-  const frames = await played(client, 'c-1', 'context 900 1000\ncompact\nlimit 85 60000\nlimit 100\nlimit 0\nfast on\nfast off\nretry 2 5\nusage 7 8 0.25')
+  const frames = await played(
+    client,
+    'c-1',
+    'context 900 1000\ncompact\nlimit 85 60000\nlimit 100\nlimit 0\nfast on\nfast off\nretry 2 5\nusage 7 8 0.25',
+  )
   t.match(find(frames, 'context_usage'), exactly({ tokens: 900, contextWindow: 1000 }))
   t.match(find(frames, 'compact'), exactly({ preTokens: 900 }))
-  t.match(find(frames, 'rate_limit_info'), exactly({ status: 'allowed_warning', utilization: 85 }, { status: 'rejected' }, { status: 'allowed' }))
+  t.match(
+    find(frames, 'rate_limit_info'),
+    exactly({ status: 'allowed_warning', utilization: 85 }, { status: 'rejected' }, { status: 'allowed' }),
+  )
   const [first, second] = find(frames, 'account_usage').map(({ windows }) => windows[0]!)
   t.equal(first!.resetsAt, first!.measuredAt + 60_000)
   t.equal(second!.resetsAt, undefined)

@@ -5,8 +5,18 @@ import { decide, type GateState } from '../../../plugins/agent/tools/gate.js'
 import { isReadOnly } from '../../../plugins/agent/tools/read-only.js'
 import { tools } from '../../../plugins/agent/tools/tools.js'
 
-const call = (category: ToolCategory, more: Partial<GatedCall> = {}): GatedCall => ({ id: 'c1', name: 'Tool', category, ...more })
-const state = (mode: PermissionMode, more: Partial<GateState> = {}): GateState => ({ mode, attended: true, remembered: new Set(), ...more })
+const call = (category: ToolCategory, more: Partial<GatedCall> = {}): GatedCall => ({
+  id: 'c1',
+  name: 'Tool',
+  category,
+  ...more,
+})
+const state = (mode: PermissionMode, more: Partial<GateState> = {}): GateState => ({
+  mode,
+  attended: true,
+  remembered: new Set(),
+  ...more,
+})
 
 t.test('the mode decides per category', async t => {
   const categories: ToolCategory[] = ['read', 'search', 'think', 'edit', 'delete', 'move', 'execute', 'fetch', 'other']
@@ -17,30 +27,47 @@ t.test('the mode decides per category', async t => {
     bypassPermissions: 'go go go go go go go go go',
   }
   for (const [mode, verdicts] of Object.entries(table)) {
-    t.equal(categories.map(category => decide(call(category), state(mode as PermissionMode)).verdict).join(' '), verdicts, mode)
+    t.equal(
+      categories.map(category => decide(call(category), state(mode as PermissionMode)).verdict).join(' '),
+      verdicts,
+      mode,
+    )
   }
 })
 
 t.test('a tool the turn may not use is refused in every mode, and an empty list allows none', async t => {
   for (const mode of ['default', 'bypassPermissions'] as const) {
-    t.match(decide(call('read', { name: 'Shell' }), state(mode, { allowedTools: ['Read'] })), { verdict: 'refuse', reason: /may not use Shell: it may use Read/ })
+    t.match(decide(call('read', { name: 'Shell' }), state(mode, { allowedTools: ['Read'] })), {
+      verdict: 'refuse',
+      reason: /may not use Shell: it may use Read/,
+    })
     t.match(decide(call('read'), state(mode, { allowedTools: [] })), { verdict: 'refuse', reason: /may use none/ })
   }
   t.equal(decide(call('read'), state('default', { allowedTools: ['Tool'] })).verdict, 'go')
-  t.equal(decide(call('edit'), state('default', { allowedTools: ['Tool'] })).verdict, 'ask', 'and being allowed is not being agreed to')
+  t.equal(
+    decide(call('edit'), state('default', { allowedTools: ['Tool'] })).verdict,
+    'ask',
+    'and being allowed is not being agreed to',
+  )
 })
 
-t.test('a name is whole: one that begins, or ends, like another tool\'s is another tool', t => {
-  for (const name of ['DelegateAll', 'Join2', 'ReJoin', 'join']) t.equal(decide(call('other', { name }), state('default')).verdict, 'ask', name)
+t.test("a name is whole: one that begins, or ends, like another tool's is another tool", t => {
+  for (const name of ['DelegateAll', 'Join2', 'ReJoin', 'join'])
+    t.equal(decide(call('other', { name }), state('default')).verdict, 'ask', name)
   for (const name of ['ReadAll', 'Rea', 'read']) {
-    t.equal(decide(call('read', { name }), state('bypassPermissions', { allowedTools: ['Read'] })).verdict, 'refuse', name)
+    t.equal(
+      decide(call('read', { name }), state('bypassPermissions', { allowedTools: ['Read'] })).verdict,
+      'refuse',
+      name,
+    )
     t.equal(decide(call('execute', { name }), state('default', { remembered: new Set(['Read']) })).verdict, 'ask', name)
   }
   t.end()
 })
 
 t.test('of the tools only those that look go without a yes, each by its own kind', t => {
-  const goes = (category: ToolCategory, mode: PermissionMode) => decide(call(category, { name: 'Tool' }), state(mode)).verdict === 'go'
+  const goes = (category: ToolCategory, mode: PermissionMode) =>
+    decide(call(category, { name: 'Tool' }), state(mode)).verdict === 'go'
   const names = (mode: PermissionMode) => Object.keys(tools).filter(name => goes(tools[name]!.category, mode))
   t.same(names('default'), ['Read', 'List', 'Todo', 'Ask', 'Plan'])
   t.same(names('acceptEdits'), ['Read', 'List', 'Write', 'Append', 'Edit', 'Delete', 'Move', 'Todo', 'Ask', 'Plan'])
@@ -49,7 +76,8 @@ t.test('of the tools only those that look go without a yes, each by its own kind
 
 t.test('a helper is started and waited for without a yes, by a turn that may', t => {
   for (const name of ['Delegate', 'Join']) {
-    for (const mode of ['default', 'acceptEdits', 'plan', 'bypassPermissions'] as const) t.equal(decide(call('other', { name }), state(mode)).verdict, 'go')
+    for (const mode of ['default', 'acceptEdits', 'plan', 'bypassPermissions'] as const)
+      t.equal(decide(call('other', { name }), state(mode)).verdict, 'go')
     t.equal(decide(call('other', { name }), state('default', { allowedTools: ['Read'] })).verdict, 'refuse')
   }
   t.end()
@@ -64,16 +92,30 @@ t.test('what a person said always to goes, but not in plan mode', async t => {
 })
 
 t.test('with nobody watching a call that needs a yes is refused with the reason', async t => {
-  t.match(decide(call('execute'), state('default', { attended: false })), { verdict: 'refuse', reason: /nobody watches/ })
+  t.match(decide(call('execute'), state('default', { attended: false })), {
+    verdict: 'refuse',
+    reason: /nobody watches/,
+  })
   t.equal(decide(call('read'), state('default', { attended: false })).verdict, 'go')
 })
 
 t.test('the card shows the command or the path, and says when it cannot show all', async t => {
   t.match(decide(call('execute', { name: 'Shell', command: 'rm -r x' }), state('default')), {
-    card: { kind: 'permission', toolName: 'Shell', title: 'Run a command', description: 'rm -r x', reason: /mode default/, alwaysLabel: /Shell/ },
+    card: {
+      kind: 'permission',
+      toolName: 'Shell',
+      title: 'Run a command',
+      description: 'rm -r x',
+      reason: /mode default/,
+      alwaysLabel: /Shell/,
+    },
   })
-  t.match(decide(call('edit', { name: 'Write', path: 'a.txt' }), state('default')), { card: { title: 'Write a.txt', path: 'a.txt' } })
-  t.match(decide(call('execute', { command: 'x'.repeat(5000) }), state('default')), { card: { description: /\[3000 more characters are not shown\]$/ } })
+  t.match(decide(call('edit', { name: 'Write', path: 'a.txt' }), state('default')), {
+    card: { title: 'Write a.txt', path: 'a.txt' },
+  })
+  t.match(decide(call('execute', { command: 'x'.repeat(5000) }), state('default')), {
+    card: { description: /\[3000 more characters are not shown\]$/ },
+  })
 })
 
 t.test('plan mode runs a command only when it surely reads', async t => {
@@ -83,14 +125,64 @@ t.test('plan mode runs a command only when it surely reads', async t => {
 
 t.test('commands that read and commands that may do more are told apart', async t => {
   const reads = [
-    'ls', 'ls -la src', 'cat "a b.txt"', "grep -rn 'two words' src", 'git log --oneline -5', 'git diff HEAD~1'.replace('~1', ''), 'git show HEAD:a.txt',
-    "find . -name '*.ts'", 'rg --glob=*.ts x'.replace('=*', '=a'), 'wc -l *.ts', '  pwd  ', 'git log --format=oneline',
+    'ls',
+    'ls -la src',
+    'cat "a b.txt"',
+    "grep -rn 'two words' src",
+    'git log --oneline -5',
+    'git diff HEAD~1'.replace('~1', ''),
+    'git show HEAD:a.txt',
+    "find . -name '*.ts'",
+    'rg --glob=*.ts x'.replace('=*', '=a'),
+    'wc -l *.ts',
+    '  pwd  ',
+    'git log --format=oneline',
   ]
   const more = [
-    '', ' ', 'rm x', 'ls; rm x', 'ls && rm x', 'ls | sh', 'ls > x', 'ls `rm x`', 'ls $(rm x)', 'ls "$(rm x)"', 'ls\nrm x', 'ls & rm x', 'A=b ls', 'env ls', 'sh -c ls',
-    './ls', '/bin/ls', '\\ls', 'l* x', 'git', 'git commit', 'git -c core.pager=x log', 'git log --output=x', "git log --out'p'ut=x", 'git diff --ext-diff', 'git branch x',
-    'git diff *', 'git stash', 'find . -delete', 'find . -exec rm {} +', "find . '-delete'", 'find *', 'find . -fprint x', 'rg --pre sh x', 'rg -z x', 'sort -o x y', 'tee x', "ls 'unclosed",
-    'ls ~root', 'cat <(rm x)', 'constructor', '__proto__ x', 'ls\0', `ls ${'a'.repeat(3000)}`,
+    '',
+    ' ',
+    'rm x',
+    'ls; rm x',
+    'ls && rm x',
+    'ls | sh',
+    'ls > x',
+    'ls `rm x`',
+    'ls $(rm x)',
+    'ls "$(rm x)"',
+    'ls\nrm x',
+    'ls & rm x',
+    'A=b ls',
+    'env ls',
+    'sh -c ls',
+    './ls',
+    '/bin/ls',
+    '\\ls',
+    'l* x',
+    'git',
+    'git commit',
+    'git -c core.pager=x log',
+    'git log --output=x',
+    "git log --out'p'ut=x",
+    'git diff --ext-diff',
+    'git branch x',
+    'git diff *',
+    'git stash',
+    'find . -delete',
+    'find . -exec rm {} +',
+    "find . '-delete'",
+    'find *',
+    'find . -fprint x',
+    'rg --pre sh x',
+    'rg -z x',
+    'sort -o x y',
+    'tee x',
+    "ls 'unclosed",
+    'ls ~root',
+    'cat <(rm x)',
+    'constructor',
+    '__proto__ x',
+    'ls\0',
+    `ls ${'a'.repeat(3000)}`,
   ]
   for (const command of reads) t.ok(isReadOnly(command), command)
   for (const command of more) t.notOk(isReadOnly(command), JSON.stringify(command))

@@ -8,13 +8,31 @@ import { journalsIn } from '../../support/journals.js'
 import { exactly } from '../../support/lists.js'
 
 const message = (n: number, prompt = `say ${n}`): RunMessage => ({
-  run: `r-${n}`, conversationId: 'c', messageId: `m-${n}`, input: { prompt } as TurnInput, by: 'ada@example.org', attended: true, at: Date.now(),
+  run: `r-${n}`,
+  conversationId: 'c',
+  messageId: `m-${n}`,
+  input: { prompt } as TurnInput,
+  by: 'ada@example.org',
+  attended: true,
+  at: Date.now(),
 })
-const start = (queue: Queue, { run, messageId, conversationId, at }: RunMessage, of: RunMessage, opened?: Conversation) =>
-  queue.accept({ row: { run, messageId, conversationId, delivery: 'started', at }, message: of, ...(opened && { opened }) })
+const start = (
+  queue: Queue,
+  { run, messageId, conversationId, at }: RunMessage,
+  of: RunMessage,
+  opened?: Conversation,
+) =>
+  queue.accept({
+    row: { run, messageId, conversationId, delivery: 'started', at },
+    message: of,
+    ...(opened && { opened }),
+  })
 const wait = (queue: Queue, of: RunMessage) => {
   const waiting: WaitingMessage = { ...of, why: 'parked' }
-  return queue.accept({ row: { run: of.run, messageId: of.messageId, conversationId: 'c', delivery: 'queued', at: of.at }, message: waiting })
+  return queue.accept({
+    row: { run: of.run, messageId: of.messageId, conversationId: 'c', delivery: 'queued', at: of.at },
+    message: waiting,
+  })
 }
 const opened = async (journals: Journals) => {
   const queue = new Queue(journals, async () => {})
@@ -81,7 +99,11 @@ t.test('a torn last line is a message that was never answered', async t => {
   const journals = journalsIn(t)
   const { queue } = await opened(journals)
   await start(queue, message(1), message(1))
-  await t.rejects(new Queue({ ...journals, append: () => Promise.reject(new Error('killed')) }, async () => {}).accept({ row: { ...message(2), delivery: 'started' } }))
+  await t.rejects(
+    new Queue({ ...journals, append: () => Promise.reject(new Error('killed')) }, async () => {}).accept({
+      row: { ...message(2), delivery: 'started' },
+    }),
+  )
   t.equal((await opened(journals)).queue.known('m-2'), undefined)
 })
 
@@ -92,7 +114,10 @@ t.test('a journal of finished messages is compacted while new ones arrive, and k
   await queue.load()
   await start(queue, message(0), message(0))
   await wait(queue, message(1))
-  await queue.accept({ row: { ...message(2), delivery: 'said' }, said: { run: 'r-0', messageId: 'm-2', text: 'words', attachments: [], by: 'x', at: 1 } })
+  await queue.accept({
+    row: { ...message(2), delivery: 'said' },
+    said: { run: 'r-0', messageId: 'm-2', text: 'words', attachments: [], by: 'x', at: 1 },
+  })
   const big = 'x'.repeat(1024 * 1024)
   const other = async (n: number) => {
     const of = { ...message(n, big), conversationId: `c-${n}` }
@@ -113,7 +138,11 @@ t.test('a journal of finished messages is compacted while new ones arrive, and k
 t.test('what an outage ended is kept until a turn begins, over starts and compactions', async t => {
   const journals = journalsIn(t)
   const { queue } = await opened(journals)
-  const next = (n: number): Resumable => ({ failedAt: 1, at: 2, message: { ...message(n), run: `r-${n}-2`, resumed: { from: `r-${n}`, attempt: 2, tries: 1, since: 1 } } })
+  const next = (n: number): Resumable => ({
+    failedAt: 1,
+    at: 2,
+    message: { ...message(n), run: `r-${n}-2`, resumed: { from: `r-${n}`, attempt: 2, tries: 1, since: 1 } },
+  })
   const died = async (id: string, n: number) => {
     const of = { ...message(n), conversationId: id }
     await start(queue, of, of)
@@ -130,7 +159,18 @@ t.test('what an outage ended is kept until a turn begins, over starts and compac
   await start(queue, instead, instead)
   await queue.resume('forgone')
   await queue.drop('dropped')
-  const left = (of: Queue) => [of.resumables.map(([id, { message: { run }, at }]) => [id, run, at]), of.busy.map(id => of.current(id)?.run).toSorted()]
+  const left = (of: Queue) => [
+    of.resumables.map(
+      ([
+        id,
+        {
+          message: { run },
+          at,
+        },
+      ]) => [id, run, at],
+    ),
+    of.busy.map(id => of.current(id)?.run).toSorted(),
+  ]
   const whole = [[['kept', 'r-1-2', 2]], ['r-2-2', 'r-6']]
   t.same(left(queue), whole)
   t.same(left((await opened(journals)).queue), whole)
@@ -143,7 +183,11 @@ t.test('what an outage ended is kept until a turn begins, over starts and compac
   t.ok(((await journals.stat('queue'))?.entries ?? 0) < 80, 'the journal was compacted')
   const { queue: last } = await opened(journals)
   t.same(left(last), whole)
-  t.match([last.known('m-2'), last.current('again')?.resumed], exactly({ run: 'r-2' }, { from: 'r-2' }), 'a message has its first answer though another run of it is under way')
+  t.match(
+    [last.known('m-2'), last.current('again')?.resumed],
+    exactly({ run: 'r-2' }, { from: 'r-2' }),
+    'a message has its first answer though another run of it is under way',
+  )
 })
 
 t.test('a dropped conversation leaves its answers and nothing else', async t => {
@@ -160,7 +204,10 @@ t.test('a dropped conversation leaves its answers and nothing else', async t => 
 t.test('the ledger forgets only what is old and beyond the newest twenty thousand', async (t: Test) => {
   const journals = journalsIn(t)
   const old = Date.now() - 31 * 24 * 3_600_000
-  const rows = Array.from({ length: 20_010 }, (_, n) => ({ line: 'row', row: { run: `r-${n}`, conversationId: 'c', messageId: `m-${n}`, delivery: 'started', at: n < 5 ? old : Date.now() } }))
+  const rows = Array.from({ length: 20_010 }, (_, n) => ({
+    line: 'row',
+    row: { run: `r-${n}`, conversationId: 'c', messageId: `m-${n}`, delivery: 'started', at: n < 5 ? old : Date.now() },
+  }))
   await journals.append('queue', rows)
   const { queue } = await opened(journals)
   t.equal(queue.known('m-0'), undefined)

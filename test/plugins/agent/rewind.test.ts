@@ -11,7 +11,8 @@ import { treeOf } from '../agents/support.js'
 
 const copyOf = ({ data }: Support, id = 'r') => join(data, 'agent/checkouts', id)
 const tipOf = (daemon: Support, id = 'r') => inGit(copyOf(daemon, id), 'rev-parse', 'HEAD').trim()
-const rewind = ({ client }: Support, index: number, conversationId = 'r') => client.call('POST /agent/rewind', { conversationId, index })
+const rewind = ({ client }: Support, index: number, conversationId = 'r') =>
+  client.call('POST /agent/rewind', { conversationId, index })
 const places = (rows: readonly TranscriptMessage[]) => rows.map(({ role, text }) => `${role} ${text.split('\n', 1)[0]}`)
 
 /** Two turns in a private copy: rows 0 and 1, then 2 and 3. */
@@ -26,13 +27,32 @@ t.test('going back needs a credential that drives, and a whole request', async t
   const daemon = await daemonWith(t, ['agent'])
   await runTurn(daemon.client, 'r', 'say x', { isolated: true })
   const body = JSON.stringify({ conversationId: 'r', index: 0 })
-  t.equal((await daemon.fetch('/agent/rewind', { method: 'POST', body, headers: { authorization: 'Bearer nothing' } })).status, 401)
+  t.equal(
+    (await daemon.fetch('/agent/rewind', { method: 'POST', body, headers: { authorization: 'Bearer nothing' } }))
+      .status,
+    401,
+  )
   for (const scope of ['editor', 'read'] as const) {
-    t.match(await refusal((await daemon.token(scope)).client.call('POST /agent/rewind', { conversationId: 'r', index: 0 })), { status: 403 })
+    t.match(
+      await refusal((await daemon.token(scope)).client.call('POST /agent/rewind', { conversationId: 'r', index: 0 })),
+      { status: 403 },
+    )
   }
-  for (const bad of [{}, { conversationId: 'r' }, { conversationId: 'r', index: -1 }, { conversationId: 'r', index: 1.5 }, { conversationId: '', index: 0 }])
-    t.equal((await daemon.fetch('/agent/rewind', { method: 'POST', body: JSON.stringify(bad) })).status, 400, JSON.stringify(bad))
-  t.match(await (await daemon.token('drive')).client.call('POST /agent/rewind', { conversationId: 'r', index: 0 }), { dropped: 2 })
+  for (const bad of [
+    {},
+    { conversationId: 'r' },
+    { conversationId: 'r', index: -1 },
+    { conversationId: 'r', index: 1.5 },
+    { conversationId: '', index: 0 },
+  ])
+    t.equal(
+      (await daemon.fetch('/agent/rewind', { method: 'POST', body: JSON.stringify(bad) })).status,
+      400,
+      JSON.stringify(bad),
+    )
+  t.match(await (await daemon.token('drive')).client.call('POST /agent/rewind', { conversationId: 'r', index: 0 }), {
+    dropped: 2,
+  })
 })
 
 t.test('what cannot be gone back to is refused, and nothing changes', async t => {
@@ -75,20 +95,32 @@ t.test('the files are byte-equal to before the message, later rows are gone, and
   writeFileSync(join(copy, 'x.log'), 'ignored')
   writeFileSync(join(copy, 'untracked.txt'), 'left by a command')
   const { messages } = await transcript(daemon, 'r')
-  t.same(messages.map(({ checkpointId }) => checkpointId !== undefined), [true, false, true, false])
+  t.same(
+    messages.map(({ checkpointId }) => checkpointId !== undefined),
+    [true, false, true, false],
+  )
   t.same(await rewind(daemon, 2), { snapshot: messages[2]!.checkpointId, dropped: 2 })
   t.match(messages[2]!.checkpointId, /^branch:[0-9a-f]{40}$/)
   t.equal(readFileSync(join(copy, 'a.txt'), 'utf8'), 'one\n')
   t.equal(readFileSync(join(copy, 'README.md'), 'utf8'), '# work\n')
-  t.same(['new', 'untracked.txt', 'x.log'].map(name => existsSync(join(copy, name))), [false, false, true])
+  t.same(
+    ['new', 'untracked.txt', 'x.log'].map(name => existsSync(join(copy, name))),
+    [false, false, true],
+  )
   t.same(places((await transcript(daemon, 'r')).messages), ['user say first', 'assistant first'])
   t.equal(inGit(copy, 'diff', '--stat', kept, 'HEAD', '--', 'README.md'), '')
   const log = inGit(workspace, 'log', '-g', '--format=%H', 'agent/r').trim().split('\n')
-  t.ok(log.some(commit => inGit(workspace, 'ls-tree', '-r', '--name-only', commit).includes('new/deep.txt')), 'what was left behind stays in the log of the branch')
+  t.ok(
+    log.some(commit => inGit(workspace, 'ls-tree', '-r', '--name-only', commit).includes('new/deep.txt')),
+    'what was left behind stays in the log of the branch',
+  )
   t.match(await state(daemon, 'r'), { conversation: { session: undefined, lastRun: undefined, lastEnd: undefined } })
   t.same(await rewind(daemon, 2), { snapshot: messages[2]!.checkpointId, dropped: 0 }, 'twice drops nothing')
   const frames = await runTurn(client, 'r', 'say again')
-  t.match(frames.find(({ kind }) => kind === 'checkpoint'), { index: 2 })
+  t.match(
+    frames.find(({ kind }) => kind === 'checkpoint'),
+    { index: 2 },
+  )
   t.match((await transcript(daemon, 'r')).messages.at(-1), { index: 3, text: 'again' })
   t.match(await rewind(daemon, 0), { dropped: 4 })
   t.notOk(existsSync(join(copy, 'a.txt')))
@@ -96,38 +128,83 @@ t.test('the files are byte-equal to before the message, later rows are gone, and
   t.equal(inGit(workspace, 'status', '--porcelain'), '')
 })
 
-t.test('in every repository files that were made, changed, moved, removed or turned into others are as before, byte for byte', async t => {
-  const daemon = await daemonWith(t, ['agent'], {
-    files: {
-      'README.md': '# work\n', '.gitignore': 'nested\n*.log\n', 'moves.txt': 'moves\n'.repeat(20), 'goes.txt': 'goes\n', 'deep/er/goes.txt': 'goes\n',
-      'picture.bin': '\0\u0001\r\n\0', 'ü with space.txt': 'one\r\n', tool: '#!/bin/sh\n', becomes: 'a file\n', 'shrinks/in.txt': 'in\n', 'nested/n.txt': 'n\n', 'nested/.gitignore': '*.log\n',
-    },
-  })
-  const { client, workspace, data } = daemon
-  const nested = join(workspace, 'nested')
-  inGit(nested, 'init', '-q', '-b', 'trunk')
-  inGit(nested, 'add', '-A')
-  inGit(nested, 'commit', '-qm', 'first')
-  const copy = join(data, 'agent', 'checkouts', 'r')
-  await runTurn(client, 'r', 'write made.txt\n| made\nrun ln -s made.txt link; chmod 755 made.txt\nwrite nested/made.txt\n| made', { isolated: true })
-  const before = treeOf(copy)
-  const main = [treeOf(workspace), inGit(workspace, 'status', '--porcelain'), inGit(nested, 'status', '--porcelain')]
-  await runTurn(client, 'r', [
-    'move moves.txt -> else/where.txt', 'move made.txt -> nested-in-name.txt', 'delete goes.txt', 'delete deep/er/goes.txt', 'append README.md', '| more',
-    'write new/and/deep.txt', '| new', 'move nested/n.txt -> nested/moved/n.txt', 'append nested/made.txt', '| more', 'write nested/new.txt', '| new',
-    "run printf 'other' > picture.bin; printf 'two' > 'ü with space.txt'; chmod 755 tool; rm becomes link; mkdir -p becomes empty/folder; echo x > becomes/in; ln -s tool link; rm -r shrinks; ln -s deep shrinks; echo kept > x.log; echo kept > nested/x.log",
-    'run git add -A; git mv tool renamed-tool; git commit -qm own; git rm -q --cached README.md; touch -- -dash "new\\nline"; true',
-  ].join('\n'))
-  t.notSame(treeOf(copy), before)
-  t.match(await rewind(daemon, 2), { dropped: 2 })
-  t.same(treeOf(copy), { ...before, 'x.log': 'file kept\n', 'nested/x.log': 'file kept\n' })
-  for (const folder of [copy, join(copy, 'nested')]) t.equal(inGit(folder, 'status', '--porcelain', '--', ':!nested'), '')
-  t.same([treeOf(workspace), inGit(workspace, 'status', '--porcelain'), inGit(nested, 'status', '--porcelain')], main, 'the shared tree is as it was')
-  t.match(await rewind(daemon, 0), { dropped: 2 })
-  t.same(Object.keys(treeOf(copy)).filter(path => /made|link/.test(path)), [])
-  t.equal(readFileSync(join(copy, 'nested/n.txt'), 'utf8'), 'n\n')
-  t.same((await transcript(daemon, 'r')).messages, [])
-})
+t.test(
+  'in every repository files that were made, changed, moved, removed or turned into others are as before, byte '
+    + 'for byte',
+  async t => {
+    const daemon = await daemonWith(t, ['agent'], {
+      files: {
+        'README.md': '# work\n',
+        '.gitignore': 'nested\n*.log\n',
+        'moves.txt': 'moves\n'.repeat(20),
+        'goes.txt': 'goes\n',
+        'deep/er/goes.txt': 'goes\n',
+        'picture.bin': '\0\u0001\r\n\0',
+        'ü with space.txt': 'one\r\n',
+        tool: '#!/bin/sh\n',
+        becomes: 'a file\n',
+        'shrinks/in.txt': 'in\n',
+        'nested/n.txt': 'n\n',
+        'nested/.gitignore': '*.log\n',
+      },
+    })
+    const { client, workspace, data } = daemon
+    const nested = join(workspace, 'nested')
+    inGit(nested, 'init', '-q', '-b', 'trunk')
+    inGit(nested, 'add', '-A')
+    inGit(nested, 'commit', '-qm', 'first')
+    const copy = join(data, 'agent', 'checkouts', 'r')
+    await runTurn(
+      client,
+      'r',
+      'write made.txt\n| made\nrun ln -s made.txt link; chmod 755 made.txt\nwrite nested/made.txt\n| made',
+      { isolated: true },
+    )
+    const before = treeOf(copy)
+    const main = [treeOf(workspace), inGit(workspace, 'status', '--porcelain'), inGit(nested, 'status', '--porcelain')]
+    await runTurn(
+      client,
+      'r',
+      [
+        'move moves.txt -> else/where.txt',
+        'move made.txt -> nested-in-name.txt',
+        'delete goes.txt',
+        'delete deep/er/goes.txt',
+        'append README.md',
+        '| more',
+        'write new/and/deep.txt',
+        '| new',
+        'move nested/n.txt -> nested/moved/n.txt',
+        'append nested/made.txt',
+        '| more',
+        'write nested/new.txt',
+        '| new',
+        "run printf 'other' > picture.bin; printf 'two' > 'ü with space.txt'; chmod 755 tool; rm becomes link; "
+          + 'mkdir -p becomes empty/folder; echo x > becomes/in; ln -s tool link; rm -r shrinks; ln -s deep '
+          + 'shrinks; echo kept > x.log; echo kept > nested/x.log',
+        'run git add -A; git mv tool renamed-tool; git commit -qm own; git rm -q --cached README.md; touch -- '
+          + '-dash "new\\nline"; true',
+      ].join('\n'),
+    )
+    t.notSame(treeOf(copy), before)
+    t.match(await rewind(daemon, 2), { dropped: 2 })
+    t.same(treeOf(copy), { ...before, 'x.log': 'file kept\n', 'nested/x.log': 'file kept\n' })
+    for (const folder of [copy, join(copy, 'nested')])
+      t.equal(inGit(folder, 'status', '--porcelain', '--', ':!nested'), '')
+    t.same(
+      [treeOf(workspace), inGit(workspace, 'status', '--porcelain'), inGit(nested, 'status', '--porcelain')],
+      main,
+      'the shared tree is as it was',
+    )
+    t.match(await rewind(daemon, 0), { dropped: 2 })
+    t.same(
+      Object.keys(treeOf(copy)).filter(path => /made|link/.test(path)),
+      [],
+    )
+    t.equal(readFileSync(join(copy, 'nested/n.txt'), 'utf8'), 'n\n')
+    t.same((await transcript(daemon, 'r')).messages, [])
+  },
+)
 
 t.test('a message without words, only with a file, has a place of its own to go back to', async t => {
   const daemon = await daemonWith(t, ['agent'])
@@ -140,7 +217,10 @@ t.test('a message without words, only with a file, has a place of its own to go 
   t.match(await rewind(daemon, 2), { dropped: messages.length - 2 + 2 })
   t.same(places((await transcript(daemon, 'r')).messages), ['user say first', 'assistant first'])
   t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\n')
-  t.match((await runTurn(client, 'r', '', { attachments: ['README.md'] })).find(({ kind }) => kind === 'checkpoint'), { index: 2 })
+  t.match(
+    (await runTurn(client, 'r', '', { attachments: ['README.md'] })).find(({ kind }) => kind === 'checkpoint'),
+    { index: 2 },
+  )
 })
 
 t.test('a rebase, a merge or a HEAD that an agent left half-way does not stand in the way', async t => {
@@ -160,7 +240,9 @@ t.test('the main line may have moved in between: the branch sits where it sat', 
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client, workspace } = daemon
   await runTurn(client, 'r', 'write a.txt\n| one', { isolated: true })
-  const { repos: [first] } = (await state(daemon, 'r')).conversation
+  const {
+    repos: [first],
+  } = (await state(daemon, 'r')).conversation
   writeFileSync(join(workspace, 'main.txt'), 'main')
   inGit(workspace, 'add', '-A')
   inGit(workspace, 'commit', '-qm', 'main moved')
@@ -170,7 +252,10 @@ t.test('the main line may have moved in between: the branch sits where it sat', 
   t.equal((await state(daemon, 'r')).conversation.repos[0]!.base, first!.base)
   t.same((await client.call('GET /agents/{id}/diff', { id: 'r' })).repos[0]?.changes ?? [], [])
   await runTurn(client, 'r', 'write b.txt\n| b')
-  t.same((await client.call('GET /agents/{id}/diff', { id: 'r' })).repos[0]!.changes.map(({ path }) => path), ['b.txt'])
+  t.same(
+    (await client.call('GET /agents/{id}/diff', { id: 'r' })).repos[0]!.changes.map(({ path }) => path),
+    ['b.txt'],
+  )
   t.ok(existsSync(join(copyOf(daemon), 'main.txt')), 'and the next turn follows the main line again')
 })
 
@@ -189,7 +274,10 @@ t.test('a saved state whose commits are gone is none', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await twoTurns(daemon)
   const anchors = await daemon.kernel.journals.read<Anchor>('agent/anchors/r')
-  const gone = anchors.map(anchor => ({ ...anchor, repos: anchor.repos.map(repo => ({ ...repo, tip: 'd'.repeat(40) })) }))
+  const gone = anchors.map(anchor => ({
+    ...anchor,
+    repos: anchor.repos.map(repo => ({ ...repo, tip: 'd'.repeat(40) })),
+  }))
   await daemon.kernel.journals.rewrite('agent/anchors/r', gone)
   const before = tipOf(daemon)
   t.match(await refusal(rewind(daemon, 2)), { status: 409, message: /commit dddddddddddd of root is gone/ })
@@ -205,7 +293,10 @@ t.test('where git refuses, its message is given and nothing is cut', async t => 
   writeFileSync(join(copy, 'x.tmp'), `tree ${'d'.repeat(40)}\nauthor ${who}\ncommitter ${who}\n\nno tree\n`)
   const broken = inGit(daemon.workspace, 'hash-object', '-t', 'commit', '-w', join(copy, 'x.tmp')).trim()
   const anchors = await daemon.kernel.journals.read<Anchor>('agent/anchors/r')
-  await daemon.kernel.journals.rewrite('agent/anchors/r', anchors.map(anchor => ({ ...anchor, repos: anchor.repos.map(repo => ({ ...repo, tip: broken })) })))
+  await daemon.kernel.journals.rewrite(
+    'agent/anchors/r',
+    anchors.map(anchor => ({ ...anchor, repos: anchor.repos.map(repo => ({ ...repo, tip: broken })) })),
+  )
   const { messages } = await transcript(daemon, 'r')
   t.match(await refusal(rewind(daemon, 2)), { status: 424, message: /nothing was cut/ })
   t.same((await transcript(daemon, 'r')).messages, messages)
@@ -235,7 +326,11 @@ t.test('where the record cannot be cut, the files are as they were', async t => 
 })
 
 /** Two turns, what a crash inside a rewind left of them, and the next daemon on the same folders. */
-const crashed = async (t: Test, leave: (daemon: Support, begun: Begun) => Promise<void>, look: (t: Test, daemon: Support) => Promise<void>) => {
+const crashed = async (
+  t: Test,
+  leave: (daemon: Support, begun: Begun) => Promise<void>,
+  look: (t: Test, daemon: Support) => Promise<void>,
+) => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -256,7 +351,8 @@ const begin = ({ kernel }: Support, begun: Begun) => kernel.journals.append('age
 const CRASHES: { [what: string]: (daemon: Support, begun: Begun) => Promise<void> } = {
   'before the files': async () => {},
   'among the files': async daemon => rmSync(join(copyOf(daemon), 'new'), { recursive: true }),
-  'after the files': async (daemon, { anchor }) => void inGit(copyOf(daemon), 'reset', '-q', '--hard', anchor.repos[0]!.tip),
+  'after the files': async (daemon, { anchor }) =>
+    void inGit(copyOf(daemon), 'reset', '-q', '--hard', anchor.repos[0]!.tip),
   'after the record': async (daemon, { anchor }) => {
     inGit(copyOf(daemon), 'reset', '-q', '--hard', anchor.repos[0]!.tip)
     const { journals } = daemon.kernel
@@ -265,36 +361,64 @@ const CRASHES: { [what: string]: (daemon: Support, begun: Begun) => Promise<void
 }
 
 for (const [when, leave] of Object.entries(CRASHES)) {
-  t.test(`a rewind that died ${when} is whole at the next start`, t => crashed(t, async (daemon, begun) => {
-    await begin(daemon, begun)
-    await leave(daemon, begun)
-  }, async (t, daemon) => {
-    t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\n')
-    t.notOk(existsSync(join(copyOf(daemon), 'new')))
-    t.same(places((await transcript(daemon, 'r')).messages), ['user say first', 'assistant first'])
-    t.match(await state(daemon, 'r'), { conversation: { session: undefined, lastRun: undefined } })
-    t.equal(await daemon.kernel.journals.stat('agent/rewinds/r'), undefined)
-    t.match(await rewind(daemon, 2), { dropped: 0 })
-  }))
+  t.test(`a rewind that died ${when} is whole at the next start`, t =>
+    crashed(
+      t,
+      async (daemon, begun) => {
+        await begin(daemon, begun)
+        await leave(daemon, begun)
+      },
+      async (t, daemon) => {
+        t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\n')
+        t.notOk(existsSync(join(copyOf(daemon), 'new')))
+        t.same(places((await transcript(daemon, 'r')).messages), ['user say first', 'assistant first'])
+        t.match(await state(daemon, 'r'), { conversation: { session: undefined, lastRun: undefined } })
+        t.equal(await daemon.kernel.journals.stat('agent/rewinds/r'), undefined)
+        t.match(await rewind(daemon, 2), { dropped: 0 })
+      },
+    ),
+  )
 }
 
-t.test('work that came after a rewind whose end was never written is not taken back', t => crashed(t,
-  (daemon, begun) => begin(daemon, { ...begun, last: 'r-older' }).then(() => {}),
-  async (t, daemon) => {
-    t.equal((await transcript(daemon, 'r')).total, 4)
-    t.ok(existsSync(join(copyOf(daemon), 'new')))
-  }))
+t.test('work that came after a rewind whose end was never written is not taken back', t =>
+  crashed(
+    t,
+    (daemon, begun) => begin(daemon, { ...begun, last: 'r-older' }).then(() => {}),
+    async (t, daemon) => {
+      t.equal((await transcript(daemon, 'r')).total, 4)
+      t.ok(existsSync(join(copyOf(daemon), 'new')))
+    },
+  ),
+)
 
-t.test('a message that waits to start is newer than a rewind whose end was never written', t => crashed(t,
-  async (daemon, begun) => {
-    await begin(daemon, begun)
-    const at = Date.now()
-    const row = { run: 'r-newer', conversationId: 'r', messageId: 'm-newer', delivery: 'started', at }
-    const message = { run: 'r-newer', conversationId: 'r', messageId: 'm-newer', input: { prompt: 'read a.txt\nsay third' }, by: 'owner@sandbox.local', attended: true, at }
-    await daemon.kernel.journals.append('agent/queue', [{ line: 'accept', row, message }], { flush: true })
-  },
-  async (t, daemon) => {
-    t.match((await framesOf(daemon.client, 'r', { run: 'r-newer' }).all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
-    t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\ntwo\n')
-    t.same(places((await transcript(daemon, 'r')).messages).filter(place => place.startsWith('user')), ['user say first', 'user say second', 'user read a.txt'])
-  }))
+t.test('a message that waits to start is newer than a rewind whose end was never written', t =>
+  crashed(
+    t,
+    async (daemon, begun) => {
+      await begin(daemon, begun)
+      const at = Date.now()
+      const row = { run: 'r-newer', conversationId: 'r', messageId: 'm-newer', delivery: 'started', at }
+      const message = {
+        run: 'r-newer',
+        conversationId: 'r',
+        messageId: 'm-newer',
+        input: { prompt: 'read a.txt\nsay third' },
+        by: 'owner@sandbox.local',
+        attended: true,
+        at,
+      }
+      await daemon.kernel.journals.append('agent/queue', [{ line: 'accept', row, message }], { flush: true })
+    },
+    async (t, daemon) => {
+      t.match((await framesOf(daemon.client, 'r', { run: 'r-newer' }).all()).at(-1)?.event, {
+        kind: 'done',
+        reason: 'completed',
+      })
+      t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\ntwo\n')
+      t.same(
+        places((await transcript(daemon, 'r')).messages).filter(place => place.startsWith('user')),
+        ['user say first', 'user say second', 'user read a.txt'],
+      )
+    },
+  ),
+)

@@ -46,8 +46,24 @@ const REPLIES: CardReply[] = [
 
 /** Kinds of frames that one run of it holds once. */
 const ONCE = [
-  'thinking', 'todos', 'usage', 'session', 'question', 'plan', 'permission', 'service_offer', 'service_receipt', 'capability_offer',
-  'capability_outcome', 'payment_offer', 'payment_receipt', 'context_usage', 'compact', 'rate_limit_info', 'account_usage', 'fast_mode',
+  'thinking',
+  'todos',
+  'usage',
+  'session',
+  'question',
+  'plan',
+  'permission',
+  'service_offer',
+  'service_receipt',
+  'capability_offer',
+  'capability_outcome',
+  'payment_offer',
+  'payment_receipt',
+  'context_usage',
+  'compact',
+  'rate_limit_info',
+  'account_usage',
+  'fast_mode',
 ]
 
 t.test('a turn killed at any moment and started again says and does everything exactly once', async t => {
@@ -60,12 +76,22 @@ t.test('a turn killed at any moment and started again says and does everything e
     await world.run()
     world.dieAt = Infinity
     await world.run(2)
-    const same = world.prose === whole.prose && JSON.stringify([...world.files]) === JSON.stringify([...whole.files])
+    const same =
+      world.prose === whole.prose
+      && JSON.stringify([...world.files]) === JSON.stringify([...whole.files])
       && ONCE.every(kind => world.kinds.filter(k => k === kind).length === 1)
-      && world.find('service_event').length === 2 && world.find('provider_retry').map(({ attempt }) => attempt).join() === '1,2,3'
+      && world.find('service_event').length === 2
+      && world
+        .find('provider_retry')
+        .map(({ attempt }) => attempt)
+        .join() === '1,2,3'
     if (!same) {
       wrong++
-      t.same({ prose: world.prose, files: [...world.files], kinds: world.kinds }, { prose: whole.prose, files: [...whole.files], kinds: whole.kinds }, `killed at step ${dieAt}`)
+      t.same(
+        { prose: world.prose, files: [...world.files], kinds: world.kinds },
+        { prose: whole.prose, files: [...whole.files], kinds: whole.kinds },
+        `killed at step ${dieAt}`,
+      )
     }
   }
   t.equal(wrong, 0, `${whole.steps} places to die`)
@@ -101,13 +127,17 @@ t.test('two restarts in a row lose and double nothing either', async t => {
       await world.run(2)
       world.dieAt = Infinity
       await world.run(3)
-      if (world.prose !== 'one two three four\nfive\n' || world.files.get('notes.txt') !== 'one\ntwo\nx\n') t.fail(`killed at ${first} and ${second}: ${world.prose}`)
+      if (world.prose !== 'one two three four\nfive\n' || world.files.get('notes.txt') !== 'one\ntwo\nx\n')
+        t.fail(`killed at ${first} and ${second}: ${world.prose}`)
     }
 })
 
 t.test('a say whose log holds a masked secret goes on behind it', async t => {
   const world = new World({ words: 'say the key is s3cret and more' })
-  world.log = [{ kind: 'session', sessionId: 's' }, { kind: 'delta', text: 'the key is {{secret:KEY}} ' }]
+  world.log = [
+    { kind: 'session', sessionId: 's' },
+    { kind: 'delta', text: 'the key is {{secret:KEY}} ' },
+  ]
   await world.run(2)
   t.equal(world.prose, 'the key is {{secret:KEY}} and more\n')
 })
@@ -133,11 +163,17 @@ t.test('a wait killed in the middle waits only for what is left', async t => {
 })
 
 t.test('a call that was held when the daemon died is made again once it is answered', async t => {
-  const world = new World({ words: 'run deploy\nsay $exit', replies: [{ kind: 'permission', requestId: '0', decision: 'once' }] })
+  const world = new World({
+    words: 'run deploy\nsay $exit',
+    replies: [{ kind: 'permission', requestId: '0', decision: 'once' }],
+  })
   world.dieAt = 5
   await world.run()
   world.dieAt = Infinity
-  world.log.push({ kind: 'tool_call', id: 'c1', name: 'Shell', category: 'execute', status: 'pending' }, { kind: 'permission', requestId: '0', toolName: 'Shell' })
+  world.log.push(
+    { kind: 'tool_call', id: 'c1', name: 'Shell', category: 'execute', status: 'pending' },
+    { kind: 'permission', requestId: '0', toolName: 'Shell' },
+  )
   await world.run(2)
   t.same([world.shells, world.prose], [['deploy'], '0\n'])
 })

@@ -45,17 +45,30 @@ export class World {
   }
 
   request(attempt: number): TurnRequest {
-    const open = this.cards
-      .filter(card => !this.log.some(frame => frame.kind === 'resolved' && frame.requestId === card.requestId))
+    const open = this.cards.filter(
+      card => !this.log.some(frame => frame.kind === 'resolved' && frame.requestId === card.requestId),
+    )
     const { words, replies = [], attended = true, mode = 'bypassPermissions' } = this.setup
     const answered = open.map(card => ({ card, reply: replies[Number(card.requestId)]! }))
     for (const { card, reply } of answered) this.log.push({ kind: 'resolved', requestId: card.requestId, reply })
     return {
-      conversationId: 'c-1', run: 'r-1', attempt, prompt: words, words, attachments: [], mentions: [], harness: 'native', model: 'script',
-      permissionMode: mode, attended, depth: 0, helpers: { atOnce: 20, perTurn: 200, depth: 3 },
+      conversationId: 'c-1',
+      run: 'r-1',
+      attempt,
+      prompt: words,
+      words,
+      attachments: [],
+      mentions: [],
+      harness: 'native',
+      model: 'script',
+      permissionMode: mode,
+      attended,
+      depth: 0,
+      helpers: { atOnce: 20, perTurn: 200, depth: 3 },
       ...(attempt > 1 && {
         ...(this.state !== undefined && { state: structuredClone(this.state) }),
-        since: this.log.slice(this.stateAt), resume: { reason: open.length ? 'answered' : 'restart', replies: answered },
+        since: this.log.slice(this.stateAt),
+        resume: { reason: open.length ? 'answered' : 'restart', replies: answered },
       }),
     }
   }
@@ -130,7 +143,9 @@ export class World {
         return file === undefined ? { ok: false, text: `nothing is named ${path}` } : { ok: true, text: file }
       case 'Shell':
         this.shells.push(input.command!)
-        return input.command!.startsWith('exit ') ? { ok: false, text: 'ended', exit: Number(input.command!.slice(5)) } : { ok: true, text: `ran ${input.command}\n`, exit: 0 }
+        return input.command!.startsWith('exit ')
+          ? { ok: false, text: 'ended', exit: Number(input.command!.slice(5)) }
+          : { ok: true, text: `ran ${input.command}\n`, exit: 0 }
     }
     return { ok: true, text: 'done' }
   }

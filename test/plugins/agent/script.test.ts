@@ -26,7 +26,9 @@ t.test('a later line that does not parse ends the turn before anything has run',
 })
 
 t.test('the demo thinks, lists, writes, runs, asks and says', async t => {
-  const { kinds, files, shells, prose } = await play('/demo', { replies: [{ kind: 'question', requestId: '0', answers: {} }] })
+  const { kinds, files, shells, prose } = await play('/demo', {
+    replies: [{ kind: 'question', requestId: '0', answers: {} }],
+  })
   for (const kind of ['thinking', 'todos', 'tool_call', 'question', 'delta'] as const) t.ok(kinds.includes(kind), kind)
   t.match(files.get('sandbox-demo.md'), /^# Hello/)
   t.equal(shells.length, 1)
@@ -34,7 +36,10 @@ t.test('the demo thinks, lists, writes, runs, asks and says', async t => {
 })
 
 t.test('variables are replaced once, and what is no variable stays', async t => {
-  t.equal(await prose('run x\nsay $exit $out $$out $nope $name $n $run $conversation $'), '0 ran x $out $nope $name 1 r-1 c-1 $\n')
+  t.equal(
+    await prose('run x\nsay $exit $out $$out $nope $name $n $run $conversation $'),
+    '0 ran x $out $nope $name 1 r-1 c-1 $\n',
+  )
   t.equal(await prose('run exit 3\nsay $exit'), '3\n')
   t.equal(await prose('read missing\nsay $out'), 'nothing is named missing\n')
   t.equal(await prose('repeat 3 say $n'), '1\n2\n3\n')
@@ -48,25 +53,46 @@ t.test('a text that grows beyond bounds fails the turn with its line', async t =
   t.match(world.log.at(-1), { kind: 'error', message: /^line 2: .*too long/ })
 })
 
-t.test('a question gives its answer, several are joined, a skipped one is empty and a cancelled one ends the turn', async t => {
-  const ask = (verb: string, answers?: { [q: string]: string | string[] }, cancelled?: boolean) =>
-    prose(`${verb} Which?\n| a: x\nsay [$answer]`, { replies: [{ kind: 'question', requestId: '0', ...(answers && { answers }), ...(cancelled && { cancelled }) }] })
-  t.equal(await ask('ask', { 'Which?': 'a' }), '[a]\n')
-  t.equal(await ask('ask*', { 'Which?': ['a', 'b'] }), '[a, b]\n')
-  t.equal(await ask('ask', {}), '[]\n')
-  t.equal(await ask('ask', undefined, true), '')
-})
+t.test(
+  'a question gives its answer, several are joined, a skipped one is empty and a cancelled one ends the turn',
+  async t => {
+    const ask = (verb: string, answers?: { [q: string]: string | string[] }, cancelled?: boolean) =>
+      prose(`${verb} Which?\n| a: x\nsay [$answer]`, {
+        replies: [{ kind: 'question', requestId: '0', ...(answers && { answers }), ...(cancelled && { cancelled }) }],
+      })
+    t.equal(await ask('ask', { 'Which?': 'a' }), '[a]\n')
+    t.equal(await ask('ask*', { 'Which?': ['a', 'b'] }), '[a, b]\n')
+    t.equal(await ask('ask', {}), '[]\n')
+    t.equal(await ask('ask', undefined, true), '')
+  },
+)
 
 t.test('a plan that is approved leaves plan mode, one that is not ends the turn with the feedback', async t => {
-  const yes = await play('plan\n| do it\nsay on', { mode: 'plan', replies: [{ kind: 'plan', requestId: '0', approve: true }] })
+  const yes = await play('plan\n| do it\nsay on', {
+    mode: 'plan',
+    replies: [{ kind: 'plan', requestId: '0', approve: true }],
+  })
   t.same([yes.modes, yes.prose], [['bypassPermissions'], 'on\n'])
-  const narrow = await play('plan do it\nsay on', { mode: 'default', replies: [{ kind: 'plan', requestId: '0', approve: true }] })
+  const narrow = await play('plan do it\nsay on', {
+    mode: 'default',
+    replies: [{ kind: 'plan', requestId: '0', approve: true }],
+  })
   t.same(narrow.modes, ['default'], 'and no other mode is widened')
-  t.equal(await prose('plan do it\nsay on', { replies: [{ kind: 'plan', requestId: '0', approve: false, feedback: 'smaller' }] }), 'smaller\n')
+  t.equal(
+    await prose('plan do it\nsay on', {
+      replies: [{ kind: 'plan', requestId: '0', approve: false, feedback: 'smaller' }],
+    }),
+    'smaller\n',
+  )
 })
 
 t.test('a permission gives its decision, and nobody to answer is a no', async t => {
-  t.equal(await prose('permit Shell: may I\nsay $answer', { replies: [{ kind: 'permission', requestId: '0', decision: 'always' }] }), 'always\n')
+  t.equal(
+    await prose('permit Shell: may I\nsay $answer', {
+      replies: [{ kind: 'permission', requestId: '0', decision: 'always' }],
+    }),
+    'always\n',
+  )
   t.equal(await prose('permit Shell: may I\nsay $answer'), 'deny\n')
 })
 
@@ -81,7 +107,14 @@ t.test('what this sandbox lacks is a failed tool call with a reason, and the scr
   const calls = log.filter(frame => frame.kind === 'tool_call')
   const updates = log.filter(frame => frame.kind === 'tool_call_update')
   t.match(calls, exactly({ id: 'c1', name: 'Browser', target: 'http://x' }, { id: 'c2', name: 'Need' }, { id: 'c3' }))
-  t.match(updates, exactly({ id: 'c1', status: 'failed', content: exactly({ text: /^browse is not available/ }) }, { id: 'c2' }, { id: 'c3' }))
+  t.match(
+    updates,
+    exactly(
+      { id: 'c1', status: 'failed', content: exactly({ text: /^browse is not available/ }) },
+      { id: 'c2' },
+      { id: 'c3' },
+    ),
+  )
   t.equal(prose, 'on\n')
 })
 
@@ -92,11 +125,19 @@ t.test('words said into the turn are heard between commands and by wait words', 
 })
 
 t.test('expect, fail, refuse, outage and stop end the turn as they say', async t => {
-  t.match((await play('run x\nexpect ran\nexpect nope\nsay no')).log.at(-1), { kind: 'error', message: /expected "nope".*found "ran x"/ })
+  t.match((await play('run x\nexpect ran\nexpect nope\nsay no')).log.at(-1), {
+    kind: 'error',
+    message: /expected "nope".*found "ran x"/,
+  })
   t.match((await play('fail it broke\nsay no')).log.at(-1), { kind: 'error', message: 'it broke' })
   t.match((await play('refuse rate_limit enough')).log.at(-1), { kind: 'error', code: 'rate_limit', message: 'enough' })
   t.match((await play('outage')).log.at(-1), { kind: 'error', code: 'provider-outage' })
-  t.match((await play('usage 7 8 0.5\nstop\nsay no')).log.at(-1), { kind: 'usage', inputTokens: 7, outputTokens: 8, costUsd: 0.5 })
+  t.match((await play('usage 7 8 0.5\nstop\nsay no')).log.at(-1), {
+    kind: 'usage',
+    inputTokens: 7,
+    outputTokens: 8,
+    costUsd: 0.5,
+  })
 })
 
 t.test('call ids are unique in the run and say which command they belong to', async t => {

@@ -9,35 +9,49 @@ import { inner, refusal, state, transcript } from './support.js'
 
 /** Whether a process of this machine has these words in its command line. */
 const alive = (words: string): boolean =>
-  readdirSync('/proc').filter(name => /^\d+$/.test(name)).some(pid => {
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').includes(words)
-    } catch {
-      return false
-    }
-  })
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .some(pid => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').includes(words)
+      } catch {
+        return false
+      }
+    })
 
-t.test('a stop ends a child that ignores being asked, keeps what was written, and leaves the conversation free', async t => {
-  const daemon = await daemonWith(t, ['agent'])
-  const { client, workspace } = daemon
-  const [seconds, up] = [`617.${process.pid}`, new AbortController()]
-  const changes = watch(workspace, { signal: up.signal })
-  await client.call('POST /agent', { conversationId: 's', prompt: `write kept.txt\n| kept\nrun trap "" TERM; sleep ${seconds} & echo up > up.txt; wait` })
-  const watched = framesOf(client, 's')
-  await watched.until(frame => frame.kind === 'tool_call' && frame.name === 'Shell')
-  for await (const { filename } of changes) if (filename === 'up.txt') break
-  t.ok(alive(`sleep ${seconds}`))
-  const before = Date.now()
-  const [one, two] = await Promise.all([client.call('POST /agent/stop', { conversationId: 's' }), client.call('POST /agent/stop', { conversationId: 's' })])
-  t.same([one, two], [{ ok: true }, { ok: true }], 'a second stop waits for the same end')
-  t.ok(Date.now() - before < 15_000)
-  t.notOk(alive(`sleep ${seconds}`), 'the process is gone')
-  t.equal(readFileSync(join(workspace, 'kept.txt'), 'utf8'), 'kept\n')
-  t.match(await client.call('POST /agent', { conversationId: 's', prompt: 'say next' }), { delivery: 'started' })
-  const frames = (await watched.all()).map(({ event }) => event)
-  t.match(frames.at(-1), { kind: 'done', reason: 'stopped' })
-  t.match(frames.findLast(({ kind }) => kind === 'tool_call_update'), { status: 'failed' })
-})
+t.test(
+  'a stop ends a child that ignores being asked, keeps what was written, and leaves the conversation free',
+  async t => {
+    const daemon = await daemonWith(t, ['agent'])
+    const { client, workspace } = daemon
+    const [seconds, up] = [`617.${process.pid}`, new AbortController()]
+    const changes = watch(workspace, { signal: up.signal })
+    await client.call('POST /agent', {
+      conversationId: 's',
+      prompt: `write kept.txt\n| kept\nrun trap "" TERM; sleep ${seconds} & echo up > up.txt; wait`,
+    })
+    const watched = framesOf(client, 's')
+    await watched.until(frame => frame.kind === 'tool_call' && frame.name === 'Shell')
+    for await (const { filename } of changes) if (filename === 'up.txt') break
+    t.ok(alive(`sleep ${seconds}`))
+    const before = Date.now()
+    const [one, two] = await Promise.all([
+      client.call('POST /agent/stop', { conversationId: 's' }),
+      client.call('POST /agent/stop', { conversationId: 's' }),
+    ])
+    t.same([one, two], [{ ok: true }, { ok: true }], 'a second stop waits for the same end')
+    t.ok(Date.now() - before < 15_000)
+    t.notOk(alive(`sleep ${seconds}`), 'the process is gone')
+    t.equal(readFileSync(join(workspace, 'kept.txt'), 'utf8'), 'kept\n')
+    t.match(await client.call('POST /agent', { conversationId: 's', prompt: 'say next' }), { delivery: 'started' })
+    const frames = (await watched.all()).map(({ event }) => event)
+    t.match(frames.at(-1), { kind: 'done', reason: 'stopped' })
+    t.match(
+      frames.findLast(({ kind }) => kind === 'tool_call_update'),
+      { status: 'failed' },
+    )
+  },
+)
 
 t.test('a stop with nothing running answers at once, and an unknown conversation is not found', async t => {
   const { client } = await daemonWith(t, ['agent'])
@@ -54,19 +68,28 @@ t.test('a stop holds back what waits until the next message, which goes first', 
   const watched = framesOf(client, 's')
   await watched.until(({ kind }) => kind === 'queue')
   await client.call('POST /agent/stop', { conversationId: 's' })
-  t.match((await watched.all()).findLast(({ event }) => event.kind === 'queue')?.event, { paused: true, messages: exactly({ run: held.run }) })
+  t.match((await watched.all()).findLast(({ event }) => event.kind === 'queue')?.event, {
+    paused: true,
+    messages: exactly({ run: held.run }),
+  })
   t.match(await state(daemon, 's'), { waiting: 1, queuePaused: true, conversation: { lastEnd: 'stopped' } })
   const last = framesOf(client, 's', { run: held.run })
   await client.call('POST /agent', { conversationId: 's', prompt: 'say first' })
   await last.all()
-  const said = (await transcript(daemon, 's')).messages.filter(({ role }) => role === 'assistant').map(({ text }) => text)
+  const said = (await transcript(daemon, 's')).messages
+    .filter(({ role }) => role === 'assistant')
+    .map(({ text }) => text)
   t.same(said, ['first', 'held'])
 })
 
 t.test('a discarded conversation is gone with its turn, queue, frames, copy and branch; its record stays', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client, workspace, kernel } = daemon
-  const { run } = await client.call('POST /agent', { conversationId: 'd', isolated: true, prompt: 'write a.txt\n| x\nwait 60000' })
+  const { run } = await client.call('POST /agent', {
+    conversationId: 'd',
+    isolated: true,
+    prompt: 'write a.txt\n| x\nwait 60000',
+  })
   const waiting = await client.call('POST /agent', { conversationId: 'd', prompt: 'say never', errand: 'ci-fix' })
   const watched = framesOf(client, 'd')
   await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
@@ -85,15 +108,28 @@ t.test('while the turn lock is held no turn begins its work', async t => {
   const { client, kernel } = daemon
   await runTurn(client, 'l', 'say x', { isolated: true })
   const release = new AbortController()
-  const context = { caller: { kind: 'plugin', actor: 'sandbox:test', role: 'owner' }, signal: release.signal, trusted: true } as const
+  const context = {
+    caller: { kind: 'plugin', actor: 'sandbox:test', role: 'owner' },
+    signal: release.signal,
+    trusted: true,
+  } as const
   const lock = (await kernel.calls.answer('agent.lock', { id: 'l' }, context)) as AsyncIterable<object>
   const events = lock[Symbol.asyncIterator]()
   t.match(await events.next(), { value: { held: true } })
   await client.call('POST /agent', { conversationId: 'l', prompt: 'say held up' })
   t.match((await state(daemon, 'l')).live, { state: 'running' })
-  await inner(daemon, 'agent.landed', { id: 'l', repos: [{ repo: 'root', base: 'x', landedTip: 'abc' }], frame: { kind: 'landed', landed: true } })
-  const early = await kernel.journals.read<{ event: { kind: string } }>(`agent/frames/${(await state(daemon, 'l')).conversation.lastRun}`)
-  t.same(early.map(({ event }) => event.kind), ['landed'])
+  await inner(daemon, 'agent.landed', {
+    id: 'l',
+    repos: [{ repo: 'root', base: 'x', landedTip: 'abc' }],
+    frame: { kind: 'landed', landed: true },
+  })
+  const early = await kernel.journals.read<{ event: { kind: string } }>(
+    `agent/frames/${(await state(daemon, 'l')).conversation.lastRun}`,
+  )
+  t.same(
+    early.map(({ event }) => event.kind),
+    ['landed'],
+  )
   release.abort()
   await events.next()
   t.match((await framesOf(client, 'l').all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
@@ -113,5 +149,8 @@ t.test('a stop right after an answer leaves nothing that writes into the log of 
     // This waits for whoever still holds the private copy.
     await inner(daemon, 'agent.archive', { id: conversationId })
   }
-  t.same(logged.filter(line => line.includes('"level":50')), [])
+  t.same(
+    logged.filter(line => line.includes('"level":50')),
+    [],
+  )
 })

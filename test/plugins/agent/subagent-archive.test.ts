@@ -8,7 +8,9 @@ import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { inner, refusal, transcript } from './support.js'
 
-const NESTED = 'helper outer\n| think hm\n| say begun\n| helper inner\n| | write a.txt\n| | | x\n| | say made\n| say over\n| fail it broke'
+const NESTED =
+  'helper outer\n| think hm\n| say begun\n| helper inner\n| | write a.txt\n| | | x\n| | say made\n| say over\n| '
+  + 'fail it broke'
 
 t.test('helpers are listed with how they stand, and each has its record', async t => {
   const daemon = await daemonWith(t, ['agent'])
@@ -18,33 +20,74 @@ t.test('helpers are listed with how they stand, and each has its record', async 
   t.equal(next, undefined)
   t.equal(sessions.length, 3)
   const { sessions: mine } = await inner(daemon, 'agent.helpers', { conversationId: 'a' })
-  const [outer, below] = [mine.find(({ spawnDepth }) => spawnDepth === 1)!, mine.find(({ spawnDepth }) => spawnDepth === 2)!]
-  t.match(outer, { kind: 'subagent', conversationId: 'a', provider: 'script', model: 'script', description: 'outer', status: 'failed', error: 'it broke', toolUses: 1, lastTool: 'Delegate' })
+  const [outer, below] = [
+    mine.find(({ spawnDepth }) => spawnDepth === 1)!,
+    mine.find(({ spawnDepth }) => spawnDepth === 2)!,
+  ]
+  t.match(outer, {
+    kind: 'subagent',
+    conversationId: 'a',
+    provider: 'script',
+    model: 'script',
+    description: 'outer',
+    status: 'failed',
+    error: 'it broke',
+    toolUses: 1,
+    lastTool: 'Delegate',
+  })
   t.match(below, { status: 'completed', summary: 'made', toolUses: 1, lastTool: 'Write', tokens: Number })
   t.ok(outer.startedAt <= below.startedAt && below.endedAt! <= outer.endedAt! && outer.activityAt === outer.endedAt)
   const { messages } = await inner(daemon, 'agent.helperTranscript', { id: outer.id })
-  t.match(messages, exactly(
-    { index: 0, role: 'user', text: /^think hm\nsay begun/ },
-    { role: 'assistant', thinking: 'hm', text: 'begun', tools: exactly({ name: 'Delegate', status: 'completed', children: exactly({ name: 'Write', status: 'completed' }) }) },
-    { role: 'assistant', text: 'over' }, { index: 3, role: 'notice', text: 'it broke' },
-  ))
-  t.match((await inner(daemon, 'agent.helperTranscript', { id: below.id })).messages, exactly({ role: 'user' }, { tools: exactly({ name: 'Write', target: 'a.txt' }) }, { text: 'made' }))
+  t.match(
+    messages,
+    exactly(
+      { index: 0, role: 'user', text: /^think hm\nsay begun/ },
+      {
+        role: 'assistant',
+        thinking: 'hm',
+        text: 'begun',
+        tools: exactly({
+          name: 'Delegate',
+          status: 'completed',
+          children: exactly({ name: 'Write', status: 'completed' }),
+        }),
+      },
+      { role: 'assistant', text: 'over' },
+      { index: 3, role: 'notice', text: 'it broke' },
+    ),
+  )
+  t.match(
+    (await inner(daemon, 'agent.helperTranscript', { id: below.id })).messages,
+    exactly({ role: 'user' }, { tools: exactly({ name: 'Write', target: 'a.txt' }) }, { text: 'made' }),
+  )
   t.match(await refusal(inner(daemon, 'agent.helperTranscript', { id: 'none' })), { status: 404 })
-  t.match((await transcript(daemon, 'a')).messages[1]?.tools?.[0]?.children, exactly({ children: exactly({ name: 'Write' }) }))
+  t.match(
+    (await transcript(daemon, 'a')).messages[1]?.tools?.[0]?.children,
+    exactly({ children: exactly({ name: 'Write' }) }),
+  )
 })
 
 t.test('a helper at work is listed as live, with what it has said so far', async t => {
   const daemon = await daemonWith(t, ['agent'])
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 'l', prompt: 'helper& over\n| say x\njoin\nhelper works\n| say so far\n| wait 60000' })
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'l',
+    prompt: 'helper& over\n| say x\njoin\nhelper works\n| say so far\n| wait 60000',
+  })
   await framesOf(daemon.client, 'l').until(frame => frame.kind === 'text_end' && frame.parentToolUseId === 'c3')
   const { sessions } = await inner(daemon, 'agent.helpers', { status: 'live' })
   t.match(sessions, exactly({ id: `${run}:c3`, status: 'running', endedAt: undefined }))
   t.equal(sessions.length, 1)
   t.equal((await inner(daemon, 'agent.helpers', {})).sessions.length, 2)
-  t.match((await inner(daemon, 'agent.helperTranscript', { id: `${run}:c3` })).messages.at(-1), { role: 'assistant', text: 'so far' })
+  t.match((await inner(daemon, 'agent.helperTranscript', { id: `${run}:c3` })).messages.at(-1), {
+    role: 'assistant',
+    text: 'so far',
+  })
   await daemon.client.call('POST /agent/stop', { conversationId: 'l' })
   t.same((await inner(daemon, 'agent.helpers', { status: 'live' })).sessions, [])
-  t.match((await inner(daemon, 'agent.helpers', { conversationId: 'l' })).sessions.find(({ id }) => id === `${run}:c3`), { status: 'killed' })
+  t.match(
+    (await inner(daemon, 'agent.helpers', { conversationId: 'l' })).sessions.find(({ id }) => id === `${run}:c3`),
+    { status: 'killed' },
+  )
 })
 
 t.test('helpers are there after a start, and gone with their conversation', async t => {
@@ -59,7 +102,10 @@ t.test('helpers are there after a start, and gone with their conversation', asyn
     const id = sessions.find(({ conversationId }) => conversationId === 'a')!.id
     t.match((await inner(next, 'agent.helperTranscript', { id })).messages, exactly({ text: 'say x' }, { text: 'x' }))
     await inner(next, 'agent.discard', { id: 'a' })
-    t.match((await inner(next, 'agent.helpers', {})).sessions.map(({ conversationId }) => conversationId), exactly('b'))
+    t.match(
+      (await inner(next, 'agent.helpers', {})).sessions.map(({ conversationId }) => conversationId),
+      exactly('b'),
+    )
     t.match(await refusal(inner(next, 'agent.helperTranscript', { id })), { status: 404 })
     t.equal((await next.kernel.journals.list('agent/helpers/')).length, 1)
   })
@@ -67,11 +113,40 @@ t.test('helpers are there after a start, and gone with their conversation', asyn
 
 t.test('pages never tear apart what began at one moment, and what ended a week ago goes', async t => {
   const journal = journalsIn(t)
-  const host = { journal, log: { info: () => {}, warn: () => {}, error: () => {} }, cards: new OpenCards(), changed: () => {}, helped: () => {}, emit: () => {} }
+  const host = {
+    journal,
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    cards: new OpenCards(),
+    changed: () => {},
+    helped: () => {},
+    emit: () => {},
+  }
   const archive = new SubagentArchive({ journal, live: () => [] })
   const turnAt = async (run: string, times: readonly number[]) => {
-    const message = { run, conversationId: 'c', messageId: 'm', input: { prompt: 'go' }, by: 'ada@example.org', attended: true, at: 0 }
-    const turn = new Turn(host, { cancel: async () => {}, afterAnswer: async () => {} }, { message, startedAt: 0, attempt: 1, boots: 0, provider: 'p', harness: 'native', model: 'm', permissionMode: 'plan', parked: [] })
+    const message = {
+      run,
+      conversationId: 'c',
+      messageId: 'm',
+      input: { prompt: 'go' },
+      by: 'ada@example.org',
+      attended: true,
+      at: 0,
+    }
+    const turn = new Turn(
+      host,
+      { cancel: async () => {}, afterAnswer: async () => {} },
+      {
+        message,
+        startedAt: 0,
+        attempt: 1,
+        boots: 0,
+        provider: 'p',
+        harness: 'native',
+        model: 'm',
+        permissionMode: 'plan',
+        parked: [],
+      },
+    )
     for (const [at, time] of times.entries()) {
       turn.record.add({ kind: 'subagent', id: `c${at}`, subagentKind: 'subagent' }, time)
       turn.record.add({ kind: 'subagent_update', id: `c${at}`, status: 'completed' }, time)
@@ -83,8 +158,14 @@ t.test('pages never tear apart what began at one moment, and what ended a week a
   await turnAt('old', [now - 8 * 24 * 3_600_000])
   await turnAt('new', [now - 30, now - 20, now - 20, now - 20, now - 10])
   const first = archive.list({ limit: 2 })
-  t.match(first.sessions.map(({ startedAt }) => startedAt - now), exactly(-10, -20, -20, -20))
-  t.same(archive.list({ limit: 2, before: first.next! }).sessions.map(({ id }) => id), ['new:c0', 'old:c0'])
+  t.match(
+    first.sessions.map(({ startedAt }) => startedAt - now),
+    exactly(-10, -20, -20, -20),
+  )
+  t.same(
+    archive.list({ limit: 2, before: first.next! }).sessions.map(({ id }) => id),
+    ['new:c0', 'old:c0'],
+  )
   await journal.rewrite('helpers/stray', [{}])
   await archive.sweep()
   t.equal(archive.list({}).sessions.length, 5)

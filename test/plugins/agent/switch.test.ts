@@ -13,11 +13,12 @@ const HELD = 'until [ -e go ]; do sleep 0.02; done'
 const texts = (frames: readonly Frame[]) => frames.flatMap(frame => (frame.kind === 'delta' ? [frame.text] : []))
 
 /** What happened, in order: of a call only how it ended. */
-const order = (frames: readonly Frame[]) => frames.flatMap(frame => {
-  if (frame.kind === 'tool_call_update') return frame.status === 'in_progress' ? [] : [frame.status]
-  const shown = ['steer', 'queue', 'question', 'permission', 'resolved', 'resumed', 'switched', 'text_end', 'done']
-  return shown.includes(frame.kind) ? [frame.kind] : []
-})
+const order = (frames: readonly Frame[]) =>
+  frames.flatMap(frame => {
+    if (frame.kind === 'tool_call_update') return frame.status === 'in_progress' ? [] : [frame.status]
+    const shown = ['steer', 'queue', 'question', 'permission', 'resolved', 'resumed', 'switched', 'text_end', 'done']
+    return shown.includes(frame.kind) ? [frame.kind] : []
+  })
 
 t.test('moving a conversation needs a credential that drives', async t => {
   const daemon = await daemonWith(t, ['agent'])
@@ -35,12 +36,22 @@ t.test('what cannot be moved to is refused, and nothing changes', async t => {
   await runTurn(daemon.client, 's', 'say x')
   const { conversation } = await state(daemon, 's')
   const cases: [status: number, body: object][] = [
-    [400, {}], [400, { when: 'next' }], [400, { effort: 1 }], [400, { model: 'script', when: 'later' }], [400, { model: 'script', conversationId: 'no/slash' }],
+    [400, {}],
+    [400, { when: 'next' }],
+    [400, { effort: 1 }],
+    [400, { model: 'script', when: 'later' }],
+    [400, { model: 'script', conversationId: 'no/slash' }],
     [404, { conversationId: 'nobody', model: 'script' }],
-    [422, { agent: 'nobody' }], [422, { model: 'gpt-0' }], [422, { account: 'mine' }],
+    [422, { agent: 'nobody' }],
+    [422, { model: 'gpt-0' }],
+    [422, { account: 'mine' }],
   ]
   for (const [status, body] of cases)
-    t.match(await refusal(daemon.client.call('POST /agent/switch-account', { conversationId: 's', ...body } as never)), { status, message: /\w/ }, JSON.stringify(body))
+    t.match(
+      await refusal(daemon.client.call('POST /agent/switch-account', { conversationId: 's', ...body } as never)),
+      { status, message: /\w/ },
+      JSON.stringify(body),
+    )
   t.same((await state(daemon, 's')).conversation, conversation)
 })
 
@@ -51,13 +62,21 @@ t.test('a free conversation runs its next turn there, also after a restart', asy
   await t.test('the move', async t => {
     const { client } = await daemonWith(t, ['agent'], where)
     await runTurn(client, 's', 'say x')
-    const moved = await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast', effort: 'low', thinking: false })
+    const moved = await client.call('POST /agent/switch-account', {
+      conversationId: 's',
+      model: 'script-fast',
+      effort: 'low',
+      thinking: false,
+    })
     t.same(moved, { applied: 'next', kept: 'session' })
   })
   await t.test('the next start', async t => {
     const daemon = await daemonWith(t, ['agent'], where)
     t.match(await state(daemon, 's'), { conversation: { model: 'script-fast', effort: 'low', thinking: false } })
-    t.match((await runTurn(daemon.client, 's', 'say y')).find(({ kind }) => kind === 'init'), { model: 'script-fast' })
+    t.match(
+      (await runTurn(daemon.client, 's', 'say y')).find(({ kind }) => kind === 'init'),
+      { model: 'script-fast' },
+    )
   })
 })
 
@@ -72,31 +91,55 @@ t.test('a turn told to move "next" goes on as it began, and the next one runs th
   const frames = (await watched.all()).map(({ event }) => event)
   t.notOk(frames.some(({ kind }) => kind === 'switched'))
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
-  t.match((await runTurn(client, 's', 'say y')).find(({ kind }) => kind === 'init'), { model: 'script-fast' })
+  t.match(
+    (await runTurn(client, 's', 'say y')).find(({ kind }) => kind === 'init'),
+    { model: 'script-fast' },
+  )
 })
 
 t.test('a turn that waits for words goes on there at once, in the same run, and hears them', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
-  const { run } = await client.call('POST /agent', { conversationId: 's', prompt: 'say begun\nmode acceptEdits\nwait words 60000\nsay $words\nusage 3 4' })
+  const { run } = await client.call('POST /agent', {
+    conversationId: 's',
+    prompt: 'say begun\nmode acceptEdits\nwait words 60000\nsay $words\nusage 3 4',
+  })
   const watched = framesOf(client, 's')
   await watched.until(({ kind }) => kind === 'mode')
-  t.same(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' }), { applied: 'now', run, kept: 'session' })
-  t.same(await watched.until(({ kind }) => kind === 'switched'), { kind: 'switched', provider: 'script', harness: 'native', model: 'script-fast', kept: 'session' })
+  t.same(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' }), {
+    applied: 'now',
+    run,
+    kept: 'session',
+  })
+  t.same(await watched.until(({ kind }) => kind === 'switched'), {
+    kind: 'switched',
+    provider: 'script',
+    harness: 'native',
+    model: 'script-fast',
+    kept: 'session',
+  })
   await client.call('POST /agent/steer', { conversationId: 's', text: 'on' })
   const frames = (await watched.all()).map(({ event }) => event)
   const kinds = (of: string) => frames.filter(({ kind }) => kind === of)
   t.same(texts(frames), ['begun', 'on'])
-  for (const once of ['init', 'session', 'commands', 'mode', 'steer', 'switched', 'usage', 'done']) t.equal(kinds(once).length, 1, `one ${once}`)
+  for (const once of ['init', 'session', 'commands', 'mode', 'steer', 'switched', 'usage', 'done'])
+    t.equal(kinds(once).length, 1, `one ${once}`)
   t.match(kinds('usage'), exactly({ inputTokens: 3, outputTokens: 4 }))
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
   t.match(await state(daemon, 's'), { conversation: { model: 'script-fast', session: { id: 'script-s' } } })
-  t.match((await runTurn(client, 's', 'say y')).find(({ kind }) => kind === 'init'), { model: 'script-fast' })
+  t.match(
+    (await runTurn(client, 's', 'say y')).find(({ kind }) => kind === 'init'),
+    { model: 'script-fast' },
+  )
 })
 
 t.test('a wait goes on where it was, and a turn in a private copy keeps its work', async t => {
   const { client } = await daemonWith(t, ['agent'])
-  await client.call('POST /agent', { conversationId: 's', isolated: true, prompt: 'append a.txt\n| one\nsay begun\nwait 300\nappend a.txt\n| two\nread a.txt\nsay $out' })
+  await client.call('POST /agent', {
+    conversationId: 's',
+    isolated: true,
+    prompt: 'append a.txt\n| one\nsay begun\nwait 300\nappend a.txt\n| two\nread a.txt\nsay $out',
+  })
   const watched = framesOf(client, 's')
   await watched.until(({ kind }) => kind === 'text_end')
   const before = Date.now()
@@ -104,15 +147,23 @@ t.test('a wait goes on where it was, and a turn in a private copy keeps its work
   const frames = (await watched.all()).map(({ event }) => event)
   t.ok(Date.now() - before < 5000)
   t.same(texts(frames), ['begun', 'one\ntwo'])
-  for (const once of ['worktree', 'checkpoint', 'switched']) t.equal(frames.filter(({ kind }) => kind === once).length, 1, once)
+  for (const once of ['worktree', 'checkpoint', 'switched'])
+    t.equal(frames.filter(({ kind }) => kind === once).length, 1, once)
 })
 
 t.test('a call in hand is finished first; what was said and sent meanwhile is neither lost nor doubled', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
-  const { run } = await client.call('POST /agent', { conversationId: 's', prompt: `run echo x >> count.txt; ${HELD}\nwait words\nsay [$words]` })
+  const { run } = await client.call('POST /agent', {
+    conversationId: 's',
+    prompt: `run echo x >> count.txt; ${HELD}\nwait words\nsay [$words]`,
+  })
   const watched = framesOf(client, 's')
   await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
-  t.same(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' }), { applied: 'now', run, kept: 'session' })
+  t.same(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' }), {
+    applied: 'now',
+    run,
+    kept: 'session',
+  })
   t.match(await client.call('POST /agent', { conversationId: 's', prompt: 'meanwhile' }), { delivery: 'said', run })
   const next = await client.call('POST /agent', { conversationId: 's', prompt: 'say next', errand: 'ci-fix' })
   writeFileSync(join(workspace, 'go'), '')
@@ -121,7 +172,10 @@ t.test('a call in hand is finished first; what was said and sent meanwhile is ne
   t.same(texts(frames), ['[meanwhile]'])
   t.equal(readFileSync(join(workspace, 'count.txt'), 'utf8'), 'x\n')
   const after = (await framesOf(client, 's', { run: next.run }).all()).map(({ event }) => event)
-  t.match(after.find(({ kind }) => kind === 'init'), { model: 'script-fast' })
+  t.match(
+    after.find(({ kind }) => kind === 'init'),
+    { model: 'script-fast' },
+  )
   t.same(texts(after), ['next'])
 })
 
@@ -131,8 +185,15 @@ t.test('a parked turn keeps its card and moves with the answer', async t => {
   const { run } = await client.call('POST /agent', { conversationId: 's', prompt: 'ask Which?\n| a\n| b\nsay $answer' })
   const watched = framesOf(client, 's')
   const { requestId } = await watched.until(({ kind }) => kind === 'question')
-  t.same(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' }), { applied: 'now', run, kept: 'session' })
-  t.match(await state(daemon, 's'), { live: { state: 'parked', cards: exactly({ requestId }) }, conversation: { model: 'script-fast' } })
+  t.same(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' }), {
+    applied: 'now',
+    run,
+    kept: 'session',
+  })
+  t.match(await state(daemon, 's'), {
+    live: { state: 'parked', cards: exactly({ requestId }) },
+    conversation: { model: 'script-fast' },
+  })
   await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Which?': 'b' } })
   const frames = (await watched.all()).map(({ event }) => event)
   t.same(order(frames), ['question', 'resolved', 'switched', 'text_end', 'done'])
@@ -141,7 +202,11 @@ t.test('a parked turn keeps its card and moves with the answer', async t => {
 
 t.test('a call held by a permission card is decided by the answer, and the turn moves behind it', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
-  await client.call('POST /agent', { conversationId: 's', permissionMode: 'default', prompt: 'append a.txt\n| x\nread a.txt\nsay $out' })
+  await client.call('POST /agent', {
+    conversationId: 's',
+    permissionMode: 'default',
+    prompt: 'append a.txt\n| x\nread a.txt\nsay $out',
+  })
   const watched = framesOf(client, 's')
   const { requestId } = await watched.until(({ kind }) => kind === 'permission')
   await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
@@ -158,10 +223,16 @@ t.test('a second move before the first took effect replaces it', async t => {
   const watched = framesOf(client, 's')
   await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
   await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
-  t.match(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script', effort: 'high' }), { applied: 'now', kept: 'session' })
+  t.match(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script', effort: 'high' }), {
+    applied: 'now',
+    kept: 'session',
+  })
   writeFileSync(join(workspace, 'go'), '')
   const frames = (await watched.all()).map(({ event }) => event)
-  t.match(frames.filter(({ kind }) => kind === 'switched'), exactly({ model: 'script' }))
+  t.match(
+    frames.filter(({ kind }) => kind === 'switched'),
+    exactly({ model: 'script' }),
+  )
   t.same(texts(frames), ['on'])
   t.match(await state(daemon, 's'), { conversation: { model: 'script', effort: 'high' } })
 })
@@ -182,7 +253,10 @@ t.test('a stop before the move took effect wins', async t => {
 
 t.test('a helper at work in the background keeps a turn where it is until it has ended', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
-  await client.call('POST /agent', { conversationId: 's', prompt: `helper& look\n| run ${HELD}\nsay begun\njoin\nsay on` })
+  await client.call('POST /agent', {
+    conversationId: 's',
+    prompt: `helper& look\n| run ${HELD}\nsay begun\njoin\nsay on`,
+  })
   const watched = framesOf(client, 's')
   await watched.until(({ kind }) => kind === 'text_end')
   await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
@@ -202,33 +276,55 @@ t.test('what an outage ended after a move is resumed where the turn was', async 
   await client.call('POST /agent/steer', { conversationId: 's', text: 'on' })
   t.match((await watched.all()).at(-1)?.event, { kind: 'done', reason: 'failed' })
   const lines = await kernel.journals.read<{ resumable?: object }>('agent/queue')
-  t.match(lines.find(({ resumable }) => resumable), { resumable: { message: { input: { model: 'script-fast' } } } })
+  t.match(
+    lines.find(({ resumable }) => resumable),
+    { resumable: { message: { input: { model: 'script-fast' } } } },
+  )
 })
 
 for (const goesOn of [true, false]) {
-  t.test(`killed before the move took effect, ${goesOn ? 'the turn goes on there' : 'the conversation is there'} after the restart`, async t => {
-    const where = { workspace: join(folderOf(t), 'workspace'), data: join(folderOf(t), 'data') }
-    makeWorkspace(where.workspace, { '.sandbox/config/settings.json': JSON.stringify({ autoResumeOnRestart: goesOn }) })
-    const daemon = await spawnDaemon(t, where)
-    const { run } = await daemon.client.call('POST /agent', { conversationId: 's', prompt: 'say begun\nrun sleep 60\nsay on' })
-    const watched = framesOf(daemon.once, 's')
-    await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
-    await daemon.client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
-    await daemon.kill9()
-    await watched.all().catch(() => {})
-    const next = await spawnDaemon(t, where)
-    const frames = (await framesOf(next.client, 's', { run }).all()).map(({ event }) => event)
-    t.same(order(frames), goesOn ? ['text_end', 'resumed', 'switched', 'failed', 'text_end', 'done'] : ['text_end', 'failed', 'done'])
-    t.same(texts(frames), goesOn ? ['begun', 'on'] : ['begun'])
-    t.match((await runTurn(next.client, 's', 'say y')).find(({ kind }) => kind === 'init'), { model: 'script-fast' })
-  })
+  t.test(
+    `killed before the move took effect, ${goesOn ? 'the turn goes on there' : 'the conversation is there'} after `
+      + 'the restart',
+    async t => {
+      const where = { workspace: join(folderOf(t), 'workspace'), data: join(folderOf(t), 'data') }
+      makeWorkspace(where.workspace, {
+        '.sandbox/config/settings.json': JSON.stringify({ autoResumeOnRestart: goesOn }),
+      })
+      const daemon = await spawnDaemon(t, where)
+      const { run } = await daemon.client.call('POST /agent', {
+        conversationId: 's',
+        prompt: 'say begun\nrun sleep 60\nsay on',
+      })
+      const watched = framesOf(daemon.once, 's')
+      await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
+      await daemon.client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
+      await daemon.kill9()
+      await watched.all().catch(() => {})
+      const next = await spawnDaemon(t, where)
+      const frames = (await framesOf(next.client, 's', { run }).all()).map(({ event }) => event)
+      t.same(
+        order(frames),
+        goesOn ? ['text_end', 'resumed', 'switched', 'failed', 'text_end', 'done'] : ['text_end', 'failed', 'done'],
+      )
+      t.same(texts(frames), goesOn ? ['begun', 'on'] : ['begun'])
+      t.match(
+        (await runTurn(next.client, 's', 'say y')).find(({ kind }) => kind === 'init'),
+        { model: 'script-fast' },
+      )
+    },
+  )
 }
 
 t.test('killed while it is parked and is to move, a turn moves with the answer after the restart', async t => {
   const where = { workspace: join(folderOf(t), 'workspace'), data: join(folderOf(t), 'data') }
   makeWorkspace(where.workspace)
   const daemon = await spawnDaemon(t, where)
-  const { run } = await daemon.client.call('POST /agent', { conversationId: 's', permissionMode: 'default', prompt: 'append a.txt\n| x\nread a.txt\nsay $out' })
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 's',
+    permissionMode: 'default',
+    prompt: 'append a.txt\n| x\nread a.txt\nsay $out',
+  })
   const watched = framesOf(daemon.once, 's')
   const { requestId } = await watched.until(({ kind }) => kind === 'permission')
   await daemon.client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
@@ -253,5 +349,7 @@ t.test('a turn that is stopping refuses', async t => {
   const move = inner(daemon, 'POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
   t.match(await refusal(move), { status: 409, message: /stopping/ })
   await stopped
-  t.match(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' }), { applied: 'next' })
+  t.match(await client.call('POST /agent/switch-account', { conversationId: 's', model: 'script-fast' }), {
+    applied: 'next',
+  })
 })

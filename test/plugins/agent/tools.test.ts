@@ -1,5 +1,16 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -23,13 +34,19 @@ interface Place {
 }
 
 const place = (t: Test): Place => {
-  const dir = realpathSync(t.testdir({
-    root: {
-      '.git': { config: 'secret' }, '.sandbox': { config: { 'rules.json': '{}' } },
-      src: { 'main.ts': 'one\ntwo\nthree\n' }, 'notes.txt': 'hello\n', empty: {}, sub: { '.git': 'gitdir: elsewhere' },
-    },
-    outside: { 'target.txt': 'untouched' },
-  }))
+  const dir = realpathSync(
+    t.testdir({
+      root: {
+        '.git': { config: 'secret' },
+        '.sandbox': { config: { 'rules.json': '{}' } },
+        src: { 'main.ts': 'one\ntwo\nthree\n' },
+        'notes.txt': 'hello\n',
+        empty: {},
+        sub: { '.git': 'gitdir: elsewhere' },
+      },
+      outside: { 'target.txt': 'untouched' },
+    }),
+  )
   const [root, outside] = [join(dir, 'root'), join(dir, 'outside')]
   symlinkSync(outside, join(root, 'out'))
   symlinkSync(join(outside, 'target.txt'), join(root, 'out.txt'))
@@ -44,8 +61,15 @@ const place = (t: Test): Place => {
     person: { attends: false, ask: async () => undefined, approved: () => {} },
     subagents: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },
     shell: async (command, cwd, { timeoutMs }) => {
-      const ran = promisify(execFile)('sh', ['-c', command], { cwd, timeout: timeoutMs }).then(({ stdout }) => ({ exit: 0, output: stdout }))
-      return { truncated: false, timedOut: false, ...(await ran.catch(error => ({ exit: error.code ?? 143, timedOut: error.killed, output: error.stdout }))) }
+      const ran = promisify(execFile)('sh', ['-c', command], { cwd, timeout: timeoutMs }).then(({ stdout }) => ({
+        exit: 0,
+        output: stdout,
+      }))
+      return {
+        truncated: false,
+        timedOut: false,
+        ...(await ran.catch(error => ({ exit: error.code ?? 143, timedOut: error.killed, output: error.stdout }))),
+      }
     },
   }
   return {
@@ -58,9 +82,14 @@ const place = (t: Test): Place => {
 
 t.test('Write makes a file with its folders and shows what changed', async t => {
   const { call, read, root } = place(t)
-  t.match(await call('Write', { path: 'a/b/c.txt', content: 'x\n' }), { ok: true, content: exactly({ type: 'diff', path: 'a/b/c.txt', newText: 'x\n', oldText: undefined }) })
+  t.match(await call('Write', { path: 'a/b/c.txt', content: 'x\n' }), {
+    ok: true,
+    content: exactly({ type: 'diff', path: 'a/b/c.txt', newText: 'x\n', oldText: undefined }),
+  })
   t.equal(read('a/b/c.txt'), 'x\n')
-  t.match(await call('Write', { path: 'notes.txt', content: 'new' }), { content: exactly({ oldText: 'hello\n', newText: 'new' }) })
+  t.match(await call('Write', { path: 'notes.txt', content: 'new' }), {
+    content: exactly({ oldText: 'hello\n', newText: 'new' }),
+  })
   t.same(readdirSync(join(root, 'a/b')), ['c.txt'], 'and leaves nothing else')
 })
 
@@ -77,9 +106,15 @@ t.test('a file keeps its permission bits when it is written, added to and edited
 t.test('Edit needs exactly one occurrence, or all of them when asked', async t => {
   const { call, read } = place(t)
   await call('Write', { path: 'x', content: 'a b a' })
-  t.match(await call('Edit', { path: 'x', old: 'a', new: 'c' }), { ok: false, text: /holds the text to replace 2 times/ })
+  t.match(await call('Edit', { path: 'x', old: 'a', new: 'c' }), {
+    ok: false,
+    text: /holds the text to replace 2 times/,
+  })
   t.match(await call('Edit', { path: 'x', old: 'z', new: 'c' }), { ok: false, text: /0 times, not once/ })
-  t.match(await call('Edit', { path: 'nope', old: 'z', new: 'c' }), { ok: false, text: /nothing in the workspace is named nope/ })
+  t.match(await call('Edit', { path: 'nope', old: 'z', new: 'c' }), {
+    ok: false,
+    text: /nothing in the workspace is named nope/,
+  })
   t.equal(read('x'), 'a b a', 'and changes nothing otherwise')
   t.match(await call('Edit', { path: 'x', old: 'a', new: 'c', all: true }), { ok: true })
   t.equal(read('x'), 'c b c')
@@ -87,7 +122,10 @@ t.test('Edit needs exactly one occurrence, or all of them when asked', async t =
 
 t.test('Delete takes a file, a link or an empty folder and nothing behind them', async t => {
   const { call, root, outside } = place(t)
-  t.match(await call('Delete', { path: 'notes.txt' }), { ok: true, content: exactly({ type: 'diff', oldText: 'hello\n', newText: '' }) })
+  t.match(await call('Delete', { path: 'notes.txt' }), {
+    ok: true,
+    content: exactly({ type: 'diff', oldText: 'hello\n', newText: '' }),
+  })
   t.match(await call('Delete', { path: 'empty' }), { ok: true })
   t.match(await call('Delete', { path: 'src' }), { ok: false, text: /not empty/ })
   t.match(await call('Delete', { path: 'nope' }), { ok: false, text: /nothing in the workspace/ })
@@ -112,17 +150,48 @@ t.test('Move gives another name and never replaces what is there', async t => {
 t.test('hostile paths are refused by every tool and nothing outside is touched', async t => {
   const { call, root, outside } = place(t)
   const paths = [
-    '../outside/target.txt', '/etc/passwd', `${outside}/target.txt`, 'out/target.txt', 'out.txt', 'out/new.txt', 'src/../../outside/x', 'a//b', './x', 'a\\b', 'C:/x',
-    'x\0y', 'broken', 'broken/x', 'a'.repeat(300), 'a/'.repeat(3000), '..', 'src/main.ts/x', '\ud800',
+    '../outside/target.txt',
+    '/etc/passwd',
+    `${outside}/target.txt`,
+    'out/target.txt',
+    'out.txt',
+    'out/new.txt',
+    'src/../../outside/x',
+    'a//b',
+    './x',
+    'a\\b',
+    'C:/x',
+    'x\0y',
+    'broken',
+    'broken/x',
+    'a'.repeat(300),
+    'a/'.repeat(3000),
+    '..',
+    'src/main.ts/x',
+    '\ud800',
   ]
   for (const path of paths) {
-    for (const [name, more] of [['Write', { content: 'x' }], ['Append', { content: 'x' }], ['Edit', { old: 'untouched', new: 'x' }], ['Read', {}], ['List', {}]] as const) {
-      const result = await call(name, { path, ...more }).catch(error => (error instanceof Refusal ? { ok: false } : Promise.reject(error)))
+    for (const [name, more] of [
+      ['Write', { content: 'x' }],
+      ['Append', { content: 'x' }],
+      ['Edit', { old: 'untouched', new: 'x' }],
+      ['Read', {}],
+      ['List', {}],
+    ] as const) {
+      const result = await call(name, { path, ...more }).catch(error =>
+        error instanceof Refusal ? { ok: false } : Promise.reject(error),
+      )
       t.equal(result.ok, false, `${name} ${JSON.stringify(path.slice(0, 40))}`)
     }
     if (path === 'out.txt' || path === 'broken') continue
-    for (const [name, input] of [['Delete', { path }], ['Move', { from: path, to: 'stolen' }], ['Move', { from: 'notes.txt', to: path }]] as const) {
-      const result = await call(name, input).catch(error => (error instanceof Refusal ? { ok: false } : Promise.reject(error)))
+    for (const [name, input] of [
+      ['Delete', { path }],
+      ['Move', { from: path, to: 'stolen' }],
+      ['Move', { from: 'notes.txt', to: path }],
+    ] as const) {
+      const result = await call(name, input).catch(error =>
+        error instanceof Refusal ? { ok: false } : Promise.reject(error),
+      )
       t.equal(result.ok, false, `${name} ${JSON.stringify(path.slice(0, 40))}`)
     }
   }
@@ -134,8 +203,20 @@ t.test('hostile paths are refused by every tool and nothing outside is touched',
 t.test('nothing is written to what belongs to git or to the sandbox, whatever the spelling', async t => {
   const { call, root } = place(t)
   const closed = [
-    '.git/config', '.git/hooks/x', '.git', '.GIT/config', '.Git /config', '.git./config', '.g\u200cit/config', 'sub/.git', 'new/.git/config', '.sandbox/config/rules.json',
-    '.SANDBOX/x', '.sandbox', 'gitlink/config', 'gitlink/new',
+    '.git/config',
+    '.git/hooks/x',
+    '.git',
+    '.GIT/config',
+    '.Git /config',
+    '.git./config',
+    '.g\u200cit/config',
+    'sub/.git',
+    'new/.git/config',
+    '.sandbox/config/rules.json',
+    '.SANDBOX/x',
+    '.sandbox',
+    'gitlink/config',
+    'gitlink/new',
   ]
   for (const path of closed) {
     t.match(await call('Write', { path, content: 'x' }), { ok: false, text: /belongs to git or to the sandbox/ }, path)
@@ -185,14 +266,20 @@ t.test('content is kept within bounds and says so', async t => {
   const { call } = place(t)
   const [content] = (await call('Write', { path: 'big', content: 'é'.repeat(100_000) })).content
   t.match(content, { type: 'diff', truncated: true })
-  t.ok(content?.type === 'diff' && Buffer.byteLength(content.newText) <= 64 * 1024 && !content.newText.includes('\ufffd'))
+  t.ok(
+    content?.type === 'diff' && Buffer.byteLength(content.newText) <= 64 * 1024 && !content.newText.includes('\ufffd'),
+  )
   const long = `${'line\n'.repeat(40_000)}last\n`
   await call('Write', { path: 'long', content: long })
-  t.match((await call('Edit', { path: 'long', old: 'last', new: 'LAST' })).content, exactly({ truncated: true, oldText: /line\nlast\n$/, newText: /line\nLAST\n$/ }))
+  t.match(
+    (await call('Edit', { path: 'long', old: 'last', new: 'LAST' })).content,
+    exactly({ truncated: true, oldText: /line\nlast\n$/, newText: /line\nLAST\n$/ }),
+  )
   const [text] = (await call('Read', { path: 'big' })).content
   t.ok(text?.type === 'text' && Buffer.byteLength(text.text) <= 32 * 1024)
   t.match(text, { text: /^é+\n\[\d+ bytes left out\]\né+$/ })
-  for (const most of [200, 201, 202, 203]) t.ok(Buffer.byteLength(cut('😀'.repeat(200), most)) <= most && cut('😀'.repeat(200), most).isWellFormed())
+  for (const most of [200, 201, 202, 203])
+    t.ok(Buffer.byteLength(cut('😀'.repeat(200), most)) <= most && cut('😀'.repeat(200), most).isWellFormed())
 })
 
 t.test('List shows folders, links and depth, and opens neither links nor packages', async t => {
@@ -200,7 +287,22 @@ t.test('List shows folders, links and depth, and opens neither links nor package
   mkdirSync(join(root, 'node_modules/x'), { recursive: true })
   const { text } = await call('List', { path: '.', depth: 3 })
   t.same(text.split('\n'), [
-    '.git/', '.sandbox/', '.sandbox/config/', '.sandbox/config/rules.json', 'broken@', 'empty/', 'gitlink@', 'link@', 'node_modules/', 'notes.txt', 'out@', 'out.txt@', 'src/', 'src/main.ts', 'sub/', 'sub/.git',
+    '.git/',
+    '.sandbox/',
+    '.sandbox/config/',
+    '.sandbox/config/rules.json',
+    'broken@',
+    'empty/',
+    'gitlink@',
+    'link@',
+    'node_modules/',
+    'notes.txt',
+    'out@',
+    'out.txt@',
+    'src/',
+    'src/main.ts',
+    'sub/',
+    'sub/.git',
   ])
   t.match(await call('List', { path: 'empty' }), { ok: true, text: 'empty is empty' })
   t.match(await call('List', { path: 'notes.txt' }), { ok: false })
@@ -211,22 +313,42 @@ t.test('Shell runs in a folder of the tree and tells how it ended', async t => {
   const { call, root } = place(t)
   t.match(await call('Shell', { command: 'pwd' }), { ok: true, exit: 0, text: `${root}\n` })
   t.match(await call('Shell', { command: 'pwd', cwd: 'src' }), { text: `${root}/src\n` })
-  t.match(await call('Shell', { command: 'printf x; exit 3' }), { ok: false, exit: 3, text: 'x\n[exit 3]', content: exactly({ text: 'x\n[exit 3]' }) })
+  t.match(await call('Shell', { command: 'printf x; exit 3' }), {
+    ok: false,
+    exit: 3,
+    text: 'x\n[exit 3]',
+    content: exactly({ text: 'x\n[exit 3]' }),
+  })
   t.match(await call('Shell', { command: 'sleep 5', timeoutMs: 20 }), { ok: false, text: /\[ended after 20 ms\]/ })
   t.match(await call('Shell', { command: 'pwd', cwd: 'out' }), { ok: false })
 })
 
 t.test('a bad input is refused with its field, what was expected and what was found', async t => {
   const table: [string, unknown, RegExp][] = [
-    ['Read', undefined, /Read takes input: expected an object, found nothing/], ['Read', [], /found a list/], ['Read', {}, /path: expected text, not empty.*found nothing/],
-    ['Read', { path: 3 }, /path.*found 3/], ['Read', { path: 'x', offset: 0 }, /offset.*from 1/], ['Read', { path: 'x', limit: 1.5 }, /limit.*1\.5/],
-    ['Write', { path: 'x' }, /content.*nothing/], ['Write', { path: 'x', content: '\ud800' }, /content/], ['Edit', { path: 'x', old: '', new: '' }, /old.*not empty/],
-    ['Edit', { path: 'x', old: 'a', new: 'b', all: 'yes' }, /all.*true or false/], ['Shell', { command: 'a\0b' }, /NUL/], ['Shell', { command: 'a', timeoutMs: 1e9 }, /3600000/],
-    ['Shell', { command: 'a', background: true }, /background/], ['Todo', { items: 'x' }, /items.*list/], ['Todo', { items: [{ content: 'a', status: 'constructor' }] }, /items\.0.*status/],
-    ['Move', { from: 'a' }, /to: expected/], ['List', { path: '.', depth: 99 }, /depth/],
+    ['Read', undefined, /Read takes input: expected an object, found nothing/],
+    ['Read', [], /found a list/],
+    ['Read', {}, /path: expected text, not empty.*found nothing/],
+    ['Read', { path: 3 }, /path.*found 3/],
+    ['Read', { path: 'x', offset: 0 }, /offset.*from 1/],
+    ['Read', { path: 'x', limit: 1.5 }, /limit.*1\.5/],
+    ['Write', { path: 'x' }, /content.*nothing/],
+    ['Write', { path: 'x', content: '\ud800' }, /content/],
+    ['Edit', { path: 'x', old: '', new: '' }, /old.*not empty/],
+    ['Edit', { path: 'x', old: 'a', new: 'b', all: 'yes' }, /all.*true or false/],
+    ['Shell', { command: 'a\0b' }, /NUL/],
+    ['Shell', { command: 'a', timeoutMs: 1e9 }, /3600000/],
+    ['Shell', { command: 'a', background: true }, /background/],
+    ['Todo', { items: 'x' }, /items.*list/],
+    ['Todo', { items: [{ content: 'a', status: 'constructor' }] }, /items\.0.*status/],
+    ['Move', { from: 'a' }, /to: expected/],
+    ['List', { path: '.', depth: 99 }, /depth/],
   ]
   for (const [name, input, message] of table) {
-    t.throws(() => tools[name]!.check(input), { reason: 'invalid', message, detail: { errors: exactly({ path: String, expected: String, value: String }) } }, `${name} ${JSON.stringify(input)}`)
+    t.throws(
+      () => tools[name]!.check(input),
+      { reason: 'invalid', message, detail: { errors: exactly({ path: String, expected: String, value: String }) } },
+      `${name} ${JSON.stringify(input)}`,
+    )
   }
 })
 
@@ -256,7 +378,11 @@ t.test('what the file system does not allow is a failed result, and the old file
 
 t.test('a folder swapped for a link while files are written never leads a write outside', async t => {
   const { call, root, outside } = place(t)
-  const swap = promisify(execFile)('sh', ['-c', 'i=0; while [ $i -lt 150 ]; do mkdir -p d; rm -rf d; ln -s ../outside d; rm d; i=$((i+1)); done'], { cwd: root })
+  const swap = promisify(execFile)(
+    'sh',
+    ['-c', 'i=0; while [ $i -lt 150 ]; do mkdir -p d; rm -rf d; ln -s ../outside d; rm d; i=$((i+1)); done'],
+    { cwd: root },
+  )
   let over = false
   void swap.finally(() => (over = true))
   while (!over) await call('Write', { path: 'd/stolen.txt', content: 'x' })
@@ -272,13 +398,21 @@ t.test('a stamp changes with the content and is absent where nothing may be look
   await call('Append', { path: 'notes.txt', content: 'x' })
   t.not(await stamp({ root }, 'notes.txt'), before)
   t.type(await stamp({ root }, 'src'), 'string')
-  for (const path of ['nope', 'no/pe', '../outside/target.txt', 'out.txt', '.git/config', '', '/etc/passwd']) t.equal(await stamp({ root }, path), undefined, path)
+  for (const path of ['nope', 'no/pe', '../outside/target.txt', 'out.txt', '.git/config', '', '/etc/passwd'])
+    t.equal(await stamp({ root }, path), undefined, path)
 })
 
 const person = (replies: readonly object[]) => {
   const said: string[] = []
   const left = [...replies]
-  return { said, person: { attends: true, ask: async () => left.shift() as CardReply | undefined, approved: () => void said.push('approved') } }
+  return {
+    said,
+    person: {
+      attends: true,
+      ask: async () => left.shift() as CardReply | undefined,
+      approved: () => void said.push('approved'),
+    },
+  }
 }
 
 t.test('Ask and Plan give what the person said', async t => {
@@ -290,7 +424,10 @@ t.test('Ask and Plan give what the person said', async t => {
   t.match(await answers({ cancelled: true }), { ok: false, text: /cancelled/ })
   t.match(await call('Ask', ask, person([])), { ok: false, text: 'nobody answered' })
   t.match(await call('Ask', ask), { ok: false, text: /nobody watches/ })
-  const [yes, no] = [person([{ kind: 'plan', requestId: 'p', approve: true }]), person([{ kind: 'plan', requestId: 'p', approve: false, feedback: 'smaller' }])]
+  const [yes, no] = [
+    person([{ kind: 'plan', requestId: 'p', approve: true }]),
+    person([{ kind: 'plan', requestId: 'p', approve: false, feedback: 'smaller' }]),
+  ]
   t.match(await call('Plan', { text: 'do' }, yes), { ok: true })
   t.match(await call('Plan', { text: 'do' }, no), { ok: false, text: /not approved: smaller/ })
   t.same([yes.said, no.said], [['approved'], []])
@@ -298,22 +435,46 @@ t.test('Ask and Plan give what the person said', async t => {
 
 t.test('Ask, Plan, Code and Fetch refuse input that does not fit, and name the field', async t => {
   const bad: [string, unknown, RegExp][] = [
-    ['Ask', {}, /questions/], ['Ask', { questions: [] }, /at least one/], ['Ask', { questions: [{ question: 'a' }] }, /options/],
-    ['Ask', { questions: [{ question: 'a', options: [{}] }] }, /questions\.0\.options\.0.*label/], ['Ask', { questions: [{ question: 'a', options: [{ label: 'x' }, { label: 'x' }] }] }, /differ/],
-    ['Ask', { questions: [{ question: 'a', options: [] }, { question: 'a', options: [] }] }, /differ/], ['Plan', { text: '' }, /text/],
-    ['Code', {}, /source/], ['Code', { source: '' }, /source/], ['Code', { source: 'x', timeoutMs: 0 }, /timeoutMs/],
-    ['Fetch', {}, /url/], ['Fetch', { url: 'file:///etc/passwd' }, /http or https/], ['Fetch', { url: '/relative' }, /http or https/],
-    ['Fetch', { url: 'http://x', method: 'CONNECT' }, /method/], ['Fetch', { url: 'http://x', body: 'b' }, /none with GET/],
-    ['Fetch', { url: 'http://x', headers: { host: 'y' } }, /headers\.host/], ['Fetch', { url: 'http://x', headers: { 'a b': 'y' } }, /headers\.a b/],
-    ['Fetch', { url: 'http://x', headers: { a: 'y\r\nb: c' } }, /headers\.a/], ['Fetch', { url: 'http://x', headers: ['a'] }, /headers/],
+    ['Ask', {}, /questions/],
+    ['Ask', { questions: [] }, /at least one/],
+    ['Ask', { questions: [{ question: 'a' }] }, /options/],
+    ['Ask', { questions: [{ question: 'a', options: [{}] }] }, /questions\.0\.options\.0.*label/],
+    ['Ask', { questions: [{ question: 'a', options: [{ label: 'x' }, { label: 'x' }] }] }, /differ/],
+    [
+      'Ask',
+      {
+        questions: [
+          { question: 'a', options: [] },
+          { question: 'a', options: [] },
+        ],
+      },
+      /differ/,
+    ],
+    ['Plan', { text: '' }, /text/],
+    ['Code', {}, /source/],
+    ['Code', { source: '' }, /source/],
+    ['Code', { source: 'x', timeoutMs: 0 }, /timeoutMs/],
+    ['Fetch', {}, /url/],
+    ['Fetch', { url: 'file:///etc/passwd' }, /http or https/],
+    ['Fetch', { url: '/relative' }, /http or https/],
+    ['Fetch', { url: 'http://x', method: 'CONNECT' }, /method/],
+    ['Fetch', { url: 'http://x', body: 'b' }, /none with GET/],
+    ['Fetch', { url: 'http://x', headers: { host: 'y' } }, /headers\.host/],
+    ['Fetch', { url: 'http://x', headers: { 'a b': 'y' } }, /headers\.a b/],
+    ['Fetch', { url: 'http://x', headers: { a: 'y\r\nb: c' } }, /headers\.a/],
+    ['Fetch', { url: 'http://x', headers: ['a'] }, /headers/],
   ]
-  for (const [name, input, message] of bad) t.throws(() => tools[name]!.check(input), { message }, JSON.stringify(input))
+  for (const [name, input, message] of bad)
+    t.throws(() => tools[name]!.check(input), { message }, JSON.stringify(input))
 })
 
 t.test('Fetch gives the text of a page, names what is none, and fails with what a server refuses', async t => {
   const { call } = place(t)
   const server = createServer(({ url, method }, response) => {
-    if (url === '/latin') return response.writeHead(200, { 'content-type': 'text/plain; charset=latin1' }).end(Buffer.from('caf\xe9', 'latin1'))
+    if (url === '/latin')
+      return response
+        .writeHead(200, { 'content-type': 'text/plain; charset=latin1' })
+        .end(Buffer.from('caf\xe9', 'latin1'))
     if (url === '/picture') return response.writeHead(200, { 'content-type': 'image/png' }).end('png')
     if (url === '/no') return response.writeHead(403).end('go away')
     if (url === '/odd') return response.writeHead(200, { 'content-type': 'text/plain; charset=nonsense' }).end('plain')
@@ -323,10 +484,16 @@ t.test('Fetch gives the text of a page, names what is none, and fails with what 
   t.teardown(() => server.close())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   t.match(await call('Fetch', { url: `${url}/a` }), { ok: true, text: 'GET /a' })
-  t.match(await call('Fetch', { url, method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } }), { ok: true, text: 'POST /' })
+  t.match(await call('Fetch', { url, method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } }), {
+    ok: true,
+    text: 'POST /',
+  })
   t.match(await call('Fetch', { url: `${url}/latin` }), { ok: true, text: 'café' })
   t.match(await call('Fetch', { url: `${url}/odd` }), { ok: true, text: 'plain' })
   t.match(await call('Fetch', { url: `${url}/picture` }), { ok: true, text: '[3 bytes of image/png: no text]' })
   t.match(await call('Fetch', { url: `${url}/no` }), { ok: false, text: /^403 Forbidden from .*\ngo away$/ })
-  t.match(await call('Fetch', { url }, { reach: async () => ({ near: false, listeners: [] }) }), { ok: false, text: /loopback/ })
+  t.match(await call('Fetch', { url }, { reach: async () => ({ near: false, listeners: [] }) }), {
+    ok: false,
+    text: /loopback/,
+  })
 })

@@ -31,7 +31,6 @@ t.test('a copy made of the spare is as one made anew, also when the main line we
   t.match(git(workspace, 'branch', '--list'), /agent\/c-2/)
 })
 
-
 t.test('a half-made spare is not used', async t => {
   const { copies, data, dir } = place(t)
   await copies.warm()
@@ -77,58 +76,82 @@ for (const [what, put] of Object.entries(IN_THE_WAY)) {
   })
 }
 
-t.test('a repository that comes or goes after a first turn is in the next copy or not, and leaves those there are alone', async t => {
-  const { copies, workspace, data } = place(t)
-  const folder = (id: string) => join(data, 'plugins/agent/checkouts', id)
-  await copies.warm()
-  const before = await copies.ensure('before', [])
-  await copies.warm()
-  const nested = join(workspace, 'nested')
-  mkdirSync(nested)
-  git(nested, 'init', '-q', '-b', 'trunk')
-  commit(nested, { 'n.txt': 'n\n' }, 'inner first')
+t.test(
+  'a repository that comes or goes after a first turn is in the next copy or not, and leaves those there are alone',
+  async t => {
+    const { copies, workspace, data } = place(t)
+    const folder = (id: string) => join(data, 'plugins/agent/checkouts', id)
+    await copies.warm()
+    const before = await copies.ensure('before', [])
+    await copies.warm()
+    const nested = join(workspace, 'nested')
+    mkdirSync(nested)
+    git(nested, 'init', '-q', '-b', 'trunk')
+    commit(nested, { 'n.txt': 'n\n' }, 'inner first')
 
-  const during = await copies.ensure('during', [])
-  t.same(during.map(({ repo }) => repo), ['root', 'nested'])
-  t.equal(readFileSync(join(folder('during'), 'nested/n.txt'), 'utf8'), 'n\n')
-  writeFileSync(join(folder('before'), 'mine.txt'), 'mine')
-  mkdirSync(join(folder('before'), 'nested'))
-  writeFileSync(join(folder('before'), 'nested/own.txt'), 'own')
-  commit(workspace, { 'main.txt': 'main\n' }, 'the main line moves')
-  const moved = await copies.sync('before', await copies.ensure('before', before))
-  t.match(moved, { repos: exactly({ repo: 'root' }), commits: 1, blocked: { length: 0 } })
-  t.equal(git(workspace, 'ls-tree', '-r', '--name-only', 'agent/before', 'nested', 'mine.txt'), 'mine.txt\nnested/own.txt', 'what it made there is its own')
+    const during = await copies.ensure('during', [])
+    t.same(
+      during.map(({ repo }) => repo),
+      ['root', 'nested'],
+    )
+    t.equal(readFileSync(join(folder('during'), 'nested/n.txt'), 'utf8'), 'n\n')
+    writeFileSync(join(folder('before'), 'mine.txt'), 'mine')
+    mkdirSync(join(folder('before'), 'nested'))
+    writeFileSync(join(folder('before'), 'nested/own.txt'), 'own')
+    commit(workspace, { 'main.txt': 'main\n' }, 'the main line moves')
+    const moved = await copies.sync('before', await copies.ensure('before', before))
+    t.match(moved, { repos: exactly({ repo: 'root' }), commits: 1, blocked: { length: 0 } })
+    t.equal(
+      git(workspace, 'ls-tree', '-r', '--name-only', 'agent/before', 'nested', 'mine.txt'),
+      'mine.txt\nnested/own.txt',
+      'what it made there is its own',
+    )
 
-  await copies.warm()
-  rmSync(nested, { recursive: true })
-  t.same((await copies.ensure('after', [])).map(({ repo }) => repo), ['root'])
-  t.notOk(existsSync(join(folder('after'), 'nested')))
-  writeFileSync(join(folder('during'), 'mine.txt'), 'mine')
-  writeFileSync(join(folder('during'), 'nested/n.txt'), 'work on what is gone')
-  t.same((await copies.ensure('during', during)).map(({ repo }) => repo), ['root'])
-  t.equal(readFileSync(join(folder('during'), 'mine.txt'), 'utf8'), 'mine', 'work that was not committed yet is not lost with it')
-  t.equal(git(workspace, 'ls-tree', '-r', '--name-only', 'agent/during', 'nested', 'mine.txt'), 'mine.txt')
-})
+    await copies.warm()
+    rmSync(nested, { recursive: true })
+    t.same(
+      (await copies.ensure('after', [])).map(({ repo }) => repo),
+      ['root'],
+    )
+    t.notOk(existsSync(join(folder('after'), 'nested')))
+    writeFileSync(join(folder('during'), 'mine.txt'), 'mine')
+    writeFileSync(join(folder('during'), 'nested/n.txt'), 'work on what is gone')
+    t.same(
+      (await copies.ensure('during', during)).map(({ repo }) => repo),
+      ['root'],
+    )
+    t.equal(
+      readFileSync(join(folder('during'), 'mine.txt'), 'utf8'),
+      'mine',
+      'work that was not committed yet is not lost with it',
+    )
+    t.equal(git(workspace, 'ls-tree', '-r', '--name-only', 'agent/during', 'nested', 'mine.txt'), 'mine.txt')
+  },
+)
 
-t.test('dependencies that are installed after a first turn are in the next copy, and the one there is keeps its own', async t => {
-  const { copies, workspace, dir, data } = place(t)
-  const repos = await copies.ensure('c-1', [])
-  await copies.warm()
-  mkdirSync(join(workspace, 'node_modules/dep'), { recursive: true })
-  writeFileSync(join(workspace, 'node_modules/dep/index.js'), 'dep')
-  mkdirSync(join(dir, 'node_modules/own'), { recursive: true })
-  writeFileSync(join(dir, 'node_modules/own/index.js'), 'own')
-  t.same(await copies.ensure('c-1', repos), repos)
-  t.same((await copies.wall('c-1')).shown, [])
-  t.same(readdirSync(join(dir, 'node_modules')), ['own'])
-  const second = await copies.ensure('c-2', [])
-  const place2 = join(workspace, 'node_modules')
-  t.same((await copies.wall('c-2')).shown, [{ from: place2, to: place2 }])
-  t.same(await copies.commitRest('c-2', second), [{ repo: 'root', tip: second[0]!.base }])
-  t.equal(git(join(data, 'plugins/agent/checkouts/c-2'), 'status', '--porcelain'), '')
-})
+t.test(
+  'dependencies that are installed after a first turn are in the next copy, and the one there is keeps its own',
+  async t => {
+    const { copies, workspace, dir, data } = place(t)
+    const repos = await copies.ensure('c-1', [])
+    await copies.warm()
+    mkdirSync(join(workspace, 'node_modules/dep'), { recursive: true })
+    writeFileSync(join(workspace, 'node_modules/dep/index.js'), 'dep')
+    mkdirSync(join(dir, 'node_modules/own'), { recursive: true })
+    writeFileSync(join(dir, 'node_modules/own/index.js'), 'own')
+    t.same(await copies.ensure('c-1', repos), repos)
+    t.same((await copies.wall('c-1')).shown, [])
+    t.same(readdirSync(join(dir, 'node_modules')), ['own'])
+    const second = await copies.ensure('c-2', [])
+    const place2 = join(workspace, 'node_modules')
+    t.same((await copies.wall('c-2')).shown, [{ from: place2, to: place2 }])
+    t.same(await copies.commitRest('c-2', second), [{ repo: 'root', tip: second[0]!.base }])
+    t.equal(git(join(data, 'plugins/agent/checkouts/c-2'), 'status', '--porcelain'), '')
+  },
+)
 
-// In the daemon ---------------------------------------------------------------------------------------------------------
+// In the daemon
+// ---------------------------------------------------------------------------------------------------------
 
 const copyOf = ({ data }: Pick<Support, 'data'>, id: string) => join(data, 'agent/checkouts', id)
 
@@ -136,7 +159,12 @@ const copyOf = ({ data }: Pick<Support, 'data'>, id: string) => join(data, 'agen
 const spareAt = ({ data }: Pick<Support, 'data'>, head: string): Promise<void> => {
   const made = join(data, 'agent/made')
   const note = join(made, '.spare.json')
-  return onceIn(made, () => existsSync(note) && (JSON.parse(readFileSync(note, 'utf8')) as { repos: { head: string }[] }).repos[0]?.head === head)
+  return onceIn(
+    made,
+    () =>
+      existsSync(note)
+      && (JSON.parse(readFileSync(note, 'utf8')) as { repos: { head: string }[] }).repos[0]?.head === head,
+  )
 }
 
 /** A commit that adds, changes, moves, removes and turns files into programs and folders; answers it. */
@@ -154,7 +182,13 @@ const busyCommit = (workspace: string, word: string): string => {
   return inGit(workspace, 'rev-parse', 'HEAD').trim()
 }
 
-const FILES = { 'README.md': '# work\n', 'moves.txt': 'moves\n'.repeat(20), 'goes.txt': 'goes\n', tool: '#!/bin/sh\n', becomes: 'a file\n' }
+const FILES = {
+  'README.md': '# work\n',
+  'moves.txt': 'moves\n'.repeat(20),
+  'goes.txt': 'goes\n',
+  tool: '#!/bin/sh\n',
+  becomes: 'a file\n',
+}
 
 const begins = async (t: Test, daemon: Support, id: string, head: string): Promise<void> => {
   const frames = await runTurn(daemon.client, id, 'say here', { isolated: true })

@@ -14,7 +14,15 @@ const statusOf = async (read: Promise<AgentCard>): Promise<string> => (await rea
 
 t.test('without a credential nothing is told or done', async t => {
   const { url } = await daemonWith(t, GROUPS)
-  for (const [method, path] of [['GET', ''], ['GET', '/x'], ['GET', '/x/transcript'], ['GET', '/x/diff'], ['GET', '/x/root/file-diff?path=a'], ['POST', '/x/land'], ['POST', '/x/discard']] as const) {
+  for (const [method, path] of [
+    ['GET', ''],
+    ['GET', '/x'],
+    ['GET', '/x/transcript'],
+    ['GET', '/x/diff'],
+    ['GET', '/x/root/file-diff?path=a'],
+    ['POST', '/x/land'],
+    ['POST', '/x/discard'],
+  ] as const) {
     t.equal((await fetch(`${url}/agents${path}`, { method })).status, 401, `${method} /agents${path}`)
   }
 })
@@ -22,7 +30,12 @@ t.test('without a credential nothing is told or done', async t => {
 t.test('a token reaches what its scope names, and an editor only its own transcript', async t => {
   const { client, token } = await daemonWith(t, GROUPS)
   await runTurn(client, 'mine', WORK, { isolated: true })
-  const [drive, read, editor, other] = await Promise.all([token('drive'), token('read'), token('editor'), token('editor', 'other')])
+  const [drive, read, editor, other] = await Promise.all([
+    token('drive'),
+    token('read'),
+    token('editor'),
+    token('editor', 'other'),
+  ])
   t.equal((await read.client.call('GET /agents')).agents.length, 1)
   for (const call of ['POST /agents/{id}/land', 'POST /agents/{id}/discard'] as const) {
     await t.rejects(drive.client.call(call, { id: 'mine' }), { message: /land/ }, `drive on ${call}`)
@@ -30,8 +43,12 @@ t.test('a token reaches what its scope names, and an editor only its own transcr
   await t.rejects(editor.client.call('GET /agents'), { message: /read|drive|land/ })
   await runTurn(editor.client, 'its-own', 'say hello')
   t.equal((await editor.client.call('GET /agents/{id}/transcript', { id: 'its-own' })).total, 2)
-  await t.rejects(editor.client.call('GET /agents/{id}/transcript', { id: 'mine' }), { message: /only conversations it opened/ })
-  await t.rejects(other.client.call('GET /agents/{id}/transcript', { id: 'its-own' }), { message: /only conversations it opened/ })
+  await t.rejects(editor.client.call('GET /agents/{id}/transcript', { id: 'mine' }), {
+    message: /only conversations it opened/,
+  })
+  await t.rejects(other.client.call('GET /agents/{id}/transcript', { id: 'its-own' }), {
+    message: /only conversations it opened/,
+  })
 })
 
 t.test('bad input is refused before anything is read', async t => {
@@ -45,7 +62,8 @@ t.test('bad input is refused before anything is read', async t => {
   t.equal(await status('shared/land', { method: 'POST', body: '{}' }), 422)
   t.equal(await status('shared/discard', { method: 'POST', body: '{}' }), 422)
   t.equal(await status('c-1/elsewhere/file-diff?path=a'), 404)
-  for (const path of ['../x', '/etc/passwd', 'a//b', 'a%00b', '.', 'a/../b']) t.equal(await status(`c-1/root/file-diff?path=${path}`), 400, path)
+  for (const path of ['../x', '/etc/passwd', 'a//b', 'a%00b', '.', 'a/../b'])
+    t.equal(await status(`c-1/root/file-diff?path=${path}`), 400, path)
   t.equal(await status('c-1/root/file-diff?path=none.txt'), 404)
   t.equal(await status('c-1/root/file-diff?path=.git/config'), 404)
   t.equal(await status('c-1/root/file-diff'), 400)
@@ -58,7 +76,13 @@ t.test('the work of an isolated turn is shown, lands once, and the card follows'
   const { client, workspace } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', WORK, { isolated: true })
   const card = await client.call('GET /agents/{id}', { id: 'c-1' })
-  t.match(card, { status: 'ready', branch: 'agent/c-1', lastEnd: 'completed', diff: { files: 3, insertions: 3, deletions: 1 }, attention: { conflict: false } })
+  t.match(card, {
+    status: 'ready',
+    branch: 'agent/c-1',
+    lastEnd: 'completed',
+    diff: { files: 3, insertions: 3, deletions: 1 },
+    attention: { conflict: false },
+  })
   const { repos, conflicts } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
   t.equal(conflicts, undefined)
   t.same(repos[0]?.changes, [
@@ -66,8 +90,13 @@ t.test('the work of an isolated turn is shown, lands once, and the card follows'
     { path: 'deep/b.txt', status: 'added', additions: 1, deletions: 0, landed: false },
     { path: 'new.txt', status: 'added', additions: 1, deletions: 0, landed: false },
   ])
-  t.same(await client.call('GET /agents/{id}/{repo}/file-diff', { id: 'c-1', repo: 'root', path: 'README.md' }), { before: '# work\n', after: '# agent\n' })
-  t.same(await client.call('GET /agents/{id}/{repo}/file-diff', { id: 'c-1', repo: 'root', path: 'new.txt' }), { after: 'new\n' })
+  t.same(await client.call('GET /agents/{id}/{repo}/file-diff', { id: 'c-1', repo: 'root', path: 'README.md' }), {
+    before: '# work\n',
+    after: '# agent\n',
+  })
+  t.same(await client.call('GET /agents/{id}/{repo}/file-diff', { id: 'c-1', repo: 'root', path: 'new.txt' }), {
+    after: 'new\n',
+  })
   const before = [readFileSync(join(workspace, '.git/index')), inGit(workspace, 'rev-parse', 'HEAD')]
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.same([readFileSync(join(workspace, '.git/index')), inGit(workspace, 'rev-parse', 'HEAD')], before)
@@ -77,13 +106,19 @@ t.test('the work of an isolated turn is shown, lands once, and the card follows'
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
 })
 
-t.test('what does not fit is an answer, stays on the card, and is asked again against today\'s tree', async t => {
+t.test("what does not fit is an answer, stays on the card, and is asked again against today's tree", async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', WORK, { isolated: true })
   writeFileSync(join(workspace, 'README.md'), '# mine\n')
   const refused = await client.call('POST /agents/{id}/land', { id: 'c-1' })
-  t.same(refused, { landed: false, conflicts: [{ repo: 'root', paths: [{ path: 'README.md', reason: 'workspace' }], clean: 2, mainBranch: 'main' }] })
-  t.same(Object.keys(treeOf(workspace)).filter(path => !path.startsWith('.sandbox')), ['README.md'])
+  t.same(refused, {
+    landed: false,
+    conflicts: [{ repo: 'root', paths: [{ path: 'README.md', reason: 'workspace' }], clean: 2, mainBranch: 'main' }],
+  })
+  t.same(
+    Object.keys(treeOf(workspace)).filter(path => !path.startsWith('.sandbox')),
+    ['README.md'],
+  )
   t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'conflict', attention: { conflict: true } })
   const { repos, conflicts } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
   t.same(conflicts, refused.conflicts)
@@ -96,10 +131,18 @@ t.test('what does not fit is an answer, stays on the card, and is asked again ag
 
 t.test('a writing agent holds a landing off unless forced, a parked one does not', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
-  await client.call('POST /agent', { conversationId: 'c-1', isolated: true, prompt: 'write a.txt\n| a\nask Go on?\n| yes: on\nwrite b.txt\n| b\nwait words 60000' })
+  await client.call('POST /agent', {
+    conversationId: 'c-1',
+    isolated: true,
+    prompt: 'write a.txt\n| a\nask Go on?\n| yes: on\nwrite b.txt\n| b\nwait words 60000',
+  })
   const watched = framesOf(client, 'c-1')
   const card = await watched.until(({ kind }) => kind === 'question')
-  t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'awaiting', attention: { question: true }, cards: exactly({ kind: 'question' }) })
+  t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), {
+    status: 'awaiting',
+    attention: { question: true },
+    cards: exactly({ kind: 'question' }),
+  })
   await t.rejects(client.call('POST /agents/{id}/discard', { id: 'c-1' }), { message: /parked/ })
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'a\n')
@@ -136,11 +179,18 @@ t.test('two repositories land independently, and one of them that cannot is told
   writeFileSync(join(nested, 'n.txt'), 'mine\n')
   inGit(nested, 'commit', '-q', '-a', '-m', 'mine')
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
-    landed: false, conflicts: [{ repo: 'nested', paths: [{ path: 'n.txt', reason: 'diverged' }], clean: 0, mainBranch: 'trunk' }],
+    landed: false,
+    conflicts: [{ repo: 'nested', paths: [{ path: 'n.txt', reason: 'diverged' }], clean: 0, mainBranch: 'trunk' }],
   })
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\n')
   t.equal(readFileSync(join(nested, 'n.txt'), 'utf8'), 'mine\n')
-  t.match((await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.map(({ repo, changes }) => [repo, changes[0]?.landed]), exactly(exactly('root', true), exactly('nested', false)))
+  t.match(
+    (await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.map(({ repo, changes }) => [
+      repo,
+      changes[0]?.landed,
+    ]),
+    exactly(exactly('root', true), exactly('nested', false)),
+  )
 })
 
 t.test('work of a conversation is not lost when a person takes one of its repositories away', async t => {
@@ -149,9 +199,16 @@ t.test('work of a conversation is not lost when a person takes one of its reposi
   makeWorkspace(nested, { 'n.txt': 'n\n' })
   await runTurn(client, 'c-1', 'write a.txt\n| agent\nwrite nested/n.txt\n| agent\nsay done', { isolated: true })
   rmSync(nested, { recursive: true })
-  const changes = async () => (await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.map(({ repo, changes }) => [repo, changes.map(({ path }) => path)])
+  const changes = async () =>
+    (await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.map(({ repo, changes }) => [
+      repo,
+      changes.map(({ path }) => path),
+    ])
   t.same(await changes(), [['root', ['a.txt']]], 'what cannot be read is left out')
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: false, conflicts: [{ repo: 'nested', paths: [], clean: 0 }] })
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
+    landed: false,
+    conflicts: [{ repo: 'nested', paths: [], clean: 0 }],
+  })
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\n', 'the other one landed')
   t.same((await client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, [])
   t.equal((await runTurn(client, 'c-1', 'append a.txt\n| on')).at(-1)?.kind, 'done')
@@ -188,9 +245,16 @@ t.test('work that main takes in by another road is landed by itself, and a faile
   t.equal(await statusOf(client.call('GET /agents/{id}', { id: 'merged' })), 'ready')
   inGit(workspace, 'merge', '-q', '--ff-only', 'agent/merged')
   t.equal(await statusOf(client.call('GET /agents/{id}', { id: 'merged' })), 'landed')
-  t.match((await client.call('GET /agents/{id}/diff', { id: 'merged' })).repos[0]?.changes, exactly({ path: 'a.txt', landed: true }))
+  t.match(
+    (await client.call('GET /agents/{id}/diff', { id: 'merged' })).repos[0]?.changes,
+    exactly({ path: 'a.txt', landed: true }),
+  )
   await runTurn(client, 'failed', 'write b.txt\n| b\nfail it broke', { isolated: true })
-  t.match(await client.call('GET /agents/{id}', { id: 'failed' }), { status: 'error', failure: /it broke/, diff: { files: 1 } })
+  t.match(await client.call('GET /agents/{id}', { id: 'failed' }), {
+    status: 'error',
+    failure: /it broke/,
+    diff: { files: 1 },
+  })
   await client.call('POST /agents/{id}/land', { id: 'failed' })
   const { status, failure } = await client.call('GET /agents/{id}', { id: 'failed' })
   t.same([status, failure], ['landed', undefined])
@@ -217,16 +281,34 @@ t.test('a conflict that a person ends by merging the branch by hand is landed in
 
 t.test('uncommitted work of a running turn is in the diff, and reading it moves nothing', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
-  await client.call('POST /agent', { conversationId: 'c-1', isolated: true, prompt: 'write package.json\n| {"name": "thing"}\nwrite src/a.bin\n| a\nrun printf "\\0\\1" > src/a.bin\nask Go on?\n| yes: on' })
+  await client.call('POST /agent', {
+    conversationId: 'c-1',
+    isolated: true,
+    prompt:
+      'write package.json\n| {"name": "thing"}\nwrite src/a.bin\n| a\nrun printf "\\0\\1" > src/a.bin\nask Go '
+      + 'on?\n| yes: on',
+  })
   await framesOf(client, 'c-1').until(({ kind }) => kind === 'question')
   const tip = inGit(workspace, 'rev-parse', 'agent/c-1')
   const { repos } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
-  t.same(repos[0]?.changes.map(({ path, additions }) => [path, additions]), [['package.json', 1], ['src/a.bin', undefined]])
+  t.same(
+    repos[0]?.changes.map(({ path, additions }) => [path, additions]),
+    [
+      ['package.json', 1],
+      ['src/a.bin', undefined],
+    ],
+  )
   t.same(repos[0]?.modules, [{ dir: '', name: 'thing' }])
-  t.same(await client.call('GET /agents/{id}/{repo}/file-diff', { id: 'c-1', repo: 'root', path: 'src/a.bin' }), { binary: true })
+  t.same(await client.call('GET /agents/{id}/{repo}/file-diff', { id: 'c-1', repo: 'root', path: 'src/a.bin' }), {
+    binary: true,
+  })
   t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), tip)
   await client.call('POST /agent/stop', { conversationId: 'c-1' })
-  t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'stopped', diff: { files: 2 } }, 'what it left is on its branch')
+  t.match(
+    await client.call('GET /agents/{id}', { id: 'c-1' }),
+    { status: 'stopped', diff: { files: 2 } },
+    'what it left is on its branch',
+  )
 })
 
 t.test('an isolated turn that plants filters, hooks, refs and links lands nothing of them', async t => {
@@ -234,16 +316,26 @@ t.test('an isolated turn that plants filters, hooks, refs and links lands nothin
   const trap = join(data, '..', 'trap')
   const config = readFileSync(join(workspace, '.git/config'), 'utf8')
   const head = inGit(workspace, 'rev-parse', 'main')
-  await runTurn(client, 'c-1', [
-    'write README.md', '| # agent', 'write .gitattributes', '| * filter=x diff=x',
-    `run git config filter.x.smudge 'touch ${trap}'; git config core.fsmonitor 'touch ${trap}'; true`,
-    `run mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ${trap}' > "$(git rev-parse --git-common-dir)/hooks/post-checkout"; true`,
-    'run git commit -q --allow-empty -m x; git update-ref refs/heads/main HEAD; true',
-    'run ln -s /etc out; true',
-    'say done',
-  ].join('\n'), { isolated: true })
+  await runTurn(
+    client,
+    'c-1',
+    [
+      'write README.md',
+      '| # agent',
+      'write .gitattributes',
+      '| * filter=x diff=x',
+      `run git config filter.x.smudge 'touch ${trap}'; git config core.fsmonitor 'touch ${trap}'; true`,
+      `run mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ${trap}' > "$(git rev-parse `
+        + '--git-common-dir)/hooks/post-checkout"; true',
+      'run git commit -q --allow-empty -m x; git update-ref refs/heads/main HEAD; true',
+      'run ln -s /etc out; true',
+      'say done',
+    ].join('\n'),
+    { isolated: true },
+  )
   t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
-    landed: false, conflicts: exactly({ repo: 'root', paths: exactly({ path: 'out', reason: 'workspace' }) }),
+    landed: false,
+    conflicts: exactly({ repo: 'root', paths: exactly({ path: 'out', reason: 'workspace' }) }),
   })
   t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# work\n')
   await runTurn(client, 'c-1', 'run rm out\nsay done', { isolated: true })

@@ -10,9 +10,19 @@ import { framesOf, runTurn } from '../../support/turns.js'
 
 const GROUPS = ['system', 'agent', 'agents']
 const CALLS = [
-  ['GET', '/archived'], ['GET', '/search?query=ab'], ['POST', '/x/place'], ['POST', '/x/rename'], ['POST', '/x/seen'], ['POST', '/seen'],
-  ['POST', '/x/request-land'], ['GET', '/x/queue'], ['DELETE', '/x/queue/m'], ['POST', '/x/queue/order'], ['POST', '/archive'],
-  ['POST', '/unarchive'], ['POST', '/purge'],
+  ['GET', '/archived'],
+  ['GET', '/search?query=ab'],
+  ['POST', '/x/place'],
+  ['POST', '/x/rename'],
+  ['POST', '/x/seen'],
+  ['POST', '/seen'],
+  ['POST', '/x/request-land'],
+  ['GET', '/x/queue'],
+  ['DELETE', '/x/queue/m'],
+  ['POST', '/x/queue/order'],
+  ['POST', '/archive'],
+  ['POST', '/unarchive'],
+  ['POST', '/purge'],
 ] as const
 
 /** A conversation whose turn waits, with messages behind it. */
@@ -20,7 +30,12 @@ const queued = async (client: Client, id: string, words: readonly string[]): Pro
   await client.call('POST /agent', { conversationId: id, prompt: 'say first\nwait words 60000' })
   const runs: string[] = []
   for (const word of words) {
-    const { run, delivery } = await client.call('POST /agent', { conversationId: id, messageId: `m-${word}`, prompt: `say ${word}`, errand: 'ci-fix' })
+    const { run, delivery } = await client.call('POST /agent', {
+      conversationId: id,
+      messageId: `m-${word}`,
+      prompt: `say ${word}`,
+      errand: 'ci-fix',
+    })
     if (delivery !== 'queued') throw new Error(`${word} was ${delivery}`)
     runs.push(run)
   }
@@ -28,13 +43,17 @@ const queued = async (client: Client, id: string, words: readonly string[]): Pro
 }
 
 const said = async (client: Client, id: string): Promise<string[]> =>
-  (await client.call('GET /agents/{id}/transcript', { id })).messages.filter(({ role }) => role === 'assistant').map(({ text }) => text.trim())
+  (await client.call('GET /agents/{id}/transcript', { id })).messages
+    .filter(({ role }) => role === 'assistant')
+    .map(({ text }) => text.trim())
 
-const parked = (workspace: string): string => inGit(workspace, 'for-each-ref', '--format=%(refname)', 'refs/sandbox/parked', 'refs/heads/agent').trim()
+const parked = (workspace: string): string =>
+  inGit(workspace, 'for-each-ref', '--format=%(refname)', 'refs/sandbox/parked', 'refs/heads/agent').trim()
 
 t.test('without a credential nothing is told or done', async t => {
   const { url } = await daemonWith(t, GROUPS)
-  for (const [method, path] of CALLS) t.equal((await fetch(`${url}/agents${path}`, { method })).status, 401, `${method} ${path}`)
+  for (const [method, path] of CALLS)
+    t.equal((await fetch(`${url}/agents${path}`, { method })).status, 401, `${method} ${path}`)
 })
 
 t.test('a token reaches what its scope names', async t => {
@@ -42,9 +61,13 @@ t.test('a token reaches what its scope names', async t => {
   await runTurn(client, 'c-1', 'say hello')
   const [read, drive, land, editor] = await Promise.all([token('read'), token('drive'), token('land'), token('editor')])
   const status = async ({ token }: { token: string }, method: string, path: string, body: object = {}) =>
-    (await fetch(`${url}/agents${path}`, {
-      method, headers: { 'x-sandbox-control': token, 'content-type': 'application/json' }, ...(method === 'POST' && { body: JSON.stringify(body) }),
-    })).status
+    (
+      await fetch(`${url}/agents${path}`, {
+        method,
+        headers: { 'x-sandbox-control': token, 'content-type': 'application/json' },
+        ...(method === 'POST' && { body: JSON.stringify(body) }),
+      })
+    ).status
   for (const [method, path] of CALLS) {
     t.equal(await status(editor, method, path), 403, `editor on ${method} ${path}`)
     if (method !== 'GET') t.equal(await status(read, method, path), 403, `read on ${method} ${path}`)
@@ -61,18 +84,30 @@ t.test('bad input and unknown conversations are refused, and then nothing is don
   await runTurn(client, 'c-1', 'say hello')
   const status = async (method: string, path: string, body?: object) =>
     (await fetch(`/agents${path}`, { method, ...(body && { body: JSON.stringify(body) }) })).status
-  for (const query of ['', '?query=a', `?query=${'x'.repeat(201)}`]) t.equal(await status('GET', `/search${query}`), 400, `search${query.slice(0, 20)}`)
+  for (const query of ['', '?query=a', `?query=${'x'.repeat(201)}`])
+    t.equal(await status('GET', `/search${query}`), 400, `search${query.slice(0, 20)}`)
   t.equal(await status('GET', '/archived?limit=0'), 400)
-  for (const title of ['', '   ', 'x'.repeat(81)]) t.equal(await status('POST', '/c-1/rename', { title }), 400, `title ${title.slice(0, 5)}`)
+  for (const title of ['', '   ', 'x'.repeat(81)])
+    t.equal(await status('POST', '/c-1/rename', { title }), 400, `title ${title.slice(0, 5)}`)
   t.equal(await status('POST', '/c-1/place', { text: '' }), 400)
   t.equal(await status('POST', '/unarchive', { ids: [] }), 400)
   for (const [method, path, body] of [
-    ['POST', '/none/rename', { title: 'x' }], ['POST', '/none/seen', {}], ['POST', '/none/place', { text: 'x' }], ['GET', '/none/queue'],
-    ['DELETE', '/none/queue/m'], ['POST', '/none/queue/order', { messageIds: [] }], ['POST', '/none/request-land', {}],
-    ['POST', '/seen', { ids: ['c-1', 'none'] }], ['POST', '/archive', { ids: ['c-1', 'none'] }],
-    ['POST', '/unarchive', { ids: ['none'] }], ['POST', '/purge', { ids: ['none'] }],
-  ] as const) t.equal(await status(method, path, body), 404, `${method} ${path}`)
-  const { agents: [card] } = await client.call('GET /agents')
+    ['POST', '/none/rename', { title: 'x' }],
+    ['POST', '/none/seen', {}],
+    ['POST', '/none/place', { text: 'x' }],
+    ['GET', '/none/queue'],
+    ['DELETE', '/none/queue/m'],
+    ['POST', '/none/queue/order', { messageIds: [] }],
+    ['POST', '/none/request-land', {}],
+    ['POST', '/seen', { ids: ['c-1', 'none'] }],
+    ['POST', '/archive', { ids: ['c-1', 'none'] }],
+    ['POST', '/unarchive', { ids: ['none'] }],
+    ['POST', '/purge', { ids: ['none'] }],
+  ] as const)
+    t.equal(await status(method, path, body), 404, `${method} ${path}`)
+  const {
+    agents: [card],
+  } = await client.call('GET /agents')
   t.match(card, { id: 'c-1', title: 'say hello', seenAt: undefined })
 })
 
@@ -89,7 +124,10 @@ t.test('a title a person chose and the read marks are kept and are no activity',
   t.same((await client.call('GET /agents')).rev, rev)
   await client.call('POST /agent', { conversationId: 'c-1', prompt: 'ask Go on?\n| yes: on', title: 'other' })
   await framesOf(client, 'c-1').until(({ kind }) => kind === 'question')
-  t.match(await client.call('POST /agents/{id}/rename', { id: 'c-1', title: 'While it works' }), { title: 'While it works', status: 'awaiting' })
+  t.match(await client.call('POST /agents/{id}/rename', { id: 'c-1', title: 'While it works' }), {
+    title: 'While it works',
+    status: 'awaiting',
+  })
   await client.call('POST /agent/stop', { conversationId: 'c-1' })
 })
 
@@ -98,57 +136,105 @@ t.test('waiting messages are listed, taken back and put in order, and start when
   const [, runB] = await queued(client, 'c-1', ['a', 'b', 'c'])
   const frames = framesOf(client, 'c-1')
   const line = await client.call('GET /agents/{id}/queue', { id: 'c-1' })
-  t.match(line, { paused: false, messages: exactly({ messageId: 'm-a', text: 'say a' }, { messageId: 'm-b' }, { messageId: 'm-c' }) })
+  t.match(line, {
+    paused: false,
+    messages: exactly({ messageId: 'm-a', text: 'say a' }, { messageId: 'm-b' }, { messageId: 'm-c' }),
+  })
   t.equal(line.running, (await client.call('GET /agents/{id}', { id: 'c-1' })).run)
   const watching = framesOf(client, 'c-1', { run: runB! }).all()
-  const { removed, messages } = await client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'c-1', messageId: 'm-b' })
+  const { removed, messages } = await client.call('DELETE /agents/{id}/queue/{messageId}', {
+    id: 'c-1',
+    messageId: 'm-b',
+  })
   t.match(removed, { messageId: 'm-b', text: 'say b', run: runB })
-  t.same(messages.map(({ messageId }) => messageId), ['m-a', 'm-c'])
+  t.same(
+    messages.map(({ messageId }) => messageId),
+    ['m-a', 'm-c'],
+  )
   t.same(await watching, [], 'nobody waits for a run that never starts')
   await frames.until(frame => frame.kind === 'queue' && frame.messages.length === 2)
-  await t.rejects(client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'c-1', messageId: 'm-b' }), { name: 'Refusal', reason: 'not-found' })
-  t.match(await client.call('POST /agent', { conversationId: 'c-1', messageId: 'm-b', prompt: 'say b' }), { run: runB, delivery: 'queued' })
+  await t.rejects(client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'c-1', messageId: 'm-b' }), {
+    name: 'Refusal',
+    reason: 'not-found',
+  })
+  t.match(await client.call('POST /agent', { conversationId: 'c-1', messageId: 'm-b', prompt: 'say b' }), {
+    run: runB,
+    delivery: 'queued',
+  })
   for (const messageIds of [['m-a'], ['m-a', 'm-a'], ['m-a', 'm-b'], ['m-a', 'm-c', 'm-c']]) {
-    await t.rejects(client.call('POST /agents/{id}/queue/order', { id: 'c-1', messageIds }), { name: 'Refusal', reason: 'conflict' }, messageIds.join())
+    await t.rejects(
+      client.call('POST /agents/{id}/queue/order', { id: 'c-1', messageIds }),
+      { name: 'Refusal', reason: 'conflict' },
+      messageIds.join(),
+    )
   }
   const ordered = await client.call('POST /agents/{id}/queue/order', { id: 'c-1', messageIds: ['m-c', 'm-a'] })
-  t.same([ordered.messages.map(({ messageId }) => messageId), ordered.paused, ordered.run], [['m-c', 'm-a'], false, undefined])
+  t.same(
+    [ordered.messages.map(({ messageId }) => messageId), ordered.paused, ordered.run],
+    [['m-c', 'm-a'], false, undefined],
+  )
   await client.call('POST /agent/stop', { conversationId: 'c-1' })
   t.match(await client.call('GET /agents/{id}/queue', { id: 'c-1' }), { paused: true, running: undefined })
-  const { run, paused } = await client.call('POST /agents/{id}/queue/order', { id: 'c-1', messageIds: ['m-c', 'm-a'], start: true })
+  const { run, paused } = await client.call('POST /agents/{id}/queue/order', {
+    id: 'c-1',
+    messageIds: ['m-c', 'm-a'],
+    start: true,
+  })
   t.equal(paused, false)
   await framesOf(client, 'c-1', { run: run! }).all()
   await framesOf(client, 'c-1', { run: ordered.messages[1]!.run }).all()
   t.same(await said(client, 'c-1'), ['first', 'c', 'a'])
-  await t.rejects(client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'c-1', messageId: 'm-c' }), { name: 'Refusal', reason: 'conflict', message: /delivered/ })
-  await t.rejects(client.call('POST /agents/{id}/queue/order', { id: 'c-1', messageIds: [], start: true }), { name: 'Refusal', reason: 'unprocessable' })
+  await t.rejects(client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'c-1', messageId: 'm-c' }), {
+    name: 'Refusal',
+    reason: 'conflict',
+    message: /delivered/,
+  })
+  await t.rejects(client.call('POST /agents/{id}/queue/order', { id: 'c-1', messageIds: [], start: true }), {
+    name: 'Refusal',
+    reason: 'unprocessable',
+  })
 })
 
-t.test('asking for a landing of work that could not be put on its branch says why, and holds once it could', async t => {
-  const { client, data } = await daemonWith(t, GROUPS)
-  const { run } = await client.call('POST /agent', { conversationId: 'c-1', prompt: 'write a.txt\n| a\nthink on it\nwait 60000', isolated: true })
-  const watched = framesOf(client, 'c-1', { run: run! })
-  await watched.until(({ kind }) => kind === 'thinking')
-  const folder = join(data, 'agent', 'git')
-  const [gitdir] = readdirSync(folder).filter(name => existsSync(join(folder, name, 'objects')))
-  const objects = join(folder, gitdir!, 'objects')
-  renameSync(objects, `${objects}-away`)
-  await client.call('POST /agent/stop', { conversationId: 'c-1' })
-  await watched.all()
-  await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'c-1' }), {
-    name: 'Refusal', reason: 'dependency', message: /^the work of c-1 is not on its branch yet: the private copy is damaged/,
-  })
-  renameSync(`${objects}-away`, objects)
-  t.match((await client.call('POST /agents/{id}/request-land', { id: 'c-1' })).landRequested, { at: Number })
-})
+t.test(
+  'asking for a landing of work that could not be put on its branch says why, and holds once it could',
+  async t => {
+    const { client, data } = await daemonWith(t, GROUPS)
+    const { run } = await client.call('POST /agent', {
+      conversationId: 'c-1',
+      prompt: 'write a.txt\n| a\nthink on it\nwait 60000',
+      isolated: true,
+    })
+    const watched = framesOf(client, 'c-1', { run: run! })
+    await watched.until(({ kind }) => kind === 'thinking')
+    const folder = join(data, 'agent', 'git')
+    const [gitdir] = readdirSync(folder).filter(name => existsSync(join(folder, name, 'objects')))
+    const objects = join(folder, gitdir!, 'objects')
+    renameSync(objects, `${objects}-away`)
+    await client.call('POST /agent/stop', { conversationId: 'c-1' })
+    await watched.all()
+    await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'c-1' }), {
+      name: 'Refusal',
+      reason: 'dependency',
+      message: /^the work of c-1 is not on its branch yet: the private copy is damaged/,
+    })
+    renameSync(`${objects}-away`, objects)
+    t.match((await client.call('POST /agents/{id}/request-land', { id: 'c-1' })).landRequested, { at: Number })
+  },
+)
 
 t.test('asking for a landing names who asked first, until the work lands', async t => {
   const { client, token } = await daemonWith(t, GROUPS)
   await runTurn(client, 'shared', 'say hello')
   await runTurn(client, 'idle', 'say hello', { isolated: true })
   await runTurn(client, 'c-1', 'write a.txt\n| a', { isolated: true })
-  await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'shared' }), { name: 'Refusal', reason: 'unprocessable' })
-  await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'idle' }), { name: 'Refusal', reason: 'conflict' })
+  await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'shared' }), {
+    name: 'Refusal',
+    reason: 'unprocessable',
+  })
+  await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'idle' }), {
+    name: 'Refusal',
+    reason: 'conflict',
+  })
   const drive = await token('drive', 'ci')
   const watching = new AbortController()
   t.teardown(() => watching.abort())
@@ -180,8 +266,13 @@ t.test('an archived conversation keeps its work on a parked branch, and its next
   t.equal(parked(workspace), 'refs/sandbox/parked/c-1')
   t.notOk(existsSync(join(data, 'agent', 'checkouts', 'c-1')))
   const left = () => {
-    const held = readdirSync(join(data, 'agent/made')).flatMap(name => (JSON.parse(readFileSync(join(data, 'agent/made', name), 'utf8')) as { repos: { gitdir: string }[] }).repos)
-    return readdirSync(join(data, 'agent/git')).filter(name => !held.some(({ gitdir }) => join(data, 'agent/git', name).startsWith(gitdir)))
+    const held = readdirSync(join(data, 'agent/made')).flatMap(
+      name =>
+        (JSON.parse(readFileSync(join(data, 'agent/made', name), 'utf8')) as { repos: { gitdir: string }[] }).repos,
+    )
+    return readdirSync(join(data, 'agent/git')).filter(
+      name => !held.some(({ gitdir }) => join(data, 'agent/git', name).startsWith(gitdir)),
+    )
   }
   // The spare copy has a git dir before it is finished.
   for (let look = 0; look < 200 && left().length > 0; look++) await delay(50)
@@ -189,11 +280,18 @@ t.test('an archived conversation keeps its work on a parked branch, and its next
   t.match(await client.call('GET /agents'), { agents: { length: 0 }, rev })
   t.match(await client.call('GET /agents/archived'), { agents: exactly({ id: 'c-1' }), held: { length: 0 } })
   t.equal((await client.call('POST /agents/archive', { ids: ['c-1'] })).moved.length, 1, 'again is as good')
-  t.match((await client.call('POST /agents/unarchive', { ids: ['c-1'] })).moved, exactly({ id: 'c-1', archivedAt: undefined }))
+  t.match(
+    (await client.call('POST /agents/unarchive', { ids: ['c-1'] })).moved,
+    exactly({ id: 'c-1', archivedAt: undefined }),
+  )
   t.match((await client.call('GET /agents')).agents, exactly({ id: 'c-1', status: 'ready' }))
   await client.call('POST /agents/archive', { ids: ['c-1'] })
   await runTurn(client, 'c-1', 'run cat a.txt b.txt\nexpect more\nsay back')
-  t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { lastEnd: 'completed', archivedAt: undefined, diff: { files: 2 } })
+  t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), {
+    lastEnd: 'completed',
+    archivedAt: undefined,
+    diff: { files: 2 },
+  })
   t.equal(parked(workspace), 'refs/heads/agent/c-1')
   t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), tip)
 })
@@ -219,22 +317,38 @@ t.test('a retired copy lands from its parked branch', async t => {
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'a\n')
 })
 
-t.test('a working conversation is not archived, a copy off its branch stays, and without ids the finished ones go', async t => {
-  const { client, data } = await daemonWith(t, GROUPS)
-  await runTurn(client, 'ready', 'write a.txt\n| a', { isolated: true })
-  await runTurn(client, 'idle', 'say hello')
-  await runTurn(client, 'off', 'run git checkout -q --detach\nrun echo x > x.txt', { isolated: true })
-  await queued(client, 'works', ['a'])
-  await t.rejects(client.call('POST /agents/archive', { ids: ['idle', 'works'] }), { name: 'Refusal', reason: 'conflict', message: /running/ })
-  t.equal((await client.call('GET /agents')).agents.length, 4, 'nothing moved')
-  await t.rejects(client.call('POST /agents/{id}/place', { id: 'works', text: 'x' }), { name: 'Refusal', reason: 'conflict' })
-  const { moved, failed } = await client.call('POST /agents/archive', { ids: ['off', 'ready'] })
-  t.same(moved.map(({ id }) => id), ['ready'])
-  t.match(failed, exactly({ id: 'off', message: /does not stand on its branch/ }))
-  t.equal(readFileSync(join(data, 'agent', 'checkouts', 'off', 'x.txt'), 'utf8'), 'x\n')
-  await client.call('POST /agent/stop', { conversationId: 'works' })
-  t.same((await client.call('POST /agents/archive')).moved.map(({ id }) => id), ['idle'])
-})
+t.test(
+  'a working conversation is not archived, a copy off its branch stays, and without ids the finished ones go',
+  async t => {
+    const { client, data } = await daemonWith(t, GROUPS)
+    await runTurn(client, 'ready', 'write a.txt\n| a', { isolated: true })
+    await runTurn(client, 'idle', 'say hello')
+    await runTurn(client, 'off', 'run git checkout -q --detach\nrun echo x > x.txt', { isolated: true })
+    await queued(client, 'works', ['a'])
+    await t.rejects(client.call('POST /agents/archive', { ids: ['idle', 'works'] }), {
+      name: 'Refusal',
+      reason: 'conflict',
+      message: /running/,
+    })
+    t.equal((await client.call('GET /agents')).agents.length, 4, 'nothing moved')
+    await t.rejects(client.call('POST /agents/{id}/place', { id: 'works', text: 'x' }), {
+      name: 'Refusal',
+      reason: 'conflict',
+    })
+    const { moved, failed } = await client.call('POST /agents/archive', { ids: ['off', 'ready'] })
+    t.same(
+      moved.map(({ id }) => id),
+      ['ready'],
+    )
+    t.match(failed, exactly({ id: 'off', message: /does not stand on its branch/ }))
+    t.equal(readFileSync(join(data, 'agent', 'checkouts', 'off', 'x.txt'), 'utf8'), 'x\n')
+    await client.call('POST /agent/stop', { conversationId: 'works' })
+    t.same(
+      (await client.call('POST /agents/archive')).moved.map(({ id }) => id),
+      ['idle'],
+    )
+  },
+)
 
 t.test('the archive is paged by the moment things were put away', async t => {
   const { client } = await daemonWith(t, GROUPS)
@@ -258,7 +372,11 @@ t.test('purging takes branch, record and words away for good, and only what is a
   await runTurn(client, 'c-2', 'say hello')
   await client.call('GET /agents/search', { query: 'zebrafish' })
   await client.call('POST /agents/archive', { ids: ['c-1'] })
-  await t.rejects(client.call('POST /agents/purge', { ids: ['c-1', 'c-2'] }), { name: 'Refusal', reason: 'conflict', message: /c-2/ })
+  await t.rejects(client.call('POST /agents/purge', { ids: ['c-1', 'c-2'] }), {
+    name: 'Refusal',
+    reason: 'conflict',
+    message: /c-2/,
+  })
   t.equal((await client.call('GET /agents/archived')).agents.length, 1, 'nothing was removed')
   t.same(await client.call('POST /agents/purge'), { removed: ['c-1'] })
   t.equal(parked(workspace), '')
@@ -266,38 +384,46 @@ t.test('purging takes branch, record and words away for good, and only what is a
   t.same((await client.call('GET /agents/search', { query: 'zebrafish' })).matches, [])
   const folder = join(data, 'agent')
   t.notMatch(readFileSync(join(folder, 'search.sqlite')).toString('latin1'), /zebrafish/)
-  const holding = readdirSync(data, { recursive: true, encoding: 'utf8' }).filter(path => /transcripts|frames/.test(path) && /c-1/.test(path))
+  const holding = readdirSync(data, { recursive: true, encoding: 'utf8' }).filter(
+    path => /transcripts|frames/.test(path) && /c-1/.test(path),
+  )
   t.same(holding, [])
   await runTurn(client, 'c-1', 'say anew', { isolated: true })
   t.equal((await client.call('GET /agents/{id}/transcript', { id: 'c-1' })).total, 2)
   t.notOk(existsSync(join(folder, 'checkouts', 'c-1', 'a.txt')))
 })
 
-t.test('conversations are found by title and by words, live and archived, with the person\'s own line first', async t => {
-  const { client } = await daemonWith(t, GROUPS)
-  await runTurn(client, 'title', 'say nothing', { title: 'About Pelicans' })
-  await runTurn(client, 'agent', 'say one\n| two pelicans three\n| four')
-  await runTurn(client, 'both', '# first line\n# a pelicanish wish\nsay pelican')
-  await runTurn(client, 'think', 'think of penguins\nsay done')
-  await client.call('POST /agents/archive', { ids: ['both'] })
-  const find = async (query: string, caseSensitive?: boolean) => {
-    const { matches, indexing, scanned } = await client.call('GET /agents/search', { query, ...(caseSensitive && { caseSensitive }) })
-    t.same([indexing, scanned >= 4], [false, true])
-    return new Map(matches.map(({ id, snippet }) => [id, snippet]))
-  }
-  const found = await find('PELICAN')
-  t.same([...found.keys()].sort(), ['agent', 'both', 'title'])
-  t.same(found.get('both'), { text: '# a pelicanish wish', speaker: 'user' })
-  t.equal(found.get('title'), undefined)
-  t.same([...(await find('Pelicans', true)).keys()], ['title'])
-  t.equal((await find('pe')).size, 4, 'two letters')
-  t.equal((await find('"pelican')).size, 0)
-  await client.call('POST /agent', { conversationId: 'live', prompt: 'say an albatross\nwait words 60000' })
-  await framesOf(client, 'live').until(({ kind }) => kind === 'text_end')
-  t.same([...(await find('n albatros')).keys()], ['live'])
-  await client.call('POST /agent/stop', { conversationId: 'live' })
-  t.same([...(await find('n albatros')).keys()], ['live'], 'and in its record')
-})
+t.test(
+  "conversations are found by title and by words, live and archived, with the person's own line first",
+  async t => {
+    const { client } = await daemonWith(t, GROUPS)
+    await runTurn(client, 'title', 'say nothing', { title: 'About Pelicans' })
+    await runTurn(client, 'agent', 'say one\n| two pelicans three\n| four')
+    await runTurn(client, 'both', '# first line\n# a pelicanish wish\nsay pelican')
+    await runTurn(client, 'think', 'think of penguins\nsay done')
+    await client.call('POST /agents/archive', { ids: ['both'] })
+    const find = async (query: string, caseSensitive?: boolean) => {
+      const { matches, indexing, scanned } = await client.call('GET /agents/search', {
+        query,
+        ...(caseSensitive && { caseSensitive }),
+      })
+      t.same([indexing, scanned >= 4], [false, true])
+      return new Map(matches.map(({ id, snippet }) => [id, snippet]))
+    }
+    const found = await find('PELICAN')
+    t.same([...found.keys()].sort(), ['agent', 'both', 'title'])
+    t.same(found.get('both'), { text: '# a pelicanish wish', speaker: 'user' })
+    t.equal(found.get('title'), undefined)
+    t.same([...(await find('Pelicans', true)).keys()], ['title'])
+    t.equal((await find('pe')).size, 4, 'two letters')
+    t.equal((await find('"pelican')).size, 0)
+    await client.call('POST /agent', { conversationId: 'live', prompt: 'say an albatross\nwait words 60000' })
+    await framesOf(client, 'live').until(({ kind }) => kind === 'text_end')
+    t.same([...(await find('n albatros')).keys()], ['live'])
+    await client.call('POST /agent/stop', { conversationId: 'live' })
+    t.same([...(await find('n albatros')).keys()], ['live'], 'and in its record')
+  },
+)
 
 t.test('an index that cannot be read is built anew, and one that lags behind is brought up to date', async t => {
   const folder = folderOf(t)
@@ -317,7 +443,7 @@ t.test('an index that cannot be read is built anew, and one that lags behind is 
   }
 })
 
-t.test('a line placed in the agent\'s voice stands in the record, marked, and is found', async t => {
+t.test("a line placed in the agent's voice stands in the record, marked, and is found", async t => {
   const { client } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'say hello')
   t.ok((await client.call('GET /agents/{id}', { id: 'c-1' })).sessionId)
@@ -325,7 +451,10 @@ t.test('a line placed in the agent\'s voice stands in the record, marked, and is
   const { messages, sessionId } = await client.call('GET /agents/{id}/transcript', { id: 'c-1' })
   t.match(messages.at(-1), { index: 2, role: 'assistant', text: 'we ship on Friday', placed: true })
   t.equal(sessionId, undefined)
-  t.match((await client.call('GET /agents/search', { query: 'on Friday' })).matches, exactly({ id: 'c-1', snippet: { speaker: 'agent' } }))
+  t.match(
+    (await client.call('GET /agents/search', { query: 'on Friday' })).matches,
+    exactly({ id: 'c-1', snippet: { speaker: 'agent' } }),
+  )
   await runTurn(client, 'c-1', 'say again')
   t.same(await said(client, 'c-1'), ['hello', 'we ship on Friday', 'again'])
 })
@@ -335,7 +464,10 @@ const folders = (t: Test) => {
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
   mkdirSync(join(where.workspace, '.sandbox', 'config'), { recursive: true })
-  writeFileSync(join(where.workspace, '.sandbox', 'config', 'settings.json'), JSON.stringify({ autoResumeOnRestart: false }))
+  writeFileSync(
+    join(where.workspace, '.sandbox', 'config', 'settings.json'),
+    JSON.stringify({ autoResumeOnRestart: false }),
+  )
   return where
 }
 
@@ -358,13 +490,24 @@ t.test('what was answered survives a kill', async t => {
   await one.kill9()
 
   const { client, ...two } = await spawnDaemon(t, where)
-  t.match(await client.call('GET /agents/{id}', { id: 'works' }), { title: 'Chosen', seenAt, waiting: 2, queuePaused: true })
+  t.match(await client.call('GET /agents/{id}', { id: 'works' }), {
+    title: 'Chosen',
+    seenAt,
+    waiting: 2,
+    queuePaused: true,
+  })
   t.match(await client.call('GET /agents/{id}', { id: 'asked' }), { landRequested })
   t.equal((await said(client, 'asked')).at(-1), 'placed')
-  t.same((await client.call('GET /agents/archived')).agents.map(({ id }) => id), ['away'])
+  t.same(
+    (await client.call('GET /agents/archived')).agents.map(({ id }) => id),
+    ['away'],
+  )
   t.match((await client.call('GET /agents/search', { query: 'pelican' })).matches, exactly({ id: 'away' }))
   const line = await client.call('GET /agents/{id}/queue', { id: 'works' })
-  t.same(line.messages.map(({ messageId }) => messageId), ['m-c', 'm-a'])
+  t.same(
+    line.messages.map(({ messageId }) => messageId),
+    ['m-c', 'm-a'],
+  )
   await client.call('POST /agents/{id}/queue/order', { id: 'works', messageIds: ['m-c', 'm-a'], start: true })
   await framesOf(client, 'works', { run: line.messages[1]!.run }).all()
   t.same(await said(client, 'works'), ['first', 'c', 'a'])
@@ -373,25 +516,42 @@ t.test('what was answered survives a kill', async t => {
   t.equal(inGit(two.workspace, 'for-each-ref', '--format=%(refname)', 'refs/sandbox').trim(), '')
 })
 
-t.test('messages to a provider that takes no words run in the order a person gave them, and none is lost over a kill', async t => {
-  const where = folders(t)
-  const one = await spawnDaemon(t, where)
-  await one.client.call('POST /agent', { conversationId: 'v', harness: 'vendor-code', prompt: 'say first\nwait 60000' })
-  await framesOf(one.client, 'v').until(({ kind }) => kind === 'delta')
-  for (const word of ['a', 'b', 'c']) {
-    t.match(await one.client.call('POST /agent', { conversationId: 'v', messageId: `m-${word}`, prompt: `say ${word}` }), { delivery: 'queued' })
-  }
-  t.match((await one.client.call('GET /agents/{id}/queue', { id: 'v' })).messages[0], { messageId: 'm-a', why: 'no-mid-turn-words' })
-  await one.client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'v', messageId: 'm-b' })
-  const { messages } = await one.client.call('POST /agents/{id}/queue/order', { id: 'v', messageIds: ['m-c', 'm-a'] })
-  await one.kill9()
+t.test(
+  'messages to a provider that takes no words run in the order a person gave them, and none is lost over a kill',
+  async t => {
+    const where = folders(t)
+    const one = await spawnDaemon(t, where)
+    await one.client.call('POST /agent', {
+      conversationId: 'v',
+      harness: 'vendor-code',
+      prompt: 'say first\nwait 60000',
+    })
+    await framesOf(one.client, 'v').until(({ kind }) => kind === 'delta')
+    for (const word of ['a', 'b', 'c']) {
+      t.match(
+        await one.client.call('POST /agent', { conversationId: 'v', messageId: `m-${word}`, prompt: `say ${word}` }),
+        { delivery: 'queued' },
+      )
+    }
+    t.match((await one.client.call('GET /agents/{id}/queue', { id: 'v' })).messages[0], {
+      messageId: 'm-a',
+      why: 'no-mid-turn-words',
+    })
+    await one.client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'v', messageId: 'm-b' })
+    const { messages } = await one.client.call('POST /agents/{id}/queue/order', { id: 'v', messageIds: ['m-c', 'm-a'] })
+    await one.kill9()
 
-  const { client, ...two } = await spawnDaemon(t, where)
-  t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages, paused: true, running: undefined })
-  const { run } = await client.call('POST /agents/{id}/queue/order', { id: 'v', messageIds: ['m-c', 'm-a'], start: true })
-  t.equal(run, messages[0]!.run)
-  await framesOf(client, 'v', { run: messages[1]!.run }).all()
-  t.same(await said(client, 'v'), ['first', 'c', 'a'])
-  t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages: { length: 0 }, paused: false })
-  await two.terminate()
-})
+    const { client, ...two } = await spawnDaemon(t, where)
+    t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages, paused: true, running: undefined })
+    const { run } = await client.call('POST /agents/{id}/queue/order', {
+      id: 'v',
+      messageIds: ['m-c', 'm-a'],
+      start: true,
+    })
+    t.equal(run, messages[0]!.run)
+    await framesOf(client, 'v', { run: messages[1]!.run }).all()
+    t.same(await said(client, 'v'), ['first', 'c', 'a'])
+    t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages: { length: 0 }, paused: false })
+    await two.terminate()
+  },
+)

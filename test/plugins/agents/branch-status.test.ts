@@ -10,49 +10,63 @@ import { BranchStatuses } from '../../../plugins/agents/work/branch-status.js'
 import { Bed, inGit } from './support.js'
 
 const talk = (bed: Bed, id: string, branch: string): Conversation => ({
-  id, titleBy: 'prompt', createdAt: 0, updatedAt: 0, openedBy: 'ada@example.org', lastBy: 'ada@example.org', provider: 'script',
-  harness: 'native', branch, repos: [{ repo: 'root', base: bed.head }],
+  id,
+  titleBy: 'prompt',
+  createdAt: 0,
+  updatedAt: 0,
+  openedBy: 'ada@example.org',
+  lastBy: 'ada@example.org',
+  provider: 'script',
+  harness: 'native',
+  branch,
+  repos: [{ repo: 'root', base: bed.head }],
   totals: { turns: 1, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
 })
 
 const standingsOf = (bed: Bed) => {
   const failures: string[] = []
   const standings = new BranchStatuses({
-    workspace: bed.main, benches: new ScratchRepos(bed.folder), refs: new Refs(), signal: new AbortController().signal,
+    workspace: bed.main,
+    benches: new ScratchRepos(bed.folder),
+    refs: new Refs(),
+    signal: new AbortController().signal,
     failed: message => failures.push(message),
   })
   return { standings, failures }
 }
 
-t.test('a standing holds without a process while nothing moved, and is found anew when a file or commit does', async t => {
-  const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
-  writeFileSync(join(bed.copy, 'a.txt'), 'agent\n')
-  bed.commit(bed.copy, 'work')
-  const conversations = Array.from({ length: 40 }, (_, at) => {
-    inGit(bed.main, 'update-ref', `refs/heads/agent/n-${at}`, bed.tip)
-    return talk(bed, `n-${at}`, `agent/n-${at}`)
-  })
-  inGit(bed.main, 'pack-refs', '--all')
-  const { standings, failures } = standingsOf(bed)
-  for (const conversation of conversations) {
-    t.same(await standings.of(conversation), { work: 'outstanding', diff: { files: 1, insertions: 1, deletions: 1 } })
-  }
-  const { PATH } = process.env
-  process.env.PATH = ''
-  const round = standings.round()
-  try {
-    for (const conversation of conversations) t.equal((await standings.of(conversation, round)).work, 'outstanding')
-  } finally {
-    process.env.PATH = PATH
-  }
-  t.same(failures, [], 'no git was asked for')
-  writeFileSync(join(bed.main, 'a.txt'), 'agent\n')
-  t.equal((await standings.of(conversations[0]!)).work, 'landed')
-  inGit(bed.main, 'checkout', '-q', '--', 'a.txt')
-  t.equal((await standings.of(conversations[0]!)).work, 'outstanding')
-  inGit(bed.main, 'merge', '-q', '--ff-only', bed.branch)
-  t.equal((await standings.of(conversations[0]!)).work, 'landed')
-})
+t.test(
+  'a standing holds without a process while nothing moved, and is found anew when a file or commit does',
+  async t => {
+    const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
+    writeFileSync(join(bed.copy, 'a.txt'), 'agent\n')
+    bed.commit(bed.copy, 'work')
+    const conversations = Array.from({ length: 40 }, (_, at) => {
+      inGit(bed.main, 'update-ref', `refs/heads/agent/n-${at}`, bed.tip)
+      return talk(bed, `n-${at}`, `agent/n-${at}`)
+    })
+    inGit(bed.main, 'pack-refs', '--all')
+    const { standings, failures } = standingsOf(bed)
+    for (const conversation of conversations) {
+      t.same(await standings.of(conversation), { work: 'outstanding', diff: { files: 1, insertions: 1, deletions: 1 } })
+    }
+    const { PATH } = process.env
+    process.env.PATH = ''
+    const round = standings.round()
+    try {
+      for (const conversation of conversations) t.equal((await standings.of(conversation, round)).work, 'outstanding')
+    } finally {
+      process.env.PATH = PATH
+    }
+    t.same(failures, [], 'no git was asked for')
+    writeFileSync(join(bed.main, 'a.txt'), 'agent\n')
+    t.equal((await standings.of(conversations[0]!)).work, 'landed')
+    inGit(bed.main, 'checkout', '-q', '--', 'a.txt')
+    t.equal((await standings.of(conversations[0]!)).work, 'outstanding')
+    inGit(bed.main, 'merge', '-q', '--ff-only', bed.branch)
+    t.equal((await standings.of(conversations[0]!)).work, 'landed')
+  },
+)
 
 t.test('nothing made is none, the shared tree too, and what cannot be read is told', async t => {
   const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
@@ -91,10 +105,36 @@ t.test('refs are read from the disk as git reads them', t => {
 })
 
 t.test('a path is never work in any spelling of the closed names', t => {
-  for (const path of ['.git/config', 'a/.git/x', '.GIT/x', '.git./x', '.git /x', '.g\u200Cit/x', 'git~1/x', '.git:stream', '.sandbox/x', '.SandBox/x', '.sandbox', '.sandbox. /x', '../x', 'a//b', './a', '']) {
+  for (const path of [
+    '.git/config',
+    'a/.git/x',
+    '.GIT/x',
+    '.git./x',
+    '.git /x',
+    '.g\u200Cit/x',
+    'git~1/x',
+    '.git:stream',
+    '.sandbox/x',
+    '.SandBox/x',
+    '.sandbox',
+    '.sandbox. /x',
+    '../x',
+    'a//b',
+    './a',
+    '',
+  ]) {
     t.ok(excludedPaths('root', path), JSON.stringify(path))
   }
-  for (const path of ['.gitignore', '.github/x', 'a/.sandbox/x', 'git/x', '.sandbox/config/workspace-extensions/x', '...', 'a.git/x']) t.notOk(excludedPaths('root', path), path)
+  for (const path of [
+    '.gitignore',
+    '.github/x',
+    'a/.sandbox/x',
+    'git/x',
+    '.sandbox/config/workspace-extensions/x',
+    '...',
+    'a.git/x',
+  ])
+    t.notOk(excludedPaths('root', path), path)
   t.notOk(excludedPaths('nested', '.sandbox/x'))
   t.end()
 })
@@ -103,7 +143,18 @@ t.test('a link leads out when anything on its way does', async t => {
   const root = t.testdir({ in: { file: '' }, hop: t.fixture('symlink', '..'), loop: t.fixture('symlink', 'loop') })
   mkdirSync(join(root, 'ws'))
   const out = (target: string, planned = {}) => leadsOut(root, join(root, 'in/link'), target, planned)
-  for (const target of ['..', 'file', '../none/at/all', `${root}/in`, '../ws/../in/./file']) t.notOk(await out(target), target)
-  for (const target of ['/etc', '../..', '../hop', '../hop/x', '../loop', '../.git/hooks', '../.sandbox/x', '../none/../../..']) t.ok(await out(target), target)
+  for (const target of ['..', 'file', '../none/at/all', `${root}/in`, '../ws/../in/./file'])
+    t.notOk(await out(target), target)
+  for (const target of [
+    '/etc',
+    '../..',
+    '../hop',
+    '../hop/x',
+    '../loop',
+    '../.git/hooks',
+    '../.sandbox/x',
+    '../none/../../..',
+  ])
+    t.ok(await out(target), target)
   t.ok(await out('other', { [join(root, 'in/other')]: '/etc' }))
 })

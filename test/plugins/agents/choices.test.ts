@@ -38,32 +38,53 @@ const work = (workspace: string) =>
   Object.fromEntries(Object.entries(treeOf(workspace)).filter(([path]) => !path.startsWith('.sandbox')))
 const books = (workspace: string): string =>
   readFileSync(join(workspace, '.git/index')).toString('hex') + inGit(workspace, 'rev-parse', 'HEAD', 'main')
-const chosen = (client: Client, takes: { [path: string]: 'agent' | 'workspace' | 'skip' }, more: object = {}): Promise<LandResult> =>
+const chosen = (
+  client: Client,
+  takes: { [path: string]: 'agent' | 'workspace' | 'skip' },
+  more: object = {},
+): Promise<LandResult> =>
   client.call('POST /agents/{id}/land', {
-    id: 'c-1', choices: Object.entries(takes).map(([path, take]) => ({ repo: 'root', path, take })), ...more,
+    id: 'c-1',
+    choices: Object.entries(takes).map(([path, take]) => ({ repo: 'root', path, take })),
+    ...more,
   })
 const owed = async (client: Client): Promise<string[]> =>
   (await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos.flatMap(({ changes }) =>
-    changes.flatMap(({ path, landed }) => (landed ? [] : [path])))
+    changes.flatMap(({ path, landed }) => (landed ? [] : [path])),
+  )
 
 t.test('choices give exactly the three outcomes, and what is skipped stays outstanding', async t => {
   const { client, workspace } = await disputed(t)
   const before = books(workspace)
   t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
     landed: false,
-    conflicts: exactly({ paths: exactly({ path: 'a.txt', reason: 'workspace' }, { path: 'b.txt', reason: 'diverged' }, { path: 'c.txt', reason: 'workspace' }), clean: 2 }),
+    conflicts: exactly({
+      paths: exactly(
+        { path: 'a.txt', reason: 'workspace' },
+        { path: 'b.txt', reason: 'diverged' },
+        { path: 'c.txt', reason: 'workspace' },
+      ),
+      clean: 2,
+    }),
   })
   t.same(await chosen(client, { 'a.txt': 'agent', 'b.txt': 'workspace', 'c.txt': 'skip' }), {
-    landed: true, left: [{ repo: 'root', paths: ['c.txt'] }],
+    landed: true,
+    left: [{ repo: 'root', paths: ['c.txt'] }],
   })
   t.same(work(workspace), {
-    'a.txt': `file ${AGENT}`, 'b.txt': `file ${MINE}`, 'c.txt': `file ${MINE}`,
-    'fits.txt': `file ${lines(20, { 3: 'agent', 18: 'mine' })}`, 'new.txt': 'file new\n',
+    'a.txt': `file ${AGENT}`,
+    'b.txt': `file ${MINE}`,
+    'c.txt': `file ${MINE}`,
+    'fits.txt': `file ${lines(20, { 3: 'agent', 18: 'mine' })}`,
+    'new.txt': 'file new\n',
   })
   t.equal(books(workspace), before, 'index and HEAD are byte-equal')
   t.same(await owed(client), ['c.txt'])
   t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready')
-  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: false, conflicts: exactly({ paths: exactly({ path: 'c.txt', reason: 'workspace' }), clean: 0 }) })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
+    landed: false,
+    conflicts: exactly({ paths: exactly({ path: 'c.txt', reason: 'workspace' }), clean: 0 }),
+  })
   t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'conflict')
   t.same(await chosen(client, { 'c.txt': 'agent' }), { landed: true })
   t.equal(read(workspace, 'c.txt'), AGENT)
@@ -75,14 +96,23 @@ t.test('choices give exactly the three outcomes, and what is skipped stays outst
 t.test('choices that leave out a blocked path land nothing', async t => {
   const { client, workspace } = await disputed(t)
   const before = work(workspace)
-  t.match(await chosen(client, { 'a.txt': 'agent', 'b.txt': 'skip' }), { landed: false, conflicts: exactly({ paths: exactly({ path: 'c.txt' }) }) })
+  t.match(await chosen(client, { 'a.txt': 'agent', 'b.txt': 'skip' }), {
+    landed: false,
+    conflicts: exactly({ paths: exactly({ path: 'c.txt' }) }),
+  })
   t.same(work(workspace), before)
   t.same((await owed(client)).sort(), ['a.txt', 'b.txt', 'c.txt', 'fits.txt', 'new.txt'])
 })
 
 t.test('a choice for what would fit is taken as it is', async t => {
   const { client, workspace } = await disputed(t)
-  await chosen(client, { 'a.txt': 'workspace', 'b.txt': 'workspace', 'c.txt': 'workspace', 'fits.txt': 'agent', 'new.txt': 'skip' })
+  await chosen(client, {
+    'a.txt': 'workspace',
+    'b.txt': 'workspace',
+    'c.txt': 'workspace',
+    'fits.txt': 'agent',
+    'new.txt': 'skip',
+  })
   t.equal(read(workspace, 'fits.txt'), lines(20, { 3: 'agent' }))
   t.same(await owed(client), ['new.txt'])
   t.notOk('new.txt' in work(workspace))
@@ -99,9 +129,19 @@ t.test('only lands what it names, over a restart of the work too, and the rest s
   t.equal(read(workspace, 'fits.txt'), lines(20, { 18: 'mine' }))
   await runTurn(client, 'c-1', 'write later.txt\n| later\nedit fits.txt\n| - line 5\n| + again\nsay done')
   t.same((await owed(client)).sort(), ['a.txt', 'b.txt', 'c.txt', 'fits.txt', 'later.txt'])
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1', only: [{ repo: 'root', path: 'fits.txt' }, { repo: 'root', path: 'later.txt' }] }), {
-    landed: true, left: [{ repo: 'root', paths: ['a.txt', 'b.txt', 'c.txt'] }],
-  })
+  t.same(
+    await client.call('POST /agents/{id}/land', {
+      id: 'c-1',
+      only: [
+        { repo: 'root', path: 'fits.txt' },
+        { repo: 'root', path: 'later.txt' },
+      ],
+    }),
+    {
+      landed: true,
+      left: [{ repo: 'root', paths: ['a.txt', 'b.txt', 'c.txt'] }],
+    },
+  )
   t.equal(read(workspace, 'fits.txt'), lines(20, { 3: 'agent', 5: 'again', 18: 'mine' }))
   t.equal(read(workspace, 'later.txt'), 'later\n')
 })
@@ -109,7 +149,8 @@ t.test('only lands what it names, over a restart of the work too, and the rest s
 t.test('paths that are not outstanding, escape or come twice are refused before anything is written', async t => {
   const { client, fetch, workspace, token } = await disputed(t)
   const before = work(workspace)
-  const land = async (body: object): Promise<number> => (await fetch('/agents/c-1/land', { method: 'POST', body: JSON.stringify(body) })).status
+  const land = async (body: object): Promise<number> =>
+    (await fetch('/agents/c-1/land', { method: 'POST', body: JSON.stringify(body) })).status
   const choice = (path: string, repo = 'root') => ({ repo, path, take: 'agent' })
   t.equal(await land({ choices: [choice('nothing.txt')] }), 422)
   t.equal(await land({ choices: [choice('a.txt', 'elsewhere')] }), 422)
@@ -117,16 +158,23 @@ t.test('paths that are not outstanding, escape or come twice are refused before 
   t.equal(await land({ only: [{ repo: 'root', path: 'new.txt' }], choices: [choice('a.txt')] }), 422)
   t.equal(await land({ choices: [choice('a.txt'), choice('a.txt')] }), 400)
   t.equal(await land({ choices: [choice('a.txt'), { ...choice('a.txt/'), take: 'skip' }] }), 400)
-  for (const path of ['../a.txt', '/a.txt', 'x/../a.txt', '', 'a\0']) t.equal(await land({ choices: [choice(path)] }), 400, path)
+  for (const path of ['../a.txt', '/a.txt', 'x/../a.txt', '', 'a\0'])
+    t.equal(await land({ choices: [choice(path)] }), 400, path)
   t.equal(await land({ only: [{ repo: 'root', path: '../x' }] }), 400)
   t.equal(await land({ choices: [{ ...choice('a.txt'), take: 'both' }] }), 400)
   t.equal(await land({ choices: Array.from({ length: 1001 }, (_, at) => choice(`f${at}`)) }), 400)
   t.same(work(workspace), before)
   const { client: drive } = await token('drive')
   await t.rejects(chosen(drive, { 'a.txt': 'agent' }), { message: /land/ })
-  t.match(await chosen((await token('land')).client, { 'a.txt': 'agent', 'b.txt': 'agent', 'c.txt': 'agent' }), { landed: true })
+  t.match(await chosen((await token('land')).client, { 'a.txt': 'agent', 'b.txt': 'agent', 'c.txt': 'agent' }), {
+    landed: true,
+  })
   t.equal(read(workspace, 'b.txt'), AGENT)
-  t.equal((await fetch('/agents/c-1/land', { method: 'POST', body: JSON.stringify({ choices: [choice('a.txt')] }) })).status, 422, 'it has landed')
+  t.equal(
+    (await fetch('/agents/c-1/land', { method: 'POST', body: JSON.stringify({ choices: [choice('a.txt')] }) })).status,
+    422,
+    'it has landed',
+  )
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
 })
 
@@ -144,7 +192,9 @@ t.test('a link that leads out cannot be taken, but skipped or left as the worksp
 
 t.test('measuring writes nothing, and settles what landed by another road', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
-  await runTurn(client, 'c-1', 'write a.txt\n| a\nedit README.md\n| - # work\n| + # agent\nsay done', { isolated: true })
+  await runTurn(client, 'c-1', 'write a.txt\n| a\nedit README.md\n| - # work\n| + # agent\nsay done', {
+    isolated: true,
+  })
   writeFileSync(join(workspace, 'README.md'), '# mine\n')
   const before = work(workspace)
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1', mode: 'measure' }), { landed: false, held: true })
@@ -163,12 +213,14 @@ t.test('measuring writes nothing, and settles what landed by another road', asyn
 
 t.test('what was thrown away is counted on the card, and a cumulative landing restores exactly that', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS, { files: { 'a.txt': lines(20), 'gone.txt': 'gone\n' } })
-  await runTurn(client, 'c-1', 'edit a.txt\n| - line 3\n| + agent\nwrite new.txt\n| new\nrun rm gone.txt\nsay done', { isolated: true })
+  await runTurn(client, 'c-1', 'edit a.txt\n| - line 3\n| + agent\nwrite new.txt\n| new\nrun rm gone.txt\nsay done', {
+    isolated: true,
+  })
   await client.call('POST /agents/{id}/land', { id: 'c-1' })
   const presence = async () => (await client.call('GET /agents/{id}', { id: 'c-1' })).landedPresence
   t.equal(await presence(), undefined)
   writeFileSync(join(workspace, 'a.txt'), lines(20, { 3: 'agent', 15: 'mine' }))
-  t.equal(await presence(), undefined, 'an edit of one\'s own throws nothing away')
+  t.equal(await presence(), undefined, "an edit of one's own throws nothing away")
   rmSync(join(workspace, 'new.txt'))
   inGit(workspace, 'checkout', '-q', '--', 'gone.txt')
   t.same(await presence(), { landed: 3, present: 1 })
@@ -179,9 +231,19 @@ t.test('what was thrown away is counted on the card, and a cumulative landing re
 })
 
 /** Lands with choices, as the daemon does. */
-const landAs = async (bed: Bed, choose: Choose | undefined, mode: 'check' | 'merge' = 'check'): Promise<RepoLanding | undefined> => {
+const landAs = async (
+  bed: Bed,
+  choose: Choose | undefined,
+  mode: 'check' | 'merge' = 'check',
+): Promise<RepoLanding | undefined> => {
   if (inGit(bed.copy, 'status', '--porcelain') !== '') bed.commit(bed.copy, 'work')
-  const order = { conversation: 'c-1', branch: bed.branch, span: 'outstanding' as const, mode, ...(choose && { choose: () => choose }) }
+  const order = {
+    conversation: 'c-1',
+    branch: bed.branch,
+    span: 'outstanding' as const,
+    mode,
+    ...(choose && { choose: () => choose }),
+  }
   const landed = await landRepo(bed.deps, order, bed.checkout, bed.tip)
   if (landed?.outcome) bed.repo = landed.outcome
   if (landed?.record) await bed.deps.records.remove(landed.record)
@@ -222,7 +284,10 @@ t.test('renames, deletions, binaries, modes and folders are taken whole or left 
   t.equal(bed.repo.landedTip, bed.tip)
   t.equal((await landAs(bed, undefined))?.conflict?.paths.length, 6, 'all of it is still outstanding')
   await landAs(bed, ({ path }) => (path === 'deep/moved.txt' ? 'agent' : 'skip'))
-  t.same(Object.keys(treeOf(main)).filter(path => path.includes('moved')), ['deep/moved.txt'])
+  t.same(
+    Object.keys(treeOf(main)).filter(path => path.includes('moved')),
+    ['deep/moved.txt'],
+  )
   t.equal(bed.repo.left?.length, 5)
   await landAs(bed, () => 'agent')
   t.same(treeOf(main), treeOf(copy))
@@ -231,21 +296,27 @@ t.test('renames, deletions, binaries, modes and folders are taken whole or left 
   t.equal(bed.git(), index)
 })
 
-t.test('a folder of the person\'s is never taken away by a choice, and a skipped path does not free the way', async t => {
-  const bed = new Bed(t, main => writeFileSync(join(main, 'file'), 'file\n'))
-  const { copy, main } = bed
-  writeFileSync(join(copy, 'folder'), 'agent\n')
-  rmSync(join(copy, 'file'))
-  mkdirSync(join(copy, 'file'))
-  writeFileSync(join(copy, 'file/in'), 'in\n')
-  mkdirSync(join(main, 'folder'))
-  writeFileSync(join(main, 'folder/mine'), 'mine\n')
-  const before = treeOf(main)
-  t.match((await landAs(bed, () => 'agent'))?.conflict?.paths, exactly({ path: 'folder', reason: 'workspace' }))
-  const result = await landAs(bed, ({ path }) => (path === 'file/in' ? undefined : 'skip'))
-  t.match(result?.conflict?.paths.map(({ path }) => path), exactly('file/in'))
-  t.same(treeOf(main), before)
-})
+t.test(
+  "a folder of the person's is never taken away by a choice, and a skipped path does not free the way",
+  async t => {
+    const bed = new Bed(t, main => writeFileSync(join(main, 'file'), 'file\n'))
+    const { copy, main } = bed
+    writeFileSync(join(copy, 'folder'), 'agent\n')
+    rmSync(join(copy, 'file'))
+    mkdirSync(join(copy, 'file'))
+    writeFileSync(join(copy, 'file/in'), 'in\n')
+    mkdirSync(join(main, 'folder'))
+    writeFileSync(join(main, 'folder/mine'), 'mine\n')
+    const before = treeOf(main)
+    t.match((await landAs(bed, () => 'agent'))?.conflict?.paths, exactly({ path: 'folder', reason: 'workspace' }))
+    const result = await landAs(bed, ({ path }) => (path === 'file/in' ? undefined : 'skip'))
+    t.match(
+      result?.conflict?.paths.map(({ path }) => path),
+      exactly('file/in'),
+    )
+    t.same(treeOf(main), before)
+  },
+)
 
 t.test('a branch that was rewritten is judged whole again, what was left behind with it', async t => {
   const bed = new Bed(t, main => {
@@ -264,21 +335,34 @@ t.test('a branch that was rewritten is judged whole again, what was left behind 
   t.equal(bed.repo.left, undefined)
 })
 
-t.test('merging puts markers where the main line moved on, byte-exact, and nowhere when a reason is workspace', async t => {
-  const { client, workspace } = await disputed(t)
-  const before = [work(workspace), books(workspace)]
-  const refused = await client.call('POST /agents/{id}/land', { id: 'c-1', mode: 'merge' })
-  t.match(refused, { landed: false, conflicts: exactly({ paths: exactly({ path: 'a.txt' }, { path: 'b.txt', reason: 'diverged' }, { path: 'c.txt' }), clean: 2 }) })
-  t.same([work(workspace), books(workspace)], before)
-  t.same(await chosen(client, { 'a.txt': 'workspace', 'c.txt': 'skip' }, { mode: 'merge' }), {
-    landed: true, resolving: [{ repo: 'root', paths: ['b.txt'] }], left: [{ repo: 'root', paths: ['c.txt'] }],
-  })
-  t.equal(read(workspace, 'b.txt'),
-    'line 1\nline 2\n<<<<<<< workspace\nmine\n=======\nagent\n>>>>>>> agent/c-1\nline 4\nmine too\n')
-  t.equal(read(workspace, 'fits.txt'), lines(20, { 3: 'agent', 18: 'mine' }))
-  t.equal(books(workspace), before[1])
-  t.same(await owed(client), ['c.txt'])
-})
+t.test(
+  'merging puts markers where the main line moved on, byte-exact, and nowhere when a reason is workspace',
+  async t => {
+    const { client, workspace } = await disputed(t)
+    const before = [work(workspace), books(workspace)]
+    const refused = await client.call('POST /agents/{id}/land', { id: 'c-1', mode: 'merge' })
+    t.match(refused, {
+      landed: false,
+      conflicts: exactly({
+        paths: exactly({ path: 'a.txt' }, { path: 'b.txt', reason: 'diverged' }, { path: 'c.txt' }),
+        clean: 2,
+      }),
+    })
+    t.same([work(workspace), books(workspace)], before)
+    t.same(await chosen(client, { 'a.txt': 'workspace', 'c.txt': 'skip' }, { mode: 'merge' }), {
+      landed: true,
+      resolving: [{ repo: 'root', paths: ['b.txt'] }],
+      left: [{ repo: 'root', paths: ['c.txt'] }],
+    })
+    t.equal(
+      read(workspace, 'b.txt'),
+      'line 1\nline 2\n<<<<<<< workspace\nmine\n=======\nagent\n>>>>>>> agent/c-1\nline 4\nmine too\n',
+    )
+    t.equal(read(workspace, 'fits.txt'), lines(20, { 3: 'agent', 18: 'mine' }))
+    t.equal(books(workspace), before[1])
+    t.same(await owed(client), ['c.txt'])
+  },
+)
 
 t.test('merging keeps modes, renames, line ends and what git can put together, and refuses what it cannot', async t => {
   const bed = new Bed(t, main => {
@@ -306,7 +390,7 @@ t.test('merging keeps modes, renames, line ends and what git can put together, a
   const index = bed.git()
   const result = await landAs(bed, undefined, 'merge')
   t.equal(result?.conflict, undefined)
-  t.same([...result?.resolving ?? []].sort(), ['both.txt', 'crlf.txt', 'there.txt', 'tool'])
+  t.same([...(result?.resolving ?? [])].sort(), ['both.txt', 'crlf.txt', 'there.txt', 'tool'])
   const marked = (one: string, other: string, eol = '\n') =>
     ['<<<<<<< workspace', one, '=======', other, '>>>>>>> agent/c-1', ''].join(eol)
   t.same(treeOf(main), {
@@ -344,31 +428,49 @@ t.test('merging refuses binaries, links and files the main line took away, and t
   }
 })
 
-t.test('twenty conversations land at once on one repository, and a person\'s uncommitted work is untouched', async t => {
-  const files = { ...Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`f${at}.txt`, lines(5)])), 'shared.txt': lines(400), 'mine.txt': 'a\n' }
+t.test("twenty conversations land at once on one repository, and a person's uncommitted work is untouched", async t => {
+  const files = {
+    ...Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`f${at}.txt`, lines(5)])),
+    'shared.txt': lines(400),
+    'mine.txt': 'a\n',
+  }
   const { client, workspace } = await daemonWith(t, GROUPS, { files })
   const ids = Array.from({ length: 20 }, (_, at) => `c-${at}`)
   for (const [at, id] of ids.entries()) {
-    await runTurn(client, id, `edit f${at}.txt\n| - line 3\n| + agent ${at}\nrun sed -i 's/^line ${at * 20 + 5}$/agent ${at}/' shared.txt\nsay done`, { isolated: true })
+    await runTurn(
+      client,
+      id,
+      `edit f${at}.txt\n| - line 3\n| + agent ${at}\nrun sed -i 's/^line ${at * 20 + 5}$/agent ${at}/' `
+        + `shared.txt\nsay done`,
+      { isolated: true },
+    )
   }
   writeFileSync(join(workspace, 'mine.txt'), 'mine\n')
   writeFileSync(join(workspace, 'untracked.txt'), 'mine\n')
   writeFileSync(join(workspace, 'shared.txt'), lines(400, { 395: 'mine' }))
   const before = books(workspace)
   const results = await Promise.all(ids.map(id => client.call('POST /agents/{id}/land', { id })))
-  t.same(results, ids.map(() => ({ landed: true })))
+  t.same(
+    results,
+    ids.map(() => ({ landed: true })),
+  )
   t.equal(books(workspace), before)
   t.same(work(workspace), {
     ...Object.fromEntries(ids.map((_, at) => [`f${at}.txt`, `file ${lines(5, { 3: `agent ${at}` })}`])),
     'shared.txt': `file ${lines(400, { ...Object.fromEntries(ids.map((_, at) => [at * 20 + 5, `agent ${at}`])), 395: 'mine' })}`,
-    'mine.txt': 'file mine\n', 'untracked.txt': 'file mine\n',
+    'mine.txt': 'file mine\n',
+    'untracked.txt': 'file mine\n',
   })
   t.ok((await client.call('GET /agents')).agents.every(({ status }) => status === 'landed'))
 })
 
 t.test('the landing of a live run tells its watchers what was left', async t => {
   const { client } = await daemonWith(t, GROUPS)
-  await client.call('POST /agent', { conversationId: 'c-1', isolated: true, prompt: 'write a.txt\n| a\nask Go on?\n| yes: on' })
+  await client.call('POST /agent', {
+    conversationId: 'c-1',
+    isolated: true,
+    prompt: 'write a.txt\n| a\nask Go on?\n| yes: on',
+  })
   const watched = framesOf(client, 'c-1')
   await watched.until(({ kind }) => kind === 'question')
   t.same(await chosen(client, { 'a.txt': 'skip' }), { landed: true, left: [{ repo: 'root', paths: ['a.txt'] }] })

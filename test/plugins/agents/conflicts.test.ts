@@ -30,11 +30,18 @@ const makeNested = (workspace: string): string => {
 }
 
 const disputed = async (t: Test): Promise<Support> => {
-  const support = await daemonWith(t, GROUPS, { files: { '.gitignore': 'nested\n', 'a.txt': lines(5), 'b.txt': lines(5), 'big.txt': 'line 1\n' } })
+  const support = await daemonWith(t, GROUPS, {
+    files: { '.gitignore': 'nested\n', 'a.txt': lines(5), 'b.txt': lines(5), 'big.txt': 'line 1\n' },
+  })
   const { workspace, client } = support
   const nested = makeNested(workspace)
   const edits = ['a.txt', 'b.txt', 'nested/n.txt'].map(path => `edit ${path}\n| - line 3\n| + agent`).join('\n')
-  await runTurn(client, 'c-1', `${edits}\nwrite big.txt\n| agent\nwrite fits.txt\n| fits\nrun printf '\\000\\001' > picture\nsay done`, { isolated: true })
+  await runTurn(
+    client,
+    'c-1',
+    `${edits}\nwrite big.txt\n| agent\nwrite fits.txt\n| fits\nrun printf '\\000\\001' > picture\nsay done`,
+    { isolated: true },
+  )
   writeFileSync(join(nested, 'n.txt'), lines(5, { 3: 'mine' }))
   inGit(nested, 'commit', '-q', '-a', '-m', 'mine')
   writeFileSync(join(workspace, 'b.txt'), lines(5, { 3: 'mine' }))
@@ -48,7 +55,12 @@ const disputed = async (t: Test): Promise<Support> => {
 t.test('without a credential or with too little of one nothing is told, landed or synced', async t => {
   const { url, token, client } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'write a.txt\n| a\nsay done', { isolated: true })
-  for (const [method, path] of [['GET', 'c-1/conflicts'], ['POST', 'land'], ['POST', 'c-1/sync'], ['POST', 'c-1/land']] as const) {
+  for (const [method, path] of [
+    ['GET', 'c-1/conflicts'],
+    ['POST', 'land'],
+    ['POST', 'c-1/sync'],
+    ['POST', 'c-1/land'],
+  ] as const) {
     t.equal((await fetch(`${url}/agents/${path}`, { method })).status, 401, path)
   }
   const [read, drive, editor] = await Promise.all([token('read'), token('drive'), token('editor')])
@@ -57,44 +69,62 @@ t.test('without a credential or with too little of one nothing is told, landed o
   await t.rejects(read.client.call('POST /agents/{id}/sync', { id: 'c-1' }), { message: /drive/ })
   t.same((await drive.client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, [])
   await t.rejects(drive.client.call('POST /agents/land', { ids: ['c-1'] }), { message: /land/ })
-  t.same(await (await token('land')).client.call('POST /agents/land', { ids: ['c-1'] }), { results: [{ id: 'c-1', result: { landed: true } }] })
+  t.same(await (await token('land')).client.call('POST /agents/land', { ids: ['c-1'] }), {
+    results: [{ id: 'c-1', result: { landed: true } }],
+  })
 })
 
-t.test('everything that would not land is listed with its reason, over all repositories, and nothing moves', async t => {
-  const { client, workspace } = await disputed(t)
-  const before = [work(workspace), books(workspace), books(join(workspace, 'nested'))]
-  const { files, mainBranch } = await client.call('GET /agents/{id}/conflicts', { id: 'c-1' })
-  t.same(files, [
-    { repo: 'root', path: 'a.txt', reason: 'workspace', hunks: 1 },
-    { repo: 'root', path: 'b.txt', reason: 'diverged', hunks: 1 },
-    { repo: 'root', path: 'big.txt', reason: 'workspace', hunks: 1 },
-    { repo: 'root', path: 'picture', reason: 'workspace' },
-    { repo: 'nested', path: 'n.txt', reason: 'diverged', hunks: 1 },
-  ])
-  t.same(mainBranch, { root: 'main', nested: 'trunk' })
-  t.same([work(workspace), books(workspace), books(join(workspace, 'nested'))], before)
-  t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready', 'asking is no refusal')
-})
+t.test(
+  'everything that would not land is listed with its reason, over all repositories, and nothing moves',
+  async t => {
+    const { client, workspace } = await disputed(t)
+    const before = [work(workspace), books(workspace), books(join(workspace, 'nested'))]
+    const { files, mainBranch } = await client.call('GET /agents/{id}/conflicts', { id: 'c-1' })
+    t.same(files, [
+      { repo: 'root', path: 'a.txt', reason: 'workspace', hunks: 1 },
+      { repo: 'root', path: 'b.txt', reason: 'diverged', hunks: 1 },
+      { repo: 'root', path: 'big.txt', reason: 'workspace', hunks: 1 },
+      { repo: 'root', path: 'picture', reason: 'workspace' },
+      { repo: 'nested', path: 'n.txt', reason: 'diverged', hunks: 1 },
+    ])
+    t.same(mainBranch, { root: 'main', nested: 'trunk' })
+    t.same([work(workspace), books(workspace), books(join(workspace, 'nested'))], before)
+    t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready', 'asking is no refusal')
+  },
+)
 
 t.test('one file is shown with all its sides and the merge with markers', async t => {
   const { client } = await disputed(t)
   const [file] = (await client.call('GET /agents/{id}/conflicts', { id: 'c-1', repo: 'root', path: 'a.txt' })).files
   const sized = (text: string) => ({ size: Buffer.byteLength(text), text })
   t.same(file, {
-    repo: 'root', path: 'a.txt', reason: 'workspace', hunks: 1,
+    repo: 'root',
+    path: 'a.txt',
+    reason: 'workspace',
+    hunks: 1,
     base: sized(lines(5)),
     agent: sized(lines(5, { 3: 'agent' })),
     workspace: sized(lines(5, { 3: 'mine', 5: 'mine' })),
     merged: sized('line 1\nline 2\n<<<<<<< workspace\nmine\n=======\nagent\n>>>>>>> agent/c-1\nline 4\nmine\n'),
   })
   const picture = (await client.call('GET /agents/{id}/conflicts', { id: 'c-1', repo: 'root', path: 'picture' })).files
-  t.same(picture, [{
-    repo: 'root', path: 'picture', reason: 'workspace', base: { missing: true }, agent: { size: 2, binary: true }, workspace: { size: 2, binary: true },
-  }])
+  t.same(picture, [
+    {
+      repo: 'root',
+      path: 'picture',
+      reason: 'workspace',
+      base: { missing: true },
+      agent: { size: 2, binary: true },
+      workspace: { size: 2, binary: true },
+    },
+  ])
   const [big] = (await client.call('GET /agents/{id}/conflicts', { id: 'c-1', repo: 'root', path: 'big.txt' })).files
   t.match(big?.workspace, { size: 400_000, truncated: true })
   t.equal(big?.workspace?.text, 'é'.repeat(131_072), 'cut between characters')
-  t.match((await client.call('GET /agents/{id}/conflicts', { id: 'c-1', repo: 'nested', path: 'n.txt' })).files, exactly({ workspace: { text: lines(5, { 3: 'mine' }) } }))
+  t.match(
+    (await client.call('GET /agents/{id}/conflicts', { id: 'c-1', repo: 'nested', path: 'n.txt' })).files,
+    exactly({ workspace: { text: lines(5, { 3: 'mine' }) } }),
+  )
 })
 
 t.test('conflicts of half a name, an unknown file or the shared tree are refused', async t => {
@@ -111,33 +141,52 @@ t.test('conflicts of half a name, an unknown file or the shared tree are refused
   t.equal(await status('shared/conflicts'), 422)
 })
 
-t.test('several conversations land in order, each on what the one before left, and one that refuses stops none', async t => {
-  const { client, workspace, fetch } = await daemonWith(t, GROUPS, { files: { 'a.txt': lines(5) } })
-  await runTurn(client, 'one', 'edit a.txt\n| - line 3\n| + one\nsay done', { isolated: true })
-  await runTurn(client, 'two', 'edit a.txt\n| - line 3\n| + two\nwrite two.txt\n| two\nsay done', { isolated: true })
-  await runTurn(client, 'three', 'write three.txt\n| three\nsay done', { isolated: true })
-  await runTurn(client, 'shared', 'say hello')
-  const many = async (body: object) => (await fetch('/agents/land', { method: 'POST', body: JSON.stringify(body) })).status
-  t.equal(await many({ ids: ['one', 'one'] }), 400)
-  t.equal(await many({ ids: [] }), 400)
-  t.equal(await many({ ids: ['one'], mode: 'measure' }), 400)
-  t.equal(await many({ ids: Array.from({ length: 101 }, (_, at) => `c-${at}`) }), 400)
-  t.equal(await many({ ids: ['one', 'none'] }), 404)
-  t.same(work(workspace), { 'a.txt': `file ${lines(5)}` }, 'nothing landed')
-  const { results } = await client.call('POST /agents/land', { ids: ['one', 'shared', 'two', 'three'] })
-  t.match(results, exactly(
-    { id: 'one', result: { landed: true } },
-    { id: 'shared', error: { status: 422, message: /shared tree/ } },
-    { id: 'two', result: { landed: false, conflicts: exactly({ paths: exactly({ path: 'a.txt', reason: 'workspace' }), clean: 1 }) } },
-    { id: 'three', result: { landed: true } },
-  ))
-  t.same(work(workspace), { 'a.txt': `file ${lines(5, { 3: 'one' })}`, 'three.txt': 'file three\n' })
-  inGit(workspace, 'add', '-A')
-  inGit(workspace, 'commit', '-q', '-m', 'took in')
-  const merged = await client.call('POST /agents/land', { ids: ['two'], mode: 'merge' })
-  t.match(merged.results, exactly({ id: 'two', result: { landed: true, resolving: exactly({ repo: 'root', paths: exactly('a.txt') }) } }))
-  t.equal(read(workspace, 'a.txt'), 'line 1\nline 2\n<<<<<<< workspace\none\n=======\ntwo\n>>>>>>> agent/two\nline 4\nline 5\n')
-})
+t.test(
+  'several conversations land in order, each on what the one before left, and one that refuses stops none',
+  async t => {
+    const { client, workspace, fetch } = await daemonWith(t, GROUPS, { files: { 'a.txt': lines(5) } })
+    await runTurn(client, 'one', 'edit a.txt\n| - line 3\n| + one\nsay done', { isolated: true })
+    await runTurn(client, 'two', 'edit a.txt\n| - line 3\n| + two\nwrite two.txt\n| two\nsay done', { isolated: true })
+    await runTurn(client, 'three', 'write three.txt\n| three\nsay done', { isolated: true })
+    await runTurn(client, 'shared', 'say hello')
+    const many = async (body: object) =>
+      (await fetch('/agents/land', { method: 'POST', body: JSON.stringify(body) })).status
+    t.equal(await many({ ids: ['one', 'one'] }), 400)
+    t.equal(await many({ ids: [] }), 400)
+    t.equal(await many({ ids: ['one'], mode: 'measure' }), 400)
+    t.equal(await many({ ids: Array.from({ length: 101 }, (_, at) => `c-${at}`) }), 400)
+    t.equal(await many({ ids: ['one', 'none'] }), 404)
+    t.same(work(workspace), { 'a.txt': `file ${lines(5)}` }, 'nothing landed')
+    const { results } = await client.call('POST /agents/land', { ids: ['one', 'shared', 'two', 'three'] })
+    t.match(
+      results,
+      exactly(
+        { id: 'one', result: { landed: true } },
+        { id: 'shared', error: { status: 422, message: /shared tree/ } },
+        {
+          id: 'two',
+          result: {
+            landed: false,
+            conflicts: exactly({ paths: exactly({ path: 'a.txt', reason: 'workspace' }), clean: 1 }),
+          },
+        },
+        { id: 'three', result: { landed: true } },
+      ),
+    )
+    t.same(work(workspace), { 'a.txt': `file ${lines(5, { 3: 'one' })}`, 'three.txt': 'file three\n' })
+    inGit(workspace, 'add', '-A')
+    inGit(workspace, 'commit', '-q', '-m', 'took in')
+    const merged = await client.call('POST /agents/land', { ids: ['two'], mode: 'merge' })
+    t.match(
+      merged.results,
+      exactly({ id: 'two', result: { landed: true, resolving: exactly({ repo: 'root', paths: exactly('a.txt') }) } }),
+    )
+    t.equal(
+      read(workspace, 'a.txt'),
+      'line 1\nline 2\n<<<<<<< workspace\none\n=======\ntwo\n>>>>>>> agent/two\nline 4\nline 5\n',
+    )
+  },
+)
 
 t.test('a sync brings the branch onto the main line, tells what moved, and touches nothing else', async t => {
   const { client, workspace, fetch } = await daemonWith(t, GROUPS, { files: { 'a.txt': lines(20), 'b.txt': lines(5) } })
@@ -161,7 +210,10 @@ t.test('a sync brings the branch onto the main line, tells what moved, and touch
   inGit(workspace, 'commit', '-q', '-m', 'in the way', 'a.txt')
   const tip = inGit(workspace, 'rev-parse', 'agent/c-1')
   const blocked = await client.call('POST /agents/{id}/sync', { id: 'c-1' })
-  t.match(blocked.repos, exactly({ commits: 0, moved: exactly('a.txt'), overlap: exactly('a.txt'), blocked: true, paths: exactly('a.txt') }))
+  t.match(
+    blocked.repos,
+    exactly({ commits: 0, moved: exactly('a.txt'), overlap: exactly('a.txt'), blocked: true, paths: exactly('a.txt') }),
+  )
   t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), tip, 'it stayed as it was')
   t.equal(blocked.agent.base, head.slice(0, 10))
   t.equal((await fetch('/agents/none/sync', { method: 'POST', body: '{}' })).status, 404)
@@ -178,11 +230,19 @@ t.test('a sync is refused while a turn is parked', async t => {
 
 t.test('work that was left behind is still outstanding after a sync', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS, { files: { 'a.txt': lines(5), 'b.txt': lines(5) } })
-  await runTurn(client, 'c-1', 'edit a.txt\n| - line 3\n| + agent\nedit b.txt\n| - line 3\n| + agent\nsay done', { isolated: true })
+  await runTurn(client, 'c-1', 'edit a.txt\n| - line 3\n| + agent\nedit b.txt\n| - line 3\n| + agent\nsay done', {
+    isolated: true,
+  })
   await client.call('POST /agents/{id}/land', { id: 'c-1', only: [{ repo: 'root', path: 'a.txt' }] })
   inGit(workspace, 'commit', '-q', '-a', '-m', 'took a in')
   t.match((await client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, exactly({ commits: 1 }))
-  t.same((await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos[0]?.changes.map(({ path, landed }) => [path, landed]), [['b.txt', false]])
+  t.same(
+    (await client.call('GET /agents/{id}/diff', { id: 'c-1' })).repos[0]?.changes.map(({ path, landed }) => [
+      path,
+      landed,
+    ]),
+    [['b.txt', false]],
+  )
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(read(workspace, 'b.txt'), lines(5, { 3: 'agent' }))
 })
@@ -196,16 +256,28 @@ t.test('killed between two repositories of one landing, each is landed and recor
   writeFileSync(join(place.workspace, 'mine.txt'), 'mine\n')
   const before = work(nested)
   const first = await spawnDaemon(t, {
-    ...place, env: { NODE_OPTIONS: `--import ${pathToFileURL(KILLER).href}`, KILL_BELOW: realpathSync(nested) },
+    ...place,
+    env: { NODE_OPTIONS: `--import ${pathToFileURL(KILLER).href}`, KILL_BELOW: realpathSync(nested) },
   })
-  await runTurn(first.client, 'c-1', 'edit a.txt\n| - line 3\n| + agent\nwrite new.txt\n| new\nedit nested/n.txt\n| - line 3\n| + agent\nsay done', { isolated: true })
+  await runTurn(
+    first.client,
+    'c-1',
+    'edit a.txt\n| - line 3\n| + agent\nwrite new.txt\n| new\nedit nested/n.txt\n| - line 3\n| + agent\nsay done',
+    { isolated: true },
+  )
   const died = new Promise(resolve => first.process.once('exit', (_, signal) => resolve(signal)))
   await t.rejects(first.once.call('POST /agents/{id}/land', { id: 'c-1' }))
   t.equal(await died, 'SIGKILL')
   t.equal(read(place.workspace, 'a.txt'), lines(5, { 3: 'agent' }), 'the first had landed')
   const second = await spawnDaemon(t, place)
   const { repos } = await second.client.call('GET /agents/{id}/diff', { id: 'c-1' })
-  t.same(repos.map(({ repo, changes }) => [repo, changes.map(({ landed }) => landed)]), [['root', [true, true]], ['nested', [false]]])
+  t.same(
+    repos.map(({ repo, changes }) => [repo, changes.map(({ landed }) => landed)]),
+    [
+      ['root', [true, true]],
+      ['nested', [false]],
+    ],
+  )
   t.same(work(nested), before, 'the second is untouched, and nothing waits in it')
   t.equal(read(place.workspace, 'mine.txt'), 'mine\n')
   t.equal((await second.client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready')

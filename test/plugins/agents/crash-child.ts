@@ -19,7 +19,14 @@ export interface CrashOrder {
 let writes = 0
 const { how, at, workspace, benches, records, branch, tip, checkout } = JSON.parse(process.argv[2]!) as CrashOrder
 
-for (const name of ['rename', 'unlink', 'copyFile', 'mkdir', 'symlink', ...(how === 'kill' ? ['rmdir'] as const : [])] as const) {
+for (const name of [
+  'rename',
+  'unlink',
+  'copyFile',
+  'mkdir',
+  'symlink',
+  ...(how === 'kill' ? (['rmdir'] as const) : []),
+] as const) {
   const real = fs[name] as (...args: unknown[]) => Promise<unknown>
   Object.assign(fs, {
     [name]: async (...args: unknown[]) => {
@@ -52,8 +59,17 @@ const { Refs } = await import('../../../plugins/agents/work/git-folders.js')
 const { KeyedMutex } = await import('../../../sdk/node/keyed-mutex.js')
 try {
   await landRepo(
-    { workspace, benches: new ScratchRepos(benches), refs: new Refs(), locks: new KeyedMutex(), records: new LandingRecords(files as never), now: Date.now },
-    { conversation: 'c-1', branch, span: 'outstanding' }, checkout, tip,
+    {
+      workspace,
+      benches: new ScratchRepos(benches),
+      refs: new Refs(),
+      locks: new KeyedMutex(),
+      records: new LandingRecords(files as never),
+      now: Date.now,
+    },
+    { conversation: 'c-1', branch, span: 'outstanding' },
+    checkout,
+    tip,
   )
   console.log(JSON.stringify({ writes }))
 } catch (error) {

@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -17,7 +27,8 @@ const CHILD = fileURLToPath(new URL('crash-child.js', import.meta.url))
 const busyBed = (t: Test): Bed => {
   const bed = new Bed(t, main => {
     mkdirSync(join(main, 'old/deep'), { recursive: true })
-    for (const name of ['a', 'b', 'old/one', 'old/deep/two', 'becomes']) writeFileSync(join(main, name), `${name}\n`.repeat(20))
+    for (const name of ['a', 'b', 'old/one', 'old/deep/two', 'becomes'])
+      writeFileSync(join(main, name), `${name}\n`.repeat(20))
   })
   const { copy } = bed
   writeFileSync(join(copy, 'a'), 'agent\n')
@@ -37,12 +48,24 @@ const landAndDie = (bed: Bed, how: CrashOrder['how'], at: number) => {
   const records = join(bed.folder, 'records')
   rmSync(records, { recursive: true, force: true })
   const order: CrashOrder = {
-    workspace: bed.main, benches: bed.folder, records, branch: bed.branch, tip: bed.tip, checkout: bed.checkout, how, at,
+    workspace: bed.main,
+    benches: bed.folder,
+    records,
+    branch: bed.branch,
+    tip: bed.tip,
+    checkout: bed.checkout,
+    how,
+    at,
   }
   const { stdout, signal, stderr } = spawnSync(process.execPath, [CHILD, JSON.stringify(order)], { encoding: 'utf8' })
   const names = existsSync(join(records, 'landings')) ? readdirSync(join(records, 'landings')) : []
   const found = names.map(name => JSON.parse(readFileSync(join(records, 'landings', name), 'utf8')) as LandingRecord)
-  return { signal, found, answer: stdout ? JSON.parse(stdout) as { writes: number; error?: string } : undefined, stderr }
+  return {
+    signal,
+    found,
+    answer: stdout ? (JSON.parse(stdout) as { writes: number; error?: string }) : undefined,
+    stderr,
+  }
 }
 
 /** The next start: answers what is under way afterwards, and adds what conversations were told. */
@@ -51,9 +74,17 @@ const recover = async (bed: Bed, found: LandingRecord[], told: unknown[]): Promi
   for (const record of found) await records.write(record)
   const host = {
     call: async (call: string, input: unknown) => (told.push({ call, input }), { ok: true }),
-    emit: () => {}, log: { info: () => {}, warn: () => {}, error: (message: string) => told.push(message) },
+    emit: () => {},
+    log: { info: () => {}, warn: () => {}, error: (message: string) => told.push(message) },
   }
-  await new Fleet({ ...bed.deps, records, host: host as never, notes: {} as never, standings: {} as never, turns: new KeyedMutex() }).recover()
+  await new Fleet({
+    ...bed.deps,
+    records,
+    host: host as never,
+    notes: {} as never,
+    standings: {} as never,
+    turns: new KeyedMutex(),
+  }).recover()
   return records.open()
 }
 
@@ -65,7 +96,12 @@ const restore = (bed: Bed, saved: string): void => {
 t.test('killed at any of its writes, a landing is undone or completed at the next start', async t => {
   const bed = busyBed(t)
   const saved = join(bed.folder, 'saved')
-  cpSync(bed.main, saved, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true, filter: path => !path.endsWith('.git') })
+  cpSync(bed.main, saved, {
+    recursive: true,
+    verbatimSymlinks: true,
+    preserveTimestamps: true,
+    filter: path => !path.endsWith('.git'),
+  })
   const before = treeOf(bed.main)
   const after = { ...treeOf(bed.copy), b: 'file mine\n' }
   const index = bed.git()
@@ -84,7 +120,11 @@ t.test('killed at any of its writes, a landing is undone or completed at the nex
     const end = JSON.stringify(now) === JSON.stringify(before) ? 'untouched' : 'landed'
     ends.add(end)
     t.same(now, end === 'untouched' ? before : after, `write ${at}: ${end}`)
-    t.equal(end === 'landed', (await records.open()).some(({ state }) => state === 'applied'), 'and written down as such')
+    t.equal(
+      end === 'landed',
+      (await records.open()).some(({ state }) => state === 'applied'),
+      'and written down as such',
+    )
     restore(bed, saved)
   }
   t.same([...ends].sort(), ['landed', 'untouched'])
@@ -126,7 +166,12 @@ t.test('what a person changed while the daemon was away stays theirs', async t =
 t.test('at the next start nothing waits any more, also in folders that a person moved meanwhile', async t => {
   const bed = busyBed(t)
   const saved = join(bed.folder, 'saved')
-  cpSync(bed.main, saved, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true, filter: path => !path.endsWith('.git') })
+  cpSync(bed.main, saved, {
+    recursive: true,
+    verbatimSymlinks: true,
+    preserveTimestamps: true,
+    filter: path => !path.endsWith('.git'),
+  })
   const waiting = () => Object.keys(treeOf(bed.main)).filter(path => path.includes('.sandbox-write-'))
   const told: unknown[] = []
   let waited = 0
@@ -135,11 +180,13 @@ t.test('at the next start nothing waits any more, also in folders that a person 
     if (answer) break
     waited += waiting().length
     const landed = existsSync(join(bed.main, 'new/deep/y'))
-    for (const name of ['new', 'old']) if (existsSync(join(bed.main, name))) renameSync(join(bed.main, name), join(bed.main, `my-${name}`))
+    for (const name of ['new', 'old'])
+      if (existsSync(join(bed.main, name))) renameSync(join(bed.main, name), join(bed.main, `my-${name}`))
     told.length = 0
     await recover(bed, found, told)
     t.same(waiting(), [], `write ${at}`)
-    if (found[0]?.state === 'moving' && !landed) t.match(JSON.stringify(told), /"new\/deep\/y"/, 'and what waited there is said to be left')
+    if (found[0]?.state === 'moving' && !landed)
+      t.match(JSON.stringify(told), /"new\/deep\/y"/, 'and what waited there is said to be left')
     restore(bed, saved)
   }
   t.ok(waited > 20)
@@ -157,11 +204,24 @@ t.test('at the next start the conversation is told what landed, and what a perso
     }
     writeFileSync(join(bed.main, 'a'), 'written meanwhile\n')
     t.same(await recover(bed, found, told), [])
-    t.match(told, exactly({ call: 'agent.landed', input: { id: 'c-1', repos: { length: 0 }, conflicts: exactly({ repo: 'root', paths: exactly({ path: 'a', reason: 'workspace' }) }) } }))
+    t.match(
+      told,
+      exactly({
+        call: 'agent.landed',
+        input: {
+          id: 'c-1',
+          repos: { length: 0 },
+          conflicts: exactly({ repo: 'root', paths: exactly({ path: 'a', reason: 'workspace' }) }),
+        },
+      }),
+    )
     writeFileSync(join(bed.main, 'a'), 'a\n'.repeat(20))
     told.length = 0
     await recover(bed, landAndDie(bed, 'kill', 1_000_000).found, told)
-    t.match(told, exactly({ call: 'agent.landed', input: { id: 'c-1', repos: exactly({ repo: 'root', landedTip: bed.tip }) } }))
+    t.match(
+      told,
+      exactly({ call: 'agent.landed', input: { id: 'c-1', repos: exactly({ repo: 'root', landedTip: bed.tip }) } }),
+    )
     t.same(treeOf(bed.main), { ...treeOf(bed.copy), b: 'file mine\n' })
     break
   }

@@ -10,8 +10,36 @@ const MANY = 1_000
 const PATIENCE_MS = 3_000
 /** Mostly such whose standing costs no process: what is counted here is not how long git takes. */
 const KINDS: readonly Kind[] = [
-  'none', 'shared', 'ready', 'none', 'merged', 'shared', 'picked', 'none', 'shared', 'none', 'held', 'none', 'diverged', 'shared', 'none', 'failed', 'none', 'shared',
-  'none', 'shared', 'none', 'shared', 'none', 'shared', 'none', 'shared', 'none', 'shared', 'none', 'shared',
+  'none',
+  'shared',
+  'ready',
+  'none',
+  'merged',
+  'shared',
+  'picked',
+  'none',
+  'shared',
+  'none',
+  'held',
+  'none',
+  'diverged',
+  'shared',
+  'none',
+  'failed',
+  'none',
+  'shared',
+  'none',
+  'shared',
+  'none',
+  'shared',
+  'none',
+  'shared',
+  'none',
+  'shared',
+  'none',
+  'shared',
+  'none',
+  'shared',
 ]
 
 const shown = (agents: readonly AgentCard[]) =>
@@ -27,7 +55,11 @@ t.test('a roster of a thousand conversations is right, and costs no process whil
   const cold = await daemon.client.call('GET /agents')
   t.same(shown(cold.agents), expected)
   t.equal(cold.agents.length, MANY, 'those that were put away are not among them')
-  t.same(cold.agents.map(({ id }) => id), fleet.live.map(({ id }) => id).reverse(), 'newest activity first')
+  t.same(
+    cold.agents.map(({ id }) => id),
+    fleet.live.map(({ id }) => id).reverse(),
+    'newest activity first',
+  )
   t.ok(taken().length > 0, 'processes are counted')
 
   const started = performance.now()
@@ -52,12 +84,20 @@ t.test('a roster of a thousand conversations is right, and costs no process whil
   inGit(workspace, 'commit', '-qm', 'by hand')
   taken()
   t.same(shown((await daemon.client.call('GET /agents')).agents), expected)
-  t.ok(taken().length <= 6, 'a commit on main that touches nobody\'s work is compared once for all')
+  t.ok(taken().length <= 6, "a commit on main that touches nobody's work is compared once for all")
 
   inGit(workspace, 'merge', '-q', '--no-edit', `agent/${ready}`)
-  t.same(shown((await daemon.client.call('GET /agents')).agents), { ...expected, [ready]: 'landed 2' }, 'merged by hand is landed')
+  t.same(
+    shown((await daemon.client.call('GET /agents')).agents),
+    { ...expected, [ready]: 'landed 2' },
+    'merged by hand is landed',
+  )
   inGit(workspace, 'reset', '-q', '--hard', 'HEAD~1')
-  t.same(shown((await daemon.client.call('GET /agents')).agents), expected, 'and it is outstanding again when main goes back')
+  t.same(
+    shown((await daemon.client.call('GET /agents')).agents),
+    expected,
+    'and it is outstanding again when main goes back',
+  )
 
   t.equal(await daemon.terminate(), 0)
   inGit(workspace, 'checkout', '-q', `agent/${other}`, '--', ...second!.paths)
@@ -65,7 +105,11 @@ t.test('a roster of a thousand conversations is right, and costs no process whil
   taken()
   const again = await spawnDaemon(t, { workspace, data, env })
   const later = await again.client.call('GET /agents')
-  t.same(shown(later.agents), { ...expected, [other]: 'landed 2' }, 'what moved while no daemon ran is seen, and the rest still known')
+  t.same(
+    shown(later.agents),
+    { ...expected, [other]: 'landed 2' },
+    'what moved while no daemon ran is seen, and the rest still known',
+  )
   t.ok(taken().length <= 40)
   t.ok(later.rev > warm.rev)
 })

@@ -32,10 +32,22 @@ t.test('a move of main tells which histories it parts and which paths it touches
   inGit(bed.main, 'branch', 'later')
   const forward = (await moveOf(bed, first, second, [own, first]))!
   t.same([own, first, second].map(forward.parts), [false, false, true])
-  t.same(['a/b.txt', 'c', 'c/d', 'c/d/e.txt', 'c/d/e.txt/f', 'c/d/other', 'cc'].map(forward.differs), [false, true, true, true, true, false, false])
+  t.same(['a/b.txt', 'c', 'c/d', 'c/d/e.txt', 'c/d/e.txt/f', 'c/d/other', 'cc'].map(forward.differs), [
+    false,
+    true,
+    true,
+    true,
+    true,
+    false,
+    false,
+  ])
   inGit(bed.main, 'merge', '-q', '--no-edit', bed.branch)
   const merged = (await moveOf(bed, second, bed.head, [own, second, first]))!
-  t.same([own, second, first].map(merged.parts), [true, false, false], 'what was merged is in one of the two heads alone')
+  t.same(
+    [own, second, first].map(merged.parts),
+    [true, false, false],
+    'what was merged is in one of the two heads alone',
+  )
   const back = (await moveOf(bed, bed.head, second, [own]))!
   t.ok(back.parts(own), 'in both directions')
   const missing = '1'.repeat(40)
@@ -51,8 +63,16 @@ t.test('a move of main tells which histories it parts and which paths it touches
 })
 
 const talk = (bed: Bed, id: string): Conversation => ({
-  id, titleBy: 'prompt', createdAt: 0, updatedAt: 0, openedBy: 'ada@example.org', lastBy: 'ada@example.org', provider: 'script',
-  harness: 'native', branch: `agent/${id}`, repos: [{ repo: 'root', base: bed.head }],
+  id,
+  titleBy: 'prompt',
+  createdAt: 0,
+  updatedAt: 0,
+  openedBy: 'ada@example.org',
+  lastBy: 'ada@example.org',
+  provider: 'script',
+  harness: 'native',
+  branch: `agent/${id}`,
+  repos: [{ repo: 'root', base: bed.head }],
   totals: { turns: 1, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
 })
 
@@ -78,10 +98,15 @@ t.test('whatever main does, a standing followed is the one found anew', async t 
   branch('new', 'new/file.txt', 'new\n')
   const failures: string[] = []
   const files = memoryFiles()
-  const made = () => new BranchStatuses({
-    workspace: bed.main, benches: new ScratchRepos(bed.folder), refs: new Refs(), signal: new AbortController().signal, files,
-    failed: message => failures.push(message),
-  })
+  const made = () =>
+    new BranchStatuses({
+      workspace: bed.main,
+      benches: new ScratchRepos(bed.folder),
+      refs: new Refs(),
+      signal: new AbortController().signal,
+      files,
+      failed: message => failures.push(message),
+    })
   const all = async (standings: BranchStatuses) => {
     const round = standings.round()
     return Promise.all(talks.map(async conversation => [conversation.id, await standings.of(conversation, round)]))
@@ -91,19 +116,28 @@ t.test('whatever main does, a standing followed is the one found anew', async t 
   const moves: readonly (readonly [string, () => unknown])[] = [
     ['another file is committed', () => write(bed.main, 'other.txt', 'other\n')],
     ['the same work is committed', () => write(bed.main, 'own.txt', 'own\n')],
-    ['it is thrown away in the tree', () => {
-      rmSync(join(bed.main, 'own.txt'))
-      return STAYS
-    }],
-    ['main goes back and the tree stays', () => {
-      inGit(bed.main, 'reset', '-q', '--soft', 'HEAD~1')
-      return STAYS
-    }],
+    [
+      'it is thrown away in the tree',
+      () => {
+        rmSync(join(bed.main, 'own.txt'))
+        return STAYS
+      },
+    ],
+    [
+      'main goes back and the tree stays',
+      () => {
+        inGit(bed.main, 'reset', '-q', '--soft', 'HEAD~1')
+        return STAYS
+      },
+    ],
     ['the same file is changed elsewhere', () => write(bed.main, 'shared.txt', 'zero\none\ntwo\nthree\n')],
-    ['a folder becomes a file', () => {
-      inGit(bed.main, 'rm', '-rq', 'folder')
-      write(bed.main, 'folder', 'now a file\n')
-    }],
+    [
+      'a folder becomes a file',
+      () => {
+        inGit(bed.main, 'rm', '-rq', 'folder')
+        write(bed.main, 'folder', 'now a file\n')
+      },
+    ],
     ['a file stands where a folder would be', () => write(bed.main, 'new', 'in the way\n')],
     ['a branch is merged', () => inGit(bed.main, 'merge', '-q', '-X', 'ours', '--no-edit', 'agent/shared')],
     ['main goes back', () => inGit(bed.main, 'reset', '-q', '--hard', 'HEAD~2')],
@@ -123,8 +157,15 @@ t.test('whatever main does, a standing followed is the one found anew', async t 
 })
 
 const known = (paths: string): KnownStatus => ({
-  repo: 'root', head: 'h', work: 'w', commits: ['c'], outstanding: false, totals: { files: 0, insertions: 0, deletions: 0 },
-  presence: { landed: 0, present: 0 }, paths, stamp: NOWHERE,
+  repo: 'root',
+  head: 'h',
+  work: 'w',
+  commits: ['c'],
+  outstanding: false,
+  totals: { files: 0, insertions: 0, deletions: 0 },
+  presence: { landed: 0, present: 0 },
+  paths,
+  stamp: NOWHERE,
 })
 
 t.test('what is known is bounded in bytes, and a file that cannot be read is as good as none', async t => {
@@ -135,7 +176,11 @@ t.test('what is known is bounded in bytes, and a file that cannot be read is as 
   const large = 'x'.repeat(1024 * 1024)
   for (let n = 0; n < 40; n++) one.keep(`c-${n} root`, known(large))
   const kept = () => Array.from({ length: 40 }, (_, n) => n).filter(n => one.get(`c-${n} root`))
-  t.same(kept(), Array.from({ length: 7 }, (_, n) => n), 'what came first stays')
+  t.same(
+    kept(),
+    Array.from({ length: 7 }, (_, n) => n),
+    'what came first stays',
+  )
   one.keep('c-11 root', known(''))
   one.forget('c-1')
   t.ok(one.get('c-11 root'), 'of that name alone')
@@ -152,7 +197,10 @@ t.test('what is known is bounded in bytes, and a file that cannot be read is as 
   const elsewhere = new KnownStatuses({ workspace: '/other', files, failed })
   await elsewhere.open()
   t.same(elsewhere.under('root', 'h'), [], 'of another workspace nothing is known')
-  const broken = { read: async () => Promise.reject(new Error('torn')), write: async () => Promise.reject(new Error('full')) }
+  const broken = {
+    read: async () => Promise.reject(new Error('torn')),
+    write: async () => Promise.reject(new Error('full')),
+  }
   const three = new KnownStatuses({ workspace: '/w', files: broken, failed })
   await three.open()
   three.keep('c root', known(''))

@@ -65,7 +65,8 @@ const restore = ({ main }: Bed): void => {
 type Tree = ReturnType<typeof treeOf>
 
 /** The files of the person, without those that wait. */
-const people = ({ main }: Bed): Tree => Object.fromEntries(Object.entries(treeOf(main)).filter(([path]) => !path.startsWith('.sandbox-write-')))
+const people = ({ main }: Bed): Tree =>
+  Object.fromEntries(Object.entries(treeOf(main)).filter(([path]) => !path.startsWith('.sandbox-write-')))
 
 interface Raced {
   readonly landed: boolean
@@ -100,8 +101,15 @@ const race = async (bed: Bed, step: number, change: () => void, fails: boolean):
     },
   })
   stepped = () => states.length > 0 && next()
-  const landed = await landRepo({ ...bed.deps, records }, { conversation: 'c-1', branch: bed.branch, span: 'outstanding' }, bed.checkout, bed.tip)
-    .then(done => done?.record !== undefined, () => false)
+  const landed = await landRepo(
+    { ...bed.deps, records },
+    { conversation: 'c-1', branch: bed.branch, span: 'outstanding' },
+    bed.checkout,
+    bed.tip,
+  ).then(
+    done => done?.record !== undefined,
+    () => false,
+  )
   stepped = () => false
   return { landed, states, steps, ...seen }
 }
@@ -110,46 +118,66 @@ const only = (tree: Tree, path: string, wanted = true) =>
   Object.fromEntries(Object.entries(tree).filter(([name]) => (name === path || name.startsWith(`${path}/`)) === wanted))
 const same = (one: Tree, other: Tree): boolean => JSON.stringify(one) === JSON.stringify(other)
 
-t.test('what somebody does to a file between the steps of a landing is theirs, and everything else is landed or as it was', async t => {
-  const bed = bedWith(t)
-  const [before, after] = [treeOf(bed.main), people({ main: bed.copy } as Bed)]
-  const { steps } = await race(bed, Infinity, () => {}, false)
-  t.same(treeOf(bed.main), after, 'without a race it lands')
-  const faults: string[] = []
-  const ends = new Set<string>()
-  const kinds = Object.keys(CHANGES)
-  let turn = 0
-  for (const fails of [false, true]) {
-    for (let step = 0; step < steps; step++) {
-      for (const path of PATHS) {
-        // Every change of every file at every step would take a minute: they take turns.
-        const kind = kinds[turn++ % kinds.length]!
-        restore(bed)
-        const { landed, states, at, after: changed } = await race(bed, step, () => CHANGES[kind]!(join(bed.main, path)), fails)
-        const fault = (what: string) => faults.push(`${path} ${kind} after step ${step}, ${fails ? 'taken back' : 'landing'}, ${states.join(' ')}: ${what}`)
-        if (!at || !changed) {
-          fault('the step was not reached')
-          continue
+t.test(
+  'what somebody does to a file between the steps of a landing is theirs, and everything else is landed or as it was',
+  async t => {
+    const bed = bedWith(t)
+    const [before, after] = [treeOf(bed.main), people({ main: bed.copy } as Bed)]
+    const { steps } = await race(bed, Infinity, () => {}, false)
+    t.same(treeOf(bed.main), after, 'without a race it lands')
+    const faults: string[] = []
+    const ends = new Set<string>()
+    const kinds = Object.keys(CHANGES)
+    let turn = 0
+    for (const fails of [false, true]) {
+      for (let step = 0; step < steps; step++) {
+        for (const path of PATHS) {
+          // Every change of every file at every step would take a minute: they take turns.
+          const kind = kinds[turn++ % kinds.length]!
+          restore(bed)
+          const {
+            landed,
+            states,
+            at,
+            after: changed,
+          } = await race(bed, step, () => CHANGES[kind]!(join(bed.main, path)), fails)
+          const fault = (what: string) =>
+            faults.push(
+              `${path} ${kind} after step ${step}, ${fails ? 'taken back' : 'landing'}, ${states.join(' ')}: ${what}`,
+            )
+          if (!at || !changed) {
+            fault('the step was not reached')
+            continue
+          }
+          const now = treeOf(bed.main)
+          const nothing = same(only(at, path), only(changed, path)) && kind === 'deleted'
+          ends.add(states.join(' '))
+          if (!same(only(now, path), only(nothing ? (landed ? after : before) : changed, path)))
+            fault(`found ${JSON.stringify(only(now, path))}`)
+          if (!same(only(now, path, false), only(landed ? after : before, path, false)))
+            fault(`the others are ${JSON.stringify(now)}`)
+          const lands = !fails && (nothing || same(only(at, path), only(after, path)))
+          if (landed !== lands) fault(`it ${landed ? 'landed' : 'was refused'}`)
+          if (step < 2 && !fails && !nothing && states.length > 1) fault('it was found only in writing')
         }
-        const now = treeOf(bed.main)
-        const nothing = same(only(at, path), only(changed, path)) && kind === 'deleted'
-        ends.add(states.join(' '))
-        if (!same(only(now, path), only(nothing ? (landed ? after : before) : changed, path))) fault(`found ${JSON.stringify(only(now, path))}`)
-        if (!same(only(now, path, false), only(landed ? after : before, path, false))) fault(`the others are ${JSON.stringify(now)}`)
-        const lands = !fails && (nothing || same(only(at, path), only(after, path)))
-        if (landed !== lands) fault(`it ${landed ? 'landed' : 'was refused'}`)
-        if (step < 2 && !fails && !nothing && states.length > 1) fault('it was found only in writing')
       }
     }
-  }
-  t.same(faults.slice(0, 4), [])
-  t.same([...ends].sort(), ['staging', 'staging moving applied', 'staging moving applied undoing', 'staging moving undoing'])
-})
+    t.same(faults.slice(0, 4), [])
+    t.same([...ends].sort(), [
+      'staging',
+      'staging moving applied',
+      'staging moving applied undoing',
+      'staging moving undoing',
+    ])
+  },
+)
 
 t.test('what somebody did to a file before the next start completes a landing that was cut off is theirs', async t => {
   const bed = bedWith(t)
   const after = people({ main: bed.copy } as Bed)
-  for (const [path, [kind, change]] of (['a', 'gone'] as const).flatMap(path => Object.entries(CHANGES).map(each => [path, each] as const))) {
+  for (const [path, [kind, change]] of (['a', 'gone'] as const).flatMap(path =>
+    Object.entries(CHANGES).map(each => [path, each] as const),
+  )) {
     restore(bed)
     const files = memoryFiles()
     const [reached, over] = [Promise.withResolvers<LandingRecord>(), Promise.withResolvers<void>()]
@@ -161,11 +189,20 @@ t.test('what somebody did to a file before the next start completes a landing th
         await over.promise
       },
     })
-    const landing = landRepo({ ...bed.deps, records }, { conversation: 'c-1', branch: bed.branch, span: 'outstanding' }, bed.checkout, bed.tip)
+    const landing = landRepo(
+      { ...bed.deps, records },
+      { conversation: 'c-1', branch: bed.branch, span: 'outstanding' },
+      bed.checkout,
+      bed.tip,
+    )
     const record = await reached.promise
     change(join(bed.main, path))
     const changed = people(bed)
-    t.same(await endLanding(new LandingRecords(memoryFiles()), record), path === 'gone' && /deleted|folder/.test(kind) ? [] : [path], `${path} ${kind}`)
+    t.same(
+      await endLanding(new LandingRecords(memoryFiles()), record),
+      path === 'gone' && /deleted|folder/.test(kind) ? [] : [path],
+      `${path} ${kind}`,
+    )
     t.same(only(treeOf(bed.main), path), only(changed, path))
     t.same(only(treeOf(bed.main), path, false), only(after, path, false))
     // The daemon that was cut off ends here.

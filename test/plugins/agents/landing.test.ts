@@ -44,7 +44,18 @@ t.test('everything a branch holds lands in the working tree, index and HEAD byte
   writeFileSync(join(copy, 'becomes/folder'), 'now\n')
   rmSync(join(copy, 'shrinks'), { recursive: true })
   writeFileSync(join(copy, 'shrinks'), 'now a file\n')
-  for (const name of ['with space', 'ümlaut-☃', '-dash', '--', 'quo"te\'s', 'new\nline', 'tab\there', 'back\\slash', ':(glob)*', '*']) {
+  for (const name of [
+    'with space',
+    'ümlaut-☃',
+    '-dash',
+    '--',
+    'quo"te\'s',
+    'new\nline',
+    'tab\there',
+    'back\\slash',
+    ':(glob)*',
+    '*',
+  ]) {
     writeFileSync(join(copy, name), `${name}\n`)
   }
   const before = bed.git()
@@ -52,47 +63,64 @@ t.test('everything a branch holds lands in the working tree, index and HEAD byte
   t.equal(bed.git(), before, 'index, HEAD and main are as they were')
   t.equal(result?.conflict, undefined)
   t.match(result?.outcome, { repo: 'root', landedTip: bed.tip, landedHead: bed.head })
-  t.same(treeOf(bed.main), { ...treeOf(copy), 'mine.txt': `file ${lines(5, { 2: 'my own edit' })}`, 'untracked.txt': 'file mine too\n' })
+  t.same(treeOf(bed.main), {
+    ...treeOf(copy),
+    'mine.txt': `file ${lines(5, { 2: 'my own edit' })}`,
+    'untracked.txt': 'file mine too\n',
+  })
   t.equal(await bed.land(), undefined, 'a second landing has nothing to do')
 })
 
-t.test('an uncommitted edit of the same line is workspace, a committed one diverged, and nothing is written', async t => {
-  const bed = new Bed(t, main => {
-    for (const name of ['mine.txt', 'moved-on.txt', 'fits.txt', 'there.txt', 'both.txt']) writeFileSync(join(main, name), lines(20))
-    writeFileSync(join(main, 'picture'), picture(500))
-    writeFileSync(join(main, 'picture-edited'), picture(500))
-  })
-  const { copy, main } = bed
-  for (const name of ['mine.txt', 'moved-on.txt', 'fits.txt', 'there.txt', 'both.txt']) writeFileSync(join(copy, name), lines(20, { 5: 'agent' }))
-  for (const name of ['picture', 'picture-edited']) writeFileSync(join(copy, name), picture(500))
-  writeFileSync(join(copy, 'added.txt'), 'agent\n')
-  writeFileSync(join(main, 'moved-on.txt'), lines(20, { 5: 'person' }))
-  writeFileSync(join(main, 'both.txt'), lines(20, { 5: 'person' }))
-  writeFileSync(join(main, 'picture'), picture(600))
-  bed.commit(main, 'moved on')
-  writeFileSync(join(main, 'mine.txt'), lines(20, { 5: 'person' }))
-  writeFileSync(join(main, 'both.txt'), lines(20, { 5: 'person', 12: 'more' }))
-  writeFileSync(join(main, 'fits.txt'), lines(20, { 15: 'person' }))
-  writeFileSync(join(main, 'there.txt'), lines(20, { 5: 'agent', 15: 'person' }))
-  writeFileSync(join(main, 'picture-edited'), picture(700))
-  writeFileSync(join(main, 'added.txt'), 'person\n')
-  const before = [bed.git(), treeOf(main), inGit(main, 'status', '--porcelain')]
-  const index = bed.git()
-  const result = await bed.land()
-  t.equal(bed.git(), index)
-  t.same([bed.git(), treeOf(main), inGit(main, 'status', '--porcelain')].slice(1), before.slice(1))
-  t.same(Object.fromEntries(result!.conflict!.paths.map(({ path, reason }) => [path, reason])), {
-    'mine.txt': 'workspace', 'moved-on.txt': 'diverged', 'both.txt': 'diverged', picture: 'binary', 'picture-edited': 'workspace', 'added.txt': 'workspace',
-  })
-  t.match(result?.conflict, { repo: 'root', clean: 1, mainBranch: 'main' })
-})
+t.test(
+  'an uncommitted edit of the same line is workspace, a committed one diverged, and nothing is written',
+  async t => {
+    const bed = new Bed(t, main => {
+      for (const name of ['mine.txt', 'moved-on.txt', 'fits.txt', 'there.txt', 'both.txt'])
+        writeFileSync(join(main, name), lines(20))
+      writeFileSync(join(main, 'picture'), picture(500))
+      writeFileSync(join(main, 'picture-edited'), picture(500))
+    })
+    const { copy, main } = bed
+    for (const name of ['mine.txt', 'moved-on.txt', 'fits.txt', 'there.txt', 'both.txt'])
+      writeFileSync(join(copy, name), lines(20, { 5: 'agent' }))
+    for (const name of ['picture', 'picture-edited']) writeFileSync(join(copy, name), picture(500))
+    writeFileSync(join(copy, 'added.txt'), 'agent\n')
+    writeFileSync(join(main, 'moved-on.txt'), lines(20, { 5: 'person' }))
+    writeFileSync(join(main, 'both.txt'), lines(20, { 5: 'person' }))
+    writeFileSync(join(main, 'picture'), picture(600))
+    bed.commit(main, 'moved on')
+    writeFileSync(join(main, 'mine.txt'), lines(20, { 5: 'person' }))
+    writeFileSync(join(main, 'both.txt'), lines(20, { 5: 'person', 12: 'more' }))
+    writeFileSync(join(main, 'fits.txt'), lines(20, { 15: 'person' }))
+    writeFileSync(join(main, 'there.txt'), lines(20, { 5: 'agent', 15: 'person' }))
+    writeFileSync(join(main, 'picture-edited'), picture(700))
+    writeFileSync(join(main, 'added.txt'), 'person\n')
+    const before = [bed.git(), treeOf(main), inGit(main, 'status', '--porcelain')]
+    const index = bed.git()
+    const result = await bed.land()
+    t.equal(bed.git(), index)
+    t.same([bed.git(), treeOf(main), inGit(main, 'status', '--porcelain')].slice(1), before.slice(1))
+    t.same(Object.fromEntries(result!.conflict!.paths.map(({ path, reason }) => [path, reason])), {
+      'mine.txt': 'workspace',
+      'moved-on.txt': 'diverged',
+      'both.txt': 'diverged',
+      picture: 'binary',
+      'picture-edited': 'workspace',
+      'added.txt': 'workspace',
+    })
+    t.match(result?.conflict, { repo: 'root', clean: 1, mainBranch: 'main' })
+  },
+)
 
-t.test('a renamed file takes a person\'s edit along, committed or not', async t => {
+t.test("a renamed file takes a person's edit along, committed or not", async t => {
   const bed = new Bed(t, main => {
     writeFileSync(join(main, 'one.txt'), lines(40))
     writeFileSync(join(main, 'two.txt'), lines(60))
   })
-  for (const [name, count] of [['one', 40], ['two', 60]] as const) {
+  for (const [name, count] of [
+    ['one', 40],
+    ['two', 60],
+  ] as const) {
     rmSync(join(bed.copy, `${name}.txt`))
     mkdirSync(join(bed.copy, name))
     writeFileSync(join(bed.copy, name, 'moved.txt'), lines(count, { 30: 'agent' }))
@@ -104,8 +132,10 @@ t.test('a renamed file takes a person\'s edit along, committed or not', async t 
   t.equal((await bed.land())?.conflict, undefined)
   t.equal(bed.git(), index)
   t.same(treeOf(bed.main), {
-    'one/': 'folder', 'one/moved.txt': `file ${lines(40, { 3: 'person', 30: 'agent' })}`,
-    'two/': 'folder', 'two/moved.txt': `file ${lines(60, { 3: 'person', 30: 'agent' })}`,
+    'one/': 'folder',
+    'one/moved.txt': `file ${lines(40, { 3: 'person', 30: 'agent' })}`,
+    'two/': 'folder',
+    'two/moved.txt': `file ${lines(60, { 3: 'person', 30: 'agent' })}`,
   })
 })
 
@@ -118,7 +148,11 @@ t.test('a repository without a first commit and one that is gone are told apart'
   t.match(await landRepo(bed.deps, order, bed.checkout, bed.tip), { outcome: { landedTip: bed.tip } })
   t.equal(readFileSync(join(bed.main, 'b.txt'), 'utf8'), 'b\n')
   const { main: _main, ...gone } = bed.checkout
-  t.same(await landRepo(bed.deps, order, gone, bed.tip), { repo: 'root', from: bed.repo.base, conflict: { repo: 'root', paths: [], clean: 0 } })
+  t.same(await landRepo(bed.deps, order, gone, bed.tip), {
+    repo: 'root',
+    from: bed.repo.base,
+    conflict: { repo: 'root', paths: [], clean: 0 },
+  })
 })
 
 t.test('permissions a person gave a file stay, but whether it is a program follows the work', async t => {
@@ -193,14 +227,26 @@ t.test('a landing runs no hook, filter or monitor, whatever the repository and t
   bed.commit(bed.copy, 'work')
   writeFileSync(join(bed.main, 'a.txt'), lines(20, { 15: 'person' }))
   for (const [key, value] of [
-    ['filter.x.smudge', script], ['filter.x.clean', script], ['filter.x.process', script], ['diff.x.command', script],
-    ['diff.x.textconv', script], ['merge.x.driver', script], ['core.fsmonitor', script], ['core.hooksPath', join(bed.folder, 'hooks')],
-  ] as const) inGit(bed.main, 'config', key, value)
+    ['filter.x.smudge', script],
+    ['filter.x.clean', script],
+    ['filter.x.process', script],
+    ['diff.x.command', script],
+    ['diff.x.textconv', script],
+    ['merge.x.driver', script],
+    ['core.fsmonitor', script],
+    ['core.hooksPath', join(bed.folder, 'hooks')],
+  ] as const)
+    inGit(bed.main, 'config', key, value)
   mkdirSync(join(bed.folder, 'hooks'))
   for (const hook of ['post-index-change', 'pre-commit', 'post-checkout', 'applypatch-msg', 'reference-transaction']) {
     writeFileSync(join(bed.folder, 'hooks', hook), `#!/bin/sh\ntouch ${trap}\n`, { mode: 0o755 })
   }
-  const landed = await landRepo(bed.deps, { conversation: 'c-1', branch: bed.branch, span: 'outstanding' }, bed.checkout, readRef(bed))
+  const landed = await landRepo(
+    bed.deps,
+    { conversation: 'c-1', branch: bed.branch, span: 'outstanding' },
+    bed.checkout,
+    readRef(bed),
+  )
   t.equal(landed?.conflict, undefined)
   t.equal(readFileSync(join(bed.main, 'a.txt'), 'utf8'), lines(20, { 3: 'agent', 15: 'person' }))
   t.equal(readFileSync(join(bed.main, 'filtered.txt'), 'utf8'), lines(3, { 2: 'agent' }))
@@ -228,9 +274,19 @@ t.test('a link that leads out and a path behind a link are blocked, one inside l
   symlinkSync(outside, join(bed.main, 'dir'))
   const before = treeOf(bed.main)
   const result = await bed.land()
-  t.same(Object.fromEntries(result!.conflict!.paths.map(({ path, reason }) => [path, reason])), {
-    out: 'workspace', chained: 'workspace', hop: 'workspace', inside: 'workspace', hooks: 'workspace', 'dir/b.txt': 'workspace', 'dir/c.txt': 'workspace',
-  }, 'a link to what leads out itself leads out')
+  t.same(
+    Object.fromEntries(result!.conflict!.paths.map(({ path, reason }) => [path, reason])),
+    {
+      out: 'workspace',
+      chained: 'workspace',
+      hop: 'workspace',
+      inside: 'workspace',
+      hooks: 'workspace',
+      'dir/b.txt': 'workspace',
+      'dir/c.txt': 'workspace',
+    },
+    'a link to what leads out itself leads out',
+  )
   t.same(treeOf(bed.main), before)
   t.same(treeOf(outside), {})
   rmSync(join(bed.main, 'dir'))
@@ -242,7 +298,15 @@ t.test('a link that leads out and a path behind a link are blocked, one inside l
 
 t.test('a path below .git or .sandbox in any spelling is never work', async t => {
   const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
-  for (const name of ['.sandbox/config/rules.json', '.Sandbox/x', '.sandbox./y', '.sand\u200Cbox/z', 'deep/.g\u200Cit/hooks/x', 'deep/.git./x', 'deep/git~1']) {
+  for (const name of [
+    '.sandbox/config/rules.json',
+    '.Sandbox/x',
+    '.sandbox./y',
+    '.sand\u200Cbox/z',
+    'deep/.g\u200Cit/hooks/x',
+    'deep/.git./x',
+    'deep/git~1',
+  ]) {
     mkdirSync(join(bed.copy, name, '..'), { recursive: true })
     writeFileSync(join(bed.copy, name), 'evil\n')
   }
@@ -255,13 +319,36 @@ t.test('a path below .git or .sandbox in any spelling is never work', async t =>
   const blob = inGit(bed.copy, 'hash-object', '-w', 'a.txt').trim()
   const evil = rawTree(bed.copy, [['100644', 'config', blob]])
   const climbing = rawTree(bed.copy, [['100644', 'escaped', blob]])
-  const top = inGit(bed.copy, 'ls-tree', '-z', 'HEAD').split('\0').filter(line => line !== '').map(line => /^(\d+) \w+ (\w+)\t(.*)$/.exec(line)!.slice(1) as [string, string, string])
+  const top = inGit(bed.copy, 'ls-tree', '-z', 'HEAD')
+    .split('\0')
+    .filter(line => line !== '')
+    .map(line => /^(\d+) \w+ (\w+)\t(.*)$/.exec(line)!.slice(1) as [string, string, string])
     .map(([mode, id, name]): [string, string, string] => [mode.replace(/^0/, ''), name, id])
-  const tree = rawTree(bed.copy, [...top, ['40000', '.git', rawTree(bed.copy, [['100644', 'config-evil', blob]])], ['40000', '..', climbing], ['40000', '.GIT', evil]])
-  inGit(bed.copy, 'update-ref', `refs/heads/${bed.branch}`, inGit(bed.copy, 'commit-tree', '-p', 'HEAD', '-m', 'evil', tree).trim())
-  const landed = await landRepo(bed.deps, { conversation: 'c-1', branch: bed.branch, span: 'outstanding' }, bed.checkout, readRef(bed))
+  const tree = rawTree(bed.copy, [
+    ...top,
+    ['40000', '.git', rawTree(bed.copy, [['100644', 'config-evil', blob]])],
+    ['40000', '..', climbing],
+    ['40000', '.GIT', evil],
+  ])
+  inGit(
+    bed.copy,
+    'update-ref',
+    `refs/heads/${bed.branch}`,
+    inGit(bed.copy, 'commit-tree', '-p', 'HEAD', '-m', 'evil', tree).trim(),
+  )
+  const landed = await landRepo(
+    bed.deps,
+    { conversation: 'c-1', branch: bed.branch, span: 'outstanding' },
+    bed.checkout,
+    readRef(bed),
+  )
   t.equal(landed?.conflict, undefined)
-  t.same(Object.keys(treeOf(bed.main)).filter(path => !path.endsWith('/')).sort(), ['.gitignore', '.sandbox/config/workspace-extensions/mine.ts', 'a.txt'])
+  t.same(
+    Object.keys(treeOf(bed.main))
+      .filter(path => !path.endsWith('/'))
+      .sort(),
+    ['.gitignore', '.sandbox/config/workspace-extensions/mine.ts', 'a.txt'],
+  )
   t.notOk(existsSync(join(bed.main, '.git/config-evil')))
   t.notOk(existsSync(join(bed.folder, 'escaped')))
 })
@@ -269,7 +356,9 @@ t.test('a path below .git or .sandbox in any spelling is never work', async t =>
 /** Writes a tree as it is given, however wrong its names. */
 const rawTree = (folder: string, entries: [mode: string, name: string, id: string][]): string => {
   const sorted = entries.toSorted(([, one], [, other]) => Buffer.compare(Buffer.from(one), Buffer.from(other)))
-  const bytes = Buffer.concat(sorted.flatMap(([mode, name, id]) => [Buffer.from(`${mode} ${name}\0`), Buffer.from(id, 'hex')]))
+  const bytes = Buffer.concat(
+    sorted.flatMap(([mode, name, id]) => [Buffer.from(`${mode} ${name}\0`), Buffer.from(id, 'hex')]),
+  )
   const file = join(folder, '..', 'raw-tree')
   writeFileSync(file, bytes)
   return inGit(folder, 'hash-object', '-w', '-t', 'tree', '--literally', file).trim()
@@ -288,7 +377,12 @@ t.test('what the tree holds in the way of a new path is workspace, and a nested 
   inGit(join(bed.main, 'nested'), 'init', '-q')
   execFileSync('mkfifo', [join(bed.main, 'pipe')])
   const result = await bed.land()
-  t.same(result?.conflict?.paths.map(({ path, reason }) => `${path} ${reason}`).sort(), ['file/below workspace', 'folder workspace', 'nested/below workspace', 'pipe workspace'])
+  t.same(result?.conflict?.paths.map(({ path, reason }) => `${path} ${reason}`).sort(), [
+    'file/below workspace',
+    'folder workspace',
+    'nested/below workspace',
+    'pipe workspace',
+  ])
   t.notOk(existsSync(join(bed.main, 'nested/below')))
 })
 
@@ -320,16 +414,29 @@ t.test('twenty conversations land at once, each whole', async t => {
     return { branch, tip: inGit(copy, 'rev-parse', 'HEAD').trim(), copy }
   })
   const before = bed.git()
-  const results = await Promise.all(landings.map(({ branch, tip, copy }, at) =>
-    landRepo(bed.deps, { conversation: `many-${at}`, branch, span: 'outstanding' }, { repo: 'root', base: bed.head, main: bed.main, copy }, tip)))
-  t.same(results.map(result => result?.conflict), results.map(() => undefined))
+  const results = await Promise.all(
+    landings.map(({ branch, tip, copy }, at) =>
+      landRepo(
+        bed.deps,
+        { conversation: `many-${at}`, branch, span: 'outstanding' },
+        { repo: 'root', base: bed.head, main: bed.main, copy },
+        tip,
+      ),
+    ),
+  )
+  t.same(
+    results.map(result => result?.conflict),
+    results.map(() => undefined),
+  )
   t.equal(bed.git(), before)
   const shared = lines(400, Object.fromEntries(landings.map((_, at) => [at * 20 + 5, `agent ${at}`])))
   t.equal(readFileSync(join(bed.main, 'shared.txt'), 'utf8'), shared)
-  t.ok(landings.every((_, at) => readFileSync(join(bed.main, `f${at}.txt`), 'utf8') === lines(10, { 2: `agent ${at}` })))
+  t.ok(
+    landings.every((_, at) => readFileSync(join(bed.main, `f${at}.txt`), 'utf8') === lines(10, { 2: `agent ${at}` })),
+  )
 })
 
-t.test('CRLF of main\'s committed attributes is kept in the working tree', async t => {
+t.test("CRLF of main's committed attributes is kept in the working tree", async t => {
   const bed = new Bed(t, main => {
     writeFileSync(join(main, '.gitattributes'), '*.txt text eol=crlf\n')
     writeFileSync(join(main, 'a.txt'), lines(10).replaceAll('\n', '\r\n'))
@@ -339,5 +446,8 @@ t.test('CRLF of main\'s committed attributes is kept in the working tree', async
   writeFileSync(join(bed.copy, 'a.txt'), lines(10, { 3: 'agent' }).replaceAll('\n', '\r\n'))
   writeFileSync(join(bed.main, 'a.txt'), lines(10, { 9: 'person' }).replaceAll('\n', '\r\n'))
   t.equal((await bed.land())?.conflict, undefined)
-  t.equal(readFileSync(join(bed.main, 'a.txt'), 'latin1'), lines(10, { 3: 'agent', 9: 'person' }).replaceAll('\n', '\r\n'))
+  t.equal(
+    readFileSync(join(bed.main, 'a.txt'), 'latin1'),
+    lines(10, { 3: 'agent', 9: 'person' }).replaceAll('\n', '\r\n'),
+  )
 })

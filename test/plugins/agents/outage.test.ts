@@ -13,7 +13,8 @@ const CALLS = ['auto-land', 'resume-after-outage'] as const
 const WORK = 'append log.txt\n| once\noutage\nappend log.txt\n| after\nsay $conversation is done'
 
 const errorOf = (frames: readonly Frame[]): ErrorFrame | undefined => frames.find(frame => frame.kind === 'error')
-const statusOf = async (client: Client, id: string): Promise<string> => (await client.call('GET /agents/{id}', { id })).status
+const statusOf = async (client: Client, id: string): Promise<string> =>
+  (await client.call('GET /agents/{id}', { id })).status
 
 /** A daemon whose turns are resumed after an outage. */
 const resuming = async (t: Test): Promise<Support> => {
@@ -22,7 +23,9 @@ const resuming = async (t: Test): Promise<Support> => {
   return daemon
 }
 
-/** Has the provider answer some other turn; twice, so that what the first sets off has begun when the second is over. */
+/**
+ * Has the provider answer some other turn; twice, so that what the first sets off has begun when the second is over.
+ */
 const answered = async (client: Client): Promise<void> => {
   for (const words of ['say here', 'say here again']) await runTurn(client, 'other', words)
 }
@@ -49,21 +52,42 @@ t.test('a token chooses what its scope names', async t => {
   await runTurn(client, 'c', 'say x', { isolated: true })
   for (const scope of ['editor', 'read', 'drive'] as const) {
     const tokens = (await token(scope)).client
-    t.match(await refusal(tokens.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })), { status: 403 }, scope)
-    if (scope !== 'drive') t.match(await refusal(tokens.call('POST /agents/{id}/resume-after-outage', { id: 'c', resumeAfterOutage: true })), { status: 403 }, scope)
+    t.match(
+      await refusal(tokens.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })),
+      { status: 403 },
+      scope,
+    )
+    if (scope !== 'drive')
+      t.match(
+        await refusal(tokens.call('POST /agents/{id}/resume-after-outage', { id: 'c', resumeAfterOutage: true })),
+        { status: 403 },
+        scope,
+      )
   }
   t.same((await client.call('GET /agents/{id}', { id: 'c' })).autoLand, undefined)
-  t.match(await (await token('land')).client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true }), { autoLand: true })
-  t.match(await (await token('drive', 'other')).client.call('POST /agents/{id}/resume-after-outage', { id: 'c', resumeAfterOutage: false }), { resumeAfterOutage: false })
+  t.match(await (await token('land')).client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true }), {
+    autoLand: true,
+  })
+  t.match(
+    await (
+      await token('drive', 'other')
+    ).client.call('POST /agents/{id}/resume-after-outage', { id: 'c', resumeAfterOutage: false }),
+    { resumeAfterOutage: false },
+  )
 })
 
 t.test('bad input, unknown conversations and the shared tree are refused, and nothing is chosen', async t => {
   const { client, fetch } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c', 'say x', { isolated: true })
   await runTurn(client, 'shared', 'say x')
-  const status = async (path: string, body: unknown) => (await fetch(`/agents/${path}`, { method: 'POST', body: JSON.stringify(body) })).status
-  for (const [call, key] of [['auto-land', 'autoLand'], ['resume-after-outage', 'resumeAfterOutage']] as const) {
-    for (const value of ['yes', 1, [], {}, undefined]) t.equal(await status(`c/${call}`, { [key]: value }), 400, `${call} ${JSON.stringify(value)}`)
+  const status = async (path: string, body: unknown) =>
+    (await fetch(`/agents/${path}`, { method: 'POST', body: JSON.stringify(body) })).status
+  for (const [call, key] of [
+    ['auto-land', 'autoLand'],
+    ['resume-after-outage', 'resumeAfterOutage'],
+  ] as const) {
+    for (const value of ['yes', 1, [], {}, undefined])
+      t.equal(await status(`c/${call}`, { [key]: value }), 400, `${call} ${JSON.stringify(value)}`)
     for (const value of [true, false, null]) t.equal(await status(`none/${call}`, { [key]: value }), 404)
   }
   for (const autoLand of [true, false, null]) t.equal(await status('shared/auto-land', { autoLand }), 422)
@@ -71,47 +95,92 @@ t.test('bad input, unknown conversations and the shared tree are refused, and no
   t.same([autoLand, resumeAfterOutage], [undefined, undefined])
 })
 
-// Landing by itself ------------------------------------------------------------------------------------------------------
+// Landing by itself
+// ------------------------------------------------------------------------------------------------------
 
-t.test('a conversation whose turns land by themselves lands the one now running, until it follows the rules again', async t => {
-  const { client, workspace } = await daemonWith(t, GROUPS)
-  const there = (name: string) => existsSync(join(workspace, name))
-  await client.call('POST /agent', { conversationId: 'c', isolated: true, prompt: 'write a.txt\n| a\nwait words 60000' })
-  const watched = framesOf(client, 'c')
-  await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
-  t.match(await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true }), { status: 'running', autoLand: true })
-  t.match(await client.call('POST /agent', { conversationId: 'c', prompt: 'say no', autoLand: false }), { delivery: 'queued' }, 'what is not to land is not said into it')
-  await client.call('POST /agent/steer', { conversationId: 'c', text: 'on' })
-  t.same((await watched.all()).map(({ event }) => event).slice(-2), [{ kind: 'landed', landed: true }, { kind: 'done', reason: 'completed' }])
-  t.ok(there('a.txt'))
-  await framesOf(client, 'c').all()
-  await runTurn(client, 'c', 'write b.txt\n| b', { autoLand: false })
-  t.notOk(there('b.txt'), 'the turn\'s own word counts first')
-  t.equal((await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: null })).autoLand, undefined)
-  await runTurn(client, 'c', 'say x')
-  t.notOk(there('b.txt'))
-})
+t.test(
+  'a conversation whose turns land by themselves lands the one now running, until it follows the rules again',
+  async t => {
+    const { client, workspace } = await daemonWith(t, GROUPS)
+    const there = (name: string) => existsSync(join(workspace, name))
+    await client.call('POST /agent', {
+      conversationId: 'c',
+      isolated: true,
+      prompt: 'write a.txt\n| a\nwait words 60000',
+    })
+    const watched = framesOf(client, 'c')
+    await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
+    t.match(await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true }), {
+      status: 'running',
+      autoLand: true,
+    })
+    t.match(
+      await client.call('POST /agent', { conversationId: 'c', prompt: 'say no', autoLand: false }),
+      { delivery: 'queued' },
+      'what is not to land is not said into it',
+    )
+    await client.call('POST /agent/steer', { conversationId: 'c', text: 'on' })
+    t.same((await watched.all()).map(({ event }) => event).slice(-2), [
+      { kind: 'landed', landed: true },
+      { kind: 'done', reason: 'completed' },
+    ])
+    t.ok(there('a.txt'))
+    await framesOf(client, 'c').all()
+    await runTurn(client, 'c', 'write b.txt\n| b', { autoLand: false })
+    t.notOk(there('b.txt'), "the turn's own word counts first")
+    t.equal((await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: null })).autoLand, undefined)
+    await runTurn(client, 'c', 'say x')
+    t.notOk(there('b.txt'))
+  },
+)
 
-t.test('what an outsider began or a wake from outside caused waits for a person, though the conversation lands by itself', async t => {
-  const { client, token, workspace } = await daemonWith(t, GROUPS)
-  await runTurn(client, 'c', 'say x', { isolated: true })
-  await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })
-  const held = [{ kind: 'landed', landed: false, held: true }]
-  const drive = (await token('drive')).client
-  for (const turn of [runTurn(drive, 'c', 'write a.txt\n| a'), runTurn(client, 'c', 'write a.txt\n| b', { outsideWake: 'webhook' })])
-    t.same((await turn).filter(({ kind }) => kind === 'landed'), held)
-  t.notOk(existsSync(join(workspace, 'a.txt')))
-  t.same((await runTurn(client, 'c', 'fail no')).filter(({ kind }) => kind === 'landed'), [], 'nor does what did not end well')
-})
+t.test(
+  'what an outsider began or a wake from outside caused waits for a person, though the conversation lands by itself',
+  async t => {
+    const { client, token, workspace } = await daemonWith(t, GROUPS)
+    await runTurn(client, 'c', 'say x', { isolated: true })
+    await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })
+    const held = [{ kind: 'landed', landed: false, held: true }]
+    const drive = (await token('drive')).client
+    for (const turn of [
+      runTurn(drive, 'c', 'write a.txt\n| a'),
+      runTurn(client, 'c', 'write a.txt\n| b', { outsideWake: 'webhook' }),
+    ])
+      t.same(
+        (await turn).filter(({ kind }) => kind === 'landed'),
+        held,
+      )
+    t.notOk(existsSync(join(workspace, 'a.txt')))
+    t.same(
+      (await runTurn(client, 'c', 'fail no')).filter(({ kind }) => kind === 'landed'),
+      [],
+      'nor does what did not end well',
+    )
+  },
+)
 
-// Outages ----------------------------------------------------------------------------------------------------------------
+// Outages
+// ----------------------------------------------------------------------------------------------------------------
 
-t.test('unless that is wanted, a turn that dies of an outage stays failed, and says that it could be resumed', async t => {
-  const { client } = await daemonWith(t, GROUPS)
-  t.same(errorOf(await runTurn(client, 'c', 'outage')), { kind: 'error', code: 'provider-outage', message: 'the provider is out of service, as the script asked', autoResume: 'available' })
-  await answered(client)
-  t.match(await client.call('GET /agents/{id}', { id: 'c' }), { status: 'error', failure: /out of service/, lastEnd: 'failed', resumeAfterOutage: undefined })
-})
+t.test(
+  'unless that is wanted, a turn that dies of an outage stays failed, and says that it could be resumed',
+  async t => {
+    const { client } = await daemonWith(t, GROUPS)
+    t.same(errorOf(await runTurn(client, 'c', 'outage')), {
+      kind: 'error',
+      code: 'provider-outage',
+      message: 'the provider is out of service, as the script asked',
+      autoResume: 'available',
+    })
+    await answered(client)
+    t.match(await client.call('GET /agents/{id}', { id: 'c' }), {
+      status: 'error',
+      failure: /out of service/,
+      lastEnd: 'failed',
+      resumeAfterOutage: undefined,
+    })
+  },
+)
 
 t.test('a turn that died of an outage goes on where it stopped once its provider answers', async t => {
   const daemon = await resuming(t)
@@ -122,7 +191,11 @@ t.test('a turn that died of an outage goes on where it stopped once its provider
   t.match(error, { code: 'provider-outage', autoResume: 'scheduled', outage: { attempt: 1, maxAttempts: 6 } })
   const wait = error!.outage!.retryAt - before
   t.ok(wait >= 15_000 && wait < 50_000, `${wait} ms`)
-  t.match(await client.call('GET /agents/{id}', { id: 'c' }), { status: 'resuming', failure: undefined, run: first.run })
+  t.match(await client.call('GET /agents/{id}', { id: 'c' }), {
+    status: 'resuming',
+    failure: undefined,
+    run: first.run,
+  })
   t.match((await client.call('GET /agents')).agents, exactly({ id: 'c', status: 'resuming' }))
   const frames = await nextRun(daemon, 'c', first.run)
   t.same(frames[0], { kind: 'resumed', reason: 'outage', attempt: 2, resumedFrom: first.run })
@@ -130,38 +203,71 @@ t.test('a turn that died of an outage goes on where it stopped once its provider
   t.equal(readFileSync(join(workspace, 'log.txt'), 'utf8'), 'once\nafter\n', 'nothing was done twice')
   t.equal(await statusOf(client, 'c'), 'idle')
   const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
-  t.same(messages.filter(({ role }) => role !== 'assistant').map(({ role, text }) => [role, text.split('\n')[0]]), [
-    ['user', 'append log.txt'], ['notice', 'the provider is out of service, as the script asked'], ['notice', 'went on after an outage'],
-  ], 'the words are in the record once')
-  t.same(await client.call('POST /agent', { conversationId: 'c', messageId: 'm', prompt: WORK }), first, 'the same message again has its first answer')
+  t.same(
+    messages.filter(({ role }) => role !== 'assistant').map(({ role, text }) => [role, text.split('\n')[0]]),
+    [
+      ['user', 'append log.txt'],
+      ['notice', 'the provider is out of service, as the script asked'],
+      ['notice', 'went on after an outage'],
+    ],
+    'the words are in the record once',
+  )
+  t.same(
+    await client.call('POST /agent', { conversationId: 'c', messageId: 'm', prompt: WORK }),
+    first,
+    'the same message again has its first answer',
+  )
 })
 
 t.test('words of somebody who may not land are not forgotten over an outage', async t => {
   const daemon = await resuming(t)
   const { client, token, workspace } = daemon
-  const { run } = await client.call('POST /agent', { conversationId: 'c', isolated: true, autoLand: true, prompt: 'write a.txt\n| a\nwait words 60000\noutage\nsay on' })
+  const { run } = await client.call('POST /agent', {
+    conversationId: 'c',
+    isolated: true,
+    autoLand: true,
+    prompt: 'write a.txt\n| a\nwait words 60000\noutage\nsay on',
+  })
   const first = framesOf(client, 'c')
   await first.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
   await (await token('drive')).client.call('POST /agent/steer', { conversationId: 'c', text: 'theirs' })
   await first.all()
-  t.same((await nextRun(daemon, 'c', run)).filter(({ kind }) => kind === 'landed'), [{ kind: 'landed', landed: false, held: true }])
+  t.same(
+    (await nextRun(daemon, 'c', run)).filter(({ kind }) => kind === 'landed'),
+    [{ kind: 'landed', landed: false, held: true }],
+  )
   t.notOk(existsSync(join(workspace, 'a.txt')))
 })
 
 t.test('in a private copy the resumed turn lands as it was told to, and going back takes both runs away', async t => {
   const daemon = await resuming(t)
   const { client, workspace } = daemon
-  const started = await client.call('POST /agent', { conversationId: 'c', isolated: true, autoLand: true, prompt: WORK })
+  const started = await client.call('POST /agent', {
+    conversationId: 'c',
+    isolated: true,
+    autoLand: true,
+    prompt: WORK,
+  })
   const first = (await framesOf(client, 'c').all()).map(({ event }) => event)
   t.notOk(existsSync(join(workspace, 'log.txt')), 'what failed does not land')
   const second = await nextRun(daemon, 'c', started.run)
   t.match(second.map(({ kind }) => kind).slice(0, 3), exactly('resumed', 'worktree', 'checkpoint'))
-  t.same(second.slice(-2), [{ kind: 'landed', landed: true }, { kind: 'done', reason: 'completed' }])
+  t.same(second.slice(-2), [
+    { kind: 'landed', landed: true },
+    { kind: 'done', reason: 'completed' },
+  ])
   t.equal(readFileSync(join(workspace, 'log.txt'), 'utf8'), 'once\nafter\n')
   const { messages, total } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
   const begun = first.find(frame => frame.kind === 'checkpoint')
-  t.same(messages.map(({ checkpointId }) => checkpointId).filter(Boolean), [begun?.id], 'one place to go back to: before the message')
-  t.match(await client.call('POST /agent/rewind', { conversationId: 'c', index: 0 }), { dropped: total, snapshot: begun?.id })
+  t.same(
+    messages.map(({ checkpointId }) => checkpointId).filter(Boolean),
+    [begun?.id],
+    'one place to go back to: before the message',
+  )
+  t.match(await client.call('POST /agent/rewind', { conversationId: 'c', index: 0 }), {
+    dropped: total,
+    snapshot: begun?.id,
+  })
   t.match(await client.call('GET /agents/{id}/diff', { id: 'c' }), { repos: exactly({ changes: { length: 0 } }) })
 })
 
@@ -188,10 +294,13 @@ t.test('messages that waited behind the turn follow once it went on', async t =>
   await runTurn(client, 'other', 'say here')
   t.match((await last).at(-1)?.event, { kind: 'done', reason: 'completed' })
   const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
-  t.same(messages.filter(({ role }) => role === 'assistant').map(({ text }) => text.trim()), ['first', 'second'])
+  t.same(
+    messages.filter(({ role }) => role === 'assistant').map(({ text }) => text.trim()),
+    ['first', 'second'],
+  )
 })
 
-t.test('a person\'s message, a stop, a rewind, the archive and a discard drop what was planned', async t => {
+t.test("a person's message, a stop, a rewind, the archive and a discard drop what was planned", async t => {
   const { client } = await resuming(t)
   const drops: { [id: string]: () => Promise<unknown> } = {
     message: () => runTurn(client, 'message', 'say instead'),
@@ -217,50 +326,85 @@ t.test('a person\'s message, a stop, a rewind, the archive and a discard drop wh
   t.notOk(messages.some(({ text }) => /went on/.test(text)))
 })
 
-t.test('what a conversation chooses counts over the setting, and turning it on picks up what died of an outage', async t => {
-  const daemon = await daemonWith(t, GROUPS)
-  const { client } = daemon
-  const choose = (resumeAfterOutage: boolean | null) => client.call('POST /agents/{id}/resume-after-outage', { id: 'c', resumeAfterOutage })
-  const first = await client.call('POST /agent', { conversationId: 'c', prompt: WORK })
-  await framesOf(client, 'c').all()
-  t.match(await choose(false), { status: 'error', resumeAfterOutage: false })
-  t.match(await choose(true), { status: 'resuming', resumeAfterOutage: true })
-  t.match(await choose(null), { status: 'error', resumeAfterOutage: undefined })
-  t.match(await choose(true), { status: 'resuming' })
-  t.match((await nextRun(daemon, 'c', first.run)).at(-1), { kind: 'done', reason: 'completed' })
-  await choose(false)
-  await client.call('POST /settings/patch', { set: { resumeAfterOutage: true } })
-  t.match(errorOf(await runTurn(client, 'c', 'outage')), { autoResume: 'available' })
-  t.match(await choose(null), { status: 'resuming' })
-  t.match(errorOf(await runTurn(client, 'd', 'fail no')), { autoResume: undefined })
-  t.match(await client.call('POST /agents/{id}/resume-after-outage', { id: 'd', resumeAfterOutage: true }), { status: 'error' }, 'nothing but an outage is resumed')
-})
+t.test(
+  'what a conversation chooses counts over the setting, and turning it on picks up what died of an outage',
+  async t => {
+    const daemon = await daemonWith(t, GROUPS)
+    const { client } = daemon
+    const choose = (resumeAfterOutage: boolean | null) =>
+      client.call('POST /agents/{id}/resume-after-outage', { id: 'c', resumeAfterOutage })
+    const first = await client.call('POST /agent', { conversationId: 'c', prompt: WORK })
+    await framesOf(client, 'c').all()
+    t.match(await choose(false), { status: 'error', resumeAfterOutage: false })
+    t.match(await choose(true), { status: 'resuming', resumeAfterOutage: true })
+    t.match(await choose(null), { status: 'error', resumeAfterOutage: undefined })
+    t.match(await choose(true), { status: 'resuming' })
+    t.match((await nextRun(daemon, 'c', first.run)).at(-1), { kind: 'done', reason: 'completed' })
+    await choose(false)
+    await client.call('POST /settings/patch', { set: { resumeAfterOutage: true } })
+    t.match(errorOf(await runTurn(client, 'c', 'outage')), { autoResume: 'available' })
+    t.match(await choose(null), { status: 'resuming' })
+    t.match(errorOf(await runTurn(client, 'd', 'fail no')), { autoResume: undefined })
+    t.match(
+      await client.call('POST /agents/{id}/resume-after-outage', { id: 'd', resumeAfterOutage: true }),
+      { status: 'error' },
+      'nothing but an outage is resumed',
+    )
+  },
+)
 
 t.test('what was stopped is not picked up, and a setting that is turned off drops what was planned', async t => {
   const daemon = await resuming(t)
   const { client, kernel } = daemon
   for (const id of ['stopped', 'own', 'follows']) await runTurn(client, id, WORK, { isolated: true })
   await client.call('POST /agent/stop', { conversationId: 'stopped' })
-  t.match(await client.call('POST /agents/{id}/resume-after-outage', { id: 'stopped', resumeAfterOutage: true }), { status: 'stopped' })
+  t.match(await client.call('POST /agents/{id}/resume-after-outage', { id: 'stopped', resumeAfterOutage: true }), {
+    status: 'stopped',
+  })
   await client.call('POST /agents/{id}/resume-after-outage', { id: 'own', resumeAfterOutage: true })
-  const told = new Promise<void>(resolve => kernel.events.on('agent.changed', 'test', async (_, input) => {
-    if ((input as { data: { id: string } }).data.id === 'follows') resolve()
-  }))
+  const told = new Promise<void>(resolve =>
+    kernel.events.on('agent.changed', 'test', async (_, input) => {
+      if ((input as { data: { id: string } }).data.id === 'follows') resolve()
+    }),
+  )
   await client.call('POST /settings/patch', { set: { resumeAfterOutage: false } })
   await told
-  t.same(await Promise.all(['stopped', 'own', 'follows'].map(id => statusOf(client, id))), ['stopped', 'resuming', 'error'])
+  t.same(await Promise.all(['stopped', 'own', 'follows'].map(id => statusOf(client, id))), [
+    'stopped',
+    'resuming',
+    'error',
+  ])
   t.equal((await state(daemon, 'follows')).resumesAt, undefined)
   t.match(await inner(daemon, 'agent.conversation', { id: 'own' }), { resumesAt: Number })
 })
 
-t.test('a refusal of any code is the turn\'s end and, where it says so, the provider\'s; a code there is none of runs nothing', async t => {
-  const { client } = await resuming(t)
-  t.match(errorOf(await runTurn(client, 'c', 'refuse rate_limit the month is spent')), { code: 'rate_limit', message: 'the month is spent', autoResume: undefined })
-  t.match((await client.call('GET /agent/refusals')).refusals, { script: { kind: 'limit', message: 'the month is spent' } })
-  t.equal(await statusOf(client, 'c'), 'error')
-  t.match(errorOf(await runTurn(client, 'd', 'refuse provider-outage gone')), { code: 'provider-outage', autoResume: 'scheduled' })
-  t.match(errorOf(await runTurn(client, 'e', 'write e.txt\n| e\nrefuse no-such-code gone')), { code: 'script-syntax', message: /line 3.*refuse CODE MESSAGE/ })
-  t.match((await client.call('GET /agent/refusals')).refusals, { script: { kind: 'limit' } }, 'no answer of the provider yet')
-  await runTurn(client, 'f', 'say on')
-  t.same((await client.call('GET /agent/refusals')).refusals, {})
-})
+t.test(
+  "a refusal of any code is the turn's end and, where it says so, the provider's; a code there is none of runs nothing",
+  async t => {
+    const { client } = await resuming(t)
+    t.match(errorOf(await runTurn(client, 'c', 'refuse rate_limit the month is spent')), {
+      code: 'rate_limit',
+      message: 'the month is spent',
+      autoResume: undefined,
+    })
+    t.match((await client.call('GET /agent/refusals')).refusals, {
+      script: { kind: 'limit', message: 'the month is spent' },
+    })
+    t.equal(await statusOf(client, 'c'), 'error')
+    t.match(errorOf(await runTurn(client, 'd', 'refuse provider-outage gone')), {
+      code: 'provider-outage',
+      autoResume: 'scheduled',
+    })
+    t.match(errorOf(await runTurn(client, 'e', 'write e.txt\n| e\nrefuse no-such-code gone')), {
+      code: 'script-syntax',
+      message: /line 3.*refuse CODE MESSAGE/,
+    })
+    t.match(
+      (await client.call('GET /agent/refusals')).refusals,
+      { script: { kind: 'limit' } },
+      'no answer of the provider yet',
+    )
+    await runTurn(client, 'f', 'say on')
+    t.same((await client.call('GET /agent/refusals')).refusals, {})
+  },
+)

@@ -18,21 +18,34 @@ const AT_ONCE = 1e-9
 
 type Settled = Pick<AgentCard, 'id' | 'status' | 'updatedAt' | 'waiting' | 'archivedAt'>
 
-const card = (id: string, status: AgentCard['status'], days: number, more: Partial<Settled> = {}): Settled =>
-  ({ id, status, updatedAt: NOW - days * DAY_MS, ...more })
+const card = (id: string, status: AgentCard['status'], days: number, more: Partial<Settled> = {}): Settled => ({
+  id,
+  status,
+  updatedAt: NOW - days * DAY_MS,
+  ...more,
+})
 
-const stateOf = (conversation: Settled) =>
-  ({ conversation, ...(['running', 'awaiting'].includes(conversation.status) && { live: { state: 'running' } }) })
+const stateOf = (conversation: Settled) => ({
+  conversation,
+  ...(['running', 'awaiting'].includes(conversation.status) && { live: { state: 'running' } }),
+})
 
 /** A board of these cards, and what is put away and logged of it; `again` is how one stands when its turn comes. */
-const board = (cards: readonly Settled[], days: number | Error, again: (id: string) => Settled = id => cards.find(each => each.id === id)!) => {
+const board = (
+  cards: readonly Settled[],
+  days: number | Error,
+  again: (id: string) => Settled = id => cards.find(each => each.id === id)!,
+) => {
   const put: string[] = []
   const logged: { level: string; message: string; fields?: object }[] = []
-  const log = (level: string) => (message: string, fields?: object) => void logged.push({ level, message, ...(fields && { fields }) })
+  const log = (level: string) => (message: string, fields?: object) =>
+    void logged.push({ level, message, ...(fields && { fields }) })
   const stop = new AbortController()
   const heard = new Map<string, () => void>()
   const host = {
-    signal: stop.signal, emit: () => {}, log: { info: log('info'), warn: log('warn'), error: log('error') },
+    signal: stop.signal,
+    emit: () => {},
+    log: { info: log('info'), warn: log('warn'), error: log('error') },
     on: (event: string, listener: () => void) => void heard.set(event, listener),
     serves: async () => true,
     call: async (call: string, input?: { id: string }) => {
@@ -53,8 +66,12 @@ const board = (cards: readonly Settled[], days: number | Error, again: (id: stri
 /** The next conversation that is put away, also when that was before the call. */
 const archived = async ({ client, kernel }: Support): Promise<string> => {
   const { promise, resolve } = Promise.withResolvers<string>()
-  kernel.events.on('agent.archived', 'test', async (_, input) => resolve((input as { data: { agentId: string } }).data.agentId))
-  const { agents: [first] } = await client.call('GET /agents/archived')
+  kernel.events.on('agent.archived', 'test', async (_, input) =>
+    resolve((input as { data: { agentId: string } }).data.agentId),
+  )
+  const {
+    agents: [first],
+  } = await client.call('GET /agents/archived')
   return first ? first.id : promise
 }
 
@@ -65,9 +82,18 @@ const keep = (workspace: string, agentRetentionDays: number): void => {
 
 t.test('what has been finished for more days than the settings say is put away, and nothing else', async t => {
   const cards = [
-    card('landed', 'landed', 4), card('idle', 'idle', 4), card('new', 'landed', 2), card('just', 'idle', 3), card('ready', 'ready', 4),
-    card('waits', 'idle', 4, { waiting: 1 as never }), card('failed', 'error', 9), card('stopped', 'stopped', 9), card('cut', 'interrupted', 9),
-    card('runs', 'running', 9), card('asks', 'awaiting', 9), card('torn', 'conflict', 9),
+    card('landed', 'landed', 4),
+    card('idle', 'idle', 4),
+    card('new', 'landed', 2),
+    card('just', 'idle', 3),
+    card('ready', 'ready', 4),
+    card('waits', 'idle', 4, { waiting: 1 as never }),
+    card('failed', 'error', 9),
+    card('stopped', 'stopped', 9),
+    card('cut', 'interrupted', 9),
+    card('runs', 'running', 9),
+    card('asks', 'awaiting', 9),
+    card('torn', 'conflict', 9),
   ]
   const { put, logged, retention } = board(cards, 3)
   await retention.sweep()
@@ -87,9 +113,18 @@ t.test('with 0 days nothing is ever put away, and neither is it without the sett
 })
 
 t.test('what was taken up again while the sweep was at others stays', async t => {
-  const cards = [card('a', 'idle', 4), card('b', 'idle', 4), card('c', 'landed', 4), card('d', 'idle', 4), card('e', 'idle', 4)]
+  const cards = [
+    card('a', 'idle', 4),
+    card('b', 'idle', 4),
+    card('c', 'landed', 4),
+    card('d', 'idle', 4),
+    card('e', 'idle', 4),
+  ]
   const since: { [id: string]: Settled } = {
-    a: card('a', 'running', 4), b: card('b', 'idle', 0), c: card('c', 'landed', 4, { waiting: 1 as never }), d: card('d', 'idle', 4, { archivedAt: NOW }),
+    a: card('a', 'running', 4),
+    b: card('b', 'idle', 0),
+    c: card('c', 'landed', 4, { waiting: 1 as never }),
+    d: card('d', 'idle', 4, { archivedAt: NOW }),
   }
   const { put, retention } = board(cards, 3, id => since[id] ?? cards.find(each => each.id === id)!)
   await retention.sweep()
@@ -157,7 +192,10 @@ t.test('a start puts away what has long been finished, its work on a parked bran
     const daemon = await daemonWith(t, [...GROUPS, 'settings'], { ...place, apart: ['agents'] })
     t.equal(await archived(daemon), 'landed')
     t.same((await daemon.client.call('GET /agents')).agents.map(({ id }) => id).sort(), ['asks', 'ready', 'waits'])
-    t.equal(inGit(place.workspace, 'for-each-ref', '--format=%(refname)', 'refs/sandbox/parked').trim(), 'refs/sandbox/parked/landed')
+    t.equal(
+      inGit(place.workspace, 'for-each-ref', '--format=%(refname)', 'refs/sandbox/parked').trim(),
+      'refs/sandbox/parked/landed',
+    )
     t.notOk(existsSync(join(place.data, 'agent', 'checkouts', 'landed')))
     await daemon.client.call('POST /agent/stop', { conversationId: 'asks' })
   })
@@ -175,7 +213,9 @@ t.test('the start does not wait for the sweep', async t => {
     const held = Promise.withResolvers<void>()
     const daemon = await daemonWith(t, GROUPS, {
       ...place,
-      fakes: { 'settings.get': async () => (await held.promise, { ...DEFAULTS, agentRetentionDays: AT_ONCE }) } as never,
+      fakes: {
+        'settings.get': async () => (await held.promise, { ...DEFAULTS, agentRetentionDays: AT_ONCE }),
+      } as never,
     })
     t.equal((await daemon.client.call('GET /agents')).agents.length, 1)
     held.resolve()
@@ -188,7 +228,9 @@ t.test('a conversation that was brought back counts from then', async t => {
   await runTurn(client, 'c-1', 'say hello')
   await client.call('POST /agents/archive', { ids: ['c-1'] })
   const { archivedAt } = (await client.call('GET /agents/archived')).agents[0]!
-  const { moved: [back] } = await client.call('POST /agents/unarchive', { ids: ['c-1'] })
+  const {
+    moved: [back],
+  } = await client.call('POST /agents/unarchive', { ids: ['c-1'] })
   t.ok(back!.updatedAt >= archivedAt!, 'or the next sweep would put it away again')
   t.equal(back!.archivedAt, undefined)
 })

@@ -8,56 +8,78 @@ import { exactly } from '../../support/lists.js'
 /** Conversations that a test changes, and a board of them. */
 const board = (files = memoryFiles()) => {
   const talks = new Map<string, Conversation>()
-  const put = (id: string, more: Partial<Conversation> = {}): void => void talks.set(id, {
-    id, titleBy: 'prompt', createdAt: 0, updatedAt: 0, openedBy: 'ada@example.org', lastBy: 'ada@example.org', provider: 'script',
-    harness: 'native', repos: [], totals: { turns: 1, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 }, ...more,
-  })
+  const put = (id: string, more: Partial<Conversation> = {}): void =>
+    void talks.set(id, {
+      id,
+      titleBy: 'prompt',
+      createdAt: 0,
+      updatedAt: 0,
+      openedBy: 'ada@example.org',
+      lastBy: 'ada@example.org',
+      provider: 'script',
+      harness: 'native',
+      repos: [],
+      totals: { turns: 1, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
+      ...more,
+    })
   const stateOf = (conversation: Conversation): ConversationState => ({ conversation, waiting: 0, queuePaused: false })
   const held: (() => void)[] = []
   const asked: string[] = []
-  const make = (hold = false) => new RosterBook({
-    files, notes: { commit: async () => {}, landed: () => undefined },
-    standings: { round: () => ({}), of: async () => ({ work: 'none' }) } as never,
-    conversations: async () => {
-      const states = [...talks.values()].map(stateOf)
-      if (hold) await new Promise<void>(resolve => held.push(resolve))
-      return states
-    },
-    conversation: async id => {
-      asked.push(id)
-      const found = talks.get(id)
-      if (found) return stateOf(found)
-      throw new Refusal(id === 'broken' ? 'failed' : 'not-found', `no ${id}`)
-    },
-  })
+  const make = (hold = false) =>
+    new RosterBook({
+      files,
+      notes: { commit: async () => {}, landed: () => undefined },
+      standings: { round: () => ({}), of: async () => ({ work: 'none' }) } as never,
+      conversations: async () => {
+        const states = [...talks.values()].map(stateOf)
+        if (hold) await new Promise<void>(resolve => held.push(resolve))
+        return states
+      },
+      conversation: async id => {
+        asked.push(id)
+        const found = talks.get(id)
+        if (found) return stateOf(found)
+        throw new Refusal(id === 'broken' ? 'failed' : 'not-found', `no ${id}`)
+      },
+    })
   return { make, put, talks, held, asked }
 }
 
-t.test('the revision grows with every card that differs, read alone or with all others, also over a restart', async t => {
-  const { asked, make, put, talks } = board()
-  const book = make()
-  await book.open()
-  put('a')
-  put('b', { updatedAt: 1 })
-  put('away', { archivedAt: 1 })
-  const { agents, rev } = await book.read()
-  t.same(agents.map(({ id }) => id), ['b', 'a'])
-  t.same(await book.some(['a', 'away', 'nobody']), { agents: [agents[1]], gone: ['away', 'nobody'], rev }, 'nothing is another')
-  t.same(asked, ['a', 'away', 'nobody'], 'and only those are asked for')
-  t.equal((await book.read()).rev, rev)
-  put('a', { title: 'other' })
-  t.match(await book.some(['a']), { agents: exactly({ title: 'other' }), gone: { length: 0 }, rev: rev + 1 })
-  t.equal((await book.read()).rev, rev + 1, 'what was told of one is not told again with all')
-  talks.delete('b')
-  t.match(await book.some(['b']), { agents: { length: 0 }, gone: exactly('b'), rev: rev + 2 })
-  t.equal((await book.some(['b'])).rev, rev + 2)
-  put('c')
-  t.equal((await book.read()).rev, rev + 3)
-  await t.rejects(book.some(['broken']), { message: 'no broken' })
-  const again = make()
-  await again.open()
-  t.ok((await again.read()).rev > rev + 3)
-})
+t.test(
+  'the revision grows with every card that differs, read alone or with all others, also over a restart',
+  async t => {
+    const { asked, make, put, talks } = board()
+    const book = make()
+    await book.open()
+    put('a')
+    put('b', { updatedAt: 1 })
+    put('away', { archivedAt: 1 })
+    const { agents, rev } = await book.read()
+    t.same(
+      agents.map(({ id }) => id),
+      ['b', 'a'],
+    )
+    t.same(
+      await book.some(['a', 'away', 'nobody']),
+      { agents: [agents[1]], gone: ['away', 'nobody'], rev },
+      'nothing is another',
+    )
+    t.same(asked, ['a', 'away', 'nobody'], 'and only those are asked for')
+    t.equal((await book.read()).rev, rev)
+    put('a', { title: 'other' })
+    t.match(await book.some(['a']), { agents: exactly({ title: 'other' }), gone: { length: 0 }, rev: rev + 1 })
+    t.equal((await book.read()).rev, rev + 1, 'what was told of one is not told again with all')
+    talks.delete('b')
+    t.match(await book.some(['b']), { agents: { length: 0 }, gone: exactly('b'), rev: rev + 2 })
+    t.equal((await book.some(['b'])).rev, rev + 2)
+    put('c')
+    t.equal((await book.read()).rev, rev + 3)
+    await t.rejects(book.some(['broken']), { message: 'no broken' })
+    const again = make()
+    await again.open()
+    t.ok((await again.read()).rev > rev + 3)
+  },
+)
 
 t.test('an empty board too has another revision after a restart', async t => {
   const { make } = board()
@@ -67,7 +89,10 @@ t.test('an empty board too has another revision after a restart', async t => {
     await book.open()
     revs.push((await book.read()).rev)
   }
-  t.same(revs, [...revs].sort((one, other) => one - other))
+  t.same(
+    revs,
+    [...revs].sort((one, other) => one - other),
+  )
   t.equal(new Set(revs).size, 3)
 })
 

@@ -13,8 +13,15 @@ import { LandingRecords } from '../../../plugins/agents/landing/record.js'
 /** Runs git as a person would. */
 export const inGit = (folder: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args], {
-    cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1', GIT_CEILING_DIRECTORIES: join(folder, '..') },
+    cwd: folder,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      GIT_CONFIG_GLOBAL: '/dev/null',
+      GIT_CONFIG_NOSYSTEM: '1',
+      GIT_CEILING_DIRECTORIES: join(folder, '..'),
+    },
   })
 
 /** Whole JSON files kept in memory. */
@@ -63,8 +70,12 @@ export class Bed {
     inGit(this.main, 'worktree', 'add', '-q', '-b', branch, this.copy)
     this.repo = { repo: 'root', base: this.head }
     this.deps = {
-      workspace: this.main, benches: new ScratchRepos(this.folder), refs: new Refs(), locks: new KeyedMutex(),
-      records: new LandingRecords(memoryFiles()), now: Date.now,
+      workspace: this.main,
+      benches: new ScratchRepos(this.folder),
+      refs: new Refs(),
+      locks: new KeyedMutex(),
+      records: new LandingRecords(memoryFiles()),
+      now: Date.now,
     }
   }
 
@@ -88,7 +99,12 @@ export class Bed {
   /** Commits the agent's work and lands it, as the daemon does. */
   async land(span: 'outstanding' | 'cumulative' = 'outstanding'): Promise<RepoLanding | undefined> {
     if (inGit(this.copy, 'status', '--porcelain') !== '') this.commit(this.copy, 'work')
-    const landed = await landRepo(this.deps, { conversation: 'c-1', branch: this.branch, span }, this.checkout, this.tip)
+    const landed = await landRepo(
+      this.deps,
+      { conversation: 'c-1', branch: this.branch, span },
+      this.checkout,
+      this.tip,
+    )
     if (landed?.outcome) this.repo = landed.outcome
     if (landed?.record) await this.deps.records.remove(landed.record)
     return landed
@@ -96,6 +112,9 @@ export class Bed {
 
   /** The index of the main checkout, byte by byte, with its HEAD and refs. */
   git(): string {
-    return readFileSync(join(this.main, '.git', 'index')).toString('hex') + inGit(this.main, 'show-ref', '--head', 'HEAD', 'main')
+    return (
+      readFileSync(join(this.main, '.git', 'index')).toString('hex')
+      + inGit(this.main, 'show-ref', '--head', 'HEAD', 'main')
+    )
   }
 }

@@ -15,12 +15,23 @@ const EDIT = '- line 25\n| + agent'
 const treeOf = (folder: string) => bytesOf(folder, /(^|\/)\.git$|^\.sandbox$/)
 
 const copyOf = ({ data }: Support, id: string) => join(data, 'agent/checkouts', id)
-const books = ({ workspace }: Support): string[] => ['', ...NESTED].map(path =>
-  readFileSync(join(workspace, path, '.git/index')).toString('hex') + inGit(join(workspace, path), 'show-ref', '--head', 'HEAD', 'main'))
+const books = ({ workspace }: Support): string[] =>
+  ['', ...NESTED].map(
+    path =>
+      readFileSync(join(workspace, path, '.git/index')).toString('hex')
+      + inGit(join(workspace, path), 'show-ref', '--head', 'HEAD', 'main'),
+  )
 
 /** A workspace with two repositories inside another one. */
 const started = async (t: Test): Promise<Support> => {
-  const files = { 'moves.txt': LONG, 'edit me ü.txt': LONG, 'old/deep/a.txt': 'a\n', 'old/b.txt': 'b\n', 'goes.txt': 'goes\n', tool: '#!/bin/sh\n' }
+  const files = {
+    'moves.txt': LONG,
+    'edit me ü.txt': LONG,
+    'old/deep/a.txt': 'a\n',
+    'old/b.txt': 'b\n',
+    'goes.txt': 'goes\n',
+    tool: '#!/bin/sh\n',
+  }
   const daemon = await daemonWith(t, GROUPS, { files })
   for (const path of NESTED) {
     const folder = join(daemon.workspace, path)
@@ -35,62 +46,132 @@ const started = async (t: Test): Promise<Support> => {
   return daemon
 }
 
-t.test('what a branch holds in three repositories lands as it is: renames, folders that go, strange names and 50 MiB', async t => {
-  const daemon = await started(t)
-  const { client, workspace } = daemon
-  await runTurn(client, 'c-1', [
-    'move moves.txt -> moved/to here ü.txt', 'edit moved/to here ü.txt', `| ${EDIT}`, 'edit edit me ü.txt', `| ${EDIT}`, 'run rm -r old; chmod 755 tool; head -c 52428800 /dev/urandom > big.bin',
-    ...NESTED.flatMap(path => [`move ${path}/moves.txt -> ${path}/in/ünd/moved.txt`, `edit ${path}/in/ünd/moved.txt`, `| ${EDIT}`, `run rm -r '${path}/old'; head -c 4096 /dev/urandom > '${path}/some bytes'`]),
-    'say done',
-  ].join('\n'), { isolated: true })
-  const before = books(daemon)
-  const { repos } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
-  t.same(repos.map(({ repo }) => repo), ['root', ...NESTED])
-  t.match(repos[0]!.changes.find(({ path }) => path === 'moved/to here ü.txt'), { status: 'renamed', from: 'moves.txt', additions: 1, deletions: 1 })
-  t.same(repos[0]!.changes.find(({ path }) => path === 'big.bin'), { path: 'big.bin', status: 'added', landed: false })
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
-  t.same(treeOf(workspace), treeOf(copyOf(daemon, 'c-1')), 'nothing is missing, and no file or empty folder is left over')
-  t.same(books(daemon), before, 'index, HEAD and main of each are as they were')
-  for (const [at, path] of ['', ...NESTED].entries()) {
-    const branch = inGit(join(workspace, path), 'ls-tree', '-r', '--name-only', '-z', 'agent/c-1').split('\0').filter(name => name !== '').sort()
-    t.same(Object.entries(treeOf(join(workspace, path))).filter(([name, what]) => what !== 'folder' && (at > 0 || !NESTED.some(inner => name.startsWith(`${inner}/`)))).map(([name]) => name).sort(), branch, 'the tree is that of the branch')
-  }
-  t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'landed')
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
-})
+t.test(
+  'what a branch holds in three repositories lands as it is: renames, folders that go, strange names and 50 MiB',
+  async t => {
+    const daemon = await started(t)
+    const { client, workspace } = daemon
+    await runTurn(
+      client,
+      'c-1',
+      [
+        'move moves.txt -> moved/to here ü.txt',
+        'edit moved/to here ü.txt',
+        `| ${EDIT}`,
+        'edit edit me ü.txt',
+        `| ${EDIT}`,
+        'run rm -r old; chmod 755 tool; head -c 52428800 /dev/urandom > big.bin',
+        ...NESTED.flatMap(path => [
+          `move ${path}/moves.txt -> ${path}/in/ünd/moved.txt`,
+          `edit ${path}/in/ünd/moved.txt`,
+          `| ${EDIT}`,
+          `run rm -r '${path}/old'; head -c 4096 /dev/urandom > '${path}/some bytes'`,
+        ]),
+        'say done',
+      ].join('\n'),
+      { isolated: true },
+    )
+    const before = books(daemon)
+    const { repos } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
+    t.same(
+      repos.map(({ repo }) => repo),
+      ['root', ...NESTED],
+    )
+    t.match(
+      repos[0]!.changes.find(({ path }) => path === 'moved/to here ü.txt'),
+      { status: 'renamed', from: 'moves.txt', additions: 1, deletions: 1 },
+    )
+    t.same(
+      repos[0]!.changes.find(({ path }) => path === 'big.bin'),
+      { path: 'big.bin', status: 'added', landed: false },
+    )
+    t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+    t.same(
+      treeOf(workspace),
+      treeOf(copyOf(daemon, 'c-1')),
+      'nothing is missing, and no file or empty folder is left over',
+    )
+    t.same(books(daemon), before, 'index, HEAD and main of each are as they were')
+    for (const [at, path] of ['', ...NESTED].entries()) {
+      const branch = inGit(join(workspace, path), 'ls-tree', '-r', '--name-only', '-z', 'agent/c-1')
+        .split('\0')
+        .filter(name => name !== '')
+        .sort()
+      t.same(
+        Object.entries(treeOf(join(workspace, path)))
+          .filter(
+            ([name, what]) => what !== 'folder' && (at > 0 || !NESTED.some(inner => name.startsWith(`${inner}/`))),
+          )
+          .map(([name]) => name)
+          .sort(),
+        branch,
+        'the tree is that of the branch',
+      )
+    }
+    t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'landed')
+    t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  },
+)
 
-t.test('of several turns\' landed work that was thrown away here and there, a cumulative landing restores what is missing and nothing else', async t => {
-  const daemon = await started(t)
-  const { client, workspace } = daemon
-  const land = (span: 'outstanding' | 'cumulative') => client.call('POST /agents/{id}/land', { id: 'c-1', span })
-  const at = (path: string) => join(workspace, path)
-  await runTurn(client, 'c-1', `move moves.txt -> moved.txt\nwrite one/a.txt\n| a\ndelete goes.txt\nmove nested/one/moves.txt -> nested/one/moved.txt\nsay done`, { isolated: true })
-  t.same(await land('outstanding'), { landed: true })
-  await runTurn(client, 'c-1', `append one/a.txt\n| more\nwrite two.txt\n| two\nedit edit me ü.txt\n| ${EDIT}\nrun rm -r old; chmod 755 tool\nwrite second repo/new.txt\n| new\nsay done`)
-  t.same(await land('outstanding'), { landed: true })
-  const whole = treeOf(workspace)
-  const count = async () => (await client.call('GET /agents/{id}', { id: 'c-1' })).landedPresence
-  t.equal(await count(), undefined)
+t.test(
+  "of several turns' landed work that was thrown away here and there, a cumulative landing restores what is "
+    + 'missing and nothing else',
+  async t => {
+    const daemon = await started(t)
+    const { client, workspace } = daemon
+    const land = (span: 'outstanding' | 'cumulative') => client.call('POST /agents/{id}/land', { id: 'c-1', span })
+    const at = (path: string) => join(workspace, path)
+    await runTurn(
+      client,
+      'c-1',
+      `move moves.txt -> moved.txt\nwrite one/a.txt\n| a\ndelete goes.txt\nmove nested/one/moves.txt -> `
+        + `nested/one/moved.txt\nsay done`,
+      { isolated: true },
+    )
+    t.same(await land('outstanding'), { landed: true })
+    await runTurn(
+      client,
+      'c-1',
+      `append one/a.txt\n| more\nwrite two.txt\n| two\nedit edit me ü.txt\n| ${EDIT}\nrun rm -r old; chmod 755 `
+        + `tool\nwrite second repo/new.txt\n| new\nsay done`,
+    )
+    t.same(await land('outstanding'), { landed: true })
+    const whole = treeOf(workspace)
+    const count = async () => (await client.call('GET /agents/{id}', { id: 'c-1' })).landedPresence
+    t.equal(await count(), undefined)
 
-  for (const path of ['moved.txt', 'one', 'nested/one/moved.txt', 'second repo/new.txt']) rmSync(at(path), { recursive: true })
-  for (const [folder, paths] of [['', ['moves.txt', 'goes.txt', 'old', 'tool']], ['nested/one', ['moves.txt']]] as const) inGit(at(folder), 'checkout', '-q', '--', ...paths)
-  writeFileSync(at('edit me ü.txt'), readFileSync(at('edit me ü.txt'), 'utf8').replace('line 30\n', 'mine\n'))
-  writeFileSync(at('untracked.txt'), 'mine\n')
-  t.match(await count(), { landed: Number, present: Number })
-  const { landed, present } = (await count())!
-  t.ok(present > 0 && present < landed, `${present} of ${landed} are present`)
-  const before = books(daemon)
-  const mine = treeOf(workspace)
-  t.same(await land('outstanding'), { landed: true }, 'nothing is outstanding')
-  t.same(treeOf(workspace), mine, 'and nothing was written')
-  t.same(await land('cumulative'), { landed: true })
-  t.same(treeOf(workspace), { ...whole, 'edit me ü.txt': mine['edit me ü.txt'], 'untracked.txt': mine['untracked.txt'] })
-  t.same(books(daemon), before)
-  t.equal(await count(), undefined)
+    for (const path of ['moved.txt', 'one', 'nested/one/moved.txt', 'second repo/new.txt'])
+      rmSync(at(path), { recursive: true })
+    for (const [folder, paths] of [
+      ['', ['moves.txt', 'goes.txt', 'old', 'tool']],
+      ['nested/one', ['moves.txt']],
+    ] as const)
+      inGit(at(folder), 'checkout', '-q', '--', ...paths)
+    writeFileSync(at('edit me ü.txt'), readFileSync(at('edit me ü.txt'), 'utf8').replace('line 30\n', 'mine\n'))
+    writeFileSync(at('untracked.txt'), 'mine\n')
+    t.match(await count(), { landed: Number, present: Number })
+    const { landed, present } = (await count())!
+    t.ok(present > 0 && present < landed, `${present} of ${landed} are present`)
+    const before = books(daemon)
+    const mine = treeOf(workspace)
+    t.same(await land('outstanding'), { landed: true }, 'nothing is outstanding')
+    t.same(treeOf(workspace), mine, 'and nothing was written')
+    t.same(await land('cumulative'), { landed: true })
+    t.same(treeOf(workspace), {
+      ...whole,
+      'edit me ü.txt': mine['edit me ü.txt'],
+      'untracked.txt': mine['untracked.txt'],
+    })
+    t.same(books(daemon), before)
+    t.equal(await count(), undefined)
 
-  rmSync(at('two.txt'))
-  writeFileSync(at('one/a.txt'), 'a person wrote this\n')
-  const disputed = treeOf(workspace)
-  t.match(await land('cumulative'), { landed: false, conflicts: exactly({ repo: 'root', paths: exactly({ path: 'one/a.txt', reason: 'workspace' }) }) })
-  t.same(treeOf(workspace), disputed, 'where a person\'s own words are in the way nothing is written')
-})
+    rmSync(at('two.txt'))
+    writeFileSync(at('one/a.txt'), 'a person wrote this\n')
+    const disputed = treeOf(workspace)
+    t.match(await land('cumulative'), {
+      landed: false,
+      conflicts: exactly({ repo: 'root', paths: exactly({ path: 'one/a.txt', reason: 'workspace' }) }),
+    })
+    t.same(treeOf(workspace), disputed, "where a person's own words are in the way nothing is written")
+  },
+)

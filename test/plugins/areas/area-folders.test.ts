@@ -6,14 +6,24 @@ import { AreaFolders } from '../../../plugins/areas/area-folders.js'
 
 const standing = (t: Test, more: { moved?: () => Promise<void> } = {}) => {
   const workspace = t.testdir({ docs: {}, src: {} })
-  const area = (id: string, folder = id): StoredArea => ({ id, label: id, folders: [folder], access: 'work', createdAt: 1, updatedAt: 1, updatedBy: 'x' })
+  const area = (id: string, folder = id): StoredArea => ({
+    id,
+    label: id,
+    folders: [folder],
+    access: 'work',
+    createdAt: 1,
+    updatedAt: 1,
+    updatedBy: 'x',
+  })
   const areas = new Map([area('docs'), area('src')].map(one => [one.id, one]))
   const told: string[][] = []
   const looked: string[] = []
   const ended = new AbortController()
   t.teardown(() => ended.abort())
   const one = new AreaFolders({
-    workspace, signal: ended.signal, failed: () => {},
+    workspace,
+    signal: ended.signal,
+    failed: () => {},
     find: id => {
       looked.push(id)
       return areas.get(id)
@@ -54,22 +64,27 @@ t.test('an answer given while a folder was away is told of, though it is back at
   t.equal(told.length, 1)
 })
 
-t.test('what could not be told is told at the next look, and an area that is written anew or deleted not at all', async t => {
-  let fails = true
-  const { one, areas, area, told, move } = standing(t, { moved: async () => fails ? Promise.reject(new Error('not now')) : undefined })
-  for (const known of areas.values()) await one.of(known)
-  move('docs', 'away')
-  await t.rejects(one.look(), /not now/)
-  fails = false
-  areas.set('src', area('src', 'docs'))
-  one.forget('src')
-  await one.look()
-  t.same(told, [['docs']])
-  areas.delete('docs')
-  move('away', 'docs')
-  await one.look()
-  t.equal(told.length, 1)
-})
+t.test(
+  'what could not be told is told at the next look, and an area that is written anew or deleted not at all',
+  async t => {
+    let fails = true
+    const { one, areas, area, told, move } = standing(t, {
+      moved: async () => (fails ? Promise.reject(new Error('not now')) : undefined),
+    })
+    for (const known of areas.values()) await one.of(known)
+    move('docs', 'away')
+    await t.rejects(one.look(), /not now/)
+    fails = false
+    areas.set('src', area('src', 'docs'))
+    one.forget('src')
+    await one.look()
+    t.same(told, [['docs']])
+    areas.delete('docs')
+    move('away', 'docs')
+    await one.look()
+    t.equal(told.length, 1)
+  },
+)
 
 t.test('a look is one for all who were answered', async t => {
   const { one, areas, looked } = standing(t)

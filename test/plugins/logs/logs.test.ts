@@ -1,4 +1,18 @@
-import { appendFileSync, closeSync, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { logs, type LogLine } from '../../../plugins/logs/contract.js'
@@ -13,7 +27,10 @@ import { tookLess } from '../../support/in-time.js'
 
 const CALLS = ['/logs', '/logs/file?name=daemon.log', '/logs/follow?name=daemon.log']
 
-const withLogs = async (t: Test, files: { readonly [name: string]: string } = {}): Promise<Support & { folder: string }> => {
+const withLogs = async (
+  t: Test,
+  files: { readonly [name: string]: string } = {},
+): Promise<Support & { folder: string }> => {
   const daemon = await daemonWith(t, ['logs'])
   const folder = join(daemon.data, 'logs')
   mkdirSync(folder, { recursive: true })
@@ -23,21 +40,32 @@ const withLogs = async (t: Test, files: { readonly [name: string]: string } = {}
   }
   return { ...daemon, folder }
 }
-const numbered = (count: number, from = 0): string => Array.from({ length: count }, (_, n) => `line ${n + from}\n`).join('')
-const read = (daemon: Support, query: object) => daemon.client.call('GET /logs/file', { name: 'daemon.log', ...query } as never)
+const numbered = (count: number, from = 0): string =>
+  Array.from({ length: count }, (_, n) => `line ${n + from}\n`).join('')
+const read = (daemon: Support, query: object) =>
+  daemon.client.call('GET /logs/file', { name: 'daemon.log', ...query } as never)
 
 const fits = logs.reply()
 
 /** Follows a log; every event is compared with the contract. */
-const following = async (t: Test, { url, session }: Support, query: string, headers: { [name: string]: string } = {}) => {
+const following = async (
+  t: Test,
+  { url, session }: Support,
+  query: string,
+  headers: { [name: string]: string } = {},
+) => {
   const stop = new AbortController()
   t.teardown(() => stop.abort())
-  const response = await fetch(`${url}/logs/follow?${query}`, { headers: { authorization: `Bearer ${session}`, ...headers }, signal: stop.signal })
+  const response = await fetch(`${url}/logs/follow?${query}`, {
+    headers: { authorization: `Bearer ${session}`, ...headers },
+    signal: stop.signal,
+  })
   const events = readEvents(response.body!)
   const next = async () => {
     const { event, data, id } = (await events.next()).value as { event: string; data: string; id: string }
     const value = JSON.parse(data)
-    if (event === 'message' && !fits({ call: 'GET /logs/follow', output: value }).success) throw new Error(`${data} does not fit`)
+    if (event === 'message' && !fits({ call: 'GET /logs/follow', output: value }).success)
+      throw new Error(`${data} does not fit`)
     return { event, value: value as LogLine & { kind?: string; lines?: number; reason?: string }, id }
   }
   const texts = async (count: number): Promise<string[]> => {
@@ -53,25 +81,55 @@ t.test('only a maintainer reads logs: not without a credential, and with no toke
   for (const path of CALLS) t.equal((await fetch(daemon.url + path)).status, 401, path)
   for (const scope of ['read', 'drive', 'land', 'editor'] as const) {
     const { token } = await daemon.token(scope)
-    for (const path of CALLS) t.equal((await fetch(daemon.url + path, { headers: { 'x-sandbox-control': token } })).status, 403, `${scope} ${path}`)
+    for (const path of CALLS)
+      t.equal(
+        (await fetch(daemon.url + path, { headers: { 'x-sandbox-control': token } })).status,
+        403,
+        `${scope} ${path}`,
+      )
   }
 })
 
 t.test('what does not fit, and a name that leads elsewhere, is refused and gives not a byte', async t => {
-  const daemon = await withLogs(t, { 'daemon.log': 'x\n', 'crash/a.log': 'y\n', '.running': '{}', 'elsewhere/z.log': 'z\n' })
+  const daemon = await withLogs(t, {
+    'daemon.log': 'x\n',
+    'crash/a.log': 'y\n',
+    '.running': '{}',
+    'elsewhere/z.log': 'z\n',
+  })
   writeFileSync(join(daemon.data, 'secret'), 'hidden')
   symlinkSync(join(daemon.data, 'secret'), join(daemon.folder, 'crash', 'link.log'))
   symlinkSync('daemon.log', join(daemon.folder, 'daemon.log.1'))
   symlinkSync(daemon.data, join(daemon.folder, 'terminals'))
   mkdirSync(join(daemon.folder, 'runs', 'folder'), { recursive: true })
-  for (const name of ['../secret', '/etc/passwd', 'crash/../../secret', 'crash//a.log', './daemon.log', 'crash\\a.log', 'crash/a.log/', 'a\0b']) {
+  for (const name of [
+    '../secret',
+    '/etc/passwd',
+    'crash/../../secret',
+    'crash//a.log',
+    './daemon.log',
+    'crash\\a.log',
+    'crash/a.log/',
+    'a\0b',
+  ]) {
     for (const call of ['file', 'follow']) {
       const response = await daemon.fetch(`/logs/${call}?name=${encodeURIComponent(name)}`)
       t.equal(response.status, 400, `${call} ${name}`)
       t.notMatch(await response.text(), /hidden|root:/)
     }
   }
-  for (const name of ['none.log', 'crash/none.log', 'crash/link.log', 'daemon.log.1', 'terminals/secret', 'runs/folder', 'crash', '.running', 'elsewhere/z.log', 'crash/a.log/x']) {
+  for (const name of [
+    'none.log',
+    'crash/none.log',
+    'crash/link.log',
+    'daemon.log.1',
+    'terminals/secret',
+    'runs/folder',
+    'crash',
+    '.running',
+    'elsewhere/z.log',
+    'crash/a.log/x',
+  ]) {
     for (const call of ['file', 'follow']) {
       const response = await daemon.fetch(`/logs/${call}?name=${encodeURIComponent(name)}`)
       t.equal(response.status, 404, `${call} ${name}`)
@@ -81,33 +139,71 @@ t.test('what does not fit, and a name that leads elsewhere, is refused and gives
   for (const query of ['bytes=0', 'bytes=1048577', 'offset=-1', 'find=', 'level=loud', `find=${'x'.repeat(201)}`]) {
     t.equal((await daemon.fetch(`/logs/file?name=daemon.log&${query}`)).status, 400, query)
   }
-  t.match((await daemon.client.call('GET /logs')).files.map(({ name }) => name).sort(), exactly('crash/a.log', 'daemon.log'))
+  t.match(
+    (await daemon.client.call('GET /logs')).files.map(({ name }) => name).sort(),
+    exactly('crash/a.log', 'daemon.log'),
+  )
 })
 
 t.test('every log is listed with its kind, the one that changed last first', async t => {
   const daemon = await withLogs(t)
   t.same(await daemon.client.call('GET /logs'), { files: [] })
-  const names = ['daemon.log', 'daemon.log.1', 'plugins/agent.log', 'terminals/main.log', 'runs/c-1/3.log', 'crash/2026.log']
+  const names = [
+    'daemon.log',
+    'daemon.log.1',
+    'plugins/agent.log',
+    'terminals/main.log',
+    'runs/c-1/3.log',
+    'crash/2026.log',
+  ]
   names.forEach((name, age) => {
     mkdirSync(join(daemon.folder, name, '..'), { recursive: true })
     writeFileSync(join(daemon.folder, name), 'x'.repeat(age))
     utimesSync(join(daemon.folder, name), 1e9 - age, 1e9 - age)
   })
   const { files } = await daemon.client.call('GET /logs')
-  t.same(files.map(({ name, kind, live, sizeBytes, conversationId }) => [name, kind, live, sizeBytes, conversationId]), [
-    ['daemon.log', 'daemon', true, 0, undefined], ['daemon.log.1', 'daemon', false, 1, undefined], ['plugins/agent.log', 'plugin', true, 2, undefined],
-    ['terminals/main.log', 'terminal', false, 3, undefined], ['runs/c-1/3.log', 'run', false, 4, 'c-1'], ['crash/2026.log', 'crash', false, 5, undefined],
-  ])
-  t.same((await daemon.client.call('GET /logs', { kind: 'crash' })).files.map(({ name }) => name), ['crash/2026.log'])
-  t.same((await daemon.client.call('GET /logs', { query: 'daemon' })).files.map(({ name }) => name), ['daemon.log', 'daemon.log.1'])
+  t.same(
+    files.map(({ name, kind, live, sizeBytes, conversationId }) => [name, kind, live, sizeBytes, conversationId]),
+    [
+      ['daemon.log', 'daemon', true, 0, undefined],
+      ['daemon.log.1', 'daemon', false, 1, undefined],
+      ['plugins/agent.log', 'plugin', true, 2, undefined],
+      ['terminals/main.log', 'terminal', false, 3, undefined],
+      ['runs/c-1/3.log', 'run', false, 4, 'c-1'],
+      ['crash/2026.log', 'crash', false, 5, undefined],
+    ],
+  )
+  t.same(
+    (await daemon.client.call('GET /logs', { kind: 'crash' })).files.map(({ name }) => name),
+    ['crash/2026.log'],
+  )
+  t.same(
+    (await daemon.client.call('GET /logs', { query: 'daemon' })).files.map(({ name }) => name),
+    ['daemon.log', 'daemon.log.1'],
+  )
 })
 
 t.test('a window holds whole lines: the end of a log, or from an offset on', async t => {
   const daemon = await withLogs(t, { 'daemon.log': numbered(1000), 'crash/empty.log': '' })
   const size = numbered(1000).length
-  t.match(await read(daemon, { bytes: 25 }), { text: 'line 998\nline 999\n', offset: size - 18, sizeBytes: size, truncated: false, next: undefined })
-  t.match(await read(daemon, { bytes: 25, offset: 0 }), { text: 'line 0\nline 1\nline 2\n', offset: 0, next: 21, truncated: false })
-  t.match(await read(daemon, { bytes: 25, offset: 22 }), { text: 'line 4\nline 5\nline 6\n', offset: 28, next: 49 }, 'from within a line the next one')
+  t.match(await read(daemon, { bytes: 25 }), {
+    text: 'line 998\nline 999\n',
+    offset: size - 18,
+    sizeBytes: size,
+    truncated: false,
+    next: undefined,
+  })
+  t.match(await read(daemon, { bytes: 25, offset: 0 }), {
+    text: 'line 0\nline 1\nline 2\n',
+    offset: 0,
+    next: 21,
+    truncated: false,
+  })
+  t.match(
+    await read(daemon, { bytes: 25, offset: 22 }),
+    { text: 'line 4\nline 5\nline 6\n', offset: 28, next: 49 },
+    'from within a line the next one',
+  )
   t.match(await read(daemon, { offset: size + 10 }), { text: '', offset: size, next: undefined })
   t.match(await read(daemon, { name: 'crash/empty.log' }), { text: '', offset: 0, truncated: false })
   let all = ''
@@ -132,7 +228,9 @@ t.test('a line longer than the window is cut and marked, and what is no text is 
 t.test('find and level give only lines that fit, and say where to go on', async t => {
   const line = (level: string, n: number) => `{"level":"${level}","at":${n + 1},"pid":1,"message":"row ${n}"}\n`
   const levels = ['debug', 'info', 'warn', 'error', 'fatal']
-  const daemon = await withLogs(t, { 'daemon.log': `plain row 3\n${Array.from({ length: 500 }, (_, n) => line(levels[n % 5]!, n)).join('')}` })
+  const daemon = await withLogs(t, {
+    'daemon.log': `plain row 3\n${Array.from({ length: 500 }, (_, n) => line(levels[n % 5]!, n)).join('')}`,
+  })
   t.match(await read(daemon, { find: 'row 3"' }), { text: line('error', 3), next: undefined })
   const grave = await read(daemon, { level: 'error', bytes: 1048576 })
   t.equal(grave.text.trimEnd().split('\n').length, 200, 'at least as grave')
@@ -144,7 +242,13 @@ t.test('find and level give only lines that fit, and say where to go on', async 
     found += window.text
     offset = window.next
   }
-  t.equal(found, Array.from({ length: 500 }, (_, n) => n).filter(n => n % 10 === 7).map(n => line(levels[n % 5]!, n)).join(''))
+  t.equal(
+    found,
+    Array.from({ length: 500 }, (_, n) => n)
+      .filter(n => n % 10 === 7)
+      .map(n => line(levels[n % 5]!, n))
+      .join(''),
+  )
 })
 
 t.test('a window from the middle of 300 MiB takes less than 200 ms, and no memory to speak of', async t => {
@@ -172,13 +276,19 @@ t.test('a log is followed from its last 100 lines on, by id and by level', async
   const { value, id } = await first.next()
   t.match(value, { text: /now/, level: 'error', at: 17, offset: numbered(250).length })
   t.equal(Number(id), value.offset + value.text.length + 1)
-  appendFileSync(path, ' line\n{"level":"debug","at":18,"message":"little"}\n{"level":"warn","at":19,"message":"much"}\n')
+  appendFileSync(
+    path,
+    ' line\n{"level":"debug","at":18,"message":"little"}\n{"level":"warn","at":19,"message":"much"}\n',
+  )
   t.equal((await first.next()).value.text, 'half of a line', 'once it is whole')
   first.stop()
   const again = await following(t, daemon, 'name=daemon.log', { 'last-event-id': id })
   t.equal((await again.next()).value.text, 'half of a line')
   const grave = await following(t, daemon, 'name=daemon.log&from=0&level=warn')
-  t.same(await grave.texts(2), ['{"level":"error","at":17,"message":"now"}', '{"level":"warn","at":19,"message":"much"}'])
+  t.same(await grave.texts(2), [
+    '{"level":"error","at":17,"message":"now"}',
+    '{"level":"warn","at":19,"message":"much"}',
+  ])
   const end = await following(t, daemon, `name=daemon.log&from=99999999`)
   t.match((await end.next()).value, { kind: 'rotated' }, 'what was seen last is gone')
 })

@@ -13,7 +13,12 @@ const makeIn = (folder: string): string => {
   return workspace
 }
 /** The first line of a log that fits, as its stream tells it. */
-const followed = async (client: Client, name: string, fits: (line: LogLine) => boolean, from?: number): Promise<LogLine> => {
+const followed = async (
+  client: Client,
+  name: string,
+  fits: (line: LogLine) => boolean,
+  from?: number,
+): Promise<LogLine> => {
   for await (const event of await client.call('GET /logs/follow', { name, ...(from !== undefined && { from }) })) {
     if ('text' in event && fits(event)) return event
   }
@@ -34,7 +39,12 @@ t.test('a real error in a group is followed within a second, and found with its 
   const fails = () => t.rejects(once.call('POST /system/terminals', {}), { name: 'Refusal' })
   await fails()
   const { sizeBytes } = await appears(client, ({ name }) => name === 'daemon.log')
-  const line = followed(client, 'daemon.log', ({ level, text }) => level === 'error' && text.includes('EEXIST'), sizeBytes)
+  const line = followed(
+    client,
+    'daemon.log',
+    ({ level, text }) => level === 'error' && text.includes('EEXIST'),
+    sizeBytes,
+  )
   const at = Date.now()
   await fails()
   const { text, level } = await line
@@ -50,7 +60,12 @@ t.test('what a terminal shows of a credential is in no log, only what stands in 
   t.teardown(() => endTerminals(data))
   const { client } = await spawnDaemon(t, { workspace: makeIn(folder), data })
   const { ticket } = await client.call('POST /system/ws-ticket', { for: 'terminal', name: 'web-a' })
-  await client.call('POST /system/terminals', { name: 'web-a', command: `echo "ws://x/system/terminal?session=web-a&ticket=${ticket}"; echo 'authorization: Bearer of-mine'; echo la""st` })
+  await client.call('POST /system/terminals', {
+    name: 'web-a',
+    command:
+      `echo "ws://x/system/terminal?session=web-a&ticket=${ticket}"; echo 'authorization: Bearer of-mine'; `
+      + 'echo la""st',
+  })
   const { name, kind, live } = await appears(client, file => file.kind === 'terminal' && file.sizeBytes > 0)
   t.same({ name, kind, live }, { name: 'terminals/web-a.log', kind: 'terminal', live: true })
   await followed(client, name, ({ text }) => text === 'last', 0)
@@ -69,7 +84,8 @@ t.test('a viewer and a collaborator read no logs', async t => {
   people.add('max@example.org', 'maintainer')
   const daemon = await daemonWith(t, ['logs'], { fakes: people.fakes })
   people.admit(daemon)
-  const status = async (who: string, path: string) => (await fetch(daemon.url + path, { headers: { authorization: `Bearer ${who}` } })).status
+  const status = async (who: string, path: string) =>
+    (await fetch(daemon.url + path, { headers: { authorization: `Bearer ${who}` } })).status
   for (const path of ['/logs', '/logs/file?name=daemon.log', '/logs/follow?name=daemon.log']) {
     t.equal(await status('vic@example.org', path), 403, path)
     t.equal(await status('cleo@example.org', path), 403, path)

@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { KERNEL } from '../../../kernel/events.js'
@@ -15,7 +26,8 @@ const FILE = '.sandbox/config/settings.json'
 const WRITES = ['/settings', '/settings/patch']
 
 const fileOf = ({ workspace }: { workspace: string }): string => join(workspace, FILE)
-const kept = (daemon: { workspace: string }): { [key: string]: unknown } => JSON.parse(readFileSync(fileOf(daemon), 'utf8'))
+const kept = (daemon: { workspace: string }): { [key: string]: unknown } =>
+  JSON.parse(readFileSync(fileOf(daemon), 'utf8'))
 const write = (daemon: { workspace: string }, text: string | Uint8Array): void => {
   mkdirSync(join(daemon.workspace, '.sandbox/config'), { recursive: true })
   writeFileSync(fileOf(daemon), text)
@@ -27,7 +39,10 @@ const post = async (daemon: Support, path: string, body: string, headers: { [nam
 /** A store that forgets. */
 const memory = () => {
   const kept = new Map<string, unknown>()
-  return { get: async <T>(key: string) => kept.get(key) as T | undefined, set: async (key: string, value: unknown) => void kept.set(key, value) }
+  return {
+    get: async <T>(key: string) => kept.get(key) as T | undefined,
+    set: async (key: string, value: unknown) => void kept.set(key, value),
+  }
 }
 const warnings = (daemon: Support): string[] => daemon.logged.filter(line => line.includes('does not count'))
 
@@ -35,7 +50,11 @@ t.test('without a credential nothing is read or written', async t => {
   const daemon = await daemonWith(t, ['settings'])
   t.equal((await fetch(`${daemon.url}/settings`)).status, 401)
   for (const path of WRITES) {
-    const sent = await fetch(daemon.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
+    const sent = await fetch(daemon.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
     t.equal(sent.status, 401, path)
   }
   t.throws(() => lstatSync(fileOf(daemon)), { code: 'ENOENT' })
@@ -54,41 +73,106 @@ t.test('a control token reads by its scope and never writes', async t => {
   t.throws(() => lstatSync(fileOf(daemon)), { code: 'ENOENT' })
 })
 
-t.test('a key that is no setting and a value that does not fit are refused by name, and nothing is written', async t => {
-  const daemon = await daemonWith(t, ['settings'])
-  const bad: [key: string, value: unknown][] = [
-    ['terseOutput', true], ['x', 1], ['toString', 1], ['workspaceMap', true],
-    ['agentRetentionDays', -1], ['agentRetentionDays', 366], ['agentRetentionDays', '3'], ['agentRetentionDays', [3]], ['agentRetentionDays', null],
-    ['autoResumeOnRestart', 1], ['autoResumeOnRestart', null], ['resumeAfterOutage', 'yes'], ['resumeAfterOutage', null],
-    ['subagentsAtOnce', 0], ['subagentsAtOnce', 201], ['subagentsAtOnce', '20'], ['subagentsPerTurn', 0], ['subagentsPerTurn', 2001],
-    ['subagentDepth', 0], ['subagentDepth', 11], ['subagentDepth', true],
-    ['network', 'none'], ['network', true], ['networkOnly', 'yes'], ['networkAllow', 'localhost:1'], ['networkAllow', Array(201).fill('a.example')],
-  ]
-  for (const [key, value] of bad) {
-    const body = JSON.stringify({ agentRetentionDays: 2, [key]: value })
-    t.match(await post(daemon, '/settings', body), { status: 400, body: { message: key, errors: exactly({ path: key }) } }, body)
-    t.match(await post(daemon, '/settings/patch', `{"set":${body}}`), { status: 400, body: { errors: exactly({ path: `set.${key}` }) } }, body)
-  }
-  t.equal((await post(daemon, '/settings', '{"agentRetentionDays":1e999}')).status, 400)
-  t.equal((await post(daemon, '/settings', '{"__proto__":{"agentRetentionDays":2}}')).status, 400)
-  for (const body of ['{"sets":{}}', '{"set":[]}', '{"set":null}', '{"unset":["x"]}', '{"unset":["workspaceMap"]}', '{"unset":"agentRetentionDays"}', '{"revision":1}', '{"agentRetentionDays":2}']) {
-    t.equal((await post(daemon, '/settings/patch', body)).status, 400, body)
-  }
-  t.match(await post(daemon, '/settings/patch', '{"set":{"agentRetentionDays":2},"unset":["agentRetentionDays"]}'), { status: 400, body: { message: 'in both' } })
-  t.same(await daemon.client.call('GET /settings'), DEFAULTS)
-  t.throws(() => lstatSync(fileOf(daemon)), { code: 'ENOENT' })
-})
+t.test(
+  'a key that is no setting and a value that does not fit are refused by name, and nothing is written',
+  async t => {
+    const daemon = await daemonWith(t, ['settings'])
+    const bad: [key: string, value: unknown][] = [
+      ['terseOutput', true],
+      ['x', 1],
+      ['toString', 1],
+      ['workspaceMap', true],
+      ['agentRetentionDays', -1],
+      ['agentRetentionDays', 366],
+      ['agentRetentionDays', '3'],
+      ['agentRetentionDays', [3]],
+      ['agentRetentionDays', null],
+      ['autoResumeOnRestart', 1],
+      ['autoResumeOnRestart', null],
+      ['resumeAfterOutage', 'yes'],
+      ['resumeAfterOutage', null],
+      ['subagentsAtOnce', 0],
+      ['subagentsAtOnce', 201],
+      ['subagentsAtOnce', '20'],
+      ['subagentsPerTurn', 0],
+      ['subagentsPerTurn', 2001],
+      ['subagentDepth', 0],
+      ['subagentDepth', 11],
+      ['subagentDepth', true],
+      ['network', 'none'],
+      ['network', true],
+      ['networkOnly', 'yes'],
+      ['networkAllow', 'localhost:1'],
+      ['networkAllow', Array(201).fill('a.example')],
+    ]
+    for (const [key, value] of bad) {
+      const body = JSON.stringify({ agentRetentionDays: 2, [key]: value })
+      t.match(
+        await post(daemon, '/settings', body),
+        { status: 400, body: { message: key, errors: exactly({ path: key }) } },
+        body,
+      )
+      t.match(
+        await post(daemon, '/settings/patch', `{"set":${body}}`),
+        { status: 400, body: { errors: exactly({ path: `set.${key}` }) } },
+        body,
+      )
+    }
+    t.equal((await post(daemon, '/settings', '{"agentRetentionDays":1e999}')).status, 400)
+    t.equal((await post(daemon, '/settings', '{"__proto__":{"agentRetentionDays":2}}')).status, 400)
+    for (const body of [
+      '{"sets":{}}',
+      '{"set":[]}',
+      '{"set":null}',
+      '{"unset":["x"]}',
+      '{"unset":["workspaceMap"]}',
+      '{"unset":"agentRetentionDays"}',
+      '{"revision":1}',
+      '{"agentRetentionDays":2}',
+    ]) {
+      t.equal((await post(daemon, '/settings/patch', body)).status, 400, body)
+    }
+    t.match(await post(daemon, '/settings/patch', '{"set":{"agentRetentionDays":2},"unset":["agentRetentionDays"]}'), {
+      status: 400,
+      body: { message: 'in both' },
+    })
+    t.same(await daemon.client.call('GET /settings'), DEFAULTS)
+    t.throws(() => lstatSync(fileOf(daemon)), { code: 'ENOENT' })
+  },
+)
 
-t.test('what conversations may reach is refused by entry where it is none, or is nobody\'s to reach', async t => {
+t.test("what conversations may reach is refused by entry where it is none, or is nobody's to reach", async t => {
   const daemon = await daemonWith(t, ['settings'])
   const own = new URL(daemon.url).port
-  for (const entry of ['localhost', 'not a host', '', '10.0.0.0/99', 'a.example:0', '169.254.169.254', `localhost:${own}`, `127.0.0.1:${own}`, `[::1]:${own}`]) {
+  for (const entry of [
+    'localhost',
+    'not a host',
+    '',
+    '10.0.0.0/99',
+    'a.example:0',
+    '169.254.169.254',
+    `localhost:${own}`,
+    `127.0.0.1:${own}`,
+    `[::1]:${own}`,
+  ]) {
     const body = JSON.stringify({ networkAllow: ['a.example', entry] })
-    t.match(await post(daemon, '/settings', body), { status: 400, body: { errors: exactly({ path: 'networkAllow[1]' }) } }, body)
-    t.match(await post(daemon, '/settings/patch', `{"set":${body}}`), { status: 400, body: { errors: exactly({ path: 'set.networkAllow[1]' }) } }, body)
+    t.match(
+      await post(daemon, '/settings', body),
+      { status: 400, body: { errors: exactly({ path: 'networkAllow[1]' }) } },
+      body,
+    )
+    t.match(
+      await post(daemon, '/settings/patch', `{"set":${body}}`),
+      { status: 400, body: { errors: exactly({ path: 'set.networkAllow[1]' }) } },
+      body,
+    )
   }
   t.same(await daemon.client.call('GET /settings'), DEFAULTS)
-  const set = { network: 'shared', networkAllow: ['localhost:5432', '*.example.org', '10.0.0.0/8:443'], networkOnly: true } as const
+  const set = {
+    network: 'shared',
+    networkAllow: ['localhost:5432', '*.example.org', '10.0.0.0/8:443'],
+    networkOnly: true,
+  } as const
   await daemon.client.call('POST /settings/patch', { set: { ...set, networkAllow: [...set.networkAllow] } })
   t.same(await daemon.client.call('GET /settings'), { ...DEFAULTS, ...set })
 })
@@ -97,7 +181,10 @@ t.test('an entry a person wrote that is none leaves nothing allowed, and is told
   const daemon = await daemonWith(t, ['settings', 'system'])
   write(daemon, '{"networkAllow":["a.example","localhost"],"networkOnly":true}')
   t.same(await daemon.client.call('GET /settings'), { ...DEFAULTS, networkOnly: true })
-  t.match(JSON.stringify(await daemon.client.call('GET /system/manifest-problems')), /networkAllow: its value does not fit, so the default \[\] holds/)
+  t.match(
+    JSON.stringify(await daemon.client.call('GET /system/manifest-problems')),
+    /networkAllow: its value does not fit, so the default \[\] holds/,
+  )
 })
 
 t.test('what came with the code widens nothing until a maintainer saves it', async t => {
@@ -112,10 +199,20 @@ t.test('what came with the code widens nothing until a maintainer saves it', asy
   t.same(await read(), { network: 'own', networkAllow: [], networkOnly: false })
   t.equal((await client.call('GET /settings')).agentRetentionDays, 9, 'the rest of the file is in force')
   const told = JSON.stringify(await client.call('GET /system/manifest-problems'))
-  for (const sentence of [/"unaccepted"/, /network: shared does not count until a maintainer saves it/, /networkAllow: localhost:5432 does not count/, /networkAllow: a\.example does not/]) t.match(told, sentence)
+  for (const sentence of [
+    /"unaccepted"/,
+    /network: shared does not count until a maintainer saves it/,
+    /networkAllow: localhost:5432 does not count/,
+    /networkAllow: a\.example does not/,
+  ])
+    t.match(told, sentence)
 
   await client.call('POST /settings/patch', { set: { agentRetentionDays: 8 } })
-  t.same(await read(), { network: 'own', networkAllow: [], networkOnly: false }, 'who saves something else accepts nothing')
+  t.same(
+    await read(),
+    { network: 'own', networkAllow: [], networkOnly: false },
+    'who saves something else accepts nothing',
+  )
   await client.call('POST /settings/patch', { set: { networkAllow: ['a.example'], networkOnly: true } })
   t.same(await read(), { network: 'own', networkAllow: ['a.example'], networkOnly: true })
 
@@ -149,7 +246,9 @@ t.test('a read takes any query', async t => {
 t.test('settings are written whole: a key left out takes its default, and a key of no setting stays', async t => {
   const daemon = await daemonWith(t, ['settings'])
   write(daemon, '{"terseOutput":true,"stableSystemPrompt":true,"rules":[{"id":"a"}]}')
-  t.same(await daemon.client.call('POST /settings', { agentRetentionDays: 0.5, autoResumeOnRestart: true }), { ok: true })
+  t.same(await daemon.client.call('POST /settings', { agentRetentionDays: 0.5, autoResumeOnRestart: true }), {
+    ok: true,
+  })
   const now = { ...DEFAULTS, agentRetentionDays: 0.5, autoResumeOnRestart: true }
   t.same(await daemon.client.call('GET /settings'), now)
   t.same(kept(daemon), { terseOutput: true, stableSystemPrompt: true, rules: [{ id: 'a' }], ...now })
@@ -176,13 +275,31 @@ t.test('a write on a stale revision is refused and changes nothing', async t => 
   const daemon = await daemonWith(t, ['settings'])
   const tag = async () => (await daemon.fetch('/settings')).headers.get('etag')!
   const first = await tag()
-  const { revision } = await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 4 }, revision: first.replaceAll('"', '') })
+  const { revision } = await daemon.client.call('POST /settings/patch', {
+    set: { agentRetentionDays: 4 },
+    revision: first.replaceAll('"', ''),
+  })
   t.equal(await tag(), `"${revision}"`, 'the revision is the tag of a read')
-  t.match(await post(daemon, '/settings', '{}', { 'if-match': first }), { status: 409, body: { message: 'have changed' } })
-  t.match(await post(daemon, '/settings', '{}', { 'if-match': `W/"${revision}"` }), { status: 409 }, 'a weak tag is none')
-  t.match(await refusalOf(() => daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 9 }, revision: 'x' })), { status: 409 })
+  t.match(await post(daemon, '/settings', '{}', { 'if-match': first }), {
+    status: 409,
+    body: { message: 'have changed' },
+  })
+  t.match(
+    await post(daemon, '/settings', '{}', { 'if-match': `W/"${revision}"` }),
+    { status: 409 },
+    'a weak tag is none',
+  )
+  t.match(
+    await refusalOf(() =>
+      daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 9 }, revision: 'x' }),
+    ),
+    { status: 409 },
+  )
   t.equal((await daemon.client.call('GET /settings')).agentRetentionDays, 4)
-  t.equal((await post(daemon, '/settings', '{"agentRetentionDays":6}', { 'if-match': `"other", "${revision}"` })).status, 200)
+  t.equal(
+    (await post(daemon, '/settings', '{"agentRetentionDays":6}', { 'if-match': `"other", "${revision}"` })).status,
+    200,
+  )
   t.equal((await post(daemon, '/settings', '{"agentRetentionDays":7}', { 'if-match': '*' })).status, 200)
   t.equal((await daemon.fetch('/settings', { headers: { 'if-none-match': await tag() } })).status, 304)
 })
@@ -191,10 +308,16 @@ t.test('a file edited by hand counts at the next read, and what does not fit in 
   const daemon = await daemonWith(t, ['settings'])
   const read = () => daemon.client.call('GET /settings')
   t.same(await read(), DEFAULTS)
-  write(daemon, '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","iqSearch":7,"__proto__":{"agentRetentionDays":1}}')
+  write(
+    daemon,
+    '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","iqSearch":7,"__proto__":{"agentRetentionDays":1}}',
+  )
   for (let n = 0; n < 3; n++) t.same(await read(), { ...DEFAULTS, autoResumeOnRestart: true })
   t.equal(warnings(daemon).length, 1)
-  t.match(warnings(daemon)[0], /agentRetentionDays: its value does not fit.*default 3.*hurry: no setting.*iqSearch: no setting/)
+  t.match(
+    warnings(daemon)[0],
+    /agentRetentionDays: its value does not fit.*default 3.*hurry: no setting.*iqSearch: no setting/,
+  )
   t.notMatch(warnings(daemon)[0], 's3cret')
   write(daemon, '{"agentRetentionDays":8}')
   t.same(await read(), { ...DEFAULTS, agentRetentionDays: 8 })
@@ -206,7 +329,17 @@ t.test('a file edited by hand counts at the next read, and what does not fit in 
 t.test('a file that holds no settings reads as the defaults, and is not written over', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const deep = '['.repeat(60_000) + ']'.repeat(60_000)
-  const texts = ['', '{"agentRetentionDays":7', '<<<<<<< HEAD\n{}', '[]', 'null', '7', `{"x":${deep}}`, Buffer.from('{"x":"\xff"}', 'latin1'), ' '.repeat(300_000)]
+  const texts = [
+    '',
+    '{"agentRetentionDays":7',
+    '<<<<<<< HEAD\n{}',
+    '[]',
+    'null',
+    '7',
+    `{"x":${deep}}`,
+    Buffer.from('{"x":"\xff"}', 'latin1'),
+    ' '.repeat(300_000),
+  ]
   for (const text of texts) {
     write(daemon, text)
     t.same(await daemon.client.call('GET /settings'), DEFAULTS)
@@ -223,12 +356,47 @@ t.test('nothing is read or written through a link, or in place of what is no fil
     ['the top is a link', /^\.sandbox is a link/, () => symlinkSync(outside, top)],
     ['the top is a link that leads nowhere', /^\.sandbox is a link/, () => symlinkSync(join(outside, 'none'), top)],
     ['the top is a file', /^\.sandbox is no folder/, () => writeFileSync(top, '')],
-    ['the folder is a link', /config is a link/, () => { mkdirSync(top); symlinkSync(join(outside, 'config'), folder) }],
-    ['the folder is a file', /config is no folder/, () => { mkdirSync(top); writeFileSync(folder, '') }],
-    ['the file is a link', /json is a link/, () => { mkdirSync(folder, { recursive: true }); symlinkSync(join(outside, 'config/settings.json'), fileOf(daemon)) }],
-    ['the file is a link that leads nowhere', /json is a link/, () => { mkdirSync(folder, { recursive: true }); symlinkSync(join(outside, 'new.json'), fileOf(daemon)) }],
+    [
+      'the folder is a link',
+      /config is a link/,
+      () => {
+        mkdirSync(top)
+        symlinkSync(join(outside, 'config'), folder)
+      },
+    ],
+    [
+      'the folder is a file',
+      /config is no folder/,
+      () => {
+        mkdirSync(top)
+        writeFileSync(folder, '')
+      },
+    ],
+    [
+      'the file is a link',
+      /json is a link/,
+      () => {
+        mkdirSync(folder, { recursive: true })
+        symlinkSync(join(outside, 'config/settings.json'), fileOf(daemon))
+      },
+    ],
+    [
+      'the file is a link that leads nowhere',
+      /json is a link/,
+      () => {
+        mkdirSync(folder, { recursive: true })
+        symlinkSync(join(outside, 'new.json'), fileOf(daemon))
+      },
+    ],
     ['the file is a folder', /json is no file/, () => mkdirSync(fileOf(daemon), { recursive: true })],
-    ['the file is a pipe', /json is no file/, () => { mkdirSync(folder, { recursive: true }); execFileSync('mkfifo', [fileOf(daemon)]) }],
+    [
+      'the file is a pipe',
+      /json is no file/,
+      () => {
+        mkdirSync(folder, { recursive: true })
+        execFileSync('mkfifo', [fileOf(daemon)])
+      },
+    ],
   ]
   for (const [what, message, make] of set) {
     for (const path of [top, outside]) rmSync(path, { recursive: true, force: true })
@@ -236,7 +404,11 @@ t.test('nothing is read or written through a link, or in place of what is no fil
     writeFileSync(join(outside, 'config/settings.json'), '{"agentRetentionDays":9}')
     make()
     t.same(await daemon.client.call('GET /settings'), DEFAULTS, what)
-    t.match(await refusalOf(() => daemon.client.call('POST /settings', { agentRetentionDays: 1 })), { status: 422, message }, what)
+    t.match(
+      await refusalOf(() => daemon.client.call('POST /settings', { agentRetentionDays: 1 })),
+      { status: 422, message },
+      what,
+    )
     t.same([readdirSync(outside), readdirSync(join(outside, 'config'))], [['config'], ['settings.json']], what)
     t.equal(readFileSync(join(outside, 'config/settings.json'), 'utf8'), '{"agentRetentionDays":9}', what)
   }
@@ -261,9 +433,14 @@ t.test('the file keeps its permission bits, and a new one can be read by all', a
 
 t.test('a full disk and a closed folder are told, and leave the settings as they were', async t => {
   const workspace = realpathSync(t.testdir())
-  for (const [code, status] of [['ENOSPC', 413], ['EROFS', 424]] as const) {
+  for (const [code, status] of [
+    ['ENOSPC', 413],
+    ['EROFS', 424],
+  ] as const) {
     const told: SettingsEvents['settings.changed'][] = []
-    const file = new SettingsFile(workspace, async () => { throw Object.assign(new Error(code), { code }) })
+    const file = new SettingsFile(workspace, async () => {
+      throw Object.assign(new Error(code), { code })
+    })
     const current = new CurrentSettings(file, memory(), { warn: () => {} }, what => told.push(what))
     t.match(await refusalOf(() => current.change({ set: { agentRetentionDays: 1 }, by: 'a' })), { status })
     t.same([await current.read(), told], [DEFAULTS, []])
@@ -271,14 +448,28 @@ t.test('a full disk and a closed folder are told, and leave the settings as they
 })
 
 t.test('a fault of the moment fails the read and is not taken for an empty file', async t => {
-  const current = new CurrentSettings({ load: async () => { throw new Error('EMFILE') }, save: async () => {} }, memory(), { warn: () => {} }, () => t.fail('nothing changed'))
+  const current = new CurrentSettings(
+    {
+      load: async () => {
+        throw new Error('EMFILE')
+      },
+      save: async () => {},
+    },
+    memory(),
+    { warn: () => {} },
+    () => t.fail('nothing changed'),
+  )
   await t.rejects(current.read(), /EMFILE/)
 })
 
 t.test('other groups are told which keys changed and by whom', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const told: SettingsEvents['settings.changed'][] = []
-  daemon.kernel.events.on('settings.changed', 'test', async (_, input) => void told.push((input as { data: SettingsEvents['settings.changed'] }).data))
+  daemon.kernel.events.on(
+    'settings.changed',
+    'test',
+    async (_, input) => void told.push((input as { data: SettingsEvents['settings.changed'] }).data),
+  )
   const { client } = daemon
   await client.call('GET /settings')
   await client.call('POST /settings', { agentRetentionDays: 4, autoResumeOnRestart: true })
@@ -298,13 +489,18 @@ t.test('changes at once of one key and the others lose none, and none of a key o
   write(daemon, JSON.stringify({ ...foreign, iqSearch: 'yes' }))
   const { client } = daemon
   const rounds: SettingsGiven[] = Array.from({ length: 20 }, (_, n) => n + 1).flatMap(n => [
-    { agentRetentionDays: n }, { autoResumeOnRestart: n % 2 === 0 }, { resumeAfterOutage: n % 2 === 1 },
+    { agentRetentionDays: n },
+    { autoResumeOnRestart: n % 2 === 0 },
+    { resumeAfterOutage: n % 2 === 1 },
   ])
   const answers = await Promise.all(rounds.map(set => client.call('POST /settings/patch', { set })))
   for (const [n, { settings }] of answers.entries()) t.match(settings, rounds[n]!, 'an answer holds what it set')
   const { agentRetentionDays, autoResumeOnRestart, resumeAfterOutage } = await client.call('GET /settings')
   t.same(kept(daemon), { ...foreign, iqSearch: 'yes', agentRetentionDays, autoResumeOnRestart, resumeAfterOutage })
-  for (const last of [{ ...DEFAULTS, agentRetentionDays: 90, autoResumeOnRestart: true }, { ...DEFAULTS, agentRetentionDays: 91, resumeAfterOutage: true, subagentDepth: 7 }] satisfies Settings[]) {
+  for (const last of [
+    { ...DEFAULTS, agentRetentionDays: 90, autoResumeOnRestart: true },
+    { ...DEFAULTS, agentRetentionDays: 91, resumeAfterOutage: true, subagentDepth: 7 },
+  ] satisfies Settings[]) {
     const sets = Object.entries(last).map(([key, value]): SettingsGiven => ({ [key]: value }))
     await Promise.all(sets.map(set => client.call('POST /settings/patch', { set })))
     t.same(await client.call('GET /settings'), last)
@@ -315,7 +511,10 @@ t.test('changes at once of one key and the others lose none, and none of a key o
 t.test('settings hold at the next start, and the group works in a process of its own', async t => {
   const daemon = await daemonWith(t, ['settings'], { apart: ['settings'] })
   const { headers } = await daemon.fetch('/settings')
-  t.equal((await post(daemon, '/settings', '{"agentRetentionDays":30}', { 'if-match': headers.get('etag')! })).status, 200)
+  t.equal(
+    (await post(daemon, '/settings', '{"agentRetentionDays":30}', { 'if-match': headers.get('etag')! })).status,
+    200,
+  )
   t.equal((await post(daemon, '/settings', '{}', { 'if-match': headers.get('etag')! })).status, 409)
   await t.test('the next start', async t => {
     const again = await daemonWith(t, ['settings'], { workspace: daemon.workspace })
@@ -330,7 +529,13 @@ t.test('another group reads the settings as they hold', async t => {
 })
 
 t.test('what a cut off write left behind is gone after a start', async t => {
-  const workspace = realpathSync(t.testdir({ workspace: { '.sandbox': { config: { [`${TEMPORARY}old`]: '{', [`${TEMPORARY}new`]: '{', 'personas.json': '{}' } } } }))
+  const workspace = realpathSync(
+    t.testdir({
+      workspace: {
+        '.sandbox': { config: { [`${TEMPORARY}old`]: '{', [`${TEMPORARY}new`]: '{', 'personas.json': '{}' } },
+      },
+    }),
+  )
   const folder = join(workspace, 'workspace/.sandbox/config')
   utimesSync(join(folder, `${TEMPORARY}old`), 1, 1)
   await new SettingsFile(join(workspace, 'workspace')).sweep()
@@ -346,7 +551,10 @@ t.test('a kill at any moment of a write leaves a whole file with all that was ac
   for (const [round, answers] of [1, 7, 20].entries()) {
     const daemon = await spawnDaemon(t, { workspace, data })
     const patch = (set: SettingsGiven) => daemon.once.call('POST /settings/patch', { set })
-    const [days, resumes] = [{ sent: 0, acknowledged: 0 }, { wanted: round % 2 === 0, acknowledged: false }]
+    const [days, resumes] = [
+      { sent: 0, acknowledged: 0 },
+      { wanted: round % 2 === 0, acknowledged: false },
+    ]
     const enough = Promise.withResolvers<void>()
     let seen = 0
     const told = () => {
@@ -374,7 +582,8 @@ t.test('a kill at any moment of a write leaves a whole file with all that was ac
     const found = kept({ workspace })
     t.equal(found.workspaceMap, true)
     const n = Number(found.agentRetentionDays)
-    if (days.acknowledged) t.ok(n >= days.acknowledged && n <= days.sent, `found ${n}, acknowledged ${days.acknowledged}, sent ${days.sent}`)
+    if (days.acknowledged)
+      t.ok(n >= days.acknowledged && n <= days.sent, `found ${n}, acknowledged ${days.acknowledged}, sent ${days.sent}`)
     if (resumes.acknowledged) t.equal(found.autoResumeOnRestart, resumes.wanted)
   }
   const daemon = await spawnDaemon(t, { workspace, data })

@@ -20,7 +20,9 @@ const PAGES = {
       onwheel = event => { keys += 'wheel' + Math.sign(event.deltaY); say() }
     </script>`,
   '/two': '<title>Two</title><h1>the second page</h1>',
-  '/moves': '<title>Moves</title><body><script>let n = 0; setInterval(() => { document.body.style.background = `hsl(${n++ * 7},80%,50%)` }, 20)</script>',
+  '/moves':
+    '<title>Moves</title><body><script>let n = 0; setInterval(() => { document.body.style.background = `hsl(${n++ '
+    + '* 7},80%,50%)` }, 20)</script>',
   '/hang': '<title>Hang</title><script>onmousedown = () => { for (;;); }</script>',
 }
 
@@ -41,12 +43,28 @@ const addressOf = async (daemon: Support, name = 'web-a'): Promise<string> =>
 const looksAt = async (t: Test, daemon: Support, name?: string) => {
   const talk = await talkTo(t, await addressOf(daemon, name))
   const say = (...frames: ViewClientFrame[]) => frames.forEach(frame => talk.say(frame))
-  const click = (x: number, y: number) => say({ type: 'mouse', action: 'move', x, y }, { type: 'mouse', action: 'down', x, y }, { type: 'mouse', action: 'up', x, y })
-  return { ...talk, say, click, next: <T>(type: string) => talk.until(frame => frame.type === type) as Promise<unknown> as Promise<T> }
+  const click = (x: number, y: number) =>
+    say(
+      { type: 'mouse', action: 'move', x, y },
+      { type: 'mouse', action: 'down', x, y },
+      { type: 'mouse', action: 'up', x, y },
+    )
+  return {
+    ...talk,
+    say,
+    click,
+    next: <T>(type: string) => talk.until(frame => frame.type === type) as Promise<unknown> as Promise<T>,
+  }
 }
 
 const textOf = async (daemon: Support, pageId?: string): Promise<string> =>
-  (await daemon.client.call('POST /system/browsers/{name}/page', { name: 'web-a', action: 'capture', ...(pageId && { pageId }) })).capture?.text ?? ''
+  (
+    await daemon.client.call('POST /system/browsers/{name}/page', {
+      name: 'web-a',
+      action: 'capture',
+      ...(pageId && { pageId }),
+    })
+  ).capture?.text ?? ''
 
 const urlsOf = async (daemon: Support): Promise<string[]> =>
   (await daemon.client.call('GET /system/browsers')).sessions.flatMap(({ pages }) => pages.map(({ url }) => url))
@@ -56,42 +74,63 @@ const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) continue
 }
 
-t.test('nobody looks at a browser without a ticket, nor at one that is not there or not running', withChromium(), async t => {
-  const daemon = await daemonWith(t, ['system'])
-  const at = (query: string) => turnedAway(t, `${daemon.url}/system/browser-view?${query}`)
-  t.match(await at('session=web-a'), { status: 401 })
-  t.match(await at('session=web-a&ticket=x'), { status: 401 })
-  t.match(await turnedAway(t, await addressOf(daemon)), { status: 404, body: { message: /found web-a/ } })
-  t.match(await at(`session=web-b&ticket=${await ticketOf(daemon)}`), { status: 401 }, 'a ticket is for the browser it names')
-  await between(daemon, 'browsers.open', { name: 'web-a' })
-  const address = await addressOf(daemon)
-  await talkTo(t, address)
-  t.match(await turnedAway(t, address), { status: 401 }, 'and for one time')
-  await between(daemon, 'browsers.end', { name: 'web-a' })
-  t.match(await turnedAway(t, await addressOf(daemon)), { status: 409, body: { message: /not running/ } })
-})
+t.test(
+  'nobody looks at a browser without a ticket, nor at one that is not there or not running',
+  withChromium(),
+  async t => {
+    const daemon = await daemonWith(t, ['system'])
+    const at = (query: string) => turnedAway(t, `${daemon.url}/system/browser-view?${query}`)
+    t.match(await at('session=web-a'), { status: 401 })
+    t.match(await at('session=web-a&ticket=x'), { status: 401 })
+    t.match(await turnedAway(t, await addressOf(daemon)), { status: 404, body: { message: /found web-a/ } })
+    t.match(
+      await at(`session=web-b&ticket=${await ticketOf(daemon)}`),
+      { status: 401 },
+      'a ticket is for the browser it names',
+    )
+    await between(daemon, 'browsers.open', { name: 'web-a' })
+    const address = await addressOf(daemon)
+    await talkTo(t, address)
+    t.match(await turnedAway(t, address), { status: 401 }, 'and for one time')
+    await between(daemon, 'browsers.end', { name: 'web-a' })
+    t.match(await turnedAway(t, await addressOf(daemon)), { status: 409, body: { message: /not running/ } })
+  },
+)
 
-t.test('who looks sees the page, a sharp picture once it stands still, and where a click led', withChromium(), async t => {
-  const { daemon, site } = await begun(t)
-  const eye = await looksAt(t, daemon)
-  t.match(await eye.next('ready'), { width: 1280, height: 800 })
-  const [moving, still] = [await eye.next<{ format: string; data: string }>('frame'), await eye.next<{ format: string; data: string }>('frame')]
-  t.match([moving.format, still.format], exactly('jpeg', 'webp'))
-  t.match(Buffer.from(moving.data, 'base64').subarray(0, 3), Buffer.from([0xff, 0xd8, 0xff]))
-  t.equal(Buffer.from(still.data, 'base64').subarray(8, 12).toString(), 'WEBP')
-  eye.click(50, 50)
-  await until(async () => (await urlsOf(daemon))[0] === `${site.url}/two`)
-  t.match(await eye.next('frame'), { format: 'jpeg' })
-  eye.say({ type: 'ping' })
-  await eye.next('pong')
-  const { events } = await daemon.client.call('GET /activity', { type: 'browser.*' })
-  t.match(events.map(({ type, actor, extra }) => [type, actor, extra]), exactly(exactly('browser.driven', 'owner@sandbox.local', { browser: 'web-a' }), exactly('browser.attached', 'owner@sandbox.local', { browser: 'web-a' })),
-    'that a person looks, and takes the wheel, is on record once')
-  t.notMatch(JSON.stringify(events), /ticket/)
-  eye.ws.close()
-  await eye.closed
-  t.equal((await daemon.client.call('GET /system/browsers')).sessions[0]?.running, true, 'closing ends nothing')
-})
+t.test(
+  'who looks sees the page, a sharp picture once it stands still, and where a click led',
+  withChromium(),
+  async t => {
+    const { daemon, site } = await begun(t)
+    const eye = await looksAt(t, daemon)
+    t.match(await eye.next('ready'), { width: 1280, height: 800 })
+    const [moving, still] = [
+      await eye.next<{ format: string; data: string }>('frame'),
+      await eye.next<{ format: string; data: string }>('frame'),
+    ]
+    t.match([moving.format, still.format], exactly('jpeg', 'webp'))
+    t.match(Buffer.from(moving.data, 'base64').subarray(0, 3), Buffer.from([0xff, 0xd8, 0xff]))
+    t.equal(Buffer.from(still.data, 'base64').subarray(8, 12).toString(), 'WEBP')
+    eye.click(50, 50)
+    await until(async () => (await urlsOf(daemon))[0] === `${site.url}/two`)
+    t.match(await eye.next('frame'), { format: 'jpeg' })
+    eye.say({ type: 'ping' })
+    await eye.next('pong')
+    const { events } = await daemon.client.call('GET /activity', { type: 'browser.*' })
+    t.match(
+      events.map(({ type, actor, extra }) => [type, actor, extra]),
+      exactly(
+        exactly('browser.driven', 'owner@sandbox.local', { browser: 'web-a' }),
+        exactly('browser.attached', 'owner@sandbox.local', { browser: 'web-a' }),
+      ),
+      'that a person looks, and takes the wheel, is on record once',
+    )
+    t.notMatch(JSON.stringify(events), /ticket/)
+    eye.ws.close()
+    await eye.closed
+    t.equal((await daemon.client.call('GET /system/browsers')).sessions[0]?.running, true, 'closing ends nothing')
+  },
+)
 
 t.test('mouse, keys, text, selection and drop-downs act on the page', withChromium(), async t => {
   const { daemon } = await begun(t)
@@ -106,9 +145,16 @@ t.test('mouse, keys, text, selection and drop-downs act on the page', withChromi
 
   eye.click(100, 315)
   const { menu } = await eye.next<{ menu: ViewMenu }>('select')
-  t.match(menu, { selected: 0, rect: { x: 0, y: 300, width: 200, height: 30 }, options: exactly({ label: 'one', disabled: false }, { label: 'two', disabled: true }, { label: 'three' }) })
+  t.match(menu, {
+    selected: 0,
+    rect: { x: 0, y: 300, width: 200, height: 30 },
+    options: exactly({ label: 'one', disabled: false }, { label: 'two', disabled: true }, { label: 'three' }),
+  })
   eye.say({ type: 'selectOption', index: 1 })
-  t.match([await eye.next('select'), await eye.next('error')], exactly({ menu: null }, { message: /can be chosen, found 1/ }))
+  t.match(
+    [await eye.next('select'), await eye.next('error')],
+    exactly({ menu: null }, { message: /can be chosen, found 1/ }),
+  )
   eye.click(100, 315)
   await eye.next('select')
   eye.say({ type: 'selectOption', index: 2 })
@@ -128,61 +174,74 @@ t.test('mouse, keys, text, selection and drop-downs act on the page', withChromi
   await eye.next('pong')
 })
 
-t.test('a view follows the active page until it is bound to one, and tells when that is gone', withChromium(), async t => {
-  const { daemon, site } = await begun(t)
-  const act = (action: 'open' | 'close' | 'activate', more: object) => daemon.client.call('POST /system/browsers/{name}/page', { name: 'web-a', action, ...more })
-  const eye = await looksAt(t, daemon)
-  const selected = async () => {
-    eye.say({ type: 'key', key: 'a', ctrl: true }, { type: 'selection' })
-    return (await eye.next<{ text: string }>('selection')).text.trim()
-  }
-  await eye.next('frame')
-  await act('open', { url: `${site.url}/two` })
-  await until(async () => (await selected()) === 'the second page')
-  eye.say({ type: 'bind', pageId: 'p1' })
-  t.match(await selected(), /go/)
-  await act('activate', { pageId: 'p2' })
-  t.match(await selected(), /go/, 'bound, it stays')
-  eye.say({ type: 'bind', pageId: 'p9' })
-  t.match(await eye.next('error'), { message: /p1, p2.*found p9/ })
-  await act('close', { pageId: 'p1' })
-  t.match(await eye.next('gone'), { pageId: 'p1' })
-  t.equal(await selected(), 'the second page')
-  await act('close', { pageId: 'p2' })
-  t.match(await eye.next('gone'), { pageId: 'p2' })
-  eye.say({ type: 'text', text: 'x' })
-  t.match(await eye.next('error'), { message: /no page is open/ })
-  await act('open', { url: `${site.url}/two` })
-  await eye.next('frame')
-})
+t.test(
+  'a view follows the active page until it is bound to one, and tells when that is gone',
+  withChromium(),
+  async t => {
+    const { daemon, site } = await begun(t)
+    const act = (action: 'open' | 'close' | 'activate', more: object) =>
+      daemon.client.call('POST /system/browsers/{name}/page', { name: 'web-a', action, ...more })
+    const eye = await looksAt(t, daemon)
+    const selected = async () => {
+      eye.say({ type: 'key', key: 'a', ctrl: true }, { type: 'selection' })
+      return (await eye.next<{ text: string }>('selection')).text.trim()
+    }
+    await eye.next('frame')
+    await act('open', { url: `${site.url}/two` })
+    await until(async () => (await selected()) === 'the second page')
+    eye.say({ type: 'bind', pageId: 'p1' })
+    t.match(await selected(), /go/)
+    await act('activate', { pageId: 'p2' })
+    t.match(await selected(), /go/, 'bound, it stays')
+    eye.say({ type: 'bind', pageId: 'p9' })
+    t.match(await eye.next('error'), { message: /p1, p2.*found p9/ })
+    await act('close', { pageId: 'p1' })
+    t.match(await eye.next('gone'), { pageId: 'p1' })
+    t.equal(await selected(), 'the second page')
+    await act('close', { pageId: 'p2' })
+    t.match(await eye.next('gone'), { pageId: 'p2' })
+    eye.say({ type: 'text', text: 'x' })
+    t.match(await eye.next('error'), { message: /no page is open/ })
+    await act('open', { url: `${site.url}/two` })
+    await eye.next('frame')
+  },
+)
 
-t.test('who reads slowly gets fewer pictures, who pauses none, and a page that hangs stops nobody', withChromium(), async t => {
-  const { daemon, site } = await begun(t, '/moves')
-  const eye = await looksAt(t, daemon)
-  const other = await looksAt(t, daemon)
-  await other.next('frame')
-  await eye.next('frame')
-  eye.ws.pause()
-  for (let seen = 0; seen < 40; seen++) await other.next('frame')
-  const before = eye.seen.length
-  eye.ws.resume()
-  await eye.next('frame')
-  other.say({ type: 'pause' }, { type: 'selection' })
-  await other.next('selection')
-  const paused = other.seen.filter(({ type }) => type === 'frame').length
-  for (let seen = 0; seen < 10; seen++) await eye.next('frame')
-  t.ok(other.seen.filter(({ type }) => type === 'frame').length <= paused + 1, 'none comes while it is paused')
-  t.ok(eye.seen.length >= before)
-  other.say({ type: 'resume' })
-  await other.next('frame')
+t.test(
+  'who reads slowly gets fewer pictures, who pauses none, and a page that hangs stops nobody',
+  withChromium(),
+  async t => {
+    const { daemon, site } = await begun(t, '/moves')
+    const eye = await looksAt(t, daemon)
+    const other = await looksAt(t, daemon)
+    await other.next('frame')
+    await eye.next('frame')
+    eye.ws.pause()
+    for (let seen = 0; seen < 40; seen++) await other.next('frame')
+    const before = eye.seen.length
+    eye.ws.resume()
+    await eye.next('frame')
+    other.say({ type: 'pause' }, { type: 'selection' })
+    await other.next('selection')
+    const paused = other.seen.filter(({ type }) => type === 'frame').length
+    for (let seen = 0; seen < 10; seen++) await eye.next('frame')
+    t.ok(other.seen.filter(({ type }) => type === 'frame').length <= paused + 1, 'none comes while it is paused')
+    t.ok(eye.seen.length >= before)
+    other.say({ type: 'resume' })
+    await other.next('frame')
 
-  await daemon.client.call('POST /system/browsers/{name}/page', { name: 'web-a', action: 'open', url: `${site.url}/hang` })
-  eye.say({ type: 'bind', pageId: 'p2' })
-  eye.click(10, 10)
-  eye.say({ type: 'ping' })
-  await eye.next('pong')
-  t.match(await eye.next('error'), { message: /did not answer/ })
-})
+    await daemon.client.call('POST /system/browsers/{name}/page', {
+      name: 'web-a',
+      action: 'open',
+      url: `${site.url}/hang`,
+    })
+    eye.say({ type: 'bind', pageId: 'p2' })
+    eye.click(10, 10)
+    eye.say({ type: 'ping' })
+    await eye.next('pong')
+    t.match(await eye.next('error'), { message: /did not answer/ })
+  },
+)
 
 t.test('eight may look at a browser, and all hear when it ends', withChromium(), async t => {
   const { daemon } = await begun(t, '/two')

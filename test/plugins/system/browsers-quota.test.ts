@@ -30,8 +30,20 @@ const browsersWith = (t: Test, room: DiskQuota) => {
   const told: string[] = []
   const log = { info: () => {}, warn: (message: string) => void told.push(message), error: () => {} }
   const browsers = new Browsers({
-    place: { workspace, data, folder: join(data, 'system'), root, hidden: [], grants: { read: [], write: [] }, limits: {} }, log, signal: new AbortController().signal,
-    listeners: async () => [], changed: () => {}, room,
+    place: {
+      workspace,
+      data,
+      folder: join(data, 'system'),
+      root,
+      hidden: [],
+      grants: { read: [], write: [] },
+      limits: {},
+    },
+    log,
+    signal: new AbortController().signal,
+    listeners: async () => [],
+    changed: () => {},
+    room,
   })
   t.teardown(() => browsers.stop())
   const title = async () => (await browsers.list())[0]?.pages[0]?.title
@@ -58,12 +70,22 @@ t.test('what a folder takes is known, also of many files that hold nothing', asy
 t.test('a profile that is too large loses what is made again, then what pages stored, then everything', async t => {
   const folder = t.testdir({})
   const at = join(folder, 'profile', 'Default')
-  const files = { 'home/x': 100, 'profile/Local State': 1, 'profile/GPUPersistentCache/x': 100, 'profile/Default/Cache/x': 100, 'profile/Default/Cookies': 4, 'profile/Default/Cookies-journal': 1 }
+  const files = {
+    'home/x': 100,
+    'profile/Local State': 1,
+    'profile/GPUPersistentCache/x': 100,
+    'profile/Default/Cache/x': 100,
+    'profile/Default/Cookies': 4,
+    'profile/Default/Cookies-journal': 1,
+  }
   filled(folder, { ...files, 'profile/Default/IndexedDB/x': 10 })
   t.equal(await fit(folder, 500 * 1024), undefined)
   t.ok(existsSync(join(at, 'Cache/x')), 'what fits is left alone')
   t.match(await fit(folder, 200 * 1024), /makes again/)
-  t.same([readdirSync(folder), readdirSync(join(folder, 'profile')), readdirSync(at)], [['profile'], ['Default', 'Local State'], ['Cookies', 'Cookies-journal', 'IndexedDB']])
+  t.same(
+    [readdirSync(folder), readdirSync(join(folder, 'profile')), readdirSync(at)],
+    [['profile'], ['Default', 'Local State'], ['Cookies', 'Cookies-journal', 'IndexedDB']],
+  )
   filled(folder, { 'profile/Default/IndexedDB/x': 300 })
   t.match(await fit(folder, 200 * 1024), /but for cookies/)
   t.same(readdirSync(at), ['Cookies', 'Cookies-journal'])
@@ -85,21 +107,31 @@ t.test('a page that stores more than it may is told so, and the browser goes on'
   t.same(told, [])
 })
 
-t.test('a browser whose pages fill the disk is closed, and whoever uses it next is told why', withChromium(), async t => {
-  const { browsers, told } = browsersWith(t, { pages: 512 * MEBIBYTE, folder: 48 * MEBIBYTE })
-  const site = await siteOf(t, { '/': '<title>Home</title>', '/much': keeping(64) })
-  await browsers.open({ name: 'web-a', url: site.url })
-  await browsers.page({ name: 'web-a', action: 'goto', url: `${site.url}/much` })
-  await until(async () => (await browsers.list())[0]?.finishedAt !== undefined)
-  await t.rejects(browsers.page({ name: 'web-a', action: 'back' }), { reason: 'conflict', message: /web-a is not running: it was closed, because .* grew beyond 48 MiB; open another/ })
-  t.match(told, exactly(/a browser was closed/))
-  t.match(await browsers.open({ name: 'web-a', url: site.url }), { running: true }, 'the next one has its room anew')
-})
+t.test(
+  'a browser whose pages fill the disk is closed, and whoever uses it next is told why',
+  withChromium(),
+  async t => {
+    const { browsers, told } = browsersWith(t, { pages: 512 * MEBIBYTE, folder: 48 * MEBIBYTE })
+    const site = await siteOf(t, { '/': '<title>Home</title>', '/much': keeping(64) })
+    await browsers.open({ name: 'web-a', url: site.url })
+    await browsers.page({ name: 'web-a', action: 'goto', url: `${site.url}/much` })
+    await until(async () => (await browsers.list())[0]?.finishedAt !== undefined)
+    await t.rejects(browsers.page({ name: 'web-a', action: 'back' }), {
+      reason: 'conflict',
+      message: /web-a is not running: it was closed, because .* grew beyond 48 MiB; open another/,
+    })
+    t.match(told, exactly(/a browser was closed/))
+    t.match(await browsers.open({ name: 'web-a', url: site.url }), { running: true }, 'the next one has its room anew')
+  },
+)
 
 t.test('a profile that was left too large is cut at the next start, and its sign-ins stay', withChromium(), async t => {
   const { browsers, told, title, profile } = browsersWith(t, { pages: 512 * MEBIBYTE, folder: 48 * MEBIBYTE })
   const site = await siteOf(t, {
-    '/': (request, response) => void response.writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'who=ada; Max-Age=9999' }).end(`<title>${request.headers.cookie ?? 'nobody'}</title>`),
+    '/': (request, response) =>
+      void response
+        .writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'who=ada; Max-Age=9999' })
+        .end(`<title>${request.headers.cookie ?? 'nobody'}</title>`),
   })
   const open = async (name: string) => {
     await browsers.open({ name, profile: 'mail', url: site.url })
@@ -111,5 +143,8 @@ t.test('a profile that was left too large is cut at the next start, and its sign
   filled(profile('mail'), { 'profile/Default/Cache/Cache_Data/f_000001': 64 * 1024 })
   t.equal(await open('two'), 'who=ada')
   t.notOk(existsSync(join(profile('mail'), 'profile/Default/Cache/Cache_Data/f_000001')))
-  t.match(told, exactly(/a profile of a browser took more than 48 MiB: what a browser makes again by itself was removed/))
+  t.match(
+    told,
+    exactly(/a profile of a browser took more than 48 MiB: what a browser makes again by itself was removed/),
+  )
 })

@@ -22,7 +22,9 @@ t.test('without a credential, and with a token, nobody closes or drives a browse
   const status = async (call: string, headers: { [name: string]: string }) => {
     const [method = '', path] = call.split(' ')
     const body = method === 'POST' ? { body: '{"action":"back"}' } : {}
-    return (await fetch(daemon.url + path, { method, headers: { 'content-type': 'application/json', ...headers }, ...body })).status
+    return (
+      await fetch(daemon.url + path, { method, headers: { 'content-type': 'application/json', ...headers }, ...body })
+    ).status
   }
   for (const call of calls) t.equal(await status(call, {}), 401, call)
   for (const scope of ['read', 'drive', 'land', 'editor'] as const) {
@@ -34,15 +36,29 @@ t.test('without a credential, and with a token, nobody closes or drives a browse
 
 t.test('what no browser can do is refused before one is started', async t => {
   const daemon = await daemonWith(t, ['system'])
-  const wrong = (more: object, name = 'web-a') => daemon.fetch(`/system/browsers/${name}/page`, { method: 'POST', body: JSON.stringify(more) })
+  const wrong = (more: object, name = 'web-a') =>
+    daemon.fetch(`/system/browsers/${name}/page`, { method: 'POST', body: JSON.stringify(more) })
   for (const [more, field] of [
-    [{ action: 'open' }, 'url'], [{ action: 'open', url: 'file:///etc/passwd' }, 'url'], [{ action: 'open', url: 'javascript:1' }, 'url'],
-    [{ action: 'fly', url: 'about:blank' }, 'action'], [{}, 'action'], [{ action: 'goto', url: `https://x/${'a'.repeat(4000)}` }, 'url'],
-  ] as const) t.match(await (await wrong(more)).json(), { reason: 'invalid', errors: exactly({ path: field }) }, JSON.stringify(more).slice(0, 60))
+    [{ action: 'open' }, 'url'],
+    [{ action: 'open', url: 'file:///etc/passwd' }, 'url'],
+    [{ action: 'open', url: 'javascript:1' }, 'url'],
+    [{ action: 'fly', url: 'about:blank' }, 'action'],
+    [{}, 'action'],
+    [{ action: 'goto', url: `https://x/${'a'.repeat(4000)}` }, 'url'],
+  ] as const)
+    t.match(
+      await (await wrong(more)).json(),
+      { reason: 'invalid', errors: exactly({ path: field }) },
+      JSON.stringify(more).slice(0, 60),
+    )
   t.equal((await wrong({ action: 'open', url: 'http://' })).status, 400)
   t.equal((await wrong({ action: 'open', url: 'about:blank' }, 'a%20b')).status, 400)
   t.equal((await wrong({ action: 'back' })).status, 404)
-  t.equal((await wrong({ action: 'open', url: 'about:blank' }, 'agent-1')).status, 404, 'only names of people are made up by people')
+  t.equal(
+    (await wrong({ action: 'open', url: 'about:blank' }, 'agent-1')).status,
+    404,
+    'only names of people are made up by people',
+  )
   t.equal((await daemon.fetch('/system/browsers/web-a', { method: 'DELETE' })).status, 404)
   t.same(await daemon.client.call('GET /system/browsers'), { sessions: [] })
   t.notOk(existsSync(freshOf(daemon)))
@@ -51,29 +67,57 @@ t.test('what no browser can do is refused before one is started', async t => {
 t.test('without a browser on the machine the refusal says how to install one', async t => {
   const before = process.env.SANDBOX_CHROMIUM
   process.env.SANDBOX_CHROMIUM = '/nowhere/chromium'
-  t.teardown(() => (before === undefined ? delete process.env.SANDBOX_CHROMIUM : (process.env.SANDBOX_CHROMIUM = before)))
+  t.teardown(() =>
+    before === undefined ? delete process.env.SANDBOX_CHROMIUM : (process.env.SANDBOX_CHROMIUM = before),
+  )
   const daemon = await daemonWith(t, ['system'])
   t.equal(await findChromium(), undefined)
-  const refused = await daemon.fetch('/system/browsers/web-a/page', { method: 'POST', body: '{"action":"open","url":"about:blank"}' })
-  t.match([refused.status, await refused.json()], exactly(501, { reason: 'missing-program', message: /chromium.*apt-get install chromium/ }))
-  t.match((await daemon.client.call('GET /info')).programs.find(({ name }) => name === 'chromium'), { name: 'chromium', present: false, install: /chromium/ })
+  const refused = await daemon.fetch('/system/browsers/web-a/page', {
+    method: 'POST',
+    body: '{"action":"open","url":"about:blank"}',
+  })
+  t.match(
+    [refused.status, await refused.json()],
+    exactly(501, { reason: 'missing-program', message: /chromium.*apt-get install chromium/ }),
+  )
+  t.match(
+    (await daemon.client.call('GET /info')).programs.find(({ name }) => name === 'chromium'),
+    { name: 'chromium', present: false, install: /chromium/ },
+  )
   t.same(await daemon.client.call('GET /system/browsers'), { sessions: [] })
 })
 
 t.test('a person opens a browser, looks at its pages, goes about in them and closes it', withChromium(), async t => {
   const { daemon, site } = await shared(t)
   const { session } = await act(daemon, 'open', { url: site.url })
-  t.match(session, { name: 'web-a', label: 'web-a', server: 'web', running: true, pages: exactly({ id: 'p1', url: `${site.url}/`, active: true }) })
-  t.match((await daemon.client.call('GET /info')).programs.find(({ name }) => name === 'chromium'), { name: 'chromium', present: true })
+  t.match(session, {
+    name: 'web-a',
+    label: 'web-a',
+    server: 'web',
+    running: true,
+    pages: exactly({ id: 'p1', url: `${site.url}/`, active: true }),
+  })
+  t.match(
+    (await daemon.client.call('GET /info')).programs.find(({ name }) => name === 'chromium'),
+    { name: 'chromium', present: true },
+  )
 
   await t.test('a capture has the picture and the text that can be seen', async t => {
     const { capture } = await act(daemon, 'capture')
-    t.match(capture, { pageId: 'p1', mime: 'image/webp', width: 1280, height: 800, text: /^Hello\ngo$/, truncated: false })
+    t.match(capture, {
+      pageId: 'p1',
+      mime: 'image/webp',
+      width: 1280,
+      height: 800,
+      text: /^Hello\ngo$/,
+      truncated: false,
+    })
     t.match(Buffer.from(capture!.data, 'base64').subarray(0, 12).toString('latin1'), /^RIFF....WEBP$/s)
   })
 
   await t.test('a page goes to another, back, forward and comes anew', async t => {
-    const at = async (action: BrowserAct['action'], more = {}) => (await act(daemon, action, more)).session.pages[0]?.url
+    const at = async (action: BrowserAct['action'], more = {}) =>
+      (await act(daemon, action, more)).session.pages[0]?.url
     t.equal(await at('goto', { url: `${site.url}/two` }), `${site.url}/two`)
     t.equal(await at('back'), `${site.url}/`)
     t.equal(await at('back'), 'about:blank')
@@ -100,13 +144,20 @@ t.test('a person opens a browser, looks at its pages, goes about in them and clo
     await once(closed, 'listening')
     const { port } = closed.address() as { port: number }
     closed.close()
-    await t.rejects(failed(`http://127.0.0.1:${port}/`), { reason: 'dependency', message: /nothing is listening there/ })
+    await t.rejects(failed(`http://127.0.0.1:${port}/`), {
+      reason: 'dependency',
+      message: /nothing is listening there/,
+    })
     await t.rejects(failed('http://no-such-name.invalid/'), { reason: 'dependency', message: /no such name/ })
     await t.rejects(failed('https://no-such-name.invalid/'), { reason: 'dependency', message: /no such name/ })
     await t.rejects(failed(`https://127.0.0.1:${site.port}/`), { reason: 'dependency', message: /ERR_SSL|closed/ })
     await t.rejects(failed(`${site.url}/file`), { reason: 'dependency', message: /a file to keep/ })
     const { session } = await act(daemon, 'goto', { url: `${site.url}/two` })
-    t.match(session.pages.map(({ id, url }) => [id, url]), exactly(exactly('p2', `${site.url}/two`)), 'no page of a failure is left')
+    t.match(
+      session.pages.map(({ id, url }) => [id, url]),
+      exactly(exactly('p2', `${site.url}/two`)),
+      'no page of a failure is left',
+    )
   })
 
   await t.test('a page that hangs is listed, and a capture of it gives up', async t => {
@@ -116,33 +167,70 @@ t.test('a person opens a browser, looks at its pages, goes about in them and clo
     await act(daemon, 'close')
   })
 
-  await t.test('closed it stays in the list with the pages it had, and the next use fails as after a crash', async t => {
-    t.same(await daemon.client.call('DELETE /system/browsers/{name}', { name: 'web-a' }), { ok: true })
-    const { sessions } = await daemon.client.call('GET /system/browsers')
-    t.match(sessions, exactly({ name: 'web-a', running: false, finishedAt: Number, pages: exactly({ url: `${site.url}/two` }) }))
-    await t.rejects(act(daemon, 'reload'), { reason: 'conflict', message: /not running.*crashed/ })
-    await t.rejects(act(daemon, 'goto', { url: site.url }), { reason: 'conflict', message: /not running/ })
-    t.same(await daemon.client.call('DELETE /system/browsers/{name}', { name: 'web-a' }), { ok: true }, 'closed already is fine')
-    t.same(readdirSync(freshOf(daemon)), [], 'its folder is gone')
-    t.same(processesWith(freshOf(daemon)), [])
-    const { events } = await daemon.client.call('GET /activity', { type: 'browser.*' })
-    t.match(events, exactly({ type: 'browser.closed', actor: 'owner@sandbox.local', extra: { browser: 'web-a' } }), 'and that a person closed it is on record, once')
-  })
+  await t.test(
+    'closed it stays in the list with the pages it had, and the next use fails as after a crash',
+    async t => {
+      t.same(await daemon.client.call('DELETE /system/browsers/{name}', { name: 'web-a' }), { ok: true })
+      const { sessions } = await daemon.client.call('GET /system/browsers')
+      t.match(
+        sessions,
+        exactly({ name: 'web-a', running: false, finishedAt: Number, pages: exactly({ url: `${site.url}/two` }) }),
+      )
+      await t.rejects(act(daemon, 'reload'), { reason: 'conflict', message: /not running.*crashed/ })
+      await t.rejects(act(daemon, 'goto', { url: site.url }), { reason: 'conflict', message: /not running/ })
+      t.same(
+        await daemon.client.call('DELETE /system/browsers/{name}', { name: 'web-a' }),
+        { ok: true },
+        'closed already is fine',
+      )
+      t.same(readdirSync(freshOf(daemon)), [], 'its folder is gone')
+      t.same(processesWith(freshOf(daemon)), [])
+      const { events } = await daemon.client.call('GET /activity', { type: 'browser.*' })
+      t.match(
+        events,
+        exactly({ type: 'browser.closed', actor: 'owner@sandbox.local', extra: { browser: 'web-a' } }),
+        'and that a person closed it is on record, once',
+      )
+    },
+  )
 })
 
 t.test('between groups a browser is opened for a conversation, used, and ends with it', withChromium(), async t => {
   const { daemon, site } = await shared(t)
   const call = { name: 'agent-x', conversationId: 'c-1', label: 'looks things up', near: false }
   const opened = await between(daemon, 'browsers.open', call)
-  t.match(opened, { name: 'agent-x', label: 'looks things up', conversationId: 'c-1', running: true, pages: exactly({ url: 'about:blank' }) })
+  t.match(opened, {
+    name: 'agent-x',
+    label: 'looks things up',
+    conversationId: 'c-1',
+    running: true,
+    pages: exactly({ url: 'about:blank' }),
+  })
   await t.rejects(between(daemon, 'browsers.open', call), { reason: 'conflict', message: /agent-x is running/ })
-  await t.rejects(between(daemon, 'browsers.page', { name: 'agent-x', action: 'open', url: site.url }),
-    { reason: 'unprocessable', message: /loopback address/ }, 'addresses near are closed to it')
-  await t.rejects(between(daemon, 'browsers.page', { name: 'web-none', action: 'open', url: site.url }), { reason: 'not-found', message: /found web-none/ })
-  t.same((await between(daemon, 'browsers.list')).sessions.map(({ name }) => name), ['agent-x'])
+  await t.rejects(
+    between(daemon, 'browsers.page', { name: 'agent-x', action: 'open', url: site.url }),
+    { reason: 'unprocessable', message: /loopback address/ },
+    'addresses near are closed to it',
+  )
+  await t.rejects(between(daemon, 'browsers.page', { name: 'web-none', action: 'open', url: site.url }), {
+    reason: 'not-found',
+    message: /found web-none/,
+  })
+  t.same(
+    (await between(daemon, 'browsers.list')).sessions.map(({ name }) => name),
+    ['agent-x'],
+  )
 
-  const limited = { caller: { kind: 'session', actor: 'v@example.org', email: 'v@example.org', role: 'viewer', areas: [] }, signal: new AbortController().signal, trusted: true } as const
-  t.same(await daemon.kernel.calls.answer('GET /system/browsers', {}, limited), { sessions: [] }, 'who is limited to areas does not see it')
+  const limited = {
+    caller: { kind: 'session', actor: 'v@example.org', email: 'v@example.org', role: 'viewer', areas: [] },
+    signal: new AbortController().signal,
+    trusted: true,
+  } as const
+  t.same(
+    await daemon.kernel.calls.answer('GET /system/browsers', {}, limited),
+    { sessions: [] },
+    'who is limited to areas does not see it',
+  )
 
   await between(daemon, 'browsers.end', { conversationId: 'c-1' })
   t.match((await between(daemon, 'browsers.list')).sessions, exactly({ name: 'agent-x', running: false }))
@@ -155,36 +243,58 @@ t.test('between groups a browser is opened for a conversation, used, and ends wi
 t.test('a profile keeps its sign-ins, has one browser at a time, and is shown to few', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
   const site = await siteOf(t, {
-    '/': (request, response) => void response.writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'who=ada; Max-Age=9999' }).end(`<title>Inbox</title>${request.headers.cookie ?? 'nobody'}`),
+    '/': (request, response) =>
+      void response
+        .writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'who=ada; Max-Age=9999' })
+        .end(`<title>Inbox</title>${request.headers.cookie ?? 'nobody'}`),
   })
   const url = `${site.url}/?token=x`
   await between(daemon, 'browsers.open', { name: 'first', profile: 'mail', url })
-  await t.rejects(between(daemon, 'browsers.open', { profile: 'mail' }), { reason: 'conflict', message: /sign-ins of mail/ })
+  await t.rejects(between(daemon, 'browsers.open', { profile: 'mail' }), {
+    reason: 'conflict',
+    message: /sign-ins of mail/,
+  })
   await until(async () => (await between(daemon, 'browsers.list')).sessions[0]?.pages[0]?.title === 'Inbox')
   const { client } = await daemon.token('read')
-  t.match((await client.call('GET /system/browsers')).sessions, exactly({ server: 'mail', pages: exactly({ title: undefined, url: `${site.url}/` }) }))
-  t.match((await daemon.client.call('GET /system/browsers')).sessions, exactly({ server: 'mail', pages: exactly({ title: 'Inbox', url }) }))
+  t.match(
+    (await client.call('GET /system/browsers')).sessions,
+    exactly({ server: 'mail', pages: exactly({ title: undefined, url: `${site.url}/` }) }),
+  )
+  t.match(
+    (await daemon.client.call('GET /system/browsers')).sessions,
+    exactly({ server: 'mail', pages: exactly({ title: 'Inbox', url }) }),
+  )
   await between(daemon, 'browsers.end', { name: 'first' })
   await between(daemon, 'browsers.open', { name: 'second', profile: 'mail', url })
-  t.match(await between(daemon, 'browsers.page', { name: 'second', action: 'capture' }), { capture: { text: 'who=ada' } })
+  t.match(await between(daemon, 'browsers.page', { name: 'second', action: 'capture' }), {
+    capture: { text: 'who=ada' },
+  })
   await between(daemon, 'browsers.open', { name: 'third', url })
-  t.match(await between(daemon, 'browsers.page', { name: 'third', action: 'capture' }), { capture: { text: 'nobody' } }, 'nobody else has them')
+  t.match(
+    await between(daemon, 'browsers.page', { name: 'third', action: 'capture' }),
+    { capture: { text: 'nobody' } },
+    'nobody else has them',
+  )
 })
 
-t.test('at most 20 pages are open, also of many that are opened at once, and one that is closed makes room', withChromium(), async t => {
-  const daemon = await daemonWith(t, ['system'])
-  const site = await siteOf(t, PAGES)
-  const open = () => act(daemon, 'open', { url: site.url })
-  const pages = async () => (await between(daemon, 'browsers.list')).sessions[0]?.pages ?? []
-  await open()
-  const tried = await Promise.allSettled(Array.from({ length: 24 }, open))
-  t.equal(tried.filter(({ status }) => status === 'fulfilled').length, 19)
-  t.equal((await pages()).length, 20)
-  await t.rejects(open(), { status: 429, message: /20 pages are open: close one/ })
-  await act(daemon, 'close', { pageId: (await pages()).at(-1)!.id })
-  await open()
-  t.equal((await pages()).length, 20)
-})
+t.test(
+  'at most 20 pages are open, also of many that are opened at once, and one that is closed makes room',
+  withChromium(),
+  async t => {
+    const daemon = await daemonWith(t, ['system'])
+    const site = await siteOf(t, PAGES)
+    const open = () => act(daemon, 'open', { url: site.url })
+    const pages = async () => (await between(daemon, 'browsers.list')).sessions[0]?.pages ?? []
+    await open()
+    const tried = await Promise.allSettled(Array.from({ length: 24 }, open))
+    t.equal(tried.filter(({ status }) => status === 'fulfilled').length, 19)
+    t.equal((await pages()).length, 20)
+    await t.rejects(open(), { status: 429, message: /20 pages are open: close one/ })
+    await act(daemon, 'close', { pageId: (await pages()).at(-1)!.id })
+    await open()
+    t.equal((await pages()).length, 20)
+  },
+)
 
 t.test('no page reaches the gate of another browser, nor that of its own', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
@@ -192,12 +302,17 @@ t.test('no page reaches the gate of another browser, nor that of its own', withC
   for (const name of ['one', 'two']) {
     await between(daemon, 'browsers.open', { name, url: 'about:blank' })
     const lines = processesWith(daemon.data).map(pid => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
-    for (const line of lines) for (const [, port] of line.matchAll(/--proxy-server=\S*?127\.0\.0\.1:(\d+)/g)) gates.add(port!)
+    for (const line of lines)
+      for (const [, port] of line.matchAll(/--proxy-server=\S*?127\.0\.0\.1:(\d+)/g)) gates.add(port!)
   }
   t.equal(gates.size, 2)
   for (const name of ['one', 'two']) {
     for (const port of gates) {
-      await t.rejects(between(daemon, 'browsers.page', { name, action: 'goto', url: `http://127.0.0.1:${port}/` }), { reason: 'unprocessable', message: /is not asked/ }, `${name} ${port}`)
+      await t.rejects(
+        between(daemon, 'browsers.page', { name, action: 'goto', url: `http://127.0.0.1:${port}/` }),
+        { reason: 'unprocessable', message: /is not asked/ },
+        `${name} ${port}`,
+      )
     }
   }
 })
@@ -211,8 +326,20 @@ t.test('a browser that ended is kept in the list for an hour', withChromium(), a
   const log = { info: () => {}, warn: () => {}, error: () => {} }
   const changed: string[] = []
   const browsers = new Browsers({
-    place: { workspace, data, folder: join(data, 'system'), root, hidden: [], grants: { read: [], write: [] }, limits: {} }, log, signal: new AbortController().signal,
-    listeners: async () => [], changed: name => changed.push(name), now: () => clock.now,
+    place: {
+      workspace,
+      data,
+      folder: join(data, 'system'),
+      root,
+      hidden: [],
+      grants: { read: [], write: [] },
+      limits: {},
+    },
+    log,
+    signal: new AbortController().signal,
+    listeners: async () => [],
+    changed: name => changed.push(name),
+    now: () => clock.now,
   })
   t.teardown(() => browsers.stop())
   await browsers.open({ name: 'web-a' })
@@ -230,7 +357,8 @@ t.test('whoever follows the sandbox is told to read the browsers again', withChr
   const over = new AbortController()
   const events = await daemon.client.call('GET /events', {}, { signal: over.signal })
   const told = (async () => {
-    for await (const event of events) if (event.kind === 'runtimeChanged' && event.domains.includes('browsers')) return event.keys
+    for await (const event of events)
+      if (event.kind === 'runtimeChanged' && event.domains.includes('browsers')) return event.keys
     return undefined
   })()
   await act(daemon, 'open', { url: 'about:blank' })
@@ -243,7 +371,10 @@ t.test('browsers work the same where the group has a process of its own', withCh
   const site = await siteOf(t, PAGES)
   await act(daemon, 'open', { url: site.url })
   t.match(await act(daemon, 'capture'), { capture: { text: /Hello/ } })
-  await t.rejects(act(daemon, 'goto', { url: `${daemon.url}/health` }), { reason: 'unprocessable', message: /this sandbox itself/ })
+  await t.rejects(act(daemon, 'goto', { url: `${daemon.url}/health` }), {
+    reason: 'unprocessable',
+    message: /this sandbox itself/,
+  })
   const { ticket } = await daemon.client.call('POST /system/ws-ticket', { for: 'browser', name: 'web-a' })
   const eye = await talkTo(t, `${daemon.url}/system/browser-view?session=web-a&ticket=${ticket}`)
   await eye.until(({ type }) => type === 'frame')

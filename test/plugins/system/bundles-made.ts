@@ -48,22 +48,53 @@ const oddEntry = async (header: HeaderArgument, text: string | Buffer): Promise<
 }
 
 /** Writes an archive that nobody but a test would make, sealed as a sandbox seals it. */
-export const made = async (to: string, entries: readonly Made[], patch: Partial<BundleManifest> | object = {}, loose = Buffer.alloc(0)): Promise<string> => {
+export const made = async (
+  to: string,
+  entries: readonly Made[],
+  patch: Partial<BundleManifest> | object = {},
+  loose = Buffer.alloc(0),
+): Promise<string> => {
   const manifest = {
-    format: 'sandbox-bundle', version: 1, whole: true, secrets: false, repositories: [], groups: [],
+    format: 'sandbox-bundle',
+    version: 1,
+    whole: true,
+    secrets: false,
+    repositories: [],
+    groups: [],
     from: { sandboxId: 'elsewhere', version: '0.0.0', createdAt: 1 },
-    entries: entries.filter(({ only }) => only !== 'archive').map(({ path, text = '', link, says }) => ({
-      path, size: Buffer.byteLength(link === undefined ? text : ''), sha256: createHash('sha256').update(link ?? text).digest('base64url'), ...(link !== undefined && { link }), ...says,
-    })),
+    entries: entries
+      .filter(({ only }) => only !== 'archive')
+      .map(({ path, text = '', link, says }) => ({
+        path,
+        size: Buffer.byteLength(link === undefined ? text : ''),
+        sha256: createHash('sha256')
+          .update(link ?? text)
+          .digest('base64url'),
+        ...(link !== undefined && { link }),
+        ...says,
+      })),
     ...patch,
   }
   const blocks = [plainEntry('manifest.json', JSON.stringify(manifest))]
   for (const { path, text = '', link, has, only } of entries) {
     if (only === 'manifest') continue
-    blocks.push(link === undefined && !has && path.length <= 100 ? plainEntry(path, text) : await oddEntry({ name: path, ...(link !== undefined && { type: 'symlink', linkname: link }), ...has }, text))
+    blocks.push(
+      link === undefined && !has && path.length <= 100
+        ? plainEntry(path, text)
+        : await oddEntry({ name: path, ...(link !== undefined && { type: 'symlink', linkname: link }), ...has }, text),
+    )
   }
   const whole = gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024), loose]))
-  writeFileSync(to, await of(withSeal((async function* () { yield whole })())))
+  writeFileSync(
+    to,
+    await of(
+      withSeal(
+        (async function* () {
+          yield whole
+        })(),
+      ),
+    ),
+  )
   return to
 }
 

@@ -10,10 +10,16 @@ import { openEvents } from './events-support.js'
 import type { Test } from 'tap'
 
 /** A daemon that packs and restores, in this process or in its own. */
-export type Packer = Pick<Support | RunningDaemon, 'url' | 'session' | 'workspace' | 'data'> & { readonly client: Client }
+export type Packer = Pick<Support | RunningDaemon, 'url' | 'session' | 'workspace' | 'data'> & {
+  readonly client: Client
+}
 
 /** Packs a bundle and waits for its end. */
-export const packed = async (t: Test, daemon: Packer, asked: { secrets?: boolean; passphrase?: string; repos?: string[]; since?: number } = {}): Promise<Bundle> => {
+export const packed = async (
+  t: Test,
+  daemon: Packer,
+  asked: { secrets?: boolean; passphrase?: string; repos?: string[]; since?: number } = {},
+): Promise<Bundle> => {
   const events = await openEvents(t, daemon)
   await events.until('hello')
   const { name } = await daemon.client.call('POST /bundles', asked)
@@ -32,25 +38,43 @@ export const packed = async (t: Test, daemon: Packer, asked: { secrets?: boolean
 export const placeOf = ({ data }: Pick<Packer, 'data'>, name: string): string => join(data, 'system', 'exports', name)
 
 /** Puts a bundle of one daemon into the workspace of another, as an upload does. */
-export const brought = (from: Pick<Packer, 'data'>, to: Pick<Packer, 'workspace'>, name: string, as = 'backup.tar.gz'): string => {
+export const brought = (
+  from: Pick<Packer, 'data'>,
+  to: Pick<Packer, 'workspace'>,
+  name: string,
+  as = 'backup.tar.gz',
+): string => {
   copyFileSync(placeOf(from, name), join(to.workspace, as))
   return as
 }
 
 /** Whether something is left of a restore that did not come about. */
 export const leftOf = ({ workspace, data }: Pick<Packer, 'workspace' | 'data'>): string[] =>
-  [join(workspace, '.sandbox/restored'), join(data, 'system/staged'), join(data, 'moves.json'), join(data, 'returned')].filter(path => existsSync(path))
+  [
+    join(workspace, '.sandbox/restored'),
+    join(data, 'system/staged'),
+    join(data, 'moves.json'),
+    join(data, 'returned'),
+  ].filter(path => existsSync(path))
 
 export type { Bundle, RestoreReport }
 
-/** The daemon once it has started anew by itself after a moment: at the same address, in the same process, its owner signed in again. */
+/**
+ * The daemon once it has started anew by itself after a moment: at the same address, in the same process, its owner
+ * signed in again.
+ */
 export const startedAnew = async (daemon: RunningDaemon, after: number): Promise<RunningDaemon> => {
   for (;;) {
-    const { socket } = JSON.parse(await readFile(join(daemon.data, 'daemon.json'), 'utf8').catch(() => '{}')) as { socket?: string }
-    const { token } = await askSocket<{ token?: string }>(socket ?? '', { do: 'session', device: 'test' }).catch(() => ({ token: undefined }))
+    const { socket } = JSON.parse(await readFile(join(daemon.data, 'daemon.json'), 'utf8').catch(() => '{}')) as {
+      socket?: string
+    }
+    const { token } = await askSocket<{ token?: string }>(socket ?? '', { do: 'session', device: 'test' }).catch(
+      () => ({ token: undefined }),
+    )
     const once = createClient({ url: daemon.url, session: token ?? '', retry: { attempts: 0 } })
     const info = await once.call('GET /info').catch(() => undefined)
-    if (token && info && info.boot.startedAt >= after) return { ...daemon, session: token, client: createClient({ url: daemon.url, session: token }), once }
+    if (token && info && info.boot.startedAt >= after)
+      return { ...daemon, session: token, client: createClient({ url: daemon.url, session: token }), once }
     await delay(20)
   }
 }

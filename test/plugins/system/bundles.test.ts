@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { partOf } from '../../../plugins/system/bundles/download.js'
@@ -18,7 +29,12 @@ import { brought, leftOf, packed, placeOf, startedAnew } from './bundles-support
 t.test('what was packed comes back in an empty sandbox: files, commits, conversations', async t => {
   const folder = folderOf(t)
   const one = { workspace: join(folder, 'one'), data: join(folder, 'one-data') }
-  makeWorkspace(one.workspace, { 'README.md': '# work\n', '.gitignore': 'node_modules\n.env\n', 'src/run.sh': '#!/bin/sh\n', '.sandbox/config/settings.json': '{"subagentDepth": 2}\n' })
+  makeWorkspace(one.workspace, {
+    'README.md': '# work\n',
+    '.gitignore': 'node_modules\n.env\n',
+    'src/run.sh': '#!/bin/sh\n',
+    '.sandbox/config/settings.json': '{"subagentDepth": 2}\n',
+  })
   makeWorkspace(join(one.workspace, 'nested'), { 'inner.txt': 'inner\n' })
   inGit(one.workspace, 'remote', 'add', 'origin', 'https://ada:hush@example.org/work.git')
   writeFileSync(join(one.workspace, 'draft.txt'), 'not committed\n')
@@ -56,7 +72,9 @@ t.test('what was packed comes back in an empty sandbox: files, commits, conversa
   const again = await startedAnew(second, asked)
   t.equal(second.process.exitCode, null, 'the process is the same')
   for (const id of ['alpha', 'beta']) {
-    const [was, is] = await Promise.all([first, again].map(({ client }) => client.call('GET /agents/{id}/transcript', { id })))
+    const [was, is] = await Promise.all(
+      [first, again].map(({ client }) => client.call('GET /agents/{id}/transcript', { id })),
+    )
     t.same(is!.messages, was!.messages)
   }
   t.equal(readFileSync(join(two.workspace, 'draft.txt'), 'utf8'), 'not committed\n')
@@ -66,12 +84,20 @@ t.test('what was packed comes back in an empty sandbox: files, commits, conversa
   for (const repo of ['', 'nested']) {
     const [was, is] = [join(one.workspace, repo), join(two.workspace, repo)]
     t.equal(inGit(is, 'for-each-ref'), inGit(was, 'for-each-ref'))
-    t.equal(inGit(is, 'status', '--porcelain').replace(/^\?\? \.sandbox.*\n/gm, ''), inGit(was, 'status', '--porcelain').replace(/^\?\? \.sandbox.*\n/gm, ''))
+    t.equal(
+      inGit(is, 'status', '--porcelain').replace(/^\?\? \.sandbox.*\n/gm, ''),
+      inGit(was, 'status', '--porcelain').replace(/^\?\? \.sandbox.*\n/gm, ''),
+    )
   }
   t.equal(inGit(two.workspace, 'config', 'remote.origin.url').trim(), 'https://example.org/work.git')
   t.match(await again.client.call('GET /settings'), { subagentDepth: 2 })
-  const [was, is] = await Promise.all([first, again].map(({ client }) => client.call('GET /agents/{id}/diff', { id: 'alpha' })))
-  t.same(is!.repos.map(({ repo, changes }) => [repo, changes]), was!.repos.map(({ repo, changes }) => [repo, changes]))
+  const [was, is] = await Promise.all(
+    [first, again].map(({ client }) => client.call('GET /agents/{id}/diff', { id: 'alpha' })),
+  )
+  t.same(
+    is!.repos.map(({ repo, changes }) => [repo, changes]),
+    was!.repos.map(({ repo, changes }) => [repo, changes]),
+  )
   await runTurn(again.client, 'alpha', 'append a.txt\n| more')
   t.match(await again.client.call('POST /agents/{id}/land', { id: 'alpha' }), { landed: true })
   t.equal(readFileSync(join(two.workspace, 'a.txt'), 'utf8'), 'from alpha\nmore\n')
@@ -80,25 +106,46 @@ t.test('what was packed comes back in an empty sandbox: files, commits, conversa
   for (const repo of ['', 'nested']) t.equal(inGit(join(two.workspace, repo), 'fsck', '--strict'), '')
 })
 
-
-t.test('who may: the owner\'s session alone', async t => {
+t.test("who may: the owner's session alone", async t => {
   const daemon = await daemonWith(t, ['system'])
-  const calls = [['GET', '/bundles'], ['POST', '/bundles'], ['DELETE', '/bundles/x'], ['POST', '/bundles/restore']] as const
+  const calls = [
+    ['GET', '/bundles'],
+    ['POST', '/bundles'],
+    ['DELETE', '/bundles/x'],
+    ['POST', '/bundles/restore'],
+  ] as const
   const { token } = await daemon.token('land')
   for (const [method, path] of calls) {
     const sent = method === 'POST' ? { body: '{"path":"x","mode":"check"}' } : {}
-    t.equal((await fetch(daemon.url + path, { method, headers: { 'content-type': 'application/json' }, ...sent })).status, 401)
-    t.equal((await fetch(daemon.url + path, { method, headers: { 'content-type': 'application/json', 'x-sandbox-control': token }, ...sent })).status, 403)
+    t.equal(
+      (await fetch(daemon.url + path, { method, headers: { 'content-type': 'application/json' }, ...sent })).status,
+      401,
+    )
+    t.equal(
+      (
+        await fetch(daemon.url + path, {
+          method,
+          headers: { 'content-type': 'application/json', 'x-sandbox-control': token },
+          ...sent,
+        })
+      ).status,
+      403,
+    )
   }
   t.equal((await fetch(`${daemon.url}/bundles/download?name=x`)).status, 401)
   t.match(await refusal(daemon.client.call('POST /bundles', { secrets: true })), { status: 400, message: /passphrase/ })
   t.match(await refusal(daemon.client.call('POST /bundles', { passphrase: 'short' })), { status: 400 })
-  t.match(await refusal(daemon.client.call('POST /bundles', { repos: ['none'] })), { status: 400, message: /expected repositories of the workspace \(root\)/ })
+  t.match(await refusal(daemon.client.call('POST /bundles', { repos: ['none'] })), {
+    status: 400,
+    message: /expected repositories of the workspace \(root\)/,
+  })
   t.match(await refusal(daemon.client.call('DELETE /bundles/{name}', { name: 'none' })), { status: 404 })
 })
 
 t.test('an encrypted backup opens under its passphrase alone, and says when it has none', async t => {
-  const daemon = await daemonWith(t, ['system', 'agent', 'settings', 'activity'], { files: { 'a.txt': 'plain words\n' } })
+  const daemon = await daemonWith(t, ['system', 'agent', 'settings', 'activity'], {
+    files: { 'a.txt': 'plain words\n' },
+  })
   const { client, workspace } = daemon
   await runTurn(client, 'said', 'say something')
   const { name, secrets } = await packed(t, daemon, { secrets: true, passphrase: 'correct horse battery' })
@@ -109,10 +156,18 @@ t.test('an encrypted backup opens under its passphrase alone, and says when it h
   const check = (more: object) => client.call('POST /bundles/restore', { path, mode: 'check', ...more })
   t.match(await refusal(check({})), { status: 422, message: /encrypted: give its passphrase/ })
   t.match(await refusal(check({ passphrase: 'wrong horse battery' })), { status: 422, message: /does not open/ })
-  t.match(await check({ passphrase: 'correct horse battery' }), { written: [{ path: 'a.txt' }, { path: 'state/agent', files: 1 }].toReversed() })
+  t.match(await check({ passphrase: 'correct horse battery' }), {
+    written: [{ path: 'a.txt' }, { path: 'state/agent', files: 1 }].toReversed(),
+  })
   t.same([readdirSync(workspace), leftOf(daemon)], [before, []])
   const { events } = await client.call('GET /activity', { type: 'bundle.*' })
-  t.same(events.map(({ type, actor, audience }) => [type, actor, audience]), [['bundle.ready', 'owner@sandbox.local', 'maintainer'], ['bundle.started', 'owner@sandbox.local', 'maintainer']])
+  t.same(
+    events.map(({ type, actor, audience }) => [type, actor, audience]),
+    [
+      ['bundle.ready', 'owner@sandbox.local', 'maintainer'],
+      ['bundle.started', 'owner@sandbox.local', 'maintainer'],
+    ],
+  )
 })
 
 t.test('a backup of some repositories brings those back and leaves the rest', async t => {
@@ -127,13 +182,26 @@ t.test('a backup of some repositories brings those back and leaves the rest', as
   for (const file of ['one/a.txt', 'two/b.txt', 'root.txt']) writeFileSync(join(where.workspace, file), 'changed\n')
   const path = brought(daemon, daemon, name)
   const asked = Date.now()
-  t.match(await daemon.client.call('POST /bundles/restore', { path, mode: 'apply' }), { restarting: true, written: exactly({ path: 'one' }) })
+  t.match(await daemon.client.call('POST /bundles/restore', { path, mode: 'apply' }), {
+    restarting: true,
+    written: exactly({ path: 'one' }),
+  })
   const again = await startedAnew(daemon, asked)
   await again.client.call('GET /agents')
-  t.same(['one/a.txt', 'two/b.txt', 'root.txt'].map(file => readFileSync(join(where.workspace, file), 'utf8')), ['packed\n', 'changed\n', 'changed\n'])
-  t.equal((await again.client.call('GET /agents/{id}/transcript', { id: 'kept' })).messages.length, 2, 'conversations are not of a repository')
+  t.same(
+    ['one/a.txt', 'two/b.txt', 'root.txt'].map(file => readFileSync(join(where.workspace, file), 'utf8')),
+    ['packed\n', 'changed\n', 'changed\n'],
+  )
+  t.equal(
+    (await again.client.call('GET /agents/{id}/transcript', { id: 'kept' })).messages.length,
+    2,
+    'conversations are not of a repository',
+  )
   makeWorkspace(join(where.workspace, 'one/inner'))
-  t.match(await refusal(again.client.call('POST /bundles/restore', { path, mode: 'apply' })), { status: 409, message: /one\/inner would be replaced/ })
+  t.match(await refusal(again.client.call('POST /bundles/restore', { path, mode: 'apply' })), {
+    status: 409,
+    message: /one\/inner would be replaced/,
+  })
 })
 
 t.test('with a time only conversations that moved after it are packed', async t => {
@@ -143,7 +211,12 @@ t.test('with a time only conversations that moved after it are packed', async t 
   while (Date.now() <= since) await new Promise(setImmediate)
   await runTurn(daemon.client, 'new', 'say new')
   const { name } = await packed(t, daemon, { since })
-  t.same(execFileSync('tar', ['tzf', placeOf(daemon, name)], { encoding: 'utf8' }).split('\n').filter(path => path.startsWith('state/')), ['state/agent/new.json'])
+  t.same(
+    execFileSync('tar', ['tzf', placeOf(daemon, name)], { encoding: 'utf8' })
+      .split('\n')
+      .filter(path => path.startsWith('state/')),
+    ['state/agent/new.json'],
+  )
 })
 
 t.test('nothing is restored under a running turn', async t => {
@@ -153,7 +226,10 @@ t.test('nothing is restored under a running turn', async t => {
   await daemon.client.call('POST /agent', { conversationId: 'asks', prompt: 'ask Now?\n| yes' })
   await framesOf(daemon.client, 'asks').until(({ kind }) => kind === 'question')
   t.match(await daemon.client.call('POST /bundles/restore', { path, mode: 'check' }), { restarting: false })
-  t.match(await refusal(daemon.client.call('POST /bundles/restore', { path, mode: 'apply' })), { status: 409, message: /turns are running \(asks\)/ })
+  t.match(await refusal(daemon.client.call('POST /bundles/restore', { path, mode: 'apply' })), {
+    status: 409,
+    message: /turns are running \(asks\)/,
+  })
   t.same(leftOf(daemon), [])
 })
 
@@ -164,8 +240,17 @@ t.test('nothing is restored when a turn begins while a backup is laid out', asyn
   const { name } = await packed(t, daemon)
   const path = brought(daemon, daemon, name)
   asked = 0
-  t.match(await refusal(daemon.client.call('POST /bundles/restore', { path, mode: 'apply' })), { status: 409, message: /turns are running \(late\)/ })
-  t.same(leftOf(daemon).flatMap(path => (statSync(path).isDirectory() ? readdirSync(path).filter(name => name !== '.gitignore') : [path])), [], 'nothing waits for the next start')
+  t.match(await refusal(daemon.client.call('POST /bundles/restore', { path, mode: 'apply' })), {
+    status: 409,
+    message: /turns are running \(late\)/,
+  })
+  t.same(
+    leftOf(daemon).flatMap(path =>
+      statSync(path).isDirectory() ? readdirSync(path).filter(name => name !== '.gitignore') : [path],
+    ),
+    [],
+    'nothing waits for the next start',
+  )
   t.equal(asked, 2)
 })
 
@@ -177,7 +262,8 @@ t.test('a running turn is no hindrance to packing', async t => {
   t.match(await packed(t, daemon), { state: 'ready' })
 })
 
-const ticketOf = async ({ client }: Pick<Support, 'client'>, name: string) => (await client.call('POST /system/ws-ticket', { for: 'bundle', name })).ticket
+const ticketOf = async ({ client }: Pick<Support, 'client'>, name: string) =>
+  (await client.call('POST /system/ws-ticket', { for: 'bundle', name })).ticket
 
 t.test('a backup is downloaded with a ticket, whole or in parts', async t => {
   const daemon = await daemonWith(t, ['system', 'activity'])
@@ -186,48 +272,102 @@ t.test('a backup is downloaded with a ticket, whole or in parts', async t => {
   const ticket = await ticketOf(daemon, name)
   const bytes = readFileSync(placeOf(daemon, name))
   const get = (range?: string, more: { [name: string]: string } = {}, method = 'GET') =>
-    fetch(`${daemon.url}/bundles/download?name=${name}&ticket=${ticket}`, { method, headers: { ...(range && { range }), ...more } })
+    fetch(`${daemon.url}/bundles/download?name=${name}&ticket=${ticket}`, {
+      method,
+      headers: { ...(range && { range }), ...more },
+    })
   const whole = await get()
-  t.match([whole.status, whole.headers.get('content-type'), whole.headers.get('content-length'), whole.headers.get('content-disposition')],
-    exactly(200, 'application/gzip', String(sizeBytes), `attachment; filename="${name}"`))
+  t.match(
+    [
+      whole.status,
+      whole.headers.get('content-type'),
+      whole.headers.get('content-length'),
+      whole.headers.get('content-disposition'),
+    ],
+    exactly(200, 'application/gzip', String(sizeBytes), `attachment; filename="${name}"`),
+  )
   t.equal(whole.headers.get('cache-control'), 'no-store')
   t.ok(Buffer.from(await whole.arrayBuffer()).equals(bytes))
   const part = async (range: string, more = {}) => {
     const response = await get(range, more)
-    return [response.status, response.headers.get('content-range'), Buffer.from(await response.arrayBuffer()).toString('hex')]
+    return [
+      response.status,
+      response.headers.get('content-range'),
+      Buffer.from(await response.arrayBuffer()).toString('hex'),
+    ]
   }
   t.same(await part('bytes=0-9'), [206, `bytes 0-9/${sizeBytes}`, bytes.subarray(0, 10).toString('hex')])
-  t.same(await part('bytes=100-'), [206, `bytes 100-${sizeBytes - 1}/${sizeBytes}`, bytes.subarray(100).toString('hex')])
-  t.same(await part('bytes=-7'), [206, `bytes ${sizeBytes - 7}-${sizeBytes - 1}/${sizeBytes}`, bytes.subarray(-7).toString('hex')])
+  t.same(await part('bytes=100-'), [
+    206,
+    `bytes 100-${sizeBytes - 1}/${sizeBytes}`,
+    bytes.subarray(100).toString('hex'),
+  ])
+  t.same(await part('bytes=-7'), [
+    206,
+    `bytes ${sizeBytes - 7}-${sizeBytes - 1}/${sizeBytes}`,
+    bytes.subarray(-7).toString('hex'),
+  ])
   t.same((await part('bytes=5-99999999')).slice(0, 2), [206, `bytes 5-${sizeBytes - 1}/${sizeBytes}`])
   t.same((await part('bytes=0-9', { 'if-range': whole.headers.get('etag')! }))[0], 206)
-  for (const [range, more] of [['bytes=0-9', { 'if-range': '"another"' }], ['bytes=9-1', {}], ['lines=1-2', {}], ['bytes=0-1,3-4', {}], ['bytes=-', {}]] as const) t.equal((await part(range, more))[0], 200, range)
-  for (const range of [`bytes=${sizeBytes}-`, 'bytes=-0']) t.same((await part(range)).slice(0, 2), [416, `bytes */${sizeBytes}`], range)
+  for (const [range, more] of [
+    ['bytes=0-9', { 'if-range': '"another"' }],
+    ['bytes=9-1', {}],
+    ['lines=1-2', {}],
+    ['bytes=0-1,3-4', {}],
+    ['bytes=-', {}],
+  ] as const)
+    t.equal((await part(range, more))[0], 200, range)
+  for (const range of [`bytes=${sizeBytes}-`, 'bytes=-0'])
+    t.same((await part(range)).slice(0, 2), [416, `bytes */${sizeBytes}`], range)
   const head = await get(undefined, {}, 'HEAD')
   t.match([head.status, head.headers.get('content-length'), await head.text()], exactly(200, String(sizeBytes), ''))
-  t.equal((await daemon.client.call('GET /activity', { type: 'bundle.downloaded' })).events.length, 1, 'once for a ticket')
-  t.equal((await fetch(`${daemon.url}/bundles/download?name=other&ticket=${ticket}`)).status, 401, 'for this bundle alone')
+  t.equal(
+    (await daemon.client.call('GET /activity', { type: 'bundle.downloaded' })).events.length,
+    1,
+    'once for a ticket',
+  )
+  t.equal(
+    (await fetch(`${daemon.url}/bundles/download?name=other&ticket=${ticket}`)).status,
+    401,
+    'for this bundle alone',
+  )
   t.notMatch(daemon.logged.join('\n'), ticket)
   await daemon.client.call('DELETE /bundles/{name}', { name })
   t.equal((await get()).status, 404)
 })
 
 t.test('one part of a backup after another is what a download that was cut goes on with', async t => {
-  t.same([partOf(undefined, 10), partOf('bytes=2-', 10), partOf('bytes=-3', 10), partOf('bytes=-30', 10), partOf('bytes=9-9', 10)],
-    [undefined, { first: 2, last: 9 }, { first: 7, last: 9 }, { first: 0, last: 9 }, { first: 9, last: 9 }])
-  for (const range of ['bytes=10-', 'bytes=-0', 'bytes=10-11']) t.match(await refusalOf(() => partOf(range, 10)), { status: 416 }, range)
+  t.same(
+    [
+      partOf(undefined, 10),
+      partOf('bytes=2-', 10),
+      partOf('bytes=-3', 10),
+      partOf('bytes=-30', 10),
+      partOf('bytes=9-9', 10),
+    ],
+    [undefined, { first: 2, last: 9 }, { first: 7, last: 9 }, { first: 0, last: 9 }, { first: 9, last: 9 }],
+  )
+  for (const range of ['bytes=10-', 'bytes=-0', 'bytes=10-11'])
+    t.match(await refusalOf(() => partOf(range, 10)), { status: 416 }, range)
 })
 
 t.test('what is packed when the sandbox stops has failed, and nothing is left of it', async t => {
   const daemon = await daemonWith(t, ['system'], { files: { 'a.txt': 'a' } })
   const files = new Map<string, unknown>()
   const folder = folderOf(t)
-  const kept = { read: async <T>(name: string) => structuredClone(files.get(name)) as T | undefined, write: async (name: string, value: unknown) => void files.set(name, structuredClone(value)), remove: async (name: string) => void files.delete(name) }
+  const kept = {
+    read: async <T>(name: string) => structuredClone(files.get(name)) as T | undefined,
+    write: async (name: string, value: unknown) => void files.set(name, structuredClone(value)),
+    remove: async (name: string) => void files.delete(name),
+  }
   const shelf = await BundleStore.open(kept, join(folder, 'exports'))
   const told: string[] = []
   const host = {
-    place: { workspace: daemon.workspace, data: folder, folder, root: '', hidden: [] }, signal: new AbortController().signal, log: { info: () => {}, warn: () => {}, error: () => {} },
-    call: async () => ({ sandboxId: 's', version: '1' }), collect: () => new Promise(() => {}),
+    place: { workspace: daemon.workspace, data: folder, folder, root: '', hidden: [] },
+    signal: new AbortController().signal,
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    call: async () => ({ sandboxId: 's', version: '1' }),
+    collect: () => new Promise(() => {}),
   } as never
   const exports = new Exports({ host, shelf, changed: () => {}, record: async type => void told.push(type) })
   const owner = { kind: 'session', actor: 'ada@example.org', role: 'owner' } as const
@@ -236,42 +376,62 @@ t.test('what is packed when the sandbox stops has failed, and nothing is left of
   t.match(await refusal(exports.begin({}, owner)), { status: 409, message: /is being packed/ })
   await exports.stop()
   t.match(shelf.all, exactly({ name, state: 'failed', sizeBytes: 0, detail: 'it was stopped', doneBytes: undefined }))
-  t.same([existsSync(join(folder, 'making')), readdirSync(join(folder, 'exports')), told], [false, [], ['bundle.started', 'bundle.failed']])
+  t.same(
+    [existsSync(join(folder, 'making')), readdirSync(join(folder, 'exports')), told],
+    [false, [], ['bundle.started', 'bundle.failed']],
+  )
 })
 
 t.test('a backup that a group gives no part of is none', async t => {
   const part = { group: 'agent', version: 1, files: [] }
-  const host = (parts: object[]) => ({ collect: async (point: string) => (point === 'bundle.parts' ? parts : [['agent']]) }) as never
+  const host = (parts: object[]) =>
+    ({ collect: async (point: string) => (point === 'bundle.parts' ? parts : [['agent']]) }) as never
   t.same(await handedOver(host([part])), [part])
   t.match(await refusal(handedOver(host([]))), { status: 424, message: /group agent could not hand over/ })
 })
 
-t.test('what was kept of before a restore goes after a week, while the daemon answers, unless a restore waits for the next start', async t => {
-  const folder = folderOf(t)
-  const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
-  makeWorkspace(workspace)
-  const stamp = (days: number) => `${Date.now() - days * 86_400_000}-abcdef`
-  const [old, young] = [stamp(7.1), stamp(6.9)]
-  const [before, state] = [join(workspace, '.sandbox/restored'), join(data, 'system/restore-points')]
-  for (const name of [old, young]) for (const point of [join(before, name, 'before'), join(state, name, 'agent')]) mkdirSync(point, { recursive: true })
-  mkdirSync(join(before, young, 'new'))
-  mkdirSync(join(before, 'mine'))
-  const host = { place: { workspace, data, folder: join(data, 'system') } } as never
-  writeFileSync(join(data, 'moves.json'), '{}')
-  await sweepPoints(host)
-  await sweepCutOff(host)
-  t.same([readdirSync(before), readdirSync(join(before, young))], [[old, young, 'mine'], ['before', 'new']])
-  rmSync(join(data, 'moves.json'))
-  await daemonWith(t, ['system'], { workspace, data })
-  t.same(readdirSync(join(before, young)), ['before'], 'what was cut off is gone before anybody can restore')
-  await onceIn(state, () => readdirSync(state).length === 1)
-  await onceIn(before, () => readdirSync(before).length === 2)
-  t.same([readdirSync(before), readdirSync(state)], [[young, 'mine'], [young]])
-})
+t.test(
+  'what was kept of before a restore goes after a week, while the daemon answers, unless a restore waits for the '
+    + 'next start',
+  async t => {
+    const folder = folderOf(t)
+    const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
+    makeWorkspace(workspace)
+    const stamp = (days: number) => `${Date.now() - days * 86_400_000}-abcdef`
+    const [old, young] = [stamp(7.1), stamp(6.9)]
+    const [before, state] = [join(workspace, '.sandbox/restored'), join(data, 'system/restore-points')]
+    for (const name of [old, young])
+      for (const point of [join(before, name, 'before'), join(state, name, 'agent')])
+        mkdirSync(point, { recursive: true })
+    mkdirSync(join(before, young, 'new'))
+    mkdirSync(join(before, 'mine'))
+    const host = { place: { workspace, data, folder: join(data, 'system') } } as never
+    writeFileSync(join(data, 'moves.json'), '{}')
+    await sweepPoints(host)
+    await sweepCutOff(host)
+    t.same(
+      [readdirSync(before), readdirSync(join(before, young))],
+      [
+        [old, young, 'mine'],
+        ['before', 'new'],
+      ],
+    )
+    rmSync(join(data, 'moves.json'))
+    await daemonWith(t, ['system'], { workspace, data })
+    t.same(readdirSync(join(before, young)), ['before'], 'what was cut off is gone before anybody can restore')
+    await onceIn(state, () => readdirSync(state).length === 1)
+    await onceIn(before, () => readdirSync(before).length === 2)
+    t.same([readdirSync(before), readdirSync(state)], [[young, 'mine'], [young]])
+  },
+)
 
 t.test('the three newest are kept, none longer than a week, and files nobody knows go', async t => {
   const files = new Map<string, unknown>()
-  const kept = { read: async <T>(name: string) => files.get(name) as T | undefined, write: async (name: string, value: unknown) => void files.set(name, value), remove: async (name: string) => void files.delete(name) }
+  const kept = {
+    read: async <T>(name: string) => files.get(name) as T | undefined,
+    write: async (name: string, value: unknown) => void files.set(name, value),
+    remove: async (name: string) => void files.delete(name),
+  }
   const clock = { now: 1_000_000_000_000 }
   const folder = join(folderOf(t), 'exports')
   const shelf = await BundleStore.open(kept, folder, () => clock.now)
@@ -285,7 +445,10 @@ t.test('the three newest are kept, none longer than a week, and files nobody kno
   const names = [await add(), await add(), await add(), await add()]
   writeFileSync(join(folder, 'stranger'), '')
   await shelf.sweep()
-  t.same(shelf.all.map(({ name }) => name), names.slice(1).toReversed())
+  t.same(
+    shelf.all.map(({ name }) => name),
+    names.slice(1).toReversed(),
+  )
   t.same(readdirSync(folder).sort(), names.slice(1))
   clock.now += 7 * 86_400_000 - 500
   await shelf.sweep()

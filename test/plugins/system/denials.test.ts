@@ -6,10 +6,16 @@ import { exactly } from '../../support/lists.js'
 t.test('failures of an address are told as the first, and as how many more there were when ten minutes are over', t => {
   const clock = { now: 1_000_000 }
   const told: [address: string, count: number][] = []
-  const denials = new Denials((address, _, count) => told.push([address, count]), () => clock.now)
+  const denials = new Denials(
+    (address, _, count) => told.push([address, count]),
+    () => clock.now,
+  )
   for (let n = 0; n < 5; n++) denials.add('a', 'token')
   denials.add('b', 'session')
-  t.same(told, [['a', 1], ['b', 1]])
+  t.same(told, [
+    ['a', 1],
+    ['b', 1],
+  ])
   clock.now += 10 * 60_000
   denials.sweep()
   t.same(told.slice(2), [['a', 4]], 'who failed once has nothing more to tell')
@@ -26,7 +32,10 @@ t.test('failures of an address are told as the first, and as how many more there
 
 t.test('more addresses than are counted are told each by its first failure', t => {
   const told: string[] = []
-  const denials = new Denials(address => told.push(address), () => 1)
+  const denials = new Denials(
+    address => told.push(address),
+    () => 1,
+  )
   for (let n = 0; n < 10_500; n++) denials.add(`a-${n}`, 'token')
   t.equal(told.length, 10_500)
   t.end()
@@ -35,10 +44,20 @@ t.test('more addresses than are counted are told each by its first failure', t =
 t.test('a credential that is none is in the record, without itself', async t => {
   const daemon = await daemonWith(t, ['activity', 'system'])
   const wrong = `sbc_${'a'.repeat(22)}.${'b'.repeat(43)}`
-  for (let n = 0; n < 3; n++) t.equal((await fetch(`${daemon.url}/info`, { headers: { 'x-sandbox-control': wrong } })).status, 401)
+  for (let n = 0; n < 3; n++)
+    t.equal((await fetch(`${daemon.url}/info`, { headers: { 'x-sandbox-control': wrong } })).status, 401)
   await daemon.fetch('/info')
   const { events } = await daemon.client.call('GET /activity', { type: 'access.*' })
-  t.match(events, exactly({ type: 'access.denied', actor: 'stranger', audience: 'maintainer', outcome: 'error', extra: { address: '127.0.0.1', credential: 'token', count: 1 } }))
+  t.match(
+    events,
+    exactly({
+      type: 'access.denied',
+      actor: 'stranger',
+      audience: 'maintainer',
+      outcome: 'error',
+      extra: { address: '127.0.0.1', credential: 'token', count: 1 },
+    }),
+  )
   t.equal(events.length, 1)
   t.notMatch(JSON.stringify(events), 'bbbbbb')
 })

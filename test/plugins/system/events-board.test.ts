@@ -94,12 +94,26 @@ t.test('a card that changed alone is read alone, and the whole fleet again after
   t.same(readings.splice(0), ['all'], 'what changed while nobody watched is read with all the others')
   shown.splice(0)
   cards.set('c2', cardOf('c2', { updatedAt: 9 }))
-  t.match(await told('c2'), exactly(exactly(exactly('c2')), exactly(exactly(
-    { data: { kind: 'agent', rev: 2, agent: { id: 'c2', updatedAt: 9 } }, mode: 'delta' },
-    { data: { kind: 'agents', rev: 2, agents: exactly({ id: 'c2' }, { id: 'c1' }, { id: 'c3' }) } },
-  ))))
+  t.match(
+    await told('c2'),
+    exactly(
+      exactly(exactly('c2')),
+      exactly(
+        exactly(
+          { data: { kind: 'agent', rev: 2, agent: { id: 'c2', updatedAt: 9 } }, mode: 'delta' },
+          { data: { kind: 'agents', rev: 2, agents: exactly({ id: 'c2' }, { id: 'c1' }, { id: 'c3' }) } },
+        ),
+      ),
+    ),
+  )
   cards.delete('c3')
-  t.match(await told('c1', 'c3', 'c1', 'c2'), exactly(exactly(exactly('c1', 'c3', 'c2')), exactly(exactly({ data: { kind: 'agent', removed: 'c3' } }, { data: { agents: { length: 2 } } }))))
+  t.match(
+    await told('c1', 'c3', 'c1', 'c2'),
+    exactly(
+      exactly(exactly('c1', 'c3', 'c2')),
+      exactly(exactly({ data: { kind: 'agent', removed: 'c3' } }, { data: { agents: { length: 2 } } })),
+    ),
+  )
   t.same(await told('c1', undefined), [['all'], []], 'of a change that any may have made, all are read')
   fails = true
   t.same(await told('c1'), [[['c1']], []])

@@ -11,8 +11,15 @@ t.test('a person is on the roster while the stream is open, and says what they s
   const ada = { clientId: 'laptop', email: 'owner@sandbox.local', role: 'owner', idle: false }
   t.strictSame((await here.until('presence')).users, [ada], 'in its own first snapshot')
   t.strictSame((await watching.until('presence')).users, [ada])
-  t.same(await (await say(daemon, { clientId: 'laptop', idle: true, view: 'board', sessionId: 'c1', path: 'src/a.ts' })).json(), { ok: true })
-  t.strictSame((await watching.until('presence')).users, [{ ...ada, idle: true, view: 'board', sessionId: 'c1', path: 'src/a.ts' }])
+  t.same(
+    await (
+      await say(daemon, { clientId: 'laptop', idle: true, view: 'board', sessionId: 'c1', path: 'src/a.ts' })
+    ).json(),
+    { ok: true },
+  )
+  t.strictSame((await watching.until('presence')).users, [
+    { ...ada, idle: true, view: 'board', sessionId: 'c1', path: 'src/a.ts' },
+  ])
   await say(daemon, { clientId: 'laptop', idle: false })
   t.strictSame((await watching.until('presence')).users, [ada], 'what is left out is cleared')
   await here.close()
@@ -33,7 +40,10 @@ t.test('a client that reconnects before its old stream is cut stays on the roste
   const daemon = await daemonWith(t, ['system'])
   const watching = await openEvents(t, daemon)
   await watching.kinds(4)
-  const [old, fresh] = [await openEvents(t, daemon, '?clientId=laptop'), await openEvents(t, daemon, '?clientId=laptop')]
+  const [old, fresh] = [
+    await openEvents(t, daemon, '?clientId=laptop'),
+    await openEvents(t, daemon, '?clientId=laptop'),
+  ]
   await fresh.until('presence', ({ users }) => users.length === 1)
   await old.close()
   await say(daemon, { clientId: 'laptop', idle: true })

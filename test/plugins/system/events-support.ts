@@ -24,7 +24,12 @@ export interface Opened {
 const fits = system.reply()
 
 /** Opens the event stream; every event of it is compared with the contract. */
-export const openEvents = async (t: Test, { url, session }: Pick<Support, 'url' | 'session'>, query = '', headers: { [name: string]: string } = {}): Promise<Opened> => {
+export const openEvents = async (
+  t: Test,
+  { url, session }: Pick<Support, 'url' | 'session'>,
+  query = '',
+  headers: { [name: string]: string } = {},
+): Promise<Opened> => {
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const credential = headers['x-sandbox-control'] ? {} : { authorization: `Bearer ${session}` }
@@ -33,14 +38,18 @@ export const openEvents = async (t: Test, { url, session }: Pick<Support, 'url' 
   const events = readEvents(response.body!)
   let last = ''
   /** Undefined: the stream was cut. */
-  const read = (): Promise<ServerEvent | undefined> => events.next().then(({ value }) => value as ServerEvent | undefined, () => undefined)
+  const read = (): Promise<ServerEvent | undefined> =>
+    events.next().then(
+      ({ value }) => value as ServerEvent | undefined,
+      () => undefined,
+    )
   const opened: Opened = {
     response,
     get last() {
       return last
     },
     next: async () => {
-      const { event, data, id } = await read() ?? { event: 'a cut', data: '{}', id: '' }
+      const { event, data, id } = (await read()) ?? { event: 'a cut', data: '{}', id: '' }
       if (event !== 'message') throw new Error(`the stream ended with ${event} ${data}`)
       last = id
       const output = JSON.parse(data) as SystemEvent
@@ -72,8 +81,23 @@ export const openEvents = async (t: Test, { url, session }: Pick<Support, 'url' 
 
 /** A conversation's card. */
 export const cardOf = (id: string, more: Partial<AgentCard> = {}): AgentCard => ({
-  id, status: 'idle', provider: 'script', harness: 'native', openedBy: 'ada@example.org', lastBy: 'ada@example.org', updatedAt: 1,
-  attention: { plan: false, question: false, permission: false, help: false, service: false, capability: false, payment: false, conflict: false },
+  id,
+  status: 'idle',
+  provider: 'script',
+  harness: 'native',
+  openedBy: 'ada@example.org',
+  lastBy: 'ada@example.org',
+  updatedAt: 1,
+  attention: {
+    plan: false,
+    question: false,
+    permission: false,
+    help: false,
+    service: false,
+    capability: false,
+    payment: false,
+    conflict: false,
+  },
   ...more,
 })
 

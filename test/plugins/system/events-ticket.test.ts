@@ -25,12 +25,20 @@ t.test('a ticket for events lets in to the events, as often as asked, and to not
   t.ok(Math.abs(expiresAt - Date.now() - 12 * 3_600_000) < 60_000, 'it is good for 12 hours')
   for (let time = 0; time < 3; time++) {
     const left = new AbortController()
-    t.match(await textOf(await fetch(`${url}/events?ticket=${ticket}`, { signal: left.signal }), /"hello"/), /"kind":"hello"/)
+    t.match(
+      await textOf(await fetch(`${url}/events?ticket=${ticket}`, { signal: left.signal }), /"hello"/),
+      /"kind":"hello"/,
+    )
     left.abort()
   }
-  for (const path of ['/info', '/agents', '/system/sessions', '/bundles/download']) t.equal((await fetch(`${url}${path}?ticket=${ticket}`)).status, 401, path)
+  for (const path of ['/info', '/agents', '/system/sessions', '/bundles/download'])
+    t.equal((await fetch(`${url}${path}?ticket=${ticket}`)).status, 401, path)
   const { ticket: other } = await client.call('POST /system/ws-ticket', { for: 'terminal' })
-  t.equal((await fetch(`${url}/events?ticket=${other}`)).status, 401, 'nor does one for a terminal let in to the events')
+  t.equal(
+    (await fetch(`${url}/events?ticket=${other}`)).status,
+    401,
+    'nor does one for a terminal let in to the events',
+  )
   await client.call('POST /system/sessions/revoke', {})
   t.equal((await fetch(`${url}/events?ticket=${ticket}`)).status, 401, 'it ends with its session')
 })
@@ -49,32 +57,39 @@ t.test('where there is no room an EventSource is told when to come again, and ot
   t.match(await turnedAway.text(), /^retry: 1000\n\nretry: \d+000\n\nevent: error\ndata: \{"message":".*16.*"/)
 })
 
-t.test('an EventSource of a browser follows from another origin, though there was no room at first', withChromium(), async t => {
-  const site = await siteOf(t, { '/': '<!doctype html><title>Page</title>' })
-  const daemon = await daemonWith(t, GROUPS, { deployment: { http: { origins: [site.url] } } })
-  const { client, url } = daemon
-  const browser = await chromium.launch({ executablePath: (await findChromium())!, chromiumSandbox: process.getuid?.() !== 0 })
-  t.teardown(() => browser.close())
-  const page = await browser.newPage()
-  await page.goto(site.url)
-  const { ticket } = await client.call('POST /system/ws-ticket', { for: 'events' })
-  const left = new AbortController()
-  t.teardown(() => left.abort())
-  const full = await Promise.all(Array.from({ length: 16 }, () => daemon.fetch('/events', { signal: left.signal })))
-  t.ok(full.every(({ status }) => status === 200))
-  const source = `${url}/events?ticket=${ticket}`
-  await page.evaluate(`(() => {
+t.test(
+  'an EventSource of a browser follows from another origin, though there was no room at first',
+  withChromium(),
+  async t => {
+    const site = await siteOf(t, { '/': '<!doctype html><title>Page</title>' })
+    const daemon = await daemonWith(t, GROUPS, { deployment: { http: { origins: [site.url] } } })
+    const { client, url } = daemon
+    const browser = await chromium.launch({
+      executablePath: (await findChromium())!,
+      chromiumSandbox: process.getuid?.() !== 0,
+    })
+    t.teardown(() => browser.close())
+    const page = await browser.newPage()
+    await page.goto(site.url)
+    const { ticket } = await client.call('POST /system/ws-ticket', { for: 'events' })
+    const left = new AbortController()
+    t.teardown(() => left.abort())
+    const full = await Promise.all(Array.from({ length: 16 }, () => daemon.fetch('/events', { signal: left.signal })))
+    t.ok(full.every(({ status }) => status === 200))
+    const source = `${url}/events?ticket=${ticket}`
+    await page.evaluate(`(() => {
     window.seen = []
     window.opened = 0
     const source = new EventSource(${JSON.stringify(source)})
     source.onopen = () => window.opened++
     source.onmessage = ({ data }) => window.seen.push(JSON.parse(data))
   })()`)
-  const whenSo = (expression: string) => page.waitForFunction(expression, undefined, { timeout: 30_000 })
-  await whenSo('window.opened > 0')
-  t.same(await page.evaluate('window.seen'), [], 'it was turned away')
-  left.abort()
-  await whenSo('window.seen.some(({ kind }) => kind === "hello")')
-  await client.call('POST /agent', { conversationId: 'c-1', prompt: 'say hello' })
-  await whenSo('window.seen.some(({ kind, agents }) => kind === "agents" && agents.some(({ id }) => id === "c-1"))')
-})
+    const whenSo = (expression: string) => page.waitForFunction(expression, undefined, { timeout: 30_000 })
+    await whenSo('window.opened > 0')
+    t.same(await page.evaluate('window.seen'), [], 'it was turned away')
+    left.abort()
+    await whenSo('window.seen.some(({ kind }) => kind === "hello")')
+    await client.call('POST /agent', { conversationId: 'c-1', prompt: 'say hello' })
+    await whenSo('window.seen.some(({ kind, agents }) => kind === "agents" && agents.some(({ id }) => id === "c-1"))')
+  },
+)

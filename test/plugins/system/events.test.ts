@@ -25,13 +25,25 @@ const fleet = () => {
   }
 }
 
-const frame = (n: number, more = ''): LiveFrame => ({ data: { kind: 'agent', rev: n, removed: `c${n}${more}` } as { kind: string }, mode: 'delta' })
+const frame = (n: number, more = ''): LiveFrame => ({
+  data: { kind: 'agent', rev: n, removed: `c${n}${more}` } as { kind: string },
+  mode: 'delta',
+})
 
 t.test('without a credential neither the stream nor the roster is reached', async t => {
   const { url } = await daemonWith(t, ['system'])
   t.equal((await fetch(`${url}/events`)).status, 401)
   t.equal((await fetch(`${url}/events`, { headers: { 'x-sandbox-control': 'sbc_x.y' } })).status, 401)
-  t.equal((await fetch(`${url}/system/presence`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"clientId":"a","idle":false}' })).status, 401)
+  t.equal(
+    (
+      await fetch(`${url}/system/presence`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"clientId":"a","idle":false}',
+      })
+    ).status,
+    401,
+  )
 })
 
 t.test('a token watches with scope read, drive or land, and never has a presence', async t => {
@@ -44,17 +56,35 @@ t.test('a token watches with scope read, drive or land, and never has a presence
     t.equal(watched.status, scope === 'editor' ? 403 : 200, scope)
     if (scope === 'editor') t.match(await watched.json(), { message: /read or drive or land, found scope editor/ })
     stop.abort()
-    const said = await fetch(`${daemon.url}/system/presence`, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: '{"clientId":"a","idle":false}' })
+    const said = await fetch(`${daemon.url}/system/presence`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: '{"clientId":"a","idle":false}',
+    })
     t.equal(said.status, 403, scope)
   }
 })
 
 t.test('what is no input of theirs is refused, and the stream has no HEAD', async t => {
   const daemon = await daemonWith(t, ['system'])
-  for (const query of ['roster=x', 'clientId=', `clientId=${'x'.repeat(65)}`, `after=${'x'.repeat(65)}`, 'clientId=a&clientId=b', 'constructor=1']) {
+  for (const query of [
+    'roster=x',
+    'clientId=',
+    `clientId=${'x'.repeat(65)}`,
+    `after=${'x'.repeat(65)}`,
+    'clientId=a&clientId=b',
+    'constructor=1',
+  ]) {
     t.equal((await daemon.fetch(`/events?${query}`)).status, 400, query)
   }
-  const bodies = [{}, { clientId: 'a' }, { clientId: '', idle: true }, { clientId: 'a', idle: 'yes' }, { clientId: 'a', idle: true, view: 'x'.repeat(81) }, { clientId: 'a', idle: true, path: 'x'.repeat(401) }]
+  const bodies = [
+    {},
+    { clientId: 'a' },
+    { clientId: '', idle: true },
+    { clientId: 'a', idle: 'yes' },
+    { clientId: 'a', idle: true, view: 'x'.repeat(81) },
+    { clientId: 'a', idle: true, path: 'x'.repeat(401) },
+  ]
   for (const body of bodies) t.equal((await say(daemon, body)).status, 400, JSON.stringify(body))
   t.equal((await daemon.fetch('/events', { method: 'HEAD' })).status, 405)
 })
@@ -64,14 +94,32 @@ t.test('the stream begins with hello and the whole state', async t => {
   put(cardOf('c1', { cards: [{ requestId: 'q', kind: 'question', title: 'Go on?', raisedAt: 1 }] }))
   const daemon = await daemonWith(t, ['system'], { fakes })
   const events = await openEvents(t, daemon)
-  t.match(Object.fromEntries(events.response.headers), { 'content-type': /^text\/event-stream/, 'cache-control': 'no-store' })
+  t.match(Object.fromEntries(events.response.headers), {
+    'content-type': /^text\/event-stream/,
+    'cache-control': 'no-store',
+  })
   const hello = await events.until('hello')
   const info = await daemon.client.call('GET /info')
-  t.match(hello, { workspaceId: info.workspaceId, build: info.build, resumed: false, boot: { ready: true }, versions: { sessions: 0, members: 0 } })
+  t.match(hello, {
+    workspaceId: info.workspaceId,
+    build: info.build,
+    resumed: false,
+    boot: { ready: true },
+    versions: { sessions: 0, members: 0 },
+  })
   t.strictSame([hello.routes, hello.shapes, hello.me], [info.routes, info.shapes, info.me])
   t.match(await events.next(), { kind: 'agents', rev: 8, agents: exactly({ id: 'c1' }) })
   t.strictSame(await events.next(), { kind: 'presence', users: [] })
-  t.strictSame(await events.next(), { kind: 'attention', cards: 1, approvals: 0, needs: 0, land: 0, ci: 0, issues: 0, offload: 0 })
+  t.strictSame(await events.next(), {
+    kind: 'attention',
+    cards: 1,
+    approvals: 0,
+    needs: 0,
+    land: 0,
+    ci: 0,
+    issues: 0,
+    offload: 0,
+  })
   t.equal(events.last, `${hello.epoch}-${hello.seq}`)
 })
 
@@ -123,7 +171,11 @@ t.test('a turn is seen from its card to its landing', async t => {
   const events = await openEvents(t, daemon, '?roster=delta')
   t.same(await events.kinds(4), FIRST)
   const id = 'seen'
-  await daemon.client.call('POST /agent', { conversationId: id, isolated: true, prompt: 'write made.txt\n| by an agent\nask Go on?\n| yes: go on\n| no: stop\nsay done' })
+  await daemon.client.call('POST /agent', {
+    conversationId: id,
+    isolated: true,
+    prompt: 'write made.txt\n| by an agent\nask Go on?\n| yes: go on\n| no: stop\nsay done',
+  })
   const asking = await events.until('agent', ({ agent }) => agent?.status === 'awaiting')
   t.match(await events.until('attention'), { cards: 1 })
   const { requestId } = asking.agent!.cards![0]!
@@ -133,11 +185,17 @@ t.test('a turn is seen from its card to its landing', async t => {
   await events.until('agent', ({ agent }) => agent?.status === 'landed')
   await daemon.client.call('POST /agents/{id}/discard', { id })
   await events.until('agent', ({ removed }) => removed === id)
-  t.match((await openEvents(t, daemon).then(one => one.until('attention'))), { cards: 0 })
+  t.match(await openEvents(t, daemon).then(one => one.until('attention')), { cards: 0 })
 })
 
 t.test('a fleet that cannot be read keeps nobody from watching', async t => {
-  const daemon = await daemonWith(t, ['system'], { fakes: { 'GET /agents': () => { throw new Error('broken') } } })
+  const daemon = await daemonWith(t, ['system'], {
+    fakes: {
+      'GET /agents': () => {
+        throw new Error('broken')
+      },
+    },
+  })
   const events = await openEvents(t, daemon)
   t.same(await events.kinds(3), ['hello', 'presence', 'attention'])
   t.match(daemon.logged.join('\n'), /the fleet could not be read/)
@@ -174,11 +232,17 @@ t.test('a landing and a change of the settings have their domains told', async t
 t.test('a group bumps the domains of its manifest, as itself', async t => {
   const { kernel } = await daemonWith(t, ['system'])
   const publish = (caller: object, domain: string) =>
-    kernel.calls.answer('kernel.events.publish', { domain }, { caller: caller as never, signal: new AbortController().signal, trusted: true })
+    kernel.calls.answer(
+      'kernel.events.publish',
+      { domain },
+      { caller: caller as never, signal: new AbortController().signal, trusted: true },
+    )
   const system = { kind: 'plugin', actor: 'sandbox:system', role: 'owner' }
   t.same(await publish(system, 'sessions'), { ok: true })
   await t.rejects(publish(system, 'push'), { message: /system does not declare the domain push/ })
-  await t.rejects(publish({ kind: 'session', actor: 'sandbox:system', role: 'owner' }, 'sessions'), { message: /a group publishes as itself/ })
+  await t.rejects(publish({ kind: 'session', actor: 'sandbox:system', role: 'owner' }, 'sessions'), {
+    message: /a group publishes as itself/,
+  })
 })
 
 t.test('cut at ten random moments, the client still gets every frame once and in order', async t => {
@@ -192,18 +256,25 @@ t.test('cut at ten random moments, the client still gets every frame once and in
     if (cuts >= 10 || !response.body) return response
     let left = 200 + random(6_000)
     // The connection breaks in the middle of whatever was on its way.
-    const broken = response.body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>({
-      transform: (bytes, out) => {
-        out.enqueue(bytes.subarray(0, left))
-        left -= bytes.length
-        if (left > 0) return
-        cuts += 1
-        out.error(new Error('cut'))
-      },
-    }))
+    const broken = response.body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform: (bytes, out) => {
+          out.enqueue(bytes.subarray(0, left))
+          left -= bytes.length
+          if (left > 0) return
+          cuts += 1
+          out.error(new Error('cut'))
+        },
+      }),
+    )
     return new Response(broken, { status: response.status, headers: response.headers })
   }
-  const client = createClient({ url: daemon.url, session: daemon.session, fetch: cutting, retry: { first: 1, most: 2 } })
+  const client = createClient({
+    url: daemon.url,
+    session: daemon.session,
+    fetch: cutting,
+    retry: { first: 1, most: 2 },
+  })
   const revs: number[] = []
   const hellos: boolean[] = []
   let published = 0
@@ -211,7 +282,7 @@ t.test('cut at ten random moments, the client still gets every frame once and in
     daemon.kernel.live.show([frame(++published)])
     if (published < TOTAL) setImmediate(publish)
   }
-  for await (const event of await client.call('GET /events', { roster: 'delta' }) as AsyncIterable<SystemEvent>) {
+  for await (const event of (await client.call('GET /events', { roster: 'delta' })) as AsyncIterable<SystemEvent>) {
     if (event.kind === 'hello') hellos.push(event.resumed)
     if (event.kind === 'attention' && !published) publish()
     if (event.kind === 'agent') revs.push(event.rev)
@@ -219,7 +290,10 @@ t.test('cut at ten random moments, the client still gets every frame once and in
   }
   t.equal(cuts, 10)
   t.ok(hellos.filter(Boolean).length > 5, 'most of them went on where they were')
-  t.strictSame(revs, Array.from({ length: TOTAL }, (_, n) => n + 1))
+  t.strictSame(
+    revs,
+    Array.from({ length: TOTAL }, (_, n) => n + 1),
+  )
 })
 
 t.test('an id of another run of the daemon begins anew', async t => {
@@ -245,7 +319,9 @@ t.test('a reader that stops reading holds up nobody and begins anew when it goes
   const { hostname, port } = new URL(daemon.url)
   const slow: Socket = createConnection(Number(port), hostname)
   t.teardown(() => slow.destroy())
-  slow.write(`GET /events?roster=delta HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${daemon.session}\r\n\r\n`)
+  slow.write(
+    `GET /events?roster=delta HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${daemon.session}\r\n\r\n`,
+  )
   let text = ''
   slow.setEncoding('utf8').on('data', part => (text = (text + part).slice(-100_000)))
   while (!text.includes('"attention"')) await once(slow, 'data')
@@ -276,13 +352,20 @@ t.test('the stream of a revoked token or session ends with an error within a sec
   const { token, id } = await daemon.token('read')
   const login = await daemon.auth.mintLogin()
   const session = await daemon.client.call('POST /system/session', { login })
-  const streams = [await openEvents(t, daemon, '', { 'x-sandbox-control': token }), await openEvents(t, { url: daemon.url, session: session.token })]
+  const streams = [
+    await openEvents(t, daemon, '', { 'x-sandbox-control': token }),
+    await openEvents(t, { url: daemon.url, session: session.token }),
+  ]
   const mine = await openEvents(t, daemon)
   for (const stream of [...streams, mine]) await stream.until('attention')
   const began = performance.now()
   await daemon.client.call('DELETE /system/control/tokens/{id}', { id })
   await daemon.client.call('POST /system/sessions/revoke', { id: session.id })
-  for (const stream of streams) t.match(await stream.end(), { event: 'error', data: { status: 401, reason: 'unauthenticated', message: /revoked or has expired/ } })
+  for (const stream of streams)
+    t.match(await stream.end(), {
+      event: 'error',
+      data: { status: 401, reason: 'unauthenticated', message: /revoked or has expired/ },
+    })
   t.ok(inTime(began, 1000))
   daemon.kernel.live.bump('system', 'members')
   t.ok(await mine.until('runtimeChanged', ({ domains }) => domains.includes('members')), 'the others go on')
@@ -306,7 +389,8 @@ t.test('a daemon that stops says so on every stream', async t => {
   const streams = [await openEvents(t, daemon), await openEvents(t, daemon, '?clientId=a')]
   for (const stream of streams) await stream.kinds(4)
   const stopped = daemon.stop()
-  for (const stream of streams) t.match(await stream.end(), { event: 'done', data: { reason: 'stopping', retryMs: 1000 } })
+  for (const stream of streams)
+    t.match(await stream.end(), { event: 'done', data: { reason: 'stopping', retryMs: 1000 } })
   await stopped
 })
 

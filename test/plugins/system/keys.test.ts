@@ -15,11 +15,19 @@ const issuer = () => {
   const clock = { now: 1_800_000_000_000 }
   const state = { up: true, kid: 'a' }
   const asked: string[] = []
-  const keys = new IssuerKeys(ISSUER, async url => {
-    asked.push(url)
-    if (!state.up) throw new Error('it does not answer')
-    return Buffer.from(JSON.stringify(url.endsWith('/keys') ? { keys: [{ kid: state.kid }] } : { issuer: ISSUER, jwks_uri: `${ISSUER}/keys` }))
-  }, () => clock.now)
+  const keys = new IssuerKeys(
+    ISSUER,
+    async url => {
+      asked.push(url)
+      if (!state.up) throw new Error('it does not answer')
+      return Buffer.from(
+        JSON.stringify(
+          url.endsWith('/keys') ? { keys: [{ kid: state.kid }] } : { issuer: ISSUER, jwks_uri: `${ISSUER}/keys` },
+        ),
+      )
+    },
+    () => clock.now,
+  )
   return { clock, state, asked, keys }
 }
 
@@ -54,7 +62,10 @@ t.test('the last good keys hold a day while the issuer does not answer, and no l
   clock.now += 24 * 60 * MINUTE - 1
   t.match(await keys.current(), { keys: exactly({ kid: 'a' }) })
   clock.now += 1
-  t.match(await refusalOf(() => keys.current()), { status: 424, message: 'the keys of https://id.example cannot be fetched: it does not answer' })
+  t.match(await refusalOf(() => keys.current()), {
+    status: 424,
+    message: 'the keys of https://id.example cannot be fetched: it does not answer',
+  })
   state.up = true
   t.match(await keys.current(), { keys: exactly({ kid: 'a' }) })
 })
@@ -68,7 +79,8 @@ t.test('a nonce proves itself for ten minutes, once, to the sandbox that made it
   t.equal(nonces.isOpen(nonce), true)
   t.equal(new Nonces(() => clock.now).isOpen(nonce), false)
   const later = nonce.replace(/^[^.]+/, (expiresAt + MINUTE).toString(36))
-  for (const other of [later, `${nonce}A`, nonce.slice(0, -1), '', '..', 'a.b.c']) t.equal(nonces.isOpen(other), false, other)
+  for (const other of [later, `${nonce}A`, nonce.slice(0, -1), '', '..', 'a.b.c'])
+    t.equal(nonces.isOpen(other), false, other)
   t.equal(nonces.use(nonce), true)
   t.equal(nonces.use(nonce), false)
   nonces.release(nonce)
@@ -97,8 +109,29 @@ t.test('of many who use one token at once one does, and it is forgotten when it 
 })
 
 t.test('an e-mail is one of the plain form, so that it is no other name of somebody', async t => {
-  for (const [text, email] of [['Ada@Example.org', 'ada@example.org'], ['a.b+c@d', 'a.b+c@d'], ["o'neil@x.y", undefined]] as const) t.equal(plainEmail(text), email)
-  for (const wrong of ['', '@', 'a@', '@b', 'a b@c', 'token:x@y', 'a@b:c', '"a"@b', 'a@b@c', 'a\u200b@b', 'a@b.', 'a@.b', 'a\n@b', '\u0430@b.c', `${'a'.repeat(65)}@b`]) {
+  for (const [text, email] of [
+    ['Ada@Example.org', 'ada@example.org'],
+    ['a.b+c@d', 'a.b+c@d'],
+    ["o'neil@x.y", undefined],
+  ] as const)
+    t.equal(plainEmail(text), email)
+  for (const wrong of [
+    '',
+    '@',
+    'a@',
+    '@b',
+    'a b@c',
+    'token:x@y',
+    'a@b:c',
+    '"a"@b',
+    'a@b@c',
+    'a\u200b@b',
+    'a@b.',
+    'a@.b',
+    'a\n@b',
+    '\u0430@b.c',
+    `${'a'.repeat(65)}@b`,
+  ]) {
     t.equal(plainEmail(wrong), undefined, JSON.stringify(wrong))
   }
 })

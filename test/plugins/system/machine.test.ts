@@ -28,7 +28,10 @@ t.test('the machine says what it does, and names what belongs to the sandbox', a
   t.same(rest, {}, 'nothing is said of money')
   t.ok(machine.cpus >= 1 && machine.cpuPct >= 0 && machine.cpuPct <= 100)
   t.ok(machine.memory.usedBytes > 0 && machine.memory.usedBytes < machine.memory.totalBytes)
-  t.same(machine.disks.map(({ label }) => label), ['workspace', 'state', 'temp'])
+  t.same(
+    machine.disks.map(({ label }) => label),
+    ['workspace', 'state', 'temp'],
+  )
   t.ok(machine.disks.every(({ totalBytes, freeBytes }) => freeBytes <= totalBytes))
   t.match(machine.daemon, { pid: process.pid, rssBytes: Number, heapBytes: Number, loopLagMs: Number })
   t.ok(machine.processes.length > 0 && machine.processes.length <= 20)
@@ -36,46 +39,109 @@ t.test('the machine says what it does, and names what belongs to the sandbox', a
   t.notMatch(JSON.stringify(machine), /77\.5/, 'no arguments')
 })
 
-t.test('a busy program of a turn is the conversation\'s', { skip: process.platform !== 'linux' && 'processes of a wall are seen through /proc' }, async t => {
-  const daemon = await daemonWith(t, ['system', 'agent'])
-  await daemon.client.call('POST /agent', { conversationId: 'busy', prompt: 'run echo up; while :; do :; done' })
-  await framesOf(daemon.client, 'busy').until(({ kind }) => kind === 'tool_call')
-  // Its call is told of before its program begins.
-  for (;;) {
-    const { machine } = await daemon.client.call('GET /system/usage', {})
-    const busy = machine.processes.find(({ conversationId, cpuPct }) => conversationId === 'busy' && cpuPct > 5)
-    if (!busy) continue
-    t.match(busy, { origin: 'agent', name: String })
-    break
-  }
-  await daemon.client.call('POST /agent/stop', { conversationId: 'busy' })
-})
+t.test(
+  "a busy program of a turn is the conversation's",
+  { skip: process.platform !== 'linux' && 'processes of a wall are seen through /proc' },
+  async t => {
+    const daemon = await daemonWith(t, ['system', 'agent'])
+    await daemon.client.call('POST /agent', { conversationId: 'busy', prompt: 'run echo up; while :; do :; done' })
+    await framesOf(daemon.client, 'busy').until(({ kind }) => kind === 'tool_call')
+    // Its call is told of before its program begins.
+    for (;;) {
+      const { machine } = await daemon.client.call('GET /system/usage', {})
+      const busy = machine.processes.find(({ conversationId, cpuPct }) => conversationId === 'busy' && cpuPct > 5)
+      if (!busy) continue
+      t.match(busy, { origin: 'agent', name: String })
+      break
+    }
+    await daemon.client.call('POST /agent/stop', { conversationId: 'busy' })
+  },
+)
 
-t.test('whose a process is goes by the nearest that was named above it; a number that was given again begins anew', async t => {
-  const seen = (pid: number, parent: number, cpuSeconds: number, began = 'a') => ({ pid, parent, name: `p${pid}`, cpuSeconds, rssBytes: pid, began })
-  const before = [seen(1, 0, 5), seen(7, 1, 100)]
-  const after = [seen(1, 0, 6), seen(2, 1, 1), seen(3, 2, 4), seen(4, 3, 0), seen(7, 1, 1, 'b'), seen(8, 9, 0), seen(9, 8, 0)]
-  const found = largest(before, after, 2, 2, [{ pid: 3, origin: 'terminal', session: 'web-1' }])
-  t.same(found.map(({ pid, origin, cpuPct }) => [pid, origin, cpuPct]), [
-    [3, 'terminal', 200], [7, 'other', 50], [2, 'daemon', 50], [1, 'other', 50], [9, 'other', 0], [8, 'other', 0], [4, 'terminal', 0],
-  ])
-  t.equal(found.find(({ pid }) => pid === 4)?.session, 'web-1')
-  const named = (pid: number, name: string) => ({ ...seen(pid, 2, 0), name })
-  t.same(largest([], [seen(2, 1, 0), named(5, 'chrome'), named(6, 'git'), { ...named(7, 'chrome'), parent: 1 }], 1, 2, []).map(({ pid, origin }) => [pid, origin]).sort(), [[2, 'daemon'], [5, 'browser'], [6, 'daemon'], [7, 'other']])
-  t.equal(largest([], Array.from({ length: 50 }, (_, at) => seen(at + 10, 1, 0)), 1, 1, []).length, 20)
-})
+t.test(
+  'whose a process is goes by the nearest that was named above it; a number that was given again begins anew',
+  async t => {
+    const seen = (pid: number, parent: number, cpuSeconds: number, began = 'a') => ({
+      pid,
+      parent,
+      name: `p${pid}`,
+      cpuSeconds,
+      rssBytes: pid,
+      began,
+    })
+    const before = [seen(1, 0, 5), seen(7, 1, 100)]
+    const after = [
+      seen(1, 0, 6),
+      seen(2, 1, 1),
+      seen(3, 2, 4),
+      seen(4, 3, 0),
+      seen(7, 1, 1, 'b'),
+      seen(8, 9, 0),
+      seen(9, 8, 0),
+    ]
+    const found = largest(before, after, 2, 2, [{ pid: 3, origin: 'terminal', session: 'web-1' }])
+    t.same(
+      found.map(({ pid, origin, cpuPct }) => [pid, origin, cpuPct]),
+      [
+        [3, 'terminal', 200],
+        [7, 'other', 50],
+        [2, 'daemon', 50],
+        [1, 'other', 50],
+        [9, 'other', 0],
+        [8, 'other', 0],
+        [4, 'terminal', 0],
+      ],
+    )
+    t.equal(found.find(({ pid }) => pid === 4)?.session, 'web-1')
+    const named = (pid: number, name: string) => ({ ...seen(pid, 2, 0), name })
+    t.same(
+      largest([], [seen(2, 1, 0), named(5, 'chrome'), named(6, 'git'), { ...named(7, 'chrome'), parent: 1 }], 1, 2, [])
+        .map(({ pid, origin }) => [pid, origin])
+        .sort(),
+      [
+        [2, 'daemon'],
+        [5, 'browser'],
+        [6, 'daemon'],
+        [7, 'other'],
+      ],
+    )
+    t.equal(
+      largest(
+        [],
+        Array.from({ length: 50 }, (_, at) => seen(at + 10, 1, 0)),
+        1,
+        1,
+        [],
+      ).length,
+      20,
+    )
+  },
+)
 
 t.test('lines of processes are read, whatever a program calls itself', async t => {
   const line = '42 (a ) R b) S 7 42 42 0 -1 4194304 1 2 3 4 250 50 0 0 20 0 1 0 12345 1000 10 18446744073709551615 0'
   t.match(parseStat(line), { pid: 42, parent: 7, name: 'a ) R b', cpuSeconds: 3, rssBytes: 40960, began: '12345' })
   t.equal(parseStat(''), undefined)
-  t.match(parsePs('  311     1   5120   1:02.50 Sat Nov 21 10:00:00 2026 /usr/sbin/a program'), { pid: 311, parent: 1, rssBytes: 5 << 20, cpuSeconds: 62.5, name: 'a program' })
+  t.match(parsePs('  311     1   5120   1:02.50 Sat Nov 21 10:00:00 2026 /usr/sbin/a program'), {
+    pid: 311,
+    parent: 1,
+    rssBytes: 5 << 20,
+    cpuSeconds: 62.5,
+    name: 'a program',
+  })
   t.equal(parsePs('garbage'), undefined)
 })
 
 t.test('limits of memory are looked for where the process is and above, in both versions', async t => {
-  t.same(limitFiles('0::/a/b\n'), ['/sys/fs/cgroup/a/b/memory.max', '/sys/fs/cgroup/a/memory.max', '/sys/fs/cgroup/memory.max'])
-  t.same(limitFiles('9:cpu,cpuacct:/x\n4:memory:/y\n'), ['/sys/fs/cgroup/memory/y/memory.limit_in_bytes', '/sys/fs/cgroup/memory/memory.limit_in_bytes'])
+  t.same(limitFiles('0::/a/b\n'), [
+    '/sys/fs/cgroup/a/b/memory.max',
+    '/sys/fs/cgroup/a/memory.max',
+    '/sys/fs/cgroup/memory.max',
+  ])
+  t.same(limitFiles('9:cpu,cpuacct:/x\n4:memory:/y\n'), [
+    '/sys/fs/cgroup/memory/y/memory.limit_in_bytes',
+    '/sys/fs/cgroup/memory/memory.limit_in_bytes',
+  ])
   t.equal(figureOf('MemTotal:       1024 kB\nMemAvailable:    512 kB\n', 'MemAvailable'), 524_288)
   t.equal(figureOf('', 'MemTotal'), undefined)
 })
@@ -85,7 +151,9 @@ const scripted = () => {
   const now = { busy: 0, all: 0, used: 50, free: 50 }
   const crossed: string[] = []
   const machine = new Machine({
-    places: [], owned: async () => [], crossed: () => crossed.push(`${now.used}/${100 - now.free}`),
+    places: [],
+    owned: async () => [],
+    crossed: () => crossed.push(`${now.used}/${100 - now.free}`),
     figures: {
       cpuTimes: () => ({ busy: now.busy, all: now.all }),
       memoryUse: async () => ({ totalBytes: 1000, limitBytes: 100, usedBytes: now.used }),
@@ -138,15 +206,21 @@ t.test('a program that ends in the middle of a look does no harm', async t => {
 })
 
 const hasTmux = (await ownProgram('tmux')) !== undefined
-t.test('what runs in a terminal is the terminal\'s', { skip: !hasTmux && !process.env.CI && 'tmux is not installed' }, async t => {
-  const daemon = await daemonWith(t, ['system'])
-  // It outlives the daemon.
-  t.teardown(() => spawnSync('tmux', ['-S', 'tmux', 'kill-server'], { cwd: join(daemon.data, 'system', 'terminals') }))
-  const { name } = await daemon.client.call('POST /system/terminals', { command: 'while :; do :; done' })
-  for (;;) {
-    const { machine } = await daemon.client.call('GET /system/usage', {})
-    if (machine.processes.some(({ origin, cpuPct }) => origin === 'terminal' && cpuPct > 5)) break
-  }
-  await daemon.client.call('DELETE /system/terminals/{name}', { name })
-  t.pass('it was found')
-})
+t.test(
+  "what runs in a terminal is the terminal's",
+  { skip: !hasTmux && !process.env.CI && 'tmux is not installed' },
+  async t => {
+    const daemon = await daemonWith(t, ['system'])
+    // It outlives the daemon.
+    t.teardown(() =>
+      spawnSync('tmux', ['-S', 'tmux', 'kill-server'], { cwd: join(daemon.data, 'system', 'terminals') }),
+    )
+    const { name } = await daemon.client.call('POST /system/terminals', { command: 'while :; do :; done' })
+    for (;;) {
+      const { machine } = await daemon.client.call('GET /system/usage', {})
+      if (machine.processes.some(({ origin, cpuPct }) => origin === 'terminal' && cpuPct > 5)) break
+    }
+    await daemon.client.call('DELETE /system/terminals/{name}', { name })
+    t.pass('it was found')
+  },
+)

@@ -32,7 +32,10 @@ const world = async (t: Test, groups: readonly string[] = ['system']): Promise<W
   const { body: ada } = await signInAs(daemon, issuer, ADA)
   const ask: World['ask'] = (who, call, body) => askAt(daemon.url, call, body, who ? bearer(who.token) : {})
   return {
-    issuer, daemon, ada, ask,
+    issuer,
+    daemon,
+    ada,
+    ask,
     member: async (email, role) => {
       await ask(ada, 'POST /members', { email, role })
       return (await signInAs(daemon, issuer, email)).body
@@ -42,21 +45,34 @@ const world = async (t: Test, groups: readonly string[] = ['system']): Promise<W
 
 const listOf = ({ body }: Answer): MemberList => body as unknown as MemberList
 
-t.test('the roster is the maintainers\' to read and the owner\'s to change, and no token\'s', async t => {
+t.test("the roster is the maintainers' to read and the owner's to change, and no token's", async t => {
   const { daemon, ask, member } = await world(t)
   const [viewer, maintainer] = [await member(BOB, 'viewer'), await member(EVE, 'maintainer')]
-  for (const call of ['GET /members', 'POST /members', 'DELETE /members', 'DELETE /members/self', 'GET /system/sessions']) {
+  for (const call of [
+    'GET /members',
+    'POST /members',
+    'DELETE /members',
+    'DELETE /members/self',
+    'GET /system/sessions',
+  ]) {
     const body = call.startsWith('GET') ? undefined : call.startsWith('POST') ? { role: 'viewer' } : {}
     t.equal((await ask(undefined, call, body)).status, 401, call)
     for (const scope of ['editor', 'read', 'drive', 'land'] as const) {
       const { token } = await daemon.token(scope)
-      t.match(await askAt(daemon.url, call, body, { 'x-sandbox-control': token }), { status: 403, body: { message: `found scope ${scope}` } }, `${scope} ${call}`)
+      t.match(
+        await askAt(daemon.url, call, body, { 'x-sandbox-control': token }),
+        { status: 403, body: { message: `found scope ${scope}` } },
+        `${scope} ${call}`,
+      )
     }
   }
   t.match(await ask(viewer, 'GET /members'), { status: 403, body: { message: 'maintainer' } })
   t.equal((await ask(maintainer, 'GET /members')).status, 200)
   for (const who of [viewer, maintainer]) {
-    t.match(await ask(who, 'POST /members', { email: 'x@y.z', role: 'viewer' }), { status: 403, body: { message: 'owner' } })
+    t.match(await ask(who, 'POST /members', { email: 'x@y.z', role: 'viewer' }), {
+      status: 403,
+      body: { message: 'owner' },
+    })
     t.match(await ask(who, 'DELETE /members', { email: ADA }), { status: 403 })
     t.match(await ask(who, 'DELETE /members', { invitation: 'x' }), { status: 403 })
   }
@@ -65,15 +81,31 @@ t.test('the roster is the maintainers\' to read and the owner\'s to change, and 
 t.test('a grant that makes no sense is refused and changes nothing', async t => {
   const { ask, ada } = await world(t)
   const cases: [body: object, status: number][] = [
-    [{}, 400], [{ email: BOB }, 400], [{ email: BOB, role: 'king' }, 400], [{ email: '', role: 'viewer' }, 400], [{ email: 'bob', role: 'viewer' }, 400],
-    [{ email: 'a b@c.d', role: 'viewer' }, 400], [{ email: 'token:x@y', role: 'viewer' }, 400], [{ email: '"x"@y.z', role: 'viewer' }, 400],
-    [{ email: `${'x'.repeat(250)}@y.z`, role: 'viewer' }, 400], [{ email: 'b\u00f6b@c.d', role: 'viewer' }, 400], [{ email: BOB, role: 'viewer', areas: [''] }, 400],
-    [{ email: BOB, role: 'viewer', areas: Array.from({ length: 51 }, (_, n) => `a${n}`) }, 400], [{ email: BOB, role: 'viewer', areas: ['no-such'] }, 404],
-    [{ role: 'viewer', expiresAt: 1 }, 400], [{ role: 'viewer', expiresAt: Date.now() + 31 * DAY }, 400], [{ email: BOB, role: 'viewer', expiresAt: Date.now() + DAY }, 400],
-    [{ role: 'owner' }, 422], [{ email: ADA, role: 'owner' }, 422], [{ email: ADA, role: 'viewer' }, 422], [{ email: BOB, role: 'owner' }, 409],
-    [{ email: 'carl@sandbox.local', role: 'viewer' }, 422], [{ role: 'viewer', note: 'x'.repeat(201) }, 400],
+    [{}, 400],
+    [{ email: BOB }, 400],
+    [{ email: BOB, role: 'king' }, 400],
+    [{ email: '', role: 'viewer' }, 400],
+    [{ email: 'bob', role: 'viewer' }, 400],
+    [{ email: 'a b@c.d', role: 'viewer' }, 400],
+    [{ email: 'token:x@y', role: 'viewer' }, 400],
+    [{ email: '"x"@y.z', role: 'viewer' }, 400],
+    [{ email: `${'x'.repeat(250)}@y.z`, role: 'viewer' }, 400],
+    [{ email: 'b\u00f6b@c.d', role: 'viewer' }, 400],
+    [{ email: BOB, role: 'viewer', areas: [''] }, 400],
+    [{ email: BOB, role: 'viewer', areas: Array.from({ length: 51 }, (_, n) => `a${n}`) }, 400],
+    [{ email: BOB, role: 'viewer', areas: ['no-such'] }, 404],
+    [{ role: 'viewer', expiresAt: 1 }, 400],
+    [{ role: 'viewer', expiresAt: Date.now() + 31 * DAY }, 400],
+    [{ email: BOB, role: 'viewer', expiresAt: Date.now() + DAY }, 400],
+    [{ role: 'owner' }, 422],
+    [{ email: ADA, role: 'owner' }, 422],
+    [{ email: ADA, role: 'viewer' }, 422],
+    [{ email: BOB, role: 'owner' }, 409],
+    [{ email: 'carl@sandbox.local', role: 'viewer' }, 422],
+    [{ role: 'viewer', note: 'x'.repeat(201) }, 400],
   ]
-  for (const [body, status] of cases) t.equal((await ask(ada, 'POST /members', body)).status, status, JSON.stringify(body).slice(0, 80))
+  for (const [body, status] of cases)
+    t.equal((await ask(ada, 'POST /members', body)).status, status, JSON.stringify(body).slice(0, 80))
   t.match(listOf(await ask(ada, 'GET /members')), { members: exactly({ email: ADA }), invitations: { length: 0 } })
   t.equal(listOf(await ask(ada, 'GET /members')).members.length, 1)
 })
@@ -81,12 +113,21 @@ t.test('a grant that makes no sense is refused and changes nothing', async t => 
 t.test('a person granted a role signs in with it, and the first sign-in pins who they are', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
   const granted = listOf(await ask(ada, 'POST /members', { email: 'Bob@Example.ORG', role: 'collaborator' }))
-  t.match(granted.members, exactly({ email: ADA, role: 'owner', bound: true }, { email: BOB, role: 'collaborator', bound: false, grantedBy: ADA }))
+  t.match(
+    granted.members,
+    exactly(
+      { email: ADA, role: 'owner', bound: true },
+      { email: BOB, role: 'collaborator', bound: false, grantedBy: ADA },
+    ),
+  )
   t.match(await signInAs(daemon, issuer, BOB), { status: 200, body: { email: BOB, role: 'collaborator' } })
   t.match(listOf(await ask(ada, 'GET /members')).members[1], { bound: true, lastSeenAt: Number })
-  const other = async () => present(daemon.url, await issuer.token({ email: BOB, sub: 'another-bob', nonce: await nonceOf(daemon.url) }))
+  const other = async () =>
+    present(daemon.url, await issuer.token({ email: BOB, sub: 'another-bob', nonce: await nonceOf(daemon.url) }))
   t.match(await other(), { status: 403, body: { message: /belongs to another account/ } })
-  const { body: { token: before } } = await signInAs(daemon, issuer, BOB)
+  const {
+    body: { token: before },
+  } = await signInAs(daemon, issuer, BOB)
   await ask(ada, 'POST /members', { email: BOB, role: 'viewer' })
   t.match(await other(), { status: 200, body: { email: BOB, role: 'viewer' } }, 'granted anew')
   t.equal((await ask({ token: before }, 'GET /info')).status, 401, 'whoever was Bob before is out')
@@ -108,7 +149,13 @@ t.test('a role that shrinks closes what is open within a second and holds for th
   t.match(await again.until('hello'), { resumed: false, me: { role: 'collaborator' } })
   await ask(ada, 'POST /members', { email: BOB, role: 'maintainer' })
   t.equal((await ask(bob, 'GET /members')).status, 200, 'more is there at once')
-  t.equal(await Promise.race([again.until('resync').then(() => 'closed'), again.until('runtimeChanged', ({ domains }) => domains.includes('members')).then(() => 'open')]), 'open')
+  t.equal(
+    await Promise.race([
+      again.until('resync').then(() => 'closed'),
+      again.until('runtimeChanged', ({ domains }) => domains.includes('members')).then(() => 'open'),
+    ]),
+    'open',
+  )
 })
 
 t.test('whoever is removed has nothing open any more and is nobody', async t => {
@@ -117,28 +164,53 @@ t.test('whoever is removed has nothing open any more and is nobody', async t => 
   const opened = await openEvents(t, { url: daemon.url, session: bob.token })
   await opened.until('hello')
   const heard: unknown[] = []
-  for (const event of ['member.changed', 'member.removed']) daemon.kernel.events.on(event, 'test', async (_, input) => void heard.push([event, (input as { data: unknown }).data]))
-  t.match(listOf(await ask(ada, 'DELETE /members', { email: BOB })).members.map(({ email }) => email), exactly(ADA))
+  for (const event of ['member.changed', 'member.removed'])
+    daemon.kernel.events.on(
+      event,
+      'test',
+      async (_, input) => void heard.push([event, (input as { data: unknown }).data]),
+    )
+  t.match(
+    listOf(await ask(ada, 'DELETE /members', { email: BOB })).members.map(({ email }) => email),
+    exactly(ADA),
+  )
   t.match(await opened.end(), { event: 'error', data: { status: 401 } })
   for (const { token } of [bob, again]) t.equal((await ask({ token }, 'GET /info')).status, 401)
   t.equal((await signInAs(daemon, issuer, BOB)).status, 403)
   t.equal((await ask(ada, 'DELETE /members', { email: BOB })).status, 404)
   await ask(ada, 'POST /members', { email: BOB, role: 'viewer' })
   t.match(await signInAs(daemon, issuer, BOB), { status: 200, body: { role: 'viewer' } })
-  t.same(heard, [['member.removed', { email: BOB }], ['member.changed', { email: BOB }]])
+  t.same(heard, [
+    ['member.removed', { email: BOB }],
+    ['member.changed', { email: BOB }],
+  ])
 })
 
 t.test('a person goes by themselves, the owner does not', async t => {
   const { ada, ask, member } = await world(t)
   const [bob, eve] = [await member(BOB, 'viewer'), await member(EVE, 'viewer')]
-  for (const body of [{}, { email: BOB, invitation: 'x' }, { email: '' }]) t.equal((await ask(ada, 'DELETE /members', body)).status, 400)
-  t.match(await ask(bob, 'DELETE /members', { email: 'Bob@example.org' }), { status: 200, body: { members: { length: 0 }, invitations: { length: 0 } } })
-  t.match(await ask(eve, 'DELETE /members/self', {}), { status: 200, body: { members: { length: 0 }, invitations: { length: 0 } } })
+  for (const body of [{}, { email: BOB, invitation: 'x' }, { email: '' }])
+    t.equal((await ask(ada, 'DELETE /members', body)).status, 400)
+  t.match(await ask(bob, 'DELETE /members', { email: 'Bob@example.org' }), {
+    status: 200,
+    body: { members: { length: 0 }, invitations: { length: 0 } },
+  })
+  t.match(await ask(eve, 'DELETE /members/self', {}), {
+    status: 200,
+    body: { members: { length: 0 }, invitations: { length: 0 } },
+  })
   t.equal((await ask(eve, 'GET /info')).status, 401)
   const mia = await member('mia@example.org', 'maintainer')
   t.not(listOf(await ask(mia, 'GET /members')).members.length, 0)
-  t.match(await ask(mia, 'DELETE /members/self', {}), { status: 200, body: { members: { length: 0 }, invitations: { length: 0 } } }, 'a member who left reads no roster')
-  for (const [call, body] of [['DELETE /members/self', {}], ['DELETE /members', { email: ADA }]] as const) {
+  t.match(
+    await ask(mia, 'DELETE /members/self', {}),
+    { status: 200, body: { members: { length: 0 }, invitations: { length: 0 } } },
+    'a member who left reads no roster',
+  )
+  for (const [call, body] of [
+    ['DELETE /members/self', {}],
+    ['DELETE /members', { email: ADA }],
+  ] as const) {
     t.match(await ask(ada, call, body), { status: 409, body: { message: /hand ownership over/ } })
   }
 })
@@ -147,26 +219,44 @@ t.test('ownership is handed over to somebody who has signed in, and the tokens s
   const { daemon, ada, ask, member } = await world(t)
   const { id } = (await ask(ada, 'POST /system/control/tokens', { label: 'ci', scope: 'read' })).body as { id?: string }
   await ask(ada, 'POST /members', { email: EVE, role: 'viewer' })
-  t.match(await ask(ada, 'POST /members', { email: EVE, role: 'owner' }), { status: 409, body: { message: /never signed in/ } })
+  t.match(await ask(ada, 'POST /members', { email: EVE, role: 'owner' }), {
+    status: 409,
+    body: { message: /never signed in/ },
+  })
   const bob = await member(BOB, 'viewer')
-  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'owner' })).members, exactly({ email: BOB, role: 'owner' }, { email: ADA, role: 'maintainer' }, { email: EVE }))
+  t.match(
+    listOf(await ask(ada, 'POST /members', { email: BOB, role: 'owner' })).members,
+    exactly({ email: BOB, role: 'owner' }, { email: ADA, role: 'maintainer' }, { email: EVE }),
+  )
   t.match(await ask(ada, 'POST /members', { email: ADA, role: 'owner' }), { status: 403 })
   t.match((await ask(bob, 'GET /system/control/tokens')).body, { tokens: exactly({ id, createdBy: ADA }) })
   t.equal((await ask(bob, `DELETE /system/control/tokens/${id}`, {})).status, 200)
   const login = await daemon.auth.mintLogin()
-  t.match(await askAt(daemon.url, 'POST /system/session', { login }), { body: { email: BOB, role: 'owner' } }, 'who holds the machine is the owner, whoever that is')
+  t.match(
+    await askAt(daemon.url, 'POST /system/session', { login }),
+    { body: { email: BOB, role: 'owner' } },
+    'who holds the machine is the owner, whoever that is',
+  )
 })
 
 t.test('an invitation lets in whoever presents it first, with its role, once', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
-  const made = (await ask(ada, 'POST /members', { role: 'collaborator', note: ' for\u202e Bob ' })).body as unknown as MemberList & { invitation: { code: string; url: string; expiresAt: number; id: string } }
+  const made = (await ask(ada, 'POST /members', { role: 'collaborator', note: ' for\u202e Bob ' }))
+    .body as unknown as MemberList & { invitation: { code: string; url: string; expiresAt: number; id: string } }
   t.match(made.invitations, exactly({ id: made.invitation.id, role: 'collaborator', note: 'for Bob', createdBy: ADA }))
   t.equal(Buffer.from(made.invitation.code, 'base64url').length, 32)
   t.equal(made.invitation.url, `${daemon.url}/#invite=${made.invitation.code}`)
   t.ok(Math.abs(made.invitation.expiresAt - Date.now() - 7 * DAY) < 60_000)
   t.notMatch(JSON.stringify(listOf(await ask(ada, 'GET /members'))), made.invitation.code)
-  t.match(await askAt(daemon.url, 'POST /system/session', { invite: made.invitation.code, name: 'Bob' }), { status: 401, body: { message: /sign in with Ours/ } })
-  const tries = await Promise.all(Array.from({ length: 5 }, (_, n) => signInAs(daemon, issuer, `p${n}@example.org`, { invite: made.invitation.code })))
+  t.match(await askAt(daemon.url, 'POST /system/session', { invite: made.invitation.code, name: 'Bob' }), {
+    status: 401,
+    body: { message: /sign in with Ours/ },
+  })
+  const tries = await Promise.all(
+    Array.from({ length: 5 }, (_, n) =>
+      signInAs(daemon, issuer, `p${n}@example.org`, { invite: made.invitation.code }),
+    ),
+  )
   t.same(tries.map(({ status }) => status).sort(), [200, 401, 401, 401, 401])
   t.match(tries.find(({ status }) => status === 200)!.body, { role: 'collaborator' })
   const roster = listOf(await ask(ada, 'GET /members'))
@@ -175,13 +265,16 @@ t.test('an invitation lets in whoever presents it first, with its role, once', a
 
 t.test('an invitation that was withdrawn or is over is no code at all', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
-  const { invitation } = (await ask(ada, 'POST /members', { role: 'viewer' })).body as unknown as { invitation: { id: string; code: string } }
+  const { invitation } = (await ask(ada, 'POST /members', { role: 'viewer' })).body as unknown as {
+    invitation: { id: string; code: string }
+  }
   t.same(listOf(await ask(ada, 'DELETE /members', { invitation: invitation.id })).invitations, [])
   t.equal((await ask(ada, 'DELETE /members', { invitation: invitation.id })).status, 404)
   const gone = await signInAs(daemon, issuer, BOB, { invite: invitation.code })
   const never = await signInAs(daemon, issuer, BOB, { invite: 'x'.repeat(43) })
   t.same([gone.status, gone.body], [never.status, never.body])
-  const { invitation: short } = (await ask(ada, 'POST /members', { role: 'viewer', expiresAt: Date.now() + 50 })).body as unknown as { invitation: { code: string; expiresAt: number } }
+  const { invitation: short } = (await ask(ada, 'POST /members', { role: 'viewer', expiresAt: Date.now() + 50 }))
+    .body as unknown as { invitation: { code: string; expiresAt: number } }
   while (Date.now() <= short.expiresAt) await new Promise(setImmediate)
   t.same((await signInAs(daemon, issuer, BOB, { invite: short.code })).body, never.body)
 })
@@ -189,17 +282,35 @@ t.test('an invitation that was withdrawn or is over is no code at all', async t 
 t.test('an invitation never takes anything away, and the owner needs none', async t => {
   const { issuer, daemon, ada, ask, member } = await world(t)
   await member(BOB, 'maintainer')
-  const invite = async () => ((await ask(ada, 'POST /members', { role: 'viewer' })).body as unknown as { invitation: { code: string } }).invitation.code
-  t.match(await signInAs(daemon, issuer, BOB, { invite: await invite() }), { status: 200, body: { role: 'maintainer' } })
+  const invite = async () =>
+    ((await ask(ada, 'POST /members', { role: 'viewer' })).body as unknown as { invitation: { code: string } })
+      .invitation.code
+  t.match(await signInAs(daemon, issuer, BOB, { invite: await invite() }), {
+    status: 200,
+    body: { role: 'maintainer' },
+  })
   const kept = await invite()
-  t.match(await signInAs(daemon, issuer, ADA, { invite: kept }), { status: 409, body: { message: /needs no invitation/ } })
-  t.match(await signInAs(daemon, issuer, EVE, { invite: kept }), { status: 200, body: { role: 'viewer' } }, 'it was not used up')
+  t.match(await signInAs(daemon, issuer, ADA, { invite: kept }), {
+    status: 409,
+    body: { message: /needs no invitation/ },
+  })
+  t.match(
+    await signInAs(daemon, issuer, EVE, { invite: kept }),
+    { status: 200, body: { role: 'viewer' } },
+    'it was not used up',
+  )
 })
 
 t.test('at most 50 invitations are open', async t => {
   const { ada, ask } = await world(t)
   const made = await Promise.all(Array.from({ length: 51 }, () => ask(ada, 'POST /members', { role: 'viewer' })))
-  t.same(made.map(({ status }) => status).sort().slice(-2), [200, 429])
+  t.same(
+    made
+      .map(({ status }) => status)
+      .sort()
+      .slice(-2),
+    [200, 429],
+  )
 })
 
 t.test('without a provider an invitation and a name make a person, whom nobody else can be', async t => {
@@ -213,20 +324,31 @@ t.test('without a provider an invitation and a name make a person, whom nobody e
   const all = await Promise.all(Array.from({ length: 5 }, () => open({ invite: code, name: 'B\u00f6b T. Builder' })))
   t.same(all.map(({ status }) => status).sort(), [200, 401, 401, 401, 401])
   const bob = all.find(({ status }) => status === 200)!.body as unknown as OpenedSession
-  t.match(bob, { role: 'collaborator', name: 'B\u00f6b T. Builder', email: /^bo-b-t-builder-[0-9a-f]{8}@sandbox\.local$/ })
+  t.match(bob, {
+    role: 'collaborator',
+    name: 'B\u00f6b T. Builder',
+    email: /^bo-b-t-builder-[0-9a-f]{8}@sandbox\.local$/,
+  })
   const other = await open({ invite: await invite(), name: 'B\u00f6b T. Builder' })
   t.not(other.body.email, bob.email)
-  t.match((await askAt(daemon.url, 'GET /system/sessions', undefined, bearer(bob.token))).body, { sessions: exactly({ email: bob.email, via: 'invitation', current: true }) })
+  t.match((await askAt(daemon.url, 'GET /system/sessions', undefined, bearer(bob.token))).body, {
+    sessions: exactly({ email: bob.email, via: 'invitation', current: true }),
+  })
   await daemon.client.call('POST /members', { email: bob.email, role: 'maintainer' })
   t.match((await askAt(daemon.url, 'GET /members', undefined, bearer(bob.token))).status, 200)
-  t.match((await askAt(daemon.url, 'POST /system/session', {}, bearer(bob.token))).body, { renewed: true, role: 'maintainer', email: bob.email })
+  t.match((await askAt(daemon.url, 'POST /system/session', {}, bearer(bob.token))).body, {
+    renewed: true,
+    role: 'maintainer',
+    email: bob.email,
+  })
   t.match(owner, { role: 'owner' })
 })
 
 t.test('an invitation does not travel readable through a network', async t => {
   const daemon = await daemonWith(t, ['system'], { deployment: { http: { trustedProxies: ['127.0.0.1'] } } })
   const { code } = (await daemon.client.call('POST /members', { role: 'viewer' })).invitation!
-  const open = (headers: { [name: string]: string }) => askAt(daemon.url, 'POST /system/session', { invite: code, name: 'Bob' }, headers)
+  const open = (headers: { [name: string]: string }) =>
+    askAt(daemon.url, 'POST /system/session', { invite: code, name: 'Bob' }, headers)
   t.match(await open({ 'x-forwarded-for': '203.0.113.9' }), { status: 403, body: { message: /plain HTTP/ } })
   t.equal((await open({ 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' })).status, 200)
 })
@@ -236,26 +358,40 @@ t.test('areas of a grant are those the sandbox has, and nobody asks after those 
   mkdirSync(join(daemon.workspace, 'docs'))
   const id = 'docs'
   t.equal((await ask(ada, 'POST /areas', { id, label: 'Docs', folders: ['docs'] })).status, 200)
-  t.match(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id, 'nope'] }), { status: 404, body: { message: /"nope"/ } })
-  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id] })).members[1], { email: BOB, areas: exactly(id) })
-  t.notOk('areas' in listOf(await ask(ada, 'POST /members', { email: BOB, role: 'maintainer', areas: ['nope'] })).members[1]!)
+  t.match(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id, 'nope'] }), {
+    status: 404,
+    body: { message: /"nope"/ },
+  })
+  t.match(listOf(await ask(ada, 'POST /members', { email: BOB, role: 'viewer', areas: [id] })).members[1], {
+    email: BOB,
+    areas: exactly(id),
+  })
+  t.notOk(
+    'areas' in listOf(await ask(ada, 'POST /members', { email: BOB, role: 'maintainer', areas: ['nope'] })).members[1]!,
+  )
 })
 
-t.test('sessions are listed to their person, and to the owner everybody\'s', async t => {
+t.test("sessions are listed to their person, and to the owner everybody's", async t => {
   const { daemon, issuer, ada, ask, member } = await world(t)
   const bob = await member(BOB, 'maintainer')
   await signInAs(daemon, issuer, BOB, { device: ' my\u202e laptop ' })
   const own = (await ask(bob, 'GET /system/sessions')).body as unknown as { sessions: AccessSession[] }
-  t.match(own.sessions.map(({ email, device, via, role, current }) => ({ email, device, via, role, current })), exactly(
-    { email: BOB, device: 'node', via: 'oidc', role: 'maintainer', current: true }, { email: BOB, device: 'my laptop', current: false },
-  ))
+  t.match(
+    own.sessions.map(({ email, device, via, role, current }) => ({ email, device, via, role, current })),
+    exactly(
+      { email: BOB, device: 'node', via: 'oidc', role: 'maintainer', current: true },
+      { email: BOB, device: 'my laptop', current: false },
+    ),
+  )
   t.equal(own.sessions.length, 2)
   t.ok(own.sessions.every(({ address }) => address === '127.0.0.1'))
   const all = (await ask(ada, 'GET /system/sessions')).body as unknown as { sessions: AccessSession[] }
   t.same([...new Set(all.sessions.map(({ email }) => email))].sort(), [ADA, BOB])
   t.equal(all.sessions.filter(({ current }) => current).length, 1)
   t.notMatch(JSON.stringify(all), /hash|sbs_/)
-  t.match(await ask(bob, 'POST /system/sessions/revoke', { id: all.sessions.find(({ email }) => email === ADA)!.id }), { status: 403 })
+  t.match(await ask(bob, 'POST /system/sessions/revoke', { id: all.sessions.find(({ email }) => email === ADA)!.id }), {
+    status: 403,
+  })
   t.match(await ask(bob, 'POST /system/sessions/revoke', { email: ADA }), { status: 403 })
   t.match(await ask(ada, 'POST /system/sessions/revoke', { email: BOB }), { body: { revoked: 2 } })
   t.equal((await ask(bob, 'GET /info')).status, 401)
@@ -265,9 +401,12 @@ t.test('sessions are listed to their person, and to the owner everybody\'s', asy
 t.test('other groups read the roster and set areas, and what shrank closes', async t => {
   const { daemon, ada, ask, member } = await world(t)
   const bob = await member(BOB, 'collaborator')
-  const inner = (call: string, input: object) => daemon.kernel.calls.answer(call, input, {
-    caller: { kind: 'plugin', actor: 'sandbox:areas', role: 'owner' }, signal: new AbortController().signal, trusted: true,
-  })
+  const inner = (call: string, input: object) =>
+    daemon.kernel.calls.answer(call, input, {
+      caller: { kind: 'plugin', actor: 'sandbox:areas', role: 'owner' },
+      signal: new AbortController().signal,
+      trusted: true,
+    })
   t.match(await inner('members.get', { email: 'BOB@example.org' }), { member: { email: BOB, role: 'collaborator' } })
   t.same(await inner('members.get', { email: EVE }), {})
   t.equal(((await inner('members.list', {})) as MemberList).members.length, 2)
@@ -291,22 +430,47 @@ t.test('other groups read the roster and set areas, and what shrank closes', asy
 t.test('what happens to access is written down for maintainers, by whom, and no code or token with it', async t => {
   const { daemon, issuer, ada, ask, member } = await world(t, ['system', 'activity'])
   const bob = await member(BOB, 'maintainer')
-  const { invitation } = (await ask(ada, 'POST /members', { role: 'viewer', note: 'for Eve' })).body as unknown as { invitation: { id: string; code: string } }
+  const { invitation } = (await ask(ada, 'POST /members', { role: 'viewer', note: 'for Eve' })).body as unknown as {
+    invitation: { id: string; code: string }
+  }
   const { body: eve } = await signInAs(daemon, issuer, EVE, { invite: invitation.code })
-  const { invitation: other } = (await ask(ada, 'POST /members', { role: 'viewer' })).body as unknown as { invitation: { id: string } }
+  const { invitation: other } = (await ask(ada, 'POST /members', { role: 'viewer' })).body as unknown as {
+    invitation: { id: string }
+  }
   await ask(ada, 'DELETE /members', { invitation: other.id })
-  const { id, token } = (await ask(ada, 'POST /system/control/tokens', { label: 'ci', scope: 'read' })).body as { id?: string; token?: string }
+  const { id, token } = (await ask(ada, 'POST /system/control/tokens', { label: 'ci', scope: 'read' })).body as {
+    id?: string
+    token?: string
+  }
   await ask(ada, `DELETE /system/control/tokens/${id}`, {})
   await ask(ada, 'POST /system/sessions/revoke', { email: EVE })
   await ask(ada, 'DELETE /members', { email: EVE })
   await ask(ada, 'POST /members', { email: BOB, role: 'owner' })
-  const { events } = (await ask(bob, 'GET /activity')).body as unknown as { events: { type: string; actor: string; audience: string; extra?: object }[] }
-  t.same(events.reverse().map(({ type, actor }) => `${type} ${actor}`), [
-    `owner.claimed ${ADA}`, `session.opened ${ADA}`, `member.granted ${ADA}`, `member.joined ${BOB}`, `session.opened ${BOB}`, `invitation.made ${ADA}`,
-    `member.joined ${EVE}`, `session.opened ${EVE}`, `invitation.made ${ADA}`, `invitation.withdrawn ${ADA}`, `token.minted ${ADA}`, `token.revoked ${ADA}`,
-    `session.revoked ${ADA}`, `member.removed ${ADA}`, `owner.transferred ${ADA}`,
-  ])
+  const { events } = (await ask(bob, 'GET /activity')).body as unknown as {
+    events: { type: string; actor: string; audience: string; extra?: object }[]
+  }
+  t.same(
+    events.reverse().map(({ type, actor }) => `${type} ${actor}`),
+    [
+      `owner.claimed ${ADA}`,
+      `session.opened ${ADA}`,
+      `member.granted ${ADA}`,
+      `member.joined ${BOB}`,
+      `session.opened ${BOB}`,
+      `invitation.made ${ADA}`,
+      `member.joined ${EVE}`,
+      `session.opened ${EVE}`,
+      `invitation.made ${ADA}`,
+      `invitation.withdrawn ${ADA}`,
+      `token.minted ${ADA}`,
+      `token.revoked ${ADA}`,
+      `session.revoked ${ADA}`,
+      `member.removed ${ADA}`,
+      `owner.transferred ${ADA}`,
+    ],
+  )
   t.ok(events.every(({ audience }) => audience === 'maintainer'))
   const said = JSON.stringify(events)
-  for (const secret of [invitation.code, token!.split('.')[1]!, bob.token.split('.')[1]!, eve.token.split('.')[1]!]) t.notMatch(said, secret)
+  for (const secret of [invitation.code, token!.split('.')[1]!, bob.token.split('.')[1]!, eve.token.split('.')[1]!])
+    t.notMatch(said, secret)
 })

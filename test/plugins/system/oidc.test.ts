@@ -29,25 +29,55 @@ t.test('a right token of each algorithm signs in, with who it says the person is
   const { issuer, daemon, first } = await claimed(t)
   t.match(first, { status: 200, body: { email: ADA, role: 'owner', renewed: false, token: /^sbs_/ } })
   for (const alg of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
-    const claims = { email: 'Ada@Example.org', sub: ADA, name: ' Ada\u202e L. ', picture: 'https://pictures.example/a.png', nonce: await nonceOf(daemon.url) }
+    const claims = {
+      email: 'Ada@Example.org',
+      sub: ADA,
+      name: ' Ada\u202e L. ',
+      picture: 'https://pictures.example/a.png',
+      nonce: await nonceOf(daemon.url),
+    }
     const { status, body } = await present(daemon.url, await issuer.token(claims, { alg }))
-    t.match([status, body], exactly(200, { email: ADA, role: 'owner', name: 'Ada L.', picture: 'https://pictures.example/a.png' }), alg)
-    t.match((await ask(daemon.url, 'GET /info', undefined, bearer(String(body.token)))).body.me, { actor: ADA, role: 'owner', name: 'Ada L.' })
+    t.match(
+      [status, body],
+      exactly(200, { email: ADA, role: 'owner', name: 'Ada L.', picture: 'https://pictures.example/a.png' }),
+      alg,
+    )
+    t.match((await ask(daemon.url, 'GET /info', undefined, bearer(String(body.token)))).body.me, {
+      actor: ADA,
+      role: 'owner',
+      name: 'Ada L.',
+    })
   }
   t.match((await ask(daemon.url, 'GET /system/sign-in')).body, {
-    claimed: true, providers: exactly({ id: 'ours', label: 'Ours', issuer: issuer.url, clientId: 'sandbox' }),
+    claimed: true,
+    providers: exactly({ id: 'ours', label: 'Ours', issuer: issuer.url, clientId: 'sandbox' }),
   })
 })
 
 t.test('whatever is not quite a right token is 401 and says why, and none of it repeats the token', async t => {
   const { issuer, daemon } = await claimed(t)
   const now = seconds()
-  const good = async (claims: object = {}, more: object = {}) => issuer.token({ email: ADA, nonce: await nonceOf(daemon.url), ...claims }, more)
+  const good = async (claims: object = {}, more: object = {}) =>
+    issuer.token({ email: ADA, nonce: await nonceOf(daemon.url), ...claims }, more)
   const foreign = await startIssuer(t)
-  const second = await daemonWith(t, ['system'], { ...beside(daemon), deployment: { identity: { providers: [issuer.provider] } } })
+  const second = await daemonWith(t, ['system'], {
+    ...beside(daemon),
+    deployment: { identity: { providers: [issuer.provider] } },
+  })
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const body = async (claims = {}) => encode({ iss: issuer.url, aud: 'sandbox', sub: ADA, email: ADA, email_verified: true, iat: now, exp: now + 300, nonce: await nonceOf(daemon.url), ...claims })
-  const pem = await exportSPKI(await importJWK(issuer.publicJwk(), 'RS256') as CryptoKey)
+  const body = async (claims = {}) =>
+    encode({
+      iss: issuer.url,
+      aud: 'sandbox',
+      sub: ADA,
+      email: ADA,
+      email_verified: true,
+      iat: now,
+      exp: now + 300,
+      nonce: await nonceOf(daemon.url),
+      ...claims,
+    })
+  const pem = await exportSPKI((await importJWK(issuer.publicJwk(), 'RS256')) as CryptoKey)
   const hs = `${encode({ alg: 'HS256', kid: issuer.publicJwk().kid })}.${await body()}`
   const [head, , signature] = (await good()).split('.')
   const cases: [why: string, token: string, words: RegExp][] = [
@@ -55,7 +85,11 @@ t.test('whatever is not quite a right token is 401 and says why, and none of it 
     ['several audiences, for another client', await good({ aud: ['sandbox', 'x'], azp: 'x' }), /issuer or audience/],
     ['several audiences, for no client', await good({ aud: ['sandbox', 'x'] }), /issuer or audience/],
     ['another issuer', await foreign.token({ email: ADA, nonce: await nonceOf(daemon.url) }), /issuer or audience/],
-    ['another issuer that says it is ours', await foreign.token({ iss: issuer.url, email: ADA, nonce: await nonceOf(daemon.url) }), /signature/],
+    [
+      'another issuer that says it is ours',
+      await foreign.token({ iss: issuer.url, email: ADA, nonce: await nonceOf(daemon.url) }),
+      /signature/,
+    ],
     ['expired 61 s ago', await good({ exp: now - 61 }), /expired/],
     ['no end', await good({ exp: undefined }), /expired/],
     ['valid in 120 s', await good({ nbf: now + 120 }), /not valid yet/],
@@ -64,8 +98,16 @@ t.test('whatever is not quite a right token is 401 and says why, and none of it 
     ['alg none', `${encode({ alg: 'none' })}.${await body()}.AAAA`, /alg/],
     ['alg none without a signature', `${encode({ alg: 'none' })}.${await body()}.`, /three parts/],
     ['HS256 with the public key', `${hs}.${createHmac('sha256', pem).update(hs).digest('base64url')}`, /alg/],
-    ['the word of an algorithm its key is not of', `${encode({ alg: 'ES256', kid: issuer.publicJwk().kid })}.${await body()}.${signature}`, /signature/],
-    ['other claims under the signature', `${head}.${await body({ email: 'eve@example.org' })}.${signature}`, /signature/],
+    [
+      'the word of an algorithm its key is not of',
+      `${encode({ alg: 'ES256', kid: issuer.publicJwk().kid })}.${await body()}.${signature}`,
+      /signature/,
+    ],
+    [
+      'other claims under the signature',
+      `${head}.${await body({ email: 'eve@example.org' })}.${signature}`,
+      /signature/,
+    ],
     ['an unverified e-mail', await good({ email_verified: false }), /not verified/],
     ['an e-mail verified as a word', await good({ email_verified: 'true' }), /not verified/],
     ['no e-mail', await good({ email: undefined, sub: ADA }), /local@domain/],
@@ -81,7 +123,12 @@ t.test('whatever is not quite a right token is 401 and says why, and none of it 
   ]
   for (const [at, [why, token, words]] of cases.entries()) {
     // Each from an address of its own, since one is heard only so often.
-    const answer = await present(daemon.url, token, {}, { 'x-forwarded-for': `10.1.0.${at}`, 'x-forwarded-proto': 'https' })
+    const answer = await present(
+      daemon.url,
+      token,
+      {},
+      { 'x-forwarded-for': `10.1.0.${at}`, 'x-forwarded-proto': 'https' },
+    )
     t.match([answer.status, answer.body.message], exactly(401, words), why)
     t.notMatch(answer.body.message, token.split('.')[1]!)
   }
@@ -90,7 +137,13 @@ t.test('whatever is not quite a right token is 401 and says why, and none of it 
 
 t.test('an expired token is taken for 60 s more', async t => {
   const { issuer, daemon } = await claimed(t)
-  const token = await issuer.token({ email: ADA, exp: seconds() - 30, nbf: seconds() + 30, iat: seconds() + 30, nonce: await nonceOf(daemon.url) })
+  const token = await issuer.token({
+    email: ADA,
+    exp: seconds() - 30,
+    nbf: seconds() + 30,
+    iat: seconds() + 30,
+    nonce: await nonceOf(daemon.url),
+  })
   t.equal((await present(daemon.url, token)).status, 200)
 })
 
@@ -120,25 +173,35 @@ t.test('without a nonce a token counts once and for ten minutes, also over a res
   const token = await issuer.token({ email: ADA, jti: 'one' })
   t.equal((await present(daemon.url, token)).status, 200)
   t.match(await present(daemon.url, token), { status: 401, body: { message: /used before/ } })
-  t.match(await present(daemon.url, await issuer.token({ email: ADA, iat: seconds() - 601 })), { status: 401, body: { message: /ten minutes ago/ } })
+  t.match(await present(daemon.url, await issuer.token({ email: ADA, iat: seconds() - 601 })), {
+    status: 401,
+    body: { message: /ten minutes ago/ },
+  })
   await daemon.stop()
   const { workspace, data } = daemon
-  const next = await daemonWith(t, ['system'], { workspace, data, deployment: { identity: { providers: [issuer.provider] } } })
+  const next = await daemonWith(t, ['system'], {
+    workspace,
+    data,
+    deployment: { identity: { providers: [issuer.provider] } },
+  })
   t.match(await present(next.url, token), { status: 401, body: { message: /used before/ } })
 })
 
-t.test('keys that were rotated at the issuer are found by one more look, and no stranger makes the daemon look often', async t => {
-  const { issuer, daemon } = await claimed(t)
-  t.equal(issuer.fetched(), 1)
-  t.equal((await signInAs(daemon, issuer, ADA)).status, 200)
-  t.equal(issuer.fetched(), 1, 'they are kept')
-  await issuer.rotate()
-  t.equal((await signInAs(daemon, issuer, ADA)).status, 200)
-  t.equal(issuer.fetched(), 2)
-  await issuer.rotate()
-  t.equal((await signInAs(daemon, issuer, ADA)).status, 401, 'not twice within a minute')
-  t.equal(issuer.fetched(), 2)
-})
+t.test(
+  'keys that were rotated at the issuer are found by one more look, and no stranger makes the daemon look often',
+  async t => {
+    const { issuer, daemon } = await claimed(t)
+    t.equal(issuer.fetched(), 1)
+    t.equal((await signInAs(daemon, issuer, ADA)).status, 200)
+    t.equal(issuer.fetched(), 1, 'they are kept')
+    await issuer.rotate()
+    t.equal((await signInAs(daemon, issuer, ADA)).status, 200)
+    t.equal(issuer.fetched(), 2)
+    await issuer.rotate()
+    t.equal((await signInAs(daemon, issuer, ADA)).status, 401, 'not twice within a minute')
+    t.equal(issuer.fetched(), 2)
+  },
+)
 
 t.test('while the keys cannot be fetched a token is 424 with the reason, and the keys known go on', async t => {
   const issuer = await startIssuer(t)
@@ -146,8 +209,16 @@ t.test('while the keys cannot be fetched a token is 424 with the reason, and the
   const answers: [why: string, answer: NonNullable<typeof issuer.answer>, words: RegExp][] = [
     ['an error', () => ({ status: 500, body: '{}' }), /answered 500/],
     ['no JSON', () => ({ status: 200, body: '<html>' }), /not JSON/],
-    ['another issuer', () => ({ status: 200, body: JSON.stringify({ issuer: 'https://evil.example', jwks_uri: `${issuer.url}/keys` }) }), /names the issuer/],
-    ['keys over plain HTTP', () => ({ status: 200, body: JSON.stringify({ issuer: issuer.url, jwks_uri: 'http://evil.example/keys' }) }), /https/],
+    [
+      'another issuer',
+      () => ({ status: 200, body: JSON.stringify({ issuer: 'https://evil.example', jwks_uri: `${issuer.url}/keys` }) }),
+      /names the issuer/,
+    ],
+    [
+      'keys over plain HTTP',
+      () => ({ status: 200, body: JSON.stringify({ issuer: issuer.url, jwks_uri: 'http://evil.example/keys' }) }),
+      /https/,
+    ],
     ['a redirect', () => ({ status: 302, body: '', headers: { location: `${issuer.url}/other` } }), /redirects/],
     ['too much', () => ({ status: 200, body: `{"x":"${'x'.repeat(1 << 20)}"}` }), /1 MiB/],
     ['no keys', path => (path === '/keys' ? { status: 200, body: '{"keys":7}' } : undefined), /no list of keys/],
@@ -174,17 +245,27 @@ t.test('ten failing tokens a minute are 401, the next 429, and a right one is ta
 t.test('an identity token is no credential anywhere else, and no provider means none is taken', async t => {
   const { issuer, daemon } = await claimed(t)
   const token = await issuer.token({ email: ADA, nonce: await nonceOf(daemon.url) })
-  t.match(await ask(daemon.url, 'GET /info', undefined, bearer(token)), { status: 401, body: { message: /exchange it at POST \/system\/session/ } })
+  t.match(await ask(daemon.url, 'GET /info', undefined, bearer(token)), {
+    status: 401,
+    body: { message: /exchange it at POST \/system\/session/ },
+  })
   const bare = await daemonWith(t, ['system'], beside(daemon))
   t.match(await present(bare.url, token), { status: 401, body: { message: /no identity provider is configured/ } })
 })
 
 t.test('from a process of its own the group signs people in as well', async t => {
   const issuer = await startIssuer(t)
-  const daemon = await daemonWith(t, ['system'], { apart: ['system'], deployment: { identity: { claim: 'code', providers: [issuer.provider] } } })
+  const daemon = await daemonWith(t, ['system'], {
+    apart: ['system'],
+    deployment: { identity: { claim: 'code', providers: [issuer.provider] } },
+  })
   const token = await issuer.token({ email: ADA, nonce: await nonceOf(daemon.url) })
   t.equal((await present(daemon.url, token)).status, 409)
-  t.match(await present(daemon.url, token, { claim: daemon.auth.claim! }), { status: 200, body: { role: 'owner' } }, 'it was given back')
+  t.match(
+    await present(daemon.url, token, { claim: daemon.auth.claim! }),
+    { status: 200, body: { role: 'owner' } },
+    'it was given back',
+  )
   t.equal((await present(daemon.url, token)).status, 401)
 })
 

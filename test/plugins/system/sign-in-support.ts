@@ -10,9 +10,16 @@ export interface Answer<T = { [key: string]: unknown; message: string }> {
 }
 
 /** One request with exactly these headers. */
-export const ask = async (url: string, call: string, body?: object, headers: { [name: string]: string } = {}): Promise<Answer> => {
+export const ask = async (
+  url: string,
+  call: string,
+  body?: object,
+  headers: { [name: string]: string } = {},
+): Promise<Answer> => {
   const [method = '', path = ''] = call.split(' ')
-  const sent = body ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...headers } } : { headers }
+  const sent = body
+    ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...headers } }
+    : { headers }
   const response = await fetch(url + path, { method, ...sent })
   return { status: response.status, headers: response.headers, body: (await response.json()) as Answer['body'] }
 }
@@ -21,12 +28,26 @@ export const ask = async (url: string, call: string, body?: object, headers: { [
 export const bearer = (token: string): { authorization: string } => ({ authorization: `Bearer ${token}` })
 
 /** A nonce as a sign-in page gets it. */
-export const nonceOf = async (url: string): Promise<string> => String((await ask(url, 'GET /system/sign-in')).body.nonce)
+export const nonceOf = async (url: string): Promise<string> =>
+  String((await ask(url, 'GET /system/sign-in')).body.nonce)
 
 /** Presents an identity token. */
-export const present = (url: string, token: string, body: object = {}, headers: { [name: string]: string } = {}): Promise<Answer> =>
-  ask(url, 'POST /system/session', body, { ...bearer(token), ...headers })
+export const present = (
+  url: string,
+  token: string,
+  body: object = {},
+  headers: { [name: string]: string } = {},
+): Promise<Answer> => ask(url, 'POST /system/session', body, { ...bearer(token), ...headers })
 
 /** Signs a person in with a right token of an issuer. */
-export const signInAs = async ({ url }: Pick<Support, 'url'>, issuer: Issuer, email: string, body: object = {}): Promise<Answer<OpenedSession>> =>
-  (await present(url, await issuer.token({ email, nonce: await nonceOf(url) }), body)) as unknown as Answer<OpenedSession>
+export const signInAs = async (
+  { url }: Pick<Support, 'url'>,
+  issuer: Issuer,
+  email: string,
+  body: object = {},
+): Promise<Answer<OpenedSession>> =>
+  (await present(
+    url,
+    await issuer.token({ email, nonce: await nonceOf(url) }),
+    body,
+  )) as unknown as Answer<OpenedSession>

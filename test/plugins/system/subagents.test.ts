@@ -15,8 +15,14 @@ t.test('who may read: no stranger, an editor token only the records of its own',
   const idOf = (conversation: string) => sessions.find(({ conversationId }) => conversationId === conversation)!.id
   const { messages } = await editor.call('GET /system/subagents/{id}/transcript', { id: idOf('mine') })
   t.match(messages, exactly({ role: 'user' }, { role: 'assistant', text: 'of the editor' }))
-  t.match(await refusal(editor.call('GET /system/subagents/{id}/transcript', { id: idOf('other') })), { status: 404, message: /no helper/ })
-  t.match(await (await daemon.token('read')).client.call('GET /system/subagents/{id}/transcript', { id: idOf('other') }), { messages: exactly({}, { text: 'of the owner' }) })
+  t.match(await refusal(editor.call('GET /system/subagents/{id}/transcript', { id: idOf('other') })), {
+    status: 404,
+    message: /no helper/,
+  })
+  t.match(
+    await (await daemon.token('read')).client.call('GET /system/subagents/{id}/transcript', { id: idOf('other') }),
+    { messages: exactly({}, { text: 'of the owner' }) },
+  )
 })
 
 t.test('the list is paged, by conversation and by what is at work', async t => {
@@ -24,11 +30,21 @@ t.test('the list is paged, by conversation and by what is at work', async t => {
   await runTurn(client, 'a', 'helper one\n| say 1\nhelper two\n| say 2\nhelper three\n| say 3')
   await runTurn(client, 'b', 'helper four\n| say 4')
   const first = await client.call('GET /system/subagents', { limit: 2 })
-  t.match(first.sessions.map(({ description }) => description), exactly('four', 'three'))
+  t.match(
+    first.sessions.map(({ description }) => description),
+    exactly('four', 'three'),
+  )
   const second = await client.call('GET /system/subagents', { before: first.next! })
-  t.match(second.sessions.map(({ description }) => description), exactly('two', 'one'))
+  t.match(
+    second.sessions.map(({ description }) => description),
+    exactly('two', 'one'),
+  )
   t.equal(second.next, undefined)
-  t.equal((await client.call('GET /system/subagents', { limit: 1000, conversationId: 'b' })).sessions.length, 1, 'more than the most counts as the most')
+  t.equal(
+    (await client.call('GET /system/subagents', { limit: 1000, conversationId: 'b' })).sessions.length,
+    1,
+    'more than the most counts as the most',
+  )
   t.same((await client.call('GET /system/subagents', { status: 'live' })).sessions, [])
   t.match(await refusal(client.call('GET /system/subagents', { limit: 0 as never })), { status: 400 })
   t.match(await refusal(client.call('GET /system/subagents/{id}/transcript', { id: 'none' })), { status: 404 })
@@ -43,8 +59,14 @@ t.test('without the group that runs agents there are no helpers', async t => {
 t.test('somebody limited to areas sees no helpers of conversations outside them', async t => {
   const daemon = await daemonWith(t, ['system', 'agent', 'agents'])
   await runTurn(daemon.client, 'root', 'helper one\n| say secret')
-  const limited = { caller: { kind: 'session', actor: 'v@example.org', email: 'v@example.org', role: 'viewer', areas: ['docs'] }, signal: new AbortController().signal, trusted: true } as const
+  const limited = {
+    caller: { kind: 'session', actor: 'v@example.org', email: 'v@example.org', role: 'viewer', areas: ['docs'] },
+    signal: new AbortController().signal,
+    trusted: true,
+  } as const
   t.same(await daemon.kernel.calls.answer('GET /system/subagents', {}, limited), { sessions: [] })
   const { id } = (await daemon.client.call('GET /system/subagents', {})).sessions[0]!
-  t.match(await refusal(daemon.kernel.calls.answer('GET /system/subagents/{id}/transcript', { id }, limited)), { status: 404 })
+  t.match(await refusal(daemon.kernel.calls.answer('GET /system/subagents/{id}/transcript', { id }, limited)), {
+    status: 404,
+  })
 })

@@ -15,13 +15,27 @@ import { exactly } from '../../support/lists.js'
 
 const CONTEXT = { signal: new AbortController().signal, trusted: false }
 
-const CALLS = ['GET /info', 'POST /system/sessions/revoke', 'POST /system/control/tokens', 'GET /system/control/tokens', 'DELETE /system/control/tokens/x']
+const CALLS = [
+  'GET /info',
+  'POST /system/sessions/revoke',
+  'POST /system/control/tokens',
+  'GET /system/control/tokens',
+  'DELETE /system/control/tokens/x',
+]
 
 const bare = async ({ url }: Support, call: string, { body, ...headers }: { [name: string]: string } = {}) => {
   const [method, path] = call.split(' ') as [string, string]
   const sent = method === 'GET' ? {} : { body: body ?? '{}' }
-  const response = await fetch(url + path, { method, headers: { 'content-type': 'application/json', ...headers }, ...sent })
-  return { status: response.status, headers: response.headers, body: (await response.json()) as { [key: string]: unknown; message: string } }
+  const response = await fetch(url + path, {
+    method,
+    headers: { 'content-type': 'application/json', ...headers },
+    ...sent,
+  })
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as { [key: string]: unknown; message: string },
+  }
 }
 
 const openSession = (daemon: Support, input: object, headers: { [name: string]: string } = {}) =>
@@ -44,7 +58,8 @@ t.test('a control token reaches the info by its scope and nothing else of the gr
     const { token } = await daemon.token(scope)
     for (const call of CALLS) {
       const { status, body } = await bare(daemon, call, { 'x-sandbox-control': token })
-      if (call === 'GET /info' && scope !== 'editor') t.match([status, body], exactly(200, { me: { kind: 'token', scope } }))
+      if (call === 'GET /info' && scope !== 'editor')
+        t.match([status, body], exactly(200, { me: { kind: 'token', scope } }))
       else t.match([status, body.message], exactly(403, `found scope ${scope}`), `${scope} ${call}`)
     }
   }
@@ -53,7 +68,12 @@ t.test('a control token reaches the info by its scope and nothing else of the gr
 t.test('the info says what this daemon is and who asks', async t => {
   const daemon = await daemonWith(t, ['system'])
   const info = await daemon.client.call('GET /info')
-  t.match(info, { contract: '1', base: daemon.url, boot: { ready: true }, me: { actor: 'owner@sandbox.local', kind: 'session', role: 'owner' } })
+  t.match(info, {
+    contract: '1',
+    base: daemon.url,
+    boot: { ready: true },
+    me: { actor: 'owner@sandbox.local', kind: 'session', role: 'owner' },
+  })
   t.ok(info.routes.includes('system.info'))
   const { headers } = await daemon.fetch('/info')
   t.equal((await daemon.fetch('/info', { headers: { 'if-none-match': headers.get('etag')! } })).status, 304)
@@ -86,8 +106,14 @@ t.test('a login code opens a session of the owner, once', async t => {
   const daemon = await daemonWith(t, ['system'])
   const login = await daemon.auth.mintLogin()
   const first = await openSession(daemon, { login, device: ' my\u202e laptop ' })
-  t.match([first.status, first.body], exactly(200, { email: 'owner@sandbox.local', role: 'owner', renewed: false, token: /^sbs_/ }))
-  t.match(await bare(daemon, 'GET /info', bearer(String(first.body.token))), { status: 200, body: { me: { sessionId: first.body.id } } })
+  t.match(
+    [first.status, first.body],
+    exactly(200, { email: 'owner@sandbox.local', role: 'owner', renewed: false, token: /^sbs_/ }),
+  )
+  t.match(await bare(daemon, 'GET /info', bearer(String(first.body.token))), {
+    status: 200,
+    body: { me: { sessionId: first.body.id } },
+  })
   t.match(await openSession(daemon, { login }), { status: 401, body: { message: /unknown, used or expired/ } })
 })
 
@@ -98,7 +124,8 @@ t.test('a login code is refused over plain HTTP that is not of this machine alon
   const named = await new Promise<{ status?: number; body: string }>((resolve, reject) => {
     const headers = { host: 'sandbox.example', 'content-type': 'application/json' }
     const sent = request(`${daemon.url}/system/session`, { method: 'POST', headers }, async response =>
-      resolve({ ...(response.statusCode && { status: response.statusCode }), body: await text(response) }))
+      resolve({ ...(response.statusCode && { status: response.statusCode }), body: await text(response) }),
+    )
     sent.on('error', reject).end(JSON.stringify({ login }))
   })
   t.match(named, { status: 403, body: /HTTPS/ })
@@ -108,7 +135,10 @@ t.test('a login code is refused over plain HTTP that is not of this machine alon
 t.test('over HTTPS through a trusted proxy a login code is taken', async t => {
   const daemon = await daemonWith(t, ['system'], { deployment: { http: { trustedProxies: ['127.0.0.1'] } } })
   const login = await daemon.auth.mintLogin()
-  t.equal((await openSession(daemon, { login }, { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' })).status, 200)
+  t.equal(
+    (await openSession(daemon, { login }, { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' })).status,
+    200,
+  )
 })
 
 t.test('a session presented is renewed: same id, new token', async t => {
@@ -126,9 +156,17 @@ t.test('what proves nothing is refused, each in its way', async t => {
   t.match(await openSession(daemon, { device: 'x' }), { status: 400 })
   t.match(await openSession(daemon, { login: '' }), { status: 400, body: { errors: exactly({ path: 'login' }) } })
   t.match(await openSession(daemon, { login: 'x'.repeat(129) }), { status: 400 })
-  for (const code of [{ login: 'x' }, { invite: 'x', name: 'Ada' }, { claim: 'x' }]) t.match(await openSession(daemon, code), { status: 401, body: { message: one } })
-  t.match(await openSession(daemon, { invite: await daemon.auth.mintLogin(), name: 'Ada' }), { status: 401 }, 'a login code is no invitation')
-  t.match(await openSession(daemon, {}, bearer('eyJh.eyJp.c2ln')), { status: 401, body: { message: 'no identity provider is configured' } })
+  for (const code of [{ login: 'x' }, { invite: 'x', name: 'Ada' }, { claim: 'x' }])
+    t.match(await openSession(daemon, code), { status: 401, body: { message: one } })
+  t.match(
+    await openSession(daemon, { invite: await daemon.auth.mintLogin(), name: 'Ada' }),
+    { status: 401 },
+    'a login code is no invitation',
+  )
+  t.match(await openSession(daemon, {}, bearer('eyJh.eyJp.c2ln')), {
+    status: 401,
+    body: { message: 'no identity provider is configured' },
+  })
   await signIn(daemon)
   t.match(await openSession(daemon, { claim: 'x' }), { status: 409, body: { message: 'already has an owner' } })
 })
@@ -136,21 +174,27 @@ t.test('what proves nothing is refused, each in its way', async t => {
 t.test('wrong codes of every kind lock nobody out', async t => {
   const daemon = await daemonWith(t, ['system'])
   for (let n = 0; n < 30; n++) {
-    for (const code of [{ login: 'x' }, { invite: 'x', name: 'Ada' }]) t.equal((await openSession(daemon, code)).status, 401)
+    for (const code of [{ login: 'x' }, { invite: 'x', name: 'Ada' }])
+      t.equal((await openSession(daemon, code)).status, 401)
   }
   t.equal((await openSession(daemon, { login: await daemon.auth.mintLogin() })).status, 200)
 })
 
 t.test('a session is ended by itself, by id, by person, or with all others', async t => {
   const daemon = await daemonWith(t, ['system'])
-  const revoke = async (token: string, input: object) => bare(daemon, 'POST /system/sessions/revoke', { ...bearer(token), body: JSON.stringify(input) })
+  const revoke = async (token: string, input: object) =>
+    bare(daemon, 'POST /system/sessions/revoke', { ...bearer(token), body: JSON.stringify(input) })
   const [a, b, c, d] = [await signIn(daemon), await signIn(daemon), await signIn(daemon), await signIn(daemon)]
   t.match(await revoke(a.token, { current: true }), { status: 200, body: { ok: true, revoked: 1 } })
   t.equal((await revoke(a.token, { current: true })).status, 401)
   t.match(await revoke(b.token, { id: c.id }), { body: { revoked: 1 } })
   t.match(await revoke(b.token, { id: c.id }), { body: { revoked: 0 } })
   t.match(await revoke(b.token, { email: 'nobody@sandbox.local' }), { body: { revoked: 0 } })
-  t.match(await revoke(b.token, { email: 'Owner@Sandbox.local' }), { body: { revoked: 3 } }, 'this one, another, and the one of the socket')
+  t.match(
+    await revoke(b.token, { email: 'Owner@Sandbox.local' }),
+    { body: { revoked: 3 } },
+    'this one, another, and the one of the socket',
+  )
   t.equal((await revoke(d.token, {})).status, 401)
   const e = await signIn(daemon)
   t.match(await revoke(e.token, {}), { body: { revoked: 1 } })
@@ -159,9 +203,20 @@ t.test('a session is ended by itself, by id, by person, or with all others', asy
 t.test('more than one of the three is refused and ends nothing', async t => {
   const daemon = await daemonWith(t, ['system'])
   const { token, id, email } = await signIn(daemon)
-  const bodies = [{ current: true, id }, { id, email }, { current: true, email }, { current: true, id, email }, { current: false }, { id: '' }]
+  const bodies = [
+    { current: true, id },
+    { id, email },
+    { current: true, email },
+    { current: true, id, email },
+    { current: false },
+    { id: '' },
+  ]
   for (const body of bodies) {
-    t.equal((await bare(daemon, 'POST /system/sessions/revoke', { ...bearer(token), body: JSON.stringify(body) })).status, 400, JSON.stringify(body))
+    t.equal(
+      (await bare(daemon, 'POST /system/sessions/revoke', { ...bearer(token), body: JSON.stringify(body) })).status,
+      400,
+      JSON.stringify(body),
+    )
   }
   t.equal((await bare(daemon, 'GET /info', bearer(token))).status, 200)
 })
@@ -169,9 +224,18 @@ t.test('more than one of the three is refused and ends nothing', async t => {
 t.test('a token is minted with a label as a person sees it, listed without its value, and revoked', async t => {
   const daemon = await daemonWith(t, ['system'])
   const heard: unknown[] = []
-  daemon.kernel.events.on('token.minted', 'test', async (_, input) => void heard.push((input as { data: unknown }).data))
-  const { id, token } = await daemon.client.call('POST /system/control/tokens', { label: ' e\u0301di\u200btor \u202e', scope: 'read' })
-  t.match(await bare(daemon, 'GET /info', { 'x-sandbox-control': token }), { body: { me: { actor: 'token:\u00e9ditor' } } })
+  daemon.kernel.events.on(
+    'token.minted',
+    'test',
+    async (_, input) => void heard.push((input as { data: unknown }).data),
+  )
+  const { id, token } = await daemon.client.call('POST /system/control/tokens', {
+    label: ' e\u0301di\u200btor \u202e',
+    scope: 'read',
+  })
+  t.match(await bare(daemon, 'GET /info', { 'x-sandbox-control': token }), {
+    body: { me: { actor: 'token:\u00e9ditor' } },
+  })
   const { tokens } = await daemon.client.call('GET /system/control/tokens')
   t.match(tokens, exactly({ id, label: '\u00e9ditor', scope: 'read', createdBy: 'owner@sandbox.local' }))
   t.notMatch(JSON.stringify(tokens), token.split('.')[1])
@@ -185,8 +249,15 @@ t.test('a token is minted with a label as a person sees it, listed without its v
 t.test('a label nobody can see, no scope, a wrong one and an end in the past are refused', async t => {
   const daemon = await daemonWith(t, ['system'])
   const bodies = [
-    { label: ' \u200b\u2066 ', scope: 'read' }, { label: '', scope: 'read' }, { label: 'a\nb', scope: 'read' }, { label: 'x'.repeat(61), scope: 'read' },
-    { label: 'x' }, { label: 'x', scope: 'owner' }, { label: 'x', scope: 'read', expiresAt: 1 }, { label: 'x', scope: 'read', expiresAt: -1 }, { scope: 'read' },
+    { label: ' \u200b\u2066 ', scope: 'read' },
+    { label: '', scope: 'read' },
+    { label: 'a\nb', scope: 'read' },
+    { label: 'x'.repeat(61), scope: 'read' },
+    { label: 'x' },
+    { label: 'x', scope: 'owner' },
+    { label: 'x', scope: 'read', expiresAt: 1 },
+    { label: 'x', scope: 'read', expiresAt: -1 },
+    { scope: 'read' },
   ]
   for (const body of bodies) {
     const { status } = await daemon.fetch('/system/control/tokens', { method: 'POST', body: JSON.stringify(body) })
@@ -195,20 +266,35 @@ t.test('a label nobody can see, no scope, a wrong one and an end in the past are
   t.strictSame(await daemon.client.call('GET /system/control/tokens'), { tokens: [] })
 })
 
-t.test('who is not the owner ends their own sessions and nobody else\'s', async t => {
+t.test("who is not the owner ends their own sessions and nobody else's", async t => {
   const caller: Caller = { kind: 'session', actor: 'ada@b.c', role: 'maintainer', email: 'ada@b.c', sessionId: 's' }
   const asked: unknown[] = []
-  const host = { serves: async () => false, call: async (_: string, input: unknown) => (asked.push(input), { revoked: 1, lasting: 0 }) } as unknown as Host
-  const revoke = (input: { current?: true; id?: string; email?: string }) => revokeSessions(host, input, { ...CONTEXT, caller })
+  const host = {
+    serves: async () => false,
+    call: async (_: string, input: unknown) => (asked.push(input), { revoked: 1, lasting: 0 }),
+  } as unknown as Host
+  const revoke = (input: { current?: true; id?: string; email?: string }) =>
+    revokeSessions(host, input, { ...CONTEXT, caller })
   for (const others of [{}, { email: 'bob@b.c' }]) t.match(await refusalOf(() => revoke(others)), { status: 403 })
   t.strictSame(asked, [])
   for (const own of [{ current: true as const }, { id: 's' }, { id: 'x' }, { email: 'Ada@b.c' }]) await revoke(own)
-  t.strictSame(asked, [{ id: 's' }, { id: 's' }, { id: 'x', email: 'ada@b.c' }, { email: 'ada@b.c' }], 'the kernel refuses x when it is not of ada')
+  t.strictSame(
+    asked,
+    [{ id: 's' }, { id: 's' }, { id: 'x', email: 'ada@b.c' }, { email: 'ada@b.c' }],
+    'the kernel refuses x when it is not of ada',
+  )
 })
 
 t.test('only a session of the owner mints, whoever the route let through', async t => {
-  const host = { call: () => t.fail('nothing is asked of the kernel'), emit: () => t.fail('nothing is told') } as unknown as Host
-  for (const caller of [{ kind: 'session', role: 'maintainer' }, { kind: 'token', role: 'owner' }, { kind: 'plugin', role: 'owner' }] as const) {
+  const host = {
+    call: () => t.fail('nothing is asked of the kernel'),
+    emit: () => t.fail('nothing is told'),
+  } as unknown as Host
+  for (const caller of [
+    { kind: 'session', role: 'maintainer' },
+    { kind: 'token', role: 'owner' },
+    { kind: 'plugin', role: 'owner' },
+  ] as const) {
     const context = { ...CONTEXT, caller: { ...caller, actor: 'x' } }
     t.match(await refusalOf(() => mintToken(host, { label: 'x', scope: 'read' }, context)), { status: 403 })
   }
@@ -218,7 +304,10 @@ t.test('the 101st active token is refused', async t => {
   const daemon = await daemonWith(t, ['system'])
   await Promise.all(Array.from({ length: 60 }, () => daemon.token('read')))
   for (let n = 0; n < 40; n++) await daemon.token('read')
-  t.match(await refusalOf(() => daemon.client.call('POST /system/control/tokens', { label: 'one more', scope: 'read' })), { status: 429 })
+  t.match(
+    await refusalOf(() => daemon.client.call('POST /system/control/tokens', { label: 'one more', scope: 'read' })),
+    { status: 429 },
+  )
 })
 
 t.test('what was answered is on the disk at that moment, unreadable, and in force at the next start', async t => {
@@ -235,7 +324,9 @@ t.test('what was answered is on the disk at that moment, unreadable, and in forc
   await t.test('the next start on what was there', async t => {
     const again = await daemonWith(t, ['system'], { workspace, data: found })
     t.match(await bare(again, 'GET /info', bearer(token)), { body: { me: { role: 'owner' } } })
-    t.match(await bare(again, 'GET /info', { 'x-sandbox-control': kept.token }), { body: { me: { actor: 'token:kept' } } })
+    t.match(await bare(again, 'GET /info', { 'x-sandbox-control': kept.token }), {
+      body: { me: { actor: 'token:kept' } },
+    })
     t.equal((await bare(again, 'GET /info', { 'x-sandbox-control': gone.token })).status, 401)
     t.equal((await openSession(again, { login })).status, 401)
     t.match(await bare(again, 'GET /system/sign-in'), { body: { claimed: true } })
@@ -243,14 +334,33 @@ t.test('what was answered is on the disk at that moment, unreadable, and in forc
 })
 
 t.test('a name is shown without what cannot be seen', async t => {
-  const cases = [['a', 'a'], [' a b ', 'a b'], ['\u202eevil', 'evil'], ['\u3164', ''], ['\u2800\u00ad', ''], ['a\u0308', '\u00e4'], ['\u{e0041}x', 'x'], ['\ud800x', 'x'], ['日本', '日本']]
+  const cases = [
+    ['a', 'a'],
+    [' a b ', 'a b'],
+    ['\u202eevil', 'evil'],
+    ['\u3164', ''],
+    ['\u2800\u00ad', ''],
+    ['a\u0308', '\u00e4'],
+    ['\u{e0041}x', 'x'],
+    ['\ud800x', 'x'],
+    ['日本', '日本'],
+  ]
   for (const [given, shown] of cases) t.equal(plainValue(given!), shown, JSON.stringify(given))
 })
 
 t.test('programs are answered from memory, one row each, and looked at again in the background', async t => {
   const clock = { now: 0 }
-  const row = (over: Partial<Program>): Program => ({ name: 'git', present: false, neededBy: ['a'], install: 'apt install git', ...over })
-  const given = [[[row({}), row({ name: 'bwrap' })], [row({ present: true, version: '2', neededBy: ['b', 'a'] })]], [[row({ name: 'new' })]]]
+  const row = (over: Partial<Program>): Program => ({
+    name: 'git',
+    present: false,
+    neededBy: ['a'],
+    install: 'apt install git',
+    ...over,
+  })
+  const given = [
+    [[row({}), row({ name: 'bwrap' })], [row({ present: true, version: '2', neededBy: ['b', 'a'] })]],
+    [[row({ name: 'new' })]],
+  ]
   const programs = new Programs({ collect: async () => (given.shift() ?? []) as never }, () => clock.now)
   await programs.look()
   t.strictSame(programs.known, [row({ name: 'bwrap' }), row({ present: true, version: '2', neededBy: ['a', 'b'] })])

@@ -38,7 +38,10 @@ interface Seat {
 const seated = async (terminals: Terminals, session: string, cols = 80, rows = 24): Promise<Seat> => {
   const left = new AbortController()
   const frames = new Inbox<TerminalClientFrame>({ full: 1e6, room: 1, pause: () => {}, resume: () => {} })
-  const shown = await terminals.attach({ session, ticket: '', cols, rows }, { caller, signal: left.signal, trusted: true, frames })
+  const shown = await terminals.attach(
+    { session, ticket: '', cols, rows },
+    { caller, signal: left.signal, trusted: true, frames },
+  )
   const parts: string[] = []
   let end = ''
   let wake = () => {}
@@ -81,13 +84,18 @@ const seated = async (terminals: Terminals, session: string, cols = 80, rows = 2
 const memoryOf = (data: string, name: string): number => {
   try {
     const cwd = join(data, 'system', 'terminals')
-    const pid = execFileSync('tmux', ['-S', name, '-N', 'display-message', '-p', '#{pid}'], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+    const pid = execFileSync('tmux', ['-S', name, '-N', 'display-message', '-p', '#{pid}'], {
+      cwd,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim()
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
   } catch {
     return 0
   }
 }
-const numbers = async (text: string): Promise<number[]> => (await linesOf(text)).filter(line => /^\d+$/.test(line)).map(Number)
+const numbers = async (text: string): Promise<number[]> =>
+  (await linesOf(text)).filter(line => /^\d+$/.test(line)).map(Number)
 const upTo = (last: number, from = 1) => Array.from({ length: last - from + 1 }, (_, at) => at + from)
 
 type Shell = ConstructorParameters<typeof Tmux>[0]['shell']
@@ -97,18 +105,33 @@ export type MakeBackend = (folder: string, shell: Shell, changed: () => void, ca
 export const testBackend = (kind: string, make: MakeBackend): void => {
   const withTerminals = async (t: Test, now: () => number = Date.now) => {
     const folder = openFolder(t)
-    const place = { workspace: join(folder, 'workspace'), data: join(folder, 'data'), hidden: [], grants: { read: [], write: [] } }
+    const place = {
+      workspace: join(folder, 'workspace'),
+      data: join(folder, 'data'),
+      hidden: [],
+      grants: { read: [], write: [] },
+    }
     mkdirSync(place.workspace)
     mkdirSync(place.data, { mode: 0o700 })
     const changed: (string | undefined)[] = []
-    const backend = await make(join(place.data, 'system', 'terminals'), opening => shellCommand(place, opening), () => changed.push(undefined), captureIn(place.data))
+    const backend = await make(
+      join(place.data, 'system', 'terminals'),
+      opening => shellCommand(place, opening),
+      () => changed.push(undefined),
+      captureIn(place.data),
+    )
     t.teardown(async () => {
       for (const { name } of await backend.list()) await backend.kill(name)
       await backend.close()
       endTerminals(place.data)
     })
     const terminals = new Terminals({
-      workspace: place.workspace, backend: async () => backend, sees: async () => true, changed: name => changed.push(name), recorded: async () => {}, now,
+      workspace: place.workspace,
+      backend: async () => backend,
+      sees: async () => true,
+      changed: name => changed.push(name),
+      recorded: async () => {},
+      now,
     })
     const opened = async (name = 'web-a', more: { cols?: number; rows?: number; command?: string } = {}) => {
       await terminals.open({ name, ...more }, context())
@@ -119,8 +142,8 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
       const first = await Promise.race([seat.shows(/ready> $/), late])
       waited.abort()
       if (first !== 'late') return seat
-      // On a loaded machine somebody who attaches in the moment a session of tmux begins is now and then sent nothing more than
-      // its first screen (tmux 3.3a). Who attaches again sees all of it.
+      // On a loaded machine somebody who attaches in the moment a session of tmux begins is now and then sent nothing
+      // more than its first screen (tmux 3.3a). Who attaches again sees all of it.
       seat.leave()
       const again = await seated(terminals, name, more.cols, more.rows)
       again.type('\r')
@@ -138,7 +161,8 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     const two = await seated(terminals, 'web-a', 60, 40)
     t.equal((await terminals.list(caller))[0]!.attached, 2)
     // A size reaches the program a moment later.
-    const sized = (size: string) => `while [ "$(stty size)" != "${size}" ]; do sleep 0.05; done; echo now""-${size.replace(' ', 'x')}\r`
+    const sized = (size: string) =>
+      `while [ "$(stty size)" != "${size}" ]; do sleep 0.05; done; echo now""-${size.replace(' ', 'x')}\r`
     two.type(sized('24 60'))
     await Promise.all([one, two].map(seat => seat.shows(/now-24x60/)))
     one.say({ type: 'resize', cols: 100, rows: 30 })
@@ -183,7 +207,8 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     const go = seat.hold()
     const most = 1_500_000
     seat.type(`clear; stty -onlcr; echo beg""un; { seq 1 ${most}; echo fin""ished; } | tee progress.txt\r`)
-    const size = () => (existsSync(join(workspace, 'progress.txt')) ? statSync(join(workspace, 'progress.txt')).size : 0)
+    const size = () =>
+      existsSync(join(workspace, 'progress.txt')) ? statSync(join(workspace, 'progress.txt')).size : 0
     // It is held up when it writes nothing for a while.
     let held = -1
     for (let now = size(); now !== held || now === 0; now = size()) {
@@ -226,13 +251,18 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     for (const name of names) await terminals.open({ name, command: 'sleep 0.3; exit 7' }, context())
     const codes = async () => (await terminals.list(caller)).map(({ exitCode }) => exitCode)
     while ((await codes()).some(code => code === undefined)) await delay(50)
-    t.same(await codes(), names.map(() => 7))
+    t.same(
+      await codes(),
+      names.map(() => 7),
+    )
   })
 
   t.test(title('a program that fills the screen is drawn for who comes later, with what lies behind it'), async t => {
     const { terminals, opened } = await withTerminals(t)
     const seat = await opened()
-    seat.type('clear; echo beh""ind; printf "\\033[?1049h\\033[2J\\033[5;3Hin""front\\033[?25l\\033[?1002h\\033[?1006h"; cat\r')
+    seat.type(
+      'clear; echo beh""ind; printf "\\033[?1049h\\033[2J\\033[5;3Hin""front\\033[?25l\\033[?1002h\\033[?1006h"; cat\r',
+    )
     await seat.shows(/infront/)
     const later = await seated(terminals, 'web-a')
     const text = await later.shows(/infront/)
@@ -289,17 +319,29 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
         await delay(20)
       }
     }
-    const command = 'echo "authorization: Bearer hidden-value"; echo "sbc_hiddenvalue123"; printf "\\033[31mno col%s\\033[0m\\n" our; seq 1 3000'
+    const command =
+      'echo "authorization: Bearer hidden-value"; echo "sbc_hiddenvalue123"; printf "\\033[31mno '
+      + 'col%s\\033[0m\\n" our; seq 1 3000'
     await terminals.open({ name: 'web-a', command }, context())
     const text = await shows(/\n3000\n/)
     t.match(text, /^\[.* the terminal begins\]\n/)
     t.match(text, /\nauthorization: \[redacted\]\nsbc_\[redacted\]\nno colour\n1\n2\n/)
     t.notMatch(text, /hidden|\x1b/)
-    t.same(text.split('\n').filter(line => /^\d+$/.test(line)).map(Number), upTo(3_000))
+    t.same(
+      text
+        .split('\n')
+        .filter(line => /^\d+$/.test(line))
+        .map(Number),
+      upTo(3_000),
+    )
     const seat = await seated(terminals, 'web-a', 40, 10)
     seat.type(`echo ${'word '.repeat(30)}; exit 3\r`)
     t.equal(await seat.exit, 3)
-    t.match(await shows(/the terminal has ended\]\n$/), new RegExp(`\\n${'word '.repeat(30).trim()} *\\n`), 'a line that is broken in the window is one')
+    t.match(
+      await shows(/the terminal has ended\]\n$/),
+      new RegExp(`\\n${'word '.repeat(30).trim()} *\\n`),
+      'a line that is broken in the window is one',
+    )
     while (isLive(path)) await delay(10)
     t.same(readdirSync(join(data, 'logs', 'terminals')), ['web-a.log'])
   })
@@ -314,12 +356,17 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
       most = Math.max(most, memoryOf(data, 'web-a'))
       await delay(100)
     }
-    const lines = [`${path}.2`, `${path}.1`, path].filter(each => existsSync(each)).flatMap(each => readFileSync(each, 'utf8').trimEnd().split('\n'))
+    const lines = [`${path}.2`, `${path}.1`, path]
+      .filter(each => existsSync(each))
+      .flatMap(each => readFileSync(each, 'utf8').trimEnd().split('\n'))
     const seen = lines.filter(line => /^\d{70}$/.test(line)).map(Number)
     const skipped = lines.reduce((sum, line) => sum + Number(/ (\d+) lines skipped/.exec(line)?.[1] ?? 0), 0)
     // A prompt or the echo of the command may be among them.
     t.ok(Math.abs(seen.length + skipped - last) <= 2, `${seen.length} and ${skipped}`)
-    t.ok(seen.every((number, at) => at === 0 || number > seen[at - 1]!), 'in order')
+    t.ok(
+      seen.every((number, at) => at === 0 || number > seen[at - 1]!),
+      'in order',
+    )
     t.equal(seen.at(-1), last)
     t.ok(most < 64 << 20, `${most >> 20} MiB`)
   })
@@ -335,8 +382,14 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     t.equal(whole.lines, whole.text.split('\n').length)
     t.equal(whole.truncated, false)
     const last = await terminals.scrollback('web-a', 3, caller)
-    t.same({ ...last, text: last.text.trim() }, { name: 'web-a', text: '500\nfinished\nready>', lines: 3, truncated: true })
+    t.same(
+      { ...last, text: last.text.trim() },
+      { name: 'web-a', text: '500\nfinished\nready>', lines: 3, truncated: true },
+    )
     await t.rejects(terminals.scrollback('web-b', undefined, caller), { name: 'Refusal', reason: 'not-found' })
-    await t.rejects(terminals.scrollback('web-a', 3, { ...caller, role: 'collaborator' }), { name: 'Refusal', reason: 'forbidden' })
+    await t.rejects(terminals.scrollback('web-a', 3, { ...caller, role: 'collaborator' }), {
+      name: 'Refusal',
+      reason: 'forbidden',
+    })
   })
 }

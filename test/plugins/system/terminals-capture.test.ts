@@ -12,11 +12,18 @@ const captured = async (t: Test) => {
   const folder = t.testdir()
   const path = join(folder, 'terminals', 'web-a.log')
   const capture = await Capture.open(path, SIZE)
-  return { capture, path, text: () => (existsSync(path) ? readFileSync(path, 'utf8') : ''), lines: () => readFileSync(path, 'utf8').trimEnd().split('\n') }
+  return {
+    capture,
+    path,
+    text: () => (existsSync(path) ? readFileSync(path, 'utf8') : ''),
+    lines: () => readFileSync(path, 'utf8').trimEnd().split('\n'),
+  }
 }
 /** Every line of a log that was rotated, the oldest first. */
-const wholeOf = (path: string): string[] => [`${path}.2`, `${path}.1`, path].filter(existsSync).flatMap(each => readFileSync(each, 'utf8').trimEnd().split('\n'))
-const skippedIn = (lines: readonly string[]): number => lines.reduce((sum, line) => sum + Number(/ (\d+) lines skipped/.exec(line)?.[1] ?? 0), 0)
+const wholeOf = (path: string): string[] =>
+  [`${path}.2`, `${path}.1`, path].filter(existsSync).flatMap(each => readFileSync(each, 'utf8').trimEnd().split('\n'))
+const skippedIn = (lines: readonly string[]): number =>
+  lines.reduce((sum, line) => sum + Number(/ (\d+) lines skipped/.exec(line)?.[1] ?? 0), 0)
 
 t.test('lines are written as they come, and the last one and the end of the terminal when it is over', async t => {
   const { capture, text, lines } = await captured(t)
@@ -25,7 +32,10 @@ t.test('lines are written as they come, and the last one and the end of the term
   capture.said(Buffer.from('ds\r\n$ '))
   while (!text().includes('words\nwords\n')) await delay(10)
   await capture.end('the terminal has ended')
-  t.match(lines().map(line => line.replace(/^\[[\d-]+T[\d:.]+Z /, '[')), exactly('[the terminal begins]', '$ echo words', 'words', '$ ', '[the terminal has ended]'))
+  t.match(
+    lines().map(line => line.replace(/^\[[\d-]+T[\d:.]+Z /, '[')),
+    exactly('[the terminal begins]', '$ echo words', 'words', '$ ', '[the terminal has ended]'),
+  )
   capture.said(Buffer.from('more\r\n'))
   capture.resize(SIZE)
   await capture.end('again')
@@ -36,9 +46,16 @@ t.test('credentials are replaced, in whatever pieces they come and however the s
   const { capture, text } = await captured(t)
   const said = [
     `$ curl -H 'authorization: Bearer hidden-in-the-header' https://ann:hiddenpass@example.org/?ticket=hiddenticket`,
-    'sbc_hiddentokenvalue.hidden and {"token":"x"}', '-----BEGIN RSA PRIVATE KEY-----', 'Proc-Type: 4,ENCRYPTED', ...Array.from({ length: 60 }, () => 'aGlkZGVuIGtleQ=='.repeat(4)),
-    '-----END RSA PRIVATE KEY-----', `$ export T=${'x'.repeat(60)} \x1b[1mghp_hidden${'A'.repeat(30)} \rhidden is a word`, 'after',
-  ].map(line => `${line}\r\n`).join('')
+    'sbc_hiddentokenvalue.hidden and {"token":"x"}',
+    '-----BEGIN RSA PRIVATE KEY-----',
+    'Proc-Type: 4,ENCRYPTED',
+    ...Array.from({ length: 60 }, () => 'aGlkZGVuIGtleQ=='.repeat(4)),
+    '-----END RSA PRIVATE KEY-----',
+    `$ export T=${'x'.repeat(60)} \x1b[1mghp_hidden${'A'.repeat(30)} \rhidden is a word`,
+    'after',
+  ]
+    .map(line => `${line}\r\n`)
+    .join('')
   for (const piece of said.match(/[^]{1,11}/g)!) {
     capture.said(Buffer.from(piece))
     if (piece.includes('Zi')) await delay(1)
@@ -52,7 +69,15 @@ t.test('credentials are replaced, in whatever pieces they come and however the s
 
 t.test('a private key is replaced also where its lines come one by one', async t => {
   const { capture, text } = await captured(t)
-  for (const line of ['before', '-----BEGIN PRIVATE KEY-----', 'aGlkZGVu', 'aGlkZGVu', '-----END PRIVATE KEY-----', 'after', 'last']) {
+  for (const line of [
+    'before',
+    '-----BEGIN PRIVATE KEY-----',
+    'aGlkZGVu',
+    'aGlkZGVu',
+    '-----END PRIVATE KEY-----',
+    'after',
+    'last',
+  ]) {
     capture.said(Buffer.from(`${line}\r\n`))
     await delay(5)
   }
@@ -73,7 +98,10 @@ t.test('what steers a terminal or reorders a line is not in the log', async t =>
 t.test('200 MB take no memory and little time, and every line is there or counted', async t => {
   const { capture, path } = await captured(t)
   const lines = 10_000
-  const piece = (n: number) => Buffer.from(Array.from({ length: lines }, (_, at) => `number ${String(n * lines + at).padStart(12, '0')}\r\n`).join(''))
+  const piece = (n: number) =>
+    Buffer.from(
+      Array.from({ length: lines }, (_, at) => `number ${String(n * lines + at).padStart(12, '0')}\r\n`).join(''),
+    )
   const pieces = 1_000
   let [took, most] = [0, 0]
   for (let n = 0; n < pieces; n++) {
@@ -92,7 +120,10 @@ t.test('200 MB take no memory and little time, and every line is there or counte
   t.ok(tookLess(took, 3_000), `${Math.round(took)} ms to take ${pieces * lines} lines`)
   t.ok(most < 100 << 20, `${most >> 20} MiB at most`)
   t.equal(seen.length + skippedIn(all), pieces * lines)
-  t.ok(seen.every((number, at) => at === 0 || number > seen[at - 1]!), 'in order')
+  t.ok(
+    seen.every((number, at) => at === 0 || number > seen[at - 1]!),
+    'in order',
+  )
   t.equal(seen.at(-1), pieces * lines - 1, 'the last ones are there')
 })
 
@@ -101,7 +132,9 @@ t.test('what is skipped ends whole lines, modes and sequences', async t => {
   const many = (word: string, count: number) => Buffer.from(`${word}\r\n`.repeat(count))
   capture.said(Buffer.from('first\r\ntoken ghp_hidden'))
   await delay(50)
-  capture.said(Buffer.concat([Buffer.from(`${'A'.repeat(40)}\r\n\x1bPq`), many('row', 900_000), Buffer.from('\x1b[?1049h')]))
+  capture.said(
+    Buffer.concat([Buffer.from(`${'A'.repeat(40)}\r\n\x1bPq`), many('row', 900_000), Buffer.from('\x1b[?1049h')]),
+  )
   capture.said(many('drawn', 10))
   await delay(50)
   capture.said(Buffer.concat([many('drawn', 400_000), Buffer.from('\x1b[?1049l'), many('last', 10)]))
@@ -109,8 +142,14 @@ t.test('what is skipped ends whole lines, modes and sequences', async t => {
   const lines = wholeOf(path)
   t.match(lines[0], 'first')
   t.match(lines[1], /\d+ lines skipped/)
-  t.notOk(lines.some(line => line.includes('ghp') || line.includes('AAA')), 'not half a credential')
-  t.same(lines.slice(-11, -1), Array.from({ length: 10 }, () => 'last'))
+  t.notOk(
+    lines.some(line => line.includes('ghp') || line.includes('AAA')),
+    'not half a credential',
+  )
+  t.same(
+    lines.slice(-11, -1),
+    Array.from({ length: 10 }, () => 'last'),
+  )
 })
 
 t.test('an endless line is shown in part, and takes no memory', async t => {

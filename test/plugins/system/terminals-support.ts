@@ -7,7 +7,10 @@ import { daemonWith, type Support, type SupportOptions } from '../../support/dae
 import { talkTo, type Seen, type Talk } from '../../support/sockets/client.js'
 
 /** Writes down terminals as the daemon does, in the logs of a data folder. */
-export const captureIn = (data: string): OpenCapture => (name, size) => Capture.open(join(data, 'logs', 'terminals', `${name}.log`), size)
+export const captureIn =
+  (data: string): OpenCapture =>
+  (name, size) =>
+    Capture.open(join(data, 'logs', 'terminals', `${name}.log`), size)
 
 /** A daemon with group system, whose terminals end with the test. */
 export const withTerminals = async (t: Test, options: SupportOptions = {}, groups = ['system']): Promise<Support> => {
@@ -25,7 +28,10 @@ export interface Attached extends Talk {
 
 /** Attaches to a terminal as a person's browser does: with a ticket. */
 export const attach = async (
-  t: Pick<Test, 'teardown'>, { url, client }: { url: string; client: Client }, session: string, query = '',
+  t: Pick<Test, 'teardown'>,
+  { url, client }: { url: string; client: Client },
+  session: string,
+  query = '',
 ): Promise<Attached> => {
   const { ticket } = await client.call('POST /system/ws-ticket', { for: 'terminal', name: session })
   return attached(await talkTo(t, `${url}/system/terminal?session=${session}&ticket=${ticket}${query}`))
@@ -45,7 +51,10 @@ export const attached = (talk: Talk): Attached => {
     text: take,
     type: data => talk.say({ type: 'input', data }),
     shows: async pattern => {
-      while (!pattern.test(take())) await talk.until(isData).catch(error => Promise.reject(new Error(`${(error as Error).message}; it showed ${take().slice(-500)}`)))
+      while (!pattern.test(take()))
+        await talk
+          .until(isData)
+          .catch(error => Promise.reject(new Error(`${(error as Error).message}; it showed ${take().slice(-500)}`)))
       return text
     },
     exit: async () => (await talk.until(({ type }) => type === 'exit')).code,

@@ -13,7 +13,8 @@ const sealed = (entry: Omit<Entry, 'hash'>): Entry => ({ ...entry, hash: hashOfE
 
 const chain = (length: number): Entry[] => {
   const entries: Entry[] = []
-  for (let seq = 1; seq <= length; seq++) entries.push(sealed({ seq, prev: entries.at(-1)?.hash ?? BEGINNING, type: `did ${seq}` }))
+  for (let seq = 1; seq <= length; seq++)
+    entries.push(sealed({ seq, prev: entries.at(-1)?.hash ?? BEGINNING, type: `did ${seq}` }))
   return entries
 }
 
@@ -35,10 +36,14 @@ t.test('a chain is whole as it was written, and broken by each thing somebody ma
     ['it follows another entry, and its hash fits that', whole.with(2, sealed({ ...third, prev: whole[0]!.hash })), 3],
     ['its number is another, and its hash fits that', whole.with(2, sealed({ ...third, seq: 4 })), 3],
     ['it is gone', whole.toSpliced(2, 1), 3],
-    ['it is gone, and those behind it are numbered anew', [...whole.slice(0, 2), ...whole.slice(3).map(entry => sealed({ ...entry, seq: entry.seq - 1 }))], 3],
+    [
+      'it is gone, and those behind it are numbered anew',
+      [...whole.slice(0, 2), ...whole.slice(3).map(entry => sealed({ ...entry, seq: entry.seq - 1 }))],
+      3,
+    ],
     ['it is there twice', whole.toSpliced(2, 0, third), 4],
-    ['it and the next one are in each other\'s place', [...whole.slice(0, 2), whole[3]!, third, ...whole.slice(4)], 3],
-    ['the last one\'s number is one that fits nothing', whole.with(5, sealed({ ...whole[5]!, seq: 7 })), 6],
+    ["it and the next one are in each other's place", [...whole.slice(0, 2), whole[3]!, third, ...whole.slice(4)], 3],
+    ["the last one's number is one that fits nothing", whole.with(5, sealed({ ...whole[5]!, seq: 7 })), 6],
   ]
   for (const [what, entries, at] of changes) t.equal(brokenAt(entries), at, what)
   t.end()

@@ -23,11 +23,12 @@ const counting = () => {
   const server = new EventEmitter()
   connections.watch(server as Server)
   return {
-    open: (count = 1, address = '127.0.0.1'): Line[] => Array.from({ length: count }, () => {
-      const line = new Line(address)
-      server.emit('connection', line)
-      return line
-    }),
+    open: (count = 1, address = '127.0.0.1'): Line[] =>
+      Array.from({ length: count }, () => {
+        const line = new Line(address)
+        server.emit('connection', line)
+        return line
+      }),
     keep: (line: Line | undefined, credential: string) => connections.keep(line as unknown as Socket, credential),
     end: (credential: string) => connections.end(credential),
   }

@@ -10,13 +10,25 @@ const good: [name: string, headers: string[], found: Credential | undefined][] =
   ['a run', ['x-sandbox-run', 'v'], { kind: 'run', value: 'v' }],
   ['a bearer', ['authorization', 'Bearer sbs_a.b'], { kind: 'bearer', value: 'sbs_a.b' }],
   ['a bearer in any case', ['AUTHORIZATION', 'bEaReR v'], { kind: 'bearer', value: 'v' }],
-  ['control before bearer, whatever the order of headers', ['authorization', 'Bearer v', 'x-sandbox-control', 'c'], { kind: 'token', value: 'c' }],
+  [
+    'control before bearer, whatever the order of headers',
+    ['authorization', 'Bearer v', 'x-sandbox-control', 'c'],
+    { kind: 'token', value: 'c' },
+  ],
   ['control before turn', ['x-sandbox-turn', 'v', 'x-sandbox-control', 'c'], { kind: 'token', value: 'c' }],
   ['turn before extension', ['x-sandbox-extension', 'e', 'x-sandbox-turn', 'v'], { kind: 'turn', value: 'v' }],
   ['extension before run', ['x-sandbox-run', 'r', 'x-sandbox-extension', 'e'], { kind: 'extension', value: 'e' }],
   ['run before bearer', ['authorization', 'Bearer v', 'x-sandbox-run', 'r'], { kind: 'run', value: 'r' }],
-  ['the next header when the first is empty', ['x-sandbox-control', '', 'authorization', 'Bearer v'], { kind: 'bearer', value: 'v' }],
-  ['a header value that looks like a header name', ['a', 'x-sandbox-control', 'x-sandbox-run', 'r'], { kind: 'run', value: 'r' }],
+  [
+    'the next header when the first is empty',
+    ['x-sandbox-control', '', 'authorization', 'Bearer v'],
+    { kind: 'bearer', value: 'v' },
+  ],
+  [
+    'a header value that looks like a header name',
+    ['a', 'x-sandbox-control', 'x-sandbox-run', 'r'],
+    { kind: 'run', value: 'r' },
+  ],
   ['a cookie, which is never read', ['cookie', 'x-sandbox-control=c'], undefined],
 ]
 
@@ -26,7 +38,11 @@ t.test('the first header present and not empty decides', async t => {
 
 const bad: [name: string, headers: string[], status: number][] = [
   ['two control tokens', ['x-sandbox-control', 'a', 'X-SANDBOX-CONTROL', 'a'], 400],
-  ['two bearers behind a good control token', ['x-sandbox-control', 'a', 'authorization', 'Bearer a', 'authorization', 'Bearer b'], 400],
+  [
+    'two bearers behind a good control token',
+    ['x-sandbox-control', 'a', 'authorization', 'Bearer a', 'authorization', 'Bearer b'],
+    400,
+  ],
   ['two empty turns', ['x-sandbox-turn', '', 'x-sandbox-turn', ''], 400],
   ['two hosts', ['Host', 'a', 'host', 'b'], 400],
   ['two origins', ['origin', 'a', 'Origin', 'a'], 400],
@@ -43,7 +59,8 @@ const bad: [name: string, headers: string[], status: number][] = [
 ]
 
 t.test('a head that two readers could read differently is refused', async t => {
-  for (const [name, headers, status] of bad) t.equal((await refusalOf(() => readCredential(readHead(headers)))).status, status, name)
+  for (const [name, headers, status] of bad)
+    t.equal((await refusalOf(() => readCredential(readHead(headers)))).status, status, name)
 })
 
 t.test('no refusal repeats the credential', async t => {
@@ -54,5 +71,8 @@ t.test('no refusal repeats the credential', async t => {
 t.test('an open route reads its own bearer and nothing else', async t => {
   t.equal(readBearer(readHead(['x-sandbox-control', 'a b', 'authorization', 'Bearer v'])), 'v')
   t.equal(readBearer(readHead([])), undefined)
-  t.equal((await refusalOf(() => readBearer(readHead(['authorization', 'Bearer a', 'authorization', 'Bearer a'])))).status, 400)
+  t.equal(
+    (await refusalOf(() => readBearer(readHead(['authorization', 'Bearer a', 'authorization', 'Bearer a'])))).status,
+    400,
+  )
 })

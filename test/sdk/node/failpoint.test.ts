@@ -13,7 +13,8 @@ console.log('twice')
 const run = (point?: string) => {
   const { SANDBOX_FAILPOINT: _none, ...env } = process.env
   const { stdout, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', PASSES], {
-    encoding: 'utf8', env: { ...env, ...(point !== undefined && { SANDBOX_FAILPOINT: point }) },
+    encoding: 'utf8',
+    env: { ...env, ...(point !== undefined && { SANDBOX_FAILPOINT: point }) },
   })
   return { stdout, signal }
 }

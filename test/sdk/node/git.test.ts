@@ -28,11 +28,15 @@ t.test('a code that is no answer is thrown in the words of git', async t => {
   const error = await git(dir, ['rev-parse', '--verify', 'none']).catch((error: unknown) => error)
   t.type(error, GitFailure)
   t.match(error, { code: 128, message: /^git rev-parse: fatal: Needed a single revision/ })
-  await t.rejects(git(dir, ['-c', 'user.name=x', 'rev-parse', '--verify', 'none']), { message: /^git rev-parse: / }, 'settings before it are not the command')
+  await t.rejects(
+    git(dir, ['-c', 'user.name=x', 'rev-parse', '--verify', 'none']),
+    { message: /^git rev-parse: / },
+    'settings before it are not the command',
+  )
   await t.rejects(git(dir, ['log', '-p'], { maxBytes: 10 }), { message: /more than 10 bytes/ })
 })
 
-t.test('a folder in somebody else\'s repository is no repository', async t => {
+t.test("a folder in somebody else's repository is no repository", async t => {
   const { dir } = await repository(t)
   mkdirSync(join(dir, 'sub'))
   await t.rejects(git(join(dir, 'sub'), ['rev-parse', '--git-dir']), { message: /not a git repository/ })
@@ -50,11 +54,27 @@ t.test('nothing that the repository names is run', async t => {
     symlinkSync(program, join(hooks, hook))
   }
   const settings = {
-    'core.fsmonitor': program, 'core.hooksPath': hooks, 'commit.gpgSign': 'true', 'gpg.program': program, 'core.editor': program,
-    'diff.external': program, 'diff.x.command': program, 'diff.x.textconv': program, 'core.pager': program, 'pager.log': 'true',
-    'core.sshCommand': program, 'credential.helper': `!${program}`, 'remote.origin.url': `ext::${program}`, 'core.askPass': program,
-    'remote.ssh.url': 'ssh://example.invalid/x', 'remote.file.url': dir, 'remote.file.uploadpack': program,
-    'extensions.partialClone': 'file', 'remote.file.promisor': 'true', 'log.showSignature': 'true', 'core.repositoryFormatVersion': '1',
+    'core.fsmonitor': program,
+    'core.hooksPath': hooks,
+    'commit.gpgSign': 'true',
+    'gpg.program': program,
+    'core.editor': program,
+    'diff.external': program,
+    'diff.x.command': program,
+    'diff.x.textconv': program,
+    'core.pager': program,
+    'pager.log': 'true',
+    'core.sshCommand': program,
+    'credential.helper': `!${program}`,
+    'remote.origin.url': `ext::${program}`,
+    'core.askPass': program,
+    'remote.ssh.url': 'ssh://example.invalid/x',
+    'remote.file.url': dir,
+    'remote.file.uploadpack': program,
+    'extensions.partialClone': 'file',
+    'remote.file.promisor': 'true',
+    'log.showSignature': 'true',
+    'core.repositoryFormatVersion': '1',
   }
   for (const [name, value] of Object.entries(settings)) await git(dir, ['config', name, value])
   writeFileSync(join(dir, '.gitattributes'), '* diff=x\n')
@@ -63,7 +83,14 @@ t.test('nothing that the repository names is run', async t => {
   await git(dir, ['add', '-A'])
   await git(dir, ['diff', '--cached'])
   await git(dir, ['commit', '-qm', 'second'], { identity: IDENTITY })
-  for (const args of [['log', '-p'], ['show', 'HEAD'], ['blame', 'a.txt'], ['diff-tree', '-p', 'HEAD~1', 'HEAD'], ['format-patch', '--stdout', '-1'], ['-c', 'user.name=x', 'diff', 'HEAD~1']])
+  for (const args of [
+    ['log', '-p'],
+    ['show', 'HEAD'],
+    ['blame', 'a.txt'],
+    ['diff-tree', '-p', 'HEAD~1', 'HEAD'],
+    ['format-patch', '--stdout', '-1'],
+    ['-c', 'user.name=x', 'diff', 'HEAD~1'],
+  ])
     await git(dir, args)
   for (const remote of ['origin', 'ssh', 'file']) await t.rejects(git(dir, ['fetch', remote]), /not allowed/)
   await t.rejects(git(dir, ['cat-file', '-p', '1234567890123456789012345678901234567890']))
@@ -78,7 +105,11 @@ t.test('behind the wall a filter of the repository runs without the data folder'
   writeFileSync(join(dir, 'a.txt'), 'two\n')
   await git(dir, ['add', '-A'], { wall: { workspace: dir, data } })
   t.ok(existsSync(join(dir, '.git/seen')), 'the filter ran')
-  t.equal((await git(dir, ['hash-object', '--no-filters', join(dir, '.git/seen')])).text, 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n', 'and saw nothing')
+  t.equal(
+    (await git(dir, ['hash-object', '--no-filters', join(dir, '.git/seen')])).text,
+    'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n',
+    'and saw nothing',
+  )
 })
 
 t.test('git that is held up is given up', async t => {

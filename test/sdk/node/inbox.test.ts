@@ -13,12 +13,21 @@ t.test('items are taken in the order they came, also those that come later and t
   inbox.end()
   inbox.put(9_999)
   await reading
-  t.same(taken, Array.from({ length: 3_100 }, (_, n) => n))
+  t.same(
+    taken,
+    Array.from({ length: 3_100 }, (_, n) => n),
+  )
 })
 
 t.test('whoever puts in is asked to pause when too much waits, and to go on when there is room', async t => {
   const told: string[] = []
-  const inbox = new Inbox<string>({ weigh: text => text.length, full: 10, room: 4, pause: () => told.push('pause'), resume: () => told.push('resume') })
+  const inbox = new Inbox<string>({
+    weigh: text => text.length,
+    full: 10,
+    room: 4,
+    pause: () => told.push('pause'),
+    resume: () => told.push('resume'),
+  })
   for (const text of ['aaaa', 'bbbb', 'cccc', 'dddd']) inbox.put(text)
   t.same(told, ['pause'])
   const reader = inbox[Symbol.asyncIterator]()

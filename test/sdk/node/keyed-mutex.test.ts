@@ -5,11 +5,12 @@ import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 t.test('one holder at a time, in the order of asking', async t => {
   const locks = new KeyedMutex()
   const seen: string[] = []
-  const work = (name: string) => locks.with('k', async () => {
-    seen.push(`${name}+`)
-    await setImmediate()
-    seen.push(`${name}-`)
-  })
+  const work = (name: string) =>
+    locks.with('k', async () => {
+      seen.push(`${name}+`)
+      await setImmediate()
+      seen.push(`${name}-`)
+    })
   await Promise.all([work('a'), work('b'), work('c')])
   t.same(seen, ['a+', 'a-', 'b+', 'b-', 'c+', 'c-'])
   t.notOk(locks.held('k'))
@@ -40,7 +41,10 @@ t.test('an aborted waiter leaves the queue and the next one is served', async t 
 
 t.test('a lock is free again after its work threw, and a late abort does nothing', async t => {
   const locks = new KeyedMutex()
-  await t.rejects(locks.with('k', () => Promise.reject(new Error('no'))), { message: 'no' })
+  await t.rejects(
+    locks.with('k', () => Promise.reject(new Error('no'))),
+    { message: 'no' },
+  )
   const stop = new AbortController()
   const first = await locks.hold('k')
   const second = locks.hold('k', stop.signal)

@@ -15,9 +15,24 @@ t.test('what is no request is answered with a status and a sentence, and the con
     ['TLS', '\x16\x03\x01\x02\x00', 400, /cannot be read/],
     ['a blank in the name of a header', `GET /info HTTP/1.1\r\nhost: ${host}\r\nx y: z\r\n\r\n`, 400, /header/],
     ['no host', 'GET /health HTTP/1.1\r\nconnection: close\r\n\r\n', 400, /^expected one Host header, found none$/],
-    ['a length that is none', `POST /agent HTTP/1.1\r\nhost: ${host}\r\ncontent-length: many\r\n\r\n`, 400, /Content-Length/],
-    ['too long an address', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: ${host}\r\n\r\n`, 431, /^expected at most 16384 bytes/],
-    ['a proxy is asked for', `CONNECT example.org:443 HTTP/1.1\r\nhost: ${host}\r\n\r\n`, 405, /^this sandbox is no proxy/],
+    [
+      'a length that is none',
+      `POST /agent HTTP/1.1\r\nhost: ${host}\r\ncontent-length: many\r\n\r\n`,
+      400,
+      /Content-Length/,
+    ],
+    [
+      'too long an address',
+      `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: ${host}\r\n\r\n`,
+      431,
+      /^expected at most 16384 bytes/,
+    ],
+    [
+      'a proxy is asked for',
+      `CONNECT example.org:443 HTTP/1.1\r\nhost: ${host}\r\n\r\n`,
+      405,
+      /^this sandbox is no proxy/,
+    ],
   ]
   for (const [what, bytes, status, message] of cases) {
     const answer = await rawRequest(url, Buffer.from(bytes, 'latin1'))
@@ -30,20 +45,30 @@ t.test('what is no request is answered with a status and a sentence, and the con
 t.test('every line of a head counts, however many there are', async t => {
   const { url, host, session } = await started(t)
   const many = 'a:\r\n'.repeat(2500)
-  const twice = await rawRequest(url, `GET /info HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${session}\r\nconnection: close\r\n${many}host: other.example\r\n\r\n`)
+  const twice = await rawRequest(
+    url,
+    `GET /info HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${session}\r\nconnection: close\r\n${many}host: `
+      + `other.example\r\n\r\n`,
+  )
   t.equal(twice.status, 400)
   t.match(twice.body, /expected header host once/)
 })
 
 t.test('who expects wonders is answered like anybody', async t => {
   const { url, host, session } = await started(t)
-  const answer = await rawRequest(url, `GET /info HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${session}\r\nexpect: wonders\r\nconnection: close\r\n\r\n`)
+  const answer = await rawRequest(
+    url,
+    `GET /info HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${session}\r\nexpect: wonders\r\nconnection: `
+      + `close\r\n\r\n`,
+  )
   t.equal(answer.status, 200)
 })
 
 t.test('a call that is carried out is answered, whatever came behind it', async t => {
   const { url, host, session, client } = await started(t)
-  const whole = `POST /system/control/tokens HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${session}\r\ncontent-type: application/json\r\ncontent-length: 28\r\n\r\n{"label":"a","scope":"read"}`
+  const whole =
+    `POST /system/control/tokens HTTP/1.1\r\nhost: ${host}\r\nauthorization: `
+    + `Bearer ${session}\r\ncontent-type: application/json\r\ncontent-length: 28\r\n\r\n{"label":"a","scope":"read"}`
   const answer = await rawRequest(url, `${whole}rubbish\r\n\r\n`)
   t.equal(answer.status, 200)
   t.match(answer.headers, /connection: close/i)

@@ -5,7 +5,10 @@ import { carryOut, handOverFolder, planMoves, returnedFolder, takeReturned } fro
 
 const bed = (root: string) => {
   const [old, fresh, before] = ['old', 'fresh', 'before'].map(name => join(root, name)) as [string, string, string]
-  for (const [folder, text] of [[old, 'old'], [fresh, 'fresh']] as const) {
+  for (const [folder, text] of [
+    [old, 'old'],
+    [fresh, 'fresh'],
+  ] as const) {
     mkdirSync(join(folder, 'a'), { recursive: true })
     writeFileSync(join(folder, 'a', 'file'), text)
     writeFileSync(join(folder, 'b'), text)
@@ -32,21 +35,38 @@ t.test('where something stands in the way everything goes back', async t => {
   const { plan, old, fresh, before, moves } = bed(t.testdir())
   await planMoves(plan, { ...moves, in: [...moves.in, { from: join(old, 'b'), to: join(old, 'a') }] })
   t.match(await carryOut(plan), { undone: { message: /is in the way/ } })
-  t.same([readFileSync(join(old, 'a/file'), 'utf8'), readFileSync(join(fresh, 'a/file'), 'utf8'), readdirSync(before)], ['old', 'fresh', []])
+  t.same(
+    [readFileSync(join(old, 'a/file'), 'utf8'), readFileSync(join(fresh, 'a/file'), 'utf8'), readdirSync(before)],
+    ['old', 'fresh', []],
+  )
   t.equal(existsSync(plan), false)
 })
 
 t.test('below the root nothing moves through a link, and what moved before goes back', async t => {
   const folder = realpathSync(t.testdir({ work: {}, away: { x: 'theirs' }, fresh: { a: 'a', x: 'new' } }))
-  const [plan, work, before] = ['moves.json', 'work', 'work/before'].map(name => join(folder, name)) as [string, string, string]
+  const [plan, work, before] = ['moves.json', 'work', 'work/before'].map(name => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
   symlinkSync(join(folder, 'away'), join(work, 'link'))
   writeFileSync(join(work, 'a'), 'old')
   await planMoves(plan, {
-    root: work, away: [{ from: join(work, 'a'), to: join(before, 'a') }, { from: join(work, 'link/x'), to: join(before, 'x') }],
-    in: [{ from: join(folder, 'fresh/a'), to: join(work, 'a') }, { from: join(folder, 'fresh/x'), to: join(work, 'link/x') }],
+    root: work,
+    away: [
+      { from: join(work, 'a'), to: join(before, 'a') },
+      { from: join(work, 'link/x'), to: join(before, 'x') },
+    ],
+    in: [
+      { from: join(folder, 'fresh/a'), to: join(work, 'a') },
+      { from: join(folder, 'fresh/x'), to: join(work, 'link/x') },
+    ],
   })
   t.match(await carryOut(plan), { undone: { message: /link is reached through a link/ } })
-  t.same(['work/a', 'away/x', 'fresh/a', 'fresh/x'].map(path => readFileSync(join(folder, path), 'utf8')), ['old', 'theirs', 'a', 'new'])
+  t.same(
+    ['work/a', 'away/x', 'fresh/a', 'fresh/x'].map(path => readFileSync(join(folder, path), 'utf8')),
+    ['old', 'theirs', 'a', 'new'],
+  )
   t.same([readdirSync(before), existsSync(plan)], [[], false])
 })
 
@@ -62,7 +82,10 @@ t.test('a group takes in what came back to it, and begins again where that did n
   t.equal(await takeReturned(data, 'g', async () => void t.fail('nothing came back')), false)
   mkdirSync(returnedFolder(data, 'g'), { recursive: true })
   writeFileSync(join(returnedFolder(data, 'g'), 'x'), '')
-  await t.rejects(takeReturned(data, 'g', async () => Promise.reject(new Error('killed'))), { message: 'killed' })
+  await t.rejects(
+    takeReturned(data, 'g', async () => Promise.reject(new Error('killed'))),
+    { message: 'killed' },
+  )
   t.equal(await takeReturned(data, 'g', async (_folder, names) => void t.same(names, ['x'])), true)
   t.equal(await takeReturned(data, 'g', async () => void t.fail('twice')), false)
   const folder = await handOverFolder(data)

@@ -5,7 +5,10 @@ import { contains, inside } from '../../../sdk/node/paths.js'
 import { Refusal } from '../../../sdk/refusal.js'
 
 const reasonOf = (promise: Promise<unknown>) =>
-  promise.then(value => `answered ${String(value)}`, error => (error instanceof Refusal ? error.reason : `threw ${String(error)}`))
+  promise.then(
+    value => `answered ${String(value)}`,
+    error => (error instanceof Refusal ? error.reason : `threw ${String(error)}`),
+  )
 
 const place = (t: Test) => {
   const top = realpathSync(t.testdir({ root: { 'a.txt': 'a', dir: { 'b ü.txt': 'b' } }, beside: { secret: 's' } }))
@@ -27,16 +30,32 @@ t.test('a path inside answers the real path, links resolved', async t => {
 t.test('a path that is no workspace path is invalid', async t => {
   const { root } = place(t)
   const bad = [
-    '', '/', '/etc/passwd', '..', '../beside', 'dir/../a.txt', './a.txt', '.', 'a//b', 'a\0b', 'a\\b', 'C:/x', 'x\uD800',
-    'x'.repeat(256), 'x/'.repeat(2049), 'ü'.repeat(128),
+    '',
+    '/',
+    '/etc/passwd',
+    '..',
+    '../beside',
+    'dir/../a.txt',
+    './a.txt',
+    '.',
+    'a//b',
+    'a\0b',
+    'a\\b',
+    'C:/x',
+    'x\uD800',
+    'x'.repeat(256),
+    'x/'.repeat(2049),
+    'ü'.repeat(128),
   ]
-  for (const path of bad) t.equal(await reasonOf(inside(root, path, { allowMissing: true })), 'invalid', JSON.stringify(path.slice(0, 20)))
+  for (const path of bad)
+    t.equal(await reasonOf(inside(root, path, { allowMissing: true })), 'invalid', JSON.stringify(path.slice(0, 20)))
 })
 
 t.test('whatever leads outside is not found', async t => {
   const { root } = place(t)
   for (const path of ['out', 'out/secret', 'out/new', 'dangling', 'dangling/x', 'loop', 'loop/x', 'a.txt/x'])
-    for (const allowMissing of [false, true]) t.equal(await reasonOf(inside(root, path, { allowMissing })), 'not-found', `${path} ${allowMissing}`)
+    for (const allowMissing of [false, true])
+      t.equal(await reasonOf(inside(root, path, { allowMissing })), 'not-found', `${path} ${allowMissing}`)
 })
 
 t.test('a missing path is not found unless it may be missing', async t => {

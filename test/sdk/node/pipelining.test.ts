@@ -60,5 +60,11 @@ t.test('a connection does not wait for another, and what a gone one still asks f
   t.same(begun, ['/a', '/d'])
   one.destroy()
   while (dropped.length < 2) await new Promise(resolve => setImmediate(resolve))
-  t.same([begun, dropped], [['/a', '/d'], ['/b', '/c']])
+  t.same(
+    [begun, dropped],
+    [
+      ['/a', '/d'],
+      ['/b', '/c'],
+    ],
+  )
 })

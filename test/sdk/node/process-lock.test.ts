@@ -22,7 +22,7 @@ t.test('a lock whose holder is a zombie is free', async t => {
   // The shell goes on as another program, which never asks how its child ended.
   const around = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
   t.teardown(() => around.kill())
-  const [line] = await once(around.stdout, 'data') as [Buffer]
+  const [line] = (await once(around.stdout, 'data')) as [Buffer]
   const pid = Number(line)
   const status = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]![0]
   while (status() !== 'Z') await new Promise(resolve => setImmediate(resolve))

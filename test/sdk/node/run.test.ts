@@ -8,7 +8,10 @@ import { Runner } from '../../../sdk/node/runner.js'
 import { exactly } from '../../support/lists.js'
 
 type Run = typeof runAsUsual
-const shWith = (run: Run) => (script: string, options: Partial<RunOptions> = {}) => run('sh', ['-c', script], { cwd: '/', env: listEnv(), ...options })
+const shWith =
+  (run: Run) =>
+  (script: string, options: Partial<RunOptions> = {}) =>
+    run('sh', ['-c', script], { cwd: '/', env: listEnv(), ...options })
 
 const alive = (pid: string) => {
   try {
@@ -28,7 +31,10 @@ const far = new Runner(() => {})
 t.teardown(() => far.close())
 while (!far.ready) await new Promise(resolve => setTimeout(resolve, 10))
 
-for (const [from, run] of [['from this process', runHere], ['from another', far.run.bind(far)]] as const) {
+for (const [from, run] of [
+  ['from this process', runHere],
+  ['from another', far.run.bind(far)],
+] as const) {
   const sh = shWith(run)
 
   t.test(`outputs, exit code and input are passed on, ${from}`, async t => {
@@ -43,20 +49,31 @@ for (const [from, run] of [['from this process', runHere], ['from another', far.
     t.teardown(() => delete process.env.DAEMON_SECRET)
     const { stdout } = await run('/usr/bin/env', ['-0'], { cwd: '/', env: { A: '1' } })
     // The test runner adds its own to every process that it sees started.
-    t.same(stdout.toString().split('\0').filter(line => line && !/^(NODE_OPTIONS|_TAPJS\w*)=/.test(line)), ['A=1'])
+    t.same(
+      stdout
+        .toString()
+        .split('\0')
+        .filter(line => line && !/^(NODE_OPTIONS|_TAPJS\w*)=/.test(line)),
+      ['A=1'],
+    )
     t.notOk('DAEMON_SECRET' in listEnv())
     t.match(listEnv({ X: 'y', HOME: undefined }), { X: 'y', PATH: String })
     t.notOk('HOME' in listEnv({ HOME: undefined }))
   })
 
-  t.test(`a program behind a wall has a lower priority than this process, and any other has the same, ${from}`, async t => {
-    const niceness = async (walled: boolean) => Number((await sh('sleep 0.1; nice', { walled })).stdout)
-    t.equal(await niceness(false), getPriority())
-    t.equal(await niceness(true), Math.max(TURN_NICENESS, getPriority()))
-  })
+  t.test(
+    `a program behind a wall has a lower priority than this process, and any other has the same, ${from}`,
+    async t => {
+      const niceness = async (walled: boolean) => Number((await sh('sleep 0.1; nice', { walled })).stdout)
+      t.equal(await niceness(false), getPriority())
+      t.equal(await niceness(true), Math.max(TURN_NICENESS, getPriority()))
+    },
+  )
 
   t.test(`long output keeps its first and its last half and says what was left out, ${from}`, async t => {
-    const { stdout, truncated } = await sh('i=0; while [ $i -lt 5000 ]; do echo line$i; i=$((i+1)); done', { maxBytes: 100 })
+    const { stdout, truncated } = await sh('i=0; while [ $i -lt 5000 ]; do echo line$i; i=$((i+1)); done', {
+      maxBytes: 100,
+    })
     t.equal(truncated, true)
     t.match(stdout.toString(), /^line0\nline1[\s\S]*\n… \d+ bytes left out …\n[\s\S]*line4999\n$/)
     t.ok(stdout.length < 150)
@@ -66,7 +83,9 @@ for (const [from, run] of [['from this process', runHere], ['from another', far.
   })
 
   t.test(`when the time is over the whole group is gone, also what ignores being asked, ${from}`, async t => {
-    const result = await sh('trap "" TERM; sh -c \'trap "" TERM; echo $$; while :; do sleep 1; done\' & wait', { timeoutMs: 300 })
+    const result = await sh('trap "" TERM; sh -c \'trap "" TERM; echo $$; while :; do sleep 1; done\' & wait', {
+      timeoutMs: 300,
+    })
     t.equal(result.timedOut, true)
     t.ok(await gone(result.stdout.toString().trim()))
   })
@@ -75,7 +94,10 @@ for (const [from, run] of [['from this process', runHere], ['from another', far.
     const stop = new AbortController()
     let pid = ''
     await t.rejects(
-      sh('sleep 600 & echo $!; wait', { signal: stop.signal, onOutput: piece => ((pid = piece.toString().trim()), stop.abort(new Error('stopped'))) }),
+      sh('sleep 600 & echo $!; wait', {
+        signal: stop.signal,
+        onOutput: piece => ((pid = piece.toString().trim()), stop.abort(new Error('stopped'))),
+      }),
       { message: 'stopped' },
     )
     t.ok(await gone(pid))
@@ -93,11 +115,12 @@ for (const [from, run] of [['from this process', runHere], ['from another', far.
   })
 }
 
-t.test('a program of the daemon\'s own is never taken from a project', async t => {
+t.test("a program of the daemon's own is never taken from a project", async t => {
   const { PATH } = process.env
   t.teardown(() => (process.env.PATH = PATH))
   const folder = t.testdir({ node_modules: { '.bin': {} }, bin: {} })
-  for (const place of ['node_modules/.bin', 'bin']) for (const name of ['sh', 'only-here']) writeFileSync(`${folder}/${place}/${name}`, '', { mode: 0o755 })
+  for (const place of ['node_modules/.bin', 'bin'])
+    for (const name of ['sh', 'only-here']) writeFileSync(`${folder}/${place}/${name}`, '', { mode: 0o755 })
   process.env.PATH = `.:${folder}/node_modules/.bin:${PATH}`
   t.notMatch(listEnv().PATH, /node_modules\/\.bin|^\.:/)
   t.equal(await ownProgram('only-here'), undefined)
@@ -105,16 +128,21 @@ t.test('a program of the daemon\'s own is never taken from a project', async t =
 
 t.test('a missing program is refused by name with how to install it', async t => {
   await t.rejects(runAsUsual('no-such-program', [], { cwd: '/', env: listEnv() }), {
-    message: 'expected the program no-such-program and found none: install it (Debian: apt-get install no-such-program)',
+    message:
+      'expected the program no-such-program and found none: install it (Debian: apt-get install no-such-program)',
   })
-  await t.rejects(runAsUsual('true', [], { cwd: '/no/such/folder', env: listEnv() }), { message: /working folder is gone/ })
+  await t.rejects(runAsUsual('true', [], { cwd: '/no/such/folder', env: listEnv() }), {
+    message: /working folder is gone/,
+  })
 })
 
 t.test('output that nobody takes holds its program up', async t => {
   let [taken, held] = [0, true]
   const gate = Promise.withResolvers<void>()
   const ran = runHere('sh', ['-c', 'head -c 30000000 /dev/zero; echo'], {
-    cwd: '/', env: listEnv(), maxBytes: 100,
+    cwd: '/',
+    env: listEnv(),
+    maxBytes: 100,
     onOutput: piece => {
       taken += piece.length
       return held ? gate.promise : undefined
@@ -135,28 +163,41 @@ t.test('from another process all output comes, in order', async t => {
 })
 
 t.test('a program that another process cannot start is refused the same way', async t => {
-  const failed = await far.run('no-such-program', [], { cwd: '/', env: listEnv() }).catch(error => error as NodeJS.ErrnoException)
+  const failed = await far
+    .run('no-such-program', [], { cwd: '/', env: listEnv() })
+    .catch(error => error as NodeJS.ErrnoException)
   t.match(failed, { code: 'ENOENT', syscall: 'spawn no-such-program' })
 })
 
 t.test('a start is told with its process, and its end', async t => {
   const told: (number | string)[] = []
-  await far.run('true', [], { cwd: '/', env: listEnv(), onStart: (pid, over) => (told.push(pid), void over.then(() => told.push('over'))) })
+  await far.run('true', [], {
+    cwd: '/',
+    env: listEnv(),
+    onStart: (pid, over) => (told.push(pid), void over.then(() => told.push('over'))),
+  })
   t.match(told, exactly(Number, 'over'))
 })
 
-t.test('when the process that starts programs is gone, what it ran is told as failed, and what ran behind a wall ends', async t => {
-  const ended = Promise.withResolvers<void>()
-  const another = new Runner(() => ended.resolve())
-  while (!another.ready) await new Promise(resolve => setTimeout(resolve, 10))
-  let sleeper = 0
-  const ran = another.run('setpriv', ['--pdeathsig', 'KILL', '--', 'sleep', '600'], { cwd: '/', env: listEnv(), onStart: pid => {
-    sleeper = pid
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    process.kill(Number(stat.slice(stat.lastIndexOf(') ')).split(' ')[2]), 'SIGKILL')
-  } })
-  await t.rejects(ran, { message: /has ended: ask again/ })
-  await ended.promise
-  t.equal(another.ready, false)
-  t.ok(await gone(String(sleeper)))
-})
+t.test(
+  'when the process that starts programs is gone, what it ran is told as failed, and what ran behind a wall ends',
+  async t => {
+    const ended = Promise.withResolvers<void>()
+    const another = new Runner(() => ended.resolve())
+    while (!another.ready) await new Promise(resolve => setTimeout(resolve, 10))
+    let sleeper = 0
+    const ran = another.run('setpriv', ['--pdeathsig', 'KILL', '--', 'sleep', '600'], {
+      cwd: '/',
+      env: listEnv(),
+      onStart: pid => {
+        sleeper = pid
+        const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        process.kill(Number(stat.slice(stat.lastIndexOf(') ')).split(' ')[2]), 'SIGKILL')
+      },
+    })
+    await t.rejects(ran, { message: /has ended: ask again/ })
+    await ended.promise
+    t.equal(another.ready, false)
+    t.ok(await gone(String(sleeper)))
+  },
+)

@@ -11,7 +11,16 @@ t.test('a credential is its prefix, 16 bytes of id and 32 bytes of secret', asyn
 
 t.test('a text of another form is no credential', async t => {
   const { text } = newSecret('sbc')
-  for (const other of ['', 'sbs', text.replace('sbc', 'sbs') + 'x', ` ${text}`, `${text}\n`, text.slice(0, -1), text.replace('.', '_'), `${text}.${text}`]) {
+  for (const other of [
+    '',
+    'sbs',
+    text.replace('sbc', 'sbs') + 'x',
+    ` ${text}`,
+    `${text}\n`,
+    text.slice(0, -1),
+    text.replace('.', '_'),
+    `${text}.${text}`,
+  ]) {
     t.equal(readSecret('sbc', other), undefined, JSON.stringify(other))
   }
   t.equal(readSecret('sbs', text), undefined, 'a control token is no session')

@@ -5,11 +5,13 @@ t.test('at most so many tasks run at once, in order, and one that fails frees it
   const semaphore = new Semaphore(2)
   const began: number[] = []
   const ends = Array.from({ length: 5 }, () => Promise.withResolvers<void>())
-  const tasks = ends.map((end, task) => semaphore.run(async () => {
-    began.push(task)
-    await end.promise
-    return task
-  }))
+  const tasks = ends.map((end, task) =>
+    semaphore.run(async () => {
+      began.push(task)
+      await end.promise
+      return task
+    }),
+  )
   const settled = () => new Promise(resolve => setImmediate(resolve))
   await settled()
   t.same(began, [0, 1])

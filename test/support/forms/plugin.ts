@@ -9,7 +9,10 @@ export const activate = async (host: Host): Promise<void> => {
   const handlers: Handlers<Forms> = {
     'POST /forms/text': input => ({ given: JSON.stringify(input) }),
     'POST /forms/fields': input => ({ given: JSON.stringify(input) }),
-    'POST /forms/file': async input => ({ given: JSON.stringify(input), held: await readFile(input.file.path, 'utf8') }),
+    'POST /forms/file': async input => ({
+      given: JSON.stringify(input),
+      held: await readFile(input.file.path, 'utf8'),
+    }),
   }
   await host.serve(forms, handlers)
 }

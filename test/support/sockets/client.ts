@@ -31,7 +31,11 @@ export interface Turned {
 }
 
 /** Opens a socket, or answers how it was refused. */
-export const openSocket = async (t: Pick<Test, 'teardown'>, url: string, options: ClientOptions = {}): Promise<Talk | Turned> => {
+export const openSocket = async (
+  t: Pick<Test, 'teardown'>,
+  url: string,
+  options: ClientOptions = {},
+): Promise<Talk | Turned> => {
   const ws = new WebSocket(url.replace(/^http/, 'ws'), options)
   t.teardown(() => void (ws.readyState === ws.CONNECTING || ws.terminate()))
   const seen: Talk['seen'] = []
@@ -41,23 +45,34 @@ export const openSocket = async (t: Pick<Test, 'teardown'>, url: string, options
     wake()
   })
   ws.on('error', () => {})
-  const closed = new Promise<{ code: number; reason: string }>(resolve => ws.on('close', (code, reason) => {
-    wake()
-    resolve({ code, reason: String(reason) })
-  }))
+  const closed = new Promise<{ code: number; reason: string }>(resolve =>
+    ws.on('close', (code, reason) => {
+      wake()
+      resolve({ code, reason: String(reason) })
+    }),
+  )
   let next = 0
-  const turned = new Promise<IncomingMessage>(resolve => ws.on('unexpected-response', (_, answer) => resolve(answer))).then(async answer => {
+  const turned = new Promise<IncomingMessage>(resolve =>
+    ws.on('unexpected-response', (_, answer) => resolve(answer)),
+  ).then(async answer => {
     const parts: Buffer[] = []
     for await (const part of answer) parts.push(part as Buffer)
-    return { status: answer.statusCode!, headers: answer.headers, body: JSON.parse(Buffer.concat(parts).toString()) as Turned['body'] }
+    return {
+      status: answer.statusCode!,
+      headers: answer.headers,
+      body: JSON.parse(Buffer.concat(parts).toString()) as Turned['body'],
+    }
   })
   const opened = new Promise<void>(resolve => ws.on('open', resolve)).then((): Talk => ({
-    ws, seen, closed,
+    ws,
+    seen,
+    closed,
     say: frame => ws.send(JSON.stringify(frame)),
     until: async fits => {
       for (;;) {
         while (next < seen.length) if (fits(seen[next++]!)) return seen[next - 1]!
-        if (ws.readyState === ws.CLOSED) throw new Error(`closed before what was waited for, after ${JSON.stringify(seen.slice(-5))}`)
+        if (ws.readyState === ws.CLOSED)
+          throw new Error(`closed before what was waited for, after ${JSON.stringify(seen.slice(-5))}`)
         await new Promise<void>(resolve => (wake = resolve))
       }
     },

@@ -37,9 +37,15 @@ export interface DropFrame {
 /** Sockets that say what they hear. */
 export interface Echo {
   /** Say everything again. */
-  'GET /echo/by-ticket'(input: { session: string; ticket: string }): Socket<SayFrame | PourFrame | EndFrame, HeardFrame | DropFrame>
+  'GET /echo/by-ticket'(input: {
+    session: string
+    ticket: string
+  }): Socket<SayFrame | PourFrame | EndFrame, HeardFrame | DropFrame>
   /** Say everything again to a signed-in person. */
-  'GET /echo/{room}'(input: { room: string; times?: number & tags.Type<'uint32'> }): Socket<SayFrame | PourFrame | EndFrame, HeardFrame | DropFrame>
+  'GET /echo/{room}'(input: {
+    room: string
+    times?: number & tags.Type<'uint32'>
+  }): Socket<SayFrame | PourFrame | EndFrame, HeardFrame | DropFrame>
   /** Tell how many frames were asked for since the start, and how many sockets are open. */
   'GET /echo-count'(): { drops: number; open: number }
 }

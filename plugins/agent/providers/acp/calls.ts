@@ -7,12 +7,28 @@ import type { TreePaths } from './tree-paths.js'
 import { Misbehaved } from './wire.js'
 
 const KINDS: { readonly [kind: string]: ToolCategory } = {
-  read: 'read', edit: 'edit', delete: 'delete', move: 'move', search: 'search', execute: 'execute', think: 'think',
-  fetch: 'fetch', other: 'other', switch_mode: 'other',
+  read: 'read',
+  edit: 'edit',
+  delete: 'delete',
+  move: 'move',
+  search: 'search',
+  execute: 'execute',
+  think: 'think',
+  fetch: 'fetch',
+  other: 'other',
+  switch_mode: 'other',
 }
 /** The sandbox's name for what a program does, by which turns are narrowed and people say always. */
 const NAMES: { readonly [category in ToolCategory]: string } = {
-  read: 'Read', edit: 'Edit', delete: 'Delete', move: 'Move', search: 'Search', execute: 'Shell', think: 'Think', fetch: 'Fetch', other: 'Other',
+  read: 'Read',
+  edit: 'Edit',
+  delete: 'Delete',
+  move: 'Move',
+  search: 'Search',
+  execute: 'Shell',
+  think: 'Think',
+  fetch: 'Fetch',
+  other: 'Other',
 }
 const STATUSES = ['pending', 'in_progress', 'completed', 'failed'] as const satisfies ToolStatus[]
 const MOST_CALLS = 10_000
@@ -71,9 +87,19 @@ export class AgentCalls {
     const id = textField(fields.toolCallId, MOST_ID) || 'permission'
     const frames = this.#calls.has(id) ? [] : this.heard({ ...fields, toolCallId: id })
     const call = this.#read(id, fields)
-    const { category, command, paths: [path], title } = call
+    const {
+      category,
+      command,
+      paths: [path],
+      title,
+    } = call
     const gated: GatedCall = {
-      id, category, title, name: gateName(call), ...(command !== undefined && { command }), ...(command === undefined && path !== undefined && { path }),
+      id,
+      category,
+      title,
+      name: gateName(call),
+      ...(command !== undefined && { command }),
+      ...(command === undefined && path !== undefined && { path }),
       ...(fields.rawInput !== undefined && { input: fields.rawInput }),
     }
     return { gated, switchesMode: call.kind === 'switch_mode', frames }
@@ -87,39 +113,69 @@ export class AgentCalls {
 
   /** Whether the program said it is at this, so that it shows already. */
   announced({ category, path, command }: Pick<GatedCall, 'category' | 'path' | 'command'>): boolean {
-    return [...this.#calls.values()].some(call => !over(call) && near(call.category, category)
-      && (path !== undefined ? call.paths.length === 0 || call.paths.includes(path) : command === undefined || call.category === 'execute'))
+    return [...this.#calls.values()].some(
+      call =>
+        !over(call)
+        && near(call.category, category)
+        && (path !== undefined
+          ? call.paths.length === 0 || call.paths.includes(path)
+          : command === undefined || call.category === 'execute'),
+    )
   }
 
   /** Whether exactly this was let through; a command is so once. */
   allowed({ path, command }: Pick<GatedCall, 'path' | 'command'>): boolean {
-    const call = [...this.#calls.values()].find(each => each.granted && !over(each)
-      && (command !== undefined ? each.granted.command === command : path !== undefined && CHANGES.has(each.category) && each.granted.path === path))
+    const call = [...this.#calls.values()].find(
+      each =>
+        each.granted
+        && !over(each)
+        && (command !== undefined
+          ? each.granted.command === command
+          : path !== undefined && CHANGES.has(each.category) && each.granted.path === path),
+    )
     if (call && command !== undefined) delete call.granted
     return call !== undefined
   }
 
   /** The frames of calls that show a terminal whose output has grown. */
   grown(terminal: string): Frame[] {
-    return [...this.#calls.values()].filter(call => call.terminals.includes(terminal)).flatMap(call => {
-      const content = this.#terminals(call)
-      return content.length > 0 ? [{ kind: 'tool_call_update' as const, id: call.id, content }] : []
-    })
+    return [...this.#calls.values()]
+      .filter(call => call.terminals.includes(terminal))
+      .flatMap(call => {
+        const content = this.#terminals(call)
+        return content.length > 0 ? [{ kind: 'tool_call_update' as const, id: call.id, content }] : []
+      })
   }
 
   #read(id: string, update: { readonly [name: string]: unknown }): Call {
     const known = this.#calls.get(id)
-    if (!known && this.#calls.size >= MOST_CALLS) throw new Misbehaved(`announced more than ${MOST_CALLS} calls in one turn`)
-    const call: Call = known ?? { id, kind: 'other', category: 'other', name: '', title: '', status: 'pending', paths: [], terminals: [] }
+    if (!known && this.#calls.size >= MOST_CALLS)
+      throw new Misbehaved(`announced more than ${MOST_CALLS} calls in one turn`)
+    const call: Call = known ?? {
+      id,
+      kind: 'other',
+      category: 'other',
+      name: '',
+      title: '',
+      status: 'pending',
+      paths: [],
+      terminals: [],
+    }
     this.#calls.set(id, call)
     const kind = choiceField(update.kind, Object.keys(KINDS))
     const title = lineField(update.title, 300)
     const name = lineField(update.name, 80)
     const input = fieldsOf(update.rawInput)
     const command = commandOf(input)
-    const paths = [...listOf(update.locations, MOST_PARTS).map(each => fieldsOf(each).path), input.path, input.file_path,
-      ...listOf(update.content, MOST_PARTS).map(fieldsOf).filter(({ type }) => type === 'diff').map(({ path }) => path)]
-      .flatMap(path => (typeof path === 'string' ? [this.#paths.within(path) ?? path.slice(0, 4096)] : []))
+    const paths = [
+      ...listOf(update.locations, MOST_PARTS).map(each => fieldsOf(each).path),
+      input.path,
+      input.file_path,
+      ...listOf(update.content, MOST_PARTS)
+        .map(fieldsOf)
+        .filter(({ type }) => type === 'diff')
+        .map(({ path }) => path),
+    ].flatMap(path => (typeof path === 'string' ? [this.#paths.within(path) ?? path.slice(0, 4096)] : []))
     if (kind) Object.assign(call, { kind, category: KINDS[kind]! })
     if (title) call.title = title
     if (name) call.name = name
@@ -142,7 +198,9 @@ export class AgentCalls {
   #content(call: Call, value: unknown): ToolContent[] | undefined {
     if (!Array.isArray(value)) return call.terminals.length > 0 && over(call) ? this.#terminals(call) : undefined
     const parts = listOf(value, MOST_PARTS).map(fieldsOf)
-    call.terminals = parts.flatMap(({ type, terminalId }) => (type === 'terminal' && typeof terminalId === 'string' ? [terminalId] : []))
+    call.terminals = parts.flatMap(({ type, terminalId }) =>
+      type === 'terminal' && typeof terminalId === 'string' ? [terminalId] : [],
+    )
     return [...parts.flatMap(part => this.#part(part)), ...this.#terminals(call)]
   }
 
@@ -155,14 +213,25 @@ export class AgentCalls {
 
   #part(part: { readonly [name: string]: unknown }): ToolContent[] {
     if (part.type === 'diff') {
-      const [path, newText, oldText] = [textField(part.path, 4096), textField(part.newText, MOST_SIDE), textField(part.oldText, MOST_SIDE)]
+      const [path, newText, oldText] = [
+        textField(part.path, 4096),
+        textField(part.newText, MOST_SIDE),
+        textField(part.oldText, MOST_SIDE),
+      ]
       if (path === undefined || newText === undefined) return []
-      return [{ type: 'diff', path: this.#paths.within(path) ?? path, ...(oldText !== undefined && { oldText }), newText }]
+      return [
+        { type: 'diff', path: this.#paths.within(path) ?? path, ...(oldText !== undefined && { oldText }), newText },
+      ]
     }
     if (part.type !== 'content') return []
     const { type, text, uri, mimeType } = fieldsOf(part.content)
-    if (type === 'text') return typeof text === 'string' && text ? [{ type: 'text', text: cut(textField(text, MOST_TEXT)!) }] : []
-    const picture = type === 'resource_link' && typeof uri === 'string' && typeof mimeType === 'string' && mimeType.startsWith('image/')
+    if (type === 'text')
+      return typeof text === 'string' && text ? [{ type: 'text', text: cut(textField(text, MOST_TEXT)!) }] : []
+    const picture =
+      type === 'resource_link'
+      && typeof uri === 'string'
+      && typeof mimeType === 'string'
+      && mimeType.startsWith('image/')
     const path = picture ? this.#paths.linked(uri) : undefined
     return path === undefined ? [] : [{ type: 'image', path }]
   }
@@ -174,7 +243,9 @@ const gateName = ({ name, category }: Call): string =>
 
 const commandOf = ({ command, args }: { readonly [name: string]: unknown }): string | undefined => {
   const words = Array.isArray(command) ? command : [command, ...(Array.isArray(args) ? args : [])]
-  return words.length > 0 && words.every(word => typeof word === 'string') ? words.join(' ').slice(0, 100_000).toWellFormed() || undefined : undefined
+  return words.length > 0 && words.every(word => typeof word === 'string')
+    ? words.join(' ').slice(0, 100_000).toWellFormed() || undefined
+    : undefined
 }
 
 const CHANGES = new Set<ToolCategory>(['edit', 'delete', 'move'])
@@ -182,5 +253,11 @@ const CHANGES = new Set<ToolCategory>(['edit', 'delete', 'move'])
 const near = (one: ToolCategory, other: ToolCategory): boolean =>
   one === other || (CHANGES.has(one) && CHANGES.has(other)) || (CHANGES.has(one) && other === 'read')
 
-const frameOf = ({ id, name, category, title, status }: Call): ToolCallFrame =>
-  ({ kind: 'tool_call', id, name: name || NAMES[category], category, status, ...(title && { target: title.slice(0, 200) }) })
+const frameOf = ({ id, name, category, title, status }: Call): ToolCallFrame => ({
+  kind: 'tool_call',
+  id,
+  name: name || NAMES[category],
+  category,
+  status,
+  ...(title && { target: title.slice(0, 200) }),
+})

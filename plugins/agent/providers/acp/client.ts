@@ -1,6 +1,14 @@
 import type {
-  CreateTerminalRequest, CreateTerminalResponse, PermissionOption, ReadTextFileRequest, ReadTextFileResponse, RequestPermissionRequest,
-  RequestPermissionResponse, TerminalOutputResponse, WaitForTerminalExitResponse, WriteTextFileRequest,
+  CreateTerminalRequest,
+  CreateTerminalResponse,
+  PermissionOption,
+  ReadTextFileRequest,
+  ReadTextFileResponse,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+  TerminalOutputResponse,
+  WaitForTerminalExitResponse,
+  WriteTextFileRequest,
 } from '@agentclientprotocol/sdk'
 import { Refusal } from '../../../../sdk/index.js'
 import { codeOf } from '../../../../sdk/node/paths.js'
@@ -80,7 +88,8 @@ export class TurnClient implements PeerTurn {
   readonly permission = async ({ toolCall, options }: RequestPermissionRequest): Promise<RequestPermissionResponse> => {
     const { gated, switchesMode, frames } = this.#calls.asked(toolCall)
     this.frames.push(...this.updates.close(), ...frames)
-    const { allow, always } = switchesMode && this.planning ? { allow: false, always: false } : await this.#permit(gated)
+    const { allow, always } =
+      switchesMode && this.planning ? { allow: false, always: false } : await this.#permit(gated)
     if (this.#io.signal.aborted) return { outcome: { outcome: 'cancelled' } }
     if (allow) this.#calls.grant(gated)
     const option = chosen(options, allow ? (always ? ALWAYS : ONCE) : NEVER)
@@ -99,14 +108,21 @@ export class TurnClient implements PeerTurn {
 
   readonly writeFile = async ({ path, content }: WriteTextFileRequest): Promise<undefined> => {
     const at = this.#within(path)
-    if (content.length > MOST_WRITE) throw new Declined(`expected a text of at most ${MOST_WRITE} characters, found ${content.length}`)
+    if (content.length > MOST_WRITE)
+      throw new Declined(`expected a text of at most ${MOST_WRITE} characters, found ${content.length}`)
     return this.#do({ name: 'Write', category: 'edit', path: at, input: content }, async () => {
       const { before, after } = await replace(this.tree, at, () => Buffer.from(content.toWellFormed()))
       return { value: undefined, content: change(at, before, after) }
     })
   }
 
-  readonly createTerminal = async ({ command, args = [], env = [], cwd, outputByteLimit }: CreateTerminalRequest): Promise<CreateTerminalResponse> => {
+  readonly createTerminal = async ({
+    command,
+    args = [],
+    env = [],
+    cwd,
+    outputByteLimit,
+  }: CreateTerminalRequest): Promise<CreateTerminalResponse> => {
     const place = cwd ? this.#within(cwd) : undefined
     const whole = [command, ...args].join(' ')
     const doing: Doing = { name: 'Shell', category: 'execute', command: whole }
@@ -115,9 +131,14 @@ export class TurnClient implements PeerTurn {
     await this.#pass({ ...doing, id }, shows)
     const [program, words] = args.length > 0 ? [command, args] : ['sh', ['-c', command]]
     const tree = await this.#io.walled({
-      program, args: words, env: Object.fromEntries(env.map(({ name, value }) => [name, value])), ...(place && { cwd: place === '.' ? '' : place }),
+      program,
+      args: words,
+      env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
+      ...(place && { cwd: place === '.' ? '' : place }),
     })
-    const terminalId = this.#io.signal.aborted ? undefined : this.#terminals.start(tree, whole, outputByteLimit ?? undefined)
+    const terminalId = this.#io.signal.aborted
+      ? undefined
+      : this.#terminals.start(tree, whole, outputByteLimit ?? undefined)
     if (terminalId === undefined) return this.#fail(id, shows, new Declined('too many commands are running already'))
     if (shows) {
       this.#shown.set(terminalId, id)
@@ -131,7 +152,8 @@ export class TurnClient implements PeerTurn {
     return { output: text, truncated, ...(end && { exitStatus: end }) }
   }
 
-  readonly waitForTerminal = async ({ terminalId }: { terminalId: string }): Promise<WaitForTerminalExitResponse> => this.#terminal(terminalId).ended
+  readonly waitForTerminal = async ({ terminalId }: { terminalId: string }): Promise<WaitForTerminalExitResponse> =>
+    this.#terminal(terminalId).ended
 
   readonly killTerminal = async ({ terminalId }: { terminalId: string }): Promise<undefined> => {
     this.#terminal(terminalId)
@@ -157,12 +179,18 @@ export class TurnClient implements PeerTurn {
     const id = this.#shown.get(terminal)
     if (id === undefined) return
     const ok = this.#terminals.get(terminal)?.end?.exitCode === 0
-    this.frames.push({ kind: 'tool_call_update', id, status: ok ? 'completed' : 'failed', content: [{ type: 'text', text: cut(this.#terminals.text(terminal) ?? '') }] })
+    this.frames.push({
+      kind: 'tool_call_update',
+      id,
+      status: ok ? 'completed' : 'failed',
+      content: [{ type: 'text', text: cut(this.#terminals.text(terminal) ?? '') }],
+    })
   }
 
   #within(path: string): string {
     const at = this.paths.within(path)
-    if (at === undefined) throw new Declined(`expected an absolute path inside ${this.tree.seen.root}, found ${path.slice(0, 200)}`, -32602)
+    if (at === undefined)
+      throw new Declined(`expected an absolute path inside ${this.tree.seen.root}, found ${path.slice(0, 200)}`, -32602)
     return at
   }
 
@@ -185,8 +213,13 @@ export class TurnClient implements PeerTurn {
     const target = path ?? command
     if (shows) {
       this.frames.push(...this.updates.close(), {
-        kind: 'tool_call', id, name, category, status: 'pending',
-        ...(target !== undefined && { target: target.slice(0, 200).toWellFormed() }), ...(path !== undefined && { locations: [{ path }] }),
+        kind: 'tool_call',
+        id,
+        name,
+        category,
+        status: 'pending',
+        ...(target !== undefined && { target: target.slice(0, 200).toWellFormed() }),
+        ...(path !== undefined && { locations: [{ path }] }),
       })
     }
     return id
@@ -199,7 +232,13 @@ export class TurnClient implements PeerTurn {
   }
 
   #fail(id: string, shows: boolean, error: Error): never {
-    if (shows) this.frames.push({ kind: 'tool_call_update', id, status: 'failed', content: [{ type: 'text', text: error.message }] })
+    if (shows)
+      this.frames.push({
+        kind: 'tool_call_update',
+        id,
+        status: 'failed',
+        content: [{ type: 'text', text: error.message }],
+      })
     throw error
   }
 
@@ -221,7 +260,10 @@ const chosen = (options: readonly PermissionOption[], kinds: Kinds): PermissionO
 /** Some lines of a text, counted from 1. */
 const part = (text: string, from: number, most: number): string => {
   if (from <= 1 && most === Infinity) return text
-  return text.split('\n').slice(Math.max(from, 1) - 1, Math.max(from, 1) - 1 + most).join('\n')
+  return text
+    .split('\n')
+    .slice(Math.max(from, 1) - 1, Math.max(from, 1) - 1 + most)
+    .join('\n')
 }
 
 /** What the program is told of a failure; anything else is a bug of ours. */
@@ -229,5 +271,7 @@ const declined = (error: unknown, path: string): Error => {
   if (error instanceof Declined) return error
   if (error instanceof Refusal) return new Declined(error.message, error.reason === 'not-found' ? ABSENT : undefined)
   const code = codeOf(error)
-  return code === undefined ? (error as Error) : new Declined(`${path}: the file system failed with ${code}`, code === 'ENOENT' ? ABSENT : undefined)
+  return code === undefined
+    ? (error as Error)
+    : new Declined(`${path}: the file system failed with ${code}`, code === 'ENOENT' ? ABSENT : undefined)
 }

@@ -1,5 +1,11 @@
 import type {
-  ClientConnection, ClientRequestHandlersByMethod, ContentBlock, InitializeResponse, NewSessionResponse, SessionModeState, StopReason,
+  ClientConnection,
+  ClientRequestHandlersByMethod,
+  ContentBlock,
+  InitializeResponse,
+  NewSessionResponse,
+  SessionModeState,
+  StopReason,
 } from '@agentclientprotocol/sdk'
 import type { TreeCommand } from '../adapter.js'
 import { Declined } from './declined.js'
@@ -10,7 +16,10 @@ import { Misbehaved, wire } from './wire.js'
 export class Crashed extends Error {}
 
 type Handlers = ClientRequestHandlersByMethod
-type Answer<M extends keyof Handlers> = (params: Parameters<Handlers[M]>[0]['params'], signal: AbortSignal) => ReturnType<Handlers[M]>
+type Answer<M extends keyof Handlers> = (
+  params: Parameters<Handlers[M]>[0]['params'],
+  signal: AbortSignal,
+) => ReturnType<Handlers[M]>
 
 /** What a program may ask for while a turn of it runs. */
 export interface PeerAbilities {
@@ -111,7 +120,8 @@ export class AgentPeer {
   async #initialize(): Promise<void> {
     const { client, methods, PROTOCOL_VERSION, RequestError } = await import('@agentclientprotocol/sdk')
     const { fs, terminal, session } = methods.client
-    const asked = <P, R>(answer: (turn: PeerTurn) => (params: P, signal: AbortSignal) => R) =>
+    const asked =
+      <P, R>(answer: (turn: PeerTurn) => (params: P, signal: AbortSignal) => R) =>
       async ({ params, signal }: { params: P; signal: AbortSignal }): Promise<Awaited<R>> => {
         this.#work(1)
         const turn = this.#turn
@@ -126,31 +136,60 @@ export class AgentPeer {
         }
       }
     this.#connection = client({ name: 'sandbox' })
-      .onRequest(fs.readTextFile, asked(turn => turn.readFile))
-      .onRequest(fs.writeTextFile, asked(turn => turn.writeFile))
-      .onRequest(session.requestPermission, asked(turn => turn.permission))
-      .onRequest(terminal.create, asked(turn => turn.createTerminal))
-      .onRequest(terminal.output, asked(turn => turn.terminalOutput))
-      .onRequest(terminal.waitForExit, asked(turn => turn.waitForTerminal))
-      .onRequest(terminal.kill, asked(turn => turn.killTerminal))
-      .onRequest(terminal.release, asked(turn => turn.releaseTerminal))
-      .connect(wire(this.#process.output, this.#process.input, {
-        heard: bytes => this.#heard(bytes),
-        update: params => this.#turn?.update(params),
-        room: () => this.#turn?.room(),
-      }))
+      .onRequest(
+        fs.readTextFile,
+        asked(turn => turn.readFile),
+      )
+      .onRequest(
+        fs.writeTextFile,
+        asked(turn => turn.writeFile),
+      )
+      .onRequest(
+        session.requestPermission,
+        asked(turn => turn.permission),
+      )
+      .onRequest(
+        terminal.create,
+        asked(turn => turn.createTerminal),
+      )
+      .onRequest(
+        terminal.output,
+        asked(turn => turn.terminalOutput),
+      )
+      .onRequest(
+        terminal.waitForExit,
+        asked(turn => turn.waitForTerminal),
+      )
+      .onRequest(
+        terminal.kill,
+        asked(turn => turn.killTerminal),
+      )
+      .onRequest(
+        terminal.release,
+        asked(turn => turn.releaseTerminal),
+      )
+      .connect(
+        wire(this.#process.output, this.#process.input, {
+          heard: bytes => this.#heard(bytes),
+          update: params => this.#turn?.update(params),
+          room: () => this.#turn?.room(),
+        }),
+      )
     const { signal, closed } = this.#connection
     void closed.then(() => this.#closed(signal.reason))
     const { startMs } = this.#patience
     const late = setTimeout(() => this.#lose(`did not answer within ${startMs / 1000} s of its start`), startMs)
     try {
-      this.#about = await this.#ask(this.#connection.agent.request(methods.agent.initialize, {
-        protocolVersion: PROTOCOL_VERSION,
-        clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
-        clientInfo: { name: 'sandbox', version: '1' },
-      }))
+      this.#about = await this.#ask(
+        this.#connection.agent.request(methods.agent.initialize, {
+          protocolVersion: PROTOCOL_VERSION,
+          clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
+          clientInfo: { name: 'sandbox', version: '1' },
+        }),
+      )
       const { protocolVersion } = this.#about
-      if (protocolVersion !== PROTOCOL_VERSION) throw new Crashed(`speaks version ${protocolVersion} of the Agent Client Protocol, not ${PROTOCOL_VERSION}`)
+      if (protocolVersion !== PROTOCOL_VERSION)
+        throw new Crashed(`speaks version ${protocolVersion} of the Agent Client Protocol, not ${PROTOCOL_VERSION}`)
     } finally {
       clearTimeout(late)
     }
@@ -160,7 +199,10 @@ export class AgentPeer {
     throw new Declined('asked for something while no turn of it ran')
   }
 
-  /** Everything that is heard starts the wait for the next word again; nobody listens to a program without a turn for long. */
+  /**
+   * Everything that is heard starts the wait for the next word again; nobody listens to a program without a turn for
+   * long.
+   */
   #heard(bytes: number): void {
     if (this.#turn) return this.#listen()
     this.#idle += bytes
@@ -183,7 +225,10 @@ export class AgentPeer {
   /** The connection closes first when the program ends; its exit then says more. */
   async #closed(reason: unknown): Promise<void> {
     if (reason instanceof Misbehaved) return this.#lose(reason.message)
-    const how = await Promise.race([this.#process.ended, new Promise<undefined>(resolve => setTimeout(resolve, 1000, undefined))])
+    const how = await Promise.race([
+      this.#process.ended,
+      new Promise<undefined>(resolve => setTimeout(resolve, 1000, undefined)),
+    ])
     this.#lose(how ?? 'closed its output')
   }
 
@@ -226,13 +271,19 @@ export class AgentPeer {
   async open(cwd: string, before: string | undefined, signal: AbortSignal): Promise<boolean> {
     if (this.#session && this.#session.id === before) return true
     if (before !== undefined && this.loadsSessions && (await this.#load(cwd, before, signal))) return true
-    this.#session = sessionOf(await this.#soon(this.#agent.request('session/new', { cwd, mcpServers: [] }), 'opened no session', signal))
+    this.#session = sessionOf(
+      await this.#soon(this.#agent.request('session/new', { cwd, mcpServers: [] }), 'opened no session', signal),
+    )
     return false
   }
 
   async #load(cwd: string, sessionId: string, signal: AbortSignal): Promise<boolean> {
     try {
-      const { modes } = await this.#soon(this.#agent.request('session/load', { cwd, mcpServers: [], sessionId }), 'loaded no session', signal)
+      const { modes } = await this.#soon(
+        this.#agent.request('session/load', { cwd, mcpServers: [], sessionId }),
+        'loaded no session',
+        signal,
+      )
       this.#session = { id: sessionId, ...(modes && { modes }) }
       return true
     } catch (error) {
@@ -247,7 +298,12 @@ export class AgentPeer {
     const before = modes?.currentModeId
     const mode = modes?.availableModes.find(({ id }) => id === 'plan')
     if (!mode || before === undefined || before === mode.id) return async () => {}
-    const set = async (modeId: string) => void (await this.#soon(this.#agent.request('session/set_mode', { sessionId: id, modeId }), 'changed no mode', signal))
+    const set = async (modeId: string) =>
+      void (await this.#soon(
+        this.#agent.request('session/set_mode', { sessionId: id, modeId }),
+        'changed no mode',
+        signal,
+      ))
     await set(mode.id)
     return () => set(before)
   }
@@ -262,7 +318,11 @@ export class AgentPeer {
   }
 
   /** Says something and answers why it stopped; on the signal it is asked to stop, and ended when it does not. */
-  async prompt(prompt: ContentBlock[], meta: { readonly [name: string]: unknown }, signal: AbortSignal): Promise<StopReason> {
+  async prompt(
+    prompt: ContentBlock[],
+    meta: { readonly [name: string]: unknown },
+    signal: AbortSignal,
+  ): Promise<StopReason> {
     const sessionId = this.sessionId ?? this.#nobody()
     let killer: NodeJS.Timeout | undefined
     const cancel = () => {
@@ -293,6 +353,7 @@ export class AgentPeer {
 }
 
 const sessionOf = ({ sessionId, modes }: NewSessionResponse): { id: string; modes?: SessionModeState } => {
-  if (!sessionId || sessionId.length > MOST_ID) throw new Crashed(`opened a session without a name of at most ${MOST_ID} characters`)
+  if (!sessionId || sessionId.length > MOST_ID)
+    throw new Crashed(`opened a session without a name of at most ${MOST_ID} characters`)
   return { id: sessionId, ...(modes && { modes }) }
 }

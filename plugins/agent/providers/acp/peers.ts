@@ -12,7 +12,10 @@ interface Kept {
   timer?: NodeJS.Timeout
 }
 
-/** Agent programs that wait a while for the next turn: one per conversation, because each is behind the wall of its copy. */
+/**
+ * Agent programs that wait a while for the next turn: one per conversation, because each is behind the wall of its
+ * copy.
+ */
 export class Peers {
   readonly #patience: PeerPatience
   readonly #keptMs: number
@@ -32,18 +35,27 @@ export class Peers {
 
   /** The processes of the programs that run or wait. */
   get processes(): { pid: number; conversationId: string }[] {
-    return [...this.#kept.values()].flatMap(({ peer: { pid }, conversationId }) => (pid === undefined ? [] : [{ pid, conversationId }]))
+    return [...this.#kept.values()].flatMap(({ peer: { pid }, conversationId }) =>
+      pid === undefined ? [] : [{ pid, conversationId }],
+    )
   }
 
   /** The program of a conversation's provider: the one that waits, when it has the session, or a new one. */
-  async take(conversationId: string, provider: string, command: TreeCommand, session: string | undefined, signal: AbortSignal): Promise<AgentPeer> {
+  async take(
+    conversationId: string,
+    provider: string,
+    command: TreeCommand,
+    session: string | undefined,
+    signal: AbortSignal,
+  ): Promise<AgentPeer> {
     const key = `${conversationId}/${provider}`
     const { program, args, env, root } = command
     const { dev, ino } = await stat(root)
     const made = JSON.stringify([program, args, env, dev, ino])
     const kept = this.#kept.get(key)
     clearTimeout(kept?.timer)
-    if (kept && !kept.peer.over && kept.made === made && session !== undefined && kept.peer.sessionId === session) return kept.peer
+    if (kept && !kept.peer.over && kept.made === made && session !== undefined && kept.peer.sessionId === session)
+      return kept.peer
     if (kept) await this.#drop(key, kept)
     signal.throwIfAborted()
     const peer = await AgentPeer.start(command, this.#patience, signal)
@@ -63,7 +75,11 @@ export class Peers {
 
   /** Ends what waits for a conversation. */
   async forget(conversationId: string): Promise<void> {
-    await Promise.all([...this.#kept].filter(([, kept]) => kept.conversationId === conversationId).map(([key, kept]) => this.#drop(key, kept)))
+    await Promise.all(
+      [...this.#kept]
+        .filter(([, kept]) => kept.conversationId === conversationId)
+        .map(([key, kept]) => this.#drop(key, kept)),
+    )
   }
 
   /** Ends all of them; the daemon goes down. */

@@ -26,7 +26,9 @@ export class AgentProcess {
     const { stdin, stderr } = this.#child
     // A program may end without reading what it is told: its end says so.
     stdin.on('error', () => {})
-    stderr.setEncoding('utf8').on('data', (piece: string) => (this.#errors = (this.#errors + piece).slice(-MOST_ERRORS)))
+    stderr
+      .setEncoding('utf8')
+      .on('data', (piece: string) => (this.#errors = (this.#errors + piece).slice(-MOST_ERRORS)))
     const { promise, resolve } = Promise.withResolvers<string>()
     this.#child.once('error', error => resolve(`could not be started (${codeOf(error) ?? 'unknown'})`))
     // The leader's end is the group's; its last words on standard error may still be on their way.
@@ -60,7 +62,11 @@ export class AgentProcess {
 
   /** The last of what it wrote to standard error, without colours and other control characters. */
   get errors(): string {
-    return this.#errors.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '').replace(/[\x00-\x08\x0b-\x1f\x7f]/g, '').toWellFormed().trim()
+    return this.#errors
+      .replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '')
+      .replace(/[\x00-\x08\x0b-\x1f\x7f]/g, '')
+      .toWellFormed()
+      .trim()
   }
 
   /** Ends the whole group and resolves when it is gone; `at once` without asking it first. */

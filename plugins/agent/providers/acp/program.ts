@@ -19,7 +19,14 @@ export interface AgentProgram {
 /** The path at which a program is found, or undefined where it is not installed. */
 export const located = async ({ command: [name] }: AgentProgram): Promise<string | undefined> => {
   const places = isAbsolute(name) ? [name] : (listEnv().PATH ?? '').split(delimiter).map(folder => join(folder, name))
-  for (const path of places) if (await access(path, constants.X_OK).then(() => true, () => false)) return path
+  for (const path of places)
+    if (
+      await access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path
   return undefined
 }
 

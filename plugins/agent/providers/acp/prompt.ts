@@ -17,13 +17,16 @@ const historyOf = (rows: readonly Row[]): string => {
   const said: string[] = []
   let left = MOST_HISTORY
   for (const { role, text, tools } of rows.toReversed()) {
-    const done = tools?.map(({ name, target, status }) => `[${name}${target ? ` ${target}` : ''}: ${status}]`).join('\n') ?? ''
+    const done =
+      tools?.map(({ name, target, status }) => `[${name}${target ? ` ${target}` : ''}: ${status}]`).join('\n') ?? ''
     const row = `${ROLES[role]}: ${[text, done].filter(Boolean).join('\n')}`
     if (row.length > left) break
     left -= row.length
     said.unshift(row)
   }
-  return said.length > 0 ? `What was said and done in this conversation before, oldest first:\n\n${said.join('\n\n')}` : ''
+  return said.length > 0
+    ? `What was said and done in this conversation before, oldest first:\n\n${said.join('\n\n')}`
+    : ''
 }
 
 /** What this turn said and did before it was interrupted, or went on here. */
@@ -35,7 +38,11 @@ const soFar = ({ run, words, since = [] }: TurnRequest): readonly Row[] => {
 
 type Attachment = TurnRequest['attachments'][number]
 
-const attached = async ({ path, absolute, mime, bytes }: Attachment, images: boolean, paths: TreePaths): Promise<ContentBlock> => {
+const attached = async (
+  { path, absolute, mime, bytes }: Attachment,
+  images: boolean,
+  paths: TreePaths,
+): Promise<ContentBlock> => {
   const uri = paths.address(path)
   if (images && mime.startsWith('image/') && bytes <= MOST_IMAGE) {
     const data = await readFile(absolute).catch(() => undefined)
@@ -45,17 +52,25 @@ const attached = async ({ path, absolute, mime, bytes }: Attachment, images: boo
 }
 
 const WORKING = 'Work in the current folder. It is a private place: you may change what the task needs.'
-const PLANNING = 'Make a plan only: look at what you need, change nothing and run nothing that changes anything. Answer with the plan. It is shown to a person; when they approve it you will be told to carry it out.'
-const RESUMED = 'You were interrupted while you worked on this. What you did so far is in the files: look at them and go on from there. This is what was asked:'
+const PLANNING =
+  'Make a plan only: look at what you need, change nothing and run nothing that changes anything. Answer with the '
+  + 'plan. It is shown to a person; when they approve it you will be told to carry it out.'
+const RESUMED =
+  'You were interrupted while you worked on this. What you did so far is in the files: look at them and go on '
+  + 'from there. This is what was asked:'
 
 /** What a program is told at the beginning of a turn: notes, the words, and what is attached. */
 export const opening = async (
-  request: TurnRequest, knows: { readonly session: boolean; readonly images: boolean }, paths: TreePaths,
+  request: TurnRequest,
+  knows: { readonly session: boolean; readonly images: boolean },
+  paths: TreePaths,
 ): Promise<ContentBlock[]> => {
   const { prompt, words, history = [], attachments, resume, permissionMode } = request
   const preamble = prompt.slice(0, prompt.length - words.length)
   const before = knows.session ? '' : historyOf([...history, ...(resume ? soFar(request) : [])])
-  const notes = [knows.session ? '' : WORKING, before, preamble, resume ? RESUMED : ''].map(text => text.trim()).filter(Boolean)
+  const notes = [knows.session ? '' : WORKING, before, preamble, resume ? RESUMED : '']
+    .map(text => text.trim())
+    .filter(Boolean)
   return [
     ...notes.map(note),
     ...(resume ? [note(words)] : words ? [{ type: 'text' as const, text: words }] : []),

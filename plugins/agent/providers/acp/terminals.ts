@@ -36,33 +36,54 @@ export class AcpTerminals {
   }
 
   /** Starts a command; undefined when too many are there already. */
-  start({ program, args, cwd, env, enforced, limits, begun }: TreeCommand, command: string, most = MOST_OUTPUT): string | undefined {
+  start(
+    { program, args, cwd, env, enforced, limits, begun }: TreeCommand,
+    command: string,
+    most = MOST_OUTPUT,
+  ): string | undefined {
     const open = [...this.#terminals.values()].filter(({ released }) => !released)
     if (this.#closed || open.length >= MOST) return undefined
     const id = `terminal-${randomUUID()}`
     const stop = new AbortController()
     const over = begun(command)
     const ended = run(program, args, {
-      cwd, env, walled: enforced, maxBytes: 2, signal: stop.signal, timeoutMs: MOST_MS, onOutput: piece => this.#add(id, piece),
+      cwd,
+      env,
+      walled: enforced,
+      maxBytes: 2,
+      signal: stop.signal,
+      timeoutMs: MOST_MS,
+      onOutput: piece => this.#add(id, piece),
       ...(limits && { onStart: (pid: number, over: Promise<unknown>) => limits.begun(pid, over) }),
     }).then(
       ({ code, signal }): AcpTerminalEnd => (signal ? { signal } : { exitCode: code }),
       (): AcpTerminalEnd => ({ signal: 'SIGTERM' }),
     )
-    const terminal: Terminal = { stop, ended, most: Math.min(most, MOST_OUTPUT), output: Buffer.alloc(0), truncated: false, released: false }
+    const terminal: Terminal = {
+      stop,
+      ended,
+      most: Math.min(most, MOST_OUTPUT),
+      output: Buffer.alloc(0),
+      truncated: false,
+      released: false,
+    }
     this.#terminals.set(id, terminal)
     void ended.then(end => {
       terminal.end = end
       const { exitCode: exit, signal } = end
       limits?.ended({ code: exit ?? 0, output: this.text(id) ?? '' })
-      over({ ...(exit !== undefined && { exit }), ...(signal !== undefined && { signal }), output: this.text(id) ?? '' })
+      over({
+        ...(exit !== undefined && { exit }),
+        ...(signal !== undefined && { signal }),
+        output: this.text(id) ?? '',
+      })
       this.#onEnd(id)
     })
     return id
   }
 
   /** A terminal the program may still use. */
-  get(id: string): Omit<Terminal, 'stop' | 'output'> & { readonly text: string } | undefined {
+  get(id: string): (Omit<Terminal, 'stop' | 'output'> & { readonly text: string }) | undefined {
     const terminal = this.#terminals.get(id)
     return terminal && !terminal.released ? { ...terminal, text: this.text(id) ?? '' } : undefined
   }

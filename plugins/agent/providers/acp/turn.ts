@@ -30,20 +30,33 @@ class Failed extends Error {
 }
 
 /** Runs turns of a provider in its agent program. */
-export type AcpRun = (provider: ProviderId, program: AgentProgram, request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>
+export type AcpRun = (
+  provider: ProviderId,
+  program: AgentProgram,
+  request: TurnRequest,
+  io: TurnIo,
+) => AsyncIterable<Frame>
 
 /** Runs turns in agent programs, which `peers` keeps for the next one. */
-export const acpOn = (peers: Peers): AcpRun => async function* (provider, program, request, io) {
-  const path = await located(program)
-  if (path === undefined) return yield { kind: 'error', code: 'harness-missing', message: absence(program) }
-  const { command: [, ...args], env, needs } = program
-  const client = new TurnClient(io, await io.walled({ program: path, args, ...(env && { env }), ...(needs && { needs }) }))
-  const turn = new VendorTurn(provider, program, request, io, client, peers)
-  const work = turn.run().finally(() => client.frames.end())
-  work.catch(() => {})
-  yield* client.frames
-  await work
-}
+export const acpOn = (peers: Peers): AcpRun =>
+  async function* (provider, program, request, io) {
+    const path = await located(program)
+    if (path === undefined) return yield { kind: 'error', code: 'harness-missing', message: absence(program) }
+    const {
+      command: [, ...args],
+      env,
+      needs,
+    } = program
+    const client = new TurnClient(
+      io,
+      await io.walled({ program: path, args, ...(env && { env }), ...(needs && { needs }) }),
+    )
+    const turn = new VendorTurn(provider, program, request, io, client, peers)
+    const work = turn.run().finally(() => client.frames.end())
+    work.catch(() => {})
+    yield* client.frames
+    await work
+  }
 
 class VendorTurn {
   readonly #provider: ProviderId
@@ -53,7 +66,14 @@ class VendorTurn {
   readonly #client: TurnClient
   readonly #peers: Peers
 
-  constructor(provider: ProviderId, program: AgentProgram, request: TurnRequest, io: TurnIo, client: TurnClient, peers: Peers) {
+  constructor(
+    provider: ProviderId,
+    program: AgentProgram,
+    request: TurnRequest,
+    io: TurnIo,
+    client: TurnClient,
+    peers: Peers,
+  ) {
     this.#provider = provider
     this.#program = program
     this.#request = request
@@ -71,7 +91,13 @@ class VendorTurn {
     let failure: TurnFailure | undefined
     let again = true
     try {
-      const peer = await this.#peers.take(conversationId, this.#provider, this.#client.tree, this.#request.sessionId, this.#io.signal)
+      const peer = await this.#peers.take(
+        conversationId,
+        this.#provider,
+        this.#client.tree,
+        this.#request.sessionId,
+        this.#io.signal,
+      )
       before = peer.costUsd
       // A session that an earlier process opened has cost what nobody here knows.
       const remembers = await Promise.race([this.#work(peer), this.#client.died])
@@ -85,9 +111,13 @@ class VendorTurn {
       await this.#client.close()
       await this.#peers.release(conversationId, this.#provider, again)
     }
-    const costUsd = updates.costUsd === undefined || before === undefined ? undefined : Math.max(0, updates.costUsd - before)
+    const costUsd =
+      updates.costUsd === undefined || before === undefined ? undefined : Math.max(0, updates.costUsd - before)
     frames.push(...updates.close(), {
-      kind: 'usage', numTurns: 1, durationMs: Math.round(performance.now() - startedAt), ...(costUsd !== undefined && { costUsd }),
+      kind: 'usage',
+      numTurns: 1,
+      durationMs: Math.round(performance.now() - startedAt),
+      ...(costUsd !== undefined && { costUsd }),
     })
     if (failure && !this.#io.signal.aborted) frames.push({ kind: 'error', ...failure })
   }
@@ -99,7 +129,10 @@ class VendorTurn {
     const leave = peer.serve(this.#client)
     try {
       const session = await peer.open(this.#client.tree.seen.cwd, before, this.#io.signal)
-      frames.push({ kind: 'session', sessionId: peer.sessionId! }, { kind: 'init', model, provider: this.#provider, harness })
+      frames.push(
+        { kind: 'session', sessionId: peer.sessionId! },
+        { kind: 'init', model, provider: this.#provider, harness },
+      )
       this.#client.listen(peer.sessionId!)
       const words = await opening(this.#request, { session, images: peer.takesImages }, paths)
       if (permissionMode === 'plan') await this.#planned(peer, words)
@@ -125,7 +158,8 @@ class VendorTurn {
     await leavePlan()
     if (this.#io.signal.aborted) return
     if (reply?.kind !== 'plan' || !reply.approve) {
-      const feedback = (reply?.kind === 'plan' && reply.feedback) || 'The plan was not approved, so nothing more is done.'
+      const feedback =
+        (reply?.kind === 'plan' && reply.feedback) || 'The plan was not approved, so nothing more is done.'
       return frames.push({ kind: 'delta', text: feedback }, { kind: 'text_end' })
     }
     this.#io.mode('bypassPermissions')
@@ -134,7 +168,11 @@ class VendorTurn {
 
   async #say(peer: AgentPeer, words: ContentBlock[]): Promise<void> {
     const { conversationId, run } = this.#request
-    const reason = await peer.prompt(words, { 'sandbox/conversation': conversationId, 'sandbox/run': run }, this.#io.signal)
+    const reason = await peer.prompt(
+      words,
+      { 'sandbox/conversation': conversationId, 'sandbox/run': run },
+      this.#io.signal,
+    )
     if (reason === 'end_turn' || this.#io.signal.aborted) return
     throw new Failed({ message: `${this.#program.label} ${STOPS[reason] ?? 'stopped for a reason it does not name'}` })
   }
@@ -147,8 +185,10 @@ class VendorTurn {
     const { code, message, data, name } = error as { code?: unknown; message?: unknown; data?: unknown; name?: unknown }
     if (name !== 'RequestError' || typeof message !== 'string') return undefined
     const { code: named, details } = fieldsOf(data)
-    const known = code === UNAUTHENTICATED ? 'reauth' as const : choiceField(named, CODES)
-    const said = [message || `${label} failed without saying why`, typeof details === 'string' ? details : ''].filter(Boolean).join(': ')
+    const known = code === UNAUTHENTICATED ? ('reauth' as const) : choiceField(named, CODES)
+    const said = [message || `${label} failed without saying why`, typeof details === 'string' ? details : '']
+      .filter(Boolean)
+      .join(': ')
     return { message: said.slice(0, MOST_MESSAGE).toWellFormed(), ...(known && { code: known }) }
   }
 }

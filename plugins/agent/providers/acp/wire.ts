@@ -62,7 +62,9 @@ const parsed = (line: string): Parsed => {
   } catch {
     // What it wrote is told below, and nothing of the parser's words helps a reader.
   }
-  const shown = JSON.stringify(line.slice(0, SHOWN).toWellFormed()) + (line.length > SHOWN ? ` and ${line.length - SHOWN} characters more` : '')
+  const shown =
+    JSON.stringify(line.slice(0, SHOWN).toWellFormed())
+    + (line.length > SHOWN ? ` and ${line.length - SHOWN} characters more` : '')
   throw new Misbehaved(`wrote a line that is no message of the Agent Client Protocol: ${shown}`)
 }
 
@@ -79,39 +81,45 @@ export const wire = (input: Readable, output: Writable, hooks: WireHooks, limits
   const taken = (line: string): AnyMessage | undefined => {
     const message = parsed(line)
     const { id, method, params } = message
-    if (method === undefined && (('result' in message) !== ('error' in message))) return asked.delete(id) ? (message as AnyMessage) : undefined
+    if (method === undefined && 'result' in message !== 'error' in message)
+      return asked.delete(id) ? (message as AnyMessage) : undefined
     if (typeof method !== 'string') throw new Misbehaved('wrote a message that is neither a request nor an answer')
     if (id === undefined) {
       if (method === 'session/update') hooks.update(params)
       return method === '$/cancel_request' ? (message as AnyMessage) : undefined
     }
-    if (typeof id !== 'string' && typeof id !== 'number') throw new Misbehaved('asked something without an id to answer to')
+    if (typeof id !== 'string' && typeof id !== 'number')
+      throw new Misbehaved('asked something without an id to answer to')
     if (asking.has(id)) throw new Misbehaved('asked two things under one id')
     asking.add(id)
     if (asking.size > limits.requests) throw new Misbehaved(`asked for more than ${limits.requests} things at once`)
     return message as AnyMessage
   }
 
-  const readable = new ReadableStream<AnyMessage>({
-    pull: async controller => {
-      for (;;) {
-        await hooks.room()
-        const { value: line, done } = await lines.next()
-        if (done) return controller.close()
-        hooks.heard(line.length)
-        const message = line.trim() ? taken(line) : undefined
-        if (message) return controller.enqueue(message)
-      }
+  const readable = new ReadableStream<AnyMessage>(
+    {
+      pull: async controller => {
+        for (;;) {
+          await hooks.room()
+          const { value: line, done } = await lines.next()
+          if (done) return controller.close()
+          hooks.heard(line.length)
+          const message = line.trim() ? taken(line) : undefined
+          if (message) return controller.enqueue(message)
+        }
+      },
+      cancel: () => void lines.return().catch(() => {}),
     },
-    cancel: () => void lines.return().catch(() => {}),
-  }, { highWaterMark: 0 })
+    { highWaterMark: 0 },
+  )
 
   const writable = new WritableStream<AnyMessage>({
     write: async message => {
       const { id, method } = message as Parsed
       if (method !== undefined && id !== undefined) asked.add(id)
       if (output.destroyed) throw new Misbehaved('takes no more words')
-      if (!output.write(`${JSON.stringify(message)}\n`)) await Promise.race([once(output, 'drain'), once(output, 'close')])
+      if (!output.write(`${JSON.stringify(message)}\n`))
+        await Promise.race([once(output, 'drain'), once(output, 'close')])
       if (method === undefined) asking.delete(id)
     },
   })

@@ -20,7 +20,9 @@ export const SHORTCUTS: readonly Shortcut[] = [
 const POINTER =
   'This provider runs scripts and needs no model; send /help to see their language, or /demo to see one at work.'
 
-const said = (text: string): ScriptCommand[] => [{ line: 1, name: 'say', verb: verbs.get('say')!, input: { text: literal(text) } }]
+const said = (text: string): ScriptCommand[] => [
+  { line: 1, name: 'say', verb: verbs.get('say')!, input: { text: literal(text) } },
+]
 
 /** What is said where a script is to go on that ran elsewhere: none of its effects is repeated. */
 export const LOST = 'The rest of the script was lost with the process that ran it; send it again.'
@@ -62,7 +64,8 @@ function* lost({ since = [] }: TurnRequest): Generator<Frame> {
 }
 
 /** Where the frames of a turn that came here from elsewhere begin to be this provider's. */
-const arrival = (since: readonly Frame[]): number => since.findLastIndex(frame => frame.kind === 'switched' && frame.kept === 'record') + 1
+const arrival = (since: readonly Frame[]): number =>
+  since.findLastIndex(frame => frame.kind === 'switched' && frame.kept === 'record') + 1
 
 async function* run(whole: TurnRequest, io: TurnIo): AsyncGenerator<Frame, void> {
   const { since = [] } = whole
@@ -81,7 +84,13 @@ async function* run(whole: TurnRequest, io: TurnIo): AsyncGenerator<Frame, void>
 }
 
 const ABILITIES: Abilities = {
-  words: true, permissions: 'modes', questions: true, commands: true, terminals: true, state: true, offline: true,
+  words: true,
+  permissions: 'modes',
+  questions: true,
+  commands: true,
+  terminals: true,
+  state: true,
+  offline: true,
 }
 /** As an agent program it is the same language with fewer powers. */
 const OUTSIDE: Abilities = { ...ABILITIES, words: false, permissions: 'plan', questions: false, state: false }
@@ -106,7 +115,8 @@ export const scriptWith = (program: AgentProgram, vendor: AcpRun): ProviderAdapt
   preflight: async harness => {
     if (harness === 'vendor-code') await installed(program)
   },
-  run: (request, io) => (request.harness === 'native' ? run(request, io) : vendor(scriptAdapter.id, program, request, io)),
+  run: (request, io) =>
+    request.harness === 'native' ? run(request, io) : vendor(scriptAdapter.id, program, request, io),
 })
 
 /** The bundled agent program, of the built program in `root`. */

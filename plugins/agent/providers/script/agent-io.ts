@@ -1,4 +1,10 @@
-import type { AgentContext, SessionUpdate, RequestPermissionRequest, ToolCallContent, ToolCallUpdate } from '@agentclientprotocol/sdk'
+import type {
+  AgentContext,
+  SessionUpdate,
+  RequestPermissionRequest,
+  ToolCallContent,
+  ToolCallUpdate,
+} from '@agentclientprotocol/sdk'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { join } from 'node:path'
@@ -34,7 +40,9 @@ export interface AgentSession {
   plan(text: string): Promise<CardReply | undefined>
 }
 
-/** The place of the sandbox for the interpreter when it runs as an agent program: every effect goes over the protocol. */
+/**
+ * The place of the sandbox for the interpreter when it runs as an agent program: every effect goes over the protocol.
+ */
 export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: AgentSession): TurnIo => {
   const update: Update = update => client.notify('session/update', { sessionId, update })
   const callOf = (id: string) => `${round}-${id}`
@@ -43,7 +51,9 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
   const allowed = async (toolCall: ToolCallUpdate): Promise<'once' | 'always' | 'deny'> => {
     const asked: RequestPermissionRequest = { sessionId, toolCall, options: OPTIONS }
     const { outcome } = await client.request('session/request_permission', asked)
-    return outcome.outcome === 'selected' && (outcome.optionId === 'once' || outcome.optionId === 'always') ? outcome.optionId : 'deny'
+    return outcome.outcome === 'selected' && (outcome.optionId === 'once' || outcome.optionId === 'always')
+      ? outcome.optionId
+      : 'deny'
   }
 
   const file = async (path: string): Promise<string | undefined> => {
@@ -60,7 +70,10 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     const before = await file(path)
     const after = next(before)
     await client.request('fs/write_text_file', { sessionId, path: seen(path), content: after })
-    return done(`wrote ${path}`, change(path, before === undefined ? undefined : Buffer.from(before), Buffer.from(after)))
+    return done(
+      `wrote ${path}`,
+      change(path, before === undefined ? undefined : Buffer.from(before), Buffer.from(after)),
+    )
   }
 
   const edited = (path: string, old: string, next: string, before: string | undefined): string => {
@@ -90,12 +103,29 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
   const never = () => Promise.reject(new Error('that goes to the client'))
   /** What this process does by itself, in the tree it was started in. */
   const here: ToolContext = {
-    root: cwd, signal, shell: never, code: never, reach: never, person: { attends: false, ask: never, approved: () => {} },
+    root: cwd,
+    signal,
+    shell: never,
+    code: never,
+    reach: never,
+    person: { attends: false, ask: never, approved: () => {} },
     subagents: { delegate: never, join: never },
   }
 
-  const perform = async (name: string, input: { readonly [field: string]: unknown }, tool: Tool): Promise<ToolResult> => {
-    const { path = '', content = '', old = '', new: next = '', command: words = '', offset, limit } = input as { [field: string]: string }
+  const perform = async (
+    name: string,
+    input: { readonly [field: string]: unknown },
+    tool: Tool,
+  ): Promise<ToolResult> => {
+    const {
+      path = '',
+      content = '',
+      old = '',
+      new: next = '',
+      command: words = '',
+      offset,
+      limit,
+    } = input as { [field: string]: string }
     switch (name) {
       case 'Shell':
         return command(words)
@@ -108,7 +138,12 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
       case 'Read': {
         const local = await tool.run(input, here)
         if (!local.ok || local.content.some(({ type }) => type === 'image')) return local
-        const { content } = await client.request('fs/read_text_file', { sessionId, path: seen(path), ...(offset && { line: Number(offset) }), ...(limit && { limit: Number(limit) }) })
+        const { content } = await client.request('fs/read_text_file', {
+          sessionId,
+          path: seen(path),
+          ...(offset && { line: Number(offset) }),
+          ...(limit && { limit: Number(limit) }),
+        })
         return done(content)
       }
       default:
@@ -117,23 +152,46 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
   }
 
   const shown = (part: ToolContent): ToolCallContent => {
-    if (part.type === 'diff') return { type: 'diff', path: seen(part.path), newText: part.newText, ...(part.oldText !== undefined && { oldText: part.oldText }) }
+    if (part.type === 'diff')
+      return {
+        type: 'diff',
+        path: seen(part.path),
+        newText: part.newText,
+        ...(part.oldText !== undefined && { oldText: part.oldText }),
+      }
     if (part.type === 'text') return { type: 'content', content: part }
-    return { type: 'content', content: { type: 'resource_link', name: part.path, uri: pathToFileURL(seen(part.path)).href, mimeType: 'image/*' } }
+    return {
+      type: 'content',
+      content: {
+        type: 'resource_link',
+        name: part.path,
+        uri: pathToFileURL(seen(part.path)).href,
+        mimeType: 'image/*',
+      },
+    }
   }
 
   const tool = async (name: string, input: object, id: string): Promise<ToolResult> => {
     const toolCallId = callOf(id)
     const known = tools[name]!
     const end = async (result: ToolResult): Promise<ToolResult> => {
-      await update({ sessionUpdate: 'tool_call_update', toolCallId, status: result.ok ? 'completed' : 'failed', content: result.content.map(shown) })
+      await update({
+        sessionUpdate: 'tool_call_update',
+        toolCallId,
+        status: result.ok ? 'completed' : 'failed',
+        content: result.content.map(shown),
+      })
       return result
     }
     try {
       const checked = known.check(input)
       const { target = '', locations = [] } = known.describe(checked)
       const call = {
-        toolCallId, name, title: target || name, kind: known.category, rawInput: input,
+        toolCallId,
+        name,
+        title: target || name,
+        kind: known.category,
+        rawInput: input,
         locations: locations.map(({ path, line }) => ({ path: seen(path), ...(line && { line }) })),
       }
       await update({ sessionUpdate: 'tool_call', status: 'pending', ...call })
@@ -141,7 +199,8 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
       await update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' })
       return await end(await perform(name, checked as { [field: string]: unknown }, known))
     } catch (error) {
-      const told = error instanceof Sentence || error instanceof Refusal || (error as { name?: string }).name === 'RequestError'
+      const told =
+        error instanceof Sentence || error instanceof Refusal || (error as { name?: string }).name === 'RequestError'
       if (!told) throw error
       return end(failed((error as Error).message))
     }
@@ -151,7 +210,11 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     if (draft.kind === 'plan') return plan(draft.text)
     if (draft.kind !== 'permission') return undefined
     const title = `${draft.toolName}: ${draft.description ?? ''}`
-    return { kind: 'permission', requestId: 'client', decision: await allowed({ toolCallId: callOf('permit'), title, kind: 'other' }) }
+    return {
+      kind: 'permission',
+      requestId: 'client',
+      decision: await allowed({ toolCallId: callOf('permit'), title, kind: 'other' }),
+    }
   }
 
   const paused = (ms = 0): Promise<void> => delay(ms, undefined, { signal }).catch(() => {})
@@ -180,19 +243,41 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
 class Sentence extends Error {}
 
 /** The updates that tell the client of a frame. */
-export const updatesOf = (frame: Frame, round: number, block: number, context?: { used: number; size: number }): SessionUpdate[] => {
+export const updatesOf = (
+  frame: Frame,
+  round: number,
+  block: number,
+  context?: { used: number; size: number },
+): SessionUpdate[] => {
   switch (frame.kind) {
     case 'delta':
-      return [{ sessionUpdate: 'agent_message_chunk', messageId: `${round}-${block}`, content: { type: 'text', text: frame.text } }]
+      return [
+        {
+          sessionUpdate: 'agent_message_chunk',
+          messageId: `${round}-${block}`,
+          content: { type: 'text', text: frame.text },
+        },
+      ]
     case 'thinking':
       return [{ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: frame.text } }]
     case 'todos':
-      return [{ sessionUpdate: 'plan', entries: frame.items.map(({ content, status }) => ({ content, status, priority: 'medium' })) }]
+      return [
+        {
+          sessionUpdate: 'plan',
+          entries: frame.items.map(({ content, status }) => ({ content, status, priority: 'medium' })),
+        },
+      ]
     case 'commands':
-      return [{
-        sessionUpdate: 'available_commands_update',
-        availableCommands: frame.items.map(({ name, description, hint }) => ({ name, description, ...(hint && { input: { hint } }) })),
-      }]
+      return [
+        {
+          sessionUpdate: 'available_commands_update',
+          availableCommands: frame.items.map(({ name, description, hint }) => ({
+            name,
+            description,
+            ...(hint && { input: { hint } }),
+          })),
+        },
+      ]
     case 'context_usage':
       return [{ sessionUpdate: 'usage_update', used: frame.tokens, size: frame.contextWindow }]
     case 'usage': {

@@ -84,10 +84,18 @@ export class ScriptContext {
   text(text: string): string {
     const { answer, exit, out, words, done } = this.#saved
     const variables: Variables = {
-      answer, exit, out, words, n: String(done + 1), run: this.request.run, conversation: this.request.conversationId,
+      answer,
+      exit,
+      out,
+      words,
+      n: String(done + 1),
+      run: this.request.run,
+      conversation: this.request.conversationId,
     }
-    return expand(text, variables)
+    return (
+      expand(text, variables)
       ?? this.fail(`line ${this.command!.line}: the text is too long once its variables are replaced`)
+    )
   }
 
   /** Takes in words said into the turn. */
@@ -168,7 +176,8 @@ export class ScriptContext {
     throw new End({ message, ...(code && { code }) })
   }
 
-  // Frames, calls and cards ---------------------------------------------------------------------------------------------
+  // Frames, calls and cards
+  // ---------------------------------------------------------------------------------------------
 
   /** Frames that are in the log once each, whatever restarts come between. */
   *once(...frames: readonly Frame[]): Generator<Frame, void> {

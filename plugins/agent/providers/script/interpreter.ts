@@ -3,7 +3,9 @@ import type { Frame } from '../../turn/frames.js'
 import { End, ScriptContext, MOVED, STOPPED, type ScriptFrames } from './context.js'
 import type { ScriptCommand } from './verb.js'
 
-/** Runs a script in the place of the model in the tool loop: its frames, from the first command that is not finished. */
+/**
+ * Runs a script in the place of the model in the tool loop: its frames, from the first command that is not finished.
+ */
 export async function* interpret(commands: readonly ScriptCommand[], request: TurnRequest, io: TurnIo): ScriptFrames {
   const hand = new ScriptContext(commands, request, io)
   let end = new End()
@@ -32,7 +34,9 @@ async function* commandsLeft(hand: ScriptContext): ScriptFrames {
 
 async function* done({ name, verb, input }: ScriptCommand, hand: ScriptContext): ScriptFrames {
   if (verb.native && hand.request.harness !== 'native') {
-    return yield* hand.say(`${name} is not available here: it speaks as a model's server would, and this is a program of its own.`)
+    return yield* hand.say(
+      `${name} is not available here: it speaks as a model's server would, and this is a program of its own.`,
+    )
   }
   const steps = verb.run(input, hand)
   if (steps && Symbol.asyncIterator in steps) yield* steps

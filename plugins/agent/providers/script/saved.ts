@@ -30,7 +30,18 @@ export const isSaved = (state: unknown): state is Saved =>
   typeof state === 'object' && state !== null && (state as Partial<Saved>).version === 1
 
 /** Where a script stands: at its beginning, or where it was when it was last saved. */
-export const savedOf = ({ state, permissionMode }: TurnRequest): Saved => isSaved(state) ? state : {
-  version: 1, at: 0, done: 0, spoken: 0, mode: permissionMode, heard: [],
-  answer: '', exit: '', out: '', words: '',
-}
+export const savedOf = ({ state, permissionMode }: TurnRequest): Saved =>
+  isSaved(state)
+    ? state
+    : {
+        version: 1,
+        at: 0,
+        done: 0,
+        spoken: 0,
+        mode: permissionMode,
+        heard: [],
+        answer: '',
+        exit: '',
+        out: '',
+        words: '',
+      }

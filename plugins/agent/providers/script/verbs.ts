@@ -12,5 +12,7 @@ import { sayingVerbs } from './verbs/words.js'
 
 /** The language: every verb but `repeat`, which is a way to say another one. */
 export const verbs: ReadonlyMap<string, ScriptVerb> = new Map(
-  [sayingVerbs, files, running, helping, asking, offers, standing, accounting, failing, absent].flatMap(group => Object.entries(group)),
+  [sayingVerbs, files, running, helping, asking, offers, standing, accounting, failing, absent].flatMap(group =>
+    Object.entries(group),
+  ),
 )

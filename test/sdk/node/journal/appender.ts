@@ -12,7 +12,7 @@ const appending = async (lane: number): Promise<void> => {
       const position = await store.append(name, [{ lane, n, text }], { flush: lane === 0 })
       writeSync(1, `${JSON.stringify({ position, lane, n })}\n`)
     } catch (error) {
-      writeSync(1, `${JSON.stringify({ error: (error as Error).message, ...await store.stat(name) })}\n`)
+      writeSync(1, `${JSON.stringify({ error: (error as Error).message, ...(await store.stat(name)) })}\n`)
       if (stopAtError) return
     }
     if (n % 10 === lane) await new Promise(resolve => setImmediate(resolve))

@@ -20,7 +20,11 @@ interface Told {
 }
 
 const told = (text: string): Told[] =>
-  text.slice(0, text.lastIndexOf('\n')).split('\n').filter(Boolean).map(line => JSON.parse(line) as Told)
+  text
+    .slice(0, text.lastIndexOf('\n'))
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line) as Told)
 
 t.test('nothing acknowledged is lost when the process is killed in the middle of its work', async t => {
   for (const name of [RUN, 'agent/ledger']) {
@@ -49,7 +53,10 @@ t.test('nothing acknowledged is lost when the process is killed in the middle of
     }
     if (name === RUN) {
       const ids = readFileSync(join(folder, `${RUN}.events`), 'utf8').match(/^id: .*$/gm)
-      t.same(ids, Array.from({ length: entries }, (_, n) => `id: r-1:${n + 1}`))
+      t.same(
+        ids,
+        Array.from({ length: entries }, (_, n) => `id: r-1:${n + 1}`),
+      )
     }
   }
 })
@@ -60,7 +67,7 @@ t.test('a file that may not grow rejects what does not fit, keeps the rest whole
   const program = ['env', '-u', 'NODE_OPTIONS', process.execPath, APPENDER, folder, RUN, '7000', 'stop']
   const child = spawn('prlimit', [`--fsize=${limit}`, ...program], { stdio: PIPED })
   let text = ''
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => text += piece)
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece))
   const [code] = await once(child, 'close')
   const lines = told(text)
   t.equal(code, 0)
@@ -69,7 +76,10 @@ t.test('a file that may not grow rejects what does not fit, keeps the rest whole
   const acknowledged = lines.flatMap(({ position }) => position ?? [])
   const store = new JournalStore(folder)
   const read = await store.read<unknown>(RUN)
-  t.same(acknowledged.sort((a, b) => a - b), Array.from({ length: acknowledged.length }, (_, n) => n + 1))
+  t.same(
+    acknowledged.sort((a, b) => a - b),
+    Array.from({ length: acknowledged.length }, (_, n) => n + 1),
+  )
   t.equal(read.length, acknowledged.length + 1)
   t.equal(read.at(-1), 'after')
   t.ok(readFileSync(join(folder, `${RUN}.events`), 'utf8').endsWith('data: "after"\n\n'))
@@ -89,13 +99,19 @@ t.test('appends work again when a full disk has room again', async t => {
     const big = { text: 'y'.repeat(20_000) }
     let written = 0
     for (let full = false; !full;) {
-      await store.append(RUN, [big]).then(position => written = position, () => full = true)
+      await store.append(RUN, [big]).then(
+        position => (written = position),
+        () => (full = true),
+      )
     }
     await t.rejects(store.append(RUN, [big, big, big]), /the disk is full/)
     t.same(await store.stat(RUN), { entries: written, closed: false })
     rmSync(join(folder, 'ballast'))
     t.equal(await store.append(RUN, [big]), written + 1)
-    t.same(await store.read(RUN), Array.from({ length: written + 1 }, () => big))
+    t.same(
+      await store.read(RUN),
+      Array.from({ length: written + 1 }, () => big),
+    )
     const huge = { text: 'y'.repeat(300_000) }
     const [small, large] = await Promise.allSettled([store.append(RUN, ['small']), store.append(RUN, [huge])])
     t.match(small, { status: 'fulfilled', value: written + 2 }, 'what fits is kept though its neighbour is not')

@@ -31,7 +31,7 @@ t.test('nothing is serialised or copied for a watcher: all get the same buffer',
   let serialised = 0
   const { stringify } = JSON
   JSON.stringify = (...args: unknown[]) => (serialised++, Reflect.apply(stringify, JSON, args) as string)
-  t.teardown(() => JSON.stringify = stringify)
+  t.teardown(() => (JSON.stringify = stringify))
   for (let n = 1; n <= 20; n++) await store.append(RUN, [frame(n)])
   await store.close(RUN, done)
   await Promise.all(pumps)
@@ -113,7 +113,7 @@ t.test('over sockets, a watcher that breaks off and comes back sees what the oth
   const [first, ...others] = await steady
   t.ok(first?.toString().endsWith('event: done\ndata: {}\n\n'))
   for (const other of others) t.ok(first?.equals(other))
-  t.equal(await breaking === first?.toString(), true)
+  t.equal((await breaking) === first?.toString(), true)
 })
 
 t.test('a watcher ends when it is stopped, its sink breaks, or the journal is removed, replaced or shut', async t => {

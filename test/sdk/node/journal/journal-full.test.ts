@@ -22,33 +22,42 @@ syncBuiltinESMExports()
 const entry = (n: number) => ({ n, text: 'x'.repeat(20) })
 const entries = (from: number, count: number) => Array.from({ length: count }, (_, at) => entry(from + at))
 
-for (const [what, most] of [['nothing', 0], ['a part', 30], ['some whole ones', 500]] as const) {
-  t.test(`entries of which ${what} found room are in no answer, of a file or of memory, and the next ones stand in their place`, async t => {
-    const folder = join(folderOf(t), 'journals')
-    const store = new JournalStore(folder)
-    t.teardown(() => store.shutdown())
-    const stop = new AbortController()
-    await store.append('a/log', [entry(1)])
-    const [seen, pumped]: [unknown[], Buffer[]] = [[], []]
-    const following = (async () => {
-      for await (const value of store.follow('a/log', 0, stop.signal)) seen.push(value)
-    })()
-    const out = new Writable({ write: (bytes: Buffer, _, done) => (pumped.push(bytes), done()) })
-    const pumping = store.pump('a/log', 0, out, stop.signal)
-    room = most
-    await t.rejects(store.append('a/log', entries(100, 20)), /the disk is full/)
-    t.same(await store.read('a/log'), [entry(1)])
-    const kept = [entry(1), entry(2)]
-    await store.append('a/log', [entry(2)])
-    t.same(await store.read('a/log'), kept)
-    const again = new JournalStore(folder)
-    t.same(await again.read('a/log'), kept, 'the next daemon sees the same')
-    await again.shutdown()
-    const file = readFileSync(join(folder, 'a/log.jsonl'))
-    while (seen.length < 2 || Buffer.concat(pumped).length < file.length) await new Promise(resolve => setImmediate(resolve))
-    t.same(seen, kept, 'whoever follows too')
-    t.equal(Buffer.concat(pumped).toString(), file.toString(), 'and whoever gets the bytes as stored')
-    stop.abort()
-    await Promise.all([following, pumping])
-  })
+for (const [what, most] of [
+  ['nothing', 0],
+  ['a part', 30],
+  ['some whole ones', 500],
+] as const) {
+  t.test(
+    `entries of which ${what} found room are in no answer, of a file or of memory, and the next ones stand in `
+      + 'their place',
+    async t => {
+      const folder = join(folderOf(t), 'journals')
+      const store = new JournalStore(folder)
+      t.teardown(() => store.shutdown())
+      const stop = new AbortController()
+      await store.append('a/log', [entry(1)])
+      const [seen, pumped]: [unknown[], Buffer[]] = [[], []]
+      const following = (async () => {
+        for await (const value of store.follow('a/log', 0, stop.signal)) seen.push(value)
+      })()
+      const out = new Writable({ write: (bytes: Buffer, _, done) => (pumped.push(bytes), done()) })
+      const pumping = store.pump('a/log', 0, out, stop.signal)
+      room = most
+      await t.rejects(store.append('a/log', entries(100, 20)), /the disk is full/)
+      t.same(await store.read('a/log'), [entry(1)])
+      const kept = [entry(1), entry(2)]
+      await store.append('a/log', [entry(2)])
+      t.same(await store.read('a/log'), kept)
+      const again = new JournalStore(folder)
+      t.same(await again.read('a/log'), kept, 'the next daemon sees the same')
+      await again.shutdown()
+      const file = readFileSync(join(folder, 'a/log.jsonl'))
+      while (seen.length < 2 || Buffer.concat(pumped).length < file.length)
+        await new Promise(resolve => setImmediate(resolve))
+      t.same(seen, kept, 'whoever follows too')
+      t.equal(Buffer.concat(pumped).toString(), file.toString(), 'and whoever gets the bytes as stored')
+      stop.abort()
+      await Promise.all([following, pumping])
+    },
+  )
 }

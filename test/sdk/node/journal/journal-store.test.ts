@@ -9,8 +9,20 @@ t.test('names that could leave the folder or meet another file are refused', asy
   const folder = t.testdir()
   const store = new JournalStore(join(folder, 'journals'))
   const bad = [
-    '', 'agent', '../agent/x', 'agent/../../x', 'agent//x', '/agent/x', 'agent/x/', 'agent/.x', 'agent/a\0b', 'agent/ü',
-    'agent/a b', `agent/${'a'.repeat(129)}`, 'agent/frames/r-1.events/x', 'a/b/c/d/e/f/g/h/i',
+    '',
+    'agent',
+    '../agent/x',
+    'agent/../../x',
+    'agent//x',
+    '/agent/x',
+    'agent/x/',
+    'agent/.x',
+    'agent/a\0b',
+    'agent/ü',
+    'agent/a b',
+    `agent/${'a'.repeat(129)}`,
+    'agent/frames/r-1.events/x',
+    'a/b/c/d/e/f/g/h/i',
   ]
   for (const name of bad) {
     await t.rejects(store.append(name, [1]), /name: expected/)
@@ -36,15 +48,22 @@ t.test('an append that comes after close in the same tick is refused, one before
   const folder = t.testdir()
   const store = new JournalStore(folder)
   const asked = await Promise.allSettled([
-    store.append(RUN, [1]), store.close(RUN, [{ event: 'error', data: { message: 'x' } }]),
-    store.append(RUN, [2]), store.append(RUN, [3]),
+    store.append(RUN, [1]),
+    store.close(RUN, [{ event: 'error', data: { message: 'x' } }]),
+    store.append(RUN, [2]),
+    store.append(RUN, [3]),
   ])
-  t.same(asked.map(({ status }) => status), ['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+  t.same(
+    asked.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected', 'rejected'],
+  )
   t.same(await store.stat(RUN), { entries: 1, closed: true })
   t.same(await store.read(RUN), [1])
   await t.rejects(store.close(RUN, [{ event: 'done', data: {} }]), /is closed/)
-  t.equal(readFileSync(join(folder, `${RUN}.events`), 'utf8'),
-    'id: r-1:1\nevent: message\ndata: 1\n\nevent: error\ndata: {"message":"x"}\n\n')
+  t.equal(
+    readFileSync(join(folder, `${RUN}.events`), 'utf8'),
+    'id: r-1:1\nevent: message\ndata: 1\n\nevent: error\ndata: {"message":"x"}\n\n',
+  )
 })
 
 t.test('what a value holds cannot forge an event', async t => {
@@ -64,8 +83,11 @@ t.test('a rewrite is one step between the appends before it and those after it',
   const folder = t.testdir()
   const store = new JournalStore(folder)
   const asked = [
-    store.append('agent/queue', [1]), store.append('agent/queue', [2]), store.rewrite('agent/queue', ['a', 'b']),
-    store.append('agent/queue', ['c'], { flush: true }), store.rewrite('agent/queue', ['x']),
+    store.append('agent/queue', [1]),
+    store.append('agent/queue', [2]),
+    store.rewrite('agent/queue', ['a', 'b']),
+    store.append('agent/queue', ['c'], { flush: true }),
+    store.rewrite('agent/queue', ['x']),
     store.append('agent/queue', ['y']),
   ]
   t.same(await Promise.all(asked), [1, 2, undefined, 3, undefined, 2])

@@ -8,7 +8,10 @@ import { JournalStore } from '../../../../sdk/node/journal/journal-store.js'
 
 const RUN = 'agent/frames/r-1'
 const never = new AbortController().signal
-const done = [{ event: 'message', data: { kind: 'end' } }, { event: 'done', data: {} }] as const
+const done = [
+  { event: 'message', data: { kind: 'end' } },
+  { event: 'done', data: {} },
+] as const
 const wire = (position: number, value: unknown): string =>
   `id: r-1:${position}\nevent: message\ndata: ${JSON.stringify(value)}\n\n`
 const END = 'event: message\ndata: {"kind":"end"}\n\nevent: done\ndata: {}\n\n'
@@ -42,8 +45,14 @@ t.test('a thousand appends at once keep their order and are written together', a
   const store = new JournalStore(folder)
   const append = (n: number): Promise<number> => store.append('system/activity', [n], { flush: n % 7 === 0 })
   const positions = await Promise.all(Array.from({ length: 1000 }, (_, n) => append(n)))
-  t.same(positions, Array.from({ length: 1000 }, (_, n) => n + 1))
-  t.same(await store.read('system/activity'), Array.from({ length: 1000 }, (_, n) => n))
+  t.same(
+    positions,
+    Array.from({ length: 1000 }, (_, n) => n + 1),
+  )
+  t.same(
+    await store.read('system/activity'),
+    Array.from({ length: 1000 }, (_, n) => n),
+  )
   t.equal(readFileSync(join(folder, 'system/activity.jsonl'), 'utf8').split('\n').length, 1001)
   t.equal(statSync(join(folder, 'system/activity.jsonl')).mode & 0o777, 0o600)
   t.equal(statSync(join(folder, 'system')).mode & 0o777, 0o700)
@@ -114,9 +123,9 @@ t.test('watchers get the bytes of the file, whether they came early, late or aga
       const position = text.lastIndexOf('id: r-1:')
       const last = position < 0 ? 0 : Number(/\d+/.exec(text.slice(position + 8))?.[0])
       const stop = new AbortController()
-      const out = new PassThrough({ highWaterMark: 100 + last % 5000 })
+      const out = new PassThrough({ highWaterMark: 100 + (last % 5000) })
       let part = ''
-      const most = 1 + (last * 7919) % 30_000
+      const most = 1 + ((last * 7919) % 30_000)
       out.setEncoding('utf8').on('data', (piece: string) => {
         part += piece
         if (part.length > most) stop.abort()
@@ -135,9 +144,9 @@ t.test('watchers get the bytes of the file, whether they came early, late or aga
   await store.close(RUN, done)
   const file = readFileSync(join(folder, `${RUN}.events`), 'utf8')
   t.ok(file.endsWith(END))
-  t.equal(await early === file, true)
-  t.equal(await jumpy === file, true)
-  t.equal(await watched(store, RUN, 0) === file, true)
+  t.equal((await early) === file, true)
+  t.equal((await jumpy) === file, true)
+  t.equal((await watched(store, RUN, 0)) === file, true)
   t.equal(await watched(store, RUN, 4000), END)
   t.equal(await watched(store, RUN, 9999), END)
   const again = new JournalStore(folder)

@@ -23,15 +23,28 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
   const starts = (await walled(place(t), 'true', [], kind)).enforced
 
   t.test(`behind ${kind}`, { skip: noWall(starts, kind) }, async t => {
-    /** Runs shell commands side by side in one group, and answers what the group was told and what each command said. */
+    /**
+     * Runs shell commands side by side in one group, and answers what the group was told and what each command said.
+     */
     const together = async (t: Test, limits: Partial<WallLimits>, commands: readonly string[]) => {
       const spec = place(t)
       const group = new Limiter({ ...WIDE, ...limits }).of('c')
       const heard: string[] = []
       t.teardown(group.listen(sentence => heard.push(sentence)))
-      const results = await Promise.allSettled(commands.map(command =>
-        runWalled({ ...spec, limits: group }, 'sh', ['-c', command], { timeoutMs: 30_000 }, kind)))
-      return { heard, group, said: results.map(result => result.status === 'fulfilled' ? result.value.stdout.toString().trim() : String((result.reason as Error).message)) }
+      const results = await Promise.allSettled(
+        commands.map(command =>
+          runWalled({ ...spec, limits: group }, 'sh', ['-c', command], { timeoutMs: 30_000 }, kind),
+        ),
+      )
+      return {
+        heard,
+        group,
+        said: results.map(result =>
+          result.status === 'fulfilled'
+            ? result.value.stdout.toString().trim()
+            : String((result.reason as Error).message),
+        ),
+      }
     }
 
     t.test('every program starts with the limits, and its environment and folder are as they were', async t => {
@@ -48,27 +61,38 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
       const hog = 'perl -e \'$k = "x" x (60 << 20); sleep 20\'; echo went on'
       const { heard, said } = await together(t, { memory: 150 * MIB }, [hog, hog, hog, 'sleep 20; echo went on'])
       t.match(heard, exactly(/^expected at most 150 MiB of memory in a turn, found \d+ MiB: /))
-      t.same(said, Array.from({ length: 4 }, () => heard[0]))
+      t.same(
+        said,
+        Array.from({ length: 4 }, () => heard[0]),
+      )
     })
 
     t.test('another group goes on', async t => {
       const spec = place(t)
       const limiter = new Limiter({ ...WIDE, processes: 60 })
-      const start = (key: string, command: string) => runWalled({ ...spec, limits: limiter.of(key) }, 'sh', ['-c', command], { timeoutMs: 30_000 }, kind)
+      const start = (key: string, command: string) =>
+        runWalled({ ...spec, limits: limiter.of(key) }, 'sh', ['-c', command], { timeoutMs: 30_000 }, kind)
       const other = start('other', 'until [ -e go ]; do sleep 0.05; done; echo still here')
-      await t.rejects(start('bomb', 'for n in $(seq 100); do sleep 20 & done; wait'), { message: /^expected at most 60 processes and threads in a turn, found \d+: /, reason: 'too-large' })
+      await t.rejects(start('bomb', 'for n in $(seq 100); do sleep 20 & done; wait'), {
+        message: /^expected at most 60 processes and threads in a turn, found \d+: /,
+        reason: 'too-large',
+      })
       writeFileSync(join(spec.workspace, 'go'), '')
       t.equal((await other).stdout.toString(), 'still here\n')
     })
 
     t.test('pages that the children of a large process share count once', async t => {
-      const forks = 'perl -e \'$| = 1; $k = "x" x (80 << 20); for (1..5) { next if fork; sleep 2; exit } 1 while wait > 0; print "well"\''
+      const forks =
+        'perl -e \'$| = 1; $k = "x" x (80 << 20); for (1..5) { next if fork; sleep 2; exit } 1 while wait > 0; '
+        + 'print "well"\''
       const { heard, said } = await together(t, { memory: 300 * MIB }, [forks])
       t.same([heard, said], [[], ['well']])
     })
 
     t.test('threads count as processes do', async t => {
-      const threads = `exec ${process.execPath} -e 'const { Worker } = require("worker_threads"); for (let n = 0; n < 60; n++) new Worker("setTimeout(() => {}, 20000)", { eval: true })'`
+      const threads =
+        `exec ${process.execPath} -e 'const { Worker } = require("worker_threads"); for (let n = 0; `
+        + `n < 60; n++) new Worker("setTimeout(() => {}, 20000)", { eval: true })'`
       const { heard } = await together(t, { processes: 50 }, [threads])
       t.match(heard, exactly(/^expected at most 50 processes and threads in a turn, found \d+: /))
     })
@@ -76,7 +100,8 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
     t.test('a program that starts after its group went over ends at once, and the next turn starts afresh', async t => {
       const spec = place(t)
       const group = new Limiter({ ...WIDE, fileSize: MIB }).of('c')
-      const start = (command: string) => runWalled({ ...spec, limits: group }, 'sh', ['-c', command], { timeoutMs: 30_000 }, kind)
+      const start = (command: string) =>
+        runWalled({ ...spec, limits: group }, 'sh', ['-c', command], { timeoutMs: 30_000 }, kind)
       const leave = group.listen(() => {})
       await t.rejects(start('truncate -s 2M big'), { message: /^expected at most 1\.0 MiB in one file, found more: / })
       await t.rejects(start('sleep 20'), { message: /in one file/ })
@@ -86,7 +111,10 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
     })
 
     t.test('words about a file that is too large are not taken for one', async t => {
-      const { heard } = await together(t, {}, ['echo "EFBIG: File size limit exceeded"', 'echo "MulterError: File too large"; exit 1'])
+      const { heard } = await together(t, {}, [
+        'echo "EFBIG: File size limit exceeded"',
+        'echo "MulterError: File too large"; exit 1',
+      ])
       t.same(heard, [])
     })
   })
@@ -98,5 +126,10 @@ t.test('what a deployment leaves out suits the machine', async t => {
   t.ok(processes > 1024 && processes % 128 === 0)
   t.equal(openFiles, 65_536)
   t.ok(fileSize > 0 && fileSize <= 32 * 1024 * MIB)
-  t.same(await wallLimits({ memory: '1.5GiB', processes: 100, openFiles: 200, fileSize: '10MiB' }, t.testdir()), { memory: 1536 * MIB, processes: 100, openFiles: 200, fileSize: 10 * MIB })
+  t.same(await wallLimits({ memory: '1.5GiB', processes: 100, openFiles: 200, fileSize: '10MiB' }, t.testdir()), {
+    memory: 1536 * MIB,
+    processes: 100,
+    openFiles: 200,
+    fileSize: 10 * MIB,
+  })
 })

@@ -13,9 +13,19 @@ t.test('a watcher begins with hello and the snapshots, and only the last of them
   live.show([{ data: { kind: 'agents' }, snapshot: true, mode: 'snapshot' }])
   live.bump('fleet', 'landings')
   const got = watch().take()
-  t.match(got.map(({ data }) => data.kind), exactly('hello', 'agents', 'presence', 'attention'))
+  t.match(
+    got.map(({ data }) => data.kind),
+    exactly('hello', 'agents', 'presence', 'attention'),
+  )
   t.same(seqs(got), [0, 0, 0, 4])
-  t.match(got[0]!.data, { me: 'ada', epoch: EPOCH, seq: 4, resumed: false, boot: { ready: true }, versions: { landings: 1, subagents: 0, sessions: 0 } })
+  t.match(got[0]!.data, {
+    me: 'ada',
+    epoch: EPOCH,
+    seq: 4,
+    resumed: false,
+    boot: { ready: true },
+    versions: { landings: 1, subagents: 0, sessions: 0 },
+  })
   t.end()
 })
 
@@ -26,7 +36,10 @@ t.test('frames reach every watcher at once and in one order', t => {
   other.take()
   for (let n = 0; n < 5; n++) live.show([card(n), card(`${n}b`)])
   const got = one.take()
-  t.same(got.map(({ data }) => data.n), [0, '0b', 1, '1b', 2, '2b', 3, '3b', 4, '4b'])
+  t.same(
+    got.map(({ data }) => data.n),
+    [0, '0b', 1, '1b', 2, '2b', 3, '3b', 4, '4b'],
+  )
   t.same(seqs(got), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
   t.same(other.take(), got)
   t.end()
@@ -37,10 +50,13 @@ t.test('a frame is serialised once, whoever receives it', t => {
   const sinks = [watch({ mode: 'delta' }), watch({ mode: 'delta' }), watch({ mode: 'delta', form: 'tokens' })]
   for (const sink of sinks) sink.take()
   let times = 0
-  live.show([{ data: { kind: 'agent', toJSON: () => ({ kind: 'agent', times: ++times }) } as { kind: string }, mode: 'delta' }])
+  live.show([
+    { data: { kind: 'agent', toJSON: () => ({ kind: 'agent', times: ++times }) } as { kind: string }, mode: 'delta' },
+  ])
   t.equal(times, 1)
   const [first, ...others] = sinks.map(({ chunks }) => chunks[0]!)
-  for (const chunk of others) t.ok(chunk.buffer === first!.buffer && chunk.byteOffset === first!.byteOffset, 'the very same bytes')
+  for (const chunk of others)
+    t.ok(chunk.buffer === first!.buffer && chunk.byteOffset === first!.byteOffset, 'the very same bytes')
   t.end()
 })
 
@@ -53,8 +69,14 @@ t.test('people and programs get the forms that are theirs', t => {
     { data: { kind: 'attention', offload: 1 } as { kind: string }, tokens: { kind: 'attention' }, snapshot: true },
     { data: { kind: 'presence' }, tokens: false, snapshot: true },
   ])
-  t.match(person.take().map(({ data }) => data), exactly({ kind: 'attention', offload: 1 }, { kind: 'presence' }))
-  t.strictSame(program.take().map(({ data }) => data), [{ kind: 'attention' }])
+  t.match(
+    person.take().map(({ data }) => data),
+    exactly({ kind: 'attention', offload: 1 }, { kind: 'presence' }),
+  )
+  t.strictSame(
+    program.take().map(({ data }) => data),
+    [{ kind: 'attention' }],
+  )
   t.end()
 })
 
@@ -67,7 +89,11 @@ t.test('frames of a mode reach those who asked for it, but the first snapshot of
   t.same([whole.kinds(), delta.kinds()], [['agents'], ['agent', 'agents']])
   show()
   t.same([whole.kinds(), delta.kinds()], [['agents'], ['agent']])
-  t.same(watch({ mode: 'delta' }).kinds(), ['hello', 'agents', 'presence', 'attention'], 'who connects gets it in either mode')
+  t.same(
+    watch({ mode: 'delta' }).kinds(),
+    ['hello', 'agents', 'presence', 'attention'],
+    'who connects gets it in either mode',
+  )
   t.end()
 })
 
@@ -82,11 +108,18 @@ t.test('whoever comes back gets every frame that was missed, in order, and nothi
     const got = watch({ mode: 'delta', last: id }).take()
     t.match(got[0], { id, data: { kind: 'hello', resumed: true, seq: 22 } })
     t.same(got.slice(1, -2), whole.slice(at + 1))
-    t.same(got.slice(-2).map(({ data }) => data.kind), ['presence', 'attention'])
+    t.same(
+      got.slice(-2).map(({ data }) => data.kind),
+      ['presence', 'attention'],
+    )
     t.equal(got.at(-1)!.id, `${EPOCH}-22`)
   }
   t.same(watch({ mode: 'delta', after: whole[18]!.id }).take()[1], whole[19], 'named in the query')
-  t.same(watch({ mode: 'delta', after: whole[0]!.id, last: whole[18]!.id }).take()[1], whole[19], 'a header goes before the query')
+  t.same(
+    watch({ mode: 'delta', after: whole[0]!.id, last: whole[18]!.id }).take()[1],
+    whole[19],
+    'a header goes before the query',
+  )
   t.end()
 })
 
@@ -106,8 +139,23 @@ t.test('a resumed watcher gets a snapshot of its mode again where it has changed
 t.test('an id of another run, of the future, of nothing or of no form begins anew', t => {
   const { live, watch } = bench()
   live.show([card(1)])
-  for (const last of ['fedcba98-3', `${EPOCH}-4`, `${EPOCH}-0`, `${EPOCH}-1`, `${EPOCH}-`, `${EPOCH}--1`, EPOCH, '3', 'x'.repeat(9000), `${EPOCH}-9999999999999999999`]) {
-    t.match(watch({ last, mode: 'delta' }).take(), exactly({ data: { kind: 'hello', resumed: false } }, { data: { kind: 'presence' } }, {}), last.slice(0, 40))
+  for (const last of [
+    'fedcba98-3',
+    `${EPOCH}-4`,
+    `${EPOCH}-0`,
+    `${EPOCH}-1`,
+    `${EPOCH}-`,
+    `${EPOCH}--1`,
+    EPOCH,
+    '3',
+    'x'.repeat(9000),
+    `${EPOCH}-9999999999999999999`,
+  ]) {
+    t.match(
+      watch({ last, mode: 'delta' }).take(),
+      exactly({ data: { kind: 'hello', resumed: false } }, { data: { kind: 'presence' } }, {}),
+      last.slice(0, 40),
+    )
   }
   t.match(watch({ last: `${EPOCH}-2`, mode: 'delta' }).take()[0], { data: { resumed: true } })
   t.end()
@@ -117,7 +165,10 @@ t.test('who never got a snapshot begins anew and gets it', t => {
   const { live, watch } = bench()
   const last = watch().take().at(-1)!.id
   live.show([{ data: { kind: 'agents' }, snapshot: true, mode: 'snapshot' }])
-  t.match(watch({ last, mode: 'delta' }).take(), exactly({ data: { resumed: false } }, { data: { kind: 'agents' } }, {}, {}))
+  t.match(
+    watch({ last, mode: 'delta' }).take(),
+    exactly({ data: { resumed: false } }, { data: { kind: 'agents' } }, {}, {}),
+  )
   t.end()
 })
 
@@ -136,7 +187,10 @@ t.test('a frame is kept for 10 minutes', t => {
   const { live, clock, watch } = bench()
   live.show([card(1)])
   clock.pass(600_000)
-  t.match(watch({ last: `${EPOCH}-2`, mode: 'delta' }).take(), exactly({ data: { resumed: true } }, { data: { n: 1 } }, {}, {}))
+  t.match(
+    watch({ last: `${EPOCH}-2`, mode: 'delta' }).take(),
+    exactly({ data: { resumed: true } }, { data: { n: 1 } }, {}, {}),
+  )
   clock.pass(1)
   t.match(watch({ last: `${EPOCH}-2` }).take()[0], { data: { resumed: false } })
   t.match(watch({ last: `${EPOCH}-3` }).take()[0], { data: { resumed: true } }, 'nothing has happened since')
@@ -148,7 +202,12 @@ t.test('the first change of a burst goes out at once and the others together 250
   const sink = watch()
   sink.take()
   live.bump('fleet', 'landings', 'a')
-  t.match(sink.take(), exactly({ data: { kind: 'runtimeChanged', domains: exactly('landings'), versions: { landings: 1 }, keys: exactly('a') } }))
+  t.match(
+    sink.take(),
+    exactly({
+      data: { kind: 'runtimeChanged', domains: exactly('landings'), versions: { landings: 1 }, keys: exactly('a') },
+    }),
+  )
   for (const key of ['b', 'c', 'b']) live.bump('fleet', 'landings', key)
   live.bump('fleet', 'sessions', 'd')
   clock.pass(249)
@@ -156,10 +215,23 @@ t.test('the first change of a burst goes out at once and the others together 250
   clock.pass(1)
   const got = sink.take()
   t.equal(got.length, 1)
-  t.match(got, exactly({ data: { domains: exactly('landings', 'sessions'), versions: { landings: 4, sessions: 1 }, keys: exactly('b', 'c', 'd') } }))
+  t.match(
+    got,
+    exactly({
+      data: {
+        domains: exactly('landings', 'sessions'),
+        versions: { landings: 4, sessions: 1 },
+        keys: exactly('b', 'c', 'd'),
+      },
+    }),
+  )
   clock.pass(250)
   live.bump('fleet', 'landings')
-  t.strictSame(sink.take().map(({ data }) => data), [{ kind: 'runtimeChanged', domains: ['landings'], versions: { landings: 5 } }], 'quiet again, and no key known')
+  t.strictSame(
+    sink.take().map(({ data }) => data),
+    [{ kind: 'runtimeChanged', domains: ['landings'], versions: { landings: 5 } }],
+    'quiet again, and no key known',
+  )
   t.end()
 })
 
@@ -188,14 +260,19 @@ t.test('domains that move all the time are told every 2 s', t => {
     live.bump('fleet', 'subagents')
     clock.pass(100)
   }
-  t.match(sink.take().map(({ data }) => data.versions), exactly({ subagents: 1 }, { subagents: 20 }, { subagents: 40 }))
+  t.match(
+    sink.take().map(({ data }) => data.versions),
+    exactly({ subagents: 1 }, { subagents: 20 }, { subagents: 40 }),
+  )
   t.end()
 })
 
 t.test('a domain the group does not declare is refused', t => {
   const { live } = bench()
   t.throws(() => live.bump('fleet', 'push'), { message: 'fleet does not declare the domain push in its manifest' })
-  t.throws(() => live.bump('other', 'landings'), { message: 'other does not declare the domain landings in its manifest' })
+  t.throws(() => live.bump('other', 'landings'), {
+    message: 'other does not declare the domain landings in its manifest',
+  })
   t.end()
 })
 
@@ -212,12 +289,20 @@ t.test('what waits for a slow reader is merged, and its order kept', t => {
   t.same(slow.kinds(), ['hello', 'presence', 'attention'], 'handed over before')
   slow.read()
   const got = slow.take()
-  t.match(got.map(({ data }) => data), exactly(
-    { kind: 'agent', n: 1 },
-    { kind: 'runtimeChanged', domains: exactly('landings', 'sessions'), versions: { landings: 1, sessions: 1 }, keys: exactly('a', 'b') },
-    { kind: 'presence', at: 2 },
-    { kind: 'agent', n: 2 },
-  ))
+  t.match(
+    got.map(({ data }) => data),
+    exactly(
+      { kind: 'agent', n: 1 },
+      {
+        kind: 'runtimeChanged',
+        domains: exactly('landings', 'sessions'),
+        versions: { landings: 1, sessions: 1 },
+        keys: exactly('a', 'b'),
+      },
+      { kind: 'presence', at: 2 },
+      { kind: 'agent', n: 2 },
+    ),
+  )
   t.same(seqs(got), [4, 6, 7, 8])
   t.end()
 })
@@ -235,8 +320,14 @@ t.test('readers that fell behind at different places each get what they lack', t
   bump('sessions')
   bump('sessions')
   for (const sink of [early, late]) sink.read()
-  t.match(early.take(), exactly({ data: { domains: exactly('landings', 'sessions'), versions: { landings: 1, sessions: 2 } } }))
-  t.strictSame(late.take().map(({ data }) => data), [{ kind: 'runtimeChanged', domains: ['sessions'], versions: { sessions: 2 } }])
+  t.match(
+    early.take(),
+    exactly({ data: { domains: exactly('landings', 'sessions'), versions: { landings: 1, sessions: 2 } } }),
+  )
+  t.strictSame(
+    late.take().map(({ data }) => data),
+    [{ kind: 'runtimeChanged', domains: ['sessions'], versions: { sessions: 2 } }],
+  )
   t.end()
 })
 
@@ -264,11 +355,21 @@ t.test('a reader with more than 512 frames waiting begins anew, and holds up nob
   for (let n = 0; n < 513; n++) live.show([card(n)])
   slow.read(true)
   const got = slow.take()
-  t.same(got.slice(-4).map(({ data }) => data.kind), ['resync', 'hello', 'presence', 'attention'])
-  t.match(got.slice(-4), exactly({ data: { reason: 'slow' } }, { data: { resumed: false, seq: 1027 } }, {}, { id: `${EPOCH}-1027` }))
+  t.same(
+    got.slice(-4).map(({ data }) => data.kind),
+    ['resync', 'hello', 'presence', 'attention'],
+  )
+  t.match(
+    got.slice(-4),
+    exactly({ data: { reason: 'slow' } }, { data: { resumed: false, seq: 1027 } }, {}, { id: `${EPOCH}-1027` }),
+  )
   t.equal(quick.take().length, 513)
   patient.read()
-  t.equal(patient.take().filter(({ data }) => data.kind === 'agent').length, 512, 'what a resumed reader missed is no backlog')
+  t.equal(
+    patient.take().filter(({ data }) => data.kind === 'agent').length,
+    512,
+    'what a resumed reader missed is no backlog',
+  )
   live.show([card('next')])
   t.match(slow.take(), exactly({ data: { n: 'next' } }))
   t.end()
@@ -284,7 +385,10 @@ t.test('a reader with more than 4 MiB waiting begins anew, but one snapshot may 
   slow.read()
   t.same(slow.kinds(), ['hello', 'presence', 'attention'])
   slow.reads = false
-  live.show([card('held'), { data: { kind: 'attention', text: 'x'.repeat(3 << 20) } as { kind: string }, snapshot: true }])
+  live.show([
+    card('held'),
+    { data: { kind: 'attention', text: 'x'.repeat(3 << 20) } as { kind: string }, snapshot: true },
+  ])
   slow.read()
   t.same(slow.kinds(), ['agent', 'attention'])
   t.end()
@@ -296,7 +400,10 @@ t.test('a large frame is handed over in pieces of 64 KiB, each when the one befo
   sink.take()
   sink.reads = false
   live.show([card('large', { text: 'x'.repeat(200_000) })])
-  t.same(sink.chunks.map(({ length }) => length), [65_536])
+  t.same(
+    sink.chunks.map(({ length }) => length),
+    [65_536],
+  )
   sink.read(false)
   t.equal(sink.chunks.length, 2)
   sink.read()
@@ -352,7 +459,10 @@ t.test('a stream whose credential ended says so, and one whose reader left is le
   revoked.abort(new Refusal('unauthenticated', 'it is over'))
   left.abort()
   await Promise.all([one.closed, other.closed])
-  t.match(one.take(), exactly({ event: 'error', data: { status: 401, reason: 'unauthenticated', message: 'it is over' } }))
+  t.match(
+    one.take(),
+    exactly({ event: 'error', data: { status: 401, reason: 'unauthenticated', message: 'it is over' } }),
+  )
   t.same(other.take(), [])
   live.show([card(1)])
   t.same([one.take(), other.take()], [[], []])
@@ -397,8 +507,25 @@ t.test('while the daemon starts its progress is told, also to who connects meanw
   const serve = () => {
     const got: Got[] = []
     sinks.push(got)
-    const sink = { write: (bytes: Buffer, accepted: () => void) => (got.push(...String(bytes).split('\n\n').filter(Boolean).map(text => JSON.parse(text.split('data: ')[1]!) as never)), accepted()), end: () => {}, cut: () => {} }
-    void live.serve(sink, { hello: {}, form: 'people', mode: 'snapshot', snapshots: ['boot'], again: [] }, undefined, new AbortController().signal)
+    const sink = {
+      write: (bytes: Buffer, accepted: () => void) => (
+        got.push(
+          ...String(bytes)
+            .split('\n\n')
+            .filter(Boolean)
+            .map(text => JSON.parse(text.split('data: ')[1]!) as never),
+        ),
+        accepted()
+      ),
+      end: () => {},
+      cut: () => {},
+    }
+    void live.serve(
+      sink,
+      { hello: {}, form: 'people', mode: 'snapshot', snapshots: ['boot'], again: [] },
+      undefined,
+      new AbortController().signal,
+    )
     return got as unknown as { kind: string; ready?: boolean }[]
   }
   const early = serve()

@@ -76,7 +76,11 @@ export class TestSink implements Sink {
   /** Every event so far, and from then on only later ones. */
   take(): Got[] {
     const bytes = Buffer.concat(this.chunks.splice(0))
-    return [...new EventParser().push(bytes)].map(({ event, id, data }) => ({ event, id, data: JSON.parse(data) as Got['data'] }))
+    return [...new EventParser().push(bytes)].map(({ event, id, data }) => ({
+      event,
+      id,
+      data: JSON.parse(data) as Got['data'],
+    }))
   }
 
   kinds(): string[] {
@@ -90,7 +94,9 @@ export interface Bench {
   readonly live: Live
   readonly clock: TestClock
   /** Connects a watcher. */
-  watch(options?: Partial<Watch['watch']> & { last?: string; reads?: boolean; signal?: AbortSignal }): TestSink & { readonly closed: Promise<void> }
+  watch(
+    options?: Partial<Watch['watch']> & { last?: string; reads?: boolean; signal?: AbortSignal },
+  ): TestSink & { readonly closed: Promise<void> }
 }
 
 /** A stream with the snapshots `presence` and `attention`, its start over, in a time of its own. */
@@ -103,13 +109,24 @@ export const bench = (): Bench => {
     { data: { kind: 'attention' }, snapshot: true },
   ])
   return {
-    live, clock,
+    live,
+    clock,
     watch: ({ last, reads = true, signal = new AbortController().signal, ...watch } = {}) => {
       const sink = new TestSink()
       sink.reads = reads
-      const closed = live.serve(sink, {
-        hello: { me: 'ada' }, form: 'people', mode: 'snapshot', snapshots: ['agents', 'presence', 'attention', 'boot'], again: ['presence', 'attention'], ...watch,
-      }, last, signal)
+      const closed = live.serve(
+        sink,
+        {
+          hello: { me: 'ada' },
+          form: 'people',
+          mode: 'snapshot',
+          snapshots: ['agents', 'presence', 'attention', 'boot'],
+          again: ['presence', 'attention'],
+          ...watch,
+        },
+        last,
+        signal,
+      )
       return Object.assign(sink, { closed })
     },
   }

@@ -23,12 +23,21 @@ const daemonThat = async (t: Test, deed: keyof typeof DEEDS) => {
   const code = join(folder, 'plugins', 'agents', 'deed.mjs')
   mkdirSync(join(code, '..'), { recursive: true })
   writeFileSync(code, `process.on('SIGUSR2', function deed() { ${DEEDS[deed]} })\n`)
-  const options = [process.env.NODE_OPTIONS, '--import', pathToFileURL(code).href, ...(deed === 'memory' ? ['--max-old-space-size=128'] : [])]
+  const options = [
+    process.env.NODE_OPTIONS,
+    '--import',
+    pathToFileURL(code).href,
+    ...(deed === 'memory' ? ['--max-old-space-size=128'] : []),
+  ]
   return { where, daemon: await spawnDaemon(t, { ...where, env: { NODE_OPTIONS: options.filter(Boolean).join(' ') } }) }
 }
 const crashes = ({ data }: { data: string }): string[] => {
   const folder = join(data, 'logs', 'crash')
-  return existsSync(folder) ? readdirSync(folder).sort().map(name => readFileSync(join(folder, name), 'utf8')) : []
+  return existsSync(folder)
+    ? readdirSync(folder)
+        .sort()
+        .map(name => readFileSync(join(folder, name), 'utf8'))
+    : []
 }
 const dead = async (daemon: RunningDaemon): Promise<void> => {
   const gone = once(daemon.process, 'exit')
@@ -37,29 +46,36 @@ const dead = async (daemon: RunningDaemon): Promise<void> => {
 }
 
 // At the end of its memory the engine has no names of the code it ran, only its own.
-for (const [deed, group, what, stack] of [['abort', 'agents', /aborted/, /deed.*deed\.mjs/], ['memory', 'unknown', /Allocation failed/, /node::OOMErrorHandler/]] as const) {
-  t.test(`after a native ${deed === 'abort' ? 'abort' : 'end for want of memory'} a crash file names time, group and stack`, { timeout: 60_000 }, async t => {
-    const { where, daemon } = await daemonThat(t, deed)
-    const began = Date.now()
-    await dead(daemon)
-    const next = await spawnDaemon(t, where)
-    await next.client.call('GET /agents')
-    let files = (await next.client.call('GET /logs', { kind: 'crash' })).files
-    while (files.length === 0) ({ files } = await next.client.call('GET /logs', { kind: 'crash' }))
-    t.equal(files.length, 1)
-    const { text } = await next.client.call('GET /logs/file', { name: files[0]!.name })
-    t.match(text, new RegExp(`^time: (.*)\\ngroup: ${group}\\n`))
-    t.ok(Date.parse(/^time: (.*)$/m.exec(text)![1]!) >= began - 1000)
-    t.match(text, what)
-    t.match(text, stack)
-    t.match(text, `pid: ${daemon.pid}`)
-    t.same(readdirSync(join(where.data, 'logs', '.native')), [], 'what Node wrote of its surroundings is gone')
-    await next.terminate()
-    const third = await spawnDaemon(t, where)
-    await third.client.call('GET /agents')
-    await third.terminate()
-    t.equal(crashes(where).length, 1, 'a crash is told once, and a clean end is none')
-  })
+for (const [deed, group, what, stack] of [
+  ['abort', 'agents', /aborted/, /deed.*deed\.mjs/],
+  ['memory', 'unknown', /Allocation failed/, /node::OOMErrorHandler/],
+] as const) {
+  t.test(
+    `after a native ${deed === 'abort' ? 'abort' : 'end for want of memory'} a crash file names time, group and stack`,
+    { timeout: 60_000 },
+    async t => {
+      const { where, daemon } = await daemonThat(t, deed)
+      const began = Date.now()
+      await dead(daemon)
+      const next = await spawnDaemon(t, where)
+      await next.client.call('GET /agents')
+      let files = (await next.client.call('GET /logs', { kind: 'crash' })).files
+      while (files.length === 0) ({ files } = await next.client.call('GET /logs', { kind: 'crash' }))
+      t.equal(files.length, 1)
+      const { text } = await next.client.call('GET /logs/file', { name: files[0]!.name })
+      t.match(text, new RegExp(`^time: (.*)\\ngroup: ${group}\\n`))
+      t.ok(Date.parse(/^time: (.*)$/m.exec(text)![1]!) >= began - 1000)
+      t.match(text, what)
+      t.match(text, stack)
+      t.match(text, `pid: ${daemon.pid}`)
+      t.same(readdirSync(join(where.data, 'logs', '.native')), [], 'what Node wrote of its surroundings is gone')
+      await next.terminate()
+      const third = await spawnDaemon(t, where)
+      await third.client.call('GET /agents')
+      await third.terminate()
+      t.equal(crashes(where).length, 1, 'a crash is told once, and a clean end is none')
+    },
+  )
 }
 
 t.test('a daemon that was killed is told of with its last lines, as having said nothing', async t => {
@@ -80,7 +96,12 @@ t.test('what nobody caught is a crash file at once, without credentials, and the
       let { files } = await daemon.client.call('GET /logs', { kind: 'crash' })
       while (files.length === 0) ({ files } = await daemon.client.call('GET /logs', { kind: 'crash' }))
       const [text] = crashes(where)
-      t.match(text, deed === 'throw' ? /group: agents\nwhat: an error was thrown and nobody caught it\n[^]*broken, with/ : /what: a promise was rejected and nobody looked\n[^]*left alone/)
+      t.match(
+        text,
+        deed === 'throw'
+          ? /group: agents\nwhat: an error was thrown and nobody caught it\n[^]*broken, with/
+          : /what: a promise was rejected and nobody looked\n[^]*left alone/,
+      )
       t.notMatch(text, 'bbbb')
       t.equal(statSync(join(where.data, 'logs', files[0]!.name)).mode & 0o777, 0o600)
       t.equal(await daemon.terminate(), 0)

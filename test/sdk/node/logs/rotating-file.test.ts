@@ -17,7 +17,10 @@ t.test('lines are in the file in their order, and it goes on where it was', asyn
   const again = new RotatingFile(path)
   again.write('100\n')
   await again.close()
-  t.same(lines(path), Array.from({ length: 101 }, (_, n) => String(n)))
+  t.same(
+    lines(path),
+    Array.from({ length: 101 }, (_, n) => String(n)),
+  )
 })
 
 t.test('a full file is moved away, and two older ones stay', async t => {
@@ -30,7 +33,10 @@ t.test('a full file is moved away, and two older ones stay', async t => {
   }
   await file.close()
   t.same(readdirSync(folder).sort(), ['a.log', 'a.log.1', 'a.log.2'])
-  t.same([...lines(`${path}.2`), ...lines(`${path}.1`), ...lines(path)].map(Number), Array.from({ length: 30 }, (_, n) => n + 20))
+  t.same(
+    [...lines(`${path}.2`), ...lines(`${path}.1`), ...lines(path)].map(Number),
+    Array.from({ length: 30 }, (_, n) => n + 20),
+  )
 })
 
 t.test('what cannot be written is dropped and counted, and a line says so when there is room again', async t => {

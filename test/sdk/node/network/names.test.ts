@@ -7,10 +7,11 @@ const tick = () => new Promise(resolve => setImmediate(resolve))
 t.test('each network looks one name up at a time, and all together two', async t => {
   const under: string[] = []
   const ends: (() => void)[] = []
-  const look = (host: string) => new Promise<{ address: string; family: number }[]>(resolve => {
-    under.push(host)
-    ends.push(() => resolve([{ address: '10.0.0.1', family: 4 }]))
-  })
+  const look = (host: string) =>
+    new Promise<{ address: string; family: number }[]>(resolve => {
+      under.push(host)
+      ends.push(() => resolve([{ address: '10.0.0.1', family: 4 }]))
+    })
   const [one, two, three] = [new Names(look), new Names(look), new Names(look)]
   const asked = [one.find('a1'), one.find('a2'), one.find('a1'), two.find('b1'), three.find('c1')]
   await tick()

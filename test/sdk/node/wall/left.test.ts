@@ -15,7 +15,8 @@ import { noWall } from '../../../support/walls.js'
 /** Runs what comes after it only when its own parent is gone, and says which process that is. */
 const ORPHANED = '(while kill -0 $$ 2> /dev/null; do :; done; exec "$@") > /dev/null 2>&1 & echo $!'
 
-const isRunning = (pid: number): boolean => existsSync(`/proc/${pid}`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
+const isRunning = (pid: number): boolean =>
+  existsSync(`/proc/${pid}`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
 
 const place = (folder: string) => {
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
@@ -24,15 +25,23 @@ const place = (folder: string) => {
 }
 const probe = place(realpathSync(t.testdir()))
 
-t.test('a process of the person\'s lives on, whatever its name and arguments', async t => {
+t.test("a process of the person's lives on, whatever its name and arguments", async t => {
   const { workspace, data } = place(openFolder(t))
   await walled({ workspace, data, cwd: workspace, env: listEnv() }, 'true', [])
-  const sleeps = (program: string, args: readonly string[], argv0 = program) => spawn('sh', ['-c', '"$@" & echo $!', 'sh', program, ...args], { argv0, stdio: ['ignore', 'pipe', 'ignore'], cwd: data })
+  const sleeps = (program: string, args: readonly string[], argv0 = program) =>
+    spawn('sh', ['-c', '"$@" & echo $!', 'sh', program, ...args], {
+      argv0,
+      stdio: ['ignore', 'pipe', 'ignore'],
+      cwd: data,
+    })
   const others = [
-    sleeps('sh', ['-c', 'sleep 3574 > /dev/null; true', data]), sleeps('setpriv', ['--', 'sh', '-c', 'sleep 3574 > /dev/null; true', 'wall', data, join(data, 'wall')]),
+    sleeps('sh', ['-c', 'sleep 3574 > /dev/null; true', data]),
+    sleeps('setpriv', ['--', 'sh', '-c', 'sleep 3574 > /dev/null; true', 'wall', data, join(data, 'wall')]),
     sleeps('unshare', ['--', 'sh', '-c', 'sleep 3574 > /dev/null; true', 'bwrap', '--unsetenv', 'SANDBOX_WALL', data]),
   ]
-  const pids = await Promise.all(others.map(async child => Number(String(((await once(child.stdout, 'data')) as [Buffer])[0]))))
+  const pids = await Promise.all(
+    others.map(async child => Number(String(((await once(child.stdout, 'data')) as [Buffer])[0]))),
+  )
   t.teardown(() => pids.forEach(pid => process.kill(pid, 'SIGKILL')))
   t.equal(await endLeftWalls(data), 0)
   for (const pid of pids) t.ok(isRunning(pid))
@@ -45,9 +54,16 @@ t.test('the mark of a data folder is random, kept in it, and the same for all wh
   const file = join(one.data, 'wall/mark')
   t.equal(readFileSync(file, 'utf8'), await markOf(one.data))
   const third = place(openFolder(t)).data
-  const script = `import(${JSON.stringify(new URL('../../../../sdk/node/wall/mark.js', import.meta.url).href)}).then(async ({ markOf }) => process.stdout.write(await markOf(${JSON.stringify(third)})))`
-  const asked = await Promise.all([1, 2, 3].map(async () => String((await promisify(execFile)(process.execPath, ['-e', script])).stdout)))
-  t.same(asked, asked.map(() => readFileSync(join(third, 'wall/mark'), 'utf8')))
+  const script =
+    `import(${JSON.stringify(new URL('../../../../sdk/node/wall/mark.js', import.meta.url).href)}).then(async `
+    + `({ markOf }) => process.stdout.write(await markOf(${JSON.stringify(third)})))`
+  const asked = await Promise.all(
+    [1, 2, 3].map(async () => String((await promisify(execFile)(process.execPath, ['-e', script])).stdout)),
+  )
+  t.same(
+    asked,
+    asked.map(() => readFileSync(join(third, 'wall/mark'), 'utf8')),
+  )
 })
 
 for (const kind of ['bwrap', 'unshare'] as const) {
@@ -57,7 +73,11 @@ for (const kind of ['bwrap', 'unshare'] as const) {
   t.test(`what runs behind a wall of ${kind} whose daemon died while it was built is ended`, options, async t => {
     const spec = place(openFolder(t))
     const { program, args, env, cwd } = await walled(spec, 'sh', ['-c', ': > on; sleep 3573'], kind)
-    const parent = spawn('sh', ['-c', ORPHANED, 'sh', program, ...args], { cwd, env: { ...env }, stdio: ['ignore', 'pipe', 'ignore'] })
+    const parent = spawn('sh', ['-c', ORPHANED, 'sh', program, ...args], {
+      cwd,
+      env: { ...env },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
     const [said] = (await once(parent.stdout, 'data')) as [Buffer]
     const pid = Number(String(said))
     await onceIn(spec.workspace, () => existsSync(join(spec.workspace, 'on')))
@@ -80,17 +100,31 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     await over
   })
 
-  t.test(`a program behind a wall of ${kind} neither sees nor loses anything by the mark, and nothing in it counts as left`, options, async t => {
-    const spec = place(openFolder(t))
-    const mark = await markOf(spec.data)
-    const { program, args, env, cwd } = await walled(spec, 'sh', ['-c', 'env > seen; sleep 3575 > /dev/null; true', mark], kind)
-    const child = spawn(program, args, { cwd, env: { ...env }, stdio: 'ignore' })
-    const over = once(child, 'exit')
-    await onceIn(spec.workspace, () => existsSync(join(spec.workspace, 'seen')) && readFileSync(join(spec.workspace, 'seen'), 'utf8').includes('PWD='))
-    t.notMatch(readFileSync(join(spec.workspace, 'seen'), 'utf8'), 'SANDBOX')
-    t.equal(await endLeftWalls(spec.data), 0, 'also with the mark among the arguments of a program inside')
-    t.ok(isRunning(child.pid!))
-    child.kill('SIGKILL')
-    await over
-  })
+  t.test(
+    `a program behind a wall of ${kind} neither sees nor loses anything by the mark, and nothing in it counts as left`,
+    options,
+    async t => {
+      const spec = place(openFolder(t))
+      const mark = await markOf(spec.data)
+      const { program, args, env, cwd } = await walled(
+        spec,
+        'sh',
+        ['-c', 'env > seen; sleep 3575 > /dev/null; true', mark],
+        kind,
+      )
+      const child = spawn(program, args, { cwd, env: { ...env }, stdio: 'ignore' })
+      const over = once(child, 'exit')
+      await onceIn(
+        spec.workspace,
+        () =>
+          existsSync(join(spec.workspace, 'seen'))
+          && readFileSync(join(spec.workspace, 'seen'), 'utf8').includes('PWD='),
+      )
+      t.notMatch(readFileSync(join(spec.workspace, 'seen'), 'utf8'), 'SANDBOX')
+      t.equal(await endLeftWalls(spec.data), 0, 'also with the mark among the arguments of a program inside')
+      t.ok(isRunning(child.pid!))
+      child.kill('SIGKILL')
+      await over
+    },
+  )
 }

@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -14,12 +24,20 @@ import { noWall } from '../../../support/walls.js'
 const TOOLCHAIN = /^(\.nvm|\.volta|\.asdf|\.cargo|\.rustup|go|sdk|\.pyenv|\.rbenv|\.sdkman|\.bun|\.deno|\.local)$/
 
 const IDENTITY = {
-  GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@example.com', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@example.com',
+  GIT_AUTHOR_NAME: 'A',
+  GIT_AUTHOR_EMAIL: 'a@example.com',
+  GIT_COMMITTER_NAME: 'A',
+  GIT_COMMITTER_EMAIL: 'a@example.com',
   GIT_CONFIG_GLOBAL: '/dev/null',
 }
 
 const git = (cwd: string, ...args: string[]) =>
-  execFileSync('git', args, { cwd, encoding: 'utf8', env: { ...listEnv(), ...IDENTITY }, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+  execFileSync('git', args, {
+    cwd,
+    encoding: 'utf8',
+    env: { ...listEnv(), ...IDENTITY },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).trim()
 
 /** Every file below a folder with a hash of its bytes, leaving out what `skip` matches. */
 const bytesOf = (folder: string, skip = /^$/) => {
@@ -36,7 +54,9 @@ const bytesOf = (folder: string, skip = /^$/) => {
 
 /** A workspace with a history, a data folder with a secret, and a private copy of the workspace in it. */
 const place = async (t: Test) => {
-  const root = realpathSync(t.testdir({ work: { 'a.txt': 'one\n', '.sandbox': { 'settings.json': '{}' } }, data: { secret: 'x' } }))
+  const root = realpathSync(
+    t.testdir({ work: { 'a.txt': 'one\n', '.sandbox': { 'settings.json': '{}' } }, data: { secret: 'x' } }),
+  )
   const workspace = join(root, 'work')
   const data = join(root, 'data')
   git(workspace, 'init', '-q', '-b', 'main')
@@ -75,23 +95,55 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.teardown(() => rmSync(person, { recursive: true }))
       writeFileSync(join(person, 'secret'), 'of the person\n')
       t.match(await out(shared, 'cat "$1/secret"', person), /No such file/)
-      t.match(await out(shared, 'cat /etc/shadow; ls /etc/ssl/private'), /^(?!.*root:).*$/s, 'nor what only some users may read')
+      t.match(
+        await out(shared, 'cat /etc/shadow; ls /etc/ssl/private'),
+        /^(?!.*root:).*$/s,
+        'nor what only some users may read',
+      )
       const found = (await out(shared, 'ls -A /')).split('\n')
-      t.strictSame(found.filter(name => !/^(bin|dev|etc|gnu|lib\w*|nix|opt|proc|run|sbin|sys|tmp|usr|var)$/.test(name)).sort(), [
-        ...new Set([workspace, process.execPath, ...(readdirSync(homedir()).some(name => TOOLCHAIN.test(name)) ? [homedir()] : [])].map(path => path.split('/')[1]!)),
-      ].filter(name => name !== 'usr').sort())
-      t.match(await out(shared, 'touch /x; touch /usr/x; touch /etc/x; touch /var/x; mv /usr /u; true'), /^(?:.*(?:Read-only|busy|Permission).*\n?){5}$/)
+      t.strictSame(
+        found.filter(name => !/^(bin|dev|etc|gnu|lib\w*|nix|opt|proc|run|sbin|sys|tmp|usr|var)$/.test(name)).sort(),
+        [
+          ...new Set(
+            [
+              workspace,
+              process.execPath,
+              ...(readdirSync(homedir()).some(name => TOOLCHAIN.test(name)) ? [homedir()] : []),
+            ].map(path => path.split('/')[1]!),
+          ),
+        ]
+          .filter(name => name !== 'usr')
+          .sort(),
+      )
+      t.match(
+        await out(shared, 'touch /x; touch /usr/x; touch /etc/x; touch /var/x; mv /usr /u; true'),
+        /^(?:.*(?:Read-only|busy|Permission).*\n?){5}$/,
+      )
     })
 
     t.test('a home folder is writable, with its own /tmp, and stays from one command to the next', async t => {
       const { shared, data } = await place(t)
       const [one, other] = await Promise.all(['c-1', 'c-2'].map(id => homeOfConversation(data, id)))
-      t.equal(await out({ ...shared, home: one! }, 'echo mine > ~/kept; echo mine > /tmp/kept; echo all > $XDG_CACHE_HOME/x; cd; pwd'), one!.dir)
+      t.equal(
+        await out(
+          { ...shared, home: one! },
+          'echo mine > ~/kept; echo mine > /tmp/kept; echo all > $XDG_CACHE_HOME/x; cd; pwd',
+        ),
+        one!.dir,
+      )
       t.equal(await out({ ...shared, home: one! }, 'cat ~/kept /tmp/kept $XDG_CACHE_HOME/x'), 'mine\nmine\nall')
       t.equal(await out({ ...shared, home: other! }, 'ls -A ~; ls -A /tmp; cat $XDG_CACHE_HOME/x'), 'all')
       const alone = await homeOfConversation(data, 'c-3', { alone: true })
-      t.match(await out({ ...shared, home: alone }, 'cat $XDG_CACHE_HOME/x'), /No such file/, 'caches of a turn kept to some folders are its own')
-      t.equal(await out(shared, 'ls -A /tmp; touch /tmp/x && echo made'), 'made', 'without a home there is a /tmp that goes')
+      t.match(
+        await out({ ...shared, home: alone }, 'cat $XDG_CACHE_HOME/x'),
+        /No such file/,
+        'caches of a turn kept to some folders are its own',
+      )
+      t.equal(
+        await out(shared, 'ls -A /tmp; touch /tmp/x && echo made'),
+        'made',
+        'without a home there is a /tmp that goes',
+      )
     })
 
     t.test('a workspace below /tmp is there, and no folder around it can be moved', async t => {
@@ -101,7 +153,10 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       for (const each of [workspace, data]) mkdirSync(each)
       const spec = { workspace, data, cwd: workspace, env: listEnv() }
       for (const home of [undefined, await homeOfConversation(data, 'c-1')]) {
-        t.match(await out({ ...spec, ...(home && { home }) }, 'pwd; touch here; mv "$1" "$1-2" && echo moved; ls', folder), /work\nhere\nmv: .*busy$/i)
+        t.match(
+          await out({ ...spec, ...(home && { home }) }, 'pwd; touch here; mv "$1" "$1-2" && echo moved; ls', folder),
+          /work\nhere\nmv: .*busy$/i,
+        )
       }
     })
 
@@ -109,8 +164,14 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       const { shared, root } = await place(t)
       for (const name of ['read', 'write']) mkdirSync(join(root, name))
       writeFileSync(join(root, 'read/a'), 'a\n')
-      const spec: WallSpec = { ...shared, grants: { read: [join(root, 'read'), join(root, 'missing')], write: [join(root, 'write')] } }
-      t.match(await out(spec, 'cat "$1/read/a"; echo b > "$1/write/b"; cat "$1/write/b"; echo c > "$1/read/c"', root), /^a\nb\n.*Read-only/)
+      const spec: WallSpec = {
+        ...shared,
+        grants: { read: [join(root, 'read'), join(root, 'missing')], write: [join(root, 'write')] },
+      }
+      t.match(
+        await out(spec, 'cat "$1/read/a"; echo b > "$1/write/b"; cat "$1/write/b"; echo c > "$1/read/c"', root),
+        /^a\nb\n.*Read-only/,
+      )
     })
 
     t.test('of a linked working tree the history is there, and not what a pointer alone names', async t => {
@@ -118,7 +179,10 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       const linked = join(root, 'linked')
       git(workspace, 'worktree', 'add', '-q', linked)
       const spec = { workspace: linked, data, cwd: linked, env: listEnv(IDENTITY) }
-      t.equal(await out(spec, 'git log --format=%s; git commit -q --allow-empty -m second; git log --format=%s'), 'first\nsecond\nfirst')
+      t.equal(
+        await out(spec, 'git log --format=%s; git commit -q --allow-empty -m second; git log --format=%s'),
+        'first\nsecond\nfirst',
+      )
       const other = join(root, 'other')
       git(root, 'init', '-q', other)
       writeFileSync(join(linked, '.git'), `gitdir: ${join(other, '.git')}\n`)
@@ -131,12 +195,38 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     t.test('of a workspace that is kept to some folders nothing else is there', async t => {
       const { workspace, isolated, dir, root, own } = await place(t)
       for (const folder of ['docs/in', 'look', 'src', 'work-too']) mkdirSync(join(dir, folder), { recursive: true })
-      for (const file of ['docs/in/a', 'look/b', 'src/secret', 'work-too/c']) writeFileSync(join(dir, file), `${file}\n`)
-      const spec: WallSpec = { ...isolated, cwd: join(workspace, 'docs'), only: [{ path: 'docs', access: 'work' }, { path: 'look', access: 'read' }] }
-      t.equal(await out(spec, 'pwd; find "$1" -type f | sort; ls -A "$1"', workspace), [join(workspace, 'docs'), join(workspace, 'docs/in/a'), join(workspace, 'look/b'), 'docs', 'look'].join('\n'))
-      t.match(await out(spec, 'echo x > in/new && cat in/new; echo x > ../look/new || echo no; echo x > ../new || echo no; mkdir ../more || echo no'), /^x\nno\nno\nno\n/)
+      for (const file of ['docs/in/a', 'look/b', 'src/secret', 'work-too/c'])
+        writeFileSync(join(dir, file), `${file}\n`)
+      const spec: WallSpec = {
+        ...isolated,
+        cwd: join(workspace, 'docs'),
+        only: [
+          { path: 'docs', access: 'work' },
+          { path: 'look', access: 'read' },
+        ],
+      }
+      t.equal(
+        await out(spec, 'pwd; find "$1" -type f | sort; ls -A "$1"', workspace),
+        [join(workspace, 'docs'), join(workspace, 'docs/in/a'), join(workspace, 'look/b'), 'docs', 'look'].join('\n'),
+      )
+      t.match(
+        await out(
+          spec,
+          'echo x > in/new && cat in/new; echo x > ../look/new || echo no; echo x > ../new || echo no; mkdir '
+            + '../more || echo no',
+        ),
+        /^x\nno\nno\nno\n/,
+      )
       t.same(readdirSync(join(dir, 'docs/in')).sort(), ['a', 'new'])
-      t.match(await out(spec, 'git log; git -C .. log; git --git-dir="$1/.git" log; git --git-dir="$2" log', workspace, join(workspace, '../data/git/0')), /not a git repository/)
+      t.match(
+        await out(
+          spec,
+          'git log; git -C .. log; git --git-dir="$1/.git" log; git --git-dir="$2" log',
+          workspace,
+          join(workspace, '../data/git/0'),
+        ),
+        /not a git repository/,
+      )
       const link = join(root, 'elsewhere')
       git(workspace, 'clone', '-q', '--bare', workspace, link)
       const far: WallSpec = { ...spec, copy: { dir, gitdirs: [{ path: '', common: link, own }] } }
@@ -144,11 +234,21 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.equal(await out({ ...spec, cwd: '/', only: [] }, 'ls -A "$1"', workspace), '')
       rmSync(join(dir, 'docs'), { recursive: true })
       execFileSync('ln', ['-s', 'src', join(dir, 'docs')])
-      t.equal((await out({ ...spec, cwd: '/' }, 'ls -A "$1"', workspace)), 'look', 'a link in the place of a folder is followed nowhere')
+      t.equal(
+        await out({ ...spec, cwd: '/' }, 'ls -A "$1"', workspace),
+        'look',
+        'a link in the place of a folder is followed nowhere',
+      )
     })
 
     t.test('a repository that is covered whole keeps its history, and no other does', async t => {
-      const { workspace, data, shared, dir, gitdirs: [root] } = await place(t)
+      const {
+        workspace,
+        data,
+        shared,
+        dir,
+        gitdirs: [root],
+      } = await place(t)
       const site = join(workspace, 'site')
       mkdirSync(site)
       git(site, 'init', '-q', '-b', 'main')
@@ -156,8 +256,19 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       git(site, 'add', '-A')
       git(site, 'commit', '-qm', 'the page')
       const gitdirs = [root!, await copyOf(site, join(dir, 'site'), join(data, 'git-of', 'site'), { path: 'site' })]
-      const spec = (access: 'read' | 'work'): WallSpec => ({ ...shared, cwd: join(workspace, 'site'), copy: { dir, gitdirs }, only: [{ path: 'site', access }] })
-      t.equal(await out(spec('work'), 'git log --format=%s; echo more >> page; git commit -qam second; git log --format=%s; ls -A ..'), 'the page\nsecond\nthe page\nsite')
+      const spec = (access: 'read' | 'work'): WallSpec => ({
+        ...shared,
+        cwd: join(workspace, 'site'),
+        copy: { dir, gitdirs },
+        only: [{ path: 'site', access }],
+      })
+      t.equal(
+        await out(
+          spec('work'),
+          'git log --format=%s; echo more >> page; git commit -qam second; git log --format=%s; ls -A ..',
+        ),
+        'the page\nsecond\nthe page\nsite',
+      )
       t.match(await out(spec('read'), 'cat page; git log'), /more\n.*not a git repository/s)
       t.ok(data)
     })
@@ -172,24 +283,50 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       git(site, 'add', '-A')
       git(site, 'commit', '-qm', 'the page')
       writeFileSync(join(workspace, 'plan'), 'plan\n')
-      const copy = { dir: join(dir, 'wide'), gitdirs: [await copyOf(site, join(dir, 'wide/sites/one'), join(data, 'git-of', 'one'), { path: 'sites/one' })] }
+      const copy = {
+        dir: join(dir, 'wide'),
+        gitdirs: [await copyOf(site, join(dir, 'wide/sites/one'), join(data, 'git-of', 'one'), { path: 'sites/one' })],
+      }
       const spec: WallSpec = { ...shared, workspace, cwd: workspace, copy }
-      const tries = 'cat plan; for p in plan x sites/x; do echo lost > $p; done; mv sites gone; mkdir sites/two; echo more > sites/one/page; echo $?; git -C sites/one commit -qam second; ls . sites'
-      t.match(await out(spec, `(${tries}) 2>&1 | sed 's/.*Read-only.*/read-only/'`), /^plan\n(read-only\n){5}0\n\.:\nplan\nsites\n\nsites:\none$/)
+      const tries =
+        'cat plan; for p in plan x sites/x; do echo lost > $p; done; mv sites gone; mkdir sites/two; echo more > '
+        + 'sites/one/page; echo $?; git -C sites/one commit -qam second; ls . sites'
+      t.match(
+        await out(spec, `(${tries}) 2>&1 | sed 's/.*Read-only.*/read-only/'`),
+        /^plan\n(read-only\n){5}0\n\.:\nplan\nsites\n\nsites:\none$/,
+      )
       t.equal(readFileSync(join(site, 'page'), 'utf8'), 'page\n', 'the repository is that of the copy')
-      const only = (path: string) => out({ ...spec, only: [{ path, access: 'work' }] }, 'cat plan sites/one/page 2>/dev/null; echo x > sites/x; echo y > sites/one/y; ls sites/one')
+      const only = (path: string) =>
+        out(
+          { ...spec, only: [{ path, access: 'work' }] },
+          'cat plan sites/one/page 2>/dev/null; echo x > sites/x; echo y > sites/one/y; ls sites/one',
+        )
       t.match(await only('sites'), /^more\n.*Read-only file system\npage\ny$|^more\npage\ny.*Read-only file system/s)
       t.match(await only('plan'), /^plan\n/)
       rmSync(site, { recursive: true })
       const empty = join(root, 'empty')
       mkdirSync(empty)
-      t.equal(await out({ ...spec, copy: { dir: empty, gitdirs: [] }, ownSandbox: true }, 'ls -A'), '', 'a copy of no repository shows nothing of it')
+      t.equal(
+        await out({ ...spec, copy: { dir: empty, gitdirs: [] }, ownSandbox: true }, 'ls -A'),
+        '',
+        'a copy of no repository shows nothing of it',
+      )
     })
 
     t.test('other processes are not there', async t => {
       const { shared } = await place(t)
-      t.equal(await out(shared, 'for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | cut -c1-7; done | sort -u | grep node; echo done'), 'done')
-      t.equal(await out(shared, 'ls -d "/proc/$1" 2>/dev/null; kill -0 "$1" 2>/dev/null; echo $?', String(process.pid)), '1')
+      t.equal(
+        await out(
+          shared,
+          'for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | cut -c1-7; done | sort -u | grep '
+            + 'node; echo done',
+        ),
+        'done',
+      )
+      t.equal(
+        await out(shared, 'ls -d "/proc/$1" 2>/dev/null; kill -0 "$1" 2>/dev/null; echo $?', String(process.pid)),
+        '1',
+      )
     })
 
     t.test('the environment is what was given and nothing else', async t => {
@@ -198,7 +335,10 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.teardown(() => delete process.env.DAEMON_ONLY)
       const env = await out({ ...shared, env: { PATH: process.env.PATH!, MARK: 'here', LD_PRELOAD: '' } }, 'env -0')
       // The shell adds its own, and so does the test runner to every process that it sees started.
-      const names = env.split('\0').map(line => line.split('=')[0] ?? '').filter(name => !/^(|PWD|_|SHLVL|OLDPWD|NODE_OPTIONS|_TAPJS.*)$/.test(name))
+      const names = env
+        .split('\0')
+        .map(line => line.split('=')[0] ?? '')
+        .filter(name => !/^(|PWD|_|SHLVL|OLDPWD|NODE_OPTIONS|_TAPJS.*)$/.test(name))
       t.same(names.sort(), ['LD_PRELOAD', 'MARK', 'PATH'])
       const { args } = await walled(shared, 'true', [], kind)
       t.notMatch(args.join(' '), 'MARK', 'no variable is an argument')
@@ -211,7 +351,9 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.not((await sh(shared, 'umount -l "$1"', data)).code, 0)
       t.not((await sh(shared, 'mount -o remount,rw,bind "$1"', data)).code, 0)
       t.not((await sh(shared, 'mount -t tmpfs x "$1"', shared.workspace)).code, 0)
-      const nested = 'unshare --user --keep-caps --mount sh -c \'umount -l "$1" || umount -l "$1"; ls -A "$1"\' sh "$1" 2>/dev/null; true'
+      const nested =
+        'unshare --user --keep-caps --mount sh -c \'umount -l "$1" || umount -l "$1"; ls -A "$1"\' sh "$1" '
+        + '2>/dev/null; true'
       t.equal(await out(shared, nested, data), '', 'nor in a user namespace of its own')
       t.equal(await out(shared, nested.replace('--user', '--user --map-user=1000'), data), '')
       t.equal(await out(shared, nested.replace('--user', '--user --map-root-user'), data), '')
@@ -244,25 +386,41 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       const server = createServer(socket => socket.end('hello'))
       await new Promise<void>(resolve => server.listen(path, resolve))
       t.teardown(() => server.close())
-      const ask = 'require("node:net").connect(process.argv[1]).on("data", d => console.log(String(d))).on("error", e => console.log(e.code))'
-      const say = async (spec: WallSpec) => (await runWalled(spec, process.execPath, ['-e', ask, path], { timeoutMs: 20_000 }, kind)).stdout.toString().trim()
+      const ask =
+        'require("node:net").connect(process.argv[1]).on("data", d => console.log(String(d))).on("error", e => '
+        + 'console.log(e.code))'
+      const say = async (spec: WallSpec) =>
+        (await runWalled(spec, process.execPath, ['-e', ask, path], { timeoutMs: 20_000 }, kind)).stdout
+          .toString()
+          .trim()
       const grants = { read: [folder], write: [] }
       t.equal(await say(shared), 'ENOENT')
       t.equal(await say({ ...shared, grants }), 'hello')
       t.match(await say({ ...shared, grants, hide: [path] }), /ECONNREFUSED|EACCES/)
     })
 
-    t.test('a closed folder that lies in the workspace, or in what is shown, is empty and stays where it is', async t => {
-      for (const at of ['work/a/closed', 'shown/closed']) {
-        const { root, shared, workspace } = await place(t)
-        const folder = join(root, at)
-        mkdirSync(folder, { recursive: true })
-        writeFileSync(join(folder, 'key'), 'a key\n')
-        const spec: WallSpec = { ...shared, hide: [folder], grants: { read: [join(root, 'shown')], write: [] } }
-        t.match(await out(spec, 'ls -A "$1"; mv "$(dirname "$1")" "$2/x"; mv "$1" "$2/y"; ls -A "$1"; cat "$2"/*/key "$2"/*/*/key', folder, workspace), /^(?!.*a key)/s)
-        t.equal(readFileSync(join(folder, 'key'), 'utf8'), 'a key\n')
-      }
-    })
+    t.test(
+      'a closed folder that lies in the workspace, or in what is shown, is empty and stays where it is',
+      async t => {
+        for (const at of ['work/a/closed', 'shown/closed']) {
+          const { root, shared, workspace } = await place(t)
+          const folder = join(root, at)
+          mkdirSync(folder, { recursive: true })
+          writeFileSync(join(folder, 'key'), 'a key\n')
+          const spec: WallSpec = { ...shared, hide: [folder], grants: { read: [join(root, 'shown')], write: [] } }
+          t.match(
+            await out(
+              spec,
+              'ls -A "$1"; mv "$(dirname "$1")" "$2/x"; mv "$1" "$2/y"; ls -A "$1"; cat "$2"/*/key "$2"/*/*/key',
+              folder,
+              workspace,
+            ),
+            /^(?!.*a key)/s,
+          )
+          t.equal(readFileSync(join(folder, 'key'), 'utf8'), 'a key\n')
+        }
+      },
+    )
 
     t.test('.sandbox is read-only but for what is named', async t => {
       const { shared, workspace } = await place(t)
@@ -289,7 +447,13 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     t.test('git works in the copy and commits on its own branch, of which the repository has nothing', async t => {
       const { isolated, workspace, common, dir } = await place(t)
       const before = bytesOf(common)
-      t.equal(await out(isolated, 'echo two > a.txt && git commit -qam second && git status --porcelain && git log --format=%s'), 'second\nfirst')
+      t.equal(
+        await out(
+          isolated,
+          'echo two > a.txt && git commit -qam second && git status --porcelain && git log --format=%s',
+        ),
+        'second\nfirst',
+      )
       t.equal(git(dir, 'log', '--format=%s', '-1', 'agent/c-1'), 'second')
       t.equal(git(workspace, 'log', '--format=%s', '-1', 'agent/c-1'), 'first')
       t.equal(git(dir, 'status', '--porcelain', '--', 'a.txt'), '', 'the copy is clean from outside too')
@@ -302,14 +466,32 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       git(workspace, 'update-ref', 'refs/remotes/origin/main', 'HEAD')
       const before = bytesOf(common)
       const steps = [
-        'echo two > a.txt; git add a.txt; git commit -qm second', 'git log --oneline main..agent/c-1 | wc -l | grep -qx 1',
-        'git checkout -qb side; echo s > s; git add s; git commit -qm side; git checkout -q agent/c-1', 'git merge -q --no-ff -m merged side', 'git branch -m side aside; git branch -D aside',
-        'echo x >> a.txt; git stash; git stash list | grep -q WIP; git stash pop -q; git checkout -q a.txt', 'git tag mine; git tag -d mine', 'git tag -a -m noted noted',
-        'git rebase -q --onto main~0 main', 'git reset -q --hard HEAD~1; git reset -q --hard ORIG_HEAD', 'git reflog | grep -q reset', 'git log -g --format=%gs agent/c-1 | grep -q second',
-        'git cherry-pick --keep-redundant-commits HEAD; git reset -q --hard HEAD~1', 'git commit -q --amend -m again', 'git revert --no-edit HEAD', 'git gc -q; git gc -q --prune=now', 'git fsck --strict', 'git pack-refs --all', 'git repack -adq',
-        'git worktree add -q /tmp/tree && git worktree remove /tmp/tree', 'git update-ref refs/heads/x HEAD; git branch -d x', 'git bisect start HEAD HEAD~1; git bisect reset', 'test -z "$(git status --porcelain)"',
+        'echo two > a.txt; git add a.txt; git commit -qm second',
+        'git log --oneline main..agent/c-1 | wc -l | grep -qx 1',
+        'git checkout -qb side; echo s > s; git add s; git commit -qm side; git checkout -q agent/c-1',
+        'git merge -q --no-ff -m merged side',
+        'git branch -m side aside; git branch -D aside',
+        'echo x >> a.txt; git stash; git stash list | grep -q WIP; git stash pop -q; git checkout -q a.txt',
+        'git tag mine; git tag -d mine',
+        'git tag -a -m noted noted',
+        'git rebase -q --onto main~0 main',
+        'git reset -q --hard HEAD~1; git reset -q --hard ORIG_HEAD',
+        'git reflog | grep -q reset',
+        'git log -g --format=%gs agent/c-1 | grep -q second',
+        'git cherry-pick --keep-redundant-commits HEAD; git reset -q --hard HEAD~1',
+        'git commit -q --amend -m again',
+        'git revert --no-edit HEAD',
+        'git gc -q; git gc -q --prune=now',
+        'git fsck --strict',
+        'git pack-refs --all',
+        'git repack -adq',
+        'git worktree add -q /tmp/tree && git worktree remove /tmp/tree',
+        'git update-ref refs/heads/x HEAD; git branch -d x',
+        'git bisect start HEAD HEAD~1; git bisect reset',
+        'test -z "$(git status --porcelain)"',
       ]
-      for (const step of steps) t.equal(await out(isolated, `set -e; { ${step}; } >/tmp/out 2>&1 || { cat /tmp/out; exit 1; }`), '', step)
+      for (const step of steps)
+        t.equal(await out(isolated, `set -e; { ${step}; } >/tmp/out 2>&1 || { cat /tmp/out; exit 1; }`), '', step)
       t.equal(git(dir, 'fsck', '--strict', '--no-dangling'), '')
       t.same(bytesOf(common), before)
     })
@@ -319,14 +501,37 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       const before = bytesOf(common)
       const at = (path: string) => `"${join(data, 'git')}/0.repository/${path}"`
       const refused = [
-        'git config filter.x.smudge "touch /tmp/x"', `echo "#!/bin/sh" > ${at('hooks/post-checkout')}`, `echo x > ${at('info/attributes')}`, `echo x > ${at('packed-refs')}`, `echo x > ${at('HEAD')}`,
-        `echo x > ${at('index')}`, `rm -rf ${at('objects')}/*`, `find ${at('objects')} -type f -exec sh -c 'chmod u+w "$1" && echo x > "$1"' - {} + 2>/dev/null`, `mv ${at('objects')} ${at('other')}`, `echo x > ${at('refs/heads/main')}`,
-        `rm ${at('refs/heads/main')}`, `git --git-dir=${at('')} update-ref refs/heads/main HEAD~0 && git --git-dir=${at('')} tag x`, `git --git-dir=${at('')} gc && false`, 'rm -f .git', 'echo x > .git', 'mv .git .was',
-        'echo /etc > "$(git rev-parse --git-dir)/objects/info/alternates"', 'rm -f "$(git rev-parse --git-dir)/objects/info/alternates"', 'mv "$(git rev-parse --git-dir)/objects" /tmp/objects', 'mv "$(git rev-parse --git-dir)/objects/info" /tmp/info',
-        'echo x > "$(git rev-parse --git-dir)/info/exclude"', 'mv "$(git rev-parse --git-dir)/config" /tmp/config', 'mv "$(git rev-parse --git-dir)" "$(git rev-parse --git-dir)".moved',
+        'git config filter.x.smudge "touch /tmp/x"',
+        `echo "#!/bin/sh" > ${at('hooks/post-checkout')}`,
+        `echo x > ${at('info/attributes')}`,
+        `echo x > ${at('packed-refs')}`,
+        `echo x > ${at('HEAD')}`,
+        `echo x > ${at('index')}`,
+        `rm -rf ${at('objects')}/*`,
+        `find ${at('objects')} -type f -exec sh -c 'chmod u+w "$1" && echo x > "$1"' - {} + 2>/dev/null`,
+        `mv ${at('objects')} ${at('other')}`,
+        `echo x > ${at('refs/heads/main')}`,
+        `rm ${at('refs/heads/main')}`,
+        `git --git-dir=${at('')} update-ref refs/heads/main HEAD~0 && git --git-dir=${at('')} tag x`,
+        `git --git-dir=${at('')} gc && false`,
+        'rm -f .git',
+        'echo x > .git',
+        'mv .git .was',
+        'echo /etc > "$(git rev-parse --git-dir)/objects/info/alternates"',
+        'rm -f "$(git rev-parse --git-dir)/objects/info/alternates"',
+        'mv "$(git rev-parse --git-dir)/objects" /tmp/objects',
+        'mv "$(git rev-parse --git-dir)/objects/info" /tmp/info',
+        'echo x > "$(git rev-parse --git-dir)/info/exclude"',
+        'mv "$(git rev-parse --git-dir)/config" /tmp/config',
+        'mv "$(git rev-parse --git-dir)" "$(git rev-parse --git-dir)".moved',
       ]
       for (const attempt of refused) t.not((await sh(isolated, attempt)).code, 0, attempt)
-      await out(isolated, 'git branch -f main HEAD; git tag x; git update-ref refs/heads/agent/c-2 HEAD; git commit -q --allow-empty -m second; git push . HEAD:refs/heads/main; echo /etc > "$(git rev-parse --git-dir)/commondir"')
+      await out(
+        isolated,
+        'git branch -f main HEAD; git tag x; git update-ref refs/heads/agent/c-2 HEAD; git commit -q '
+          + '--allow-empty -m second; git push . HEAD:refs/heads/main; echo /etc > "$(git rev-parse '
+          + '--git-dir)/commondir"',
+      )
       t.same(bytesOf(common), before)
       t.equal(git(workspace, 'status', '--porcelain', '--untracked-files=no'), '')
       t.same(readdirSync(data).sort(), ['checkouts', 'git-of', 'secret', 'wall'])
@@ -357,14 +562,25 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       const { shared, workspace } = await place(t)
       const stop = new AbortController()
       const child = await walled(shared, 'sh', ['-c', `setsid sleep ${seconds} & trap "" TERM; echo up; wait`], kind)
-      await t.rejects(run(child.program, child.args, { cwd: child.cwd, env: child.env, signal: stop.signal, onOutput: () => stop.abort(new Error('stop')) }), { message: 'stop' })
-      const left = () => readdirSync('/proc').filter(pid => /^\d+$/.test(pid)).filter(pid => {
-        try {
-          return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === `sleep\x00${seconds}\x00`
-        } catch {
-          return false
-        }
-      })
+      await t.rejects(
+        run(child.program, child.args, {
+          cwd: child.cwd,
+          env: child.env,
+          signal: stop.signal,
+          onOutput: () => stop.abort(new Error('stop')),
+        }),
+        { message: 'stop' },
+      )
+      const left = () =>
+        readdirSync('/proc')
+          .filter(pid => /^\d+$/.test(pid))
+          .filter(pid => {
+            try {
+              return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === `sleep\x00${seconds}\x00`
+            } catch {
+              return false
+            }
+          })
       for (let i = 0; i < 40 && left().length > 0; i++) await new Promise(resolve => setTimeout(resolve, 25))
       t.same(left(), [])
       t.ok(workspace)
@@ -372,19 +588,28 @@ for (const kind of ['bwrap', 'unshare'] as const) {
 
     t.test('ending the command while its wall is being built leaves nothing behind, whatever the moment', async t => {
       const { shared, root } = await place(t)
-      const mine = () => readdirSync('/proc').filter(pid => /^\d+$/.test(pid)).filter(pid => {
-        try {
-          return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`MARK=${root}`)
-        } catch {
-          return false
-        }
-      })
+      const mine = () =>
+        readdirSync('/proc')
+          .filter(pid => /^\d+$/.test(pid))
+          .filter(pid => {
+            try {
+              return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`MARK=${root}`)
+            } catch {
+              return false
+            }
+          })
       const started = Date.now()
-      await Promise.all(Array.from({ length: 30 }, async (_, moment) => {
-        const spec = { ...shared, env: { ...shared.env, MARK: root } }
-        const signal = AbortSignal.timeout(moment * 2)
-        await t.rejects(runWalled(spec, 'sh', ['-c', 'trap "" TERM; sleep 3572'], { signal }, kind), { name: 'TimeoutError' }, `${moment * 2} ms`)
-      }))
+      await Promise.all(
+        Array.from({ length: 30 }, async (_, moment) => {
+          const spec = { ...shared, env: { ...shared.env, MARK: root } }
+          const signal = AbortSignal.timeout(moment * 2)
+          await t.rejects(
+            runWalled(spec, 'sh', ['-c', 'trap "" TERM; sleep 3572'], { signal }, kind),
+            { name: 'TimeoutError' },
+            `${moment * 2} ms`,
+          )
+        }),
+      )
       t.ok(Date.now() - started < 60_000)
       for (let i = 0; i < 40 && mine().length > 0; i++) await new Promise(resolve => setTimeout(resolve, 25))
       t.same(mine(), [])

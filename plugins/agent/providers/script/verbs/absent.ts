@@ -30,22 +30,40 @@ const ABSENT: { readonly [name: string]: Absence } = {
   search: { form: 'search QUERY', fits: /./, tool: 'Search', category: 'search', needs: 'the search index' },
   browse: { form: 'browse URL', fits: /^\S+$/, tool: 'Browser', category: 'execute', needs: 'a browser for agents' },
   handover: {
-    form: 'handover browser MESSAGE, handover terminal MESSAGE', fits: /^(?:browser|terminal)\s+\S/, tool: 'Handover',
-    category: 'other', needs: 'a browser or terminal to hand over',
+    form: 'handover browser MESSAGE, handover terminal MESSAGE',
+    fits: /^(?:browser|terminal)\s+\S/,
+    tool: 'Handover',
+    category: 'other',
+    needs: 'a browser or terminal to hand over',
   },
   need: {
-    form: 'need KIND TITLE', fits: /^\S+\s+\S/, lines: true, tool: 'Need', category: 'other', needs: 'the list of needs',
+    form: 'need KIND TITLE',
+    fits: /^\S+\s+\S/,
+    lines: true,
+    tool: 'Need',
+    category: 'other',
+    needs: 'the list of needs',
   },
   propose: {
-    form: 'propose PLATFORM TARGET', fits: /^\S+\s+\S/, lines: true, tool: 'Propose', category: 'other', needs: 'approvals',
+    form: 'propose PLATFORM TARGET',
+    fits: /^\S+\s+\S/,
+    lines: true,
+    tool: 'Propose',
+    category: 'other',
+    needs: 'approvals',
   },
   verdict: {
-    form: 'verdict done REASON, verdict not-done REASON', fits: /^(?:done|not-done)\s+\S/, lines: true, tool: 'Verdict',
-    category: 'other', needs: 'a loop or workflow that asked for a document',
+    form: 'verdict done REASON, verdict not-done REASON',
+    fits: /^(?:done|not-done)\s+\S/,
+    lines: true,
+    tool: 'Verdict',
+    category: 'other',
+    needs: 'a loop or workflow that asked for a document',
   },
   die: { form: 'die', fits: /^$/, tool: 'Die', category: 'other', needs: 'an agent program of its own that could end' },
 }
 
 /** Verbs of the language that need a part of the sandbox which is not there. */
-export const absent: { readonly [name: string]: ScriptVerb } =
-  Object.fromEntries(Object.entries(ABSENT).map(([name, absence]) => [name, without(name, absence)]))
+export const absent: { readonly [name: string]: ScriptVerb } = Object.fromEntries(
+  Object.entries(ABSENT).map(([name, absence]) => [name, without(name, absence)]),
+)

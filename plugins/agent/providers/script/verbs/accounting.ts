@@ -46,7 +46,7 @@ export const accounting: { readonly [name: string]: ScriptVerb } = {
   }),
   context: verb<Context>({
     form: 'context TOKENS WINDOW',
-    help: 'how much of the model\'s context is in use',
+    help: "how much of the model's context is in use",
     lineless: true,
     read: ({ text }) => {
       const form = 'context TOKENS WINDOW, a window from 1'
@@ -71,13 +71,16 @@ export const accounting: { readonly [name: string]: ScriptVerb } = {
   }),
   limit: verb<Limit>({
     form: 'limit PERCENT [RESET_MS]',
-    help: 'how much of the account\'s limit is used, and in how many ms it renews',
+    help: "how much of the account's limit is used, and in how many ms it renews",
     lineless: true,
     native: true,
     read: ({ text }) => {
       const form = `limit PERCENT [RESET_MS], a percentage to 100, at most ${MOST_MS} ms`
       const [percent, reset] = parts(form, text, 2)
-      return { percent: whole(form, percent, 100), ...(reset !== undefined && { resetMs: whole(form, reset, MOST_MS) }) }
+      return {
+        percent: whole(form, percent, 100),
+        ...(reset !== undefined && { resetMs: whole(form, reset, MOST_MS) }),
+      }
     },
     run: async function* ({ percent, resetMs }, hand): ScriptFrames {
       const measuredAt = Date.now()
@@ -91,7 +94,7 @@ export const accounting: { readonly [name: string]: ScriptVerb } = {
   }),
   fast: verb<{ readonly state: FastModeFrame['state'] }>({
     form: 'fast on|off|cooldown',
-    help: 'the model\'s fast mode',
+    help: "the model's fast mode",
     lineless: true,
     native: true,
     read: ({ text }) => ({ state: oneOf('fast on, fast off or fast cooldown', text, ['on', 'off', 'cooldown']) }),
@@ -101,7 +104,7 @@ export const accounting: { readonly [name: string]: ScriptVerb } = {
   }),
   retry: verb<Retry>({
     form: 'retry TIMES MS',
-    help: 'the model\'s server is asked again so often, each time after MS',
+    help: "the model's server is asked again so often, each time after MS",
     lineless: true,
     native: true,
     read: ({ text }) => {

@@ -25,20 +25,26 @@ const option = (line: string): QuestionOption => {
     : { label, description: colon === -1 ? '' : line.slice(colon + 1).trim() }
 }
 
-const question = (name: string, several: boolean) => ({ text, lines }: Argument): Asked => {
-  const options = lines.map(option)
-  const labels = new Set(options.map(({ label }) => label))
-  const twice = options.find(({ label }) => !labels.delete(label))
-  if (twice) malformed('labels that differ', twice.label)
-  return { question: needed(`${name} QUESTION`, text), several, options }
-}
+const question =
+  (name: string, several: boolean) =>
+  ({ text, lines }: Argument): Asked => {
+    const options = lines.map(option)
+    const labels = new Set(options.map(({ label }) => label))
+    const twice = options.find(({ label }) => !labels.delete(label))
+    if (twice) malformed('labels that differ', twice.label)
+    return { question: needed(`${name} QUESTION`, text), several, options }
+  }
 
 async function* ask({ question, several, options }: Asked, hand: ScriptContext): ScriptFrames {
   if (!hand.request.attended) return yield* unasked(hand, 'Ask')
   const text = hand.text(question)
-  const shown = options.map(({ label, description }) => ({ label: hand.text(label), description: hand.text(description) }))
+  const shown = options.map(({ label, description }) => ({
+    label: hand.text(label),
+    description: hand.text(description),
+  }))
   const reply = await hand.raise({
-    kind: 'question', questions: [{ question: text, header: 'Question', multiSelect: several, options: shown }],
+    kind: 'question',
+    questions: [{ question: text, header: 'Question', multiSelect: several, options: shown }],
   })
   if (reply?.kind === 'question' && reply.cancelled) throw new End()
   hand.note({ answer: kept(answerOf(reply, text)) })
@@ -89,7 +95,11 @@ export const asking: { readonly [name: string]: ScriptVerb } = {
     },
     run: async function* ({ tool, sentence }, hand): ScriptFrames {
       if (!hand.request.attended) return yield* unasked(hand, 'Permit')
-      const reply = await hand.raise({ kind: 'permission', toolName: hand.text(tool), description: hand.text(sentence) })
+      const reply = await hand.raise({
+        kind: 'permission',
+        toolName: hand.text(tool),
+        description: hand.text(sentence),
+      })
       hand.note({ answer: reply?.kind === 'permission' ? reply.decision : 'deny' })
     },
   }),

@@ -3,10 +3,24 @@ import { malformed, whole } from '../argument.js'
 import { type ScriptVerb, verb } from '../verb.js'
 
 const CODES: { readonly [code in ErrorCode]: true } = {
-  'session-not-found': true, rate_limit: true, reauth: true, 'token-refused': true, 'not-entitled': true,
-  'provider-outage': true, 'trial-unavailable': true, 'trial-model-unavailable': true, 'trial-exhausted': true,
-  'unknown-command': true, 'model-invalid': true, 'subscription-required': true, 'agent-busy': true,
-  'harness-missing': true, 'harness-crashed': true, 'context-full': true, 'runner-lost': true, 'script-syntax': true,
+  'session-not-found': true,
+  rate_limit: true,
+  reauth: true,
+  'token-refused': true,
+  'not-entitled': true,
+  'provider-outage': true,
+  'trial-unavailable': true,
+  'trial-model-unavailable': true,
+  'trial-exhausted': true,
+  'unknown-command': true,
+  'model-invalid': true,
+  'subscription-required': true,
+  'agent-busy': true,
+  'harness-missing': true,
+  'harness-crashed': true,
+  'context-full': true,
+  'runner-lost': true,
+  'script-syntax': true,
 }
 
 /** How a provider says no. */

@@ -18,8 +18,12 @@ async function* done(hand: ScriptContext, use: ToolUse, tells = false): ScriptFr
   yield* used(hand, use, tells)
 }
 
-const at = (name: string, category: ToolCategory, path: string, input: object = {}): ToolUse =>
-  ({ name, category, target: path, input: { path, ...input } })
+const at = (name: string, category: ToolCategory, path: string, input: object = {}): ToolUse => ({
+  name,
+  category,
+  target: path,
+  input: { path, ...input },
+})
 
 const sided = (lines: readonly string[], sign: string): string[] =>
   lines.filter(line => line[0] === sign).map(line => line.slice(line[1] === ' ' ? 2 : 1))
@@ -38,7 +42,9 @@ type Span = Place & { readonly from?: number; readonly to?: number }
 type Whole = Place & { readonly content: string }
 type Part = Place & { readonly old: string; readonly new: string }
 
-const place = (form: string) => ({ text }: { readonly text: string }): Place => ({ path: needed(form, text) })
+const place =
+  (form: string) =>
+  ({ text }: { readonly text: string }): Place => ({ path: needed(form, text) })
 
 /** Files of the turn's tree, and the list of what is to do. */
 export const files: { readonly [name: string]: ScriptVerb } = {

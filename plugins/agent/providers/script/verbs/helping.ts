@@ -23,7 +23,11 @@ const helper = (name: string, background: boolean, help: string): ScriptVerb =>
 
 /** Helpers: turns of their own for a part of the work. */
 export const helping: { readonly [name: string]: ScriptVerb } = {
-  helper: helper('helper', false, 'gives a helper the | lines below as its script (its own lines carry one | more); $out is what it said last'),
+  helper: helper(
+    'helper',
+    false,
+    'gives a helper the | lines below as its script (its own lines carry one | more); $out is what it said last',
+  ),
   'helper&': helper('helper&', true, 'the same beside the rest of this script'),
   join: verb({
     form: 'join',

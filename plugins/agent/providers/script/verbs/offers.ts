@@ -32,8 +32,13 @@ const draftOf = (offer: Offer, hand: ScriptContext): CardDraft => {
       return {
         kind: 'service_offer',
         offer: {
-          slug, name: slug, publisher: 'script', description: 'A simulated service: it runs nothing and costs nothing.',
-          creditsPerRun: offer.credits, request: 'One simulated run.', why: WHY,
+          slug,
+          name: slug,
+          publisher: 'script',
+          description: 'A simulated service: it runs nothing and costs nothing.',
+          creditsPerRun: offer.credits,
+          request: 'One simulated run.',
+          why: WHY,
         },
       }
     }
@@ -45,15 +50,23 @@ const draftOf = (offer: Offer, hand: ScriptContext): CardDraft => {
       return {
         kind: 'payment_offer',
         offer: {
-          url: hand.text(offer.url), payTo: 'script', network: 'simulated', asset: 'simulated', assetName: 'simulated dollars',
-          amountUsd: offer.amount, spentTodayUsd: '0', dailyCapUsd: offer.amount, why: WHY,
+          url: hand.text(offer.url),
+          payTo: 'script',
+          network: 'simulated',
+          asset: 'simulated',
+          assetName: 'simulated dollars',
+          amountUsd: offer.amount,
+          spentTodayUsd: '0',
+          dailyCapUsd: offer.amount,
+          why: WHY,
         },
       }
   }
 }
 
 const agreed = (reply: CardReply): boolean =>
-  reply.kind === 'capability_offer' ? reply.connect
+  reply.kind === 'capability_offer'
+    ? reply.connect
     : (reply.kind === 'service_offer' || reply.kind === 'payment_offer') && reply.approve
 
 /** What a yes leads to. */
@@ -62,15 +75,26 @@ const outcomeOf = (offer: Offer, hand: ScriptContext, requestId: string): Frame[
     case 'service':
       return [
         { kind: 'service_event', requestId, event: { event: 'status', text: 'the simulated service runs' } },
-        { kind: 'service_event', requestId, event: { event: 'result', data: { service: hand.text(offer.slug), simulated: true } } },
+        {
+          kind: 'service_event',
+          requestId,
+          event: { event: 'result', data: { service: hand.text(offer.slug), simulated: true } },
+        },
         { kind: 'service_receipt', requestId, outcome: 'ok', credits: offer.credits, simulated: true },
       ]
     case 'capability':
       return [{ kind: 'capability_outcome', requestId, outcome: 'connected', id: hand.text(offer.card) }]
     case 'payment':
-      return [{
-        kind: 'payment_receipt', requestId, outcome: 'paid', amountUsd: offer.amount, network: 'simulated', simulated: true,
-      }]
+      return [
+        {
+          kind: 'payment_receipt',
+          requestId,
+          outcome: 'paid',
+          amountUsd: offer.amount,
+          network: 'simulated',
+          simulated: true,
+        },
+      ]
   }
 }
 

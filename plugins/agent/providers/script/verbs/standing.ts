@@ -28,9 +28,8 @@ export const standing: { readonly [name: string]: ScriptVerb } = {
     form: 'mode MODE',
     help: 'default, acceptEdits, plan or bypassPermissions',
     lineless: true,
-    read: ({ text }) => MODES.includes(text)
-      ? { mode: text as PermissionMode }
-      : malformed(`a mode (${MODES.join(', ')})`, text),
+    read: ({ text }) =>
+      MODES.includes(text) ? { mode: text as PermissionMode } : malformed(`a mode (${MODES.join(', ')})`, text),
     run: ({ mode }, hand) => hand.mode(mode),
   }),
 }

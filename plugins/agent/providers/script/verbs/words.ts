@@ -7,8 +7,9 @@ interface Prose {
   readonly text: string
 }
 
-const prose = (name: string) => (argument: Argument): Prose =>
-  ({ text: needed(`${name} TEXT, or lines that begin with |`, joined(argument)) })
+const prose =
+  (name: string) =>
+  (argument: Argument): Prose => ({ text: needed(`${name} TEXT, or lines that begin with |`, joined(argument)) })
 
 /** What a script says and thinks, and how it ends. */
 export const sayingVerbs: { readonly [name: string]: ScriptVerb } = {
