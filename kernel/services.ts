@@ -5,7 +5,7 @@ import { refuse } from '../sdk/refusal.js'
 import type { Boot } from './boot.js'
 import type { Calls, Principal } from './calls.js'
 import { KERNEL, type EventBus } from './events.js'
-import type { Live } from '../sdk/node/live/live.js'
+import type { Live } from './streams/live.js'
 import type { FileStore } from './storage/files.js'
 import type { JournalStore } from '../sdk/node/journal/journal-store.js'
 

@@ -13,8 +13,15 @@ import { exactly } from './support/lists.js'
 /** How long code may be, without blank lines and comments. */
 const LINES = {
   file: 480,
-  kernelFile: 290,
-  folders: { kernel: 1200, 'kernel/auth': 800, 'kernel/http': 1000, 'kernel/storage': 250 } as Record<string, number>,
+  kernelFile: 300,
+  folders: {
+    kernel: 1200,
+    'kernel/auth': 1450,
+    'kernel/http': 1250,
+    'kernel/logs': 250,
+    'kernel/storage': 400,
+    'kernel/streams': 600,
+  } as Record<string, number>,
 }
 /** Where `any` is part of a type's meaning: a contract of whatever calls, a process of either kind. */
 const ANY = /^sdk\/(?:contract|wire)\.ts$/
@@ -466,7 +473,7 @@ t.test('an import that is not allowed is found in every form it can take', t => 
     ['plugins/a/plugin.ts', "import { x } from '../ab/work.js'", 1],
     ['plugins/a/plugin.ts', "import { x } from '../../kernel/calls.js'", 1],
     ['plugins/a/plugin.ts', "import git from 'isomorphic-git'", 0],
-    ['plugins/a/work.ts', "import { run } from '../../sdk/node/run.js'", 0],
+    ['plugins/a/work.ts', "import { run } from '../../sdk/node/programs/run.js'", 0],
     ['plugins/a/work.ts', "import { createHost } from '../../sdk/host.js'", 1],
     ['plugins/a/contract.ts', "import { x } from './work.js'", 1],
     ['plugins/a/contract.ts', "export type * from './frames.js'", 0],
@@ -480,7 +487,7 @@ t.test('an import that is not allowed is found in every form it can take', t => 
     ['sdk/cli.ts', "import { request } from 'node:http'", 0],
     ['sdk/cli/render.ts', "import type { Frame } from '../../plugins/agent/contract.js'", 0],
     ['sdk/cli/render.ts', "import { agent } from '../../plugins/agent/contract.js'", 1],
-    ['sdk/node/run.ts', "import type { Frame } from '../../plugins/agent/contract.js'", 1],
+    ['sdk/node/programs/run.ts', "import type { Frame } from '../../../plugins/agent/contract.js'", 1],
     ['openapi/document.ts', "import { parseManifest } from '../kernel/manifest.js'", 1],
     ['openapi/document.ts', "import type { PluginManifest } from '../kernel/manifest.js'", 0],
   ]
