@@ -6,7 +6,7 @@ import { keepCompiled, noteDataFolder } from '../sdk/node/files/state-folder.js'
 import type { Daemon } from './daemon.js'
 
 keepCompiled(process.env)
-const { closeInherited } = await import('./inherited.js')
+const { closeInherited } = await import('../sdk/node/programs/inherited.js')
 closeInherited()
 const { readConfig, StartError } = await import('./config.js')
 const { holdFolder } = await import('./storage/hold-folder.js')

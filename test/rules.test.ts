@@ -15,7 +15,7 @@ const LINES = {
   file: 480,
   kernelFile: 300,
   folders: {
-    kernel: 1200,
+    kernel: 1210,
     'kernel/auth': 1450,
     'kernel/http': 1250,
     'kernel/logs': 250,
@@ -237,6 +237,37 @@ const permissionBreaches = (
   ]
 }
 
+/** Points that a group adds to and its manifest does not name, named and not added to, and events it never listens to. */
+const wakeBreaches = (
+  { name, events = [], points = [] }: Pick<PluginManifest, 'name' | 'events' | 'points'>,
+  sources: readonly Source[],
+): string[] => {
+  const made = (method: string) =>
+    new Set(
+      sources
+        .filter(({ file }) => file.startsWith(`plugins/${name}/`))
+        .flatMap(nodesOf)
+        .flatMap(node =>
+          ts.isCallExpression(node)
+          && ts.isPropertyAccessExpression(node.expression)
+          && node.expression.name.text === method
+          && /host$/.test(node.expression.expression.getText())
+            ? [literal(node.arguments[0]) ?? '']
+            : [],
+        ),
+    )
+  const [added, heard] = [made('contribute'), made('on')]
+  return [
+    ...[...added]
+      .filter(point => !points.includes(point))
+      .map(point => `${name} adds to ${point}, which its manifest does not name`),
+    ...points.filter(point => !added.has(point)).map(point => `${name} names the point ${point} and never adds to it`),
+    ...events
+      .filter(event => !heard.has(event))
+      .map(event => `${name} names the event ${event} and never listens to it`),
+  ]
+}
+
 const routeBreaches = (
   { name, routes }: Pick<PluginManifest, 'name' | 'routes'>,
   { functions }: Pick<ContractSchema, 'functions'>,
@@ -418,6 +449,10 @@ obeyed(
   manifests.flatMap(manifest => permissionBreaches(manifest, code)),
 )
 obeyed(
+  'a manifest names the points its group adds to, and only events it listens to',
+  manifests.flatMap(manifest => wakeBreaches(manifest, code)),
+)
+obeyed(
   'contract and manifest name the same routes, and every call says what it gives',
   contracts.flatMap(({ manifest, schema }) => routeBreaches(manifest, schema)),
 )
@@ -541,6 +576,19 @@ t.test('a permission too few, too many or out of sight is found', t => {
     exactly('a declares d.e and never makes it'),
     'a type makes no call',
   )
+  t.end()
+})
+
+t.test('a point too few or too many, and an event that is never listened to, are found', t => {
+  const check = (wakes: { events?: string[]; points?: string[] }, line: string) =>
+    wakeBreaches({ name: 'a', ...wakes }, [at('plugins/a/plugin.ts', line)])
+  t.same(check({ points: ['b.c'] }, "host.contribute('b.c', () => [])"), [])
+  t.same(check({}, "this.#host.contribute('b.c', () => [])"), ['a adds to b.c, which its manifest does not name'])
+  t.same(check({ points: ['b.c'] }, ''), ['a names the point b.c and never adds to it'])
+  t.same(check({ events: ['b.done'] }, "host.on('b.done', () => {})"), [])
+  t.same(check({ events: ['b.done'] }, "host.on('b.gone', () => {})"), [
+    'a names the event b.done and never listens to it',
+  ])
   t.end()
 })
 

@@ -1,5 +1,5 @@
 import Koa, { type Context as KoaContext } from 'koa'
-import type { Bytes, Context, GivenBytes } from '../../sdk/contract.js'
+import type { Bytes, Context, Contract, GivenBytes } from '../../sdk/contract.js'
 import { frameOf, isRoute } from '../../sdk/contract.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller, HttpFacts } from '../../sdk/types.js'
@@ -12,7 +12,7 @@ import { admit } from '../auth/admit.js'
 import type { Auth } from '../auth/auth.js'
 import { readCredential } from '../auth/credential.js'
 import type { Deployment } from '../config.js'
-import type { LoadedPlugin } from '../loader.js'
+import type { Group } from '../group.js'
 import type { Logger } from '../logs/log.js'
 import type { CallAccess, TicketAccess } from '../manifest.js'
 import type { KernelServices } from '../services.js'
@@ -55,7 +55,8 @@ interface Admitted {
   readonly leave: () => void
 }
 
-interface SocketRoute extends Pick<LoadedPlugin, 'contract'> {
+interface SocketRoute {
+  readonly contract: Contract
   readonly access: CallAccess
   readonly params: { readonly [name: string]: string }
   readonly group: string
@@ -89,14 +90,17 @@ export class App {
   }
 
   /** Serves every routed call of a group. */
-  add({ manifest, contract }: Pick<LoadedPlugin, 'manifest' | 'contract'>): void {
+  add(group: Pick<Group, 'manifest' | 'contract'>): void {
+    const { manifest } = group
     const { kernel } = this.#options
     for (const [call, access] of Object.entries(manifest.routes)) {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')
       let found: ReturnType<typeof answerKind> | undefined
+      let contract: Contract
       const kind = () => (found ??= method === 'GET' ? answerKind(contract.schema(), call) : 'value')
       this.#routes.add(method, path, async (ctx, params, reply, arrival) => {
+        contract ??= await group.contract()
         if (reply.head && kind() !== 'value')
           refuseMethod(reply, `${ctx.path} is a ${kind()}: HEAD has nothing to tell of it`)
         else if (kind() === 'socket')

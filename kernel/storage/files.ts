@@ -57,6 +57,16 @@ export class FileStore implements Files {
     return namesBelow(this.#folder, prefix, () => EXTENSION)
   }
 
+  /** The documents whose names begin with a folder, by what follows it. */
+  under(folder: string): Files {
+    return {
+      read: name => this.read(`${folder}/${name}`),
+      write: (name, value) => this.write(`${folder}/${name}`, value),
+      remove: name => this.remove(`${folder}/${name}`),
+      list: async prefix => (await this.list(`${folder}/${prefix}`)).map(name => name.slice(folder.length + 1)),
+    }
+  }
+
   #path(name: string): string {
     return placeOfName(this.#folder, name, EXTENSION)
   }

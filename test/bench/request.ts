@@ -194,7 +194,7 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
   }
   const manifest = (name: string, served: PluginManifest['routes']) => ({
     manifest: { name, routes: served } as PluginManifest,
-    contract: agent,
+    contract: async () => agent,
   })
   app.add(manifest('agent', routes))
   for (let group = 0; group < 40; group++) {
