@@ -16,8 +16,8 @@ const LINES = {
   kernelFile: 300,
   folders: {
     kernel: 1210,
-    'kernel/auth': 1450,
-    'kernel/http': 1250,
+    'kernel/auth': 1500,
+    'kernel/http': 1400,
     'kernel/logs': 250,
     'kernel/storage': 400,
     'kernel/streams': 600,

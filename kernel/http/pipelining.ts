@@ -1,28 +1,26 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { RequestStep } from './request.js'
 
 /**
- * Lets the requests of one connection be served one after the other: each when the answer before it was taken.
- *
- * Who asks for more in one breath than it takes would otherwise have all its answers kept for it. What is answered is
- * whether the connection is still there when it is a request's turn; undefined: it need not wait.
+ * Serves the requests of one connection one after the other (HTTP pipelining, RFC 9112, section 9.3.2): each when the
+ * answer before it was taken, so that a client which sends many and reads none does not have their answers buffered.
  */
-export const limitPipelining = (): ((req: IncomingMessage, res: ServerResponse) => Promise<boolean> | undefined) => {
-  const last = new WeakMap<Socket, { res: ServerResponse; waits?: Promise<boolean> }>()
-  return ({ socket }, res) => {
+export const serveInTurn = (): RequestStep => {
+  const last = new WeakMap<Socket, { res: ServerResponse; waits?: Promise<void> }>()
+  return async ({ req: { socket }, res }, next) => {
     const before = last.get(socket)
     const waits =
       before === undefined || before.res.writableFinished
         ? undefined
-        : Promise.resolve(before.waits)
-            .then(() => taken(before.res, socket))
-            .then(() => !socket.destroyed)
+        : Promise.resolve(before.waits).then(() => taken(before.res, socket))
     last.set(socket, { res, ...(waits && { waits }) })
-    return waits
+    if (waits) await waits
+    if (!waits || !socket.destroyed) await next()
   }
 }
 
-/** A response that waits for its place on a connection never hears that it is gone. */
+/** Resolves when an answer was taken or its connection is gone, of which a waiting response gets no event. */
 const taken = (res: ServerResponse, socket: Socket): Promise<void> | void => {
   if (res.closed || socket.destroyed) return
   return new Promise(resolve => {

@@ -1,23 +1,30 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import Koa from 'koa'
 import t, { type Test } from 'tap'
-import { limitPipelining } from '../../../kernel/http/pipelining.js'
+import { serveInTurn } from '../../../kernel/http/pipelining.js'
+import type { RequestState } from '../../../kernel/http/request.js'
 import { connected } from '../../attack/support.js'
 
 /** A server that tells what it serves, and answers each request when it is told to. */
 const serving = async (t: Test) => {
-  const inTurn = limitPipelining()
+  const koa = new Koa<RequestState>()
   const begun: string[] = []
   const answers: (() => void)[] = []
   const dropped: string[] = []
-  const server = createServer(async (req, res) => {
-    const waits = inTurn(req, res)
-    if (waits && !(await waits)) return void dropped.push(req.url!)
-    begun.push(req.url!)
-    answers.push(() => res.end(`answer of ${req.url}`))
+  koa.use(async ({ url }, next) => {
+    await next()
+    if (!begun.includes(url)) dropped.push(url)
+  })
+  koa.use(serveInTurn())
+  koa.use(ctx => {
+    ctx.respond = false
+    begun.push(ctx.url)
+    answers.push(() => ctx.res.end(`answer of ${ctx.url}`))
     server.emit('begun')
   })
+  const server = createServer(koa.callback())
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
