@@ -112,6 +112,8 @@ const forget = async (plan: string): Promise<void> => {
  */
 const HANDED = 'handed-over'
 const RETURNED = 'returned'
+/** How the name of a folder ends that was taken in and is being removed; no group has a dot in its name. */
+const TAKEN = '.taken'
 
 /** An empty folder for what a group hands over; whatever an earlier one left is gone. */
 export const handOverFolder = async (groupFolder: string): Promise<string> => {
@@ -131,9 +133,14 @@ export const takeReturned = async (
   take: (folder: string, names: readonly string[]) => Promise<void>,
 ): Promise<boolean> => {
   const folder = returnedFolder(data, group)
+  const taken = `${folder}${TAKEN}`
+  await rm(taken, { recursive: true, force: true })
   if (!(await there(folder))) return false
   await take(folder, (await readdir(folder)).sort())
   failpoint('returned.taken')
-  await rm(folder, { recursive: true, force: true })
+  // In one step that lasts: half of it, or all of it over what was done since then, must not be taken in again.
+  await rename(folder, taken)
+  await flushFolder(dirname(folder))
+  await rm(taken, { recursive: true, force: true })
   return true
 }
