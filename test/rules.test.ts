@@ -88,8 +88,7 @@ const importsOf = (source: Source): Import[] =>
     return [{ target, type, dynamic }]
   })
 
-// Rules: each answers what breaches it
-// ---------------------------------------------------------------------------------
+// Rules: each answers what breaches it -------------------------------------------------------------------------------
 
 const KERNEL_LIBRARIES = /^(?:koa|@koa\/router|koa-body|keyv|@keyv\/[\w-]+|jose|typia|pino|ws)$/
 const CONTRACTS = /^plugins\/[\w-]+\/contract\.ts$/
@@ -285,6 +284,17 @@ const sizeBreaches = (sources: readonly Source[], limits = LINES): string[] => {
   ]
 }
 
+const WIDTH = 120
+
+/** Lines that are wider than the formatter would make them, because it does not break texts. */
+const widthBreaches = (sources: readonly Source[]): string[] =>
+  sources.flatMap(({ file, text }) =>
+    text.split('\n').flatMap((line, index) => {
+      const width = [...line].length
+      return width > WIDTH ? [`${file}:${index + 1} is ${width} columns wide; ${WIDTH} are allowed`] : []
+    }),
+  )
+
 /** Forms the house does without. */
 const formBreaches = (sources: readonly Source[]): string[] =>
   sources.flatMap(source =>
@@ -392,8 +402,7 @@ const nameBreaches = (sources: readonly Source[]): string[] => {
     .map(([name, found]) => `${name} is exported by ${[...found].join(' and ')}`)
 }
 
-// The project obeys them
-// -----------------------------------------------------------------------------------------------
+// The project obeys them ---------------------------------------------------------------------------------------------
 
 const groups = [...new Set(code.flatMap(({ file }) => (file.startsWith('plugins/') ? [file.split('/')[1]!] : [])))]
 
@@ -422,6 +431,14 @@ obeyed(
   ),
 )
 obeyed('the kernel is small, and no file is long', sizeBreaches(code))
+obeyed(
+  `no line is wider than ${WIDTH} columns`,
+  widthBreaches(
+    [...code, ...tests, ...(await load('{.ci,test}/**/*.mjs'))].filter(
+      ({ file }) => !file.startsWith('test/fixtures/'),
+    ),
+  ),
+)
 obeyed('no default export, enum, namespace or any is used', formBreaches([...code, ...tests]))
 obeyed('an exported name stands for one thing', nameBreaches(code))
 obeyed('no comment puts work off or switches a check off', commentBreaches([...code, ...tests]))
@@ -435,8 +452,7 @@ obeyed(
   ),
 )
 
-// And finds what does not
-// ----------------------------------------------------------------------------------------------
+// And finds what does not --------------------------------------------------------------------------------------------
 
 const at = (file: string, ...lines: string[]): Source => ({ file, text: lines.join('\n') })
 
@@ -589,6 +605,14 @@ t.test('a check that cannot fail, or lets a list be longer unsaid, is found', t 
     't.match(x, { k: (y: string) => [y] })',
   ]
   for (const line of kept) t.equal(lax(line), 0, line)
+  t.end()
+})
+
+t.test('a line that is too wide is found, in columns and not in bytes', t => {
+  const wide = 'ä'.repeat(WIDTH)
+  t.same(widthBreaches([at('sdk/a.ts', 'const a = 1', wide, `${wide}.`)]), [
+    'sdk/a.ts:3 is 121 columns wide; 120 are allowed',
+  ])
   t.end()
 })
 

@@ -36,7 +36,8 @@ export const rewindVerb: Verb = {
       const options = { signal: terminal.signal }
       const conversationId = await conversationOf(terminal, client, given)
       const { index, total, text } = await placeIn(client, conversationId, asked, terminal.signal)
-      const what = `message ${index}${text === undefined ? '' : ` "${short(plain(text), 60)}"`} of ${oneLine(conversationId)}`
+      const said = text === undefined ? '' : ` "${short(plain(text), 60)}"`
+      const what = `message ${index}${said} of ${oneLine(conversationId)}`
       const question =
         `going back to before ${what} drops ${counted(Math.max(0, total - index), 'message')} and `
         + `the work that came with ${total - index === 1 ? 'it' : 'them'}: go back?`

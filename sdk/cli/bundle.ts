@@ -257,10 +257,10 @@ const reportLines = (
   const files = written.filter(({ path }) => !path.startsWith('state/'))
   const kept = written.find(({ path }) => path === 'state/agent')?.files ?? 0
   const sum = files.reduce((all, one) => all + one.files, 0)
+  const does = mode === 'check' ? 'would bring back' : 'brings back'
+  const time = new Date(from.createdAt).toISOString().slice(0, 16).replace('T', ' ')
   return [
-    bold(
-      `${mode === 'check' ? 'would bring back' : 'brings back'} ${counted(sum, 'file')} and ${counted(kept, 'conversation')} of ${new Date(from.createdAt).toISOString().slice(0, 16).replace('T', ' ')}`,
-    ),
+    bold(`${does} ${counted(sum, 'file')} and ${counted(kept, 'conversation')} of ${time}`),
     ...skipped.map(({ path, reason }) => `${yellow('left out')} ${oneLine(path)}: ${oneLine(reason)}`),
     ...todo.map(what => `to do: ${oneLine(what)}`),
     ...(restarting ? ['the sandbox starts anew now'] : []),

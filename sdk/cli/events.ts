@@ -102,10 +102,11 @@ const greeting = ({ me, boot }: HelloEvent): string[] => [
 const changed = ({ domains, keys }: RuntimeChangedEvent): string =>
   `changed: ${domains.map(plain).join(', ')}${keys?.length ? ` (${short(keys.map(plain).join(', '), 80)})` : ''}`
 
+const person = ({ email, name, view, idle }: PresenceUser): string =>
+  plain(name ?? email) + (view ? ` in ${short(plain(view), 40)}` : '') + (idle ? ', idle' : '')
+
 const here = (users: readonly PresenceUser[]): string =>
-  users.length
-    ? `here: ${users.map(({ email, name, view, idle }) => plain(name ?? email) + (view ? ` in ${short(plain(view), 40)}` : '') + (idle ? ', idle' : '')).join('; ')}`
-    : 'nobody is here'
+  users.length ? `here: ${users.map(person).join('; ')}` : 'nobody is here'
 
 const COUNTED: readonly (readonly [field: keyof Omit<AttentionEvent, 'kind'>, one: string, many: string])[] = [
   ['cards', 'card to answer', 'cards to answer'],
@@ -127,7 +128,8 @@ const waits = (event: AttentionEvent): string => {
 const fleet = ({ agents }: AgentsEvent): string => {
   const counts = Map.groupBy(agents, ({ status }) => status)
   const parts = [...counts].map(([status, cards]) => `${cards.length} ${plain(status)}`)
-  return `${agents.length} ${agents.length === 1 ? 'conversation' : 'conversations'}${parts.length ? `: ${parts.join(', ')}` : ''}`
+  const sum = `${agents.length} ${agents.length === 1 ? 'conversation' : 'conversations'}`
+  return parts.length ? `${sum}: ${parts.join(', ')}` : sum
 }
 
 const card = ({ id, status, title, activity, failure }: AgentCard, { bold, dim, red }: Styles): string => {

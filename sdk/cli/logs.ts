@@ -127,7 +127,10 @@ const lineOf =
           .map(one => dim(`  ${oneLine(one)}`))
           .join('\n')}`
       : ''
-    return `${dim(new Date(at).toISOString().slice(11, 23))} ${colour(oneLine(level).padEnd(5))} ${group ? `${bold(oneLine(group))} ` : ''}${oneLine(message)}${dim(oneLine(more))}${stack}\n`
+    const time = dim(new Date(at).toISOString().slice(11, 23))
+    const from = group ? `${bold(oneLine(group))} ` : ''
+    const words = `${oneLine(message)}${dim(oneLine(more))}`
+    return `${time} ${colour(oneLine(level).padEnd(5))} ${from}${words}${stack}\n`
   }
 
 const parsed = (text: string): Structured | undefined => {

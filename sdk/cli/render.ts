@@ -139,28 +139,15 @@ const linesOf = (
         dim(['model', oneLine(frame.model), ...(frame.provider ? ['of', oneLine(frame.provider)] : [])].join(' ')),
       ]
     case 'switched':
-      return [
-        yellow(
-          `goes on with ${frame.model === undefined ? '' : `model ${oneLine(frame.model)} of `}${oneLine(frame.provider)}${frame.kept === 'record' ? ', from the record' : ''}`,
-        ),
-      ]
+      return [yellow(switched(frame))]
     case 'resumed':
-      return [
-        yellow(
-          'taken up again '
-            + `after ${frame.reason === 'auth' ? 'a new sign-in' : frame.reason === 'outage' ? 'an outage' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`,
-        ),
-      ]
+      return [yellow(`resumed after ${causeOf(frame)} (attempt ${frame.attempt})`)]
     case 'mode':
       return [dim(`permission mode ${oneLine(frame.mode)}`)]
     case 'rate_limit_info':
       return [limit(pen.styles, frame)]
     case 'account_usage':
-      return [
-        dim(
-          `limits: ${frame.windows.map(({ kind, label, utilization }) => `${oneLine(label ?? kind)} ${utilization} %`).join(', ') || 'none'}`,
-        ),
-      ]
+      return [dim(`limits: ${frame.windows.map(windowOf).join(', ') || 'none'}`)]
     case 'fast_mode':
       return [dim(`fast mode ${oneLine(frame.state)}${frame.reason ? `: ${plain(frame.reason)}` : ''}`)]
     case 'provider_retry':
@@ -206,17 +193,9 @@ const linesOf = (
     case 'payment_offer':
       return cardLines(frame, pen.styles)
     case 'resolved':
-      return [
-        dim(
-          `${frame.reply ? `answered: ${plain(answerWords(frame.reply))}` : 'nobody answered'}${frame.by ? ` (${oneLine(frame.by)})` : ''}`,
-        ),
-      ]
+      return [dim(resolved(frame))]
     case 'queue':
-      return [
-        dim(
-          `${frame.messages.length} ${frame.messages.length === 1 ? 'message waits' : 'messages wait'}${frame.paused ? ', paused' : ''}`,
-        ),
-      ]
+      return [dim(waiting(frame))]
     case 'notice':
       return [frame.level === 'warning' ? yellow(`warning: ${plain(frame.text)}`) : dim(`note: ${plain(frame.text)}`)]
     case 'error':
@@ -342,10 +321,28 @@ const limit = (
   const used = utilization === undefined ? '' : `, ${utilization} % used`
   const renews = resetsAt === undefined ? '' : `, renews ${new Date(resetsAt).toISOString()}`
   const colour = status === 'rejected' ? red : status === 'allowed_warning' ? yellow : dim
-  return colour(
-    `limit: ${status === 'rejected' ? 'spent' : status === 'allowed_warning' ? 'nearly spent' : 'fine'}${used}${renews}`,
-  )
+  const state = status === 'rejected' ? 'spent' : status === 'allowed_warning' ? 'nearly spent' : 'fine'
+  return colour(`limit: ${state}${used}${renews}`)
 }
+
+const switched = ({ model, provider, kept }: Frame & { kind: 'switched' }): string => {
+  const chosen = `${model === undefined ? '' : `model ${oneLine(model)} of `}${oneLine(provider)}`
+  return `goes on with ${chosen}${kept === 'record' ? ', from the record' : ''}`
+}
+
+const causeOf = ({ reason }: Frame & { kind: 'resumed' }): string =>
+  reason === 'auth' ? 'a new sign-in' : reason === 'outage' ? 'an outage' : `a ${oneLine(reason)}`
+
+const windowOf = ({ kind, label, utilization }: (Frame & { kind: 'account_usage' })['windows'][number]): string =>
+  `${oneLine(label ?? kind)} ${utilization} %`
+
+const resolved = ({ reply, by }: Frame & { kind: 'resolved' }): string => {
+  const outcome = reply ? `answered: ${plain(answerWords(reply))}` : 'nobody answered'
+  return by ? `${outcome} (${oneLine(by)})` : outcome
+}
+
+const waiting = ({ messages, paused }: Frame & { kind: 'queue' }): string =>
+  `${messages.length} ${messages.length === 1 ? 'message waits' : 'messages wait'}${paused ? ', paused' : ''}`
 
 const compacted = ({ preTokens, postTokens }: Frame & { kind: 'compact' }): string => {
   if (preTokens === undefined) return postTokens === undefined ? '' : `: ${postTokens} tokens left`

@@ -74,11 +74,10 @@ export const begin = async (
   const started = await startTurn(connection, input)
   const json = given.on('json')
   if (json) await write(terminal, jsonLine(started))
-  else
-    await write(
-      terminal,
-      `${stylesOf(terminal.colour).bold(`conversation ${started.conversationId}`)}${started.delivery === 'started' ? '' : `, ${started.delivery}`}\n`,
-    )
+  else {
+    const name = stylesOf(terminal.colour).bold(`conversation ${started.conversationId}`)
+    await write(terminal, `${name}${started.delivery === 'started' ? '' : `, ${started.delivery}`}\n`)
+  }
   if (given.on('detach')) return EXIT.ok
   return watched(terminal, connection.client, given, started, {
     leaves: !terminal.interactive && given.text('timeout') === undefined,

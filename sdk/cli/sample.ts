@@ -157,5 +157,6 @@ const nextSteps = async (terminal: Terminal, url: string, flags: readonly string
     [`${url}/reference`, 'every call there is'],
     ['npm start -- --workspace DIR', 'serves a folder of yours'],
   ]
-  return `\n${bold('The daemon stays up; Ctrl-C stops it. What to type next:')}\n${rows.map(([what, why]) => `  ${what}\n      ${why}\n`).join('')}`
+  const next = rows.map(([what, why]) => `  ${what}\n      ${why}\n`)
+  return `\n${bold('The daemon stays up; Ctrl-C stops it. What to type next:')}\n${next.join('')}`
 }

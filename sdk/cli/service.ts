@@ -134,13 +134,10 @@ const status = async (
     ...state,
     ...(daemon && { url: daemon.url }),
   }
-  await told(
-    terminal,
-    given,
-    found,
-    ({ name, active, enabled }) =>
-      `${name} ${active ? `runs${daemon ? ` at ${daemon.url}` : ''}` : 'does not run'} for ${oneLine(workspace)}${enabled ? '' : ', and does not start by itself'}`,
-  )
+  await told(terminal, given, found, ({ name, active, enabled }) => {
+    const runs = active ? `runs${daemon ? ` at ${daemon.url}` : ''}` : 'does not run'
+    return `${name} ${runs} for ${oneLine(workspace)}${enabled ? '' : ', and does not start by itself'}`
+  })
   return state.active ? EXIT.ok : EXIT.failed
 }
 

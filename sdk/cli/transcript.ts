@@ -42,14 +42,10 @@ const countOf = (given: GivenArguments, flag: string): number | undefined => {
 const linesOf = (id: string, { messages }: TranscriptPage, limit: number | undefined, styles: Styles): string[] => {
   const [first] = messages
   if (!first) return ['nothing was said yet']
-  const earlier =
-    first.index === 0
-      ? []
-      : [
-          styles.dim(
-            `… ${counted(first.index, 'earlier message')}; ${SELF} transcript ${quoted(id)} --before ${first.index}${limit === undefined ? '' : ` --limit ${limit}`} shows ${first.index === 1 ? 'it' : 'them'}`,
-          ),
-        ]
+  const command =
+    `${SELF} transcript ${quoted(id)} --before ${first.index}` + (limit === undefined ? '' : ` --limit ${limit}`)
+  const hint = `… ${counted(first.index, 'earlier message')}; ${command} shows ${first.index === 1 ? 'it' : 'them'}`
+  const earlier = first.index === 0 ? [] : [styles.dim(hint)]
   const now = Date.now()
   return [...earlier, ...messages.flatMap(message => messageLines(message, now, styles))]
 }

@@ -235,7 +235,8 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
         const left = said(text, request)
         if (WORDS.test(left))
           throw new Error(
-            `${operation.method} ${request.target} ${JSON.stringify(request.body)} answered ${response.status}: ${left.slice(0, 2000)}`,
+            `${operation.method} ${request.target} ${JSON.stringify(request.body)} `
+              + `answered ${response.status}: ${left.slice(0, 2000)}`,
           )
         if (response.status >= 500 && response.status !== 501)
           throw new Error(`${request.target} answered ${response.status}: ${text.slice(0, 500)}`)

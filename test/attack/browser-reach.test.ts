@@ -195,19 +195,21 @@ t.test(
       'rebound.example',
     ].map(host => `http://${host}:${port}`)
     const leads = bases.map(base => `<iframe src="${base}/health"></iframe><img src="${base}/health">`).join('')
+    const targets = [daemon.url, `http://rebound.example:${port}`, 'http://169.254.169.254', 'http://secrets.example']
     const done = Promise.withResolvers<string[]>()
     const pages: { [path: string]: Page } = {
       '/': `<!doctype html><title>Evil</title><body>${leads}
       <script type="module">
         const attempts = ${ATTEMPTS}
         const read = []
-        for (const base of ${JSON.stringify([daemon.url, `http://rebound.example:${port}`, 'http://169.254.169.254', 'http://secrets.example'])}) read.push(...await attempts(base, 'sbs_x.y'))
+        for (const base of ${JSON.stringify(targets)}) read.push(...await attempts(base, 'sbs_x.y'))
         for (const status of [301, 302, 303, 307, 308]) for (const base of ${JSON.stringify(bases)}) {
           const at = '/to?' + new URLSearchParams({ status, url: base + '/health' })
           await fetch(at).then(async answer => read.push('redirect ' + await answer.text())).catch(() => {})
           if (status === 302) document.body.append(Object.assign(document.createElement('iframe'), { src: at }))
         }
-        await fetch(${JSON.stringify(`${other.url}/health`)}).then(async answer => read.push(await answer.text())).catch(error => read.push(String(error)))
+        const near = await fetch(${JSON.stringify(`${other.url}/health`)}).then(answer => answer.text(), String)
+        read.push(near)
         await fetch('/done', { method: 'POST', body: JSON.stringify(read) })
       </script>`,
       '/worker.js': (_, response) => void response.writeHead(200, { 'content-type': 'text/javascript' }).end(WORKER),

@@ -37,8 +37,10 @@ const NAMES = [
   'A_SECRET_NOBODY_LISTED',
 ]
 /** What the daemon hands on of its own, and what shells and git add. */
-const LISTED =
-  /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|COLORTERM|TZ|TMPDIR|PWD|OLDPWD|SHLVL|_|GIT_\w+|TAP\w*|_TAPJS\w*|NODE_OPTIONS)$/
+const LISTED = new RegExp(
+  String.raw`^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|COLORTERM|TZ|TMPDIR|PWD|OLDPWD|SHLVL|_`
+    + String.raw`|GIT_\w+|TAP\w*|_TAPJS\w*|NODE_OPTIONS)$`,
+)
 /** Where the toolchains of the home folder are. */
 const TOOLCHAINS =
   /^(?:NVM_DIR|VOLTA_HOME|ASDF_DATA_DIR|MISE_DATA_DIR|FNM_DIR|RUSTUP_HOME|PYENV_ROOT|RBENV_ROOT|SDKMAN_DIR|PNPM_HOME)$/

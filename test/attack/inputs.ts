@@ -376,7 +376,7 @@ export const requestsOf = ({ method, path, parameters, body }: Operation, known:
         .filter(one => one.in === 'query')
         .map(({ name, required, schema }) => {
           const value = rarely(fitting(schema, known, name), junk, 2).map(given => [
-            `${name}=${encodeURIComponent(wellFormed(typeof given === 'object' ? JSON.stringify(given) : String(given)))}`,
+            `${name}=${encodeURIComponent(wellFormed(textOf(given)))}`,
           ])
           return required ? rarely(value, fc.constant([])) : fc.oneof(value, fc.constant([]))
         }),
@@ -420,4 +420,5 @@ export const requestsOf = ({ method, path, parameters, body }: Operation, known:
     }))
 }
 
+const textOf = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))
 const wellFormed = (text: string): string => text.toWellFormed()

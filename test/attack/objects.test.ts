@@ -149,10 +149,16 @@ t.test('what a turn says an object is, is believed in no other conversation', wa
     const { execFileSync: run } = require('node:child_process'), fs = require('node:fs'), zlib = require('node:zlib')
     const git = (...args) => run('git', args).toString().trim()
     const at = git('rev-parse', '--git-dir') + '/objects/'
-    for (const [id, text] of [[git('rev-parse', 'main'), 'tree ' + git('rev-parse', 'HEAD^{tree}')], [git('rev-parse', 'main^{tree}'), ''], [git('rev-parse', 'agent/victim'), 'tree ' + git('rev-parse', 'main^{tree}')]]) {
+    const forged = [
+      [git('rev-parse', 'main'), 'tree ' + git('rev-parse', 'HEAD^{tree}')],
+      [git('rev-parse', 'main^{tree}'), ''],
+      [git('rev-parse', 'agent/victim'), 'tree ' + git('rev-parse', 'main^{tree}')],
+    ]
+    for (const [id, text] of forged) {
       const body = text ? text + '\\nauthor A <a@b.c> 1 +0000\\ncommitter A <a@b.c> 1 +0000\\n\\nforged\\n' : ''
+      const object = (text ? 'commit ' : 'tree ') + body.length + '\\0' + body
       fs.mkdirSync(at + id.slice(0, 2), { recursive: true })
-      fs.writeFileSync(at + id.slice(0, 2) + '/' + id.slice(2), zlib.deflateSync((text ? 'commit ' : 'tree ') + body.length + '\\0' + body))
+      fs.writeFileSync(at + id.slice(0, 2) + '/' + id.slice(2), zlib.deflateSync(object))
     }`
   await runTurn(client, 'c-1', 'say here', { isolated: true })
   writeFileSync(join(workspace, 'forge.cjs'), script)

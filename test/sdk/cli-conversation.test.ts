@@ -267,7 +267,10 @@ t.test('files, harness and model go with the words', async t => {
     [['--attach', '../deep'], /^sandbox: --attach: expected a file, found a folder or a device at \.\.\/deep\n$/],
     [
       ['--attach', '../../elsewhere.txt'],
-      /^sandbox: --attach: expected a file inside the workspace .+, found \.\.\/\.\.\/elsewhere\.txt; copy it there first\n$/,
+      new RegExp(
+        '^sandbox: --attach: expected a file inside the workspace .+, '
+          + String.raw`found \.\./\.\./elsewhere\.txt; copy it there first\n$`,
+      ),
     ],
     [['--harness', 'own'], /^sandbox: --harness: expected native or vendor-code, found own\n$/],
   ] as const

@@ -39,11 +39,9 @@ t.test('events follows the stream and takes it up again where it was cut', async
     const first = [hello(false), { kind: 'agents', agents: [cardOf('c1')], rev: 1 }, ...STATE]
       .map(event => wire('message', event, '0123abcd-3'))
       .join('')
-    response.write(
-      `${first}${wire('message', { kind: 'runtimeChanged', domains: ['sessions'], versions: { sessions: 1 } }, '0123abcd-4')}id: `
-        + `0123abcd-5\ndata: {"ki`,
-      () => setImmediate(() => response.destroy()),
-    )
+    const next = { kind: 'runtimeChanged', domains: ['sessions'], versions: { sessions: 1 } }
+    const cut = 'id: 0123abcd-5\ndata: {"ki'
+    response.write(first + wire('message', next, '0123abcd-4') + cut, () => setImmediate(() => response.destroy()))
   })
   const { code, out, err } = await daemon.run(['events'])
   t.same([code, err], [0, ''])

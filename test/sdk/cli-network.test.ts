@@ -12,7 +12,10 @@ t.test('what conversations reach is shown and changed from the command line', as
   const network = (...args: string[]) => sandbox(['network', ...args], { env: { SANDBOX_DATA: data } })
   t.match(await network(), {
     code: 0,
-    out: /^each conversation has a network of its own \(own\)\nit reaches public addresses, and what is allowed\nnothing is allowed beside;/,
+    out: new RegExp(
+      String.raw`^each conversation has a network of its own \(own\)\n`
+        + String.raw`it reaches public addresses, and what is allowed\nnothing is allowed beside;`,
+    ),
   })
   t.match(await network('allow', 'localhost:5432', '10.1.0.0/16'), {
     code: 0,

@@ -73,7 +73,7 @@ t.test('every frame has its lines', async t => {
       { kind: 'switched', provider: 'script', harness: 'native', model: 'script-fast', kept: 'record' },
       'goes on with model script-fast of script, from the record\n',
     ],
-    [{ kind: 'resumed', reason: 'restart', attempt: 2 }, 'taken up again after a restart (attempt 2)\n'],
+    [{ kind: 'resumed', reason: 'restart', attempt: 2 }, 'resumed after a restart (attempt 2)\n'],
     [
       { kind: 'resumed', reason: 'outage', attempt: 3, resumedFrom: 'r-1' },
       'taken up again after an outage (attempt 3)\n',

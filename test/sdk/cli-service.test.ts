@@ -107,10 +107,11 @@ t.test('where no service can be kept it is refused in a sentence, and nothing is
     for (const what of ['install', 'status', 'remove']) {
       const { code, out, err } = await sandbox(['service', what], { cwd: workspace, env: { HOME: home, PATH: path } })
       t.same([code, out], [1, ''])
+      const kernel = join(realpathSync(PROGRAM), '../../kernel/main.js')
       t.equal(
         err,
         `sandbox: expected a systemd that runs services of this user, found none (${why}): have a process manager `
-          + `of your own run ${process.execPath} ${join(realpathSync(PROGRAM), '../../kernel/main.js')} --workspace=${workspace}\n`,
+          + `of your own run ${process.execPath} ${kernel} --workspace=${workspace}\n`,
       )
     }
   }
@@ -183,11 +184,15 @@ t.test('the description has what was chosen and set, and no secret', async t => 
 const SYSTEMCTL = `#!/bin/bash
 echo "$*" >> "$HOME/asked"
 unit=$HOME/.config/systemd/user/\${!#}
-stop() { [ -e "$HOME/pid" ] && kill "$(cat "$HOME/pid")" && tail --pid="$(cat "$HOME/pid")" -f /dev/null; rm -f "$HOME/pid"; }
+stop() {
+  [ -e "$HOME/pid" ] && kill "$(cat "$HOME/pid")" && tail --pid="$(cat "$HOME/pid")" -f /dev/null
+  rm -f "$HOME/pid"
+}
 case $3 in
   restart)
     stop
-    eval "env -i HOME='$HOME' $(sed -n 's/^Environment=//p' "$unit" | tr '\\n' ' ') $(sed -n 's/^ExecStart=://p' "$unit") > '$HOME/log' 2>&1 &"
+    variables=$(sed -n 's/^Environment=//p' "$unit" | tr '\\n' ' ')
+    eval "env -i HOME='$HOME' $variables $(sed -n 's/^ExecStart=://p' "$unit") > '$HOME/log' 2>&1 &"
     echo $! > "$HOME/pid" ;;
   is-active) if [ -e "$HOME/pid" ]; then echo active; else echo inactive; exit 3; fi ;;
   is-enabled) echo enabled ;;

@@ -41,7 +41,28 @@ const GRACE_MS = 2000
 const START_MS = 30_000
 const CACHE_BYTES = 32 * 1024 * 1024
 
-/** It asks nobody anything by itself, and whatever its pages ask goes through the gate. */
+const FEATURES_OFF = [
+  'MediaRouter',
+  'DialMediaRouteProvider',
+  'OptimizationHints',
+  'Translate',
+  'AutofillServerCommunication',
+  'HttpsUpgrades',
+  'HttpsFirstBalancedModeAutoEnable',
+  'PreconnectToSearch',
+  'NetworkTimeServiceQuerying',
+  'CertificateTransparencyComponentUpdater',
+  'LensOverlay',
+  'AimEnabled',
+  'DestroyProfileOnBrowserClose',
+  'PaintHolding',
+  'InterestFeedContentSuggestions',
+  'Prerender2',
+  'WebTransport',
+  'StaticStorageQuota',
+]
+
+/** It makes no requests by itself, and all requests of its pages go through the gate. */
 const flags = (gate: number, profile: string, pages: number): string[] => [
   '--headless',
   '--remote-debugging-pipe',
@@ -75,9 +96,7 @@ const flags = (gate: number, profile: string, pages: number): string[] => [
   '--mute-audio',
   '--disable-back-forward-cache',
   '--force-color-profile=srgb',
-  '--disable-features=MediaRouter,DialMediaRouteProvider,OptimizationHints,Translate,AutofillServerCommunication,HttpsUpgrades,'
-    + 'HttpsFirstBalancedModeAutoEnable,PreconnectToSearch,NetworkTimeServiceQuerying,CertificateTransparencyComponentUpdater,'
-    + 'LensOverlay,AimEnabled,DestroyProfileOnBrowserClose,PaintHolding,InterestFeedContentSuggestions,Prerender2,WebTransport,StaticStorageQuota',
+  `--disable-features=${FEATURES_OFF.join(',')}`,
   `--enable-features=SkipListAccountsWithoutGaiaCookies,StorageQuotaSettings:PoolSizeBytes/${pages}`,
   'about:blank',
 ]

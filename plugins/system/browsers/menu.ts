@@ -21,7 +21,7 @@ export const NO_LISTS = `(() => {
     select.focus()
   }, true)
   addEventListener('keydown', event => {
-    const opens = event.key === ' ' || event.key === 'Enter' || event.key === 'F4' || (event.altKey && /^Arrow(Up|Down)$/.test(event.key))
+    const opens = [' ', 'Enter', 'F4'].includes(event.key) || (event.altKey && /^Arrow(Up|Down)$/.test(event.key))
     if (opens && dropDown(event)) event.preventDefault()
   }, true)
 })()`
@@ -62,7 +62,9 @@ export const choose = (index: number): string => `(() => {${FOCUSED}
 export const SELECTED = `(() => {
   const field = document.activeElement
   const typed = field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && field.type !== 'password')
-  const text = typed && field.selectionStart !== null ? field.value.slice(field.selectionStart, field.selectionEnd) : String(getSelection())
+  const text = typed && field.selectionStart !== null
+    ? field.value.slice(field.selectionStart, field.selectionEnd)
+    : String(getSelection())
   return text.slice(0, 100000)
 })()`
 

@@ -115,8 +115,16 @@ export class Tab {
 }
 
 /** While one document takes another's place, and while what failed takes a page's, whoever asks finds neither. */
-const BETWEEN =
-  /Not attached to an active page|interrupted by another navigation to "chrome-error:|Cannot find context|No frame (?:for|with) given id|Frame was detached/i
+const BETWEEN = new RegExp(
+  [
+    'Not attached to an active page',
+    'interrupted by another navigation to "chrome-error:',
+    'Cannot find context',
+    'No frame (?:for|with) given id',
+    'Frame was detached',
+  ].join('|'),
+  'i',
+)
 
 /** Asks again what fell between two documents. */
 export const settled = async <T>(ask: () => Promise<T>): Promise<T> => {

@@ -33,8 +33,16 @@ const MOST_TIMES = 200
 const NO_BUNDLE = 'this is not a bundle a sandbox made'
 const DAMAGED = 'the bundle is damaged: get it again from where it was made'
 /** What unpackers say of bytes that are none of theirs. */
-const BROKEN =
-  /^(?:Z_|ERR_ZLIB)|incorrect header|unexpected end|invalid (?:tar|stored|block|distance|literal|code|bit)|Unexpected end of data|size mismatch/i
+const BROKEN = new RegExp(
+  [
+    '^(?:Z_|ERR_ZLIB)',
+    'incorrect header',
+    'unexpected end',
+    'invalid (?:tar|stored|block|distance|literal|code|bit)',
+    'size mismatch',
+  ].join('|'),
+  'i',
+)
 
 const damaged = (message = DAMAGED): never => refuse('unprocessable', message)
 

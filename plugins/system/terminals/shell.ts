@@ -34,7 +34,10 @@ const ownShell = async (): Promise<string> => {
 const LAST = `trap : HUP INT QUIT TERM
 "$@"
 code=$?
-(trap '' HUP INT QUIT TERM; for wait in 0.4 0.3 1; do sleep $wait; kill -s CHLD $PPID; done) </dev/null >/dev/null 2>&1 &
+(
+  trap '' HUP INT QUIT TERM
+  for wait in 0.4 0.3 1; do sleep $wait; kill -s CHLD $PPID; done
+) </dev/null >/dev/null 2>&1 &
 sleep 0.3
 exit $code`
 

@@ -310,7 +310,8 @@ t.test('a file edited by hand counts at the next read, and what does not fit in 
   t.same(await read(), DEFAULTS)
   write(
     daemon,
-    '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","iqSearch":7,"__proto__":{"agentRetentionDays":1}}',
+    '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","iqSearch":7,'
+      + '"__proto__":{"agentRetentionDays":1}}',
   )
   for (let n = 0; n < 3; n++) t.same(await read(), { ...DEFAULTS, autoResumeOnRestart: true })
   t.equal(warnings(daemon).length, 1)

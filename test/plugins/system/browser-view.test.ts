@@ -6,10 +6,15 @@ import { exactly } from '../../support/lists.js'
 import { talkTo, turnedAway, type Talk } from '../../support/sockets/client.js'
 
 const PAGES = {
-  '/': `<!doctype html><title>Home</title><body style="margin:0"><a href="/two" style="position:absolute;left:0;top:0;width:200px;height:100px;background:#eee">go</a>
-    <input id="field" style="position:absolute;left:0;top:200px;width:200px;height:30px">
-    <select id="choice" style="position:absolute;left:0;top:300px;width:200px;height:30px"><option>one<option disabled>two<option>three</select>
-    <p id="said" style="position:absolute;left:300px;top:200px"></p>
+  '/': `<!doctype html><title>Home</title>
+    <style>
+      body { margin: 0 }
+      body > * { position: absolute; left: 0; width: 200px; height: 30px }
+    </style>
+    <body><a href="/two" style="top:0;height:100px;background:#eee">go</a>
+    <input id="field" style="top:200px">
+    <select id="choice" style="top:300px"><option>one<option disabled>two<option>three</select>
+    <p id="said" style="left:300px;top:200px"></p>
     <script>
       const say = () => { document.getElementById('said').textContent = [field.value, choice.value, keys].join('/') }
       let keys = ''
@@ -21,8 +26,8 @@ const PAGES = {
     </script>`,
   '/two': '<title>Two</title><h1>the second page</h1>',
   '/moves':
-    '<title>Moves</title><body><script>let n = 0; setInterval(() => { document.body.style.background = `hsl(${n++ '
-    + '* 7},80%,50%)` }, 20)</script>',
+    '<title>Moves</title><body><script>let n = 0; '
+    + 'setInterval(() => { document.body.style.background = `hsl(${n++ * 7},80%,50%)` }, 20)</script>',
   '/hang': '<title>Hang</title><script>onmousedown = () => { for (;;); }</script>',
 }
 
