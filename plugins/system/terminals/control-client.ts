@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 
-/** What a control client hears beside answers. Text is bytes, one a character. */
+/** What a control client receives besides replies. Text is bytes, one per character. */
 export interface ControlEvents {
   output(bytes: Buffer): void
   /** A line that begins with `%`, such as `%sessions-changed`. */
@@ -25,8 +25,8 @@ const BEGIN = /^%begin (\d+ \d+ 1)$/
 const OUTPUT = /^%output %\d+ /
 
 /**
- * A client of tmux in control mode (tmux(1), CONTROL MODE): commands go in as lines, and what comes out is answers, in
- * the order of the commands, and between them what happens and what programs say.
+ * A client of tmux in control mode (tmux(1), CONTROL MODE): commands go in as lines, and tmux sends replies in the
+ * order of the commands, and between them notifications and the output of programs.
  */
 export class ControlClient {
   readonly #child: ChildProcess
@@ -56,9 +56,7 @@ export class ControlClient {
     child.once('close', () => this.#end())
   }
 
-  /**
-   * Runs commands as one, with nothing in between; `done` is called in the place the answers have among what is said.
-   */
+  /** Runs commands as one group; `done` is called when the replies arrive, in order with the output. */
   run(commands: readonly string[], done: (blocks: string[][] | Error) => void): void {
     if (this.#over) return done(new Error('tmux is gone'))
     this.#waiting.push({ left: commands.length, blocks: [], done })
@@ -68,9 +66,8 @@ export class ControlClient {
   /**
    * Reads no further, so that tmux stops reading what the program says.
    *
-   * It does so only while it has 512 bytes to send. It can be left with fewer when nothing more fits, and would then
-   * keep all that is said for as long as this lasts: where it reads on, one piece is taken after all, which mostly
-   * fills it up.
+   * It stops only while it has 512 bytes to send. It can have fewer when nothing more fits, and would then buffer all
+   * output meanwhile: if it keeps reading, this takes one piece after all, which usually fills its buffer.
    */
   pause(): void {
     if (this.#paused) return
@@ -89,7 +86,7 @@ export class ControlClient {
     this.#timer = setTimeout(() => {
       const now = this.#bytesRead()
       if (now === undefined || before === undefined) {
-        // Blind, a piece is taken ever more seldom.
+        // Without that number, pieces are taken at growing intervals.
         this.#out.resume()
         return this.#look(wait * 3, now)
       }
@@ -99,7 +96,7 @@ export class ControlClient {
     }, wait).unref()
   }
 
-  /** Leaves; the sessions stay. */
+  /** Disconnects; the sessions stay. */
   close(): void {
     this.#end()
     this.#child.kill('SIGKILL')

@@ -74,33 +74,29 @@ const textOf = async (daemon: Support, pageId?: string): Promise<string> =>
 const urlsOf = async (daemon: Support): Promise<string[]> =>
   (await daemon.client.call('GET /system/browsers')).sessions.flatMap(({ pages }) => pages.map(({ url }) => url))
 
-/** Asks again until it is so: what a page makes of a click is announced to nobody. */
+/** Polls until it is so, because the effect of a click is not announced. */
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) continue
 }
 
-t.test(
-  'nobody looks at a browser without a ticket, nor at one that is not there or not running',
-  withChromium(),
-  async t => {
-    const daemon = await daemonWith(t, ['system'])
-    const at = (query: string) => turnedAway(t, `${daemon.url}/system/browser-view?${query}`)
-    t.match(await at('session=web-a'), { status: 401 })
-    t.match(await at('session=web-a&ticket=x'), { status: 401 })
-    t.match(await turnedAway(t, await addressOf(daemon)), { status: 404, body: { message: /found web-a/ } })
-    t.match(
-      await at(`session=web-b&ticket=${await ticketOf(daemon)}`),
-      { status: 401 },
-      'a ticket is for the browser it names',
-    )
-    await between(daemon, 'browsers.open', { name: 'web-a' })
-    const address = await addressOf(daemon)
-    await talkTo(t, address)
-    t.match(await turnedAway(t, address), { status: 401 }, 'and for one time')
-    await between(daemon, 'browsers.end', { name: 'web-a' })
-    t.match(await turnedAway(t, await addressOf(daemon)), { status: 409, body: { message: /not running/ } })
-  },
-)
+t.test('a view needs a ticket, and a browser that exists and runs', withChromium(), async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const at = (query: string) => turnedAway(t, `${daemon.url}/system/browser-view?${query}`)
+  t.match(await at('session=web-a'), { status: 401 })
+  t.match(await at('session=web-a&ticket=x'), { status: 401 })
+  t.match(await turnedAway(t, await addressOf(daemon)), { status: 404, body: { message: /found web-a/ } })
+  t.match(
+    await at(`session=web-b&ticket=${await ticketOf(daemon)}`),
+    { status: 401 },
+    'a ticket is for the browser it names',
+  )
+  await between(daemon, 'browsers.open', { name: 'web-a' })
+  const address = await addressOf(daemon)
+  await talkTo(t, address)
+  t.match(await turnedAway(t, address), { status: 401 }, 'and for one time')
+  await between(daemon, 'browsers.end', { name: 'web-a' })
+  t.match(await turnedAway(t, await addressOf(daemon)), { status: 409, body: { message: /not running/ } })
+})
 
 t.test(
   'who looks sees the page, a sharp picture once it stands still, and where a click led',
@@ -180,7 +176,7 @@ t.test('mouse, keys, text, selection and drop-downs act on the page', withChromi
 })
 
 t.test(
-  'a view follows the active page until it is bound to one, and tells when that is gone',
+  'a view follows the active page until it is bound to one, and reports when that is gone',
   withChromium(),
   async t => {
     const { daemon, site } = await begun(t)
@@ -213,7 +209,7 @@ t.test(
 )
 
 t.test(
-  'who reads slowly gets fewer pictures, who pauses none, and a page that hangs stops nobody',
+  'a slow reader gets fewer pictures, a paused one none, and a page that hangs stops no view',
   withChromium(),
   async t => {
     const { daemon, site } = await begun(t, '/moves')
@@ -248,7 +244,7 @@ t.test(
   },
 )
 
-t.test('eight may look at a browser, and all hear when it ends', withChromium(), async t => {
+t.test('eight viewers may watch a browser, and all are notified when it ends', withChromium(), async t => {
   const { daemon } = await begun(t, '/two')
   const eyes: Talk[] = []
   for (let n = 0; n < 8; n++) eyes.push(await looksAt(t, daemon))
