@@ -193,12 +193,12 @@ ${input}${this.#answer(call)}${exampleOf(path, method, call)}</article>`
     )
   }
 
-  /** The link of a named type that has a shape of its own, for a heading. */
+  /** The link of a named type with its own section, for a heading. */
   #name(schema: Schema): string {
     return schema.$ref && this.#shaped(schema) ? this.#type(schema) : ''
   }
 
-  /** Whether a type is worth a place of its own: fields or forms, rather than one scalar with limits. */
+  /** Whether a type gets its own section: one with fields or forms, rather than a scalar with limits. */
   #shaped(schema: Schema | undefined): boolean {
     if (schema?.$ref) return this.#shaped(this.#schemas[lastPart(schema.$ref)])
     return schema?.properties !== undefined || schema?.oneOf?.some(option => option.$ref !== undefined) === true

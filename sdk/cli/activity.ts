@@ -26,7 +26,7 @@ export const activityVerb: Verb = {
     conversation: { value: 'ID', help: 'only entries of this conversation' },
     find: { value: 'WORDS', help: 'only entries that hold these words' },
     limit: { value: 'COUNT', help: 'how many, 20 unless given' },
-    follow: { short: 'f', help: 'go on with what happens, until Ctrl-C' },
+    follow: { short: 'f', help: 'then print new entries, until Ctrl-C' },
     ...CONNECTION,
   },
   most: 2,

@@ -2,7 +2,7 @@ import { told } from './asked.js'
 import { plain } from './text.js'
 import { CONNECTION, type Flag, misused, type Verb } from './verb.js'
 
-/** Prints what completes the program's verbs and options in a shell, made from the verbs there are. */
+/** Prints a shell's completion script, generated from the verbs. */
 export const completion = (verbs: () => readonly Verb[]): Verb => ({
   name: 'completion',
   usage: 'bash|zsh|fish',
@@ -15,7 +15,7 @@ export const completion = (verbs: () => readonly Verb[]): Verb => ({
   notes: [
     'In zsh the folder must be in fpath before compinit runs. It completes the name sandbox, as an installed '
       + 'program has it,',
-    'and asks the daemon at hand for the names of its calls.',
+    'and asks the running daemon for the names of its calls.',
   ],
   flags: { json: CONNECTION.json! },
   least: 1,
@@ -45,7 +45,7 @@ const flagsOf = (flags: Verb['flags']): string[] => Object.keys(flags).map(flag 
 /** For a single-quoted word of each shell. */
 const inQuotes = (text: string): string => text.replaceAll("'", "'\\''")
 
-/** Asks the daemon at hand for the names of a group's calls; without a daemon there are none. */
+/** Asks the running daemon for the names of a group's calls; without a daemon there are none. */
 const CALLS_OF = 'sandbox 2>/dev/null calls --names'
 
 const bash = (verbs: readonly Verb[]): string => {

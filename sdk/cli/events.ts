@@ -18,9 +18,7 @@ export const events: Verb = {
   usage: '',
   summary: 'follow what happens in the sandbox, until it stops or Ctrl-C',
   examples: ['events', 'events --json'],
-  notes: [
-    'A connection that is cut is taken up again where it was. With --json every event is printed, heartbeats too.',
-  ],
+  notes: ['It reconnects by itself and misses no event. With --json every event is printed, heartbeats too.'],
   flags: CONNECTION,
   most: 0,
   run: (terminal, given) =>
@@ -57,7 +55,7 @@ export const createEventLines = (styles: Styles): ((event: SystemEvent) => strin
           ? greeting(event)
           : event.resumed
             ? []
-            : [styles.yellow('begun anew: what happened in between is not shown')]
+            : [styles.yellow('restarted: events from the meantime are not shown')]
       }
       case 'boot':
         return news(

@@ -11,11 +11,9 @@ import { CONNECTION, type GivenArguments, misused, type Verb } from './verb.js'
 export const transcript: Verb = {
   name: 'transcript',
   usage: '[CONVERSATION]',
-  summary: 'show what was said and done in a conversation; left out: the newest one',
+  summary: 'show the messages and actions of a conversation; default: the newest one',
   examples: ['transcript', 'transcript c-1 --limit 10'],
-  notes: [
-    'Each message has its number, which rewind and fork take. A turn under way is not in it yet: attach shows that.',
-  ],
+  notes: ['Messages are numbered for rewind and fork. A running turn is not included; attach shows it.'],
   flags: {
     limit: { value: 'N', help: 'only the last N messages' },
     before: { value: 'N', help: 'only messages before this one' },

@@ -59,7 +59,7 @@ t.test('areas are written, given, looked at, taken and deleted from the command 
   t.match(await areas('delete', 'docs'), { code: 0, out: 'deleted docs; its folders and files stay\n' })
 })
 
-t.test('words that make no sense are told what was expected', async t => {
+t.test('invalid arguments are refused with what was expected', async t => {
   for (const args of [
     ['what'],
     ['write', 'docs'],

@@ -88,13 +88,13 @@ t.test('events ends with the sentence of the daemon when its credential ends, an
   t.equal((await daemon.run(['events', 'x'])).code, 2)
 })
 
-t.test('each kind of event is said in words, and what is no news is not', t => {
+t.test('each kind of event is printed in words, unless it has no news', t => {
   const lines = createEventLines(stylesOf(false))
   const said = (event: SystemEvent) => lines(event).split('\n').slice(0, -1)
   t.same(said(hello(false)), ['watching as ada@example.org (owner)'])
   t.same(STATE.flatMap(said), [], 'an empty state is no news')
   t.same(said(hello(true)), [])
-  t.same(said(hello(false)), ['begun anew: what happened in between is not shown'])
+  t.same(said(hello(false)), ['restarted: events from the meantime are not shown'])
   t.same(said({ kind: 'heartbeat', at: 1, seq: 1 }), [])
   t.same(said({ kind: 'resync', reason: 'slow' }), [], 'the hello after it says so')
   t.same(said({ kind: 'boot', ready: false, startedAt: 1, steps: [{ key: 'a', label: 'sweep', state: 'running' }] }), [

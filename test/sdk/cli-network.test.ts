@@ -13,7 +13,7 @@ t.test('what conversations reach is shown and changed from the command line', as
   t.match(await network(), {
     code: 0,
     out: new RegExp(
-      String.raw`^each conversation has a network of its own \(own\)\n`
+      String.raw`^each conversation has its own network \(own\)\n`
         + String.raw`it reaches public addresses, and what is allowed\nnothing is allowed beside;`,
     ),
   })
@@ -43,7 +43,7 @@ t.test('what conversations reach is shown and changed from the command line', as
   t.match(await network('allow', `localhost:${new URL(daemon.url).port}`), { code: 1, err: /this sandbox itself/ })
 })
 
-t.test('words that make no sense are told what was expected', async t => {
+t.test('invalid arguments are refused with what was expected', async t => {
   for (const args of [['what'], ['allow'], ['remove'], ['only'], ['only', 'maybe'], ['own', 'x'], ['shared', 'x']]) {
     t.match(
       await sandbox(['network', ...args]),

@@ -32,7 +32,7 @@ const programs = (home: string, name: string, systemctl?: string): string => {
   return folder
 }
 
-t.test('a unit is one that systemd reads as it was meant', t => {
+t.test('systemd reads a unit as it was meant', t => {
   t.equal(serviceName('/srv/My Code!'), `sandbox-my-code-${serviceName('/srv/My Code!').slice(-8)}`)
   t.not(serviceName('/srv/code'), serviceName('/home2/code'))
   t.match(
@@ -75,7 +75,7 @@ Restart=on-failure
   t.end()
 })
 
-t.test('a property list is one that macOS reads as it was meant', t => {
+t.test('macOS reads a property list as it was meant', t => {
   const read = `import json,plistlib,sys; json.dump(plistlib.loads(sys.stdin.buffer.read()), sys.stdout)`
   t.same(JSON.parse(execFileSync('python3', ['-c', read], { input: launchdPlist(service), encoding: 'utf8' })), {
     Label: serviceName(service.workspace),
@@ -201,7 +201,7 @@ esac
 exit 0
 `
 
-t.test('a service is installed, installed anew, looked at and removed', async t => {
+t.test('a service is installed, reinstalled, inspected and removed', async t => {
   const home = folderOf(t)
   const workspace = join(home, 'My Code')
   makeWorkspace(workspace)
@@ -248,7 +248,7 @@ t.test('a service is installed, installed anew, looked at and removed', async t 
   t.same(asked, [...start, ...start, `disable --now ${name}.service`, 'daemon-reload'])
 })
 
-t.test('a daemon that somebody started is not pushed aside', async t => {
+t.test('a daemon that was started by hand is not replaced', async t => {
   const home = folderOf(t)
   const workspace = join(home, 'code')
   mkdirSync(workspace)
