@@ -93,7 +93,7 @@ const importsOf = (source: Source): Import[] =>
 const KERNEL_LIBRARIES = /^(?:koa|@koa\/router|koa-body|keyv|@keyv\/[\w-]+|jose|typia|pino|ws)$/
 const CONTRACTS = /^plugins\/[\w-]+\/contract\.ts$/
 
-/** What a file may import as values, and as types besides. */
+/** What a file may import as values, and additionally as types. */
 const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]; types: RegExp[] } => {
   const own = `${file.split('/').slice(0, 2).join('/')}/`
   if (/^sdk\/(?:contract|refusal|client|api)\.ts$/.test(file))
@@ -144,7 +144,7 @@ const importBreaches = (
       .map(({ target, type }) => `${source.file} imports ${type ? 'types of ' : ''}${target}`)
   })
 
-/** Files that a browser loads, and reach what a browser does not have. */
+/** Files that browsers load and that import what browsers lack. */
 const browserBreaches = (sources: readonly Source[]): string[] => {
   const byName = new Map(sources.map(source => [source.file, source]))
   return ['contract', 'refusal', 'client', 'api'].flatMap(name => {
@@ -162,7 +162,7 @@ const browserBreaches = (sources: readonly Source[]): string[] => {
   })
 }
 
-/** Rings of files that import values of one another, each told once. */
+/** Import cycles of values, each reported once. */
 const circles = (sources: readonly Source[]): string[] => {
   const edges = new Map(
     sources.map(source => [
@@ -295,7 +295,7 @@ const widthBreaches = (sources: readonly Source[]): string[] =>
     }),
   )
 
-/** Forms the house does without. */
+/** Forms that this project does not use. */
 const formBreaches = (sources: readonly Source[]): string[] =>
   sources.flatMap(source =>
     nodesOf(source).flatMap(node => {
@@ -317,7 +317,7 @@ const formBreaches = (sources: readonly Source[]): string[] =>
 
 const PLEDGE = /\b(?:TODO|FIXME|XXX|HACK)\b|@ts-(?:ignore|nocheck)|eslint-disable/
 
-/** Comments that put something off or switch a check off. */
+/** Comments that postpone work or switch off a check. */
 const commentBreaches = (sources: readonly Source[]): string[] =>
   sources.flatMap(({ file, text }) => {
     const scanner = ts.createScanner(ts.ScriptTarget.ESNext, false, ts.LanguageVariant.Standard, text)
@@ -342,7 +342,7 @@ const hasList = (at: ts.Node | undefined): boolean => {
 }
 
 /**
- * Checks of a test that hold too much: a list as pattern fits every longer one, and an absent value never matches
+ * Checks of a test that accept too much: a list as pattern matches every longer one, and an absent value never matches
  * `notMatch`.
  */
 const laxBreaches = (sources: readonly Source[]): string[] =>
@@ -368,7 +368,7 @@ const laxBreaches = (sources: readonly Source[]): string[] =>
     }),
   )
 
-/** Paths that exist on somebody's machine only: a home folder, or a work folder at the top. */
+/** Paths that exist on one machine only: a home folder, or a work folder at the top. */
 const PLACE = /(?<![\w.}/:-])(?:\/(?:home|Users|root|work|workspaces)\/[\w.-]+|[A-Z]:\\\\?Users\\)/
 
 const placeBreaches = (sources: readonly Source[]): string[] =>
@@ -413,8 +413,8 @@ const obeyed = (sentence: string, breaches: readonly string[]): void =>
   })
 
 obeyed('folders import only what they may', importBreaches(code, manifests))
-obeyed('what a browser loads of the sdk needs nothing a browser does not have', browserBreaches(code))
-obeyed('no files import values of one another in a circle', circles(code))
+obeyed('the parts of the sdk that browsers load need nothing else', browserBreaches(code))
+obeyed('there are no import cycles of values', circles(code))
 obeyed(
   'a manifest declares exactly the calls its group makes',
   manifests.flatMap(manifest => permissionBreaches(manifest, code)),
@@ -441,10 +441,10 @@ obeyed(
 )
 obeyed('no default export, enum, namespace or any is used', formBreaches([...code, ...tests]))
 obeyed('an exported name stands for one thing', nameBreaches(code))
-obeyed('no comment puts work off or switches a check off', commentBreaches([...code, ...tests]))
-obeyed('no check of a test holds whatever is found', laxBreaches(tests))
+obeyed('no comment postpones work or switches off a check', commentBreaches([...code, ...tests]))
+obeyed('every check of a test can fail', laxBreaches(tests))
 obeyed(
-  "no file names a path of somebody's machine",
+  'no file names a path of one machine',
   placeBreaches(
     [...code, ...tests, ...(await load('{*.md,*.json,manifests/*.json,openapi/*.json,.ci/*}'))].filter(
       ({ file }) => file !== 'package-lock.json',
@@ -520,7 +520,7 @@ t.test('a browser file that reaches Node through another, and a circle, are foun
   t.end()
 })
 
-t.test('a permission too few, too many or out of sight is found', t => {
+t.test('a missing, superfluous or hidden permission is found', t => {
   const check = (daemon: string[], ...lines: string[]) =>
     permissionBreaches({ name: 'a', permissions: { daemon, late: [] } }, [at('plugins/a/plugin.ts', ...lines)])
   t.same(check(['b.c'], "await host.call(\n  'b.c', { id })"), [])
@@ -578,7 +578,7 @@ t.test('a route without access, access without a route, and a call without a sen
   t.end()
 })
 
-t.test('a check that cannot fail, or lets a list be longer unsaid, is found', t => {
+t.test('a check that cannot fail, or accepts a longer list, is found', t => {
   const lax = (line: string) => laxBreaches([at('test/a.test.ts', line)]).length
   const breaches = [
     't.match(x, [])',
@@ -616,7 +616,7 @@ t.test('a line that is too wide is found, in columns and not in bytes', t => {
   t.end()
 })
 
-t.test('a long file, a large kernel and a form the house does without are found', t => {
+t.test('a long file, a large kernel and an excluded form are found', t => {
   const long = at('kernel/a.ts', '/** Two', ' * lines. */', 'const a = 1', '', '// why', 'const b = 2')
   t.equal(linesOf(long), 2)
   t.match(

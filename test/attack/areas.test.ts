@@ -299,7 +299,7 @@ t.test('a thousand paths and ids outside are not found by who asks for one of th
 })
 
 t.test(
-  'what a turn of the owner read elsewhere is nowhere for somebody limited, though its conversation starts inside',
+  'what a turn of the owner read elsewhere is hidden from people limited to areas, though its conversation starts inside',
   walled(),
   async t => {
     const daemon = await daemonWith(t, [], { files: FILES })
@@ -383,7 +383,7 @@ t.test(
 )
 
 t.test(
-  'a conversation from before anybody wrote down what its turns could see is not there for somebody limited',
+  'a conversation without a record of what its turns could see is hidden from people limited to areas',
   walled(),
   async t => {
     const folder = folderOf(t)

@@ -120,7 +120,7 @@ t.test('a name of theirs that stands for the sandbox makes no page of its origin
   t.same(inside, Array(6).fill(403), 'from within that origin too')
 })
 
-t.test('only a page of an origin that may come in is told that it may reach a machine near it', async t => {
+t.test('only pages of an allowed origin get permission to reach a local machine', async t => {
   const daemon = await daemonWith(t, ['system'], { deployment: { http: { origins: ['https://app.example'] } } })
   const asked = async (origin: string) =>
     (

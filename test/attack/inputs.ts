@@ -151,7 +151,7 @@ const changed = (value: unknown, [key, ...rest]: Path, to: unknown): unknown => 
   return Object.fromEntries(entries.map(([name, inner]) => [name, name === key ? changed(inner, rest, to) : inner]))
 }
 
-/** A value that fitted, with one place of it replaced, left out, or joined by a field that nobody declared. */
+/** A valid value with one part replaced, left out, or joined by an undeclared field. */
 const damaged = (good: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
     .tuple(

@@ -17,7 +17,7 @@ export interface Faults {
 const WHO = 'A <a@example.org> 1700000000 +0000'
 /** Prints the bytes of an object's name. */
 export const BYTES = `"${process.execPath}" -e "process.stdout.write(Buffer.from(process.argv[1], 'hex'))"`
-/** How it is told what the repository does not take. */
+/** The message about work that was not imported. */
 const OUT = /stays out of the repository|no branch .* any more/
 
 /**

@@ -15,7 +15,7 @@ const MALFORMED =
   + '/tmp/t)); rm -f /tmp/t; git reset -q'
 
 t.test(
-  'a malformed commit is told in the run, is not taken over, and cannot land, be put away or change the diffs of '
+  'a malformed commit is reported in the run, is not imported, and cannot land, be archived or change the diffs of '
     + 'others',
   walled(),
   async t => {
@@ -176,7 +176,7 @@ t.test('what a turn says an object is, is believed in no other conversation', wa
   t.equal(inGit(workspace, 'fsck', '--strict', '--no-dangling'), '')
 })
 
-t.test('a branch that something else moved in the repository is told and never landed', walled(), async t => {
+t.test('a branch that another program moved in the repository is reported and never landed', walled(), async t => {
   const { client, workspace } = await placeWith(t)
   for (const id of ['kept', 'away']) await shellTurn(client, id, [`echo ${id} > ${id}.txt`], { isolated: true })
   await client.call('POST /agents/archive', { ids: ['away'] })

@@ -12,7 +12,7 @@ export interface Leaks {
   readonly form: string
   /** What a program inside said it did: moved, read, linked, mounted. */
   readonly done: string[]
-  /** What is another outside than before. */
+  /** What changed outside. */
   readonly changed: string[]
 }
 

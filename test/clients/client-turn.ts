@@ -15,7 +15,7 @@ export const TURN = {
   prompt: 'write greeting.txt\n| hello\nask Which language?\n| English: as it is\n| French: bonjour\nsay took $answer',
 } as const
 
-/** A daemon for a client that somebody else wrote, and a folder for what the client is made of. */
+/** A daemon for a third-party client, and a folder for the client's files. */
 export const daemonFor = async (
   t: Test,
   options: SupportOptions = {},

@@ -181,7 +181,7 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
   ['speaks another version', agent('').replace('protocolVersion: 1', 'protocolVersion: 9'), /speaks version 9/],
   [
     'opens no session',
-    agent('').replace("message.method === 'session/new'", 'false'),
+    agent('').replace("method === 'session/new'", 'false'),
     /opened no session within 3 s/,
     { startMs: 3000 },
   ],
