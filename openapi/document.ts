@@ -14,7 +14,7 @@ import type { Example } from './examples.js'
 type Access = RouteAccess | (OpenAccess & { etag?: true })
 
 /** One group as the document needs it: its name, who may use its routes, and what they take and give. */
-export interface Group {
+export interface PublishedGroup {
   readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & {
     readonly routes: { readonly [call: string]: Access }
   }
@@ -46,7 +46,7 @@ const ABOUT = [
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'] as const
 
 /** The OpenAPI 3.1 document, derived from every group's contract and manifest; the same groups give the same text. */
-export const openapi = (groups: readonly Group[], options: DocumentOptions = {}): oas31.OpenAPIObject => {
+export const openapi = (groups: readonly PublishedGroup[], options: DocumentOptions = {}): oas31.OpenAPIObject => {
   const builder = oas31.OpenApiBuilder.create()
     .addOpenApiVersion('3.1.0')
     .addInfo({ title: 'Sandbox daemon', version: '1', description: ABOUT, license: { name: 'MIT', identifier: 'MIT' } })
@@ -87,7 +87,7 @@ interface Operation {
   readonly operation: oas31.OperationObject
 }
 
-const operationsOf = ({ manifest, contract }: Group, components: Components): Operation[] => {
+const operationsOf = ({ manifest, contract }: PublishedGroup, components: Components): Operation[] => {
   const {
     components: { schemas: named = {} },
     functions,

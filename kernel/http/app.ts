@@ -1,25 +1,25 @@
 import Koa, { type Context as KoaContext } from 'koa'
-import type { Bytes, Context, GivenBytes } from '../../sdk/contract.js'
+import type { Bytes, Context, Contract, GivenBytes } from '../../sdk/contract.js'
 import { frameOf, isRoute } from '../../sdk/contract.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 import type { Caller, HttpFacts } from '../../sdk/types.js'
-import { answerKind } from '../../sdk/answer-kind.js'
-import type { Connections } from '../../sdk/node/connections.js'
-import { limitPipelining } from '../../sdk/node/pipelining.js'
+import { answerKind } from './answer-kind.js'
+import type { Connections } from './connections.js'
+import { limitPipelining } from './pipelining.js'
 import { explainInput } from '../../sdk/explain.js'
 import { isStream } from '../../sdk/wire.js'
 import { admit } from '../auth/admit.js'
 import type { Auth } from '../auth/auth.js'
-import { readCredential } from '../../sdk/node/credential.js'
+import { readCredential } from '../auth/credential.js'
 import type { Deployment } from '../config.js'
-import type { LoadedPlugin } from '../loader.js'
-import type { Logger } from '../log.js'
+import type { Group } from '../group.js'
+import type { Logger } from '../logs/log.js'
 import type { CallAccess, TicketAccess } from '../manifest.js'
 import type { KernelServices } from '../services.js'
 import { readForm } from './forms.js'
 import { readFields, readJsonBody, readQuery } from './input.js'
-import { Lines } from '../../sdk/node/head-lines.js'
-import { PresenceBook } from '../../sdk/node/presence.js'
+import { Lines } from './head-lines.js'
+import { PresenceBook } from './presence.js'
 import { createArrival, refusePlain, type Arrival } from './origin.js'
 import {
   askUpgrade,
@@ -33,7 +33,7 @@ import {
 } from './reply.js'
 import { Routes } from './routes.js'
 import { Upgrades } from './sockets.js'
-import type { OpenStreams } from './streams.js'
+import type { OpenStreams } from '../streams/open-streams.js'
 
 const JSON_LIMIT = 1 << 20
 
@@ -55,7 +55,8 @@ interface Admitted {
   readonly leave: () => void
 }
 
-interface SocketRoute extends Pick<LoadedPlugin, 'contract'> {
+interface SocketRoute {
+  readonly contract: Contract
   readonly access: CallAccess
   readonly params: { readonly [name: string]: string }
   readonly group: string
@@ -89,14 +90,17 @@ export class App {
   }
 
   /** Serves every routed call of a group. */
-  add({ manifest, contract }: Pick<LoadedPlugin, 'manifest' | 'contract'>): void {
+  add(group: Pick<Group, 'manifest' | 'contract'>): void {
+    const { manifest } = group
     const { kernel } = this.#options
     for (const [call, access] of Object.entries(manifest.routes)) {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')
       let found: ReturnType<typeof answerKind> | undefined
+      let contract: Contract
       const kind = () => (found ??= method === 'GET' ? answerKind(contract.schema(), call) : 'value')
       this.#routes.add(method, path, async (ctx, params, reply, arrival) => {
+        contract ??= await group.contract()
         if (reply.head && kind() !== 'value')
           refuseMethod(reply, `${ctx.path} is a ${kind()}: HEAD has nothing to tell of it`)
         else if (kind() === 'socket')

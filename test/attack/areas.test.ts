@@ -299,7 +299,7 @@ t.test('a thousand paths and ids outside are not found by who asks for one of th
 })
 
 t.test(
-  'what a turn of the owner read elsewhere is hidden from people limited to areas, though its conversation starts inside',
+  'what a turn of the owner read elsewhere is hidden from people limited to areas, though it started inside',
   walled(),
   async t => {
     const daemon = await daemonWith(t, [], { files: FILES })

@@ -1,4 +1,4 @@
-import type { Env } from '../../../sdk/node/run.js'
+import type { Env } from '../../../sdk/node/programs/run.js'
 
 /** One session. */
 export interface Session {
