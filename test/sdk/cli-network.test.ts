@@ -38,7 +38,7 @@ t.test('what conversations reach is shown and changed from the command line', as
     networkOnly: true,
     networkAllow: exactly('localhost:5432', '*.example.org:443'),
   })
-  t.match(await network('own'), { code: 0, out: /network of its own/ })
+  t.match(await network('own'), { code: 0, out: /its own network/ })
   t.match(await network('allow', '169.254.169.254'), { code: 1, err: /set\.networkAllow\[2\].*told its own secrets/ })
   t.match(await network('allow', `localhost:${new URL(daemon.url).port}`), { code: 1, err: /this sandbox itself/ })
 })
