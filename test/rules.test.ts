@@ -95,13 +95,12 @@ const importsOf = (source: Source): Import[] =>
     return [{ target, type, dynamic }]
   })
 
-// Rules: each answers what breaches it
-// ---------------------------------------------------------------------------------
+// Rules: each answers what breaches it -------------------------------------------------------------------------------
 
 const KERNEL_LIBRARIES = /^(?:koa|@koa\/router|koa-body|keyv|@keyv\/[\w-]+|jose|typia|pino|ws)$/
 const CONTRACTS = /^plugins\/[\w-]+\/contract\.ts$/
 
-/** What a file may import as values, and as types besides. */
+/** What a file may import as values, and additionally as types. */
 const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]; types: RegExp[] } => {
   const own = `${file.split('/').slice(0, 2).join('/')}/`
   if (/^sdk\/(?:contract|refusal|client|api)\.ts$/.test(file))
@@ -152,7 +151,7 @@ const importBreaches = (
       .map(({ target, type }) => `${source.file} imports ${type ? 'types of ' : ''}${target}`)
   })
 
-/** Files that a browser loads, and reach what a browser does not have. */
+/** Files that browsers load and that import what browsers lack. */
 const browserBreaches = (sources: readonly Source[]): string[] => {
   const byName = new Map(sources.map(source => [source.file, source]))
   return ['contract', 'refusal', 'client', 'api'].flatMap(name => {
@@ -170,7 +169,7 @@ const browserBreaches = (sources: readonly Source[]): string[] => {
   })
 }
 
-/** Rings of files that import values of one another, each told once. */
+/** Import cycles of values, each reported once. */
 const circles = (sources: readonly Source[]): string[] => {
   const edges = new Map(
     sources.map(source => [
@@ -237,7 +236,7 @@ const permissionBreaches = (
   ]
 }
 
-/** Points that a group adds to and its manifest does not name, named and not added to, and events it never listens to. */
+/** Points that a group adds to without naming them in its manifest or the reverse, and events it never listens to. */
 const wakeBreaches = (
   { name, events = [], points = [] }: Pick<PluginManifest, 'name' | 'events' | 'points'>,
   sources: readonly Source[],
@@ -323,7 +322,18 @@ const sizeBreaches = (sources: readonly Source[], limits = LINES): string[] => {
   ]
 }
 
-/** Forms the house does without. */
+const WIDTH = 120
+
+/** Lines that are wider than the formatter would make them, because it does not break texts. */
+const widthBreaches = (sources: readonly Source[]): string[] =>
+  sources.flatMap(({ file, text }) =>
+    text.split('\n').flatMap((line, index) => {
+      const width = [...line].length
+      return width > WIDTH ? [`${file}:${index + 1} is ${width} columns wide; ${WIDTH} are allowed`] : []
+    }),
+  )
+
+/** Forms that this project does not use. */
 const formBreaches = (sources: readonly Source[]): string[] =>
   sources.flatMap(source =>
     nodesOf(source).flatMap(node => {
@@ -345,7 +355,7 @@ const formBreaches = (sources: readonly Source[]): string[] =>
 
 const PLEDGE = /\b(?:TODO|FIXME|XXX|HACK)\b|@ts-(?:ignore|nocheck)|eslint-disable/
 
-/** Comments that put something off or switch a check off. */
+/** Comments that postpone work or switch off a check. */
 const commentBreaches = (sources: readonly Source[]): string[] =>
   sources.flatMap(({ file, text }) => {
     const scanner = ts.createScanner(ts.ScriptTarget.ESNext, false, ts.LanguageVariant.Standard, text)
@@ -370,7 +380,7 @@ const hasList = (at: ts.Node | undefined): boolean => {
 }
 
 /**
- * Checks of a test that hold too much: a list as pattern fits every longer one, and an absent value never matches
+ * Checks of a test that accept too much: a list as pattern matches every longer one, and an absent value never matches
  * `notMatch`.
  */
 const laxBreaches = (sources: readonly Source[]): string[] =>
@@ -396,7 +406,7 @@ const laxBreaches = (sources: readonly Source[]): string[] =>
     }),
   )
 
-/** Paths that exist on somebody's machine only: a home folder, or a work folder at the top. */
+/** Paths that exist on one machine only: a home folder, or a work folder at the top. */
 const PLACE = /(?<![\w.}/:-])(?:\/(?:home|Users|root|work|workspaces)\/[\w.-]+|[A-Z]:\\\\?Users\\)/
 
 const placeBreaches = (sources: readonly Source[]): string[] =>
@@ -430,8 +440,7 @@ const nameBreaches = (sources: readonly Source[]): string[] => {
     .map(([name, found]) => `${name} is exported by ${[...found].join(' and ')}`)
 }
 
-// The project obeys them
-// -----------------------------------------------------------------------------------------------
+// The project obeys them ---------------------------------------------------------------------------------------------
 
 const groups = [...new Set(code.flatMap(({ file }) => (file.startsWith('plugins/') ? [file.split('/')[1]!] : [])))]
 
@@ -442,8 +451,8 @@ const obeyed = (sentence: string, breaches: readonly string[]): void =>
   })
 
 obeyed('folders import only what they may', importBreaches(code, manifests))
-obeyed('what a browser loads of the sdk needs nothing a browser does not have', browserBreaches(code))
-obeyed('no files import values of one another in a circle', circles(code))
+obeyed('the parts of the sdk that browsers load need nothing else', browserBreaches(code))
+obeyed('there are no import cycles of values', circles(code))
 obeyed(
   'a manifest declares exactly the calls its group makes',
   manifests.flatMap(manifest => permissionBreaches(manifest, code)),
@@ -464,12 +473,20 @@ obeyed(
   ),
 )
 obeyed('the kernel is small, and no file is long', sizeBreaches(code))
+obeyed(
+  `no line is wider than ${WIDTH} columns`,
+  widthBreaches(
+    [...code, ...tests, ...(await load('{.ci,test}/**/*.mjs'))].filter(
+      ({ file }) => !file.startsWith('test/fixtures/'),
+    ),
+  ),
+)
 obeyed('no default export, enum, namespace or any is used', formBreaches([...code, ...tests]))
 obeyed('an exported name stands for one thing', nameBreaches(code))
-obeyed('no comment puts work off or switches a check off', commentBreaches([...code, ...tests]))
-obeyed('no check of a test holds whatever is found', laxBreaches(tests))
+obeyed('no comment postpones work or switches off a check', commentBreaches([...code, ...tests]))
+obeyed('every check of a test can fail', laxBreaches(tests))
 obeyed(
-  "no file names a path of somebody's machine",
+  'no file names a path of one machine',
   placeBreaches(
     [...code, ...tests, ...(await load('{*.md,*.json,manifests/*.json,openapi/*.json,.ci/*}'))].filter(
       ({ file }) => file !== 'package-lock.json',
@@ -477,8 +494,7 @@ obeyed(
   ),
 )
 
-// And finds what does not
-// ----------------------------------------------------------------------------------------------
+// And finds what does not --------------------------------------------------------------------------------------------
 
 const at = (file: string, ...lines: string[]): Source => ({ file, text: lines.join('\n') })
 
@@ -546,7 +562,7 @@ t.test('a browser file that reaches Node through another, and a circle, are foun
   t.end()
 })
 
-t.test('a permission too few, too many or out of sight is found', t => {
+t.test('a missing, superfluous or hidden permission is found', t => {
   const check = (daemon: string[], ...lines: string[]) =>
     permissionBreaches({ name: 'a', permissions: { daemon, late: [] } }, [at('plugins/a/plugin.ts', ...lines)])
   t.same(check(['b.c'], "await host.call(\n  'b.c', { id })"), [])
@@ -617,7 +633,7 @@ t.test('a route without access, access without a route, and a call without a sen
   t.end()
 })
 
-t.test('a check that cannot fail, or lets a list be longer unsaid, is found', t => {
+t.test('a check that cannot fail, or accepts a longer list, is found', t => {
   const lax = (line: string) => laxBreaches([at('test/a.test.ts', line)]).length
   const breaches = [
     't.match(x, [])',
@@ -647,7 +663,15 @@ t.test('a check that cannot fail, or lets a list be longer unsaid, is found', t 
   t.end()
 })
 
-t.test('a long file, a large kernel and a form the house does without are found', t => {
+t.test('a line that is too wide is found, in columns and not in bytes', t => {
+  const wide = 'ä'.repeat(WIDTH)
+  t.same(widthBreaches([at('sdk/a.ts', 'const a = 1', wide, `${wide}.`)]), [
+    'sdk/a.ts:3 is 121 columns wide; 120 are allowed',
+  ])
+  t.end()
+})
+
+t.test('a long file, a large kernel and an excluded form are found', t => {
   const long = at('kernel/a.ts', '/** Two', ' * lines. */', 'const a = 1', '', '// why', 'const b = 2')
   t.equal(linesOf(long), 2)
   t.match(
