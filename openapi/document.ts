@@ -1,8 +1,9 @@
-import { isDeepStrictEqual } from 'node:util'
 import { oas31 } from 'openapi3-ts'
 import { isRoute } from '../sdk/contract.js'
 import type { CallSchema, Contract } from '../sdk/contract.js'
 import type { OpenAccess, PluginManifest, RouteAccess } from '../kernel/manifest.js'
+import { EVERY_GROUP, withNames } from './components.js'
+import type { GroupTypes } from './components.js'
 import { kernelGroup, OPEN_TAG } from './kernel.js'
 import { declaredIn, refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
 import { order, published, reached, resolve } from './schemas.js'
@@ -51,17 +52,18 @@ export const openapi = (groups: readonly PublishedGroup[], options: DocumentOpti
     .addOpenApiVersion('3.1.0')
     .addInfo({ title: 'Sandbox daemon', version: '1', description: ABOUT, license: { name: 'MIT', identifier: 'MIT' } })
     .addServer({ url: options.url ?? '/', description: 'This sandbox.' })
-  const components = new Components()
-  components.add('the kernel', refusalSchemas, Object.keys(refusalSchemas))
-  const operations = [...groups]
-    .sort((a, b) => order(a.manifest.name, b.manifest.name))
-    .concat(kernelGroup)
-    .flatMap(group => operationsOf(group, components))
+  const { operations, schemas } = withNames([
+    { group: EVERY_GROUP, operations: [], schemas: refusalSchemas },
+    ...[...groups]
+      .sort((a, b) => order(a.manifest.name, b.manifest.name))
+      .concat(kernelGroup)
+      .map(operationsOf),
+  ])
   const tags = new Map(operations.map(({ tag }) => [tag.name, tag]))
   tags.delete(OPEN_TAG.name)
   for (const tag of [...tags.values(), OPEN_TAG]) builder.addTag(tag)
   for (const [path, item] of pathsOf(operations)) builder.addPath(path, item)
-  for (const [name, schema] of components.sorted()) builder.addSchema(name, schema)
+  for (const [name, schema] of schemas) builder.addSchema(name, schema)
   const used = new Set(
     operations.flatMap(({ operation }) => Object.values(operation.responses!)).map(response => String(response.$ref)),
   )
@@ -87,7 +89,7 @@ interface Operation {
   readonly operation: oas31.OperationObject
 }
 
-const operationsOf = ({ manifest, contract }: PublishedGroup, components: Components): Operation[] => {
+const operationsOf = ({ manifest, contract }: PublishedGroup): GroupTypes<Operation> => {
   const {
     components: { schemas: named = {} },
     functions,
@@ -98,9 +100,10 @@ const operationsOf = ({ manifest, contract }: PublishedGroup, components: Compon
   )
   // For a group whose calls are not known here: an example for each call with a route.
   const examples = (contract.examples?.() ?? {}) as { readonly [call: string]: Example }
-  return functions
+  const types: Schemas = {}
+  const operations = functions
     .filter(call => isRoute(call.name))
-    .map(call => {
+    .map((call): Operation => {
       const [method, path] = call.name.split(' ') as [(typeof METHODS)[number], string]
       const access = manifest.routes[call.name]
       if (!access) throw new Error(`${manifest.name}: ${call.name} has no access in the manifest`)
@@ -112,9 +115,10 @@ const operationsOf = ({ manifest, contract }: PublishedGroup, components: Compon
       if (taken !== undefined)
         throw new Error(`${manifest.name}: ${call.name} publishes events as ${taken}: rename the type of that name`)
       const all = { ...refusalSchemas, ...schemas, ...made }
-      components.add(manifest.name, all, reached(operation, all))
+      for (const name of reached(operation, all)) types[name] = all[name]!
       return { group: manifest.name, method, path, tag, operation }
     })
+  return { group: manifest.name, operations, schemas: types }
 }
 
 /** Paths in order, each with its methods in the order people read them. */
@@ -301,28 +305,4 @@ const replyOf = (group: string, call: CallSchema, id: string, schemas: Schemas):
     return { stream: false, response: { description, content: Object.fromEntries(content) } }
   }
   return { stream: false, response: { description, content: { 'application/json': { schema } } } }
-}
-
-/** The document's named schemas, each with the group it came from. */
-class Components {
-  readonly #taken = new Map<string, { group: string; schema: JsonSchema }>()
-
-  add(group: string, schemas: Schemas, names: Iterable<string>): void {
-    for (const name of names) {
-      const schema = schemas[name]
-      const taken = this.#taken.get(name)
-      if (!schema) throw new Error(`${group}: nothing is named ${name}`)
-      if (!/^[A-Z][A-Za-z0-9]*$/.test(name)) {
-        throw new Error(`${group}: a call publishes the anonymous type ${name}: give it an interface of its own`)
-      }
-      if (taken && !isDeepStrictEqual(taken.schema, schema)) {
-        throw new Error(`${taken.group} and ${group} both publish a type ${name}, and they differ: rename one`)
-      }
-      if (!taken) this.#taken.set(name, { group, schema })
-    }
-  }
-
-  sorted(): [string, JsonSchema][] {
-    return [...this.#taken].sort(([a], [b]) => order(a, b)).map(([name, { schema }]) => [name, schema])
-  }
 }

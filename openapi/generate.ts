@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import typia from 'typia'
@@ -7,6 +7,7 @@ import { parseManifest } from '../kernel/manifest.js'
 import type { PluginManifest } from '../kernel/manifest.js'
 import { openapi } from './document.js'
 import type { PublishedGroup } from './document.js'
+import { assembled, partsOf } from './groups.js'
 import { byName, published } from './schemas.js'
 import type { JsonSchema } from './schemas.js'
 
@@ -47,10 +48,16 @@ const manifestSchema = (): object => {
 
 const lines = (value: object): string => `${JSON.stringify(value, undefined, 2)}\n`
 
+const PARTS = 'openapi/groups'
+const parts = partsOf(openapi(await load()))
 const files: readonly [name: string, text: string][] = [
-  ['openapi/openapi.json', lines(openapi(await load()))],
+  ...Object.entries(parts).map(([group, part]): [string, string] => [`${PARTS}/${group}.json`, lines(part)]),
+  ['openapi/openapi.json', lines(assembled(parts))],
   ['manifests/schema.json', lines(manifestSchema())],
 ]
+const left = (await readdir(join(project, PARTS)).catch(() => []))
+  .map(name => `${PARTS}/${name}`)
+  .filter(file => !files.some(([name]) => name === file))
 
 if (process.argv.includes('--check')) {
   for (const [name, text] of files) {
@@ -58,7 +65,12 @@ if (process.argv.includes('--check')) {
     console.error(`${name} is not current: run npm run openapi and commit it`)
     process.exitCode = 1
   }
+  for (const name of left) {
+    console.error(`${name} belongs to no group: run npm run openapi and commit its removal`)
+    process.exitCode = 1
+  }
 } else {
+  for (const name of left) await rm(join(project, name))
   for (const [name, text] of files) {
     await mkdir(dirname(join(project, name)), { recursive: true })
     await writeFile(join(project, name), text)

@@ -7,6 +7,7 @@ import t from 'tap'
 import { parseManifest } from '../kernel/manifest.js'
 import { openapi, wordsOfName } from '../openapi/document.js'
 import type { PublishedGroup } from '../openapi/document.js'
+import { assembled, partsOf, SHARED } from '../openapi/groups.js'
 import { kernelGroup } from '../openapi/kernel.js'
 import { nameOfSchema, resolve } from '../openapi/schemas.js'
 import type { JsonSchema, Schemas } from '../openapi/schemas.js'
@@ -50,12 +51,22 @@ t.test('a document that is not current is found, and written anew', async t => {
   const text = (name: string) => readFile(join('manifests', name), 'utf8')
   const cwd = t.testdir({
     manifests: { 'system.json': await text('system.json'), 'schema.json': '{}' },
-    openapi: { 'openapi.json': await readFile('openapi/openapi.json', 'utf8') },
+    openapi: {
+      'openapi.json': await readFile('openapi/openapi.json', 'utf8'),
+      groups: { 'gone.json': '{}', 'system.json': '{}' },
+    },
   })
   const stale = await run(cwd, generate, ['--check'])
   t.equal(stale.code, 1)
-  t.match(stale.err, /openapi\.json is not current.*\n.*schema\.json is not current/)
+  for (const line of [
+    /openapi\/openapi\.json is not current/,
+    /openapi\/groups\/system\.json is not current/,
+    /openapi\/groups\/gone\.json belongs to no group/,
+    /manifests\/schema\.json is not current/,
+  ])
+    t.match(stale.err, line)
   t.equal((await run(cwd, generate, [])).code, 0)
+  t.same((await readdir(join(cwd, 'openapi/groups'))).sort(), ['kernel.json', 'shared.json', 'system.json'])
   t.equal((await run(cwd, generate, ['--check'])).code, 0)
 })
 
@@ -281,22 +292,74 @@ const group = (
 })
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 const text = { type: 'string' }
+const ID = { input: { type: 'object', properties: { id: text }, required: ['id'] } }
 
-t.test('two groups may publish the same type, but not two types of one name', t => {
+t.test('two groups may publish the same type, and two types of one word carry the name of their group', t => {
   const one = group('ports', { 'GET /ports': { output: ref('Port') } }, { Port: { type: 'integer' } })
   const same = group('panels', { 'GET /panels': { output: ref('Port') } }, { Port: { type: 'integer' } })
-  const other = group('panels', { 'GET /panels': { output: ref('Port') } }, { Port: text })
-  t.same(openapi([one, same]).components!.schemas!.Port, { type: 'integer' })
-  t.throws(() => openapi([one, other]), {
-    message: 'panels and ports both publish a type Port, and they differ: rename one',
-  })
+  const named = (...groups: PublishedGroup[]) => {
+    const { components, paths } = openapi(groups)
+    const names = Object.keys(components!.schemas!).filter(name => /Port/.test(name))
+    return { names, text: JSON.stringify(paths) }
+  }
+  t.same(named(one, same).names, ['Port'])
+  const other = group(
+    'web-panels',
+    { 'GET /panels': { output: { oneOf: [ref('Port')], discriminator: { propertyName: 'x', mapping: ref('Port') } } } },
+    { Port: text },
+  )
+  const both = named(one, other)
+  t.same(both.names, ['PortsPort', 'WebPanelsPort'])
+  t.match(both.text, '"mapping":{"$ref":"#/components/schemas/WebPanelsPort"}')
+  t.match(both.text, '"schema":{"$ref":"#/components/schemas/PortsPort"}')
+  t.notMatch(both.text, '"#/components/schemas/Port"')
+  const list = { type: 'object', properties: { port: ref('Port') } }
+  t.same(
+    named(
+      group('a', { 'GET /a': { output: ref('PortList') } }, { PortList: list, Port: text }),
+      group('b', { 'GET /b': { output: ref('PortList') } }, { PortList: list, Port: { type: 'integer' } }),
+      group('c', { 'GET /c': { output: ref('OtherPort') } }, { OtherPort: text }),
+    ).names,
+    ['APort', 'APortList', 'BPort', 'BPortList', 'OtherPort'],
+    'what refers to such a type differs too',
+  )
   const unused = group('panels', { 'GET /panels': {} }, { Port: text })
-  t.same(openapi([one, unused]).components!.schemas!.Port, { type: 'integer' }, 'a type no route uses is left out')
+  t.same(named(one, unused).names, ['Port'], 'a type no route uses is left out')
+  const before = group('x', { 'GET /x': { output: ref('PortsPort') } }, { PortsPort: { type: 'boolean' } })
+  t.throws(() => openapi([one, other, before]), {
+    message: 'ports and x both publish a type PortsPort, and they differ: rename one',
+  })
   t.throws(
     () => openapi([group('x', { 'GET /x': { output: ref('Refusal') } }, { Refusal: text })]),
     /the kernel and x both publish a type Refusal/,
   )
   t.end()
+})
+
+t.test('the parts of the groups make the document, each with what it alone publishes', async t => {
+  const parts = partsOf(document)
+  t.same(Object.keys(parts).sort(), [...manifests.map(({ name }) => name), 'kernel', SHARED].sort())
+  t.equal(JSON.stringify(assembled(parts)), JSON.stringify(document))
+  for (const { name, routes } of manifests) {
+    const { paths, components, tags } = parts[name]!
+    t.same(
+      Object.entries(paths!)
+        .flatMap(([path, item]) => Object.keys(item as object).map(method => `${method.toUpperCase()} ${path}`))
+        .sort(),
+      Object.keys(routes).sort(),
+      name,
+    )
+    t.ok(tags!.length <= 1, `${name} has its own tag`)
+    const others = JSON.stringify({ ...parts, [name]: {} })
+    t.same(
+      Object.keys(components!.schemas!).filter(schema => others.includes(`"#/components/schemas/${schema}"`)),
+      [],
+      `${name} keeps what no other part refers to`,
+    )
+  }
+  const [one, two] = [group('one', { 'GET /x/{id}': ID }), group('two', { 'DELETE /x/{id}': ID })]
+  const crossed = openapi([one, two])
+  t.equal(JSON.stringify(assembled(partsOf(crossed))), JSON.stringify(crossed), 'two groups at one path')
 })
 
 t.test('what cannot be published is refused with the call that has to change', t => {
