@@ -38,12 +38,17 @@ export const programHelp = (verbs: readonly Verb[], width = Infinity): string =>
   ].join('\n')
 
 /** How a verb is used, with examples to copy. */
-export const verbHelp = ({ name, usage, summary, examples, notes = [], flags }: Verb, width = Infinity): string =>
+export const verbHelp = (
+  { name, usage, summary, examples, notes = [], calls = [], flags, group }: Verb,
+  width = Infinity,
+): string =>
   [
     ...wrapped(`usage: ${SELF} ${name} ${usage}`.trimEnd(), width),
     '',
     ...wrapped(summary, width),
+    ...(calls.length ? ['', ...aligned(calls, width)] : []),
     ...(notes.length ? ['', ...notes.flatMap(note => wrapped(note, width))] : []),
+    ...(group ? ['', ...wrapped(`It is also a group of calls: ${SELF} calls ${name} lists them.`, width)] : []),
     ...(Object.keys(flags).length
       ? [
           '',

@@ -7,7 +7,7 @@ import { fork, rewindVerb } from './back.js'
 import { browser } from './browser.js'
 import { bundle } from './bundle.js'
 import { call } from './call.js'
-import { commandOf } from './calls/command.js'
+import { commandOf, groupCommand } from './calls/command.js'
 import { calls, operations } from './calls/list.js'
 import { completion, wordsOf } from './completion.js'
 import { archive, rename, steerVerb } from './conversation.js'
@@ -90,11 +90,7 @@ const dispatch = async (args: readonly string[], terminal: Terminal): Promise<nu
   if (name === '--version' || name === '-v') return said(terminal, terminal.version)
   if (name === undefined || name === '--help' || name === '-h')
     return said(terminal, programHelp(VERBS, terminal.width))
-  if (name === 'help')
-    return said(
-      terminal,
-      rest[0] === undefined ? programHelp(VERBS, terminal.width) : verbHelp(verbNamed(rest[0]), terminal.width),
-    )
+  if (name === 'help') return dispatch([...rest, '--help'], terminal)
   const verb = (await commandNamed(terminal, name, rest)) ?? verbNamed(name)
   const given = parsed(verb, verb.name === name ? rest : without(rest, verb.name.slice(name.length + 1)))
   return given.on('help') ? said(terminal, verbHelp(verb, terminal.width)) : verb.run(terminal, checked(verb, given))
@@ -113,7 +109,7 @@ const firstWord = (args: readonly string[]): string | undefined => {
 const without = (args: readonly string[], word: string): readonly string[] => args.toSpliced(args.indexOf(word), 1)
 
 /**
- * The call of the daemon's document that two words name: `sandbox GROUP CALL`.
+ * The call of the daemon's document that two words name, `sandbox GROUP CALL`, or for help the group alone.
  *
  * What a verb of the program does under the same words comes first, and a verb that is no group's name is never one.
  */
@@ -137,6 +133,7 @@ const commandNamed = async (terminal: Terminal, name: string, rest: readonly str
   if (found) return commandOf(found)
   if (verb) return undefined
   if (!group.length) verbNamed(name)
+  if (word === undefined && rest.some(arg => arg === '--help' || arg === '-h')) return groupCommand(name, group)
   return misused(
     `expected a call of ${name} (${group.map(each => each.name).join(', ')}), `
       + `found ${word === undefined ? 'none' : plain(word)}; ${SELF} calls ${name} says what they do`,

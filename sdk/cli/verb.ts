@@ -80,6 +80,8 @@ export interface Verb {
   /** Commands to copy, without the program's name. */
   readonly examples: readonly [string, ...string[]]
   readonly notes?: readonly string[]
+  /** The calls of a group, each with its first sentence. */
+  readonly calls?: readonly (readonly [name: string, summary: string])[]
   readonly flags: { readonly [name: string]: Flag }
   readonly least?: number
   readonly most?: number

@@ -115,6 +115,20 @@ t.test('calls are made by group and name, with fields by place, as options and a
   )
   t.match((await run('calls', 'settings', '--names')).out, 'get\npatch\nset\n')
 
+  const listed = await run('settings', '--help')
+  t.match(listed, {
+    code: 0,
+    out: /^usage: sandbox settings CALL \[ARGUMENTS\]\n(.*\n)+ {2}get {4}\S.*\.\n {2}patch {2}\S.*\.\n {2}set {4}\S/,
+  })
+  t.same(await run('help', 'settings'), listed)
+  t.match(await run('help', 'settings', 'get'), { code: 0, out: /^usage: sandbox settings get\n/ })
+  t.match(
+    await run('help', 'agents'),
+    { code: 0, out: /^usage: sandbox agents\n(.*\n)+It is also a group of calls: sandbox calls agents lists them\./ },
+    'a verb keeps its help',
+  )
+  t.match(await run('help', 'nope'), { code: 2, err: /^sandbox: no verb nope; / })
+
   t.match(await run('agents', 'rename', 'c-1'), {
     code: 2,
     err: /^sandbox: agents rename: expected title, found nothing; .*--help/,

@@ -53,6 +53,18 @@ export const commandOf = (operation: Operation): Verb => {
   }
 }
 
+/** A group of the document as a verb: its help lists its calls. */
+export const groupCommand = (group: string, operations: readonly Operation[]): Verb => ({
+  name: group,
+  usage: 'CALL [ARGUMENTS]',
+  summary: `make a call of group ${group}`,
+  calls: operations.map(({ name, summary }) => [name, `${summary}.`]),
+  notes: [`${SELF} ${group} CALL --help says more about one of them.`],
+  examples: commandOf(operations[0]!).examples,
+  flags: CONNECTION,
+  run: async () => misused(`expected a call of ${group}; ${SELF} ${group} --help lists them`),
+})
+
 /** Fields whose flag would be an option of every verb are given as KEY=VALUE. */
 const isOwnFlag = ({ name }: Field): boolean => hyphenated(name) in CONNECTION || name === 'help'
 
