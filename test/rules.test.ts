@@ -61,8 +61,17 @@ const contracts = await Promise.all(
 
 // Reading sources ----------------------------------------------------------------------------------------------------
 
+/** Answers for a source that was read before what was answered then: many rules read each file. */
+const once = <T>(read: (source: Source) => T): ((source: Source) => T) => {
+  const answers = new WeakMap<Source, T>()
+  return source => {
+    if (!answers.has(source)) answers.set(source, read(source))
+    return answers.get(source)!
+  }
+}
+
 /** Every node of a file, in order. */
-const nodesOf = ({ file, text }: Source): ts.Node[] => {
+const nodesOf = once(({ file, text }): ts.Node[] => {
   const nodes: ts.Node[] = []
   const visit = (node: ts.Node): void => {
     nodes.push(node)
@@ -70,13 +79,13 @@ const nodesOf = ({ file, text }: Source): ts.Node[] => {
   }
   visit(ts.createSourceFile(file, text, ts.ScriptTarget.ESNext, true))
   return nodes
-}
+})
 
 const literal = (node: ts.Node | undefined): string | undefined =>
   node && ts.isStringLiteralLike(node) ? node.text : undefined
 
 /** What a file imports, re-exports, or names in a type; a path counts from the project. */
-const importsOf = (source: Source): Import[] =>
+const importsOf = once((source): Import[] =>
   nodesOf(source).flatMap((node): Import[] => {
     const found = ts.isImportDeclaration(node)
       ? { from: literal(node.moduleSpecifier), type: node.importClause?.isTypeOnly === true }
@@ -93,7 +102,8 @@ const importsOf = (source: Source): Import[] =>
     const { from, type, dynamic = false } = found
     const target = from.startsWith('.') ? posix.join(dirname(source.file), from).replace(/\.js$/, '.ts') : from
     return [{ target, type, dynamic }]
-  })
+  }),
+)
 
 // Rules: each answers what breaches it -------------------------------------------------------------------------------
 
