@@ -15,11 +15,11 @@ const LINES = {
   file: 480,
   kernelFile: 300,
   folders: {
-    kernel: 1210,
+    kernel: 1200,
     'kernel/auth': 1500,
     'kernel/http': 1400,
     'kernel/logs': 250,
-    'kernel/storage': 400,
+    'kernel/storage': 450,
     'kernel/streams': 600,
   } as Record<string, number>,
 }
