@@ -1,4 +1,4 @@
-import type { Group } from './document.js'
+import type { Group } from './group.js'
 
 /** The tag of every address that asks for no general credential. */
 export const OPEN_TAG = { name: 'Open routes', description: 'Every address that asks for no general credential.' }

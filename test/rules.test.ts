@@ -104,7 +104,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }
   if (CONTRACTS.test(file))
     return {
-      values: [/^typia$/, /^sdk\/types\.ts$/, new RegExp(`^${own}examples\\.ts$`)],
+      values: [/^typia$/, /^sdk\/types\.ts$/],
       types: [/^sdk\//, CONTRACTS, new RegExp(`^${own}`)],
     }
   if (file.startsWith('plugins/')) {
@@ -163,13 +163,13 @@ const browserBreaches = (sources: readonly Source[]): string[] => {
   })
 }
 
-/** Rings of files that import values of one another, each told once. */
+/** Circles of files that import values or types of one another, each found once. */
 const circles = (sources: readonly Source[]): string[] => {
   const edges = new Map(
     sources.map(source => [
       source.file,
       importsOf(source)
-        .filter(({ type, dynamic }) => !type && !dynamic)
+        .filter(({ dynamic }) => !dynamic)
         .map(({ target }) => target),
     ]),
   )
@@ -405,7 +405,7 @@ const obeyed = (sentence: string, breaches: readonly string[]): void =>
 
 obeyed('folders import only what they may', importBreaches(code, manifests))
 obeyed('what a browser loads of the sdk needs nothing a browser does not have', browserBreaches(code))
-obeyed('no files import values of one another in a circle', circles(code))
+obeyed('no files import values or types of one another in a circle', circles(code))
 obeyed(
   'a manifest declares exactly the calls its group makes',
   manifests.flatMap(manifest => permissionBreaches(manifest, code)),
@@ -500,7 +500,10 @@ t.test('a browser file that reaches Node through another, and a circle, are foun
     at('sdk/c.ts', "import { type A } from './a.js'"),
   ]
   t.same(circles(ring), ['sdk/a.ts → sdk/b.ts → sdk/c.ts → sdk/a.ts'])
-  t.same(circles([...ring.slice(0, 2), at('sdk/c.ts', "import type { A } from './a.js'")]), [])
+  const types = ["import type { A } from './a.js'", "export type * from './a.js'", "type A = import('./a.js').A"]
+  for (const line of types)
+    t.same(circles([...ring.slice(0, 2), at('sdk/c.ts', line)]), ['sdk/a.ts → sdk/b.ts → sdk/c.ts → sdk/a.ts'], line)
+  t.same(circles([...ring.slice(0, 2), at('sdk/c.ts', "const a = await import('./a.js')")]), [])
   t.end()
 })
 

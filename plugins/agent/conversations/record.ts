@@ -1,5 +1,5 @@
 import type { Count, Millis } from '../../../sdk/types.js'
-import type { MessageId } from '../contract.js'
+import type { MessageId } from '../turn/input.js'
 import type {
   Card,
   CardReply,

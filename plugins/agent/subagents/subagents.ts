@@ -14,7 +14,7 @@ import { timeoutAfter } from '../turn/timeout-after.js'
 import type { Providers } from '../providers/providers.js'
 import type { JoinedSubagent } from '../tools/tool.js'
 import type { Turn } from '../turn/turn.js'
-import type { PreparedTurn, ToolCaller, WorkingIo } from '../turn/io.js'
+import type { PreparedTurn, ToolCaller, WorkingIo } from '../turn/environment.js'
 
 /** What holds where the sandbox has no settings. */
 export const DEFAULT_SUBAGENT_LIMITS: SubagentLimits = { atOnce: 20, perTurn: 200, depth: 3 }

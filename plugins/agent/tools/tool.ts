@@ -1,5 +1,5 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
-import type { NetworkReach } from '../../../sdk/node/addresses.js'
+import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames.js'

@@ -9,15 +9,14 @@ import type { Frame, RunEnd } from './frames.js'
 import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 import { timeoutAfter } from './timeout-after.js'
 import { AdapterRun, applySwitch } from './adapter-run.js'
-import { resumableOf } from './outage.js'
-import type { PlannedResumes } from './planned-resumes.js'
+import { resumableOf, type OutagePlans } from './outage.js'
 import type { Providers } from '../providers/providers.js'
 import { shownMessages, type Queue } from '../queue/queue.js'
 import type { EntryFields, RunMessage } from './run-entry.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import { Turn, type TurnHooks, type TurnHost } from './turn.js'
-import type { PreparedTurn, TurnEnvironment } from './io.js'
-import { account, writtenDown } from './end.js'
+import type { PreparedTurn, TurnEnvironment } from './environment.js'
+import { account, closeRun, writtenDown } from './end.js'
 import { optionsOf, type TurnOptions } from './options.js'
 import { requestOf, type Resume } from './request.js'
 
@@ -36,7 +35,7 @@ export interface EngineDeps {
   /** Lands the work of a turn that ended well, when it was told to. */
   readonly land?: (turn: Turn) => Promise<void>
   /** Resumes what an outage ended. */
-  readonly resumes?: Pick<PlannedResumes, 'told' | 'settled'>
+  readonly resumes?: OutagePlans
   /** Keeps what the helpers of a turn did, once every frame of it is written. */
   readonly keep?: (turn: Turn) => Promise<void>
   /** How long after a stop an adapter is waited for. */
@@ -310,7 +309,7 @@ export class Engine {
     if (!record.done) {
       if (log.broken)
         log.push({ kind: 'error', message: 'the log of this turn could not be written: its disk is full or failing' })
-      turn.close(end)
+      closeRun(turn, end)
     }
     await writtenDown(turn)
     await entry.change({ ending: end })

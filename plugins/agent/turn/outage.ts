@@ -1,7 +1,15 @@
-import { minted } from '../queue/delivery.js'
-import type { ErrorFrame, RunEnd } from './frames.js'
-import type { RunMessage } from './run-entry.js'
+import { minted } from '../minted.js'
+import type { ErrorFrame, Frame, RunEnd } from './frames.js'
+import type { Resumable, RunMessage } from './run-entry.js'
 import type { Turn } from './turn.js'
+
+/** Who decides what becomes of runs that an outage ends. */
+export interface OutagePlans {
+  /** A frame of a provider as watchers get it: an outage says what becomes of the turn. */
+  told(turn: Turn, frame: Frame): Promise<Frame>
+  /** Called when a turn is over and written down. */
+  settled(turn: Turn, end: RunEnd): void
+}
 
 /** How an outage of a provider is waited out. */
 export interface OutageTimes {
@@ -13,15 +21,6 @@ export interface OutageTimes {
   readonly probeMs: number
   /** A number from 0 up to 1. */
   readonly random: () => number
-}
-
-/** A run that an outage ended, as it can be resumed. */
-export interface Resumable {
-  /** The message of the run to come. */
-  readonly message: RunMessage
-  readonly failedAt: number
-  /** When it is resumed; absent: nobody wants that. */
-  readonly at?: number
 }
 
 /** The times that hold outside of tests. */

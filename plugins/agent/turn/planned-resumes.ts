@@ -4,8 +4,9 @@ import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from './engine.js'
 import type { Frame, RunEnd } from './frames.js'
 import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
-import { OUTAGE_TIMES, mayResume, outageNotice, waitAfter, type OutageTimes, type Resumable } from './outage.js'
+import { OUTAGE_TIMES, mayResume, outageNotice, waitAfter, type OutagePlans, type OutageTimes } from './outage.js'
 import type { Queue } from '../queue/queue.js'
+import type { Resumable } from './run-entry.js'
 import type { Turn } from './turn.js'
 
 /** What resuming turns after an outage needs. */
@@ -31,7 +32,7 @@ interface Probe {
 }
 
 /** Runs turns that died of an outage again: one at a time until their provider answers, then all that wait. */
-export class PlannedResumes {
+export class PlannedResumes implements OutagePlans {
   readonly #deps: PlannedResumesDeps
   readonly #times: OutageTimes
   readonly #timers = new Map<string, NodeJS.Timeout>()

@@ -5,11 +5,9 @@ import { CARD_KINDS, isCard, titleOf } from '../cards/kinds.js'
 import type { Answerer, OpenCards } from '../cards/cards.js'
 import type { CardReply, LiveTurn, OpenCard } from '../contract.js'
 import { FrameLog } from './frame-log.js'
-import type { Card, Frame, RunEnd } from './frames.js'
-import { endSubagents } from '../subagents/end.js'
-import type { AdapterRun } from './adapter-run.js'
+import type { Card, Frame } from './frames.js'
 import { RunEntry, type EntryFields, type RunMessage, type Moving, type ParkedCard } from './run-entry.js'
-import type { SaidWords } from '../queue/queue.js'
+import type { SaidWords } from '../queue/lines.js'
 import {
   after,
   beginning,
@@ -71,7 +69,7 @@ export class Turn {
   /** Where this turn's message will stand in the record. */
   index = 0
   /** What its adapter does now; undefined before and between. */
-  adapterRun: AdapterRun | undefined
+  adapterRun: { move(): void } | undefined
   readonly #host: TurnHost
   readonly #stop = new AbortController()
   readonly #up = new Map<string, UpCard>()
@@ -425,15 +423,6 @@ export class Turn {
     void this.#enter('freeze')
     await this.log.freeze()
     this.#stop.abort()
-  }
-
-  /** Closes what must not stay open behind a run that ends so. */
-  close(end: RunEnd): void {
-    this.withdrawCards()
-    endSubagents(this, end === 'interrupted')
-    const text = end === 'stopped' ? 'stopped' : 'interrupted by a restart'
-    for (const { id } of this.record.openTools)
-      this.closeTool(id, end === 'stopped' || end === 'interrupted' ? text : 'the turn ended before this call')
   }
 
   /** Closes a call that will not finish. */

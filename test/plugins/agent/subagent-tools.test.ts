@@ -15,7 +15,9 @@ import { Providers } from '../../../plugins/agent/providers/providers.js'
 import type { ToolContext } from '../../../plugins/agent/tools/tool.js'
 import { tools } from '../../../plugins/agent/tools/tools.js'
 import { Turn } from '../../../plugins/agent/turn/turn.js'
-import { turnIo, type WorkingIo } from '../../../plugins/agent/turn/io.js'
+import { closeRun } from '../../../plugins/agent/turn/end.js'
+import type { WorkingIo } from '../../../plugins/agent/turn/environment.js'
+import { turnIo } from '../../../plugins/agent/turn/io.js'
 import { refuse } from '../../../sdk/index.js'
 import { journalsIn, memoryStore } from '../../support/journals.js'
 import { exactly } from '../../support/lists.js'
@@ -318,7 +320,7 @@ t.test('a helper that ignores its end is written off with the turn, and is not h
   })
   void io.helper(ask, 'a')
   await turn.stop()
-  turn.close('stopped')
+  closeRun(turn, 'stopped')
   late.resolve()
   await new Promise(resolve => setImmediate(resolve))
   t.match((await frames()).at(-1), { kind: 'subagent_update', id: 'a', status: 'killed' })

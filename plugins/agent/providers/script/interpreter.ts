@@ -11,7 +11,7 @@ export async function* interpret(commands: readonly ScriptCommand[], request: Tu
   let end = new End()
   try {
     if (hand.saved.mode !== request.permissionMode) io.mode(hand.saved.mode)
-    yield* commandsLeft(hand)
+    yield* commandsLeft(commands, hand)
   } catch (error) {
     if (error === MOVED) return
     if (error instanceof End) end = error
@@ -21,8 +21,8 @@ export async function* interpret(commands: readonly ScriptCommand[], request: Tu
   if (end.failure) yield* hand.once({ kind: 'error', ...end.failure })
 }
 
-async function* commandsLeft(hand: ScriptContext): ScriptFrames {
-  for (let command = hand.command; command; command = hand.command) {
+async function* commandsLeft(commands: readonly ScriptCommand[], hand: ScriptContext): ScriptFrames {
+  for (let command = commands[hand.at]; command; command = commands[hand.at]) {
     if (hand.saved.done < (command.times ?? 1)) {
       await hand.gap()
       hand.hear(hand.io.takeWords())
