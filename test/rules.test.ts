@@ -93,6 +93,8 @@ const importsOf = (source: Source): Import[] =>
 
 const KERNEL_LIBRARIES = /^(?:koa|@koa\/router|koa-body|keyv|@keyv\/[\w-]+|jose|typia|pino|ws)$/
 const CONTRACTS = /^plugins\/[\w-]+\/contract\.ts$/
+/** A contract of a part of a group: it may hold validators too. */
+const PART_CONTRACTS = /^plugins\/[\w-]+\/(?:[\w-]+\/)+contract\.ts$/
 
 /** What a file may import as values, and as types besides. */
 const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]; types: RegExp[] } => {
@@ -115,6 +117,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
         /^sdk\/node\//,
         /^node:/,
         ...libraries.map(name => new RegExp(`^${name}$`)),
+        ...(PART_CONTRACTS.test(file) ? [/^typia$/] : []),
       ],
       types: [/^sdk\//, /^typia$/, CONTRACTS],
     }
@@ -471,6 +474,9 @@ t.test('an import that is not allowed is found in every form it can take', t => 
     ['plugins/a/contract.ts', "import { x } from './work.js'", 1],
     ['plugins/a/contract.ts', "export type * from './frames.js'", 0],
     ['plugins/a/contract.ts', "import { join } from 'node:path'", 1],
+    ['plugins/a/part/contract.ts', "import typia from 'typia'", 0],
+    ['plugins/a/part/contract.ts', "import express from 'express'", 1],
+    ['plugins/a/part/work.ts', "import typia from 'typia'", 1],
     ['kernel/http/app.ts', "import Router from '@koa/router'", 0],
     ['kernel/http/app.ts', "import { system } from '../../plugins/system/contract.js'", 1],
     ['kernel/http/app.ts', "import express from 'express'", 1],
