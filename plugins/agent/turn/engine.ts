@@ -255,12 +255,12 @@ export class Engine {
   }
 
   /** Ends a turn: closes what is open, writes the record, says `done`, and starts what waits. */
-  async finish(turn: Turn, as?: RunEnd, { next = true } = {}): Promise<void> {
+  async finish(turn: Turn, { next = true } = {}): Promise<void> {
     const { decisions, host, conversations } = this.#deps
     const { conversationId, run } = turn
     for (const pause of [...ENDING_RETRIES, undefined]) {
       try {
-        const end = await decisions.with(conversationId, () => this.#settle(turn, as, next))
+        const end = await decisions.with(conversationId, () => this.#settle(turn, next))
         if (!end) return
         const branch = conversations.find(conversationId)?.branch
         host.emit('turn.settled', {
@@ -284,7 +284,7 @@ export class Engine {
         await new Promise(resolve => setTimeout(resolve, pause))
       }
     }
-    turn.end()
+    turn.close()
   }
 
   /** Its entry stays, and the next start of the daemon ends it by the same rules. */
@@ -296,16 +296,12 @@ export class Engine {
       .catch(() => {})
   }
 
-  async #settle(turn: Turn, as: RunEnd | undefined, goesOn: boolean): Promise<RunEnd | undefined> {
+  async #settle(turn: Turn, goesOn: boolean): Promise<RunEnd | undefined> {
     if (turn.frozen) return undefined
     turn.settle()
     const { conversations, queue, transcripts, providers, environment, host } = this.#deps
     const { conversationId, run, record, entry, log } = turn
-    const end =
-      record.done
-      ?? entry.fields.ending
-      ?? as
-      ?? (turn.stopping ? 'stopped' : record.failure || log.broken ? 'failed' : 'completed')
+    const end = record.done ?? entry.fields.ending ?? turn.end
     if (!record.done) {
       if (log.broken)
         log.push({ kind: 'error', message: 'the log of this turn could not be written: its disk is full or failing' })
@@ -325,7 +321,7 @@ export class Engine {
     if (end === 'completed') providers.answered(entry.fields.provider)
     await account(conversations, turn, end)
     failpoint('agent.turn.counted')
-    turn.leave()
+    const plans = turn.leave().includes('plan-resume') && end === 'failed'
     const waiting = queue.waiting(conversationId)
     const paused = (end !== 'completed' || turn.stopping) && waiting.length > 0
     if (!record.done) {
@@ -334,7 +330,7 @@ export class Engine {
     }
     await writtenDown(turn)
     failpoint('agent.turn.done')
-    await queue.ended(conversationId, run, paused, resumableOf(turn, end, Date.now()))
+    await queue.ended(conversationId, run, paused, plans ? resumableOf(turn, Date.now()) : undefined)
     await entry.remove()
     failpoint('agent.turn.removed')
     if (turn.stopping) await queue.pause(conversationId)

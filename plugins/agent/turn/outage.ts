@@ -64,10 +64,10 @@ const seatOf = ({ record, entry: { fields } }: Turn) =>
   record.switches ? { agent: fields.provider, harness: fields.harness, model: fields.model } : {}
 
 /**
- * What can be resumed of a run that has ended; its frames tell, so that a crash in the middle of its end changes
+ * What can be resumed of a run that an outage ended; its frames tell, so that a crash in the middle of its end changes
  * nothing.
  */
-export const resumableOf = (turn: Turn, end: RunEnd, now: number): Resumable | undefined => {
+export const resumableOf = (turn: Turn, now: number): Resumable => {
   const {
     message: { lands, ...message },
     run,
@@ -75,10 +75,8 @@ export const resumableOf = (turn: Turn, end: RunEnd, now: number): Resumable | u
     entry,
     words,
   } = turn
-  const { failure } = record
-  if (end !== 'failed' || failure?.code !== 'provider-outage' || !failure.autoResume) return undefined
   const { attempt, state, unheard = [], outsiders } = entry.fields
-  const at = failure.outage?.retryAt
+  const at = record.failure?.outage?.retryAt
   const failedAt = Math.min(now, at ?? now)
   const left = [
     ...unheard,
