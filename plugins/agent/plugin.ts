@@ -73,7 +73,7 @@ export const activate = async (host: Host): Promise<void> => {
       : Promise.resolve(undefined)
     at.then(within =>
       host.call('kernel.events.publish', { domain: 'subagents', key, ...(within && { within }) }),
-    ).catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
+    ).catch(error => host.signal.aborted || log.warn('publishing a subagent update failed', { error: String(error) }))
   })
   const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
@@ -158,7 +158,7 @@ export const activate = async (host: Host): Promise<void> => {
   const keep = (turn: Turn) =>
     archive
       .keep(turn)
-      .catch(error => log.warn('what helpers did could not be kept', { run: turn.run, error: String(error) }))
+      .catch(error => log.warn('what subagents did could not be kept', { run: turn.run, error: String(error) }))
   const engine: Engine = new Engine({
     host: turnHost,
     conversations,

@@ -19,7 +19,7 @@ export const limitsOfTurn = (caller: Caller): AccessLimits | undefined => {
   return areas && { areas, ...(email !== undefined && { email }) }
 }
 
-/** Refuses a conversation that does not exist for a caller, in the words for one that nobody has. */
+/** Refuses a conversation that does not exist for a caller, in the words for an unknown conversation. */
 export const refuseUnknown = (id: string): never =>
   refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
 

@@ -19,7 +19,7 @@ export interface ToolCard {
   target?: string
   locations?: Location[]
   content?: ToolContent[]
-  /** A helper's own calls. */
+  /** A subagent's own calls. */
   children?: ToolCard[]
   thinking?: string
 }

@@ -29,7 +29,7 @@ export class Copies {
   readonly #options: CopiesOptions
   readonly #locks = new KeyedMutex()
   readonly #branches: Branches
-  readonly #look: RepositoryScan
+  readonly #scan: RepositoryScan
   readonly #store: CopyStore
   readonly #warm: WarmCopy
   readonly #work: CopyWork
@@ -41,29 +41,29 @@ export class Copies {
     const { log } = options
     this.#options = options
     this.#branches = new Branches(join(options.folder, 'branches'))
-    this.#look = new RepositoryScan(options)
+    this.#scan = new RepositoryScan(options)
     this.#store = new CopyStore(options, this.#locks)
     this.#work = new CopyWork({
       folder: options.folder,
       log,
       branches: this.#branches,
-      look: this.#look,
+      scan: this.#scan,
       store: this.#store,
     })
     this.#trash = new Trash(join(options.folder, 'trash'), log)
     const failed = (error: unknown) =>
       log?.warn('the warm copy could not follow the main line', { error: String(error) })
-    this.#warm = new WarmCopy({ store: this.#store, look: this.#look, trash: this.#trash, locks: this.#locks, failed })
+    this.#warm = new WarmCopy({ store: this.#store, scan: this.#scan, trash: this.#trash, locks: this.#locks, failed })
   }
 
   /** The repositories of the workspace that have a commit. */
   async repositories(): Promise<{ repo: string; dir: string }[]> {
-    return (await this.#look.now()).repositories.map(({ repo, dir }) => ({ repo, dir }))
+    return (await this.#scan.now()).repositories.map(({ repo, dir }) => ({ repo, dir }))
   }
 
   /** Whether the workspace holds a repository with a commit. */
   possible(): Promise<boolean> {
-    return this.#look.some()
+    return this.#scan.some()
   }
 
   /** The files of a copy that lie in none of its repositories, which nothing lands: the first 100 or so. */
@@ -83,7 +83,7 @@ export class Copies {
     return this.#store.place(id)
   }
 
-  /** Makes the copy, or repairs it, and answers its repositories; one that is whole is left as it is. */
+  /** Makes the copy, or repairs it, and answers its repositories; a whole copy is left as it is. */
   async ensure(id: string, known: readonly CopyRepo[], starts: readonly CopyStart[] = []): Promise<CopyRepo[]> {
     return (await this.open(id, known, starts)).repos
   }
@@ -203,14 +203,14 @@ export class Copies {
    * Takes away the objects that a killed git had half-written; only while no turn works, which could lead it elsewhere.
    */
   async sweep(): Promise<void> {
-    const { repositories } = await this.#look.now()
+    const { repositories } = await this.#scan.now()
     await Promise.all(repositories.map(({ common }) => sweepObjects(common, this.#since)))
   }
 
   /** Takes away the copies of conversations that are gone, what a crash left of them, and the trash. */
   async prune(ids: Iterable<string>): Promise<void> {
     const kept = new Set(ids)
-    const { repositories } = await this.#look.now()
+    const { repositories } = await this.#scan.now()
     await Promise.all([
       this.#store.sweep(),
       this.#branches.sweep(),
@@ -247,7 +247,7 @@ export class Copies {
     return { workspace, data, hide: hidden, ...(grants && { grants }), exposed: names.map(name => join(gitdirs, name)) }
   }
 
-  /** Keeps a warm copy ready that the next conversation's copy is made of; one that is ready is left alone. */
+  /** Keeps a warm copy ready that the next conversation's copy is made of; a ready copy is left alone. */
   warm(): Promise<void> {
     return this.#warm.warm()
   }
@@ -275,19 +275,19 @@ export class Copies {
 
   /** The git dir of one of a copy's repositories; of a copy that is not whole, that of the workspace's. */
   async #common(made: CopyRecord | undefined, repo: string): Promise<string | undefined> {
-    return (made?.repos.find(each => each.repo === repo) ?? (await this.#look.at(repo)))?.common
+    return (made?.repos.find(each => each.repo === repo) ?? (await this.#scan.at(repo)))?.common
   }
 
   /** Makes the copy of a conversation that has none yet. */
   async #begin(id: string, starts: readonly CopyStart[]): Promise<Opened> {
-    const seen = await this.#look.now()
+    const seen = await this.#scan.now()
     const sources = seen.repositories.map(source => ({
       ...source,
       head: starts.find(({ repo }) => repo === source.repo)?.tip ?? source.head,
     }))
     if (sources.length === 0) noRepository()
     await this.#clear(id)
-    const shared = dependenciesOf(this.#look, sources, seen)
+    const shared = dependenciesOf(this.#scan, sources, seen)
     shared.catch(() => {})
     // The note comes before the branch: the next start removes the branches of notes that no conversation belongs to.
     await this.#branches.begin(id, sources)
@@ -304,8 +304,8 @@ export class Copies {
 
   /** Makes a copy again from its branches; a repository whose branch is gone begins anew. */
   async #rebuild(id: string, known: readonly CopyRepo[]): Promise<CopyRepo[]> {
-    const seen = await this.#look.now()
-    const named = await Promise.all(known.map(({ repo }) => this.#look.at(repo)))
+    const seen = await this.#scan.now()
+    const named = await Promise.all(known.map(({ repo }) => this.#scan.at(repo)))
     const sources = named.filter(source => source !== undefined)
     if (sources.length === 0) noRepository()
     await this.#work.save(id)
@@ -320,7 +320,7 @@ export class Copies {
         kept ? { ...known.find(({ repo }) => repo === source.repo)! } : { repo: source.repo, base: source.head },
       )
     }
-    made.shown = await share(this.dir(id), await dependenciesOf(this.#look, sources, seen))
+    made.shown = await share(this.dir(id), await dependenciesOf(this.#scan, sources, seen))
     await this.#branches.begin(id, await branchHeads(made, id))
     await this.#store.finish(id, made)
     return repos

@@ -21,7 +21,7 @@ export interface CopyWorkDeps {
   /** The plugin's own folder. */
   readonly folder: string
   readonly branches: Branches
-  readonly look: RepositoryScan
+  readonly scan: RepositoryScan
   readonly store: CopyStore
   readonly log?: Pick<Log, 'warn'> | undefined
 }
@@ -55,7 +55,7 @@ export class CopyWork {
         now.push({ ...repo })
         continue
       }
-      const main = await this.#deps.look.at(repo.repo)
+      const main = await this.#deps.scan.at(repo.repo)
       const tree = this.#deps.store.tree(id, made, repo.repo)
       const { common, gitdir } = made.repos.find(standsFor(repo))!
       await followRefs(gitdir, common, tree.branch)
@@ -77,7 +77,7 @@ export class CopyWork {
       reports.push({ repo: repo.repo, onto: main.head, from: repo.base, commits, blocked, paths: stopped ?? [] })
       now.push(blocked ? { ...repo } : { ...repo, base: main.head })
     }
-    // What cannot be taken over now is told when the turn ends.
+    // What cannot be taken over now is reported when the turn ends.
     for (const { repo } of now.filter(standsIn(made))) await this.#take(id, made, repo)
     const commits = reports.reduce((sum, report) => sum + report.commits, 0)
     const blocked = reports.filter(report => report.blocked).map(({ repo }) => repo)
@@ -141,7 +141,7 @@ export class CopyWork {
     }
   }
 
-  /** What is written down of a finished copy; one that an earlier version made is given git dirs of its own first. */
+  /** What is written down of a finished copy; a copy of an earlier version gets git dirs of its own first. */
   async record(id: string): Promise<CopyRecord | undefined> {
     const made = await this.#deps.store.made(id)
     if (!made || !isEarlierCopy(made) || !(await exists(this.#deps.store.place(id)))) return made
@@ -200,7 +200,7 @@ export class CopyWork {
       id,
       made.repos.find(each => each.repo === repo)!,
       this.#deps.store.tree(id, made, repo),
-      await this.#deps.look.at(repo),
+      await this.#deps.scan.at(repo),
     )
     if (out !== undefined)
       this.#deps.log?.warn('what a private copy holds was not taken over', { conversation: id, repo, why: out })
@@ -246,7 +246,7 @@ export class CopyWork {
   }
 
   /**
-   * Puts trees whose rebase was cut off, or done and not told, back to where they stood: all work was committed by
+   * Puts trees whose rebase was cut off, or done and not reported, back to where they stood: all work was committed by
    * then.
    */
   async #undoRebases(id: string, made: CopyRecord): Promise<void> {

@@ -128,7 +128,7 @@ export class MessageDelivery {
     const known = conversation ?? conversations.gone(conversationId)
     if (known) assertReaches(caller, known)
     if (conversation) await assertVisible(seen, conversation, true)
-    // The words of one that is gone come back with its id.
+    // The words of a deleted conversation come back with its id.
     else if (known && !reachesAll(seen, known.folders)) refuseUnknown(conversationId)
   }
 
@@ -291,7 +291,7 @@ export class MessageDelivery {
 const isolates = ({ isolated, worktreeBase, forkOf }: TurnInput): boolean =>
   isolated === true || worktreeBase !== undefined || forkOf?.files === 'then'
 
-/** What can be told from the message alone. */
+/** Checks that need nothing but the message. */
 const wellFormed = ({ prompt, attachments, isolated, conversationId, origin }: TurnInput): void => {
   const invalid = (path: string, expected: string, found: string) =>
     refuse('invalid', `${path}: expected ${expected}, found ${found}`, { errors: [{ path, expected }] })

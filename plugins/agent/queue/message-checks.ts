@@ -72,7 +72,7 @@ export const messageChecks = (
   },
 })
 
-/** The real place of a path of a message: one that leads outside is malformed, one that names nothing is impossible. */
+/** The real place of a path of a message: a path that leads outside is malformed, a path that names nothing is impossible. */
 const located = async (workspace: string, path: string, field: string, seen?: AccessView): Promise<string> => {
   if (seen?.reach && !(await seen.sees(path)))
     refuse('unprocessable', `${field}: nothing that the turn reaches is named ${path}`)

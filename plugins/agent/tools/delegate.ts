@@ -1,6 +1,6 @@
 import { done, failed, tool } from './tool.js'
 
-/** Gives a part of the work to a helper: its last words, or at once when it works in the background. */
+/** Gives a part of the work to a subagent: its last words, or at once when it works in the background. */
 export const delegate = tool('Delegate', {
   category: 'other',
   describe: ({ description }) => ({ target: description }),
@@ -12,19 +12,19 @@ export const delegate = tool('Delegate', {
       ...(agentType !== undefined && { agentType }),
       ...(model !== undefined && { model }),
     })
-    if (status === 'completed') return done(summary || 'the helper ended without a word')
+    if (status === 'completed') return done(summary || 'the subagent ended without a word')
     if (status === 'running' || status === 'blocked') return done(summary)
-    return failed(status === 'killed' ? 'the helper was stopped' : summary)
+    return failed(status === 'killed' ? 'the subagent was stopped' : summary)
   },
 })
 
-/** Waits for helpers in the background, all unless some are named; what became of each. */
+/** Waits for subagents in the background, all unless some are named; what became of each. */
 export const join = tool('Join', {
   category: 'other',
   describe: ({ ids }) => (ids ? { target: ids.join(', ').slice(0, 200) } : {}),
   run: async ({ ids, timeoutMs }, { subagents }) => {
     const joined = await subagents.join(ids, timeoutMs)
-    if (!joined.length) return done('no helper works in the background')
+    if (!joined.length) return done('no subagent works in the background')
     const told = joined.map(
       ({ id, description, status, summary }) =>
         `${id}${description ? ` (${description})` : ''}: ${WORDS[status] ?? status}${summary ? `: ${summary}` : ''}`,

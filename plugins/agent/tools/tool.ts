@@ -16,7 +16,7 @@ export interface ShellResult {
   readonly timedOut: boolean
 }
 
-/** How long a command may take, and who hears its output as it comes. */
+/** How long a command may take, and what is called with its output as it comes. */
 export interface ShellOptions {
   readonly timeoutMs: number
   readonly onOutput?: (text: string) => void
@@ -32,21 +32,21 @@ export interface TurnWatcher {
   approved(): void
 }
 
-/** A helper that was waited for, as it stands. */
+/** A subagent that was waited for, as it stands. */
 export interface JoinedSubagent extends SubagentOutcome {
   readonly id: string
   readonly description?: string
 }
 
-/** The helpers of whoever makes a call. */
+/** The subagents of whoever makes a call. */
 export interface SubagentTools {
-  /** Runs a helper for this call; one in the background has only begun when it answers. */
+  /** Runs a subagent for this call; one in the background has only begun when it answers. */
   delegate(spec: SubagentSpec): Promise<SubagentOutcome>
-  /** Waits for helpers in the background: those named, or all that were not waited for yet. */
+  /** Waits for subagents in the background: those named, or all that were not waited for yet. */
   join(ids?: readonly string[], timeoutMs?: number): Promise<JoinedSubagent[]>
 }
 
-/** Who else is there for a call: whoever watches, and the helpers. */
+/** Who else is there for a call: whoever watches, and the subagents. */
 export interface CallContext {
   readonly person: TurnWatcher
   readonly subagents: SubagentTools
@@ -61,7 +61,7 @@ export interface ToolContext extends CallContext, Rooted {
   readonly code: (source: string, options: ShellOptions) => Promise<ShellResult>
   /** Which addresses of the network the turn may ask. */
   readonly reach: () => Promise<NetworkReach>
-  /** Hears a command's output as it comes. */
+  /** Called with a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }
 
@@ -142,7 +142,7 @@ export const tool = <Name extends ToolName>(
       const [error] = explain(result.errors, '$input.input')
       return misfit(error!.path.replace(/\[(\d+)\]/g, '.$1'), error!.expected, result.errors[0]!.value)
     }
-    // The validator told the inputs apart by the name.
+    // The validator has checked the input against the type of this name.
     const checked = result.data.input as ToolInput<Name>
     refine?.(checked, misfit)
     return checked

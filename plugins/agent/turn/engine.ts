@@ -32,11 +32,11 @@ export interface EngineDeps {
   readonly decisions: KeyedMutex
   /** The turn locks, which landings hold too. */
   readonly locks: KeyedMutex
-  /** Lands the work of a turn that ended well, when it was told to. */
+  /** Lands the work of a turn that ended well, when its message asks for that. */
   readonly land?: (turn: Turn) => Promise<void>
   /** Resumes what an outage ended. */
   readonly resumes?: OutagePlans
-  /** Keeps what the helpers of a turn did, once every frame of it is written. */
+  /** Keeps what the subagents of a turn did, once every frame of it is written. */
   readonly keep?: (turn: Turn) => Promise<void>
   /** How long after a stop an adapter is waited for. */
   readonly patienceMs?: number

@@ -27,7 +27,7 @@ export interface WorkingIo extends TurnIo {
   idle(): Promise<void>
 }
 
-/** Who works through an io: the turn's own agent, or the helper that a call started. */
+/** Who works through an io: the turn's own agent, or the subagent that a call started. */
 export interface ToolCaller {
   readonly signal: AbortSignal
   readonly mode: PermissionMode
@@ -42,7 +42,7 @@ export interface TurnEnvironment {
   refresh(turn: Turn, conversation: Conversation): Promise<void>
   /**
    * Commits what a turn left in a copy and takes it into the repositories, and marks it as taken; what stays out is
-   * told in the run.
+   * written into the run.
    */
   settle(turn: Turn, conversation: Conversation): Promise<void>
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun): WorkingIo

@@ -52,10 +52,10 @@ const workerIo = (
 ): WorkingIo => {
   const { signal, helper } = worker
   let { mode } = worker
-  /** A helper of an adapter that is over ends by its signal, and says how. */
+  /** A subagent of an adapter that is over ends by its signal, and says how. */
   const over = (): boolean => (helper === undefined ? adapterRun.over : turn.frozen)
   const own = (id: string): string => (helper === undefined ? id : callOf(helper, id))
-  /** What comes from a helper after its end was written is nobody's any more. */
+  /** What comes from a subagent after its end was written is nobody's any more. */
   const push = (frame: Frame): void => {
     if (helper === undefined || turn.record.helpers.isOpen(helper)) turn.log.push(frame)
   }
@@ -166,7 +166,7 @@ const workerIo = (
     return result
   }
 
-  /** A call that has not ended, or a helper that works in the background. */
+  /** A call that has not ended, or a subagent that works in the background. */
   const inHand = (): boolean => busy.size > 0 || turn.record.helpers.open.length > 0
 
   /** Waits for words; with nothing else in hand that is a gap too. */
@@ -211,7 +211,7 @@ const workerIo = (
     stamp: path => toolbox.stamp(path),
     state: async value => {
       if (over()) return never
-      // A helper is not taken up again after a restart.
+      // A subagent is not resumed after a restart.
       if (helper !== undefined) return undefined
       const json = JSON.stringify(value)
       if (json.length > MOST_STATE)

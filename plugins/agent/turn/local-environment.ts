@@ -57,7 +57,7 @@ export interface TurnEnvironmentDeps {
   readonly locks: KeyedMutex
   readonly log: Log
   readonly subagentDeps: SubagentDeps
-  /** How many helpers a turn may have, as it begins. */
+  /** How many subagents a turn may have, as it begins. */
   readonly limits: () => Promise<SubagentLimits>
   readonly remembered: Remembered
   readonly anchors: Anchors

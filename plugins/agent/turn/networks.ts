@@ -41,7 +41,7 @@ const NONE =
   + 'iproute2 and util-linux'
 
 /**
- * The networks of conversations: what they reach is settled for each connection anew, and what is refused is told once
+ * The networks of conversations: what they reach is settled for each connection anew, and each refusal is reported once
  * a turn.
  */
 export class ConversationNetworks {
@@ -151,7 +151,7 @@ export class ConversationNetworks {
     )
   }
 
-  /** Tells the live turn something once, and answers whether it was; without a turn nobody is told. */
+  /** Writes a notice into the live turn once and answers whether it did; without a turn it writes none. */
   #tell(id: string, what: string, text: string): boolean {
     const turn = this.#deps.live(id)
     if (!turn || turn.leaving) return false

@@ -59,8 +59,8 @@ export const outageNotice = (
   }
 }
 
-/** The choices of a run that went on elsewhere, as its message would have made them. */
-const seatOf = ({ record, entry: { fields } }: Turn) =>
+/** The provider choice of a run that was switched, as its message would have made it. */
+const providerChoiceOf = ({ record, entry: { fields } }: Turn) =>
   record.switches ? { agent: fields.provider, harness: fields.harness, model: fields.model } : {}
 
 /**
@@ -88,7 +88,7 @@ export const resumableOf = (turn: Turn, now: number): Resumable => {
     ...(at !== undefined && { at }),
     message: {
       ...message,
-      input: { ...message.input, ...seatOf(turn) },
+      input: { ...message.input, ...providerChoiceOf(turn) },
       ...(lands && !outsiders && { lands }),
       run: minted('r'),
       resumed: {

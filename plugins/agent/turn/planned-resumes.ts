@@ -16,7 +16,7 @@ export interface PlannedResumesDeps {
   readonly queue: Queue
   readonly decisions: KeyedMutex
   readonly log: Pick<Log, 'info' | 'error'>
-  /** Hears that a conversation shows something else. */
+  /** Called when a conversation has changed. */
   readonly changed: (conversationId: string) => void
   /** What holds for conversations that say nothing of their own (`resumeAfterOutage`). */
   readonly setting: () => Promise<boolean>
@@ -45,7 +45,7 @@ export class PlannedResumes implements OutagePlans {
     deps.signal.addEventListener('abort', () => this.#timers.forEach(timer => clearTimeout(timer)), { once: true })
   }
 
-  /** Takes up what the last daemon had planned. */
+  /** Resumes what the last daemon had planned. */
   begin(): void {
     for (const [id] of this.#deps.queue.resumables) this.#schedule(id)
   }
@@ -57,7 +57,7 @@ export class PlannedResumes implements OutagePlans {
     return outageNotice(frame, turn.message, armed, this.#times, Date.now())
   }
 
-  /** Hears that a turn is over and written down. */
+  /** Called when a turn is over and written down. */
   settled({ conversationId, run, entry }: Turn, end: RunEnd): void {
     const { provider } = entry.fields
     if (this.#probes.get(provider)?.run === run) this.#probes.delete(provider)
@@ -85,7 +85,7 @@ export class PlannedResumes implements OutagePlans {
       await decisions
         .with(id, () => this.#weigh(id, false))
         .catch(error =>
-          log.error('a planned resume could not be weighed anew', { conversation: id, error: String(error) }),
+          log.error('a planned resume could not be checked again', { conversation: id, error: String(error) }),
         )
     }
   }

@@ -36,7 +36,7 @@ const MOST_BOOTS = 1
 const OLDEST_MS = 6 * 3_600_000
 const FRAMES_KEPT_MS = 7 * 24 * 3_600_000
 
-/** Takes up what the last daemon left: ends, restores or goes on with every run in flight, then starts what waits. */
+/** Recovers what the last daemon left: ends, restores or resumes every run in flight, then starts what waits. */
 export const restart = async (deps: RestartDeps): Promise<void> => {
   const { engine, conversations, queue, log } = deps
   const found = await entries(deps)
@@ -169,7 +169,7 @@ const offerWords = (queue: Queue, turn: Turn): void => {
   }
 }
 
-/** Takes down the offers: what stood behind them died with the last daemon. */
+/** Cancels the offers: what stood behind them died with the last daemon. */
 const cancelOffers = async ({ cards }: RestartDeps, turn: Turn): Promise<void> => {
   const dead = turn.entry.fields.parked.filter(parked => isLostOffer(parked, turn.record))
   if (!dead.length) return

@@ -30,9 +30,9 @@ import { MessageInbox } from './message-inbox.js'
 export type TurnHost = Pick<Host, 'journal' | 'emit'> & {
   readonly log: Log
   readonly cards: OpenCards
-  /** Hears that a conversation, its turn or its queue shows something else. */
+  /** Called when a conversation, its turn or its queue has changed. */
   readonly changed: (conversationId: string) => void
-  /** Hears that a helper of a run was started, moved or ended. */
+  /** Called when a subagent of a run has started, changed or ended. */
   readonly helped: (helper: string) => void
 }
 
@@ -310,7 +310,7 @@ export class Turn {
     if (this.log.broken) throw new Error('the answer could not be written')
     failpoint('agent.card.resolved')
     const { card, holds, helper } = up
-    // A helper is not taken up again after a restart, and an answer to it is nobody else's.
+    // A subagent is not resumed after a restart, and nobody else gets its answers.
     const mine = helper === undefined ? [{ card, reply, ...(holds && { holds }) }] : []
     const answered = [...(this.entry.fields.answered ?? []), ...mine]
     this.#takeDown(requestId)
@@ -348,7 +348,7 @@ export class Turn {
     up?.answered(undefined)
   }
 
-  /** Takes down every card without an answer, or those of a helper. */
+  /** Takes down every card without an answer, or those of a subagent. */
   withdrawCards(of?: (helper: string | undefined) => boolean): void {
     const down = [...this.#up].filter(([, { helper }]) => !of || of(helper))
     for (const [requestId] of down) this.#withdraw(requestId)

@@ -33,7 +33,7 @@ export const helperCalls = (host: HelperHost): Handlers<HelperCalls> => ({
 })
 
 const unknown = (id: string): never =>
-  refuse('not-found', `there is no helper ${JSON.stringify(id.slice(0, 120))}, or it ended more than a week ago`)
+  refuse('not-found', `there is no subagent ${JSON.stringify(id.slice(0, 120))}, or it ended more than a week ago`)
 
 /** Whether the caller sees a conversation: an editor token those it opened, somebody limited to areas those inside. */
 const seeing = (host: HelperHost, context: Context): ((conversationId: string) => Promise<boolean>) => {

@@ -17,7 +17,7 @@ t.test('who may read: no stranger, an editor token only the records of its own',
   t.match(messages, exactly({ role: 'user' }, { role: 'assistant', text: 'of the editor' }))
   t.match(await refusal(editor.call('GET /system/subagents/{id}/transcript', { id: idOf('other') })), {
     status: 404,
-    message: /no helper/,
+    message: /no subagent/,
   })
   t.match(
     await (await daemon.token('read')).client.call('GET /system/subagents/{id}/transcript', { id: idOf('other') }),
