@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { oas31 } from 'openapi3-ts'
 import { isRoute } from '../sdk/contract.js'
 import type { CallSchema } from '../sdk/contract.js'
-import type { DocumentAccess, Group } from './group.js'
+import type { DocumentAccess, PublishedGroup } from './group.js'
 import { kernelGroup, OPEN_TAG } from './kernel.js'
 import { declaredIn, refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
 import { order, published, reached, resolve } from './schemas.js'
@@ -36,7 +36,7 @@ const ABOUT = [
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'] as const
 
 /** The OpenAPI 3.1 document, derived from every group's contract and manifest; the same groups give the same text. */
-export const openapi = (groups: readonly Group[], options: DocumentOptions = {}): oas31.OpenAPIObject => {
+export const openapi = (groups: readonly PublishedGroup[], options: DocumentOptions = {}): oas31.OpenAPIObject => {
   const builder = oas31.OpenApiBuilder.create()
     .addOpenApiVersion('3.1.0')
     .addInfo({ title: 'Sandbox daemon', version: '1', description: ABOUT, license: { name: 'MIT', identifier: 'MIT' } })
@@ -77,7 +77,7 @@ interface Operation {
   readonly operation: oas31.OperationObject
 }
 
-const operationsOf = ({ manifest, contract }: Group, components: Components): Operation[] => {
+const operationsOf = ({ manifest, contract }: PublishedGroup, components: Components): Operation[] => {
   const {
     components: { schemas: named = {} },
     functions,
@@ -86,7 +86,7 @@ const operationsOf = ({ manifest, contract }: Group, components: Components): Op
   const schemas = Object.fromEntries(
     Object.entries(named).map(([name, shape]) => [name, published(shape as JsonSchema)]),
   )
-  // Of a group whose calls are not known here, an example for each that has a route.
+  // For a group whose calls are not known here: an example for each call with a route.
   const examples = (contract.examples?.() ?? {}) as { readonly [call: string]: Example }
   return functions
     .filter(call => isRoute(call.name))

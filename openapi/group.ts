@@ -5,7 +5,7 @@ import type { Contract } from '../sdk/contract.js'
 export type DocumentAccess = RouteAccess | (OpenAccess & { etag?: true })
 
 /** One group as the document needs it: its name, who may use its routes, and what they take and give. */
-export interface Group {
+export interface PublishedGroup {
   readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & {
     readonly routes: { readonly [call: string]: DocumentAccess }
   }

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packageVersion } from './node/package.js'
-import { keepCompiled } from './node/state-folder.js'
+import { packageVersion } from './node/programs/package.js'
+import { keepCompiled } from './node/files/state-folder.js'
 
 const LEAST_NODE = 24
 const { node } = process.versions
@@ -25,7 +25,7 @@ const stopping = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => (stopping.signal.aborted ? process.exit(130) : stopping.abort(signal)))
 }
-// Whoever read our output has gone: there is nobody left to tell.
+// The reader of our output is gone, so errors cannot be reported.
 stdout.on('error', () => process.exit(0))
 
 const colour = wantsColour(env, stdout.isTTY === true)

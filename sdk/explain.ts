@@ -8,7 +8,7 @@ interface Found {
 }
 
 const TAG =
-  /(Type|Minimum|Maximum|MinLength|MaxLength|MinItems|MaxItems|Pattern|WellFormed)(?:<(?:"((?:[^"\\]|\\.)*)"|([^>]*))>|\b)/g
+  /(Type|Minimum|Maximum|(?:Min|Max)(?:Length|Items)|Pattern|WellFormed)(?:<(?:"((?:[^"\\]|\\.)*)"|([^>]*))>|\b)/g
 
 const WORDS: { readonly [tag: string]: (argument: string) => string } = {
   Type: type => (type.startsWith('u') ? 'whole, from 0' : type.startsWith('int') ? 'whole' : ''),
@@ -82,9 +82,11 @@ const wordsOf = (shape: Shape = {}): string[] =>
       ? shape.oneOf.flatMap(wordsOf)
       : []
 
-const sentenceOf = ({ path, expected }: FieldError, value: unknown): string =>
-  `${path || 'input'}: expected ${expected}, `
-  + `found ${typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : value === undefined ? 'nothing' : shown(value)}`
+const sentenceOf = ({ path, expected }: FieldError, value: unknown): string => {
+  const found =
+    typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : value === undefined ? 'nothing' : shown(value)
+  return `${path || 'input'}: expected ${expected}, found ${found}`
+}
 
 const shown = (value: unknown): string | undefined =>
   value === undefined || value === null

@@ -1,6 +1,6 @@
 import { covers, refuse, type Contract, type Host } from '../../sdk/index.js'
-import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
-import type { AccessView } from '../../sdk/node/access-view.js'
+import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
+import type { AccessView } from '../../sdk/node/access/access-view.js'
 import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
 import { Archive } from './roster/archive.js'
 import { ScratchRepos } from './work/scratch-repos.js'

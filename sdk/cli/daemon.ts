@@ -2,7 +2,7 @@ import { readFile, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { WallGrants } from '../host.js'
-import { dataFolders } from '../node/state-folder.js'
+import { dataFolders } from '../node/files/state-folder.js'
 import { SELF } from './own-name.js'
 import { EXIT, CommandFailure, type Terminal } from './verb.js'
 
@@ -29,7 +29,7 @@ export const stateRoot = (env: Terminal['env']): string => {
   return join(given && isAbsolute(given) ? given : join(env.HOME || homedir(), '.local', 'state'), 'sandbox')
 }
 
-/** The daemon to talk to: by data folder, by the current folder, or the only one that runs. */
+/** The daemon to use: by data folder, by the current folder, or the only one that runs. */
 export const findDaemon = async (terminal: Surroundings, data: string | undefined): Promise<Running> => {
   if (data) {
     const [found] = await live([resolve(terminal.cwd, data)], terminal.signal)

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join } from 'node:path'
-import { writeAtomic } from '../node/files.js'
+import { writeAtomic } from '../node/files/files.js'
 import { plain, quoted } from './text.js'
 import { EXIT, CommandFailure, type Terminal } from './verb.js'
 import { launchdPlist, type Service, serviceName, systemdUnit } from './service-unit.js'
@@ -22,7 +22,7 @@ export interface Manager {
   text(service: Service): string
   /** Refuses where the manager does not answer, before anything is changed. */
   check(command: readonly string[]): Promise<void>
-  /** Writes the description, and starts the service anew. */
+  /** Writes the unit file, and restarts the service. */
   install(service: Service): Promise<void>
   state(workspace: string): Promise<ServiceState>
   /** Stops the service and removes its description. */

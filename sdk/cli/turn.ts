@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Harness, PermissionMode, Started, TurnInput } from '../../plugins/agent/contract.js'
 import { Unreached } from '../client.js'
-import { foldersWithGit } from '../node/repositories.js'
+import { foldersWithGit } from '../node/files/repositories.js'
 import { Refusal } from '../refusal.js'
 import { ATTACH, attachmentsOf } from './attachments.js'
 import type { Connection } from './connection.js'
@@ -18,7 +18,7 @@ const HARNESSES: readonly string[] = ['native', 'vendor-code'] satisfies Harness
 export const TURN: { readonly [name: string]: Flag } = {
   isolated: { help: 'work in a private copy' },
   shared: { help: 'work in the workspace itself' },
-  agent: { value: 'PROVIDER', help: "the provider; left out: the conversation's, else the default one" },
+  agent: { value: 'PROVIDER', help: "the provider; default: the conversation's, else the default one" },
   model: { value: 'MODEL', help: 'the model' },
   harness: {
     value: 'HARNESS',

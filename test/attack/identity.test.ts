@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import type { Role } from '../../sdk/types.js'
-import { newSecret } from '../../sdk/node/secret.js'
+import { newSecret } from '../../sdk/node/access/secret.js'
 import { ask, bearer } from '../plugins/system/sign-in-support.js'
 import { daemonWith, root, type Support } from '../support/daemon.js'
 import { startIssuer } from '../support/issuer.js'
@@ -32,7 +32,7 @@ const somebody = async ({ auth }: Support, role: Exclude<Role, 'owner'>) => {
   ).session
 }
 
-/** A request under a Host of somebody's choice. */
+/** A request with a chosen Host. */
 const under = (url: string, host: string, body: object): Promise<{ status?: number | undefined; body: string }> =>
   new Promise((resolve, reject) => {
     const headers = { host, 'content-type': 'application/json' }

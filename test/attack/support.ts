@@ -6,7 +6,7 @@ import { createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
-import { listEnv } from '../../sdk/node/run.js'
+import { listEnv } from '../../sdk/node/programs/run.js'
 import { wallKind } from '../../sdk/node/wall/wall.js'
 import type { Frame } from '../../plugins/agent/contract.js'
 import { runTurn } from '../support/turns.js'
@@ -84,7 +84,7 @@ export const bytesOf = (folder: string, skip = /^$/, below = ''): { [path: strin
   return found
 }
 
-/** A program that leaves a mark where only somebody outside every wall can write. */
+/** A program that writes a mark where only programs outside all walls can write. */
 export const tripwire = (data: string) => {
   const folder = join(data, 'tripped')
   mkdirSync(folder, { recursive: true })

@@ -2,7 +2,7 @@ import { appendFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { BEGINNING, ChainCheck } from '../../sdk/node/chain.js'
+import { BEGINNING, ChainCheck } from '../../sdk/node/record/chain.js'
 import { stored, storedLines } from '../plugins/activity/support.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
@@ -10,7 +10,7 @@ import { runTurn } from '../support/turns.js'
 const WRITERS = 8
 const MOMENTS = [20, 90, 200, 330]
 
-t.test('a kill during appends loses no entry that somebody was told of, and the chain goes on whole', async t => {
+t.test('a kill during appends loses no acknowledged entry, and the chain stays intact', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)

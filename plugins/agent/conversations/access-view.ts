@@ -1,6 +1,6 @@
 import { refuse, type Caller } from '../../../sdk/index.js'
-import { accessToConversation } from '../../../sdk/node/conversation-reach.js'
-import { limitsOf, refuseReading, type AccessView } from '../../../sdk/node/access-view.js'
+import { accessToConversation } from '../../../sdk/node/access/conversation-reach.js'
+import { limitsOf, refuseReading, type AccessView } from '../../../sdk/node/access/access-view.js'
 import type { Conversation } from '../contract.js'
 
 /** Whose areas bound what a turn reaches: those it had when it said its words, as far as it still holds them. */

@@ -3,7 +3,7 @@ import type { CopyRepo, LandConflict } from '../contract.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from '../turn/engine.js'
 import type { LandedFrame } from '../turn/frames.js'
-import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 
 /** Holds a conversation's turn lock until whoever asked for it goes. */
 export async function* locked(

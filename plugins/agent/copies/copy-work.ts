@@ -2,9 +2,9 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse, type Log } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import { writeAtomic } from '../../../sdk/node/files.js'
-import { git, GitFailure } from '../../../sdk/node/git.js'
-import { tooLarge } from '../../../sdk/node/large-files.js'
+import { writeAtomic } from '../../../sdk/node/files/files.js'
+import { git, GitFailure } from '../../../sdk/node/programs/git.js'
+import { tooLarge } from '../../../sdk/node/files/large-files.js'
 import type { CheckoutSync, CopyRepo, LargeFile } from '../contract.js'
 import type { Branches } from './branches.js'
 import { keeping, type CopyRecord, type CopyStore } from './copy-store.js'
@@ -29,8 +29,8 @@ export interface CopyWorkDeps {
 const MESSAGE = 'Keep uncommitted work'
 
 /**
- * Commits, moves and puts back the work in the trees of private copies, and takes it into the repositories. Callers hold
- * the lock of the copy.
+ * Commits, moves and puts back the work in the trees of private copies, and takes it into the repositories. Callers
+ * hold the lock of the copy.
  */
 export class CopyWork {
   readonly #deps: CopyWorkDeps

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { covers, Refusal, refuse } from '../../../sdk/index.js'
-import type { AccessView } from '../../../sdk/node/access-view.js'
-import { inside } from '../../../sdk/node/paths.js'
+import type { AccessView } from '../../../sdk/node/access/access-view.js'
+import { inside } from '../../../sdk/node/files/paths.js'
 import { wallKind } from '../../../sdk/node/wall/wall.js'
 import type { CopyStart, TurnInput } from '../contract.js'
 import { pinsOf } from '../conversations/pins.js'
@@ -72,7 +72,7 @@ export const messageChecks = (
   },
 })
 
-/** The real place of a path of a message: a path that leads outside is malformed, a path that names nothing is impossible. */
+/** The real place of a path of a message: a path that leads outside is invalid, one without a file unprocessable. */
 const located = async (workspace: string, path: string, field: string, seen?: AccessView): Promise<string> => {
   if (seen?.reach && !(await seen.sees(path)))
     refuse('unprocessable', `${field}: nothing that the turn reaches is named ${path}`)

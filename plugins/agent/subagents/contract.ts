@@ -5,7 +5,7 @@ import type { HelperSession } from './session.js'
 
 /** Agents that a turn started. */
 export interface SubagentCalls {
-  /** Subagents of turns under way and of those that ended within a week, newest first; `before` pages by `startedAt`. */
+  /** Subagents of turns under way, and of turns of the last week, newest first; `before` pages by `startedAt`. */
   'agent.helpers'(input: { conversationId?: string; status?: 'live' | 'all'; limit?: Positive; before?: Millis }): {
     sessions: HelperSession[]
     next?: Millis

@@ -41,7 +41,7 @@ const PATIENCE_MS = 5_000
 const MOST_SUMMARY = 4_000
 
 /**
- * The subagents of one turn: started within its limits, run like turns, waited for, and ended with whoever started them.
+ * The subagents of one turn: started within its limits, run like turns, waited for, and ended with their starter.
  */
 export class Subagents {
   readonly #deps: SubagentsDeps

@@ -1,6 +1,6 @@
 import { explain, Refusal, refuse } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
-import { codeOf } from '../../../sdk/node/paths.js'
+import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'

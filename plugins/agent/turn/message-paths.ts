@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { extname, relative } from 'node:path'
-import type { AccessView } from '../../../sdk/node/access-view.js'
-import { inside } from '../../../sdk/node/paths.js'
+import type { AccessView } from '../../../sdk/node/access/access-view.js'
+import { inside } from '../../../sdk/node/files/paths.js'
 import type { TurnRequest } from '../providers/adapter.js'
 
 const MIMES: { readonly [extension: string]: string } = {

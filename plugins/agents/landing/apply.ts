@@ -3,7 +3,7 @@ import { chmod, copyFile, constants, lstat, mkdir, open, readlink, rename, symli
 import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import { codeOf } from '../../../sdk/node/paths.js'
+import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import { Folder, removeEmpty, sameFile, splitPath, stampOf } from './folder.js'
 import type { Step } from './plan.js'

@@ -1,5 +1,5 @@
 import { refuse, type Host } from '../../../sdk/index.js'
-import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { CheckoutRepo, CheckoutSync } from '../../agent/contract.js'
 import type { ScratchRepos } from '../work/scratch-repos.js'
 import type { SyncReport } from '../contract.js'

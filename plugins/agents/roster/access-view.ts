@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
 import { accessTo, covers, pathOfRepo, refuse, type Context, type Handlers, type Host } from '../../../sdk/index.js'
-import { accessViewFor } from '../../../sdk/node/asked-reach.js'
-import { accessToConversation } from '../../../sdk/node/conversation-reach.js'
-import { refuseReading, type AccessView } from '../../../sdk/node/access-view.js'
+import { accessViewFor } from '../../../sdk/node/access/asked-reach.js'
+import { accessToConversation } from '../../../sdk/node/access/conversation-reach.js'
+import { refuseReading, type AccessView } from '../../../sdk/node/access/access-view.js'
 import type { ConversationState, LandConflict } from '../../agent/contract.js'
 import type { AgentCard, AgentChanges, Agents, SyncReport } from '../contract.js'
 

@@ -1,6 +1,6 @@
 import { Refusal, refuse, type Host } from '../../../sdk/index.js'
-import { accessToConversation } from '../../../sdk/node/conversation-reach.js'
-import type { AccessView } from '../../../sdk/node/access-view.js'
+import { accessToConversation } from '../../../sdk/node/access/conversation-reach.js'
+import type { AccessView } from '../../../sdk/node/access/access-view.js'
 import type { ConversationState } from '../../agent/contract.js'
 import type { AgentCard, Failure, Moved, Roster } from '../contract.js'
 import type { RosterBook } from './roster.js'

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { type Caller, type Context, type Input, refuse, type SocketContext } from '../../../sdk/index.js'
-import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
-import { contains, inside } from '../../../sdk/node/paths.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
+import { contains, inside } from '../../../sdk/node/files/paths.js'
 import type { System, TerminalClientFrame, TerminalServerFrame, TerminalSession } from '../contract.js'
 import { MOST_TEXT, type Backend, type Session, type TerminalSize } from './backend.js'
 import { trimmed } from './drawing.js'
@@ -39,7 +39,7 @@ export interface TerminalsDeps {
   readonly now?: () => number
 }
 
-/** The terminals of the sandbox: what there are, who watches, and how they come and go. */
+/** The terminals of the sandbox: lists, opens and closes them, and connects their viewers. */
 export class Terminals {
   readonly #deps: TerminalsDeps
   readonly #rooms = new Map<string, TerminalFanout>()
@@ -134,7 +134,7 @@ export class Terminals {
     }
   }
 
-  /** Takes a seat before a terminal and answers what it shows from then on. */
+  /** Adds a viewer to a terminal and returns what it shows from then on. */
   async attach(
     { session: name, cols = USUAL.cols, rows = USUAL.rows, cwd }: Attached,
     context: SocketContext<TerminalClientFrame>,
@@ -158,7 +158,7 @@ export class Terminals {
         if (!/^web-[A-Za-z0-9_-]{1,40}$/.test(name)) absent(name)
         await this.open({ name, ...size, ...(cwd !== undefined && { cwd }) }, context)
       }
-      viewer = (await this.#room(name).enter(size)) ?? absent(name)
+      viewer = (await this.#fanout(name).enter(size)) ?? absent(name)
       if (context.signal.aborted) viewer.leave()
       else await this.#deps.recorded('attached', name, context)
     } catch (error) {
@@ -170,7 +170,7 @@ export class Terminals {
     return seated(viewer, leave)
   }
 
-  #room(name: string): TerminalFanout {
+  #fanout(name: string): TerminalFanout {
     const known = this.#rooms.get(name)
     if (known) return known
     const follow = async (listener: TerminalFanout) => (await this.#deps.backend()).follow(name, listener)
@@ -184,7 +184,7 @@ export class Terminals {
     return made
   }
 
-  /** Every session; one that ended long ago goes. */
+  /** Every session; removes those that ended long ago. */
   async #sessions(): Promise<Session[]> {
     const backend = await this.#deps.backend()
     const now = (this.#deps.now ?? Date.now)()
@@ -235,7 +235,7 @@ async function* seated(viewer: Viewer, leave: () => void): AsyncGenerator<Termin
   }
 }
 
-/** Does what a client sends, until it has gone. */
+/** Handles what a client sends, until it disconnects. */
 const obey = async (viewer: Viewer, frames: AsyncIterable<TerminalClientFrame>): Promise<void> => {
   for await (const frame of frames) {
     if (frame.type === 'input') viewer.write(frame.data)

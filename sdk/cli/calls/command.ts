@@ -1,5 +1,5 @@
 import type { Routed } from '../../client.js'
-import { namesSecret } from '../../node/redact.js'
+import { namesSecret } from '../../node/access/redact.js'
 import { connected } from '../connection.js'
 import { inputText } from '../input.js'
 import { SELF } from '../own-name.js'
@@ -59,7 +59,7 @@ const isOwnFlag = ({ name }: Field): boolean => hyphenated(name) in CONNECTION |
 /** Others on this machine see arguments: what nobody may read comes from a file or standard input. */
 const isSecret = ({ name, kind }: Field): boolean => kind === 'text' && namesSecret(name)
 
-/** The fields that are told by their place: the parts of the path, and what else a call requires as one plain value. */
+/** The positional fields: the parts of the path, and the other required fields with a plain value. */
 const placedOf = (fields: readonly Field[]): Field[] =>
   fields.filter(
     field =>

@@ -6,7 +6,7 @@ import type { Conversation, ErrorFrame, Frame, TurnInput } from '../../../plugin
 import { Conversations } from '../../../plugins/agent/conversations/conversations.js'
 import { Engine } from '../../../plugins/agent/turn/engine.js'
 import { framesOf } from '../../../plugins/agent/turn/frame-log.js'
-import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import {
   OUTAGE_TIMES,
   mayResume,
@@ -94,8 +94,7 @@ t.test('the error of an outage says whether and when the turn is run again', asy
   t.same(told(true, 5, now - HOUR + 1_200_000), OUT, 'the next try would come too late')
 })
 
-// The breaker
-// ----------------------------------------------------------------------------------------------------------
+// The breaker --------------------------------------------------------------------------------------------------------
 
 /** Resolves when an event has come so many times more. */
 const counted = (heard: EventEmitter, event: string, count: number) =>

@@ -1,0 +1,137 @@
+/** What stands where a secret was. */
+export const REDACTED = '[redacted]'
+
+const NAMES = [
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'set-cookie',
+  'x-api-key',
+  'x-sandbox-control',
+  'x-sandbox-turn',
+  'x-sandbox-extension',
+  'x-sandbox-run',
+  'ticket',
+  'token',
+  'visitor',
+  'sentry_key',
+  'secret',
+  'password',
+  'passphrase',
+  'api_key',
+  'api-key',
+  'apikey',
+  'access_token',
+  'refresh_token',
+  'id_token',
+  'client_secret',
+  'private_key',
+  'privatekey',
+]
+const QUERY =
+  'ticket|token|visitor|state|code|sentry_key|key|api_?key|access_token|refresh_token|id_token|client_secret|secret|'
+  + 'password|sig|signature'
+/** The form of keys that their issuer marks by how they begin. */
+const MARKED_KEYS = [
+  '(?:sk|rk|pk)[-_][\\w-]{16,}',
+  'gh[opsur]_\\w{20,}',
+  'github_pat_\\w{20,}',
+  'glpat-[\\w-]{16,}',
+  'xox[abeprs]-[\\w-]{10,}',
+  'AKIA[0-9A-Z]{16}',
+]
+/** What stands between the name of a header and its value, in text or in JSON. */
+const BECOMES = String.raw`(?:\\?")?\s*[:=]\s*(?:\\?")?`
+
+/** Forms that give a credential away wherever they stand; what tells it from others stays. */
+const FORMS: readonly (readonly [form: RegExp, instead: string])[] = [
+  [/\bsb([a-z])_[\w-]{8,}(?:\.[\w-]*)?/g, `sb$1_${REDACTED}`],
+  [/\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?/g, REDACTED],
+  [new RegExp(`\\b(?:${MARKED_KEYS.join('|')})`, 'g'), REDACTED],
+  [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1-----|$)/g, REDACTED],
+  [
+    new RegExp(
+      String.raw`\b((?:proxy-)?authorization)(${BECOMES})(?:(?:bearer|basic|digest|negotiate|token)\s+)?[^\s"',;\\]+`,
+      'gi',
+    ),
+    `$1$2${REDACTED}`,
+  ],
+  [
+    new RegExp(
+      String.raw`\b((?:set-)?cookie|x-sandbox-(?:control|turn|extension|run)|x-api-key)(${BECOMES})[^"\r\n\\]+`,
+      'gi',
+    ),
+    `$1$2${REDACTED}`,
+  ],
+  [/\b(bearer)\s+[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],
+  [new RegExp(`([?&;#]|%3f|%26)(${QUERY})(=|%3d)[^&#\\s"'\\\\]*`, 'gi'), `$1$2$3${REDACTED}`],
+  [/:\/\/[^\s/?#"'@]+@/g, `://${REDACTED}@`],
+]
+const FIELD = new RegExp(`("(?:${NAMES.join('|')})"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*"?`, 'gi')
+
+/** A text with every known form of a credential replaced. */
+export const redacted = (text: string): string =>
+  FORMS.reduce((done, [form, instead]) => done.replace(form, instead), text)
+
+/** A line of JSON with every known form of a credential replaced, by what its fields are called too. */
+export const redactedJson = (line: string): string => redacted(line.replace(FIELD, `$1"${REDACTED}"`))
+
+const KEY_LINE = /-----(BEGIN|END) [A-Z ]*PRIVATE KEY-----/g
+const OF_KEY = /^\s*(?:[\w+/=]*|[A-Z][\w-]*: [\w ,-]*)\s*$/
+const LONGEST_KEY = 400
+
+/**
+ * Replaces credentials in lines that come piece by piece, so that a private key is known also where a piece ends within
+ * it.
+ */
+export const redactedPieces = (): ((lines: readonly string[]) => string[]) => {
+  /** Lines that may still be of a key that has begun. */
+  let left = 0
+  return lines => {
+    let from = 0
+    while (from < lines.length && left > 0) {
+      const ends = lines[from]!.match(KEY_LINE)?.[0].includes('END')
+      if (!ends && !OF_KEY.test(lines[from]!)) left = 0
+      else {
+        left = ends ? 0 : left - 1
+        from += 1
+      }
+    }
+    const text = lines.slice(from).join('\n')
+    if (text.match(KEY_LINE)?.at(-1)?.includes('BEGIN')) left = LONGEST_KEY
+    return from < lines.length ? redacted(text).split('\n') : []
+  }
+}
+
+const SECRET = new Set(NAMES)
+
+/** Whether a field of this name holds what nobody may read. */
+export const namesSecret = (name: string): boolean => SECRET.has(name.toLowerCase())
+
+const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g
+/** Joiners stay: letters and signs of many languages are made with them. */
+const UNSEEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}]/gu
+
+/**
+ * Text from outside as data of one field: one line, without control and direction characters, and no longer than so
+ * much.
+ */
+export const asData = (text: string, most: number): string => {
+  const clean = redacted(
+    text
+      .slice(0, 8 * most)
+      .toWellFormed()
+      .replace(BREAKS, ' ')
+      .replace(UNSEEN, ''),
+  )
+  return clean.length > most ? `${clean.slice(0, most - 1).toWellFormed()}…` : clean
+}
+
+const STEERS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
+
+/**
+ * Lines in which whatever could steer a terminal, or reorder a line, is written as its number; JSON stays the same
+ * JSON.
+ */
+export const visible = (text: string): string =>
+  text.replace(STEERS, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
