@@ -140,7 +140,7 @@ export interface PlanInput {
 export interface DelegateInput {
   /** What the subagent is to do, in a few words, for people to read. */
   description: ToolWords<2000>
-  /** What the subagent is told. It knows nothing else of the conversation. */
+  /** The prompt of the subagent. It knows nothing else of the conversation. */
   prompt: ToolWords<1048576>
   /** Starts the subagent and goes on at once; Join waits for it. */
   background?: boolean

@@ -6,7 +6,7 @@ export interface InputSchema extends Shape {
   readonly $defs?: { readonly [name: string]: Shape }
 }
 
-/** What a model is told of a tool. */
+/** The description of a tool for a model. */
 export interface ToolSchema {
   readonly name: string
   readonly description: string
@@ -15,7 +15,7 @@ export interface ToolSchema {
 
 const COMPONENTS = '#/components/schemas/'
 
-/** What a model is told of the tool of a name. */
+/** The description of the tool of a name. */
 export const schemaOf = (name: string): ToolSchema => {
   const { components, functions } = toolInputs.schema()
   const { description = '', parameters } = functions.find(call => call.name === name)!

@@ -88,7 +88,7 @@ export type Misfit = (path: string, expected: string, found: unknown) => never
 /** A tool of the sandbox. `describe` and `run` are given what `check` returned. */
 export interface Tool<Input extends object = object> {
   readonly category: ToolCategory
-  /** What a model is told of the tool. It costs time to build, so it is built when it is asked for. */
+  /** The description of the tool for a model. It costs time to build, so it is built on request. */
   schema(): ToolSchema
   /** The input without undeclared fields; a refusal names the field, what was expected and what was found. */
   check(input: unknown): Input
