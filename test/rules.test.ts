@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -409,6 +409,33 @@ const laxBreaches = (sources: readonly Source[]): string[] =>
     }),
   )
 
+/** Files of the kernel and the sdk that may know groups: the types of all calls, and two calls made for groups. */
+const KNOWS_GROUPS = /^sdk\/(?:api\.ts|cli\/|cli\.ts|node\/record\/record\.ts|node\/access\/asked-reach\.ts)/
+
+/** Calls, events, domains and ticket purposes of groups that the kernel or the sdk name. */
+const groupBreaches = (sources: readonly Source[], groups: readonly PluginManifest[]): string[] => {
+  const calls = new Set(groups.flatMap(({ routes, calls }) => [...Object.keys(routes), ...calls]))
+  const words = new Set(
+    groups.flatMap(({ name, domains, points = [], routes }) => [
+      name,
+      ...domains,
+      ...points,
+      ...Object.values(routes).flatMap(({ ticket }) => (ticket ? [ticket.for] : [])),
+    ]),
+  )
+  return sources
+    .filter(({ file }) => /^(?:kernel|sdk)\//.test(file) && !KNOWS_GROUPS.test(file))
+    .flatMap(source =>
+      nodesOf(source).flatMap(node => {
+        const text = literal(node)
+        const known =
+          text !== undefined
+          && (calls.has(text) || (ts.isLiteralTypeNode(node.parent) && words.has(text)) || /plugins\/[a-z]/.test(text))
+        return known ? [`${source.file} names ${text}, which belongs to a group`] : []
+      }),
+    )
+}
+
 /** Paths that exist on one machine only: a home folder, or a work folder at the top. */
 const PLACE = /(?<![\w.}/:-])(?:\/(?:home|Users|root|work|workspaces)\/[\w.-]+|[A-Z]:\\\\?Users\\)/
 
@@ -601,6 +628,25 @@ t.test('a missing, superfluous or hidden permission is found', t => {
     exactly('a declares d.e and never makes it'),
     'a type makes no call',
   )
+  t.end()
+})
+
+t.test('a kernel or sdk file that names a call, a domain or a folder of a group is found', t => {
+  const group = parseManifest(
+    JSON.stringify({
+      ...JSON.parse(readFileSync('manifests/logs.json', 'utf8')),
+      calls: ['logs.inner'],
+      domains: ['lines'],
+    }),
+    'logs.json',
+  )
+  const found = (file: string, line: string) => groupBreaches([at(file, line)], [group]).length
+  t.equal(found('kernel/a.ts', "await call('GET /logs')"), 1)
+  t.equal(found('sdk/a.ts', "await call('logs.inner')"), 1)
+  t.equal(found('sdk/a.ts', "type Domain = 'lines'"), 1)
+  t.equal(found('sdk/a.ts', "const folder = 'plugins/logs'"), 1)
+  t.equal(found('sdk/a.ts', "const folder = join(data, 'logs', 'lines')"), 0, 'a plain word is no name of a group')
+  t.equal(found('sdk/api.ts', "await call('GET /logs')"), 0)
   t.end()
 })
 
