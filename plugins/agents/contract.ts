@@ -22,7 +22,6 @@ import type {
   Synced,
   TwoSides,
 } from './work/contract.js'
-import { examples } from './examples.js'
 
 export type * from './roster/contract.js'
 export type * from './work/contract.js'
@@ -347,5 +346,4 @@ export const agents: Contract<Agents> = {
   schema: () => typia.json.application<Agents>(),
   request: typia.misc.createValidatePrune<Requests<Agents>>(),
   reply: () => typia.createValidate<Replies<Agents>>(),
-  examples,
 }

@@ -1,4 +1,4 @@
-import { covers, refuse, type Host } from '../../sdk/index.js'
+import { covers, refuse, type Contract, type Host } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import type { AccessView } from '../../sdk/node/access/access-view.js'
 import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
@@ -8,6 +8,7 @@ import { Marks } from './roster/marks.js'
 import { changesOf } from './work/changes.js'
 import { conflictsOf } from './landing/conflicts.js'
 import { agents, type Agents, type AgentCard, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
+import { examples } from './examples.js'
 import { fileSides } from './work/file-sides.js'
 import { asRefusal, checkReader, Fleet, withBranch } from './roster/fleet.js'
 import { Refs } from './work/git-folders.js'
@@ -30,7 +31,7 @@ import {
 import { BranchStatuses } from './work/branch-status.js'
 import { Syncing } from './landing/sync.js'
 
-export const contract = agents
+export const contract: Contract<Agents> = { ...agents, examples }
 
 export const activate = async (host: Host): Promise<void> => {
   const { workspace, folder } = host.place

@@ -2,7 +2,6 @@ import { refuse, type Caller } from '../../../sdk/index.js'
 import { accessToConversation } from '../../../sdk/node/access/conversation-reach.js'
 import { limitsOf, refuseReading, type AccessView } from '../../../sdk/node/access/access-view.js'
 import type { Conversation } from '../contract.js'
-import type { Conversations } from './conversations.js'
 
 /** Whose areas bound what a turn reaches: those it had when it said its words, as far as it still holds them. */
 export interface AccessLimits {
@@ -20,7 +19,7 @@ export const limitsOfTurn = (caller: Caller): AccessLimits | undefined => {
   return areas && { areas, ...(email !== undefined && { email }) }
 }
 
-/** Refuses a conversation that does not exist for a caller, in the words for one that nobody has. */
+/** Refuses a conversation that does not exist for a caller, in the words for an unknown conversation. */
 export const refuseUnknown = (id: string): never =>
   refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
 
@@ -36,7 +35,7 @@ export const assertVisible = async (seen: AccessView, conversation: Seen, works:
 
 /** The same for the conversation of an id. */
 export const assertVisibleIn =
-  (conversations: Pick<Conversations, 'get'>, look: ViewOf) =>
+  (conversations: { get(id: string): Conversation }, look: ViewOf) =>
   async (id: string, caller: Caller, works = true): Promise<Conversation> => {
     const conversation = conversations.get(id)
     await assertVisible(await look(caller), conversation, works)

@@ -18,9 +18,9 @@ export interface EraserDeps {
    * purged one its logs too.
    */
   readonly clear: (conversation: Conversation, purged: boolean) => Promise<void>
-  /** Hears of a run that waited and never starts. */
+  /** Called for a run that waited and never starts. */
   readonly withdrawn: (run: string) => void
-  /** Hears of what was completed after a restart: nobody waits for an answer to it any more. */
+  /** Called for what was completed after a restart: nobody waits for an answer to it any more. */
   readonly completed: (leaving: Leaving) => void
 }
 
