@@ -1,15 +1,16 @@
-import { covers, refuse, type Host } from '../../sdk/index.js'
+import { covers, refuse, type Host, type Ok } from '../../sdk/index.js'
+import { requireBranch } from '../../sdk/node/conversation-branch.js'
 import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
 import type { AccessView } from '../../sdk/node/access-view.js'
-import type { CheckoutRepo, LandConflict } from '../agent/contract.js'
+import { cardFor, cardsFor } from '../../sdk/node/card-view.js'
+import type { CheckoutRepo, ConversationState, LandConflict } from '../agent/contract.js'
 import { Archive } from './roster/archive.js'
 import { ScratchRepos } from './work/scratch-repos.js'
-import { Marks } from './roster/marks.js'
 import { changesOf } from './work/changes.js'
 import { conflictsOf } from './landing/conflicts.js'
 import { agents, type Agents, type AgentCard, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
 import { fileSides } from './work/file-sides.js'
-import { asRefusal, checkReader, Fleet, withBranch } from './roster/fleet.js'
+import { asRefusal, Fleet } from './roster/fleet.js'
 import { Refs } from './work/git-folders.js'
 import { LandingRecords } from './landing/record.js'
 import { lookAt, takenOver } from './work/repository.js'
@@ -17,16 +18,7 @@ import { LandedEvents } from './roster/landed-events.js'
 import { Retention } from './roster/retention.js'
 import { RosterBook } from './roster/roster.js'
 import { RunNotes } from './work/run-notes.js'
-import {
-  cardFor,
-  cardsFor,
-  changesFor,
-  withAccessView,
-  reportsFor,
-  seesFile,
-  within,
-  type ViewingHandlers,
-} from './roster/access-view.js'
+import { changesFor, withAccessView, reportsFor, seesFile, type ViewingHandlers } from './roster/access-view.js'
 import { BranchStatuses } from './work/branch-status.js'
 import { Syncing } from './landing/sync.js'
 
@@ -56,14 +48,13 @@ export const activate = async (host: Host): Promise<void> => {
   const conversations = async () => (await host.call('agent.conversations')).conversations
   const conversation = (id: string) => host.call('agent.conversation', { id })
   const roster = new RosterBook({ files: host.files, standings, conversations, conversation, notes })
-  const archive = new Archive({ host, roster, notes, standings, conversations })
-  const marks = new Marks({ host, roster, notes, standings, conversations, now: Date.now })
+  const archive = new Archive({ host, roster, conversations })
   await Promise.all([notes.open(), roster.open(), standings.open()])
 
   /** One conversation with its branch and the repositories of its copy. */
   const work = async (id: string) => {
     const state = await host.call('agent.conversation', { id })
-    const branch = withBranch(state, 'there is nothing to compare')
+    const branch = requireBranch(state.conversation, 'there is nothing to compare')
     const { repos } = await host.call('checkouts.repos', { id })
     // What is all on the branch is read there: a copy with many files takes long to look through.
     const shown = notes.holdsAll(state)
@@ -152,15 +143,17 @@ export const activate = async (host: Host): Promise<void> => {
   const syncing = new Syncing({ host, turns, benches, refs, standings })
   const recorded = new LandedEvents(host)
 
-  /** A card as its asker is shown it. */
+  /** A card as the caller may see it. */
   const shown = async (seen: AccessView, card: Promise<AgentCard>) => cardFor(seen, await card)
 
-  /** The ids of those that an asker who names none means; undefined: all. */
-  const meant = async (ids: string[] | undefined, seen: AccessView): Promise<string[] | undefined> => {
-    if (ids || !seen.reach) return ids
-    return (await within(seen, await conversations(), true))
-      .filter(({ conversation }) => conversation.archivedAt === undefined)
-      .map(({ conversation }) => conversation.id)
+  const assertOutstanding = async (state: ConversationState): Promise<Ok> => {
+    const { id } = state.conversation
+    await notes.commit(state)
+    const { work } = await standings.of(state.conversation)
+    const failure = notes.failure(id)
+    if (failure !== undefined) refuse('dependency', `the work of ${id} is not on its branch yet: ${failure}`)
+    if (work !== 'outstanding') refuse('conflict', `nothing of ${id} is outstanding: there is nothing to ask for`)
+    return { ok: true }
   }
 
   const handlers: ViewingHandlers<Agents> = {
@@ -170,14 +163,6 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'GET /agents/{id}': async ({ id }, _context, seen) =>
       shown(seen, roster.card(await host.call('agent.conversation', { id }))),
-    'GET /agents/{id}/transcript': async ({ id, limit, before }, { caller }) => {
-      checkReader(await host.call('agent.conversation', { id }), caller)
-      return host.call('agent.transcript', {
-        id,
-        ...(limit !== undefined && { limit }),
-        ...(before !== undefined && { before }),
-      })
-    },
     'GET /agents/{id}/diff': async ({ id }, { signal }, seen) => changesFor(seen, await diff(id, signal)),
     'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }, seen) => sides(id, repo, path, seen, signal),
     'GET /agents/{id}/conflicts': ({ id, repo, path }, { signal }, seen) => {
@@ -187,14 +172,12 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, context) => {
       const result = await fleet.land({ ...order, span, force, mode }, context.signal)
-      if (result.landed) await marks.answered(order.id)
       await recorded.landing(order.id, result, context)
       return result
     },
     'POST /agents/land': async ({ ids, mode = 'check' }, context) => {
       const results = await fleet.landMany(ids, mode, context.signal)
       for (const { id, result } of results) {
-        if (result?.landed) await marks.answered(id)
         if (result) await recorded.landing(id, result, context)
       }
       return { results }
@@ -206,47 +189,14 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /agents/{id}/discard': ({ id }, context) =>
       recorded.around('agent.discarded', id, context, () => fleet.discard(id, context.signal)),
     'GET /agents/archived': ({ limit, before }, _context, seen) => archive.list(seen, limit, before),
-    'GET /agents/search': async (input, _context, seen) => {
-      const found = await host.call('agent.search', input)
-      if (!seen.reach) return found
-      const ids = new Set((await within(seen, await conversations())).map(({ conversation }) => conversation.id))
-      return { ...found, matches: found.matches.filter(({ id }) => ids.has(id)), scanned: ids.size }
-    },
-    'POST /agents/{id}/place': ({ id, text }, context) =>
-      recorded.around('agent.placed', id, context, () =>
-        host.call('agent.place', { id, text, by: context.caller.actor }),
-      ),
-    'POST /agents/{id}/rename': ({ id, title }, _context, seen) => shown(seen, marks.rename(id, title)),
-    'POST /agents/{id}/seen': ({ id }, _context, seen) => shown(seen, marks.seen(id)),
-    'POST /agents/seen': async ({ ids }, _context, seen) => {
-      const { agents: all, ...rest } = await marks.seenAll(await meant(ids, seen))
-      return { ...rest, agents: await cardsFor(seen, all) }
-    },
-    'POST /agents/{id}/auto-land': ({ id, autoLand }, context) =>
-      recorded.around('agent.autoland', id, context, () => marks.autoLand(id, autoLand), { extra: { autoLand } }),
-    'POST /agents/{id}/resume-after-outage': ({ id, resumeAfterOutage }, _context, seen) =>
-      shown(seen, marks.resumeAfterOutage(id, resumeAfterOutage)),
-    'POST /agents/{id}/request-land': ({ id }, context, seen) =>
-      recorded.around('agent.land_requested', id, context, () => shown(seen, marks.requestLand(id, context.caller))),
-    'GET /agents/{id}/queue': ({ id }) => host.call('agent.queue', { id }),
-    'DELETE /agents/{id}/queue/{messageId}': input => host.call('agent.unqueue', input),
-    'POST /agents/{id}/queue/order': input => host.call('agent.orderQueue', input),
-    'POST /agents/archive': async ({ ids }, context, seen) => {
-      const { moved, ...rest } = await archive.put(ids, seen)
-      for (const { id } of moved) await recorded.of('agent.archived', id, context)
-      return { ...rest, moved: await cardsFor(seen, moved) }
-    },
-    'POST /agents/unarchive': async ({ ids }, _context, seen) => {
-      const { moved, ...rest } = await archive.takeBack(ids)
-      return { ...rest, moved: await cardsFor(seen, moved) }
-    },
-    'POST /agents/purge': async ({ ids }, context) => {
-      const result = await archive.purge(ids)
-      if (result.removed.length > 0)
-        await recorded.did('agent.purged', context, { extra: { count: result.removed.length, ids: result.removed } })
-      return result
-    },
     'agents.cards': ({ ids }) => roster.some(ids),
+    'agents.card': ({ state }) => roster.card(state),
+    'agents.moved': async ({ states }) => {
+      const { rev } = await roster.read()
+      return { moved: await roster.cards(states), rev }
+    },
+    'agents.finished': async () => ({ ids: await archive.finished() }),
+    'agents.assertOutstanding': ({ state }) => assertOutstanding(state),
   }
   await host.serve(agents, withAccessView(host, handlers))
   host.on('conversation.gone', ({ conversationId: id, how }) => {
@@ -254,9 +204,18 @@ export const activate = async (host: Host): Promise<void> => {
     notes
       .forget(id)
       .catch(error =>
-        host.log.warn('a note on a conversation that is gone stays', { conversation: id, error: String(error) }),
+        host.log.warn('deleting the note on a conversation failed', { conversation: id, error: String(error) }),
       )
     host.emit('agent.removed', { agentId: id, how })
+  })
+  host.on('conversation.archived', ({ conversationId: id, run }) => {
+    if (run !== undefined)
+      notes
+        .noteCommitted(id, run)
+        .catch(error =>
+          host.log.warn('noting that all work is on the branch failed', { conversation: id, error: String(error) }),
+        )
+    host.emit('agent.archived', { agentId: id })
   })
   host.on('turn.settled', ({ conversationId: id, run, taken }) => {
     // A conversation may be gone by the time its end is heard of.

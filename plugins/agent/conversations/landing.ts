@@ -49,7 +49,7 @@ export const landed = async (
   await conversations.update(id, {
     repos: merged,
     conflicts: conflicts?.length ? conflicts : undefined,
-    updatedAt: Date.now(),
+    ...((frame || conflicts || repos.length > 0) && { updatedAt: Date.now() }),
     ...(!conflicts?.length && { landRequested: undefined }),
     ...(whole && { landsAlone: true }),
   })

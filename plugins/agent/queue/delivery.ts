@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { refuse } from '../../../sdk/index.js'
 import type { Caller } from '../../../sdk/index.js'
-import { accessToConversation, reachesAll, worksEverywhere } from '../../../sdk/node/conversation-reach.js'
+import {
+  accessToConversation,
+  assertVisible,
+  reachesAll,
+  refuseUnknown,
+  worksEverywhere,
+} from '../../../sdk/node/conversation-reach.js'
 import { refuseReading, type AccessView } from '../../../sdk/node/access-view.js'
 import { isFull } from '../../../sdk/node/disk.js'
 import { canAnswerCards, assertReaches, mayReach, type Sender } from '../conversations/access.js'
@@ -15,7 +21,7 @@ import { notesOf, preambleOf } from '../turn/preamble.js'
 import type { Providers } from '../providers/providers.js'
 import { MOST_WAITING, answerOf, shownMessages, type LedgerRow, type Queue } from './queue.js'
 import type { RunMessage } from '../turn/run-entry.js'
-import { limitsOfTurn, refuseUnknown, assertVisible, type ViewOf } from '../conversations/access-view.js'
+import { limitsOfTurn, type ViewOf } from '../conversations/access-view.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import type { Turn } from '../turn/turn.js'
 import { differs, optionsOf } from '../turn/options.js'

@@ -1,9 +1,10 @@
 import { refuse, type Host } from '../../../sdk/index.js'
+import { requireBranch } from '../../../sdk/node/conversation-branch.js'
 import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 import type { CheckoutRepo, CheckoutSync } from '../../agent/contract.js'
 import type { ScratchRepos } from '../work/scratch-repos.js'
 import type { SyncReport } from '../contract.js'
-import { asRefusal, withBranch } from '../roster/fleet.js'
+import { asRefusal } from '../roster/fleet.js'
 import type { Refs } from '../work/git-folders.js'
 import { branchOf, lookAt } from '../work/repository.js'
 import { holding } from '../work/run-notes.js'
@@ -34,7 +35,8 @@ export class Syncing {
   /** Brings a conversation's branch up to date; answers the repositories that were behind. */
   async sync(id: string, signal: AbortSignal): Promise<SyncReport[]> {
     const { host, standings, turns } = this.#deps
-    const branch = withBranch(await host.call('agent.conversation', { id }), 'it sees the main line as it is')
+    const { conversation } = await host.call('agent.conversation', { id })
+    const branch = requireBranch(conversation, 'it sees the main line as it is')
     const check = async () => {
       const { live } = await host.call('agent.conversation', { id })
       if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, or wait until it has ended`)

@@ -1,10 +1,10 @@
 import { posix } from 'node:path'
-import { accessTo, covers, pathOfRepo, refuse, type Context, type Handlers, type Host } from '../../../sdk/index.js'
+import { accessTo, covers, pathOfRepo, type Context, type Handlers, type Host } from '../../../sdk/index.js'
 import { accessViewFor } from '../../../sdk/node/asked-reach.js'
-import { accessToConversation } from '../../../sdk/node/conversation-reach.js'
-import { refuseReading, type AccessView } from '../../../sdk/node/access-view.js'
+import { accessToConversation, assertVisible } from '../../../sdk/node/conversation-reach.js'
+import type { AccessView } from '../../../sdk/node/access-view.js'
 import type { ConversationState, LandConflict } from '../../agent/contract.js'
-import type { AgentCard, AgentChanges, Agents, SyncReport } from '../contract.js'
+import type { AgentChanges, Agents, SyncReport } from '../contract.js'
 
 type SightHost = Pick<Host, 'call' | 'serves' | 'place'>
 
@@ -14,9 +14,7 @@ type SightHost = Pick<Host, 'call' | 'serves' | 'place'>
  */
 const checkOne = async (host: SightHost, seen: AccessView, id: string, works: boolean): Promise<void> => {
   const { conversation } = await host.call('agent.conversation', { id })
-  const access = await accessToConversation(seen, conversation)
-  if (access === undefined) refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
-  if (works && access === 'read') refuseReading(id)
+  await assertVisible(seen, conversation, works)
 }
 
 type Named = { readonly id?: string; readonly ids?: readonly string[] } | undefined
@@ -54,20 +52,6 @@ export const within = async (
   if (!seen.reach) return [...states]
   const found = await Promise.all(states.map(({ conversation }) => accessToConversation(seen, conversation)))
   return states.filter((_, at) => (works ? found[at] === 'work' : found[at] !== undefined))
-}
-
-/** A card as somebody with this sight is shown it: figures over whole repositories tell of what lies outside. */
-export const cardFor = (seen: AccessView, card: AgentCard): AgentCard => {
-  if (accessTo(seen.reach, '.') !== undefined) return card
-  const { diff: _diff, landedPresence: _presence, ...rest } = card
-  return rest
-}
-
-/** The cards that are there for whoever sees this. */
-export const cardsFor = async (seen: AccessView, cards: readonly AgentCard[]): Promise<AgentCard[]> => {
-  if (!seen.reach) return [...cards]
-  const found = await Promise.all(cards.map(card => accessToConversation(seen, card)))
-  return cards.filter((_, at) => found[at] !== undefined).map(card => cardFor(seen, card))
 }
 
 /** Whether a file of a repository lies inside. */

@@ -1,4 +1,5 @@
-import { Refusal, refuse, type Caller, type Host, type Ok } from '../../../sdk/index.js'
+import { Refusal, refuse, type Host, type Ok } from '../../../sdk/index.js'
+import { requireBranch } from '../../../sdk/node/conversation-branch.js'
 import { isClosed, isFull } from '../../../sdk/node/disk.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { GitFailure } from '../../../sdk/node/git.js'
@@ -7,7 +8,7 @@ import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 import { codeOf } from '../../../sdk/node/paths.js'
 import { placesOfConversation, type ConversationPlace } from '../../../sdk/node/conversation-reach.js'
 import { WorkspacePaths } from '../../../sdk/node/workspace-paths.js'
-import type { CheckoutRepo, ConversationState, CopyRepo, LandConflict } from '../../agent/contract.js'
+import type { CheckoutRepo, CopyRepo, LandConflict } from '../../agent/contract.js'
 import type { LandChoice, LandMode, LandOutcome, LandPath, LandResult, RepoPaths } from '../contract.js'
 import { gitFolders } from '../work/git-folders.js'
 import { endLanding } from '../landing/apply.js'
@@ -61,21 +62,6 @@ export const asRefusal = (error: unknown): unknown => {
   return error
 }
 
-/** A conversation with a branch; one that works in the shared tree has nothing to compare or land. */
-export const withBranch = ({ conversation }: ConversationState, instead: string): string =>
-  conversation.branch
-  ?? refuse('unprocessable', `${conversation.id} works in the shared tree and has no branch of its own: ${instead}`)
-
-/** Refuses an editor token a conversation it did not open. */
-export const checkReader = ({ conversation }: ConversationState, caller: Caller): void => {
-  if (caller.kind !== 'token' || caller.scope !== 'editor') return
-  if (caller.tokenId !== undefined && conversation.openedByToken === caller.tokenId) return
-  refuse(
-    'forbidden',
-    'a token of scope editor reads only conversations it opened itself: use a token of scope read, drive or land',
-  )
-}
-
 /** What is known of a conversation whose landing is told. */
 interface Told {
   readonly id: string
@@ -87,6 +73,8 @@ interface Told {
   readonly settled: string | undefined
   /** What did not fit the last time. */
   readonly had: readonly LandConflict[]
+  /** Somebody asked for the landing. */
+  readonly requested: boolean
   readonly mode: LandMode
 }
 
@@ -105,7 +93,8 @@ export class Fleet {
   async land(order: LandOrder, signal: AbortSignal): Promise<LandResult> {
     const { host, turns } = this.#deps
     const wishes = wishesOf(order.only, order.choices)
-    withBranch(await host.call('agent.conversation', { id: order.id }), 'what it did is in the tree already')
+    const { conversation } = await host.call('agent.conversation', { id: order.id })
+    requireBranch(conversation, 'what it did is in the tree already')
     return turns
       .with(order.id, () => this.#withoutTurns(order, signal, () => this.#land(order, wishes, signal)), signal)
       .catch(error => Promise.reject(asRefusal(error)))
@@ -135,8 +124,9 @@ export class Fleet {
 
   /** Throws a conversation's work away. */
   async discard(id: string, signal: AbortSignal): Promise<Ok> {
-    const { host, notes, standings, turns } = this.#deps
-    withBranch(await host.call('agent.conversation', { id }), 'archive it instead')
+    const { host, turns } = this.#deps
+    const { conversation } = await host.call('agent.conversation', { id })
+    requireBranch(conversation, 'archive it instead')
     return turns.with(
       id,
       async () => {
@@ -144,9 +134,6 @@ export class Fleet {
         if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then discard`)
         await host.call('agent.discard', { id })
         failpoint('agents.discard.told')
-        standings.forget(id)
-        await notes.forget(id)
-        host.emit('agent.removed', { agentId: id, how: 'discarded' })
         return { ok: true }
       },
       signal,
@@ -206,7 +193,7 @@ export class Fleet {
   async #land({ id, span, mode }: LandOrder, wishes: Wishes | undefined, signal: AbortSignal): Promise<LandResult> {
     const { host } = this.#deps
     const { conversation, live } = await host.call('agent.conversation', { id })
-    const branch = withBranch({ conversation, waiting: 0, queuePaused: false }, 'what it did is in the tree already')
+    const branch = requireBranch(conversation, 'what it did is in the tree already')
     const { repos: before } = await host.call('checkouts.repos', { id })
     for (const repo of before) this.#checkFree(repo)
     const attached = before.some(({ copy }) => copy !== undefined)
@@ -238,6 +225,7 @@ export class Fleet {
       place: conversation,
       settled,
       had: conversation.conflicts ?? [],
+      requested: conversation.landRequested !== undefined,
       mode,
     }
     const result = await this.#tell(landing, repos, done, failure)
@@ -298,7 +286,7 @@ export class Fleet {
 
   /** Writes down and announces what became of the repositories that were reached. */
   async #tell(
-    { id, branch, title, place, settled, had, mode }: Told,
+    { id, branch, title, place, settled, had, requested, mode }: Told,
     repos: readonly CheckoutRepo[],
     done: readonly RepoLanding[],
     failure: unknown,
@@ -320,6 +308,9 @@ export class Fleet {
       const frame = { kind: 'landed' as const, landed, ...listed, ...(held && { held }) }
       const whole = failure === undefined && settled !== undefined && { settled }
       await host.call('agent.landed', { id, repos: outcomes, ...listed, frame, ...whole })
+    } else if (requested && landed && failure === undefined) {
+      // All of it is in the tree already: nobody waits for a landing any more.
+      await host.call('agent.landed', { id, repos: [] })
     }
     failpoint('agents.landing.told')
     for (const { record } of done) if (record) await records.remove(record)
