@@ -24,6 +24,11 @@ import { Syncing } from './landing/sync.js'
 
 export const contract = agents
 
+const subjectOf = (conversationId: string, title: string | undefined) => ({
+  conversationId,
+  ...(title !== undefined && { title }),
+})
+
 export const activate = async (host: Host): Promise<void> => {
   const { workspace, folder } = host.place
   const benches = new ScratchRepos(folder)
@@ -171,23 +176,25 @@ export const activate = async (host: Host): Promise<void> => {
       return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, seen, signal)
     },
     'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, context) => {
-      const result = await fleet.land({ ...order, span, force, mode }, context.signal)
-      await recorded.landing(order.id, result, context)
+      const { result, title } = await fleet.land({ ...order, span, force, mode }, context.signal)
+      await recorded.landing(subjectOf(order.id, title), result, context)
       return result
     },
     'POST /agents/land': async ({ ids, mode = 'check' }, context) => {
-      const results = await fleet.landMany(ids, mode, context.signal)
-      for (const { id, result } of results) {
-        if (result) await recorded.landing(id, result, context)
-      }
-      return { results }
+      const landed = await fleet.landMany(ids, mode, context.signal)
+      for (const { id, result, title } of landed)
+        if (result) await recorded.landing(subjectOf(id, title), result, context)
+      return { results: landed.map(({ title: _title, ...outcome }) => outcome) }
     },
     'POST /agents/{id}/sync': async ({ id }, { signal }, seen) => {
       const repos = reportsFor(seen, await syncing.sync(id, signal))
       return { repos, agent: await shown(seen, roster.card(await host.call('agent.conversation', { id }))) }
     },
-    'POST /agents/{id}/discard': ({ id }, context) =>
-      recorded.around('agent.discarded', id, context, () => fleet.discard(id, context.signal)),
+    'POST /agents/{id}/discard': async ({ id }, context) => {
+      const title = await fleet.discard(id, context.signal)
+      await recorded.discard(subjectOf(id, title), context)
+      return { ok: true }
+    },
     'GET /agents/archived': ({ limit, before }, _context, seen) => archive.list(seen, limit, before),
     'agents.cards': ({ ids }) => roster.some(ids),
     'agents.card': ({ state }) => roster.card(state),

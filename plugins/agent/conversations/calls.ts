@@ -19,7 +19,7 @@ export interface ConversationCallsDeps extends RewindDeps {
 
 /** Serves conversations and their records. */
 export const conversationCalls = (deps: ConversationCallsDeps): Handlers<ConversationCalls> => {
-  const { host, engine, conversations, eraser, locks, look } = deps
+  const { host, engine, conversations, copies, eraser, locks, look } = deps
   const see = assertVisibleIn(conversations, look)
   return {
     'POST /agent/rewind': async (input, context) => {
@@ -38,7 +38,8 @@ export const conversationCalls = (deps: ConversationCallsDeps): Handlers<Convers
       return { ids: found.flat() }
     },
     'agent.conversation': ({ id }) => engine.state(conversations.get(id)),
-    'agent.lock': ({ id }, { signal }) => locked(locks, conversations.get(id).id, signal),
+    'agent.lock': ({ id }, { signal }) =>
+      locked({ locks, conversations, copies, engine }, conversations.get(id).id, signal),
     'agent.landed': input => ok(landed({ engine, conversations }, input)),
     'agent.discard': ({ id }) => ok(engine.discard(conversations.get(id).id, () => eraser.erase(id, false))),
   }

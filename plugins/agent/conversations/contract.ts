@@ -1,6 +1,7 @@
 import type { Stream } from '../../../sdk/contract.js'
 import type { Count, Ok, Text } from '../../../sdk/types.js'
 import type { ConversationState, CopyRepo } from './conversation.js'
+import type { CheckoutRepo } from '../copies/contract.js'
 import type { ConversationId, Frame, LandConflict, RunId } from '../turn/frames.js'
 
 /** Where words were found: the line they stand in, and who said it. */
@@ -19,6 +20,13 @@ export interface Matches {
   scanned: Count
   /** The index is still being built: the answer can grow. */
   indexing: boolean
+}
+
+/** A conversation whose turn lock is held, with the repositories of its copy. */
+export interface HeldConversation {
+  held: true
+  state: ConversationState
+  repos: CheckoutRepo[]
 }
 
 /** Conversations and their records. */
@@ -46,8 +54,11 @@ export interface ConversationCalls {
   /** One conversation with its live turn. */
   'agent.conversation'(input: { id: string }): ConversationState
 
-  /** Holds the conversation's turn lock while the stream is open: no turn starts, no other landing runs. */
-  'agent.lock'(input: { id: string }): Stream<{ held: true }>
+  /**
+   * Holds the conversation's turn lock while the stream is open: no turn starts, no other landing runs. Its one event
+   * is the conversation as it is under the lock.
+   */
+  'agent.lock'(input: { id: string }): Stream<HeldConversation>
 
   /**
    * Writes down what a landing did: tips per repository, conflicts; adds the frame `landed` to a live run. Without

@@ -1,7 +1,7 @@
 import { refuse, type Host } from '../../../sdk/index.js'
 import { requireBranch } from '../../../sdk/node/conversation-branch.js'
 import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
-import type { CheckoutRepo, CheckoutSync } from '../../agent/contract.js'
+import type { CheckoutRepo, CheckoutSync, ConversationState } from '../../agent/contract.js'
 import type { ScratchRepos } from '../work/scratch-repos.js'
 import type { SyncReport } from '../contract.js'
 import { asRefusal } from '../roster/fleet.js'
@@ -24,6 +24,10 @@ export interface SyncDeps {
 const namesOf = (changes: readonly TreeChange[]): Set<string> =>
   new Set(changes.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])))
 
+const assertNoTurn = ({ conversation: { id }, live }: ConversationState): void => {
+  if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, or wait until it has ended`)
+}
+
 /** Brings branches onto today's main line while no turn runs. */
 export class Syncing {
   readonly #deps: SyncDeps
@@ -35,25 +39,19 @@ export class Syncing {
   /** Brings a conversation's branch up to date; answers the repositories that were behind. */
   async sync(id: string, signal: AbortSignal): Promise<SyncReport[]> {
     const { host, standings, turns } = this.#deps
-    const { conversation } = await host.call('agent.conversation', { id })
-    const branch = requireBranch(conversation, 'it sees the main line as it is')
-    const check = async () => {
-      const { live } = await host.call('agent.conversation', { id })
-      if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, or wait until it has ended`)
-    }
-    await check()
+    const before = await host.call('agent.conversation', { id })
+    const branch = requireBranch(before.conversation, 'it sees the main line as it is')
+    assertNoTurn(before)
     return turns.with(
       id,
       () =>
-        holding(host, id, signal, async () => {
-          await check()
-          const { repos } = await host.call('checkouts.sync', { id })
+        holding(host, id, signal, async ({ state }) => {
+          assertNoTurn(state)
+          const { reports: synced, repos } = await host.call('checkouts.sync', { id })
           standings.forget(id)
-          const now = new Map(
-            (await host.call('checkouts.repos', { id })).repos.map(checkout => [checkout.repo, checkout]),
-          )
+          const now = new Map(repos.map(checkout => [checkout.repo, checkout]))
           const reports: SyncReport[] = []
-          for (const done of repos) reports.push(await this.#report(done, now.get(done.repo), branch, signal))
+          for (const done of synced) reports.push(await this.#report(done, now.get(done.repo), branch, signal))
           return reports
         }),
       signal,

@@ -1,4 +1,4 @@
-import { Refusal, refuse, type Host, type Ok } from '../../../sdk/index.js'
+import { Refusal, refuse, type Host } from '../../../sdk/index.js'
 import { requireBranch } from '../../../sdk/node/conversation-branch.js'
 import { isClosed, isFull } from '../../../sdk/node/disk.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
@@ -8,7 +8,7 @@ import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
 import { codeOf } from '../../../sdk/node/paths.js'
 import { placesOfConversation, type ConversationPlace } from '../../../sdk/node/conversation-reach.js'
 import { WorkspacePaths } from '../../../sdk/node/workspace-paths.js'
-import type { CheckoutRepo, CopyRepo, LandConflict } from '../../agent/contract.js'
+import type { CheckoutRepo, ConversationState, CopyRepo, HeldConversation, LandConflict } from '../../agent/contract.js'
 import type { LandChoice, LandMode, LandOutcome, LandPath, LandResult, RepoPaths } from '../contract.js'
 import { gitFolders } from '../work/git-folders.js'
 import { endLanding } from '../landing/apply.js'
@@ -62,6 +62,23 @@ export const asRefusal = (error: unknown): unknown => {
   return error
 }
 
+/** A landing that was carried out, and the title the conversation had. */
+export interface Landed {
+  readonly id: string
+  readonly result: LandResult
+  readonly title?: string
+}
+
+/** The same for one of several, or why it refused. */
+export type LandedOrNot = LandOutcome & Pick<Landed, 'title'>
+
+/** A parked turn stays parked during a landing; a writing one needs `force`. */
+const assertNotWriting = ({ conversation: { id }, live }: ConversationState, force: boolean): void => {
+  if (!live || live.state === 'parked' || force) return
+  const doing = live.state === 'stopping' ? 'stopping' : 'writing'
+  refuse('conflict', `the agent of ${id} is ${doing}: wait until its turn has ended, or pass force`)
+}
+
 /** What is known of a conversation whose landing is told. */
 interface Told {
   readonly id: string
@@ -90,27 +107,35 @@ export class Fleet {
   }
 
   /** Brings a conversation's work into the shared tree, repository by repository. */
-  async land(order: LandOrder, signal: AbortSignal): Promise<LandResult> {
+  async land(order: LandOrder, signal: AbortSignal): Promise<Landed> {
     const { host, turns } = this.#deps
+    const { id, force } = order
     const wishes = wishesOf(order.only, order.choices)
-    const { conversation } = await host.call('agent.conversation', { id: order.id })
-    requireBranch(conversation, 'what it did is in the tree already')
-    return turns
-      .with(order.id, () => this.#withoutTurns(order, signal, () => this.#land(order, wishes, signal)), signal)
-      .catch(error => Promise.reject(asRefusal(error)))
+    const work = async (): Promise<Landed> => {
+      const before = await host.call('agent.conversation', { id })
+      requireBranch(before.conversation, 'what it did is in the tree already')
+      assertNotWriting(before, force)
+      return holding(host, id, signal, async held => {
+        assertNotWriting(held.state, force)
+        const { title } = held.state.conversation
+        const result = await this.#land(order, wishes, held, signal)
+        return { id, result, ...(title !== undefined && { title }) }
+      })
+    }
+    return turns.with(id, work, signal).catch(error => Promise.reject(asRefusal(error)))
   }
 
   /** Lands conversations one after another; one that refuses does not stop the rest. */
-  async landMany(ids: readonly string[], mode: 'check' | 'merge', signal: AbortSignal): Promise<LandOutcome[]> {
+  async landMany(ids: readonly string[], mode: 'check' | 'merge', signal: AbortSignal): Promise<LandedOrNot[]> {
     const { host } = this.#deps
     const twice = ids.find((id, at) => ids.indexOf(id) !== at)
     if (twice !== undefined) refuse('invalid', `ids name ${twice} twice: expected each conversation once`)
     for (const id of ids) await host.call('agent.conversation', { id })
-    const outcomes: LandOutcome[] = []
+    const outcomes: LandedOrNot[] = []
     for (const id of ids) {
       signal.throwIfAborted()
       try {
-        outcomes.push({ id, result: await this.land({ id, span: 'outstanding', force: false, mode }, signal) })
+        outcomes.push(await this.land({ id, span: 'outstanding', force: false, mode }, signal))
       } catch (error) {
         signal.throwIfAborted()
         const refusal = Refusal.from(error)
@@ -122,19 +147,18 @@ export class Fleet {
     return outcomes
   }
 
-  /** Throws a conversation's work away. */
-  async discard(id: string, signal: AbortSignal): Promise<Ok> {
+  /** Throws a conversation's work away; answers the title it had. */
+  async discard(id: string, signal: AbortSignal): Promise<string | undefined> {
     const { host, turns } = this.#deps
-    const { conversation } = await host.call('agent.conversation', { id })
-    requireBranch(conversation, 'archive it instead')
     return turns.with(
       id,
       async () => {
-        const { live } = await host.call('agent.conversation', { id })
+        const { conversation, live } = await host.call('agent.conversation', { id })
+        requireBranch(conversation, 'archive it instead')
         if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then discard`)
         await host.call('agent.discard', { id })
         failpoint('agents.discard.told')
-        return { ok: true }
+        return conversation.title
       },
       signal,
     )
@@ -173,34 +197,22 @@ export class Fleet {
     if (ended.length > 0) await sweepWaiting(workspace, ended)
   }
 
-  /** Runs work while no turn of the conversation can start. A parked turn stays parked; a writing one needs `force`. */
-  async #withoutTurns<T>({ id, force }: LandOrder, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async #land(
+    { id, span, mode }: LandOrder,
+    wishes: Wishes | undefined,
+    { state: { conversation, live }, repos: before }: HeldConversation,
+    signal: AbortSignal,
+  ): Promise<LandResult> {
     const { host } = this.#deps
-    const check = async () => {
-      const { live } = await host.call('agent.conversation', { id })
-      if (live && live.state !== 'parked' && !force) {
-        const doing = live.state === 'stopping' ? 'stopping' : 'writing'
-        refuse('conflict', `the agent of ${id} is ${doing}: wait until its turn has ended, or pass force`)
-      }
-    }
-    await check()
-    return holding(host, id, signal, async () => {
-      await check()
-      return work()
-    })
-  }
-
-  async #land({ id, span, mode }: LandOrder, wishes: Wishes | undefined, signal: AbortSignal): Promise<LandResult> {
-    const { host } = this.#deps
-    const { conversation, live } = await host.call('agent.conversation', { id })
     const branch = requireBranch(conversation, 'what it did is in the tree already')
-    const { repos: before } = await host.call('checkouts.repos', { id })
     for (const repo of before) this.#checkFree(repo)
     const attached = before.some(({ copy }) => copy !== undefined)
-    const { tips } = attached ? await host.call('checkouts.commitRest', { id }) : { tips: [] }
+    const { tips, repos: now } = attached
+      ? await host.call('checkouts.commitRest', { id })
+      : { tips: [], repos: before }
     const out = tips.find(tip => tip.out !== undefined)?.out
     if (out !== undefined) refuse('conflict', `${out}, then land again`)
-    const repos = (await host.call('checkouts.repos', { id })).repos.map(takenOver)
+    const repos = now.map(takenOver)
     const tipOfRepo = new Map(tips.map(({ repo, tip }) => [repo, tip]))
     const order = { conversation: id, branch, span, mode, signal, ...(wishes && { choose: wishes.choose }) }
     if (wishes) wishes.check(await this.#plans(order, repos, [...wishes.named.keys()]))
