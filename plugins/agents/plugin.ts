@@ -31,20 +31,20 @@ const subjectOf = (conversationId: string, title: string | undefined) => ({
 
 export const activate = async (host: Host): Promise<void> => {
   const { workspace, folder } = host.place
-  const benches = new ScratchRepos(folder)
-  await benches.clear()
+  const scratchRepos = new ScratchRepos(folder)
+  await scratchRepos.clear()
   const refs = new Refs()
   const failed = (message: string, fields: object) => host.log.warn(message, fields)
-  const standings = new BranchStatuses({ workspace, benches, refs, signal: host.signal, files: host.files, failed })
+  const statuses = new BranchStatuses({ workspace, scratchRepos, refs, signal: host.signal, files: host.files, failed })
   const notes = new RunNotes(host)
   const turns = new KeyedMutex()
   const fleet = new Fleet({
     host,
     notes,
     workspace,
-    benches,
+    scratchRepos,
     refs,
-    standings,
+    statuses,
     locks: new KeyedMutex(),
     turns,
     records: new LandingRecords(host.files),
@@ -52,16 +52,16 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
   const conversation = (id: string) => host.call('agent.conversation', { id })
-  const roster = new RosterBook({ files: host.files, standings, conversations, conversation, notes })
+  const roster = new RosterBook({ files: host.files, statuses, conversations, conversation, notes })
   const archive = new Archive({ host, roster, conversations })
-  await Promise.all([notes.open(), roster.open(), standings.open()])
+  await Promise.all([notes.open(), roster.open(), statuses.open()])
 
   /** One conversation with its branch and the repositories of its copy. */
   const work = async (id: string) => {
     const state = await host.call('agent.conversation', { id })
     const branch = requireBranch(state.conversation, 'there is nothing to compare')
     const { repos } = await host.call('checkouts.repos', { id })
-    // What is all on the branch is read there: a copy with many files takes long to look through.
+    // What is all on the branch is read there: scanning a copy with many files takes long.
     const shown = notes.holdsAll(state)
       ? repos.map(({ copy: _looked, ...repo }): CheckoutRepo => takenOver(repo))
       : repos
@@ -81,9 +81,9 @@ export const activate = async (host: Host): Promise<void> => {
         continue
       }
       try {
-        const { changes, conflict } = await benches.with(
+        const { changes, conflict } = await scratchRepos.with(
           repository,
-          bench => changesOf(bench, repository, workspace, branch, refused.has(checkout.repo)),
+          scratch => changesOf(scratch, repository, workspace, branch, refused.has(checkout.repo)),
           signal,
         )
         shown.push(changes)
@@ -114,9 +114,9 @@ export const activate = async (host: Host): Promise<void> => {
     const repository =
       lookAt(refs, checkout, branch) ?? refuse('not-found', `the repository ${repo} is gone from the workspace`)
     try {
-      return await benches.with(
+      return await scratchRepos.with(
         repository,
-        bench => fileSides(bench, repository, path, at => seesFile(seen, repo, at)),
+        scratch => fileSides(scratch, repository, path, at => seesFile(seen, repo, at)),
         signal,
       )
     } catch (error) {
@@ -135,7 +135,7 @@ export const activate = async (host: Host): Promise<void> => {
       .filter(({ repo }) => covers(seen.reach, repo) !== 'none')
       .flatMap(checkout => lookAt(refs, checkout, branch) ?? [])
     return conflictsOf({
-      benches,
+      scratchRepos,
       workspace,
       branch,
       repositories,
@@ -145,7 +145,7 @@ export const activate = async (host: Host): Promise<void> => {
     }).catch(error => Promise.reject(asRefusal(error)))
   }
 
-  const syncing = new Syncing({ host, turns, benches, refs, standings })
+  const syncing = new Syncing({ host, turns, scratchRepos, refs, statuses })
   const recorded = new LandedEvents(host)
 
   /** A card as the caller may see it. */
@@ -154,7 +154,7 @@ export const activate = async (host: Host): Promise<void> => {
   const assertOutstanding = async (state: ConversationState): Promise<Ok> => {
     const { id } = state.conversation
     await notes.commit(state)
-    const { work } = await standings.of(state.conversation)
+    const { work } = await statuses.of(state.conversation)
     const failure = notes.failure(id)
     if (failure !== undefined) refuse('dependency', `the work of ${id} is not on its branch yet: ${failure}`)
     if (work !== 'outstanding') refuse('conflict', `nothing of ${id} is outstanding: there is nothing to ask for`)
@@ -207,7 +207,7 @@ export const activate = async (host: Host): Promise<void> => {
   }
   await host.serve(agents, withAccessView(host, handlers))
   host.on('conversation.gone', ({ conversationId: id, how }) => {
-    standings.forget(id)
+    statuses.forget(id)
     notes
       .forget(id)
       .catch(error =>
@@ -225,7 +225,7 @@ export const activate = async (host: Host): Promise<void> => {
     host.emit('agent.archived', { agentId: id })
   })
   host.on('turn.settled', ({ conversationId: id, run, taken }) => {
-    // A conversation may be gone by the time its end is heard of.
+    // The conversation may be gone by now.
     void host
       .call('agent.conversation', { id })
       .then(state => (taken && state.conversation.lastRun === run ? notes.noteCommitted(id, run) : notes.commit(state)))
@@ -234,7 +234,7 @@ export const activate = async (host: Host): Promise<void> => {
   new Retention({ host, archive, now: Date.now }).begin()
   host.stopping(async () => {
     await notes.close()
-    await standings.close()
+    await statuses.close()
   })
   host.boot('landings that were cut off', () => fleet.recover())
 }

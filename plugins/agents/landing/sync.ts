@@ -16,9 +16,9 @@ import { changesBetween, type TreeChange } from '../work/tree-diff.js'
 export interface SyncDeps {
   readonly host: Pick<Host, 'call'>
   readonly turns: KeyedMutex
-  readonly benches: ScratchRepos
+  readonly scratchRepos: ScratchRepos
   readonly refs: Refs
-  readonly standings: BranchStatuses
+  readonly statuses: BranchStatuses
 }
 
 const namesOf = (changes: readonly TreeChange[]): Set<string> =>
@@ -38,7 +38,7 @@ export class Syncing {
 
   /** Brings a conversation's branch up to date; answers the repositories that were behind. */
   async sync(id: string, signal: AbortSignal): Promise<SyncReport[]> {
-    const { host, standings, turns } = this.#deps
+    const { host, statuses, turns } = this.#deps
     const before = await host.call('agent.conversation', { id })
     const branch = requireBranch(before.conversation, 'it sees the main line as it is')
     assertNoTurn(before)
@@ -48,7 +48,7 @@ export class Syncing {
         holding(host, id, signal, async ({ state }) => {
           assertNoTurn(state)
           const { reports: synced, repos } = await host.call('checkouts.sync', { id })
-          standings.forget(id)
+          statuses.forget(id)
           const now = new Map(repos.map(checkout => [checkout.repo, checkout]))
           const reports: SyncReport[] = []
           for (const done of synced) reports.push(await this.#report(done, now.get(done.repo), branch, signal))
@@ -66,18 +66,18 @@ export class Syncing {
   ): Promise<SyncReport> {
     const { repo, onto, from, commits, blocked, paths } = done
     const here = checkout && lookAt(this.#deps.refs, checkout, branch)
-    const told = { repo, onto, commits, ...(blocked && { blocked, ...(paths.length > 0 && { paths }) }) }
-    if (!here) return { ...told, moved: [], overlap: [] }
-    const { moved, mine } = await this.#deps.benches
+    const report = { repo, onto, commits, ...(blocked && { blocked, ...(paths.length > 0 && { paths }) }) }
+    if (!here) return { ...report, moved: [], overlap: [] }
+    const { moved, mine } = await this.#deps.scratchRepos
       .with(
         here,
-        async bench => ({
-          moved: namesOf(await changesBetween(bench, repo, from, onto)),
-          mine: namesOf(await changesBetween(bench, repo, await forkPoint(bench, branchOf(here)), here.tip)),
+        async scratch => ({
+          moved: namesOf(await changesBetween(scratch, repo, from, onto)),
+          mine: namesOf(await changesBetween(scratch, repo, await forkPoint(scratch, branchOf(here)), here.tip)),
         }),
         signal,
       )
       .catch(error => Promise.reject(asRefusal(error)))
-    return { ...told, moved: [...moved], overlap: [...moved].filter(path => mine.has(path)) }
+    return { ...report, moved: [...moved], overlap: [...moved].filter(path => mine.has(path)) }
   }
 }

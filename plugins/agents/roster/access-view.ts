@@ -6,13 +6,13 @@ import type { AccessView } from '../../../sdk/node/access-view.js'
 import type { ConversationState, LandConflict } from '../../agent/contract.js'
 import type { AgentChanges, Agents, SyncReport } from '../contract.js'
 
-type SightHost = Pick<Host, 'call' | 'serves' | 'place'>
+type ViewHost = Pick<Host, 'call' | 'serves' | 'place'>
 
 /**
  * The conversation, or the refusal of one that is not there for the caller; one in an area held for reading is not
  * worked on.
  */
-const checkOne = async (host: SightHost, seen: AccessView, id: string, works: boolean): Promise<void> => {
+const checkOne = async (host: ViewHost, seen: AccessView, id: string, works: boolean): Promise<void> => {
   const { conversation } = await host.call('agent.conversation', { id })
   await assertVisible(seen, conversation, works)
 }
@@ -20,15 +20,15 @@ const checkOne = async (host: SightHost, seen: AccessView, id: string, works: bo
 type Named = { readonly id?: string; readonly ids?: readonly string[] } | undefined
 type Run = (input: never, context: Context, seen: AccessView) => unknown
 
-/** Handlers that are also told what their caller sees. */
+/** Handlers that also get their caller's access view. */
 export type ViewingHandlers<Api> = {
   [C in keyof Handlers<Api>]: (
     ...given: [...Parameters<Handlers<Api>[C]>, seen: AccessView]
   ) => ReturnType<Handlers<Api>[C]>
 }
 
-/** The same calls, each after a look whether the conversations that its input names are there for its caller. */
-export const withAccessView = (host: SightHost, handlers: ViewingHandlers<Agents>): Handlers<Agents> => {
+/** The same calls, each refused unless its caller may see the conversations that its input names. */
+export const withAccessView = (host: ViewHost, handlers: ViewingHandlers<Agents>): Handlers<Agents> => {
   const guard = (call: string, run: Run) => async (input: Named, context: Context) => {
     const seen = await accessViewFor(host, context.caller)
     const { id, ids = [] } = input ?? {}
@@ -37,13 +37,13 @@ export const withAccessView = (host: SightHost, handlers: ViewingHandlers<Agents
         await checkOne(host, seen, each, !call.startsWith('GET '))
     return run(input as never, context, seen)
   }
-  // Each keeps the type it had: only the look that comes before it is taken away.
+  // Each keeps the type it had, without the access view.
   return Object.fromEntries(
     Object.entries(handlers).map(([call, run]) => [call, guard(call, run as Run)]),
   ) as unknown as Handlers<Agents>
 }
 
-/** Those of the conversations that are there for whoever sees this, and with `works` that may be worked on. */
+/** The conversations that a caller may see, and with `works` work on. */
 export const within = async (
   seen: AccessView,
   states: readonly ConversationState[],

@@ -41,11 +41,11 @@ export interface LandOrder {
 export interface FleetDeps extends LandingDeps {
   readonly host: Pick<Host, 'call' | 'emit' | 'log'>
   readonly notes: RunNotes
-  readonly standings: BranchStatuses
+  readonly statuses: BranchStatuses
   readonly turns: KeyedMutex
 }
 
-/** What a failed landing is to its caller: a full disk and a closed folder are no bugs, and git's words are told. */
+/** What a failed landing is to its caller: a full disk and a closed folder are refusals, and so is what git reports. */
 export const asRefusal = (error: unknown): unknown => {
   if (error instanceof Refusal) return error
   if (isFull(error) || (error instanceof GitFailure && /No space left|quota/i.test(error.stderr))) {
@@ -79,8 +79,8 @@ const assertNotWriting = ({ conversation: { id }, live }: ConversationState, for
   refuse('conflict', `the agent of ${id} is ${doing}: wait until its turn has ended, or pass force`)
 }
 
-/** What is known of a conversation whose landing is told. */
-interface Told {
+/** What a report on a landing needs to know of the conversation. */
+interface Reported {
   readonly id: string
   readonly branch: string
   readonly title: string | undefined
@@ -164,7 +164,7 @@ export class Fleet {
     )
   }
 
-  /** Ends what a crash cut off: a landing that had begun to write is completed and told, any other is undone. */
+  /** Ends what a crash cut off: a landing that had begun to write is completed and reported, any other is undone. */
   async recover(): Promise<void> {
     const { records, host, workspace } = this.#deps
     const ended: string[] = []
@@ -179,10 +179,10 @@ export class Fleet {
         }
         const paths = left.map(path => ({ path, reason: 'workspace' as const }))
         // What somebody changed while the daemon was away is theirs: the work is judged anew at the next landing.
-        const told =
+        const ending =
           paths.length > 0 ? { repos: [], conflicts: [{ repo: outcome.repo, paths, clean: 0 }] } : { repos: [outcome] }
         await host
-          .call('agent.landed', { id: conversation, ...told })
+          .call('agent.landed', { id: conversation, ...ending })
           .catch(error => (Refusal.from(error).reason === 'not-found' ? undefined : Promise.reject(error)))
         await records.remove(record)
         host.log.warn('a landing that was cut off is complete', { conversation, repo: outcome.repo, left: left.length })
@@ -240,7 +240,7 @@ export class Fleet {
       requested: conversation.landRequested !== undefined,
       mode,
     }
-    const result = await this.#tell(landing, repos, done, failure)
+    const result = await this.#report(landing, repos, done, failure)
     if (failure !== undefined) throw failure
     const large = tips.flatMap(({ repo, large = [] }) =>
       large.map(({ path, size }) => ({ repo, path, size, reason: tooLarge(path, size) })),
@@ -254,20 +254,20 @@ export class Fleet {
     repos: readonly CheckoutRepo[],
     named: readonly string[],
   ): Promise<Map<string, Plan>> {
-    const { refs, benches, workspace } = this.#deps
+    const { refs, scratchRepos, workspace } = this.#deps
     const plans = new Map<string, Plan>()
     for (const checkout of repos) {
       const here = named.includes(checkout.repo) ? lookAt(refs, checkout, order.branch) : undefined
       if (!here) continue
-      const { plan } = await benches
-        .with(here, bench => planOf(bench, workspace, here, { ...order, mode: 'check' }), order.signal)
+      const { plan } = await scratchRepos
+        .with(here, scratch => planOf(scratch, workspace, here, { ...order, mode: 'check' }), order.signal)
         .catch(error => Promise.reject(asRefusal(error)))
       plans.set(checkout.repo, plan)
     }
     return plans
   }
 
-  /** The tip the call begins with; a copy that stands on another branch has its work where no landing looks. */
+  /** The tip the call begins with; a copy on another branch has its work where no landing finds it. */
   #startTip(
     { repo, main, base, tip: left }: CheckoutRepo,
     branch: string,
@@ -297,18 +297,18 @@ export class Fleet {
   }
 
   /** Writes down and announces what became of the repositories that were reached. */
-  async #tell(
-    { id, branch, title, place, settled, had, requested, mode }: Told,
+  async #report(
+    { id, branch, title, place, settled, had, requested, mode }: Reported,
     repos: readonly CheckoutRepo[],
     done: readonly RepoLanding[],
     failure: unknown,
   ): Promise<LandResult> {
-    const { host, notes, records, standings } = this.#deps
+    const { host, notes, records, statuses } = this.#deps
     const outcomes: CopyRepo[] = done.flatMap(({ outcome }) => (outcome ? [outcome] : []))
     const reached = new Set(failure === undefined ? repos.map(({ repo }) => repo) : done.map(({ repo }) => repo))
     const held = done.some(landing => landing.held)
     const known = new Set(had.map(({ repo }) => repo))
-    // Measuring fails nothing: what had refused before is told anew, nothing else.
+    // Measuring fails nothing: only what was a conflict before is reported again.
     const refused = done.flatMap(({ conflict, repo }) =>
       conflict && (mode !== 'measure' || known.has(repo)) ? [conflict] : [],
     )
@@ -321,7 +321,7 @@ export class Fleet {
       const whole = failure === undefined && settled !== undefined && { settled }
       await host.call('agent.landed', { id, repos: outcomes, ...listed, frame, ...whole })
     } else if (requested && landed && failure === undefined) {
-      // All of it is in the tree already: nobody waits for a landing any more.
+      // All of it is in the tree already: the request for a landing is answered.
       await host.call('agent.landed', { id, repos: [] })
     }
     failpoint('agents.landing.told')
@@ -329,7 +329,7 @@ export class Fleet {
     failpoint('agents.landing.over')
     const [left, resolving] = [paths(done, 'left'), paths(done, 'resolving')]
     if (outcomes.length > 0) {
-      standings.forget(id)
+      statuses.forget(id)
       if (landed && left.length === 0 && settled !== undefined) await notes.noteLanded(id, settled)
       const within = await placesOfConversation(new WorkspacePaths(this.#deps.workspace), place)
       await host.call('kernel.events.publish', { domain: 'landings', key: id, ...(within && { within }) })

@@ -36,7 +36,7 @@ export const holding = async <T>(
 
 /**
  * What is done once after every run, and survives a restart: what a turn left uncommitted is put on its branch, so that
- * the branch tells how the work stands.
+ * the branch gives the status of the work.
  */
 export class RunNotes {
   readonly #host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }
@@ -138,7 +138,7 @@ export class RunNotes {
 
 const PATIENCE = 5000
 
-/** Waits a while: one copy that git is held up in must not hold up what is told of all others. */
+/** Waits at most 5 s, so that one blocked git does not delay the other cards. */
 const patiently = (work: Promise<unknown>): Promise<void> => {
   const late = Promise.withResolvers<void>()
   const timer = setTimeout(late.resolve, PATIENCE)
