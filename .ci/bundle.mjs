@@ -8,7 +8,7 @@ const ENTRIES = [
   'kernel/main.js',
   'sdk/cli.js',
   'sdk/child.js',
-  'sdk/node/runner-child.js',
+  'sdk/node/programs/runner-child.js',
   'sdk/node/network/inside-child.js',
   'plugins/agent/providers/script-agent.js',
   'openapi/document.js',

@@ -17,8 +17,8 @@ export class Boot {
   #ready = false
 
   /**
-   * @param failed Told of a step that threw; its group answers 503 from then on.
-   * @param moved Told whenever the progress is another.
+   * @param failed Receives a step that threw; its group answers 503 from then on.
+   * @param moved Called whenever the progress changes.
    */
   constructor(
     readonly failed: (plugin: string, label: string, error: unknown) => void,
@@ -34,9 +34,10 @@ export class Boot {
     return { ready: this.#ready, startedAt: this.startedAt, steps: this.#pending.map(({ step }) => ({ ...step })) }
   }
 
-  /** Runs the steps of every group in order; a step that fails ends its own group's steps only. */
-  async run(): Promise<void> {
+  /** Runs the steps of each group, in the order of the groups; a step that fails ends its own group's steps only. */
+  async run(groups: readonly string[] = []): Promise<void> {
     const broken = new Set<string>()
+    this.#pending.sort((a, b) => groups.indexOf(a.plugin) - groups.indexOf(b.plugin))
     this.moved()
     for (const { plugin, step, run } of this.#pending) {
       if (broken.has(plugin)) continue

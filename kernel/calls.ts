@@ -4,9 +4,14 @@ import { Refusal, refuse } from '../sdk/refusal.js'
 import type { Caller } from '../sdk/types.js'
 import { isStream } from '../sdk/wire.js'
 
+/** Starts the group that serves a call; `by` is the plugin that makes it. */
+export type StartGroup = (by?: string) => Promise<void>
+
 interface Entry {
   readonly plugin: string
-  readonly answer: Answer
+  /** Absent while its group is not started. */
+  answer?: Answer
+  readonly start?: StartGroup
 }
 
 /** A plugin as a caller: its name, and the calls its manifest lets it make. */
@@ -25,6 +30,7 @@ export class Calls {
   /** @param checked Compare every reply with its contract: in development and tests. */
   constructor(readonly checked: boolean) {}
 
+  /** Serves a call of the kernel's own. */
   add(call: string, plugin: string, answer: Answer): void {
     const taken = this.#entries.get(call)
     if (taken) throw new Error(`${plugin} and ${taken.plugin} both serve ${call}`)
@@ -36,16 +42,27 @@ export class Calls {
     this.#contracts.set(plugin, contract)
   }
 
-  drop(plugin: string): void {
-    for (const [call, entry] of this.#entries) if (entry.plugin === plugin) this.#entries.delete(call)
+  /** Makes a group's calls known before it is started. */
+  declare(plugin: string, calls: readonly string[], start: StartGroup): void {
+    for (const call of calls) {
+      const taken = this.#entries.get(call)
+      if (taken) throw new Error(`${plugin} and ${taken.plugin} both serve ${call}`)
+      this.#entries.set(call, { plugin, start })
+    }
+  }
+
+  /** Answers the declared calls of a group that has started. */
+  open(plugin: string, served: ReadonlyMap<string, Answer>): void {
+    for (const [call, entry] of this.#entries) if (entry.plugin === plugin) entry.answer = served.get(call)
+  }
+
+  /** Answers none of a group's calls; they stay declared. */
+  close(plugin: string): void {
+    for (const entry of this.#entries.values()) if (entry.plugin === plugin) delete entry.answer
   }
 
   has(call: string): boolean {
     return this.#entries.has(call)
-  }
-
-  servedBy(plugin: string): string[] {
-    return [...this.#entries].filter(([, entry]) => entry.plugin === plugin).map(([call]) => call)
   }
 
   /**
@@ -57,12 +74,16 @@ export class Calls {
     if (!late && !principal.needed.has(call))
       refuse('forbidden', `${principal.plugin} does not declare ${call} in its permissions`)
     if (late && !this.has(call)) refuse('unavailable', `${call} is not served here: its group is not loaded`)
-    return this.answer(call, input, { caller: as?.caller ?? principal.caller, signal, trusted: true })
+    const context = { caller: as?.caller ?? principal.caller, signal, trusted: true }
+    return this.answer(call, input, context, principal.plugin)
   }
 
-  async answer(call: string, input: unknown, context: Context): Promise<unknown> {
+  /** Answers a call, and starts its group first where it is not; `by` is the plugin that makes the call. */
+  async answer(call: string, input: unknown, context: Context, by?: string): Promise<unknown> {
     const entry = this.#entries.get(call) ?? refuse('not-found', `nothing serves ${call}`)
-    const value = await entry.answer(call, input, context)
+    if (!entry.answer) await entry.start?.(by)
+    const answer = entry.answer ?? refuse('unavailable', `${entry.plugin} is not running`)
+    const value = await answer(call, input, context)
     if (!this.checked) return value
     return isStream(value) ? this.#checkedStream(entry.plugin, call, value) : this.#fits(entry.plugin, call, value)
   }

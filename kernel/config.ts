@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import typia, { type tags } from 'typia'
 import type { LimitSettings } from '../sdk/host.js'
 import type { IdentityProvider } from '../sdk/kernel.js'
-import { stateFolder } from '../sdk/node/state-folder.js'
+import { stateFolder } from '../sdk/node/files/state-folder.js'
 
 /** Settings of a deployment: the file that `--config` names. */
 export interface Deployment {

@@ -1,36 +1,36 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
 import { dirname, join } from 'node:path'
-import type { AddressInfo } from 'node:net'
 import { createAuth, type Auth } from './auth/auth.js'
 import { loginSocketPath, openLoginSocket } from './auth/socket.js'
 import { Boot } from './boot.js'
 import { Calls } from './calls.js'
-import { StartError, type Config } from './config.js'
-import { kernelAccessCalls, describeDaemon, liveCalls, readIdentity } from './contract.js'
+import type { Config } from './config.js'
+import { kernelAccessCalls } from './auth/access-calls.js'
+import { describeDaemon } from './http/describe.js'
+import { createHttpServer, listen } from './http/server.js'
+import { readIdentity } from './storage/identity.js'
+import { liveCalls } from './streams/live-calls.js'
 import { EventBus } from './events.js'
 import { grantsOf } from './grants.js'
 import { App } from './http/app.js'
-import { headOf } from '../sdk/node/head-lines.js'
 import { serveOwn } from './http/own.js'
-import { asksSocket } from './http/sockets.js'
-import { OpenStreams } from './http/streams.js'
-import { loadPlugins, stopAll, type LoadedPlugin } from './loader.js'
-import type { LineSocket } from '../sdk/node/line-socket.js'
-import { Live } from '../sdk/node/live/live.js'
-import { Connections } from '../sdk/node/connections.js'
-import { sweepTemporaries } from '../sdk/node/disk.js'
-import { answerMalformedRequest } from '../sdk/node/malformed-request.js'
+import { OpenStreams } from './streams/open-streams.js'
+import type { Group } from './group.js'
+import { loadGroups, stopGroups } from './loader.js'
+import type { LineSocket } from './auth/line-socket.js'
+import { Live } from './streams/live.js'
+import { Connections } from './http/connections.js'
+import { sweepTemporaries } from '../sdk/node/files/disk.js'
 import { groupLog } from '../sdk/node/logs/line.js'
-import type { Logger } from './log.js'
+import type { Logger } from './logs/log.js'
 import type { KernelServices } from './services.js'
 import { FileStore } from './storage/files.js'
 import { JournalStore } from '../sdk/node/journal/journal-store.js'
-import { carryOut, MOVES } from '../sdk/node/moves.js'
-import { openSeal } from '../sdk/node/seal.js'
-import { stateFolder } from '../sdk/node/state-folder.js'
-import { declareTurnWritable } from '../sdk/node/turn-writable.js'
+import { carryOut, MOVES } from '../sdk/node/files/moves.js'
+import { openSeal } from './storage/seal.js'
+import { stateFolder } from '../sdk/node/files/state-folder.js'
+import { declareTurnWritable } from '../sdk/node/programs/turn-writable.js'
 import { openStore } from './storage/store.js'
 
 /** A daemon that is up. */
@@ -39,7 +39,7 @@ export interface Daemon {
   readonly socket?: string
   readonly kernel: KernelServices
   readonly auth: Auth
-  readonly plugins: readonly LoadedPlugin[]
+  readonly groups: readonly Group[]
   /** The code that claims the sandbox, for the person at the terminal. */
   readonly claim?: string
   /** Resolves when every boot step has ended. */
@@ -92,7 +92,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   let streams: OpenStreams | undefined
   const connections = new Connections()
   const auth = await createAuth({
-    files: authFiles(files),
+    files: files.under('auth'),
     now: Date.now,
     identity: {
       ...deployment.identity,
@@ -119,9 +119,9 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   ]
   const grants = grantsOf(deployment.wall ?? {}, [data, root, ...hidden])
   declareTurnWritable(grants.write)
-  let plugins: readonly LoadedPlugin[] = []
+  let groups: readonly Group[] = []
   let url = ''
-  const info = describeDaemon(root, identity, boot, () => plugins)
+  const info = describeDaemon(root, identity, boot, () => groups)
   kernel.calls.add('kernel.info', 'kernel', info)
   kernel.calls.add('kernel.restart', 'kernel', async (_, input) => {
     live.reason = (input as { reason: Live['reason'] }).reason
@@ -131,7 +131,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   kernel.calls.add('kernel.listeners', 'kernel', async () => ({
     listeners: url ? [{ host: config.host, port: portOf(url) }] : [],
   }))
-  const own = { ...auth.handlers, ...liveCalls(live), ...kernelAccessCalls(() => plugins) }
+  const own = { ...auth.handlers, ...liveCalls(live), ...kernelAccessCalls(() => groups) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
@@ -139,7 +139,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const carried = await carryOut(join(data, MOVES))
   if (typeof carried === 'object')
     log.error({ err: carried.undone }, 'what was to be put in place is back where it was')
-  plugins = await loadPlugins(kernel, {
+  groups = await loadGroups(kernel, {
     manifests,
     root,
     workspace: config.workspace,
@@ -154,26 +154,15 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const uploads = join(data, 'uploads')
   rmSync(uploads, { recursive: true, force: true })
   const app = new App({ kernel, auth, streams, connections, log, uploads, http: deployment.http ?? {} })
-  for (const plugin of plugins) app.add(plugin)
-  serveOwn(app, root, identity, boot, plugins)
-  const serve = app.koa.callback()
-  const server = createServer(
-    { maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0, requireHostHeader: false, ...asksSocket },
-    serve,
-  )
-  app.upgrades.listen(server, serve)
-  // Each line of a head counts, and who expects what no server knows is answered like anybody (RFC 9110, section
-  // 10.1.1).
-  server.maxHeadersCount = 0
-  server.on('checkExpectation', serve)
-  connections.watch(server)
-  answerMalformedRequest(server, headOf)
+  for (const group of groups) app.add(group)
+  serveOwn(app, root, identity, boot, groups)
+  const server = createHttpServer(app, connections)
   const note = join(data, 'daemon.json')
   let socket: LineSocket | undefined
   const stop = async () => {
     server.close()
     streams.endSockets()
-    await stopAll(plugins)
+    await stopGroups(groups)
     await live.stop()
     streams.endAll()
     await socket?.close()
@@ -206,7 +195,9 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     await stop()
     throw error
   }
-  const ready = boot.run().then(() => kernel.events.emit('daemon.ready', { ms: Date.now() - boot.startedAt }))
+  const ready = boot
+    .run(groups.map(({ manifest }) => manifest.name))
+    .then(() => kernel.events.announce('daemon.ready', { ms: Date.now() - boot.startedAt }))
   // Not waited for: what a killed daemon left half-written is only in the way of the eye.
   void ready
     .then(() => Promise.all(['files', 'journals'].map(folder => sweepTemporaries(join(data, folder)))))
@@ -217,38 +208,12 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     ...(auth.claim !== undefined && { claim: auth.claim }),
     kernel,
     auth,
-    plugins,
+    groups,
     ready,
     stop,
   }
 }
 
-/** How long a head may take; Node looks at who is late only every 30 s unless told otherwise. */
-const HEADERS = { headersTimeout: 10_000, connectionsCheckingInterval: 1000 }
-
-const listen = (server: Server, { host, port }: Config): Promise<string> =>
-  new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const words =
-        error.code === 'EADDRINUSE'
-          ? 'is in use by another program: stop it, or choose another with --port'
-          : `cannot be listened on: ${error.code}`
-      reject(new StartError(`port ${port} of ${host} ${words}`))
-    })
-    server.listen(port, host, () => {
-      const { port: bound } = server.address() as AddressInfo
-      resolve(`http://${host.includes(':') ? `[${host}]` : host}:${bound}`)
-    })
-  })
-
 const portOf = (url: string): number => Number(new URL(url).port || 80)
 
 const isLoopbackHost = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.')
-
-/** The kernel's own sealed documents, by plain names. */
-const authFiles = (files: FileStore) => ({
-  read: <T>(name: string) => files.read<T>(`auth/${name}`),
-  write: (name: string, value: unknown) => files.write(`auth/${name}`, value),
-  remove: (name: string) => files.remove(`auth/${name}`),
-  list: async (prefix: string) => (await files.list(`auth/${prefix}`)).map(name => name.slice('auth/'.length)),
-})

@@ -1,5 +1,6 @@
 import type { Context } from '../sdk/contract.js'
 import type { Answer } from '../sdk/host.js'
+import type { StartGroup } from './calls.js'
 
 /** The context of what the kernel itself asks of a plugin. */
 export const KERNEL: Context = {
@@ -8,32 +9,65 @@ export const KERNEL: Context = {
   trusted: true,
 }
 
-/** Facts that happened, told to every plugin that listens; and points, where many add what one collects. */
+/** Facts that happened, sent to every plugin that listens; and points, where many add what one collects. */
 export class EventBus {
   readonly #listeners = new Map<string, Map<string, Answer>>()
   readonly #points = new Map<string, Map<string, Answer>>()
+  /** What starts a group that is not started: by event and by point. */
+  readonly #wakes = {
+    events: new Map<string, Map<string, StartGroup>>(),
+    points: new Map<string, Map<string, StartGroup>>(),
+  }
+  /** What happened once and is told to each group that starts later. */
+  readonly #lasting = new Map<string, unknown>()
 
-  /** @param failed Told of a listener or contributor that threw; the others are not held up. */
+  /** @param failed Receives a listener or contributor that threw; the others are not held up. */
   constructor(readonly failed: (plugin: string, what: string, error: unknown) => void) {}
+
+  /** Names the events and points that start a group. */
+  declare(plugin: string, on: { events: readonly string[]; points: readonly string[] }, start: StartGroup): void {
+    for (const event of on.events) entry(this.#wakes.events, event).set(plugin, start)
+    for (const point of on.points) entry(this.#wakes.points, point).set(plugin, start)
+  }
 
   on(event: string, plugin: string, into: Answer): void {
     entry(this.#listeners, event).set(plugin, into)
   }
 
   emit(event: string, data: unknown): void {
-    for (const [plugin, into] of this.#listeners.get(event) ?? []) {
-      into('plugin.event', { event, data }, KERNEL).catch(error => this.failed(plugin, event, error))
-    }
+    for (const [plugin, start] of this.#wakes.events.get(event) ?? [])
+      start().then(
+        () => this.#send(plugin, event, data),
+        error => this.failed(plugin, event, error),
+      )
+    for (const plugin of this.#listeners.get(event)?.keys() ?? [])
+      if (!this.#wakes.events.get(event)?.has(plugin)) this.#send(plugin, event, data)
+  }
+
+  /** Emits an event that happens once; a group that starts later receives it then. */
+  announce(event: string, data: unknown): void {
+    this.#lasting.set(event, data)
+    this.emit(event, data)
+  }
+
+  /** Sends a group that has started what was announced before. */
+  started(plugin: string): void {
+    for (const [event, data] of this.#lasting)
+      if (!this.#wakes.events.get(event)?.has(plugin)) this.#send(plugin, event, data)
   }
 
   contribute(point: string, plugin: string, into: Answer): void {
     entry(this.#points, point).set(plugin, into)
   }
 
-  async collect(point: string): Promise<unknown[]> {
-    const given = [...(this.#points.get(point) ?? [])].map(async ([plugin, into]) => {
+  async collect(point: string, by?: string): Promise<unknown[]> {
+    const starts = this.#wakes.points.get(point) ?? new Map<string, StartGroup>()
+    const plugins = new Set([...starts.keys(), ...(this.#points.get(point)?.keys() ?? [])])
+    const given = [...plugins].map(async plugin => {
       try {
-        return [await into('plugin.contribution', { point }, KERNEL)]
+        await starts.get(plugin)?.(by)
+        const into = this.#points.get(point)?.get(plugin)
+        return into ? [await into('plugin.contribution', { point }, KERNEL)] : []
       } catch (error) {
         this.failed(plugin, point, error)
         return []
@@ -42,11 +76,24 @@ export class EventBus {
     return (await Promise.all(given)).flat()
   }
 
+  /** No event and no point starts this group any more. */
+  close(plugin: string): void {
+    for (const starts of [...this.#wakes.events.values(), ...this.#wakes.points.values()]) starts.delete(plugin)
+  }
+
+  /** Deletes what a group registered while it ran. */
   drop(plugin: string): void {
     for (const listeners of this.#listeners.values()) listeners.delete(plugin)
     for (const givers of this.#points.values()) givers.delete(plugin)
   }
+
+  #send(plugin: string, event: string, data: unknown): void {
+    this.#listeners
+      .get(event)
+      ?.get(plugin)?.('plugin.event', { event, data }, KERNEL)
+      .catch(error => this.failed(plugin, event, error))
+  }
 }
 
-const entry = (map: Map<string, Map<string, Answer>>, key: string): Map<string, Answer> =>
+const entry = <V>(map: Map<string, Map<string, V>>, key: string): Map<string, V> =>
   map.get(key) ?? map.set(key, new Map()).get(key)!

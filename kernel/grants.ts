@@ -2,7 +2,7 @@ import { realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { WallGrants } from '../sdk/host.js'
-import { contains } from '../sdk/node/paths.js'
+import { contains } from '../sdk/node/files/paths.js'
 import { isOfSystem } from '../sdk/node/wall/system.js'
 import { StartError } from './config.js'
 

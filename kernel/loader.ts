@@ -1,26 +1,11 @@
-import { readFile, readdir, mkdir } from 'node:fs/promises'
+import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { isRoute, type Contract } from '../sdk/contract.js'
-import { createHost, type Activate, type LimitSettings, type Place, type WallGrants } from '../sdk/host.js'
-import { KERNEL } from './events.js'
+import type { LimitSettings, WallGrants } from '../sdk/host.js'
+import { Group } from './group.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
-import { inOrder, principalOf } from './permissions.js'
-import { activateApart } from './process.js'
-import { PluginLink, type KernelServices } from './services.js'
-
-/** A group that is up. */
-export interface LoadedPlugin {
-  readonly manifest: PluginManifest
-  readonly contract: Contract
-  /** Brings the group's work to a safe place, then switches it off. */
-  stop(): Promise<void>
-}
-
-interface PluginModule {
-  readonly contract: Contract
-  readonly activate: Activate
-}
+import { inOrder, levelsOf } from './permissions.js'
+import type { KernelServices } from './services.js'
+import { Waits } from './waits.js'
 
 export interface LoadOptions {
   /** The folder of the manifests. */
@@ -41,95 +26,53 @@ export interface LoadOptions {
   readonly apart?: readonly string[]
 }
 
-const DEADLINE = 20_000
+/** How long all groups together may take to bring their work to a safe place, in ms. */
 const LAST_WORK = 8_000
 
 /**
- * Activates every group whose manifest is there, those it needs first; a group that cannot start stops the start by
- * name.
+ * Declares every group whose manifest is there, each after those it needs, and starts the ones with `boot`.
+ *
+ * A manifest that needs what nobody serves, and a group that cannot start, stop the start by name.
  */
-export const loadPlugins = async (kernel: KernelServices, options: LoadOptions): Promise<LoadedPlugin[]> => {
-  const { root, only, apart = [] } = options
+export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
+  const { root, only, apart = [], workspace, data, hidden, grants, limits } = options
   const manifests = (await readManifests(options.manifests)).filter(({ name }) => !only || only.includes(name))
-  const loaded: LoadedPlugin[] = []
-  for (const manifest of inOrder(manifests)) {
+  const waits = new Waits()
+  const groups = inOrder(manifests).map(manifest => {
     const { name } = manifest
-    const entry = join(root, manifest.entry)
-    const { workspace, data, hidden, grants, limits } = options
-    const place: Place = { workspace, data, folder: join(data, name), root, hidden, grants, limits }
-    try {
-      await mkdir(place.folder, { recursive: true, mode: 0o700 })
-      const module = (await import(pathToFileURL(entry).href)) as PluginModule
-      kernel.calls.describe(name, module.contract)
-      kernel.live.declare(name, manifest.domains)
-      const activated = apart.includes(name)
-        ? activateApart(kernel, manifest, entry, place)
-        : activateHere(kernel, manifest, module.activate, place)
-      const stop = await within(DEADLINE, activated, `did not start within ${DEADLINE / 1000} s`)
-      agree(manifest, kernel.calls.servedBy(name))
-      loaded.push({ manifest, contract: module.contract, stop })
-    } catch (error) {
-      await stopAll(loaded)
-      throw new Error(`${name} cannot start: ${error instanceof Error ? error.message : error}`, { cause: error })
-    }
+    const place = { workspace, data, folder: join(data, name), root, hidden, grants, limits }
+    return new Group(manifest, { kernel, place, entry: join(root, manifest.entry), apart: apart.includes(name), waits })
+  })
+  for (const group of groups) {
+    const { name, routes, calls, domains, events = [], points = [] } = group.manifest
+    const start = (by?: string) => group.start(by)
+    kernel.calls.declare(name, [...Object.keys(routes), ...calls], start)
+    kernel.events.declare(name, { events, points }, start)
+    kernel.live.declare(name, domains)
   }
   for (const { name, permissions } of manifests) {
     const missing = permissions.daemon.find(call => !kernel.calls.has(call))
-    if (!missing) continue
-    await stopAll(loaded)
-    throw new Error(`${name} cannot start: nothing serves ${missing}, which its manifest needs`)
+    if (missing) throw new Error(`${name} cannot start: nothing serves ${missing}, which its manifest needs`)
   }
-  return loaded
+  const started = await Promise.allSettled(groups.filter(({ manifest }) => manifest.boot).map(group => group.start()))
+  const failed = started.find(result => result.status === 'rejected')
+  if (!failed) return groups
+  await stopGroups(groups)
+  throw failed.reason
 }
 
-/** Switches groups off, callers before those they need. */
-export const stopAll = async (plugins: readonly LoadedPlugin[]): Promise<void> => {
-  for (const plugin of plugins.toReversed()) await plugin.stop()
+/** Stops groups, callers before those they need, within one deadline for all. */
+export const stopGroups = async (groups: readonly Group[]): Promise<void> => {
+  const end = Date.now() + LAST_WORK
+  const levels = levelsOf(groups.map(({ manifest }) => manifest))
+  for (const level of levels)
+    await Promise.allSettled(
+      groups.filter(({ manifest }) => level.includes(manifest)).map(group => group.stop(Math.max(0, end - Date.now()))),
+    )
 }
 
 /** Every manifest of a folder, by name. */
 export const readManifests = async (folder: string): Promise<PluginManifest[]> => {
   const files = (await readdir(folder)).filter(file => file.endsWith('.json') && file !== 'schema.json').sort()
   return Promise.all(files.map(async file => parseManifest(await readFile(join(folder, file), 'utf8'), file)))
-}
-
-const activateHere = async (
-  kernel: KernelServices,
-  manifest: PluginManifest,
-  activate: Activate,
-  place: Place,
-): Promise<() => Promise<void>> => {
-  const { name } = manifest
-  const { host, answer } = createHost(name, place, {
-    request: (call, input, with_) => link.request(call, input, with_),
-  })
-  const link = new PluginLink(kernel, principalOf(manifest), answer)
-  await activate(host)
-  return async () => {
-    await within(LAST_WORK, answer('plugin.stopping', {}, KERNEL), 'took too long to stop').catch(error =>
-      kernel.log(name).warn(String(error)),
-    )
-    await answer('plugin.stop', {}, KERNEL)
-    kernel.events.drop(name)
-    kernel.calls.drop(name)
-  }
-}
-
-/** A manifest gives access to exactly the routes its group serves. */
-const agree = ({ routes }: PluginManifest, served: readonly string[]): void => {
-  const routed = served.filter(isRoute)
-  for (const call of routed)
-    if (!(call in routes)) throw new Error(`it serves ${call}, which has no access in its manifest`)
-  for (const call of Object.keys(routes))
-    if (!routed.includes(call)) throw new Error(`its manifest names ${call}, which it does not serve`)
-}
-
-const within = async <T>(ms: number, work: Promise<T>, sentence: string): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new Error(sentence)), ms)))
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

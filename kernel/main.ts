@@ -1,18 +1,18 @@
 import { flushCompileCache } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packageFolder } from '../sdk/node/package.js'
-import { keepCompiled, noteDataFolder } from '../sdk/node/state-folder.js'
+import { packageFolder } from '../sdk/node/programs/package.js'
+import { keepCompiled, noteDataFolder } from '../sdk/node/files/state-folder.js'
 import type { Daemon } from './daemon.js'
 
 keepCompiled(process.env)
-const { closeInherited } = await import('../sdk/node/inherited.js')
+const { closeInherited } = await import('../sdk/node/programs/inherited.js')
 closeInherited()
 const { readConfig, StartError } = await import('./config.js')
-const { holdFolder } = await import('./folder.js')
-const { createLog } = await import('./log.js')
+const { holdFolder } = await import('./storage/hold-folder.js')
+const { createLog } = await import('./logs/log.js')
 const { startDaemon } = await import('./daemon.js')
-const { RunLogs } = await import('../sdk/node/logs/run-logs.js')
+const { RunLogs } = await import('./logs/run-logs.js')
 
 const STOP_WITHIN = 10_000
 

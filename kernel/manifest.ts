@@ -71,8 +71,14 @@ export interface PluginManifest {
   summary: string
   /** The module, from the program's root. */
   entry: string
-  /** What stands before the dot of its calls without a route, beside the group's name. */
-  provides?: string[]
+  /** Its calls without a route. */
+  calls: string[]
+  /** Started with the daemon: it has work of its own that no call, event or point asks for. */
+  boot?: true
+  /** The events that start it when it is not started yet; once started it may listen to others too. */
+  events?: string[]
+  /** The points it adds to; collecting one of them starts it. */
+  points?: string[]
   /** Packages the group's own code imports. */
   libraries: string[]
   /** Domains of `runtimeChanged` it announces. */

@@ -10,9 +10,9 @@ export const principalOf = ({ name, permissions }: PluginManifest): Principal =>
   late: new Set(permissions.late),
 })
 
-/** Whether a group serves a call: by its route, or by what stands before the dot of a call without one. */
-export const serves = ({ name, provides = [], routes }: PluginManifest, call: string): boolean =>
-  isRoute(call) ? call in routes : [name, ...provides].includes(call.split('.', 1)[0]!)
+/** Whether a group serves a call, by its manifest. */
+const serves = ({ calls, routes }: PluginManifest, call: string): boolean =>
+  isRoute(call) ? call in routes : calls.includes(call)
 
 /** Manifests in an order in which every group comes after those whose calls it needs; a cycle among them is refused. */
 export const inOrder = (manifests: readonly PluginManifest[]): PluginManifest[] => {
@@ -29,4 +29,19 @@ export const inOrder = (manifests: readonly PluginManifest[]): PluginManifest[] 
   }
   for (const manifest of manifests) visit(manifest, [])
   return [...ordered]
+}
+
+/** Manifests by who is stopped first: the groups nobody needs, then those that only these need, and so on. */
+export const levelsOf = (manifests: readonly PluginManifest[]): PluginManifest[][] => {
+  const levels: PluginManifest[][] = []
+  const depths = new Map<PluginManifest, number>()
+  for (const manifest of inOrder(manifests).toReversed()) {
+    const callers = manifests.filter(
+      other => other !== manifest && other.permissions.daemon.some(call => serves(manifest, call)),
+    )
+    const depth = Math.max(0, ...callers.map(caller => depths.get(caller)! + 1))
+    depths.set(manifest, depth)
+    ;(levels[depth] ??= []).push(manifest)
+  }
+  return levels
 }

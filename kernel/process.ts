@@ -1,34 +1,36 @@
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Place } from '../sdk/host.js'
+import type { Answer, Place } from '../sdk/host.js'
 import { Refusal } from '../sdk/refusal.js'
 import { Peer, type Pipe } from '../sdk/wire.js'
 import { KERNEL } from './events.js'
 import type { PluginManifest } from './manifest.js'
 import { principalOf } from './permissions.js'
-import { PluginLink, type KernelServices } from './services.js'
+import { lastWork, type EndGroup } from './activation.js'
+import { PluginLink, type KernelServices, type Registration } from './services.js'
 
-/** Activates a group in a process of its own, behind the same link that a group in this process has. */
+/**
+ * Activates a group in a process of its own, behind the same link that a group in this process has; `lost` is called
+ * when the process ends by itself.
+ */
 export const activateApart = async (
   kernel: KernelServices,
   manifest: PluginManifest,
-  entry: string,
-  place: Place,
-): Promise<() => Promise<void>> => {
+  registered: Registration,
+  { entry, place, lost }: { entry: string; place: Place; lost: () => void },
+): Promise<EndGroup> => {
   const { name } = manifest
   const child = fork(join(place.root, 'sdk', 'child.js'), [name, pathToFileURL(entry).href, JSON.stringify(place)], {
     serialization: 'advanced',
   })
   const peer = new Peer(child as unknown as Pipe)
-  const link = new PluginLink(kernel, principalOf(manifest), (call, input, context) =>
-    peer.request(call, input, { signal: context.signal, context }),
-  )
+  const into: Answer = (call, input, context) => peer.request(call, input, { signal: context.signal, context })
+  const link = new PluginLink(kernel, principalOf(manifest), into, registered)
   const gone = new Promise<void>(resolve => child.once('exit', () => resolve()))
   child.once('exit', code => {
     peer.break(new Refusal('unavailable', `${name} is not running: its process ended with ${code}`))
-    kernel.events.drop(name)
-    kernel.calls.drop(name)
+    lost()
   })
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject)
@@ -39,8 +41,8 @@ export const activateApart = async (
       return link.request(call, input, options)
     }
   })
-  return async () => {
-    await peer.request('plugin.stopping', {}, { context: KERNEL }).catch(() => {})
+  return async ms => {
+    await lastWork(kernel, name, into, ms)
     await peer.request('plugin.stop', {}, { context: KERNEL }).catch(() => {})
     child.disconnect()
     const late = setTimeout(() => child.kill('SIGKILL'), 2_000)

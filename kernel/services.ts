@@ -5,7 +5,7 @@ import { refuse } from '../sdk/refusal.js'
 import type { Boot } from './boot.js'
 import type { Calls, Principal } from './calls.js'
 import { KERNEL, type EventBus } from './events.js'
-import type { Live } from '../sdk/node/live/live.js'
+import type { Live } from './streams/live.js'
 import type { FileStore } from './storage/files.js'
 import type { JournalStore } from '../sdk/node/journal/journal-store.js'
 
@@ -19,6 +19,12 @@ export interface KernelServices {
   readonly files: FileStore
   readonly store: (plugin: string) => Store
   readonly log: (plugin: string) => Log
+}
+
+/** What a group registers while it starts: its calls, and the steps that must run before they are answered. */
+export interface Registration {
+  readonly served: Map<string, Answer>
+  readonly steps: { label: string; run: () => Promise<unknown> }[]
 }
 
 /** The fields that one or another `host.…` request carries. */
@@ -50,13 +56,15 @@ export class PluginLink implements Link {
   readonly #kernel: KernelServices
   readonly #principal: Principal
   readonly #into: Answer
+  readonly #registered: Registration
   readonly #serving = new Set<Context>()
 
   /** @param into Calls into the plugin. */
-  constructor(kernel: KernelServices, principal: Principal, into: Answer) {
+  constructor(kernel: KernelServices, principal: Principal, into: Answer, registered: Registration) {
     this.#kernel = kernel
     this.#principal = principal
     this.#into = into
+    this.#registered = registered
   }
 
   async request(
@@ -100,13 +108,13 @@ export class PluginLink implements Link {
 
   async #own(call: string, asked: Asked): Promise<unknown> {
     const { plugin } = this.#principal
-    const { calls, events, boot, journals, files, log } = this.#kernel
+    const { calls, events, journals, files, log } = this.#kernel
     const journal = `${plugin}/${asked.journal}`
     switch (call) {
       case 'host.log':
         return log(plugin)[asked.level](asked.message, asked.fields)
       case 'host.serve':
-        for (const own of asked.calls) calls.add(own, plugin, this.serve)
+        for (const own of asked.calls) this.#registered.served.set(own, this.serve)
         return
       case 'host.serves':
         return calls.has(asked.call)
@@ -117,9 +125,12 @@ export class PluginLink implements Link {
       case 'host.contribute':
         return events.contribute(asked.point, plugin, this.#into)
       case 'host.collect':
-        return events.collect(asked.point)
+        return events.collect(asked.point, plugin)
       case 'host.boot':
-        return boot.add(plugin, asked.label, () => this.#into('plugin.boot', { step: asked.step }, KERNEL))
+        return void this.#registered.steps.push({
+          label: asked.label,
+          run: () => this.#into('plugin.boot', { step: asked.step }, KERNEL),
+        })
       case 'host.store.get':
         return this.#kernel.store(plugin).get(asked.key)
       case 'host.store.set':
@@ -145,13 +156,13 @@ export class PluginLink implements Link {
       case 'host.journal.list':
         return (await journals.list(`${plugin}/${asked.prefix}`)).map(name => name.slice(plugin.length + 1))
       case 'host.files.read':
-        return files.read(`${plugin}/${asked.name}`)
+        return files.under(plugin).read(asked.name)
       case 'host.files.write':
-        return files.write(`${plugin}/${asked.name}`, asked.value)
+        return files.under(plugin).write(asked.name, asked.value)
       case 'host.files.remove':
-        return files.remove(`${plugin}/${asked.name}`)
+        return files.under(plugin).remove(asked.name)
       case 'host.files.list':
-        return (await files.list(`${plugin}/${asked.prefix}`)).map(name => name.slice(plugin.length + 1))
+        return files.under(plugin).list(asked.prefix)
     }
     return refuse('not-found', `a host has no ${call}`)
   }

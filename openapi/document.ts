@@ -14,7 +14,7 @@ import type { Example } from './examples.js'
 type Access = RouteAccess | (OpenAccess & { etag?: true })
 
 /** One group as the document needs it: its name, who may use its routes, and what they take and give. */
-export interface Group {
+export interface PublishedGroup {
   readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & {
     readonly routes: { readonly [call: string]: Access }
   }
@@ -46,7 +46,7 @@ const ABOUT = [
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'] as const
 
 /** The OpenAPI 3.1 document, derived from every group's contract and manifest; the same groups give the same text. */
-export const openapi = (groups: readonly Group[], options: DocumentOptions = {}): oas31.OpenAPIObject => {
+export const openapi = (groups: readonly PublishedGroup[], options: DocumentOptions = {}): oas31.OpenAPIObject => {
   const builder = oas31.OpenApiBuilder.create()
     .addOpenApiVersion('3.1.0')
     .addInfo({ title: 'Sandbox daemon', version: '1', description: ABOUT, license: { name: 'MIT', identifier: 'MIT' } })
@@ -84,7 +84,7 @@ interface Operation {
   /** The plugin that serves it. */
   readonly group: string
   /** The group that the document shows it in. */
-  readonly shownIn: Group['manifest']
+  readonly shownIn: PublishedGroup['manifest']
   readonly method: (typeof METHODS)[number]
   readonly path: string
   readonly tag: { name: string; description: string }
@@ -92,12 +92,15 @@ interface Operation {
 }
 
 /** The group of an operation id, which may differ from the plugin that owns the state and serves the route. */
-const shownIn = ({ id }: Access, groups: readonly Group['manifest'][], serving: Group['manifest']): Group['manifest'] =>
-  groups.find(({ name }) => name === id.split('.', 1)[0]) ?? serving
+const shownIn = (
+  { id }: Access,
+  groups: readonly PublishedGroup['manifest'][],
+  serving: PublishedGroup['manifest'],
+): PublishedGroup['manifest'] => groups.find(({ name }) => name === id.split('.', 1)[0]) ?? serving
 
 const operationsOf = (
-  { manifest, contract }: Group,
-  groups: readonly Group['manifest'][],
+  { manifest, contract }: PublishedGroup,
+  groups: readonly PublishedGroup['manifest'][],
   components: Components,
 ): Operation[] => {
   const {

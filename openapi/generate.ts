@@ -6,7 +6,7 @@ import type { Contract } from '../sdk/contract.js'
 import { parseManifest } from '../kernel/manifest.js'
 import type { PluginManifest } from '../kernel/manifest.js'
 import { openapi } from './document.js'
-import type { Group } from './document.js'
+import type { PublishedGroup } from './document.js'
 import { byName, published } from './schemas.js'
 import type { JsonSchema } from './schemas.js'
 
@@ -15,7 +15,7 @@ const root = dirname(import.meta.dirname)
 const project = process.cwd()
 
 /** Every group whose manifest is in the project, with its contract. */
-const load = async (): Promise<Group[]> => {
+const load = async (): Promise<PublishedGroup[]> => {
   const files = (await readdir(join(project, 'manifests'))).sort()
   return Promise.all(
     files

@@ -1,4 +1,4 @@
-import type { Group } from './document.js'
+import type { PublishedGroup } from './document.js'
 
 /** The tag of every address that asks for no general credential. */
 export const OPEN_TAG = { name: 'Open routes', description: 'Every address that asks for no general credential.' }
@@ -21,7 +21,7 @@ const page = (description: string) => ({
 })
 
 /** The routes the kernel answers itself, in the form of a group. */
-export const kernelGroup: Group = {
+export const kernelGroup: PublishedGroup = {
   manifest: {
     name: 'kernel',
     label: OPEN_TAG.name,

@@ -1,6 +1,6 @@
 // The process of a plugin that runs apart. Started by kernel/process.ts.
 import { createHost, type Activate, type Place } from './host.js'
-import { declareTurnWritable } from './node/turn-writable.js'
+import { declareTurnWritable } from './node/programs/turn-writable.js'
 import { Peer, type Pipe } from './wire.js'
 
 const [, , id = '', entry = '', place = '{}'] = process.argv

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packageVersion } from './node/package.js'
-import { keepCompiled } from './node/state-folder.js'
+import { packageVersion } from './node/programs/package.js'
+import { keepCompiled } from './node/files/state-folder.js'
 
 const LEAST_NODE = 24
 const { node } = process.versions

@@ -6,7 +6,7 @@ import type { oas31 } from 'openapi3-ts'
 import t from 'tap'
 import { parseManifest } from '../kernel/manifest.js'
 import { openapi, wordsOfName } from '../openapi/document.js'
-import type { Group } from '../openapi/document.js'
+import type { PublishedGroup } from '../openapi/document.js'
 import { kernelGroup } from '../openapi/kernel.js'
 import { nameOfSchema, resolve } from '../openapi/schemas.js'
 import type { JsonSchema, Schemas } from '../openapi/schemas.js'
@@ -258,7 +258,7 @@ const group = (
   name: string,
   calls: { [call: string]: { input?: object; output?: object; doc?: string } },
   named: { [name: string]: object } = {},
-): Group => ({
+): PublishedGroup => ({
   manifest: {
     name,
     label: name,

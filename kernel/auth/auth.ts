@@ -1,25 +1,18 @@
 import type { Context, Handlers } from '../../sdk/contract.js'
 import type { IdentityProvider, Kernel, OpenedSession } from '../../sdk/kernel.js'
-import { admitProof, BadCode } from '../../sdk/node/access/admission.js'
-import {
-  areasOf,
-  findOwner,
-  openBook,
-  type PersonRecord,
-  type SessionRecord,
-  shownOf,
-} from '../../sdk/node/access/book.js'
+import { admitProof, BadCode } from './admission.js'
+import { areasOf, findOwner, openBook, type PersonRecord, type SessionRecord, shownOf } from './book.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import { Failures } from '../../sdk/node/failures.js'
+import { Failures } from '../../sdk/node/access/failures.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { Caller, Role, Scope } from '../../sdk/types.js'
 import { Codes } from './codes.js'
-import type { Credential } from '../../sdk/node/credential.js'
+import type { Credential } from './credential.js'
 import { kernelMemberCalls } from './members.js'
-import type { KeptFiles } from '../../sdk/node/kept.js'
-import { CallLimits } from '../../sdk/node/call-limits.js'
+import type { KeptFiles } from '../../sdk/node/files/kept.js'
+import { CallLimits } from './call-limits.js'
 import { Sessions } from './sessions.js'
-import { Tickets, type Shown } from '../../sdk/node/tickets.js'
+import { Tickets, type Shown } from './tickets.js'
 import { Tokens, type TokenRecord } from './tokens.js'
 
 const MINUTE = 60_000

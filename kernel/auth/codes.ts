@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { BadCode } from '../../sdk/node/access/admission.js'
-import { type Book, findOwner } from '../../sdk/node/access/book.js'
-import type { Kept } from '../../sdk/node/kept.js'
-import { hashOf } from '../../sdk/node/secret.js'
+import { BadCode } from './admission.js'
+import { type Book, findOwner } from './book.js'
+import type { Kept } from '../../sdk/node/files/kept.js'
+import { hashOf } from '../../sdk/node/access/secret.js'
 import { refuse } from '../../sdk/refusal.js'
 
 const MINUTE = 60_000

@@ -1,9 +1,9 @@
 import type { Handlers } from '../../sdk/contract.js'
 import type { AccessSession, Kernel } from '../../sdk/kernel.js'
-import type { Book } from '../../sdk/node/access/book.js'
-import { grant, invite, limit, remove, shownRoster, withdraw, type Edited } from '../../sdk/node/access/roster.js'
+import type { Book } from './book.js'
+import { grant, invite, limit, remove, shownRoster, withdraw, type Edited } from './roster.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import type { Kept } from '../../sdk/node/kept.js'
+import type { Kept } from '../../sdk/node/files/kept.js'
 
 type MemberCall = Extract<keyof Kernel, `kernel.members.${string}`>
 

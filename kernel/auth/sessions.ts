@@ -11,11 +11,11 @@ import {
   type PersonRecord,
   type SessionRecord,
   shownOf,
-} from '../../sdk/node/access/book.js'
-import type { Admitted } from '../../sdk/node/access/admission.js'
-import type { Kept } from '../../sdk/node/kept.js'
-import { LastUse } from '../../sdk/node/last-use.js'
-import { holds, newSecret, readSecret } from '../../sdk/node/secret.js'
+} from './book.js'
+import type { Admitted } from './admission.js'
+import type { Kept } from '../../sdk/node/files/kept.js'
+import { LastUse } from './last-use.js'
+import { holds, newSecret, readSecret } from '../../sdk/node/access/secret.js'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

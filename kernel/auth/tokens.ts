@@ -1,8 +1,8 @@
 import type { TokenRow } from '../../sdk/kernel.js'
 import { refuse } from '../../sdk/refusal.js'
-import { Kept, type KeptFiles } from '../../sdk/node/kept.js'
-import { LastUse } from '../../sdk/node/last-use.js'
-import { holds, newSecret, readSecret } from '../../sdk/node/secret.js'
+import { Kept, type KeptFiles } from '../../sdk/node/files/kept.js'
+import { LastUse } from './last-use.js'
+import { holds, newSecret, readSecret } from '../../sdk/node/access/secret.js'
 
 const DAY = 24 * 60 * 60_000
 const LISTED = 30 * DAY

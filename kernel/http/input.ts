@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { ContractSchema, Shape } from '../../sdk/contract.js'
-import { CLOSED_KEYS, parseObject } from '../../sdk/node/json.js'
+import { CLOSED_KEYS, parseObject } from '../../sdk/node/files/json.js'
 import { Refusal, refuse, type Reason } from '../../sdk/refusal.js'
 
 const SILENCE = 30_000

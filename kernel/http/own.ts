@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { once } from '../../sdk/node/once.js'
-import { tagged } from '../../sdk/node/tagged.js'
+import { once } from './once.js'
+import { tagged } from './tagged.js'
 import type { Boot } from '../boot.js'
-import type { SandboxIdentity } from '../contract.js'
-import type { LoadedPlugin } from '../loader.js'
+import type { SandboxIdentity } from '../storage/identity.js'
+import { describedGroups, type DescribedGroup } from './describe.js'
+import type { Group } from '../group.js'
 import type { App } from './app.js'
 
 interface Page {
@@ -17,7 +18,7 @@ interface Page {
 
 /** The builders of the document and of the pages: read when somebody first asks, since few do. */
 interface Publishers {
-  readonly document: { openapi(groups: readonly LoadedPlugin[]): object }
+  readonly document: { openapi(groups: readonly DescribedGroup[]): object }
   readonly reference: { referencePage(document: object): Page }
   readonly welcome: { welcomePage(): Page }
 }
@@ -31,11 +32,11 @@ export const serveOwn = (
   root: string,
   identity: SandboxIdentity,
   boot: Boot,
-  plugins: readonly LoadedPlugin[],
+  groups: readonly Group[],
 ): void => {
   const load = <P extends keyof Publishers>(name: P) =>
     import(pathToFileURL(join(root, 'openapi', `${name}.js`)).href) as Promise<Publishers[P]>
-  const document = once(async () => (await load('document')).openapi(plugins))
+  const document = once(async () => (await load('document')).openapi(await describedGroups(groups)))
   const page = (at: string, files: string, make: () => Promise<Page>) => {
     const made = once(make)
     app.own(at, async () =>

@@ -1,16 +1,7 @@
 import Router from '@koa/router'
-import type { Context as KoaContext } from 'koa'
 import { refuse } from '../../sdk/refusal.js'
-import type { Arrival } from './origin.js'
-import { refuseMethod, type HttpReply } from './reply.js'
-
-/** What answers one route; `params` are the decoded path parameters. */
-export type RouteHandler = (
-  ctx: KoaContext,
-  params: { [name: string]: string },
-  reply: HttpReply,
-  arrival: Arrival,
-) => Promise<void>
+import { refuseMethod } from './reply.js'
+import type { RequestContext, RequestState, RequestStep } from './request.js'
 
 const METHODS = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
@@ -18,53 +9,62 @@ const METHODS = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 const SLASHED = 'repo'
 
 /**
- * Every route, found by its first path segment and then within that segment's own router.
+ * Every route, found by its first path segment and then by that segment's own router.
  *
  * Matching is exact: case, slashes and escapes count (contract, rule 14).
  */
 export class Routes {
-  readonly #routers = new Map<string, Router>()
-  #sorted = true
-  readonly #added: { method: string; path: string; handler: RouteHandler }[] = []
+  readonly #added = new Map<string, { method: string; path: string; steps: readonly RequestStep[] }[]>()
+  readonly #routers = new Map<string, ReturnType<Router<RequestState>['routes']>>()
 
-  add(method: string, path: string, handler: RouteHandler): void {
-    this.#added.push({ method, path, handler })
-    this.#sorted = false
+  /** Adds a route; its first segment's router is made, and its patterns compiled, when a request first needs it. */
+  add(method: string, path: string, steps: readonly RequestStep[]): void {
+    const segment = segmentOf(path)
+    this.#routers.delete(segment)
+    this.#added.set(segment, [...(this.#added.get(segment) ?? []), { method, path, steps }])
   }
 
-  async serve(ctx: KoaContext, reply: HttpReply, arrival: Arrival): Promise<void> {
-    if (!this.#sorted) this.#build()
-    const path = checkedPath(ctx.req.url ?? '')
-    const router = this.#routers.get(path.split('/', 2)[1]!)
-    const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
-    const matched = router?.match(path, method)
-    const layer = matched?.pathAndMethod[0]
-    const nearest = layer ?? matched?.path[0]
-    const params = nearest?.params(path, nearest.captures(path)) ?? {}
-    const slashed = Object.entries(params).some(([name, value]) => name !== SLASHED && value.includes('/'))
-    if (!nearest || slashed) return refuse('not-found', `nothing is served at ${ctx.method} ${path.slice(0, 200)}`)
-    if (!layer) {
-      const others = new Set(matched!.path.flatMap(({ methods }) => methods))
-      reply.lines.set('allow', METHODS.filter(one => others.has(one)).join(', '))
-      return refuseMethod(reply, `${path} does not take ${ctx.method}, only ${[...others].join(', ')}`)
-    }
-    await (layer.stack[0] as unknown as RouteHandler)(ctx, params, reply, arrival)
+  /** Runs the steps of the route that a request names, or refuses it. */
+  readonly step: RequestStep = (ctx, next) => {
+    const segment = segmentOf(checkedPath(ctx.req.url ?? ''))
+    const router = this.#routers.get(segment) ?? this.#build(segment)
+    return router ? router(ctx, next) : refuseUnknown(ctx)
   }
 
   /** Literal segments before parameters, so that `/agents/search` is not taken for an id. */
-  #build(): void {
+  #build(segment: string) {
     const rank = (path: string) => path.replace(/\{\w+\}/g, '\uffff')
-    const sorted = this.#added.toSorted((a, b) => (rank(a.path) < rank(b.path) ? -1 : 1))
-    this.#routers.clear()
-    for (const { method, path, handler } of sorted) {
-      const segment = path.split('/', 2)[1]!
-      const router = this.#routers.get(segment) ?? new Router({ strict: true, sensitive: true })
-      this.#routers.set(segment, router)
-      router.register(path.replace(/\{(\w+)\}/g, ':$1'), [method], handler as never)
-    }
-    this.#sorted = true
+    const added = this.#added.get(segment)?.toSorted((a, b) => (rank(a.path) < rank(b.path) ? -1 : 1))
+    if (!added) return
+    const router = new Router<RequestState>({ strict: true, sensitive: true })
+    for (const { method, path, steps } of added)
+      router.register(path.replace(/\{(\w+)\}/g, ':$1'), [method], [refuseSlashes, ...steps])
+    router.on('not-found', refuseOther)
+    const step = router.routes()
+    this.#routers.set(segment, step)
+    return step
   }
 }
+
+/** Refuses what no route takes: the path as unknown, or the method where others are taken. */
+const refuseOther: RequestStep = async ctx => {
+  const layers = (ctx.matched ?? []).filter(layer => !hasSlash(layer.params(ctx.path, layer.captures(ctx.path))))
+  const methods = new Set(layers.flatMap(layer => layer.methods))
+  if (methods.size === 0) return refuseUnknown(ctx)
+  ctx.state.reply.lines.set('allow', METHODS.filter(one => methods.has(one)).join(', '))
+  refuseMethod(ctx.state.reply, `${ctx.path} does not take ${ctx.method}, only ${[...methods].join(', ')}`)
+}
+
+const refuseUnknown = ({ method, path }: Pick<RequestContext, 'method' | 'path'>): never =>
+  refuse('not-found', `nothing is served at ${method} ${path.slice(0, 200)}`)
+
+/** An escaped slash is part of a repository's path and of no other name. */
+const hasSlash = (params: { readonly [name: string]: string }): boolean =>
+  Object.entries(params).some(([name, value]) => name !== SLASHED && value.includes('/'))
+
+const refuseSlashes: RequestStep = (ctx, next) => (hasSlash(ctx.params) ? refuseUnknown(ctx) : next())
+
+const segmentOf = (path: string): string => path.split('/', 2)[1]!
 
 /** The raw path of a target, refused where a segment is empty, broken, or decodes to what no name may be. */
 const checkedPath = (target: string): string => {

@@ -1,10 +1,10 @@
 import { ServerResponse, type IncomingMessage, type Server, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocketServer } from 'ws'
-import { FrameSocket, UNFIT, type FrameSocketDeps } from '../../sdk/node/frame-socket.js'
-import { Inbox } from '../../sdk/node/inbox.js'
+import { FrameSocket, UNFIT, type FrameSocketDeps } from './frame-socket.js'
+import { Inbox } from '../../sdk/node/concurrency/inbox.js'
 import { refuse } from '../../sdk/refusal.js'
-import { headOf } from '../../sdk/node/head-lines.js'
+import { headOf } from './head-lines.js'
 
 const LONGEST = 64 * 1024
 const KEY = /^[A-Za-z0-9+/]{22}==$/

@@ -1,13 +1,13 @@
 import { readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Files } from '../../sdk/host.js'
-import { namesBelow, replaceFile } from '../../sdk/node/disk.js'
-import { flushFolder } from '../../sdk/node/files.js'
-import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
-import { placeOfName } from '../../sdk/node/names.js'
-import { codeOf } from '../../sdk/node/paths.js'
+import { namesBelow, replaceFile } from '../../sdk/node/files/disk.js'
+import { flushFolder } from '../../sdk/node/files/files.js'
+import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
+import { placeOfName } from '../../sdk/node/files/names.js'
+import { codeOf } from '../../sdk/node/files/paths.js'
 import { refuse } from '../../sdk/refusal.js'
-import type { Seal } from '../../sdk/node/seal.js'
+import type { Seal } from './seal.js'
 
 const EXTENSION = '.json'
 
@@ -55,6 +55,16 @@ export class FileStore implements Files {
 
   async list(prefix: string): Promise<string[]> {
     return namesBelow(this.#folder, prefix, () => EXTENSION)
+  }
+
+  /** The documents whose names begin with a folder, by what follows it. */
+  under(folder: string): Files {
+    return {
+      read: name => this.read(`${folder}/${name}`),
+      write: (name, value) => this.write(`${folder}/${name}`, value),
+      remove: name => this.remove(`${folder}/${name}`),
+      list: async prefix => (await this.list(`${folder}/${prefix}`)).map(name => name.slice(folder.length + 1)),
+    }
   }
 
   #path(name: string): string {

@@ -2,8 +2,8 @@ import { closeSync, openSync } from 'node:fs'
 import type { KeyvSqlite } from '@keyv/sqlite'
 import type { Keyv } from 'keyv'
 import type { Store } from '../../sdk/host.js'
-import { writeFailure } from '../../sdk/node/disk.js'
-import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
+import { writeFailure } from '../../sdk/node/files/disk.js'
+import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { refuse } from '../../sdk/refusal.js'
 
 const ADAPTERS = new Map([

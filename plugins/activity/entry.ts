@@ -1,5 +1,5 @@
 import type { Caller } from '../../sdk/index.js'
-import { asData, namesSecret, REDACTED } from '../../sdk/node/redact.js'
+import { asData, namesSecret, REDACTED } from '../../sdk/node/access/redact.js'
 import type { ActivityEvent, ActivityInput } from './contract.js'
 
 /** An entry before it has its place in the chain. */

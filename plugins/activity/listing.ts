@@ -1,5 +1,5 @@
 import type { Context, Input } from '../../sdk/index.js'
-import { codeOf } from '../../sdk/node/paths.js'
+import { codeOf } from '../../sdk/node/files/paths.js'
 import type { ActivityCalls, ActivityEvent } from './contract.js'
 import { recordEntryOf } from './record.js'
 import { dayNamed, dayOf, segmentLines, type Segments } from './segments.js'

@@ -1,4 +1,4 @@
-import { BEGINNING, hashOfEntry, type ChainLink } from '../../sdk/node/chain.js'
+import { BEGINNING, hashOfEntry, type ChainLink } from '../../sdk/node/record/chain.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import type { ActivityEvent } from './contract.js'
 import type { Facts } from './entry.js'

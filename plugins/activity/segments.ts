@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { JournalStore } from '../../sdk/node/journal/journal-store.js'
-import { codeOf } from '../../sdk/node/paths.js'
+import { codeOf } from '../../sdk/node/files/paths.js'
 
 const END = '.jsonl'
 const NAME = /^(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?$/

@@ -1,5 +1,5 @@
 import type { Host } from '../../sdk/index.js'
-import { BEGINNING, ChainCheck, type ChainLink } from '../../sdk/node/chain.js'
+import { BEGINNING, ChainCheck, type ChainLink } from '../../sdk/node/record/chain.js'
 import type { ActivityChain } from './contract.js'
 import type { Facts } from './entry.js'
 import { recordEntryOf, type Recorder } from './record.js'

@@ -1,6 +1,6 @@
 import { refuse, type Files } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import { KeyedMutex } from '../../sdk/node/keyed-mutex.js'
+import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import type { Access } from '../../sdk/reach.js'
 
 /** An area as it is kept. */

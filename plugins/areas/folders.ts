@@ -1,5 +1,5 @@
 import { refuse } from '../../sdk/index.js'
-import { resolvePath } from '../../sdk/node/workspace-paths.js'
+import { resolvePath } from '../../sdk/node/files/workspace-paths.js'
 import { reachOf, type ReachFolder } from '../../sdk/index.js'
 import type { StoredArea } from './area-file.js'
 import type { FolderProblem } from './contract.js'

@@ -3,7 +3,7 @@ import { lstat, open, readdir, realpath, type FileHandle } from 'node:fs/promise
 import { join } from 'node:path'
 import { refuse } from '../../sdk/index.js'
 import { isLive } from '../../sdk/node/logs/rotating-file.js'
-import { codeOf } from '../../sdk/node/paths.js'
+import { codeOf } from '../../sdk/node/files/paths.js'
 import type { LogFile, LogKind } from './contract.js'
 
 const FOLDERS: { readonly [folder: string]: LogKind } = {

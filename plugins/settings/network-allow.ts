@@ -1,5 +1,5 @@
 import { refuse } from '../../sdk/index.js'
-import { ownAddresses, type Listener } from '../../sdk/node/addresses.js'
+import { ownAddresses, type Listener } from '../../sdk/node/network/addresses.js'
 import { parseAllowed } from '../../sdk/node/network/allow.js'
 
 /** What is wrong with an entry of `networkAllow`. */

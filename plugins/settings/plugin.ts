@@ -1,5 +1,5 @@
 import { type Host, refuse } from '../../sdk/index.js'
-import { record } from '../../sdk/node/record.js'
+import { record } from '../../sdk/node/record/record.js'
 import { settings, type SettingsGiven, type SettingKey } from './contract.js'
 import { CurrentSettings, DEFAULTS, revisionOf } from './current-settings.js'
 import { checkAllowed } from './network-allow.js'

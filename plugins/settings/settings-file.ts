@@ -2,9 +2,9 @@ import { constants, type Stats } from 'node:fs'
 import { lstat, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../../sdk/index.js'
-import { isClosed, isFull } from '../../sdk/node/disk.js'
-import { sweepTemporary, writeAtomic } from '../../sdk/node/files.js'
-import { codeOf } from '../../sdk/node/paths.js'
+import { isClosed, isFull } from '../../sdk/node/files/disk.js'
+import { sweepTemporary, writeAtomic } from '../../sdk/node/files/files.js'
+import { codeOf } from '../../sdk/node/files/paths.js'
 
 /** The settings file, from the workspace. */
 export const FILE = '.sandbox/config/settings.json'

@@ -1,5 +1,5 @@
 import { type Client, createClient, Unreached } from '../client.js'
-import { askSocket, type SocketRequest } from '../node/socket.js'
+import { askSocket, type SocketRequest } from './socket.js'
 import { Refusal } from '../refusal.js'
 import { daemonAt, findDaemon, type Running } from './daemon.js'
 import { inputText } from './input.js'

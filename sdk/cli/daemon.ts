@@ -2,7 +2,7 @@ import { readFile, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { WallGrants } from '../host.js'
-import { dataFolders } from '../node/state-folder.js'
+import { dataFolders } from '../node/files/state-folder.js'
 import { SELF } from './own-name.js'
 import { EXIT, CommandFailure, type Terminal } from './verb.js'
 

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { delimiter, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packageFolder } from '../node/package.js'
+import { packageFolder } from '../node/programs/package.js'
 import { quoted } from './text.js'
 
 const real = (path: string): string | undefined => {

@@ -1,5 +1,5 @@
 import type { WallGrants } from '../host.js'
-import { declareTurnWritable } from '../node/turn-writable.js'
+import { declareTurnWritable } from '../node/programs/turn-writable.js'
 import { homeOfPeople } from '../node/wall/home.js'
 import type { Mount } from '../node/wall/spec.js'
 import { mountsOf } from '../node/wall/view.js'

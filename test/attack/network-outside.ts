@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { allowedOf } from '../../sdk/node/network/allow.js'
 import { Networks } from '../../sdk/node/network/networks.js'
-import { listEnv, ownProgram } from '../../sdk/node/run.js'
+import { listEnv, ownProgram } from '../../sdk/node/programs/run.js'
 import { homeOfConversation } from '../../sdk/node/wall/home.js'
 import { runWalled, type WallKind, type WallSpec } from '../../sdk/node/wall/wall.js'
 

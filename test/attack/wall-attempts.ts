@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { listEnv } from '../../sdk/node/run.js'
+import { listEnv } from '../../sdk/node/programs/run.js'
 import { homeOfConversation } from '../../sdk/node/wall/home.js'
 import { runWalled, walled, type WallKind, type WallSpec } from '../../sdk/node/wall/wall.js'
 import { copyOf } from '../support/copy.js'

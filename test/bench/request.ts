@@ -12,13 +12,13 @@ import { createAuth } from '../../kernel/auth/auth.js'
 import { Boot } from '../../kernel/boot.js'
 import { Calls } from '../../kernel/calls.js'
 import { App } from '../../kernel/http/app.js'
-import { OpenStreams } from '../../kernel/http/streams.js'
-import { createLog } from '../../kernel/log.js'
+import { OpenStreams } from '../../kernel/streams/open-streams.js'
+import { createLog } from '../../kernel/logs/log.js'
 import type { PluginManifest } from '../../kernel/manifest.js'
 import type { KernelServices } from '../../kernel/services.js'
 import type { Scope } from '../../sdk/types.js'
 import { createHost } from '../../sdk/host.js'
-import { Connections } from '../../sdk/node/connections.js'
+import { Connections } from '../../kernel/http/connections.js'
 import { asked, inTurns, median, print, quick, ratio, verdict, x } from './measure.js'
 
 const BODY = JSON.stringify({
@@ -194,7 +194,7 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
   }
   const manifest = (name: string, served: PluginManifest['routes']) => ({
     manifest: { name, routes: served } as PluginManifest,
-    contract: agent,
+    contract: async () => agent,
   })
   app.add(manifest('agent', routes))
   for (let group = 0; group < 40; group++) {

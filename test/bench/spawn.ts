@@ -1,8 +1,8 @@
 // What starting a program costs a process that holds much: `node dist/test/bench/spawn.js`. The daemon starts its own
 // the same way.
 import { spawnSync } from 'node:child_process'
-import { listEnv, run } from '../../sdk/node/run.js'
-import { runner } from '../../sdk/node/runner.js'
+import { listEnv, run } from '../../sdk/node/programs/run.js'
+import { runner } from '../../sdk/node/programs/runner.js'
 import { inTurns, median, ms, print, quick, timed, verdict } from './measure.js'
 
 const ROUNDS = quick ? 2 : 60

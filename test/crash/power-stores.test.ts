@@ -1,13 +1,15 @@
 import '../support/power.js'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { FileStore } from '../../kernel/storage/files.js'
 import { Segments } from '../../plugins/activity/segments.js'
 import { SettingsFile } from '../../plugins/settings/settings-file.js'
+import { writeAtomic } from '../../sdk/node/files/files.js'
 import { JournalStore } from '../../sdk/node/journal/journal-store.js'
-import { carryOut, planMoves } from '../../sdk/node/moves.js'
-import { openSeal } from '../../sdk/node/seal.js'
+import { carryOut, planMoves, takeReturned } from '../../sdk/node/files/moves.js'
+import { openSeal } from '../../kernel/storage/seal.js'
 import { cutEverywhere, type Promised } from '../support/cuts.js'
 import { canCut } from '../support/power.js'
 
@@ -210,6 +212,29 @@ t.test('moves that are written down, and carried out', options, async t => {
         read(join(folder, 'old/deep/tree/a')),
         text === 'none' ? 'carried out' : 'planned',
       ]
+    },
+  })
+})
+
+t.test('what came back to a group, and what it does then', options, t => {
+  const take = (folder: string) =>
+    takeReturned(join(folder, 'data'), 'agent', async (returned, names) => {
+      const texts = await Promise.all(names.map(name => readFile(join(returned, name), 'utf8')))
+      await writeAtomic(join(folder, 'state'), texts.join(), { flush: true })
+    })
+  return cutEverywhere<string>(t, {
+    first: 'one,two',
+    before: folder => {
+      mkdirSync(join(folder, 'data/returned/agent'), { recursive: true })
+      for (const name of ['one', 'two']) writeFileSync(join(folder, 'data/returned/agent', name), name)
+    },
+    drive: async (folder, promised) => {
+      await promised.step('one,two', () => take(folder))
+      await promised.step('later', () => writeAtomic(join(folder, 'state'), 'later', { flush: true }))
+    },
+    found: async folder => {
+      await take(folder)
+      return readFile(join(folder, 'state'), 'utf8')
     },
   })
 })

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { BEGINNING, hashOfEntry } from '../../sdk/node/chain.js'
+import { BEGINNING, hashOfEntry } from '../../sdk/node/record/chain.js'
 import { fakeDaemon, sandbox } from './cli-process.js'
 import { json, streaming, wire } from './wire.js'
 import { exactly } from '../support/lists.js'

@@ -1,4 +1,4 @@
-import { ownProgram } from '../../sdk/node/own-programs.js'
+import { ownProgram } from '../../sdk/node/programs/own-programs.js'
 
 const installed = (await ownProgram('bwrap')) !== undefined
 

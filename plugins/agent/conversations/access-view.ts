@@ -1,6 +1,6 @@
 import type { Caller } from '../../../sdk/index.js'
-import { limitsOf, type AccessView } from '../../../sdk/node/access-view.js'
-import { assertVisible } from '../../../sdk/node/conversation-reach.js'
+import { limitsOf, type AccessView } from '../../../sdk/node/access/access-view.js'
+import { assertVisible } from '../../../sdk/node/access/conversation-reach.js'
 import type { Conversation } from '../contract.js'
 import type { Conversations } from './conversations.js'
 

@@ -1,5 +1,5 @@
 import type { Handlers, Host } from '../../../sdk/index.js'
-import { accessToConversation } from '../../../sdk/node/conversation-reach.js'
+import { accessToConversation } from '../../../sdk/node/access/conversation-reach.js'
 import { ok } from '../ok.js'
 import type { Engine } from '../turn/engine.js'
 import { senderOf } from './access.js'

@@ -1,5 +1,5 @@
 import type { Log, ReachFolder, Store } from '../../../sdk/index.js'
-import { refuseUnknown } from '../../../sdk/node/conversation-reach.js'
+import { refuseUnknown } from '../../../sdk/node/access/conversation-reach.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation } from '../contract.js'
 

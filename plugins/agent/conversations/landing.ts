@@ -4,7 +4,7 @@ import type { Copies } from '../copies/copies.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from '../turn/engine.js'
 import type { LandedFrame } from '../turn/frames.js'
-import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 
 /** What holding a conversation needs. */
 export interface LockDeps {

@@ -1,5 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
-import { git } from '../../../sdk/node/git.js'
+import { git } from '../../../sdk/node/programs/git.js'
 import type { BaseCommit, CopyStart } from '../contract.js'
 
 const COMMIT = /^[0-9a-f]{4,64}$/i

@@ -1,5 +1,5 @@
 import type { Context, Handlers, Host, Input, Reply } from '../../../sdk/index.js'
-import { record, type Happened } from '../../../sdk/node/record.js'
+import { record, type Happened } from '../../../sdk/node/record/record.js'
 import type { Agent, Started } from '../contract.js'
 
 const SAID = { started: 'turn.started', said: 'message.said', queued: 'message.queued' } as const

@@ -1,7 +1,7 @@
 import { lstat, mkdir, readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { readPlain } from '../../../sdk/node/files.js'
-import { inFolder } from '../../../sdk/node/in-folder.js'
+import { readPlain } from '../../../sdk/node/files/files.js'
+import { inFolder } from '../../../sdk/node/files/in-folder.js'
 import { ownConfig } from '../../../sdk/node/wall/gitdir.js'
 
 /** Refs that belong to one checkout or to the daemon: a copy does not begin with those of another. */

@@ -4,7 +4,7 @@ import { lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promi
 import { join } from 'node:path'
 import { createInflate } from 'node:zlib'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import { FORGIVEN, git, GitFailure } from '../../../sdk/node/git.js'
+import { FORGIVEN, git, GitFailure } from '../../../sdk/node/programs/git.js'
 import { dropOwnObjects } from './gitdir.js'
 import { inTree, type Tree } from './tree.js'
 

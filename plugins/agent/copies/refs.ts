@@ -2,8 +2,8 @@ import { lstatSync } from 'node:fs'
 import { appendFile, lstat, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import { readPlain } from '../../../sdk/node/files.js'
-import { git } from '../../../sdk/node/git.js'
+import { readPlain } from '../../../sdk/node/files/files.js'
+import { git } from '../../../sdk/node/programs/git.js'
 
 const MOST_PACKED = 16 * 1024 * 1024
 

@@ -1,8 +1,8 @@
 import { lstat, mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import { readPlain, sweepOld, writeAtomic } from '../../../sdk/node/files.js'
-import { git } from '../../../sdk/node/git.js'
+import { readPlain, sweepOld, writeAtomic } from '../../../sdk/node/files/files.js'
+import { git } from '../../../sdk/node/programs/git.js'
 import { followRefs, layGitdir, writeOwnRef } from './gitdir.js'
 import { branchTip, clearPlaces, dropBranch, putBranch } from './refs.js'
 

@@ -1,10 +1,10 @@
 import { lstatSync, readdirSync } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { git, GitFailure } from '../../../sdk/node/git.js'
-import { readPlain } from '../../../sdk/node/files.js'
-import { contains } from '../../../sdk/node/paths.js'
-import { DEPENDENCY_FOLDERS, NOT_SEARCHED, SEARCH_DEPTH } from '../../../sdk/node/repositories.js'
+import { git, GitFailure } from '../../../sdk/node/programs/git.js'
+import { readPlain } from '../../../sdk/node/files/files.js'
+import { contains } from '../../../sdk/node/files/paths.js'
+import { DEPENDENCY_FOLDERS, NOT_SEARCHED, SEARCH_DEPTH } from '../../../sdk/node/files/repositories.js'
 import { below, pathOf, type MainRepository } from './repositories.js'
 
 /** Where the workspace and the daemon's own files are. */

@@ -1,5 +1,5 @@
 import type { BeginCommand } from '../turn/command-logs.js'
-import type { Env } from '../../../sdk/node/run.js'
+import type { Env } from '../../../sdk/node/programs/run.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 import type {
   Card,

@@ -7,16 +7,16 @@ import {
   reachesAll,
   refuseUnknown,
   worksEverywhere,
-} from '../../../sdk/node/conversation-reach.js'
-import { refuseReading, type AccessView } from '../../../sdk/node/access-view.js'
-import { isFull } from '../../../sdk/node/disk.js'
+} from '../../../sdk/node/access/conversation-reach.js'
+import { refuseReading, type AccessView } from '../../../sdk/node/access/access-view.js'
+import { isFull } from '../../../sdk/node/files/disk.js'
 import { canAnswerCards, assertReaches, mayReach, type Sender } from '../conversations/access.js'
 import type { Conversation, CopyStart, Started, TurnInput } from '../contract.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from '../turn/engine.js'
 import type { Beginning, Forks } from '../conversations/forks.js'
 import type { QueuedWhy } from '../turn/frames.js'
-import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { notesOf, preambleOf } from '../turn/preamble.js'
 import type { Providers } from '../providers/providers.js'
 import { MOST_WAITING, answerOf, shownMessages, type LedgerRow, type Queue } from './queue.js'

@@ -1,6 +1,6 @@
 import { lstat, rename, rmdir, unlink } from 'node:fs/promises'
 import { refuse } from '../../../sdk/index.js'
-import { segmentsOf } from '../../../sdk/node/paths.js'
+import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import { change, textContent, textOf } from './content.js'
 import { done, Fields, tool } from './tool.js'
 import { at, isThere, readFound, replace } from './tree.js'

@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { askOutside, webAddress, type OutboundReply } from '../../../sdk/node/outbound.js'
+import { askOutside, webAddress, type OutboundReply } from '../../../sdk/node/network/outbound.js'
 import { cut, textContent, textOf } from './content.js'
 import { failed, Fields, tool } from './tool.js'
 

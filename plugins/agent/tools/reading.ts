@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { TEMPORARY } from '../../../sdk/node/files.js'
+import { TEMPORARY } from '../../../sdk/node/files/files.js'
 import { cut, textContent, textOf } from './content.js'
 import { done, failed, Fields, tool } from './tool.js'
 import { inTreeFolder, readFileAt } from './tree.js'

@@ -1,6 +1,6 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
-import type { NetworkReach } from '../../../sdk/node/addresses.js'
-import { codeOf } from '../../../sdk/node/paths.js'
+import type { NetworkReach } from '../../../sdk/node/network/addresses.js'
+import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames.js'
 import type { Rooted } from './tree.js'

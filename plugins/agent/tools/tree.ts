@@ -3,9 +3,9 @@ import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
 import { dirname, join, posix, relative, sep } from 'node:path'
 import { allows, isWithin, leads, Refusal, refuse, type Reach } from '../../../sdk/index.js'
-import { isClosedName } from '../../../sdk/node/closed-names.js'
-import { sweepTemporary, writeAtomic } from '../../../sdk/node/files.js'
-import { codeOf, inside, segmentsOf } from '../../../sdk/node/paths.js'
+import { isClosedName } from '../../../sdk/node/files/closed-names.js'
+import { sweepTemporary, writeAtomic } from '../../../sdk/node/files/files.js'
+import { codeOf, inside, segmentsOf } from '../../../sdk/node/files/paths.js'
 
 const MOST_BYTES = 16 * 1024 * 1024
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { setImmediate as tick } from 'node:timers/promises'
 import { safeLine } from '../../../sdk/node/logs/line.js'
 import { RotatingFile } from '../../../sdk/node/logs/rotating-file.js'
-import { codeOf } from '../../../sdk/node/paths.js'
-import { redacted } from '../../../sdk/node/redact.js'
+import { codeOf } from '../../../sdk/node/files/paths.js'
+import { redacted } from '../../../sdk/node/access/redact.js'
 
 const IDLE = 60_000
 const MOST_COMMAND = 8 * 1024

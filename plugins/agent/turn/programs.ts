@@ -1,6 +1,6 @@
 import type { Program } from '../../../sdk/kernel.js'
-import { gitVersion } from '../../../sdk/node/git.js'
-import { ownProgram } from '../../../sdk/node/own-programs.js'
+import { gitVersion } from '../../../sdk/node/programs/git.js'
+import { ownProgram } from '../../../sdk/node/programs/own-programs.js'
 import { wallKind } from '../../../sdk/node/wall/wall.js'
 
 const PACKAGES = { git: 'git', bwrap: 'bubblewrap', ip: 'iproute2', slirp4netns: 'slirp4netns' } as const

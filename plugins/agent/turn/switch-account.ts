@@ -2,7 +2,7 @@ import { refuse } from '../../../sdk/index.js'
 import type { SwitchInput, Switched } from '../contract.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from './engine.js'
-import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { Providers } from '../providers/providers.js'
 import { optionsOf } from './options.js'
 

@@ -1,5 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
-import { segmentsOf } from '../../../sdk/node/paths.js'
+import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import type { LandChoice, LandPath } from '../contract.js'
 import type { Plan, Take } from './plan.js'
 import type { TreeChange } from '../work/tree-diff.js'

@@ -1,6 +1,6 @@
 import { refuse } from '../../../sdk/index.js'
-import { LARGEST_SHOWN } from '../../../sdk/node/large-files.js'
-import { segmentsOf } from '../../../sdk/node/paths.js'
+import { LARGEST_SHOWN } from '../../../sdk/node/files/large-files.js'
+import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import type { ScratchRepos } from '../work/scratch-repos.js'
 import { spanOf } from '../work/changes.js'

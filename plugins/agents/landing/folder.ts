@@ -1,7 +1,7 @@
 import { constants, type BigIntStats } from 'node:fs'
 import { lstat, open, rmdir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf } from '../../../sdk/node/paths.js'
+import { codeOf } from '../../../sdk/node/files/paths.js'
 
 /** Why a folder of the tree cannot be entered: a link, a file or another repository stands at `at`. */
 export interface Obstacle {

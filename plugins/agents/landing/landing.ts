@@ -1,5 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
-import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { CheckoutRepo, CopyRepo, LandConflict, LeftPath } from '../../agent/contract.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import type { ScratchRepos } from '../work/scratch-repos.js'

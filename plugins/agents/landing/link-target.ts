@@ -1,5 +1,5 @@
-import { linkOnDisk, wayOf } from '../../../sdk/node/links.js'
-import { contains } from '../../../sdk/node/paths.js'
+import { linkOnDisk, wayOf } from '../../../sdk/node/files/links.js'
+import { contains } from '../../../sdk/node/files/paths.js'
 import { excludedPaths } from '../work/excluded-paths.js'
 
 /** What a link holds, by its absolute path: those that are about to be made, before those on the disk. */

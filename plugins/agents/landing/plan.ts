@@ -1,6 +1,6 @@
 import { copyFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf } from '../../../sdk/node/paths.js'
+import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { ConflictPath, ConflictReason } from '../../agent/contract.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import { leadsOut } from './link-target.js'

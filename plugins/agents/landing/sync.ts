@@ -1,6 +1,6 @@
 import { refuse, type Host } from '../../../sdk/index.js'
-import { requireBranch } from '../../../sdk/node/conversation-branch.js'
-import type { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { requireBranch } from '../../../sdk/node/access/conversation-branch.js'
+import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { CheckoutRepo, CheckoutSync, ConversationState } from '../../agent/contract.js'
 import type { ScratchRepos } from '../work/scratch-repos.js'
 import type { SyncReport } from '../contract.js'

@@ -1,6 +1,6 @@
 import { chmod, copyFile, constants, lstat, mkdir, open, readlink, symlink, unlink } from 'node:fs/promises'
 import { refuse } from '../../../sdk/index.js'
-import { codeOf } from '../../../sdk/node/paths.js'
+import { codeOf } from '../../../sdk/node/files/paths.js'
 import { Folder, splitPath, stampOf } from './folder.js'
 
 const PARALLEL = 8

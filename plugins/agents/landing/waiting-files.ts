@@ -1,6 +1,6 @@
 import { readdir, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { TEMPORARY } from '../../../sdk/node/files.js'
+import { TEMPORARY } from '../../../sdk/node/files/files.js'
 import { Folder } from './folder.js'
 
 /** The beginning of every name under which a new file of a landing waits. */

@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
 import { accessTo, covers, pathOfRepo, type Context, type Handlers, type Host } from '../../../sdk/index.js'
-import { accessViewFor } from '../../../sdk/node/asked-reach.js'
-import { accessToConversation, assertVisible } from '../../../sdk/node/conversation-reach.js'
-import type { AccessView } from '../../../sdk/node/access-view.js'
+import { accessViewFor } from '../../../sdk/node/access/asked-reach.js'
+import { accessToConversation, assertVisible } from '../../../sdk/node/access/conversation-reach.js'
+import type { AccessView } from '../../../sdk/node/access/access-view.js'
 import type { ConversationState, LandConflict } from '../../agent/contract.js'
 import type { AgentChanges, Agents, SyncReport } from '../contract.js'
 

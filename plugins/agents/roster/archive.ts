@@ -1,6 +1,6 @@
 import { Refusal, type Host } from '../../../sdk/index.js'
-import { cardsFor } from '../../../sdk/node/card-view.js'
-import type { AccessView } from '../../../sdk/node/access-view.js'
+import { cardsFor } from '../../../sdk/node/access/card-view.js'
+import type { AccessView } from '../../../sdk/node/access/access-view.js'
 import type { ConversationState, Failure } from '../../agent/contract.js'
 import type { AgentCard, Roster } from '../contract.js'
 import type { RosterBook } from './roster.js'

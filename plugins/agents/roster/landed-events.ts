@@ -1,5 +1,5 @@
 import type { Context, Host } from '../../../sdk/index.js'
-import { record, type Happened } from '../../../sdk/node/record.js'
+import { record, type Happened } from '../../../sdk/node/record/record.js'
 import type { LandResult } from '../contract.js'
 
 type Subject = Pick<Happened, 'conversationId' | 'title'>

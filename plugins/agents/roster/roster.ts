@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { Refusal, type Files } from '../../../sdk/index.js'
-import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { ConversationState } from '../../agent/contract.js'
 import { cardOf } from './card.js'
 import type { AgentCard, Cards, Roster } from '../contract.js'

@@ -1,4 +1,4 @@
-import { LARGEST_FILE } from '../../../sdk/node/large-files.js'
+import { LARGEST_FILE } from '../../../sdk/node/files/large-files.js'
 import { type ScratchRepo } from './scratch-repo.js'
 import type { AgentChange, DiffTotals, RepoChanges } from '../contract.js'
 import { treeOfCopy, type CopyTree } from './copy-tree.js'

@@ -1,5 +1,5 @@
-import { isGitName, isOwnName } from '../../../sdk/node/closed-names.js'
-import { TEMPORARY } from '../../../sdk/node/files.js'
+import { isGitName, isOwnName } from '../../../sdk/node/files/closed-names.js'
+import { TEMPORARY } from '../../../sdk/node/files/files.js'
 
 const INBOX = '.sandbox/config/workspace-extensions/'
 

@@ -1,6 +1,6 @@
 import { refuse } from '../../../sdk/index.js'
-import { LARGEST_SHOWN } from '../../../sdk/node/large-files.js'
-import { segmentsOf } from '../../../sdk/node/paths.js'
+import { LARGEST_SHOWN } from '../../../sdk/node/files/large-files.js'
+import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import type { ScratchRepo } from './scratch-repo.js'
 import { spanOf } from './changes.js'
 import type { TwoSides } from '../contract.js'

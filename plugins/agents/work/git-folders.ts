@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
-import { readPlain } from '../../../sdk/node/files.js'
+import { readPlain } from '../../../sdk/node/files/files.js'
 
 /** Where git keeps a checkout: its own folder, and the one its worktrees share. */
 export interface GitFolders {

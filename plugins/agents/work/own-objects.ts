@@ -1,7 +1,7 @@
 import { copyFile, link, lstat, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { inFolder } from '../../../sdk/node/in-folder.js'
-import { codeOf } from '../../../sdk/node/paths.js'
+import { inFolder } from '../../../sdk/node/files/in-folder.js'
+import { codeOf } from '../../../sdk/node/files/paths.js'
 
 const LOOSE = /^[0-9a-f]{38}(?:[0-9a-f]{24})?$/
 const PACK = /^pack-[0-9a-f]{40,64}\.(?:pack|idx)$/

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { git, type GitAnswer } from '../../../sdk/node/git.js'
+import { git, type GitAnswer } from '../../../sdk/node/programs/git.js'
 import type { ScratchRepos } from './scratch-repos.js'
 import type { GitFolders } from './git-folders.js'
 import { linkObjects } from './own-objects.js'

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import type { GitAnswer } from '../../../sdk/node/git.js'
+import type { GitAnswer } from '../../../sdk/node/programs/git.js'
 import { ScratchRepo } from './scratch-repo.js'
 import type { Repository } from './repository.js'
 

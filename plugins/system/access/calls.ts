@@ -1,6 +1,6 @@
 import type { Handlers, Host } from '../../../sdk/index.js'
 import type { OpenedSession } from '../../../sdk/kernel.js'
-import { record } from '../../../sdk/node/record.js'
+import { record } from '../../../sdk/node/record/record.js'
 import { httpRequestOf } from '../request.js'
 import { Budget } from './budget.js'
 import type { AccessCalls } from './contract.js'

@@ -1,6 +1,6 @@
 import { type Caller, type Context, type Host, type Input, refuse } from '../../../sdk/index.js'
 import type { AccessSession } from '../../../sdk/kernel.js'
-import { record } from '../../../sdk/node/record.js'
+import { record } from '../../../sdk/node/record/record.js'
 import type { System } from '../contract.js'
 import { plainValue } from './plain.js'
 

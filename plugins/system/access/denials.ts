@@ -1,5 +1,5 @@
 import type { Host } from '../../../sdk/index.js'
-import { record } from '../../../sdk/node/record.js'
+import { record } from '../../../sdk/node/record/record.js'
 
 const WINDOW = 10 * 60_000
 const ADDRESSES = 10_000

@@ -1,4 +1,4 @@
-import { LOCAL_DOMAIN } from '../../../sdk/node/access/book.js'
+import { LOCAL_DOMAIN } from '../../../sdk/node/access/local-domain.js'
 
 const PLAIN = /^[a-z0-9.!#$%&*+/=?^_{|}~-]{1,64}@[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*$/
 

@@ -1,6 +1,6 @@
 import type { JSONWebKeySet, JWK } from 'jose'
 import { refuse } from '../../../sdk/index.js'
-import { parseObject } from '../../../sdk/node/json.js'
+import { parseObject } from '../../../sdk/node/files/json.js'
 
 /** Reads a document of an issuer: its bytes, or a refusal. */
 export type ReadDocument = (url: string) => Promise<Buffer>

@@ -1,7 +1,7 @@
 import type { Handlers } from '../../../sdk/contract.js'
 import { type Caller, type Context, type Host, type Input, refuse } from '../../../sdk/index.js'
 import type { MemberList } from '../../../sdk/kernel.js'
-import { record } from '../../../sdk/node/record.js'
+import { record } from '../../../sdk/node/record/record.js'
 import type { System } from '../contract.js'
 import { httpRequestOf } from '../request.js'
 import { plainEmail } from './email.js'

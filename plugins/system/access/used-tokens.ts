@@ -1,6 +1,6 @@
 import type { Files } from '../../../sdk/index.js'
-import { Kept } from '../../../sdk/node/kept.js'
-import { hashOf } from '../../../sdk/node/secret.js'
+import { Kept } from '../../../sdk/node/files/kept.js'
+import { hashOf } from '../../../sdk/node/access/secret.js'
 
 interface Used {
   readonly tokens: { readonly [hash: string]: number }

@@ -1,5 +1,5 @@
 import type { Context, Handlers, Host } from '../../../sdk/index.js'
-import { record } from '../../../sdk/node/record.js'
+import { record } from '../../../sdk/node/record/record.js'
 import type { System } from '../contract.js'
 import type { BrowserSession } from './contract.js'
 import { Browsers } from './browsers.js'

@@ -2,8 +2,8 @@ import { createServer, request as askServer, type IncomingMessage, type Server, 
 import { connect, type AddressInfo, type LookupFunction, type Socket } from 'node:net'
 import { pipeline, type Duplex } from 'node:stream'
 import { Refusal, refuse } from '../../../sdk/index.js'
-import type { NetworkReach } from '../../../sdk/node/addresses.js'
-import { addressesOf, SENTENCES } from '../../../sdk/node/outbound.js'
+import type { NetworkReach } from '../../../sdk/node/network/addresses.js'
+import { addressesOf, SENTENCES } from '../../../sdk/node/network/outbound.js'
 
 /** Why a server was not reached: it may not be, or it did not answer. */
 export interface GateFailure {

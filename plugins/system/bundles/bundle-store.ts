@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
-import { Kept, type KeptFiles } from '../../../sdk/node/kept.js'
+import { Kept, type KeptFiles } from '../../../sdk/node/files/kept.js'
 import type { Bundle } from './contract.js'
 
 const KEPT = 3

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Handlers, type Host, refuse } from '../../../sdk/index.js'
-import { record } from '../../../sdk/node/record.js'
+import { record } from '../../../sdk/node/record/record.js'
 import type { Bundle, BundleCalls } from './contract.js'
 import { downloadOf, Downloads } from './download.js'
 import { Exports, sweepMaking } from './exports.js'

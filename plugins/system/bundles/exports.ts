@@ -1,7 +1,7 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Caller, type Host, Refusal, refuse } from '../../../sdk/index.js'
-import { isFull } from '../../../sdk/node/disk.js'
+import { isFull } from '../../../sdk/node/files/disk.js'
 import type { Bundle, BundlePart } from './contract.js'
 import { pack, weighBundle, type Contents } from './packing.js'
 import type { BundleStore } from './bundle-store.js'

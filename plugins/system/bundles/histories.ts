@@ -1,7 +1,7 @@
 import { mkdir, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../../../sdk/index.js'
-import { FORGIVEN, git, GitFailure } from '../../../sdk/node/git.js'
+import { FORGIVEN, git, GitFailure } from '../../../sdk/node/programs/git.js'
 import type { BundleRepository } from './manifest.js'
 import type { FoundRepository } from './workspace-files.js'
 

@@ -1,8 +1,8 @@
 import { dirname, join, relative } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
-import { foldedName } from '../../../sdk/node/closed-names.js'
-import { wayOf } from '../../../sdk/node/links.js'
-import { contains } from '../../../sdk/node/paths.js'
+import { foldedName } from '../../../sdk/node/files/closed-names.js'
+import { wayOf } from '../../../sdk/node/files/links.js'
+import { contains } from '../../../sdk/node/files/paths.js'
 
 /** What the workspace will hold once a bundle is back in it; paths count from its root. */
 export interface LinkPlan {

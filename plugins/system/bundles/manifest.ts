@@ -1,6 +1,6 @@
 import { Refusal } from '../../../sdk/index.js'
-import { isClosedName } from '../../../sdk/node/closed-names.js'
-import { segmentsOf } from '../../../sdk/node/paths.js'
+import { isClosedName } from '../../../sdk/node/files/closed-names.js'
+import { segmentsOf } from '../../../sdk/node/files/paths.js'
 
 /** One file or link of an archive, in the order in which they follow. */
 export interface BundleEntry {

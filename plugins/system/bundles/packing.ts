@@ -1,7 +1,7 @@
 import { lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import { flushFolder } from '../../../sdk/node/files.js'
+import { flushFolder } from '../../../sdk/node/files/files.js'
 import type { BundlePart } from './contract.js'
 import { BundleArchive, type Progress } from './archive.js'
 import { historyFile, historyName, packHistory } from './histories.js'

@@ -3,8 +3,9 @@ import { lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type Host, refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import { MOVES, planMoves, returnedFolder, type Move } from '../../../sdk/node/moves.js'
-import { inside } from '../../../sdk/node/paths.js'
+import { flushTree } from '../../../sdk/node/files/files.js'
+import { MOVES, planMoves, returnedFolder, type Move } from '../../../sdk/node/files/moves.js'
+import { inside } from '../../../sdk/node/files/paths.js'
 import type { RestoreReport } from './contract.js'
 import type { BundleManifest } from './manifest.js'
 import { handedOver } from './exports.js'
@@ -204,6 +205,7 @@ const keepState = async (host: RestoreHost, stamp: string): Promise<void> => {
     const folder = join(host.place.folder, POINTS, stamp, group)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     for (const { name, path } of files) await rename(path, join(folder, name))
+    await flushTree(folder)
   }
 }
 

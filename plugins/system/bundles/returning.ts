@@ -1,5 +1,5 @@
-import { isGitName, isOwnName } from '../../../sdk/node/closed-names.js'
-import { linkOnDisk } from '../../../sdk/node/links.js'
+import { isGitName, isOwnName } from '../../../sdk/node/files/closed-names.js'
+import { linkOnDisk } from '../../../sdk/node/files/links.js'
 import { strayLinks } from './link-plan.js'
 import { IN, type BundleEntry, type BundleManifest } from './manifest.js'
 

@@ -3,9 +3,10 @@ import { lstat, mkdir, readdir, realpath, rm, statfs, symlink, writeFile } from 
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Refusal, refuse } from '../../../sdk/index.js'
-import { isFull } from '../../../sdk/node/disk.js'
-import { codeOf } from '../../../sdk/node/paths.js'
-import { ownEnv, ownProgram, run } from '../../../sdk/node/run.js'
+import { isFull } from '../../../sdk/node/files/disk.js'
+import { flushTree } from '../../../sdk/node/files/files.js'
+import { codeOf } from '../../../sdk/node/files/paths.js'
+import { ownEnv, ownProgram, run } from '../../../sdk/node/programs/run.js'
 import { unpackHistory } from './histories.js'
 import { IN, type BundleEntry, type BundleManifest } from './manifest.js'
 import type { Reader } from './reading.js'
@@ -135,7 +136,8 @@ export class Staging extends Judge {
       })
     }
     await rm(join(data, IN.history), { recursive: true, force: true })
-    await flushDisks([workspace, data])
+    await writeOut([workspace, data])
+    for (const place of [workspace, data]) await flushTree(place)
   }
 
   async #folder(folder: string): Promise<void> {
@@ -189,8 +191,8 @@ export const assertRoom = async (folder: string, needed: number): Promise<void> 
 
 const mebibytes = (bytes: number): string => `${Math.max(1, Math.ceil(bytes / (1024 * 1024)))} MiB`
 
-/** Everything in these places survives a power cut: one program for all files, instead of a wait for each. */
-const flushDisks = async (folders: readonly string[]): Promise<void> => {
+/** Writes to the disks at once what waits: the flush of each file has little to do then. It promises nothing itself. */
+const writeOut = async (folders: readonly string[]): Promise<void> => {
   const program = await ownProgram('sync')
   if (program)
     await run(program, process.platform === 'linux' ? ['-f', ...folders] : [], { cwd: '/', env: await ownEnv() })

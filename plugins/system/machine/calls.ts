@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import type { Context, Handlers, Host } from '../../../sdk/index.js'
-import { limitsOf } from '../../../sdk/node/access-view.js'
+import { limitsOf } from '../../../sdk/node/access/access-view.js'
 import type { MachineCalls, ProcessUse } from './contract.js'
 import { Machine } from './machine.js'
 import { terminalServers } from './processes.js'

@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { contains } from '../../../sdk/node/paths.js'
-import { ownEnv, ownProgram, run } from '../../../sdk/node/run.js'
+import { contains } from '../../../sdk/node/files/paths.js'
+import { ownEnv, ownProgram, run } from '../../../sdk/node/programs/run.js'
 import type { OwnedProcess, ProcessUse } from './contract.js'
 
 /** A process as the system tells of it. */

@@ -1,4 +1,4 @@
-import type { Env } from '../../../sdk/node/run.js'
+import type { Env } from '../../../sdk/node/programs/run.js'
 
 /** One session as the machine has it. */
 export interface Session {

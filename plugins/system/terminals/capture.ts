@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as delay } from 'node:timers/promises'
 import { RotatingFile } from '../../../sdk/node/logs/rotating-file.js'
-import { redactedPieces, visible } from '../../../sdk/node/redact.js'
+import { redactedPieces, visible } from '../../../sdk/node/access/redact.js'
 import type { TerminalSize } from './backend.js'
 import { PlainText } from './plain-text.js'
 

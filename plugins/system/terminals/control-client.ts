@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import type { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 
 /** What a control client hears beside answers. Text is bytes, one a character. */
@@ -8,6 +9,8 @@ export interface ControlEvents {
   told(line: string): void
   ended(): void
 }
+
+type Child = Pick<ChildProcess, 'stdin' | 'stdout' | 'stderr' | 'kill'> & Pick<EventEmitter, 'once'>
 
 interface Waiting {
   readonly left: number
@@ -23,13 +26,15 @@ const LONGEST_LOOK = 250
 const AHEAD = 256 << 10
 const BEGIN = /^%begin (\d+ \d+ 1)$/
 const OUTPUT = /^%output %\d+ /
+/** How the line begins that says that the client is attached. */
+const ATTACHED = '%session-changed '
 
 /**
  * A client of tmux in control mode (tmux(1), CONTROL MODE): commands go in as lines, and what comes out is answers, in
  * the order of the commands, and between them what happens and what programs say.
  */
 export class ControlClient {
-  readonly #child: ChildProcess
+  readonly #child: Child
   readonly #in: Writable
   readonly #out: Readable
   readonly #events: ControlEvents
@@ -39,16 +44,19 @@ export class ControlClient {
   /** The block that is being read, and how it ends. */
   #block: { readonly end: string; readonly error: string; readonly lines: string[] } | undefined
   #over = false
+  #attached = false
   #paused = false
   #timer: NodeJS.Timeout | undefined
 
   /** @param bytesRead How much the server of tmux has read since it began; undefined where that cannot be known. */
-  constructor(child: ChildProcess, events: ControlEvents, bytesRead: () => number | undefined) {
+  constructor(child: Child, events: ControlEvents, bytesRead: () => number | undefined) {
     this.#child = child
     this.#bytesRead = bytesRead
     this.#in = child.stdin!
     this.#out = child.stdout!
     this.#events = events
+    // tmux 3.3a may run commands before it attaches their client, and never sends that client the output in between.
+    this.#in.cork()
     this.#in.on('error', () => {})
     this.#out.on('data', (chunk: Buffer) => this.#read(chunk))
     child.stderr?.resume()
@@ -57,7 +65,8 @@ export class ControlClient {
   }
 
   /**
-   * Runs commands as one, with nothing in between; `done` is called in the place the answers have among what is said.
+   * Runs commands as one, with nothing in between, as soon as the client is attached; `done` is called in the place the
+   * answers have among what is said.
    */
   run(commands: readonly string[], done: (blocks: string[][] | Error) => void): void {
     if (this.#over) return done(new Error('tmux is gone'))
@@ -75,7 +84,7 @@ export class ControlClient {
   pause(): void {
     if (this.#paused) return
     this.#paused = true
-    this.#out.pause()
+    if (this.#attached) this.#out.pause()
     this.#look(FIRST_LOOK, this.#bytesRead())
   }
 
@@ -114,7 +123,7 @@ export class ControlClient {
   }
 
   #read(chunk: Buffer): void {
-    if (this.#paused) this.#out.pause()
+    if (this.#paused && this.#attached) this.#out.pause()
     let from = 0
     for (let at = chunk.indexOf(LINE_FEED); at >= 0 && !this.#over; at = chunk.indexOf(LINE_FEED, from)) {
       const line = this.#rest.length
@@ -136,7 +145,16 @@ export class ControlClient {
     const [, begun] = BEGIN.exec(line) ?? []
     if (begun) this.#block = { end: `%end ${begun}`, error: `%error ${begun}`, lines: [] }
     else if (OUTPUT.test(line)) this.#events.output(unescaped(line.slice(line.indexOf(' ', 8) + 1)))
-    else if (line.startsWith('%')) this.#events.told(line)
+    else if (line.startsWith('%')) {
+      if (line.startsWith(ATTACHED)) this.#attach()
+      this.#events.told(line)
+    }
+  }
+
+  #attach(): void {
+    if (this.#attached) return
+    this.#attached = true
+    this.#in.uncork()
   }
 
   /** What follows a command that failed in a group is not run. */

@@ -1,4 +1,4 @@
-import { Inbox } from '../../../sdk/node/inbox.js'
+import { Inbox } from '../../../sdk/node/concurrency/inbox.js'
 import type { TerminalServerFrame } from '../contract.js'
 import type { Feed, TerminalListener, TerminalSize } from './backend.js'
 

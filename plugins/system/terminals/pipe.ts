@@ -2,7 +2,7 @@ import { constants, open } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { promisify } from 'node:util'
-import { needProgram, ownEnv, run } from '../../../sdk/node/run.js'
+import { needProgram, ownEnv, run } from '../../../sdk/node/programs/run.js'
 
 /** A word of a shell's command, whatever stands in it. */
 export const inShell = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`

@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { basename } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { killWalled } from '../../../sdk/node/run.js'
+import { killWalled } from '../../../sdk/node/programs/run.js'
 
 const BUILDERS = new Set(['bwrap', 'unshare', 'setpriv', 'env'])
 const DEEPEST = 8

@@ -1,5 +1,5 @@
 import type { Program } from '../../../sdk/kernel.js'
-import { ownEnv, ownProgram, run } from '../../../sdk/node/run.js'
+import { ownEnv, ownProgram, run } from '../../../sdk/node/programs/run.js'
 
 const LEAST: readonly [major: number, minor: number] = [3, 2]
 

@@ -3,7 +3,7 @@ import { watch, type FSWatcher } from 'node:fs'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
-import { needProgram, ownEnv, run, type Env, type RunResult } from '../../../sdk/node/run.js'
+import { needProgram, ownEnv, run, type Env, type RunResult } from '../../../sdk/node/programs/run.js'
 import {
   MOST_TEXT,
   type Backend,

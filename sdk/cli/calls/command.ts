@@ -1,5 +1,5 @@
 import type { Routed } from '../../client.js'
-import { namesSecret } from '../../node/redact.js'
+import { namesSecret } from '../../node/access/redact.js'
 import { connected } from '../connection.js'
 import { inputText } from '../input.js'
 import { SELF } from '../own-name.js'

@@ -1,14 +1,14 @@
 import { setMaxListeners } from 'node:events'
 import type { Writable } from 'node:stream'
 import type { AppendOptions } from '../../host.js'
-import { namesBelow } from '../disk.js'
+import { namesBelow } from '../files/disk.js'
 import { controlEvent, formatOf, lines } from './format.js'
 import type { Control } from './format.js'
 import type { JournalFile } from './log-file.js'
 import { OpenJournal } from './open-journal.js'
 import { Watcher } from './watcher.js'
 import type { Idle } from './watcher.js'
-import { placeOfName } from '../names.js'
+import { placeOfName } from '../files/names.js'
 import { refuse } from '../../refusal.js'
 
 /** How much of the journals stays open and in memory. */

@@ -1,6 +1,6 @@
 import { refuse } from '../../refusal.js'
 import { bytesWords } from '../../sizes.js'
-import { killWalled } from '../run-here.js'
+import { killWalled } from '../programs/run-here.js'
 import { limitedArgs } from './prefix.js'
 import type { WallLimits } from './settings.js'
 

@@ -1,5 +1,5 @@
 import type { Log } from '../../host.js'
-import { redactedJson, visible } from '../redact.js'
+import { redactedJson, visible } from '../access/redact.js'
 
 const WORTH_SAYING = /^\{"level":"(?:warn|error|fatal)"/
 

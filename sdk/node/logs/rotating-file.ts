@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { codeOf } from '../paths.js'
+import { codeOf } from '../files/paths.js'
 
 const MIB = 1024 * 1024
 /** Nobody else's link or pipe is written to. */

@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
-import { addressKind, plainAddress } from '../addresses.js'
+import { addressKind, plainAddress } from './addresses.js'
 
 /** A port of the machine's own loopback. */
 export interface AllowedLocal {

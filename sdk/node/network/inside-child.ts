@@ -1,6 +1,6 @@
 // Makes sockets inside a network of its own and hands them to the daemon. Started by namespace.ts, and gone with it.
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { codeOf } from '../paths.js'
+import { codeOf } from '../files/paths.js'
 import type { AskedInside, ToldInside } from './namespace.js'
 
 const LOOPBACKS = ['127.0.0.1', '::1'] as const

@@ -1,6 +1,6 @@
 import { lookup, type LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
-import { KeyedMutex } from '../keyed-mutex.js'
+import { KeyedMutex } from '../concurrency/keyed-mutex.js'
 
 type Look = (host: string) => Promise<readonly LookupAddress[]>
 

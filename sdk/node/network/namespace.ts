@@ -2,10 +2,10 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import { join } from 'node:path'
-import { NEAR_NETWORKS } from '../addresses.js'
-import { packageFolder } from '../package.js'
-import { lowerPriority } from '../priority.js'
-import { needProgram, ownEnv, run } from '../run.js'
+import { NEAR_NETWORKS } from './addresses.js'
+import { packageFolder } from '../programs/package.js'
+import { lowerPriority } from '../programs/priority.js'
+import { needProgram, ownEnv, run } from '../programs/run.js'
 
 /** What the helper inside is asked: to listen on a port of loopback, or to connect to one. */
 export type AskedInside =

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { refuse } from '../../refusal.js'
-import { Semaphore } from '../semaphore.js'
+import { Semaphore } from '../concurrency/semaphore.js'
 import type { EnteredNetwork } from '../wall/spec.js'
 import { OwnNetwork, type NetworkOwner } from './own-network.js'
 

@@ -1,6 +1,6 @@
 import { connect, type LookupFunction, type Socket } from 'node:net'
 import { refuse } from '../../refusal.js'
-import { addressKind, isHere, plainAddress, type Listener } from '../addresses.js'
+import { addressKind, isHere, plainAddress, type Listener } from './addresses.js'
 import { plainName, type Allowed } from './allow.js'
 import { Names } from './names.js'
 

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { addressKind } from '../addresses.js'
-import { lowerPriority } from '../priority.js'
-import { ownEnv, ownProgram } from '../run.js'
+import { addressKind } from './addresses.js'
+import { lowerPriority } from '../programs/priority.js'
+import { ownEnv, ownProgram } from '../programs/run.js'
 import type { NetworkNamespace } from './namespace.js'
 
 /** Networks kept for examples (RFC 5737): hardly a machine has one, and nothing is hidden behind them. */

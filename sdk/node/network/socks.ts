@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { codeOf } from '../paths.js'
+import { codeOf } from '../files/paths.js'
 import { Refusal } from '../../refusal.js'
 import { splice } from './splice.js'
 import type { Dial } from './proxy.js'

@@ -1,7 +1,7 @@
 import { lstat, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { readPlain } from '../files.js'
-import { codeOf, contains } from '../paths.js'
+import { readPlain } from '../files/files.js'
+import { codeOf, contains } from '../files/paths.js'
 import { kindOf, note, real, shownAsIs } from './sources.js'
 import type { Mount, WallGitdir, WallSpec } from './spec.js'
 

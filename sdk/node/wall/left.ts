@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { contains } from '../paths.js'
+import { contains } from '../files/paths.js'
 import { setTimeout as delay } from 'node:timers/promises'
-import { sweepTemporary } from '../files.js'
-import { RUNNER } from '../runner.js'
+import { sweepTemporary } from '../files/files.js'
+import { RUNNER } from '../programs/runner.js'
 import { markOf } from './mark.js'
 import { NOTES } from './sources.js'
 

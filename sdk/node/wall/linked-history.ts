@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { readPlain } from '../files.js'
-import { contains } from '../paths.js'
+import { readPlain } from '../files/files.js'
+import { contains } from '../files/paths.js'
 import { kindOf } from './sources.js'
 import type { Mount, WallSpec } from './spec.js'
 

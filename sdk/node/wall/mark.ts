@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { TEMPORARY, writeAtomic } from '../files.js'
-import { codeOf } from '../paths.js'
+import { TEMPORARY, writeAtomic } from '../files/files.js'
+import { codeOf } from '../files/paths.js'
 import { NOTES } from './sources.js'
 
 const FORM = /^SANDBOX_WALL_[0-9a-f]{32}$/

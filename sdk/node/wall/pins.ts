@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { contains } from '../paths.js'
+import { contains } from '../files/paths.js'
 import { real } from './sources.js'
 import type { Mount } from './spec.js'
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { lstat, mkdir, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse } from '../../refusal.js'
-import { writeAtomic } from '../files.js'
+import { writeAtomic } from '../files/files.js'
 import type { Mount } from './spec.js'
 
 /** A source must be what its name says: through a link left in its place a process could choose what it is shown. */

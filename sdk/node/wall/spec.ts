@@ -1,7 +1,7 @@
 import type { WallGrants } from '../../host.js'
 import type { ReachFolder } from '../../reach.js'
 import type { ProgramGroup } from '../limits/group.js'
-import type { Env } from '../list-env.js'
+import type { Env } from '../programs/list-env.js'
 
 /** What this machine can build a wall of. */
 export type WallKind = 'bwrap' | 'unshare' | 'none'

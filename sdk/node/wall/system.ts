@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { contains } from '../paths.js'
+import { contains } from '../files/paths.js'
 import type { Mount } from './spec.js'
 
 /** Folders of the system, the same for every process; what does not exist is left out. */

@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import type { Env } from '../list-env.js'
+import type { Env } from '../programs/list-env.js'
 import type { Mount } from './spec.js'
 
 /** A program that installs compilers and interpreters into a person's home folder. */

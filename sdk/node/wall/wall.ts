@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path'
-import { contains } from '../paths.js'
-import { ownProgram, run, type RunOptions, type RunResult } from '../run.js'
+import { contains } from '../files/paths.js'
+import { ownProgram, run, type RunOptions, type RunResult } from '../programs/run.js'
 import { builder, wallKind } from './builders.js'
 import { homeEnv } from './home.js'
 import { markOf } from './mark.js'

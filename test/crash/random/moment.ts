@@ -1,7 +1,7 @@
 import { existsSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { TEMPORARY } from '../../../sdk/node/files.js'
+import { TEMPORARY } from '../../../sdk/node/files/files.js'
 import type { Dice } from './dice.js'
 import type { Aim } from './driver.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Credential } from '../../../sdk/node/credential.js'
+import type { Credential } from '../../../kernel/auth/credential.js'
 import { contextOf, MINUTE, refusalOf, started } from './memory.js'
 
 const KINDS = ['token', 'turn', 'extension', 'run', 'bearer'] as const

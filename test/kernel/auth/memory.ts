@@ -3,7 +3,7 @@ import type { Context } from '../../../sdk/contract.js'
 import { Refusal } from '../../../sdk/refusal.js'
 import type { Caller } from '../../../sdk/types.js'
 import { type Auth, type AuthOptions, createAuth } from '../../../kernel/auth/auth.js'
-import type { KeptFiles } from '../../../sdk/node/kept.js'
+import type { KeptFiles } from '../../../sdk/node/files/kept.js'
 
 /** Files in memory that outlive a daemon of the test, and can fail as a disk does. */
 export class MemoryFiles implements KeptFiles {

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
+import { describedGroups } from '../../../kernel/http/describe.js'
 import { openapi } from '../../../openapi/document.js'
 import { daemonWith, root, type Support } from '../../support/daemon.js'
 
@@ -137,8 +138,8 @@ t.test('who may not call is refused before a byte of the form is kept', async t 
 })
 
 t.test('the document names the types a body may have', async t => {
-  const { plugins } = await daemonWith(t, ['forms'], { manifests })
-  const { paths } = openapi(plugins)
+  const { groups } = await daemonWith(t, ['forms'], { manifests })
+  const { paths } = openapi(await describedGroups(groups))
   const typesOf = (path: string) => Object.keys((paths![path]!.post!.requestBody as { content: object }).content)
   t.same(typesOf('/forms/text'), ['application/json', 'text/*'])
   t.same(typesOf('/forms/fields'), ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'])

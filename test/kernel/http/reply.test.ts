@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { sendBytes, sendStream } from '../../../kernel/http/reply.js'
 import type { GivenBytes } from '../../../sdk/contract.js'
-import { Lines } from '../../../sdk/node/head-lines.js'
+import { Lines } from '../../../kernel/http/head-lines.js'
 
 /** Serves bytes as a handler gives them; `ended` is how each answer ended. */
 const serving = async (t: Test, data: () => GivenBytes['data']) => {

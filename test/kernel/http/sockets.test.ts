@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
+import { describedGroups } from '../../../kernel/http/describe.js'
 import { openapi } from '../../../openapi/document.js'
 import { daemonWith, root, type Support, type SupportOptions } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -248,7 +249,7 @@ t.test('a ticket opens one socket, for what it was minted for, as the person who
 
 t.test('the document tells of a socket what it takes and gives', async t => {
   const daemon = await opened(t)
-  const { paths } = openapi(daemon.plugins)
+  const { paths } = openapi(await describedGroups(daemon.groups))
   const operation = paths!['/echo/{room}']!.get!
   t.match(operation, {
     'x-stream': 'socket',

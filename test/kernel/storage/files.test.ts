@@ -12,8 +12,8 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { FileStore } from '../../../kernel/storage/files.js'
-import { sweepTemporaries } from '../../../sdk/node/disk.js'
-import { openSeal } from '../../../sdk/node/seal.js'
+import { sweepTemporaries } from '../../../sdk/node/files/disk.js'
+import { openSeal } from '../../../kernel/storage/seal.js'
 
 t.test('a document comes back as it was written, in a file of the owner alone', async t => {
   const folder = t.testdir()

@@ -13,7 +13,7 @@ import { scriptWith } from '../../../plugins/agent/providers/script/adapter.js'
 import { Peers } from '../../../plugins/agent/providers/acp/peers.js'
 import type { AgentProgram } from '../../../plugins/agent/providers/acp/program.js'
 import { acpOn } from '../../../plugins/agent/providers/acp/turn.js'
-import { listEnv } from '../../../sdk/node/run.js'
+import { listEnv } from '../../../sdk/node/programs/run.js'
 import { folderOf } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 

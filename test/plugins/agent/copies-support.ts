@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Copies } from '../../../plugins/agent/copies/copies.js'
-import { listEnv } from '../../../sdk/node/run.js'
+import { listEnv } from '../../../sdk/node/programs/run.js'
 
 /** The variables of a person's git. */
 export const env = {

@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { Copies } from '../../../plugins/agent/copies/copies.js'
-import { listEnv } from '../../../sdk/node/run.js'
+import { listEnv } from '../../../sdk/node/programs/run.js'
 import { runWalled, wallKind } from '../../../sdk/node/wall/wall.js'
 import { exactly } from '../../support/lists.js'
 import { openFolder, stuckProgram } from '../../support/stuck.js'

@@ -6,7 +6,7 @@ import type { Conversation, ErrorFrame, Frame, TurnInput } from '../../../plugin
 import { Conversations } from '../../../plugins/agent/conversations/conversations.js'
 import { Engine } from '../../../plugins/agent/turn/engine.js'
 import { framesOf } from '../../../plugins/agent/turn/frame-log.js'
-import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import {
   OUTAGE_TIMES,
   mayResume,

@@ -56,7 +56,7 @@ const { ScratchRepos } = await import('../../../plugins/agents/work/scratch-repo
 const { landRepo } = await import('../../../plugins/agents/landing/landing.js')
 const { LandingRecords } = await import('../../../plugins/agents/landing/record.js')
 const { Refs } = await import('../../../plugins/agents/work/git-folders.js')
-const { KeyedMutex } = await import('../../../sdk/node/keyed-mutex.js')
+const { KeyedMutex } = await import('../../../sdk/node/concurrency/keyed-mutex.js')
 try {
   await landRepo(
     {

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { Fleet } from '../../../plugins/agents/roster/fleet.js'
 import { endLanding } from '../../../plugins/agents/landing/apply.js'
 import { LandingRecords, type LandingRecord } from '../../../plugins/agents/landing/record.js'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LandingRecords, type LandingRecord } from '../../../plugins/agents/landing/record.js'
 import { landRepo } from '../../../plugins/agents/landing/landing.js'
-import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { Bed, inGit, memoryFiles } from './support.js'
 
 /** What still waits anywhere below a folder. */

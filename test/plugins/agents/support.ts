@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, lstatSync, readlinkSync, realpath
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Files } from '../../../sdk/index.js'
-import { KeyedMutex } from '../../../sdk/node/keyed-mutex.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { CheckoutRepo, CopyRepo } from '../../../plugins/agent/contract.js'
 import { ScratchRepos } from '../../../plugins/agents/work/scratch-repos.js'
 import { Refs } from '../../../plugins/agents/work/git-folders.js'

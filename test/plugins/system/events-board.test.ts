@@ -1,7 +1,7 @@
 import t from 'tap'
 import { BoardStream } from '../../../plugins/system/stream/board.js'
 import type { LiveFrame } from '../../../sdk/kernel.js'
-import { TestClock } from '../../sdk/node/live/support.js'
+import { TestClock } from '../../kernel/streams/support.js'
 import { cardOf } from './events-support.js'
 import { exactly } from '../../support/lists.js'
 

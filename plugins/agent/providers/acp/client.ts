@@ -11,7 +11,7 @@ import type {
   WriteTextFileRequest,
 } from '@agentclientprotocol/sdk'
 import { Refusal } from '../../../../sdk/index.js'
-import { codeOf } from '../../../../sdk/node/paths.js'
+import { codeOf } from '../../../../sdk/node/files/paths.js'
 import type { GatedCall, TreeCommand, TurnIo } from '../adapter.js'
 import type { ToolContent } from '../../turn/frames.js'
 import { change, cut, textOf } from '../../tools/content.js'

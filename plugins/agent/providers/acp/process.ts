@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
-import { codeOf } from '../../../../sdk/node/paths.js'
-import { lowerPriority } from '../../../../sdk/node/priority.js'
-import { killWalled, signalGroup } from '../../../../sdk/node/run.js'
+import { codeOf } from '../../../../sdk/node/files/paths.js'
+import { lowerPriority } from '../../../../sdk/node/programs/priority.js'
+import { killWalled, signalGroup } from '../../../../sdk/node/programs/run.js'
 import type { Walled } from '../../../../sdk/node/wall/wall.js'
 
 const MOST_ERRORS = 2000

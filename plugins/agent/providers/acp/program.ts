@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { refuse } from '../../../../sdk/index.js'
-import { listEnv, type Env } from '../../../../sdk/node/run.js'
+import { listEnv, type Env } from '../../../../sdk/node/programs/run.js'
 
 /** An agent program outside the sandbox that speaks the Agent Client Protocol, as its provider describes it. */
 export interface AgentProgram {

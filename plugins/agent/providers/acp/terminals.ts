@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { TreeCommand } from '../adapter.js'
-import { run } from '../../../../sdk/node/run.js'
+import { run } from '../../../../sdk/node/programs/run.js'
 
 const MOST = 32
 const MOST_OUTPUT = 1024 * 1024

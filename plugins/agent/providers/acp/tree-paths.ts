@@ -1,6 +1,6 @@
 import { posix, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { contains } from '../../../../sdk/node/paths.js'
+import { contains } from '../../../../sdk/node/files/paths.js'
 import type { TreeCommand } from '../adapter.js'
 
 /** The paths of a program, which are absolute, and those of the sandbox, which count from the root of the tree. */

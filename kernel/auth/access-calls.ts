@@ -1,0 +1,24 @@
+import type { Handlers } from '../../sdk/contract.js'
+import type { Kernel } from '../../sdk/kernel.js'
+import { Refusal } from '../../sdk/refusal.js'
+import type { Group } from '../group.js'
+import { admit } from './admit.js'
+
+type AccessCalls = Pick<Handlers<Kernel>, 'kernel.access.admits'>
+
+/** Answers whether a caller may use a route of these groups. */
+export const kernelAccessCalls = (groups: () => readonly Group[]): AccessCalls => ({
+  'kernel.access.admits': ({ call }, { caller }) => {
+    const access = groups()
+      .map(({ manifest }) => manifest.routes[call])
+      .find(found => found !== undefined)
+    if (!access) return { admits: false, message: `nothing serves ${call} here` }
+    if ('open' in access) return { admits: true }
+    try {
+      admit(caller, access)
+      return { admits: true }
+    } catch (error) {
+      return { admits: false, message: Refusal.from(error).message }
+    }
+  },
+})

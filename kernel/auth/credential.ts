@@ -1,0 +1,69 @@
+import { refuse } from '../../sdk/refusal.js'
+
+/** What a client presents, before anything is known of it. */
+export interface Credential {
+  readonly kind: 'token' | 'turn' | 'extension' | 'run' | 'bearer'
+  readonly value: string
+}
+
+/** Credential headers, the one that counts first. */
+const KINDS = new Map<string, Credential['kind']>([
+  ['x-sandbox-control', 'token'],
+  ['x-sandbox-turn', 'turn'],
+  ['x-sandbox-extension', 'extension'],
+  ['x-sandbox-run', 'run'],
+  ['authorization', 'bearer'],
+])
+const ONCE = new Set(['host', 'origin', 'content-type', ...KINDS.keys()])
+/** Of these the first counts. */
+const FIRST = new Set(['last-event-id'])
+const LENGTHS = new Set(['content-length', 'transfer-encoding'])
+
+/**
+ * The headers that decide, and where a cut stream goes on, by their lower-case names; refuses a head that two readers
+ * could read differently.
+ */
+export type CredentialHead = ReadonlyMap<string, string>
+
+/** Reads the raw list, since a server joins or drops doubles. */
+export const readHead = (rawHeaders: readonly string[]): CredentialHead => {
+  const head = new Map<string, string>()
+  const lengths = new Set<string>()
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase()
+    if (LENGTHS.has(name)) lengths.add(name)
+    if (FIRST.has(name) && !head.has(name)) head.set(name, rawHeaders[at + 1]!.trim())
+    if (!ONCE.has(name)) continue
+    if (head.has(name)) refuse('invalid', `expected header ${name} once, found it again`)
+    head.set(name, rawHeaders[at + 1]!.trim())
+  }
+  if (lengths.size > 1) refuse('invalid', 'expected content-length or transfer-encoding, found both')
+  return head
+}
+
+/** The credential that counts: the first header of the order that is present and not empty, right or wrong. */
+export const readCredential = (head: CredentialHead): Credential | undefined => {
+  for (const [name, kind] of KINDS) {
+    const value = head.get(name)
+    if (value) return { kind, value: kind === 'bearer' ? bearerOf(value) : plain(name, value) }
+  }
+  return undefined
+}
+
+/** The bearer of an open route, which reads its own proof; the other credential headers are not judged there. */
+export const readBearer = (head: CredentialHead): string | undefined => {
+  const value = head.get('authorization')
+  return value ? bearerOf(value) : undefined
+}
+
+const bearerOf = (value: string): string => {
+  const [found, token] = /^bearer(?: (.*))?$/is.exec(value) ?? []
+  if (found === undefined) return refuse('unauthenticated', 'expected authorization: Bearer <session>')
+  if (!token) return refuse('unauthenticated', 'expected a session after authorization: Bearer, found nothing')
+  return plain('authorization', token)
+}
+
+const plain = (name: string, value: string): string => {
+  if (/[\s,]/.test(value)) refuse('invalid', `expected one credential in header ${name}, found a comma or blank in it`)
+  return value
+}

@@ -1,0 +1,154 @@
+import { chmod, lstat, mkdir, unlink } from 'node:fs/promises'
+import { createConnection, createServer, type Server, type Socket } from 'node:net'
+import { dirname } from 'node:path'
+import { Refusal, refuse } from '../../sdk/refusal.js'
+
+/** The longest path of a socket that the system surely takes whole, in bytes. */
+export const LONGEST_PATH = 100
+const LONGEST_LINE = 4096
+/** For the whole exchange: sending a byte now and then gains no time. */
+const PATIENCE = 10_000
+/** More than the system queues at the socket, so that a new connection is never the oldest at once. */
+const AT_ONCE = 1024
+
+/** A socket of this user that answers lines. */
+export interface LineSocket {
+  readonly path: string
+  close(): Promise<void>
+}
+
+/** The line a connection begins with, and what answers the peer's. */
+export interface LineExchange {
+  readonly greeting: object
+  readonly reply: (line: string) => Promise<object>
+}
+
+/**
+ * Greets each connection with a JSON line and answers its one line, at a path that only this user reaches.
+ *
+ * The modes of the folder and the socket keep other users out; the greeting may ask for more. When too many
+ * connections are open, the oldest that is not being answered is closed. Refuses where the folder is not ours alone,
+ * where something else lies at the path, and where another process answers there.
+ */
+export const openLineSocket = async (
+  path: string,
+  begin: () => LineExchange,
+  failed: (error: unknown) => void,
+): Promise<LineSocket> => {
+  if (Buffer.byteLength(path) > LONGEST_PATH) {
+    refuse('unavailable', `${path}: expected a socket path of at most ${LONGEST_PATH} bytes`)
+  }
+  await ownFolder(dirname(path))
+  await removeStale(path)
+  const open = new Set<Socket>()
+  const idle = new Set<Socket>()
+  const server = createServer({ allowHalfOpen: true }, socket => {
+    const timer = setTimeout(() => socket.destroy(), PATIENCE)
+    open.add(socket)
+    idle.add(socket)
+    socket.on('close', () => {
+      clearTimeout(timer)
+      open.delete(socket)
+      idle.delete(socket)
+    })
+    if (open.size > AT_ONCE) idle.values().next().value?.destroy()
+    const { greeting, reply } = begin()
+    socket.write(`${JSON.stringify(greeting)}\n`)
+    void converse(socket, line => {
+      idle.delete(socket)
+      return reply(line).finally(() => open.has(socket) && idle.add(socket))
+    }).catch(failed)
+  })
+  await listening(server, path)
+  await chmod(path, 0o600)
+  server.on('error', failed)
+  return {
+    path,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        for (const socket of open) socket.destroy()
+      }),
+  }
+}
+
+const ownFolder = async (folder: string): Promise<void> => {
+  await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  const found = await lstat(folder)
+  const wrong = !found.isDirectory()
+    ? 'something else'
+    : found.uid !== process.getuid!()
+      ? 'one of another user'
+      : (found.mode & 0o077) !== 0
+        ? `mode ${(found.mode & 0o777).toString(8)}`
+        : undefined
+  if (!wrong) return
+  const remedy = 'remove it or set XDG_RUNTIME_DIR'
+  refuse('unavailable', `${folder}: expected a folder of this user with mode 700, found ${wrong}; ${remedy}`)
+}
+
+const removeStale = async (path: string): Promise<void> => {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (!found) return
+  if (!found.isSocket()) refuse('unavailable', `${path}: expected a socket or nothing, found something else; remove it`)
+  if (await isAnswered(path)) refuse('unavailable', `${path}: another daemon answers here; stop it first`)
+  await unlink(path)
+}
+
+const isAnswered = (path: string): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const socket = createConnection(path)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false)
+      else reject(error)
+    })
+  })
+
+const listening = (server: Server, path: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+
+/** One line in, one line out, then the end. */
+const converse = async (socket: Socket, reply: (line: string) => Promise<object>): Promise<void> => {
+  socket.on('error', () => socket.destroy())
+  const line = await firstLine(socket)
+  const answered =
+    line === undefined
+      ? new Refusal('invalid', `expected one line of at most ${LONGEST_LINE} bytes`)
+      : await reply(line).catch(error => Refusal.from(error))
+  socket.end(`${JSON.stringify(answered instanceof Refusal ? answered.body : answered)}\n`)
+  if (answered instanceof Refusal && answered.detail.cause) throw answered.detail.cause
+}
+
+const firstLine = (socket: Socket): Promise<string | undefined> =>
+  new Promise(resolve => {
+    let held = Buffer.alloc(0)
+    const settle = (line: string | undefined): void => {
+      socket.off('data', take)
+      socket.resume()
+      resolve(line)
+    }
+    const take = (chunk: Buffer): void => {
+      held = Buffer.concat([held, chunk])
+      const end = held.indexOf(10)
+      if (end >= 0 && end <= LONGEST_LINE) return settle(held.toString('utf8', 0, end))
+      if (held.length > LONGEST_LINE) settle(undefined)
+    }
+    socket.on('data', take)
+    socket.once('end', () => settle(undefined))
+    socket.once('close', () => settle(undefined))
+  })

@@ -1,0 +1,73 @@
+import type { Caller } from '../../sdk/types.js'
+import { refuse } from '../../sdk/refusal.js'
+import { admit } from '../auth/admit.js'
+import type { Auth } from '../auth/auth.js'
+import { readCredential } from '../auth/credential.js'
+import type { CallAccess, TicketAccess } from '../manifest.js'
+import type { Connections } from './connections.js'
+import { refusePlain } from './origin.js'
+import type { RequestContext, RequestStep } from './request.js'
+
+export interface AdmissionDeps {
+  readonly auth: Auth
+  /** Keeps each connection on which a valid credential was shown. */
+  readonly connections: Pick<Connections, 'keep'>
+}
+
+/** Lets in whom the route's access admits, by credential or ticket, and counts the call among theirs while it runs. */
+export const admitCaller =
+  (deps: AdmissionDeps, access: CallAccess): RequestStep =>
+  async (ctx, next) => {
+    Object.assign(ctx.state, admitted(deps, ctx, access))
+    try {
+      await next()
+    } finally {
+      ctx.state.leave()
+    }
+  }
+
+/** Who is let in, and what to call when the call is over or its stream has begun. */
+export const admitted = (
+  deps: AdmissionDeps,
+  ctx: RequestContext,
+  access: CallAccess,
+): { caller: Caller; leave: () => void } => {
+  const { arrival } = ctx.state
+  if ('open' in access) {
+    if (access.ticket) return ticketed(deps, ctx, access.id, access.ticket)
+    if (arrival.bearer !== undefined) refusePlain(arrival)
+    return { caller: STRANGER, leave: () => {} }
+  }
+  const credential = readCredential(arrival.head)
+  if (!credential && access.ticket && ctx.query.ticket !== undefined)
+    return ticketed(deps, ctx, access.id, access.ticket)
+  if (!credential)
+    return refuse(
+      'unauthenticated',
+      'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"',
+    )
+  refusePlain(arrival)
+  const caller = deps.auth.authenticate(credential, arrival.address)
+  deps.connections.keep(ctx.req.socket, credentialOf(caller))
+  admit(caller, access)
+  return { caller, leave: deps.auth.limits.enter(credentialOf(caller)) }
+}
+
+const ticketed = ({ auth, connections }: AdmissionDeps, ctx: RequestContext, id: string, wanted: TicketAccess) => {
+  const { arrival } = ctx.state
+  refusePlain(arrival)
+  const { ticket, [wanted.name ?? '']: name = '' } = ctx.query
+  if (typeof ticket !== 'string')
+    return refuse(
+      'unauthenticated',
+      'no ticket: ask for one at POST /system/ws-ticket and send it in the query field ticket',
+    )
+  const caller = auth.redeem({ ticket, purpose: wanted.for, name: String(name) }, arrival.address)
+  connections.keep(ctx.req.socket, credentialOf(caller))
+  return { caller: admit(caller, { id, role: wanted.role, tokens: [] }), leave: () => {} }
+}
+
+/** What a caller's limits are counted by. */
+const credentialOf = ({ sessionId, tokenId, actor }: Caller): string => sessionId ?? tokenId ?? actor
+
+const STRANGER: Caller = { kind: 'session', actor: 'stranger', role: 'viewer' }

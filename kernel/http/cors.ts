@@ -1,0 +1,43 @@
+import { refuse } from '../../sdk/refusal.js'
+import type { Deployment } from '../config.js'
+import { createArrival } from './origin.js'
+import type { RequestContext, RequestStep } from './request.js'
+
+const SHARED = {
+  'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',
+  'access-control-allow-headers':
+    'authorization, content-type, x-sandbox-control, last-event-id, if-match, if-none-match, range',
+  'access-control-expose-headers': 'etag, content-range, content-disposition, retry-after, x-sandbox-build',
+}
+
+/**
+ * Judges host and origin, refuses foreign ones, and answers what a browser asks before a request of another origin
+ * (Fetch standard, CORS protocol).
+ */
+export const checkOrigin = (http: NonNullable<Deployment['http']>): RequestStep => {
+  const arrive = createArrival(http)
+  return async (ctx, next) => {
+    const arrival = (ctx.state.arrival = arrive(ctx.req))
+    if (arrival.origin) ctx.state.reply.lines.setAll(SHARED).set('access-control-allow-origin', arrival.origin)
+    if (!arrival.ownHost && ctx.path !== '/health') {
+      refuse(
+        'forbidden',
+        `this sandbox is not known as ${ctx.req.headers.host}: add the name to http.hosts, or use a loopback address`,
+      )
+    }
+    if (arrival.foreign) refuse('forbidden', arrival.foreign)
+    if (ctx.method === 'OPTIONS') preflight(ctx)
+    else await next()
+  }
+}
+
+/** The answer to `OPTIONS`, the same for every path. */
+const preflight = (ctx: RequestContext): void => {
+  const { arrival, reply } = ctx.state
+  if (arrival.origin) {
+    reply.lines.set('access-control-max-age', 600)
+    if (ctx.get('access-control-request-private-network') === 'true')
+      reply.lines.set('access-control-allow-private-network', 'true')
+  }
+  reply.lines.write(ctx.res, 204).end()
+}

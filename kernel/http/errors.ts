@@ -1,0 +1,31 @@
+import { Refusal } from '../../sdk/refusal.js'
+import type { Logger } from '../logs/log.js'
+import { Lines } from './head-lines.js'
+import { sendRefusal, sendRetry } from './reply.js'
+import type { RequestContext, RequestStep } from './request.js'
+
+/** Begins the answer, and answers what a later step throws: a refusal as such, everything else as 500 and in the log. */
+export const answerErrors =
+  (log: Logger): RequestStep =>
+  async (ctx, next) => {
+    ctx.respond = false
+    ctx.state.reply = { res: ctx.res, lines: new Lines(), head: ctx.method === 'HEAD' }
+    try {
+      await next()
+    } catch (error) {
+      fail(log, ctx, error)
+    }
+  }
+
+const fail = (log: Logger, ctx: RequestContext, error: unknown): void => {
+  const { reply } = ctx.state
+  const refusal = Refusal.from(error)
+  // Work that stopped because its client left is no failure.
+  if (refusal.reason === 'failed' && !(ctx.res.closed && (error as Error).name === 'AbortError'))
+    log.error({ err: refusal.cause ?? refusal, method: ctx.method, path: ctx.path }, 'a request failed')
+  ctx.res.shouldKeepAlive &&= ctx.req.complete
+  if (!ctx.req.complete) reply.lines.set('connection', 'close')
+  if (refusal.reason === 'too-many' && ctx.query.ticket !== undefined && ctx.get('accept') === 'text/event-stream')
+    sendRetry(reply, refusal)
+  else sendRefusal(reply, refusal)
+}

@@ -1,0 +1,208 @@
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { redacted } from '../../sdk/node/access/redact.js'
+
+const MOST_A_RUN = 20
+const MOST_FILES = 50
+const LAST_BYTES = 8 * 1024
+const LAST_LINES = 20
+
+/** What is known of a crash. */
+interface Crash {
+  readonly at: number
+  readonly pid: number
+  readonly what: string
+  readonly stack: string
+  readonly last?: string
+}
+
+interface Running {
+  readonly pid: number
+  readonly at: number
+}
+
+/** Files that say why a daemon, or a part of its work, ended: one for each crash, in the folder `crash` of its logs. */
+export class CrashReports {
+  readonly #folder: string
+  readonly #log: string
+  readonly #marker: string
+  readonly #native: string
+  #written = 0
+  #before: Running | undefined
+
+  /** @param logs The folder of the daemon's logs. */
+  constructor(logs: string) {
+    this.#folder = join(logs, 'crash')
+    this.#log = join(logs, 'daemon.log')
+    this.#marker = join(logs, '.running')
+    this.#native = join(logs, '.native')
+  }
+
+  /** Marks that this process runs, and has whatever ends it by itself leave a word. */
+  begin(): void {
+    this.#attempt(() => {
+      mkdirSync(this.#native, { recursive: true, mode: 0o700 })
+      this.#before = read<Running>(this.#marker)
+      writeFileSync(this.#marker, JSON.stringify({ pid: process.pid, at: Date.now() }), { mode: 0o600 })
+      // A native report tells the environment and the network otherwise.
+      Object.assign(process.report, {
+        directory: this.#native,
+        reportOnFatalError: true,
+        compact: true,
+        excludeEnv: true,
+        excludeNetwork: true,
+      })
+    })
+    const abort = process.abort.bind(process)
+    process.abort = () => {
+      this.write('the process was aborted', new Error('aborted'))
+      this.end()
+      return abort()
+    }
+  }
+
+  /** Tells what the run before left untold: what Node wrote of its end, or that it ended without a word. */
+  tellOfLast(): void {
+    this.#attempt(() => {
+      const before = this.#before
+      this.#before = undefined
+      const reports = readdirSync(this.#native)
+        .filter(name => name.endsWith('.json'))
+        .map(name => join(this.#native, name))
+      for (const report of reports) {
+        const crash = read<NativeReport>(report)
+        if (crash?.header) this.#save(nativeCrash(crash, lastLines(this.#log, crash.header.processId)))
+        rmSync(report, { force: true })
+      }
+      if (before && reports.length === 0) {
+        this.#save({
+          at: timeOf(this.#log) ?? before.at,
+          pid: before.pid,
+          what: 'the process ended without a word: it was killed from outside, or by a fault below it',
+          stack: 'unknown: there was no time to tell',
+          last: lastLines(this.#log, before.pid),
+        })
+      }
+    })
+  }
+
+  /** Says that this process ends as it should. */
+  end(): void {
+    this.#attempt(() => rmSync(this.#marker, { force: true }))
+  }
+
+  /** Writes down what went wrong at once; of many in one run the first. */
+  write(what: string, error: unknown): void {
+    if (this.#written >= MOST_A_RUN) return
+    this.#written += 1
+    this.#attempt(() => this.#save({ at: Date.now(), pid: process.pid, what, stack: stackOf(error) }))
+  }
+
+  #save(crash: Crash): void {
+    const { at, pid, what, stack, last } = crash
+    const time = new Date(at).toISOString()
+    const text = [
+      `time: ${time}`,
+      `group: ${groupOf(stack)}`,
+      `what: ${what}`,
+      `pid: ${pid}`,
+      `node: ${process.version}`,
+      '',
+      'stack:',
+      stack,
+      ...(last ? ['', 'last lines of the log:', last] : []),
+      '',
+    ].join('\n')
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    const stamp = time.replace(/[:.]/g, '-')
+    writeFileSync(join(this.#folder, `${stamp}-${pid}-${this.#written}.log`), redacted(text), { mode: 0o600 })
+    const files = readdirSync(this.#folder).sort()
+    for (const name of files.slice(0, Math.max(0, files.length - MOST_FILES)))
+      rmSync(join(this.#folder, name), { force: true })
+  }
+
+  /** A crash that cannot be written down must not be the next one. */
+  #attempt(work: () => void): void {
+    try {
+      work()
+    } catch {}
+  }
+}
+
+const stackOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  const cause = error.cause === undefined ? '' : `\ncaused by ${stackOf(error.cause)}`
+  return `${error.stack ?? error.message}${cause}`
+}
+
+/** The group whose code is in a stack, or the daemon itself; a stack that names no code tells neither. */
+const groupOf = (stack: string): string =>
+  /[\\/]plugins[\\/]([a-z][a-z0-9-]*)[\\/]/.exec(stack)?.[1] ?? (/\.m?js:\d+/.test(stack) ? 'daemon' : 'unknown')
+
+interface NativeReport {
+  readonly header: {
+    readonly event: string
+    readonly trigger: string
+    readonly dumpEventTimeStamp: string
+    readonly processId: number
+  }
+  readonly javascriptStack?: { readonly message?: string; readonly stack?: readonly string[] }
+  readonly nativeStack?: readonly { readonly symbol?: string }[]
+}
+
+const nativeCrash = ({ header, javascriptStack, nativeStack = [] }: NativeReport, last: string): Crash => ({
+  at: Number(header.dumpEventTimeStamp) || Date.now(),
+  pid: header.processId,
+  what: `${header.event} (${header.trigger})`,
+  stack: [javascriptStack?.message, ...(javascriptStack?.stack ?? []), ...nativeStack.map(({ symbol }) => symbol)]
+    .filter(Boolean)
+    .join('\n'),
+  last,
+})
+
+const read = <T>(path: string): T | undefined => {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as T
+  } catch {
+    return undefined
+  }
+}
+
+const timeOf = (path: string): number | undefined => {
+  try {
+    return statSync(path).mtimeMs
+  } catch {
+    return undefined
+  }
+}
+
+/** The last lines of a log that a process wrote. */
+const lastLines = (path: string, pid: number): string => {
+  let file: number | undefined
+  try {
+    file = openSync(path, 'r')
+    const { size } = statSync(path)
+    const bytes = Buffer.alloc(Math.min(size, LAST_BYTES))
+    readSync(file, bytes, 0, bytes.length, size - bytes.length)
+    return bytes
+      .toString('utf8')
+      .split('\n')
+      .filter(line => line.includes(`"pid":${pid}`))
+      .slice(-LAST_LINES)
+      .join('\n')
+  } catch {
+    return ''
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}

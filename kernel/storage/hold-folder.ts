@@ -1,0 +1,22 @@
+import { accessSync, chmodSync, constants, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { lockFile } from './process-lock.js'
+import { StartError } from '../config.js'
+
+/** Makes the data folder private and ours alone while this process lives; answers what gives it back. */
+export const holdFolder = (data: string): (() => void) => {
+  try {
+    mkdirSync(data, { recursive: true, mode: 0o700 })
+    chmodSync(data, 0o700)
+    accessSync(data, constants.R_OK | constants.W_OK | constants.X_OK)
+    const held = lockFile(join(data, 'daemon.lock'))
+    if ('release' in held) return held.release
+    throw new StartError(
+      `the data folder ${data} is in use by another daemon (process ${held.holder}): stop it, or choose another `
+        + 'with --data',
+    )
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    throw new StartError(`the data folder ${data} cannot be written: ${(error as NodeJS.ErrnoException).code}`)
+  }
+}

@@ -1,0 +1,33 @@
+import type { FrameForms, PlacedForm } from '../../sdk/kernel.js'
+import { accessTo, type ReachFolder } from '../../sdk/reach.js'
+
+/** What somebody limited to areas gets of a frame; undefined: nothing. */
+export const limitedTo = (
+  reach: readonly ReachFolder[],
+  data: object,
+  { forms, list, sums }: FrameForms,
+): object | undefined => {
+  const inside = (place: string) => accessTo(reach, place) !== undefined
+  const fitting = (each: readonly PlacedForm[]) => each.find(({ within }) => within.every(inside))?.value
+  const whole = forms ? fitting(forms) : data
+  if (!whole) return undefined
+  const items = list && { [list.field]: list.items.flatMap(each => fitting(each) ?? []) }
+  return { ...whole, ...items, ...(sums && summed(sums, inside)) }
+}
+
+const summed = (
+  { fields, parts }: FrameForms['sums'] & {},
+  inside: (place: string) => boolean,
+): { [field: string]: number } => {
+  const reached = parts.filter(({ within }) => within.every(inside))
+  return Object.fromEntries(fields.map(field => [field, reached.reduce((sum, { add }) => sum + (add[field] ?? 0), 0)]))
+}
+
+const names = new WeakMap<readonly ReachFolder[], string>()
+
+/** The same for equal reaches, so that what is made for one serves all of them. */
+export const nameOf = (reach: readonly ReachFolder[]): string => {
+  const known = names.get(reach) ?? JSON.stringify(reach.map(({ path, access }) => [path, access]))
+  names.set(reach, known)
+  return known
+}

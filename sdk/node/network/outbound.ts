@@ -1,0 +1,222 @@
+import { lookup as resolve, type LookupAddress } from 'node:dns'
+import { request as plainRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { request as secureRequest } from 'node:https'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect as secured } from 'node:tls'
+import { Refusal, refuse } from '../../refusal.js'
+import { addressKind, barred, type NetworkReach } from './addresses.js'
+import { judge, sentenceOf } from './policy.js'
+
+/** A request to a server outside, made for somebody else. */
+export interface OutboundRequest {
+  readonly url: string
+  readonly method?: string
+  readonly headers?: { readonly [name: string]: string }
+  readonly body?: string
+  readonly reach: NetworkReach
+  readonly signal?: AbortSignal
+  /** For everything together: names, redirects, the whole answer. */
+  readonly timeoutMs: number
+  /** How many redirects are followed; left out: 10. */
+  readonly redirects?: number
+  /** The most bytes of the answer's body that are read. */
+  readonly maxBytes: number
+}
+
+export interface OutboundReply {
+  /** Where the answer came from, after redirects. */
+  readonly url: string
+  readonly status: number
+  readonly statusText: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+  /** The body went on. */
+  readonly truncated: boolean
+}
+
+const MOST_REDIRECTS = 10
+const MOST_HEADERS = 64 * 1024
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+/** Headers that are for the server they were meant for, and for no other. */
+const PRIVATE = /^(?:authorization|cookie|proxy-authorization|x-.*(?:key|token|secret).*)$/i
+
+interface Hop {
+  readonly url: URL
+  readonly method: string
+  readonly headers: { readonly [name: string]: string }
+  readonly body?: string
+}
+
+/** The address as it is asked; refused when it is none of the web. */
+export const webAddress = (text: string, base?: URL): URL => {
+  const shown = JSON.stringify(text.slice(0, 200))
+  const url = URL.parse(text, base?.href) ?? refuse('invalid', `url: expected an http or https address, found ${shown}`)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    refuse('invalid', `url: expected an http or https address, found one of ${url.protocol.slice(0, 40)}`)
+  }
+  if (url.username || url.password)
+    refuse('invalid', 'url: expected an address without a name and password in it; send them as a header')
+  return url
+}
+
+/**
+ * Asks a server, following its redirects; a status of 400 and more is an answer too.
+ *
+ * Every address a name stands for is checked, at every redirect again, and the connection goes to one that was.
+ */
+export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply> => {
+  const { signal, timeoutMs, redirects: most = MOST_REDIRECTS } = asked
+  const late = AbortSignal.timeout(timeoutMs)
+  const over = signal ? AbortSignal.any([signal, late]) : late
+  let hop: Hop = {
+    url: webAddress(asked.url),
+    method: asked.method ?? 'GET',
+    headers: asked.headers ?? {},
+    ...(asked.body !== undefined && { body: asked.body }),
+  }
+  try {
+    for (let redirects = 0; ; redirects++) {
+      const addresses = await addressesOf(hop.url, asked.reach, over)
+      const own =
+        addresses[0] && isOwnLoopback(addresses[0].address, asked.reach)
+          ? await asked.reach.own!.dial(portOf(hop.url))
+          : undefined
+      const answer = await send(hop, addresses, over, own)
+      const { location } = answer.headers
+      if (!REDIRECTS.has(answer.statusCode ?? 0) || location === undefined)
+        return await read(answer, hop.url, asked.maxBytes)
+      answer.destroy()
+      if (redirects === most) refuse('dependency', `${asked.url.slice(0, 200)} redirects more than ${most} times`)
+      hop = redirected(hop, answer.statusCode!, webAddress(location, hop.url))
+    }
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (late.aborted) return refuse('dependency', `${hop.url.host} did not answer within ${timeoutMs} ms`)
+    if (error instanceof Refusal) throw error
+    const { code, message } = error as NodeJS.ErrnoException
+    return refuse('dependency', `${hop.url.host} could not be asked: ${SENTENCES[code ?? ''] ?? code ?? message}`, {
+      cause: error,
+    })
+  }
+}
+
+/** What codes of failed connections mean, in words. */
+export const SENTENCES: { readonly [code: string]: string } = {
+  ENOTFOUND: 'no such name',
+  EAI_AGAIN: 'names cannot be looked up now',
+  ECONNREFUSED: 'nothing is listening there',
+  ECONNRESET: 'it closed the connection',
+  ETIMEDOUT: 'it does not answer',
+  EHOSTUNREACH: 'there is no way to it',
+  ENETUNREACH: 'there is no way to it',
+  HPE_HEADER_OVERFLOW: `its headers are over ${MOST_HEADERS} bytes`,
+}
+
+/** The addresses a host stands for, only those that may be asked. */
+export const addressesOf = async (url: URL, reach: NetworkReach, signal: AbortSignal): Promise<LookupAddress[]> => {
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const port = portOf(url)
+  const family = isIP(host)
+  const all = family ? [{ address: host, family }] : await named(host, signal)
+  const loopback = all[0] !== undefined && isOwnLoopback(all[0].address, reach)
+  const open = all.filter(
+    ({ address }) => isOwnLoopback(address, reach) === loopback && refusalOf(host, address, port, reach) === undefined,
+  )
+  if (open.length > 0) return open
+  const why =
+    all[0] === undefined
+      ? `${url.host} is not asked: it stands for no address`
+      : refusalOf(host, all[0].address, port, reach)!
+  reach.own?.refused({ host, port }, why)
+  return refuse('forbidden', why)
+}
+
+const portOf = (url: URL): number => Number(url.port || (url.protocol === 'https:' ? 443 : 80))
+
+/** Whether an address is the conversation's own loopback, not that of the machine. */
+const isOwnLoopback = (address: string, { own }: NetworkReach): boolean =>
+  own !== undefined && addressKind(address) === 'loopback'
+
+/** The sentence of an address that must not be asked. */
+const refusalOf = (host: string, address: string, port: number, reach: NetworkReach): string | undefined => {
+  if (isOwnLoopback(address, reach)) return undefined
+  if (!reach.own) {
+    const why = barred(address, port, reach)
+    return why === undefined ? undefined : `${host.includes(':') ? `[${host}]` : host}:${port} is not asked: ${why}`
+  }
+  const why = judge({ host, port }, address, reach.own.rules)
+  return why && sentenceOf({ host, port }, why)
+}
+
+const named = (host: string, signal: AbortSignal): Promise<LookupAddress[]> =>
+  new Promise((found, failed) => {
+    signal.throwIfAborted()
+    const stop = () => failed(signal.reason as Error)
+    signal.addEventListener('abort', stop, { once: true })
+    resolve(host, { all: true }, (error, addresses) => {
+      signal.removeEventListener('abort', stop)
+      if (error) failed(error)
+      else found(addresses)
+    })
+  })
+
+const send = (
+  { url, method, headers, body }: Hop,
+  addresses: readonly LookupAddress[],
+  signal: AbortSignal,
+  own?: Socket,
+): Promise<IncomingMessage> =>
+  new Promise((answered, failed) => {
+    // The name was looked up and checked: looked up again it might stand for something else.
+    const lookup: LookupFunction = (_, { all }, found) =>
+      all ? found(null, [...addresses]) : found(null, addresses[0]!.address, addresses[0]!.family)
+    const secure = url.protocol === 'https:'
+    const connection = own && {
+      createConnection: () =>
+        secure ? secured({ socket: own, servername: isIP(url.hostname) ? '' : url.hostname }) : own,
+    }
+    const request = (secure ? secureRequest : plainRequest)(url, {
+      method,
+      lookup,
+      signal,
+      maxHeaderSize: MOST_HEADERS,
+      ...(connection ?? { agent: false }),
+      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'sandbox', ...headers },
+    })
+    // It came paused, so that nothing of it is lost.
+    request.once('socket', () => own?.resume())
+    request.once('response', answered)
+    request.on('error', failed)
+    request.once('close', () => failed(new Error('it closed the connection without an answer')))
+    request.end(body)
+  })
+
+const read = async (answer: IncomingMessage, url: URL, maxBytes: number): Promise<OutboundReply> => {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of answer as AsyncIterable<Buffer>) {
+    pieces.push(piece.subarray(0, maxBytes - bytes))
+    bytes += piece.length
+    if (bytes > maxBytes) break
+  }
+  answer.destroy()
+  const { statusCode = 0, statusMessage = '', headers } = answer
+  return {
+    url: url.href,
+    status: statusCode,
+    statusText: statusMessage,
+    headers,
+    body: Buffer.concat(pieces),
+    truncated: bytes > maxBytes,
+  }
+}
+
+/** What a redirect asks for; what was private to the one server does not go to another. */
+const redirected = (hop: Hop, status: number, url: URL): Hop => {
+  const again = status === 307 || status === 308
+  const method = again || hop.method === 'GET' || hop.method === 'HEAD' ? hop.method : 'GET'
+  const keeps = (name: string) =>
+    (url.origin === hop.url.origin || !PRIVATE.test(name)) && (again || !/^content-/i.test(name))
+  const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => keeps(name)))
+  return { url, method, headers, ...(again && hop.body !== undefined && { body: hop.body }) }
+}

@@ -1,0 +1,181 @@
+import { realpath } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { listEnv, needProgram, ownEnv, run, type Env } from './run.js'
+import { runWalled, type WallSpec } from '../wall/wall.js'
+
+/** Who a commit is by. */
+export interface Identity {
+  readonly name: string
+  readonly email: string
+}
+
+/** How git is to run. */
+export interface GitOptions {
+  readonly signal?: AbortSignal
+  readonly input?: string | Uint8Array
+  /** Added to the engine's own variables. */
+  readonly env?: Env
+  readonly maxBytes?: number
+  /** Takes what git writes as it comes, however much; the answer then holds nothing of it. */
+  readonly to?: (piece: Buffer) => void
+  /** 5 minutes when left out: a pipe in a repository's place for a file would hold git up for ever. */
+  readonly timeoutMs?: number
+  /** Exit codes that are an answer; 0 when left out. */
+  readonly ok?: readonly number[]
+  readonly identity?: Identity
+  /** Behind this wall: needed by whatever reads an index or a working tree, whose filters and drivers are programs. */
+  readonly wall?: Omit<WallSpec, 'cwd' | 'env'>
+}
+
+/** What git answered. */
+export interface GitAnswer {
+  readonly code: number
+  readonly stdout: Buffer
+  readonly text: string
+  readonly stderr: string
+}
+
+/** Git said no; `message` is in its own words. */
+export class GitFailure extends Error {
+  readonly code: number
+  readonly stderr: string
+
+  constructor(command: string, code: number, stderr: string) {
+    super(`git ${command}: ${stderr.trim() || `ended with ${code}`}`)
+    this.name = 'GitFailure'
+    this.code = code
+    this.stderr = stderr
+  }
+}
+
+const MAX_BYTES = 64 * 1024 * 1024
+/** How much is kept where the rest is taken as it comes: git's own words of what went wrong. */
+const KEPT_BYTES = 64 * 1024
+const TIMEOUT_MS = 300_000
+
+/** Faults of old tools that harm nobody, by git's names for them: whole histories hold them (git-fsck(1)). */
+export const FORGIVEN: readonly string[] = [
+  'zeroPaddedFilemode',
+  'badTimezone',
+  'missingSpaceBeforeDate',
+  'missingSpaceBeforeEmail',
+  'badDate',
+  'badDateOverflow',
+  'missingEmail',
+]
+
+/** Settings that a repository cannot override: none of them lets git run a program that the repository names. */
+const SETTINGS = [
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.pager=cat',
+  'core.editor=true',
+  'core.askPass=true',
+  'core.sshCommand=false',
+  'core.gitProxy=',
+  'core.alternateRefsCommand=true',
+  'core.attributesFile=/dev/null',
+  'core.quotePath=false',
+  'credential.helper=',
+  'commit.gpgSign=false',
+  'tag.gpgSign=false',
+  'push.gpgSign=false',
+  'log.showSignature=false',
+  'merge.verifySignatures=false',
+  'gpg.program=false',
+  'sequence.editor=true',
+  'protocol.ext.allow=never',
+  'submodule.recurse=false',
+  'fetch.recurseSubmodules=false',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'safe.directory=*',
+  'advice.detachedHead=false',
+  'color.ui=false',
+].flatMap(setting => ['-c', setting])
+
+/** Commands that would run a diff program or a text converter of the repository unless told not to. */
+const SHOWING = new Set(['diff', 'log', 'show', 'diff-tree', 'diff-index', 'diff-files', 'format-patch', 'whatchanged'])
+
+/** The arguments before git's command: settings, each a pair. */
+const settingsOf = (args: readonly string[]): readonly string[] => {
+  let end = 0
+  while (args[end] === '-c') end += 2
+  return args.slice(0, end)
+}
+
+const guarded = (command: string, rest: readonly string[]): string[] => {
+  if (SHOWING.has(command)) return [command, '--no-ext-diff', '--no-textconv', ...rest]
+  return command === 'blame' ? [command, '--no-textconv', ...rest] : [command, ...rest]
+}
+
+const ENV = {
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_NO_LAZY_FETCH: '1',
+  // A list of one name that is no transport: also the fetch of a missing object, whose program the repository names.
+  GIT_ALLOW_PROTOCOL: 'none',
+  GIT_EDITOR: 'true',
+  GIT_SEQUENCE_EDITOR: 'true',
+  GIT_ASKPASS: 'true',
+  GIT_PAGER: 'cat',
+  LC_ALL: 'C.UTF-8',
+}
+
+const identityEnv = ({ name, email }: Identity): Env => ({
+  GIT_AUTHOR_NAME: name,
+  GIT_AUTHOR_EMAIL: email,
+  GIT_COMMITTER_NAME: name,
+  GIT_COMMITTER_EMAIL: email,
+})
+
+/**
+ * Runs git as the daemon's own engine: no hook, prompt, helper or setting of the repository starts a program, and no
+ * transport is open unless `env` names it in `GIT_ALLOW_PROTOCOL`.
+ *
+ * `dir` is a path outside the wall; with `wall` it is a path as seen inside. Filters and merge drivers of a repository
+ * cannot be switched off, so every command that touches an index or a working tree needs `wall`.
+ */
+export const git = async (dir: string, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
+  const {
+    signal,
+    input,
+    to,
+    maxBytes = to ? KEPT_BYTES : MAX_BYTES,
+    timeoutMs = TIMEOUT_MS,
+    ok = [0],
+    identity,
+    wall,
+  } = options
+  const ceiling = dirname(wall ? dir : await realpath(dir))
+  const by = identity && identityEnv(identity)
+  const own = { ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env }
+  // Behind a wall too: a git that a turn wrote would answer for the repository.
+  const program = await needProgram('git')
+  const settings = settingsOf(args)
+  const [command = '', ...rest] = args.slice(settings.length)
+  const all = [...SETTINGS, ...settings, '--no-pager', ...guarded(command, rest)]
+  const onOutput = to && ((piece: Buffer, from: 'stdout' | 'stderr') => (from === 'stdout' ? to(piece) : undefined))
+  const how = { signal, input, maxBytes, timeoutMs, ...(onOutput && { onOutput }) }
+  const { code, stdout, stderr, truncated, timedOut } = wall
+    ? await runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)
+    : await run(program, all, { ...how, cwd: dir, env: await ownEnv(own) })
+  if (timedOut) throw new GitFailure(command, code, `did not end within ${timeoutMs / 1000} s`)
+  if (truncated && !to) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)
+  if (!ok.includes(code)) throw new GitFailure(command, code, stderr)
+  return { code, stdout: to ? Buffer.alloc(0) : stdout, text: to ? '' : stdout.toString(), stderr }
+}
+
+let version: Promise<string> | undefined
+
+/** The version of the git program, such as `2.39.5`. */
+export const gitVersion = (): Promise<string> => {
+  version ??= needProgram('git')
+    .then(async program => run(program, ['version'], { cwd: '/', env: await ownEnv() }))
+    .then(({ stdout }) => /\d+(\.\d+)+/.exec(stdout.toString())?.[0] ?? '0')
+  version.catch(() => (version = undefined))
+  return version
+}

@@ -1,0 +1,200 @@
+import type { Stats } from 'node:fs'
+import { access, constants, lstat, readFile, readlink, realpath } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { refuse } from '../../refusal.js'
+import type { Env } from './list-env.js'
+import { contains } from '../files/paths.js'
+import { declarations, isTurnWritable, realOf } from './turn-writable.js'
+
+/** The Debian package of a program whose package has another name. */
+const PACKAGES: { readonly [program: string]: string } = {
+  bwrap: 'bubblewrap',
+  unshare: 'util-linux',
+  setpriv: 'util-linux',
+  prlimit: 'util-linux',
+  nsenter: 'util-linux',
+  ip: 'iproute2',
+  rg: 'ripgrep',
+  node: 'nodejs',
+  sh: 'dash',
+  pdftotext: 'poppler-utils',
+}
+
+/** Where systems keep their programs; those of the PATH come after them. */
+const SYSTEM = [
+  '/usr/local/bin',
+  '/usr/bin',
+  '/bin',
+  '/usr/sbin',
+  '/sbin',
+  '/run/current-system/sw/bin',
+  '/nix/var/nix/profiles/default/bin',
+  '/opt/homebrew/bin',
+]
+
+/** Its builders add entries to it and, as its sticky bit says, change none of another's. */
+const NIX_STORE = '/nix/store'
+/** The group of the administrators of macOS, who may write to Homebrew's folders. */
+const ADMIN = 80
+const WRITABLE_BY_OTHERS = 0o022
+const WRITABLE_BY_ALL = 0o002
+const MOST_LINKS = 40
+
+const TURNS = 'where turns can write'
+const OTHERS = 'where others than the superuser can write'
+
+/**
+ * The superuser's number; in a user namespace that does not know it, the one that everything of the system then shows.
+ */
+const superuser = (async () => {
+  const map = await readFile('/proc/self/uid_map', 'utf8').catch(() => '0 ')
+  return map.split('\n').some(line => line.trim().startsWith('0 '))
+    ? 0
+    : Number(await readFile('/proc/sys/kernel/overflowuid', 'utf8'))
+})()
+
+/** How far a program may be trusted. */
+export interface TrustOptions {
+  /** Somebody named it: it may lie in the home folder, and belong to whomever they chose. */
+  readonly named?: boolean
+}
+
+/** Whether nobody but the superuser and the daemon's own user can change what lies there. */
+const isGuarded = async (path: string, { uid, gid, mode }: Stats, { named }: TrustOptions): Promise<boolean> => {
+  if (named) return (mode & WRITABLE_BY_ALL) === 0
+  if (uid !== (await superuser) && uid !== process.getuid?.()) return false
+  if ((mode & WRITABLE_BY_OTHERS) === 0 || path === NIX_STORE) return true
+  return process.platform === 'darwin' && gid === ADMIN && (mode & WRITABLE_BY_ALL) === 0
+}
+
+const inHome = (path: string): boolean =>
+  [homedir(), realOf(homedir())].some(home => home !== '/' && contains(home, path))
+
+/**
+ * Why the daemon does not start a program or take one from a folder, as the end of a sentence; undefined where it does.
+ *
+ * Each folder on the way there, through every link, belongs to the superuser or to the daemon's own user, and nobody
+ * else can write to it; none lies in the home folder, or where turns can write.
+ *
+ * @throws Where nothing is there.
+ */
+export const distrust = async (path: string, options: TrustOptions = {}): Promise<string | undefined> => {
+  let parts = path.split('/').filter(Boolean)
+  let at = '/'
+  for (let links = 0; ;) {
+    if (isTurnWritable(at) || (!options.named && inHome(at))) return TURNS
+    const found = await lstat(at)
+    if (found.isSymbolicLink()) {
+      if (++links > MOST_LINKS) return OTHERS
+      const target = await readlink(at)
+      parts = [...target.split('/').filter(Boolean), ...parts]
+      at = target.startsWith('/') ? '/' : dirname(at)
+      continue
+    }
+    if (!(await isGuarded(at, found, options))) return OTHERS
+    const next = parts.shift()
+    if (next === undefined) return undefined
+    at = join(at, next)
+  }
+}
+
+interface Search {
+  readonly path: string | undefined
+  readonly declared: number
+  readonly found: Map<string, Promise<string | undefined>>
+  readonly folders: Promise<string[]>
+}
+
+let search: Search | undefined
+
+/** What was found holds as long as the PATH does, and what turns can write. */
+const searchNow = (): Search => {
+  const [path, declared] = [process.env.PATH, declarations()]
+  if (search?.path !== path || search?.declared !== declared)
+    search = { path, declared, found: new Map(), folders: trustedFolders(path ?? '') }
+  return search!
+}
+
+/** The folders of programs as they are called, those of the system first; not those npm adds, which lie in projects. */
+const candidates = (path: string): string[] => [
+  ...new Set([
+    ...SYSTEM,
+    ...path.split(':').filter(folder => folder.startsWith('/') && !folder.endsWith('/node_modules/.bin')),
+  ]),
+]
+
+const trustedFolders = async (path: string): Promise<string[]> => {
+  const each = await Promise.all(
+    candidates(path).map(async folder => {
+      const wrong = await distrust(folder).catch(() => 'nothing is there')
+      return wrong === undefined ? [await realpath(folder)] : []
+    }),
+  )
+  return [...new Set(each.flat())]
+}
+
+const isExecutable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+
+/** Whether there is a program at a path that the daemon may start. */
+export const isOwnProgram = async (path: string, options?: TrustOptions): Promise<boolean> =>
+  (await isExecutable(path)) && (await distrust(path, options).catch(() => 'nothing is there')) === undefined
+
+/**
+ * The absolute path of a program the daemon itself runs, the system's first, and the same one for as long as it runs:
+ * from folders no turn can write. Undefined when there is none.
+ */
+export const ownProgram = (name: string): Promise<string | undefined> => {
+  const { found, folders } = searchNow()
+  const known = found.get(name)
+  if (known) return known
+  const looked = (async () => {
+    for (const folder of await folders) if (await isOwnProgram(`${folder}/${name}`)) return `${folder}/${name}`
+    // It may be installed later.
+    found.delete(name)
+    return undefined
+  })()
+  found.set(name, looked)
+  return looked
+}
+
+/** As `ownProgram`; refuses with how to install it when there is none. */
+export const needProgram = async (name: string): Promise<string> => (await ownProgram(name)) ?? missingProgram(name)
+
+/**
+ * Refuses with the program's name and how to install it; one that lies where none is taken from is named.
+ *
+ * @param others Other names it has, and paths it may lie at.
+ */
+export const missingProgram = async (program: string, others: readonly string[] = []): Promise<never> => {
+  const name = program.split('/').at(-1) ?? program
+  const how = `install it (Debian: apt-get install ${PACKAGES[name] ?? name})`
+  const folders = candidates(process.env.PATH ?? '')
+  for (const path of [name, ...others].flatMap(each =>
+    each.startsWith('/') ? [each] : folders.map(folder => `${folder}/${each}`),
+  )) {
+    const wrong = (await isExecutable(path)) ? await distrust(path).catch(() => undefined) : undefined
+    if (wrong) return refuse('missing-program', `expected the program ${name} and found ${path}, ${wrong}: ${how}`)
+  }
+  return refuse('missing-program', `expected the program ${name} and found none: ${how}`)
+}
+
+const KEPT = ['USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TZ'] as const
+
+/**
+ * The environment of a program the daemon starts outside a wall: folders of programs and a shell no turn can write, and
+ * no home folder, whose settings a turn could have written once.
+ */
+export const ownEnv = async (extra: Env = {}): Promise<Env> => {
+  const kept = Object.fromEntries(
+    KEPT.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  )
+  return { ...kept, PATH: await ownPath(), HOME: '/nonexistent', SHELL: '/bin/sh', ...extra }
+}
+
+/** The PATH of programs outside a wall: folders no turn can write. */
+export const ownPath = async (): Promise<string> => (await searchNow().folders).join(':')

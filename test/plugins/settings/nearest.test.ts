@@ -1,0 +1,11 @@
+import t from 'tap'
+import { nearest } from '../../../plugins/settings/nearest.js'
+
+t.test('a mistyped name finds the one that was meant, and another word finds none', async t => {
+  const known = ['agentRetentionDays', 'subagentDepth', 'subagentsAtOnce']
+  t.equal(nearest('agentRetentionDay', known), 'agentRetentionDays')
+  t.equal(nearest('SubAgentdepht', known), 'subagentDepth')
+  t.equal(nearest('colour', known), undefined)
+  t.equal(nearest('x'.repeat(100_000), known), undefined)
+  t.equal(nearest('anything', []), undefined)
+})

@@ -1,0 +1,120 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { git, GitFailure, gitVersion } from '../../../../sdk/node/programs/git.js'
+
+const IDENTITY = { name: 'A', email: 'a@example.com' }
+
+const repository = async (t: Test) => {
+  const root = realpathSync(t.testdir({ work: { 'a.txt': 'one\n', 'ü b.txt': '' }, data: {} }))
+  const dir = join(root, 'work')
+  await git(dir, ['init', '-q', '-b', 'main'])
+  await git(dir, ['add', '-A'])
+  await git(dir, ['commit', '-qm', 'first'], { identity: IDENTITY })
+  return { root, dir, data: join(root, 'data') }
+}
+
+t.test('git answers its code, bytes and words', async t => {
+  const { dir } = await repository(t)
+  t.equal((await git(dir, ['log', '--format=%an %s'])).text, 'A first\n')
+  t.equal((await git(dir, ['ls-files'])).text, 'a.txt\nü b.txt\n')
+  t.equal((await git(dir, ['rev-parse', '--verify', '-q', 'none'], { ok: [0, 1] })).code, 1)
+  t.match(await gitVersion(), /^\d+\.\d+/)
+})
+
+t.test('a code that is no answer is thrown in the words of git', async t => {
+  const { dir } = await repository(t)
+  const error = await git(dir, ['rev-parse', '--verify', 'none']).catch((error: unknown) => error)
+  t.type(error, GitFailure)
+  t.match(error, { code: 128, message: /^git rev-parse: fatal: Needed a single revision/ })
+  await t.rejects(
+    git(dir, ['-c', 'user.name=x', 'rev-parse', '--verify', 'none']),
+    { message: /^git rev-parse: / },
+    'settings before it are not the command',
+  )
+  await t.rejects(git(dir, ['log', '-p'], { maxBytes: 10 }), { message: /more than 10 bytes/ })
+})
+
+t.test("a folder in somebody else's repository is no repository", async t => {
+  const { dir } = await repository(t)
+  mkdirSync(join(dir, 'sub'))
+  await t.rejects(git(join(dir, 'sub'), ['rev-parse', '--git-dir']), { message: /not a git repository/ })
+})
+
+t.test('nothing that the repository names is run', async t => {
+  const { dir, root } = await repository(t)
+  const mark = join(root, 'ran')
+  const program = join(root, 'program')
+  writeFileSync(program, `#!/bin/sh\necho "$0 $@" >> '${mark}'\n`)
+  chmodSync(program, 0o755)
+  const hooks = join(dir, '.git/hooks')
+  for (const hook of ['pre-commit', 'post-commit', 'reference-transaction', 'post-checkout', 'post-index-change']) {
+    rmSync(join(hooks, hook), { force: true })
+    symlinkSync(program, join(hooks, hook))
+  }
+  const settings = {
+    'core.fsmonitor': program,
+    'core.hooksPath': hooks,
+    'commit.gpgSign': 'true',
+    'gpg.program': program,
+    'core.editor': program,
+    'diff.external': program,
+    'diff.x.command': program,
+    'diff.x.textconv': program,
+    'core.pager': program,
+    'pager.log': 'true',
+    'core.sshCommand': program,
+    'credential.helper': `!${program}`,
+    'remote.origin.url': `ext::${program}`,
+    'core.askPass': program,
+    'remote.ssh.url': 'ssh://example.invalid/x',
+    'remote.file.url': dir,
+    'remote.file.uploadpack': program,
+    'extensions.partialClone': 'file',
+    'remote.file.promisor': 'true',
+    'log.showSignature': 'true',
+    'core.repositoryFormatVersion': '1',
+  }
+  for (const [name, value] of Object.entries(settings)) await git(dir, ['config', name, value])
+  writeFileSync(join(dir, '.gitattributes'), '* diff=x\n')
+  writeFileSync(join(dir, 'a.txt'), 'two\n')
+  await git(dir, ['status', '--porcelain'])
+  await git(dir, ['add', '-A'])
+  await git(dir, ['diff', '--cached'])
+  await git(dir, ['commit', '-qm', 'second'], { identity: IDENTITY })
+  for (const args of [
+    ['log', '-p'],
+    ['show', 'HEAD'],
+    ['blame', 'a.txt'],
+    ['diff-tree', '-p', 'HEAD~1', 'HEAD'],
+    ['format-patch', '--stdout', '-1'],
+    ['-c', 'user.name=x', 'diff', 'HEAD~1'],
+  ])
+    await git(dir, args)
+  for (const remote of ['origin', 'ssh', 'file']) await t.rejects(git(dir, ['fetch', remote]), /not allowed/)
+  await t.rejects(git(dir, ['cat-file', '-p', '1234567890123456789012345678901234567890']))
+  t.notOk(existsSync(mark))
+})
+
+t.test('behind the wall a filter of the repository runs without the data folder', async t => {
+  const { dir, data } = await repository(t)
+  writeFileSync(join(data, 'secret'), 'x')
+  await git(dir, ['config', 'filter.x.clean', `ls -A '${data}' > '${join(dir, '.git/seen')}'; cat`])
+  writeFileSync(join(dir, '.gitattributes'), '* filter=x\n')
+  writeFileSync(join(dir, 'a.txt'), 'two\n')
+  await git(dir, ['add', '-A'], { wall: { workspace: dir, data } })
+  t.ok(existsSync(join(dir, '.git/seen')), 'the filter ran')
+  t.equal(
+    (await git(dir, ['hash-object', '--no-filters', join(dir, '.git/seen')])).text,
+    'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n',
+    'and saw nothing',
+  )
+})
+
+t.test('git that is held up is given up', async t => {
+  const { dir } = await repository(t)
+  rmSync(join(dir, '.git/HEAD'))
+  execFileSync('mkfifo', [join(dir, '.git/HEAD')])
+  await t.rejects(git(dir, ['status'], { timeoutMs: 100 }), { message: 'git status: did not end within 0.1 s' })
+})

@@ -1,0 +1,203 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { getPriority } from 'node:os'
+import t from 'tap'
+import { TURN_NICENESS } from '../../../../sdk/node/programs/priority.js'
+import { listEnv, ownProgram, run as runAsUsual, type RunOptions } from '../../../../sdk/node/programs/run.js'
+import { runHere } from '../../../../sdk/node/programs/run-here.js'
+import { Runner } from '../../../../sdk/node/programs/runner.js'
+import { exactly } from '../../../support/lists.js'
+
+type Run = typeof runAsUsual
+const shWith =
+  (run: Run) =>
+  (script: string, options: Partial<RunOptions> = {}) =>
+    run('sh', ['-c', script], { cwd: '/', env: listEnv(), ...options })
+
+const alive = (pid: string) => {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+/** Waits until the kernel has removed a process that was killed. */
+const gone = async (pid: string) => {
+  for (let i = 0; i < 200 && alive(pid); i++) await new Promise(resolve => setTimeout(resolve, 10))
+  return !alive(pid)
+}
+
+const far = new Runner(() => {})
+t.teardown(() => far.close())
+while (!far.ready) await new Promise(resolve => setTimeout(resolve, 10))
+
+for (const [from, run] of [
+  ['from this process', runHere],
+  ['from another', far.run.bind(far)],
+] as const) {
+  const sh = shWith(run)
+
+  t.test(`outputs, exit code and input are passed on, ${from}`, async t => {
+    const result = await sh('cat; echo no >&2; exit 3', { input: 'ü\n' })
+    t.match(result, { code: 3, stderr: 'no\n', truncated: false, timedOut: false })
+    t.equal(result.stdout.toString(), 'ü\n')
+    t.equal((await sh('true', { input: 'x'.repeat(1_000_000) })).code, 0, 'input nobody reads is no failure')
+  })
+
+  t.test(`a program sees the given environment and nothing else, ${from}`, async t => {
+    process.env.DAEMON_SECRET = 'x'
+    t.teardown(() => delete process.env.DAEMON_SECRET)
+    const { stdout } = await run('/usr/bin/env', ['-0'], { cwd: '/', env: { A: '1' } })
+    // The test runner adds its own to every process that it sees started.
+    t.same(
+      stdout
+        .toString()
+        .split('\0')
+        .filter(line => line && !/^(NODE_OPTIONS|_TAPJS\w*)=/.test(line)),
+      ['A=1'],
+    )
+    t.notOk('DAEMON_SECRET' in listEnv())
+    t.match(listEnv({ X: 'y', HOME: undefined }), { X: 'y', PATH: String })
+    t.notOk('HOME' in listEnv({ HOME: undefined }))
+  })
+
+  t.test(
+    `a program behind a wall has a lower priority than this process, and any other has the same, ${from}`,
+    async t => {
+      const niceness = async (walled: boolean) => Number((await sh('sleep 0.1; nice', { walled })).stdout)
+      t.equal(await niceness(false), getPriority())
+      t.equal(await niceness(true), Math.max(TURN_NICENESS, getPriority()))
+    },
+  )
+
+  t.test(`long output keeps its first and its last half and says what was left out, ${from}`, async t => {
+    const { stdout, truncated } = await sh('i=0; while [ $i -lt 5000 ]; do echo line$i; i=$((i+1)); done', {
+      maxBytes: 100,
+    })
+    t.equal(truncated, true)
+    t.match(stdout.toString(), /^line0\nline1[\s\S]*\n… \d+ bytes left out …\n[\s\S]*line4999\n$/)
+    t.ok(stdout.length < 150)
+    const whole = await sh('printf 0123456789', { maxBytes: 10 })
+    t.equal(whole.stdout.toString(), '0123456789')
+    t.equal(whole.truncated, false)
+  })
+
+  t.test(`when the time is over the whole group is gone, also what ignores being asked, ${from}`, async t => {
+    const result = await sh('trap "" TERM; sh -c \'trap "" TERM; echo $$; while :; do sleep 1; done\' & wait', {
+      timeoutMs: 300,
+    })
+    t.equal(result.timedOut, true)
+    t.ok(await gone(result.stdout.toString().trim()))
+  })
+
+  t.test(`an aborted run is thrown, and leaves nothing running, ${from}`, async t => {
+    const stop = new AbortController()
+    let pid = ''
+    await t.rejects(
+      sh('sleep 600 & echo $!; wait', {
+        signal: stop.signal,
+        onOutput: piece => ((pid = piece.toString().trim()), stop.abort(new Error('stopped'))),
+      }),
+      { message: 'stopped' },
+    )
+    t.ok(await gone(pid))
+    await t.rejects(sh('true', { signal: stop.signal }), { message: 'stopped' })
+  })
+
+  t.test(`what a program leaves running ends with it, ${from}`, async t => {
+    const { code, stdout } = await sh('sleep 600 & echo $!')
+    t.equal(code, 0)
+    t.ok(await gone(stdout.toString().trim()))
+  })
+
+  t.test(`a program ended by a signal says which, ${from}`, async t => {
+    t.match(await sh('kill -9 $$'), { code: 137, signal: 'SIGKILL' })
+  })
+}
+
+t.test("a program of the daemon's own is never taken from a project", async t => {
+  const { PATH } = process.env
+  t.teardown(() => (process.env.PATH = PATH))
+  const folder = t.testdir({ node_modules: { '.bin': {} }, bin: {} })
+  for (const place of ['node_modules/.bin', 'bin'])
+    for (const name of ['sh', 'only-here']) writeFileSync(`${folder}/${place}/${name}`, '', { mode: 0o755 })
+  process.env.PATH = `.:${folder}/node_modules/.bin:${PATH}`
+  t.notMatch(listEnv().PATH, /node_modules\/\.bin|^\.:/)
+  t.equal(await ownProgram('only-here'), undefined)
+})
+
+t.test('a missing program is refused by name with how to install it', async t => {
+  await t.rejects(runAsUsual('no-such-program', [], { cwd: '/', env: listEnv() }), {
+    message:
+      'expected the program no-such-program and found none: install it (Debian: apt-get install no-such-program)',
+  })
+  await t.rejects(runAsUsual('true', [], { cwd: '/no/such/folder', env: listEnv() }), {
+    message: /working folder is gone/,
+  })
+})
+
+t.test('output that nobody takes holds its program up', async t => {
+  let [taken, held] = [0, true]
+  const gate = Promise.withResolvers<void>()
+  const ran = runHere('sh', ['-c', 'head -c 30000000 /dev/zero; echo'], {
+    cwd: '/',
+    env: listEnv(),
+    maxBytes: 100,
+    onOutput: piece => {
+      taken += piece.length
+      return held ? gate.promise : undefined
+    },
+  })
+  await new Promise(resolve => setTimeout(resolve, 300))
+  t.ok(taken < 1_000_000, `${taken} bytes were taken`)
+  held = false
+  gate.resolve()
+  t.equal((await ran).code, 0)
+  t.equal(taken, 30_000_001)
+})
+
+t.test('from another process all output comes, in order', async t => {
+  const pieces: Buffer[] = []
+  await shWith(far.run.bind(far))('seq 1 1000000', { maxBytes: 100, onOutput: piece => void pieces.push(piece) })
+  t.ok(Buffer.concat(pieces).toString() === Array.from({ length: 1_000_000 }, (_, at) => `${at + 1}\n`).join(''))
+})
+
+t.test('a program that another process cannot start is refused the same way', async t => {
+  const failed = await far
+    .run('no-such-program', [], { cwd: '/', env: listEnv() })
+    .catch(error => error as NodeJS.ErrnoException)
+  t.match(failed, { code: 'ENOENT', syscall: 'spawn no-such-program' })
+})
+
+t.test('a start is told with its process, and its end', async t => {
+  const told: (number | string)[] = []
+  await far.run('true', [], {
+    cwd: '/',
+    env: listEnv(),
+    onStart: (pid, over) => (told.push(pid), void over.then(() => told.push('over'))),
+  })
+  t.match(told, exactly(Number, 'over'))
+})
+
+t.test(
+  'when the process that starts programs is gone, what it ran is told as failed, and what ran behind a wall ends',
+  async t => {
+    const ended = Promise.withResolvers<void>()
+    const another = new Runner(() => ended.resolve())
+    while (!another.ready) await new Promise(resolve => setTimeout(resolve, 10))
+    let sleeper = 0
+    const ran = another.run('setpriv', ['--pdeathsig', 'KILL', '--', 'sleep', '600'], {
+      cwd: '/',
+      env: listEnv(),
+      onStart: pid => {
+        sleeper = pid
+        const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        process.kill(Number(stat.slice(stat.lastIndexOf(') ')).split(' ')[2]), 'SIGKILL')
+      },
+    })
+    await t.rejects(ran, { message: /has ended: ask again/ })
+    await ended.promise
+    t.equal(another.ready, false)
+    t.ok(await gone(String(sleeper)))
+  },
+)
